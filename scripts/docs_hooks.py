@@ -1,0 +1,101 @@
+"""What the documentation takes from the repository when its pages are built.
+
+    <!-- results: structures -->             the table of results/structures.json
+    <!-- exports: sightline.inference -->    the reference of all names the package exports
+
+A missing file is a warning, which `mkdocs build --strict` turns into a failure.
+"""
+
+import ast
+import json
+import logging
+import re
+from pathlib import Path
+from typing import Any
+
+ROOT = Path(__file__).resolve().parent.parent
+RESULTS_MARKER = re.compile(r"^<!-- results: ([a-z0-9_-]+) -->$", re.MULTILINE)
+EXPORTS_MARKER = re.compile(r"^<!-- exports: ([a-z0-9_.]+) -->$", re.MULTILINE)
+
+log = logging.getLogger("mkdocs.hooks.results")
+
+
+def number(value: float | None) -> str:
+    """Three significant digits; whole numbers from a hundred on."""
+    if value is None:  # a measurement that gave NaN: JSON has no name for it
+        return "not a number"
+    return f"{value:.0f}" if 100 <= abs(value) < 1e6 else f"{value:.3g}"
+
+
+def verdict(row: dict[str, Any]) -> str:
+    """The target of a row and whether the value reaches it; empty without a target."""
+    target, sense = row.get("target"), row.get("sense")
+    if target is None or sense is None:
+        return ""
+    value = row["value"]
+    met = value is not None and (value <= target if sense == "<=" else value >= target)
+    sign = {"<=": "≤", ">=": "≥"}[sense]
+    return f"{sign} {number(target)}, {'met' if met else 'missed'}"
+
+
+def spread_text(spread: list[float | None] | None) -> str:
+    """The lowest and the highest value over rounds or seeds."""
+    return "" if spread is None else " to ".join(number(end) for end in spread)
+
+
+def table(results: dict[str, Any]) -> str:
+    """One results file as a Markdown table with a line about where it comes from."""
+    lines = [
+        "| measured | value | unit | spread | target |",
+        "|---|---:|---|---:|---|",
+    ]
+    for row in results["rows"]:
+        cells = (
+            row["name"],
+            number(row["value"]),
+            row.get("unit") or "",
+            spread_text(row.get("spread")),
+            verdict(row),
+        )
+        lines.append("| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |")
+    versions = ", ".join(f"{name} {version}" for name, version in results["versions"].items())
+    machine = results["machine"]
+    made = (
+        f"Made by `{results['made_by']}` on {results['date']}, with {versions}, "
+        f"on {machine['cpu']}, {machine['threads']} of {machine['cores']} cores."
+    )
+    return "\n".join([*lines, "", made])
+
+
+def results_table(name: str, page: str) -> str:
+    """The table for one marker, or a warning and a sentence in its place."""
+    path = ROOT / "results" / f"{name}.json"
+    if not path.is_file():
+        log.warning(
+            "%s asks for results/%s.json, which does not exist. "
+            "Run the benchmark that writes it, or take the marker out of the page.",
+            page,
+            name,
+        )
+        return f"*results/{name}.json has not been made.*"
+    return table(json.loads(path.read_text(encoding="utf-8")))
+
+
+def exports(package: str) -> list[str]:
+    """The names Y of `from ._x import Y as Y` in a package, in the order of the file."""
+    source = ROOT.joinpath(*package.split("."), "__init__.py").read_text(encoding="utf-8")
+    imports = [node for node in ast.parse(source).body if isinstance(node, ast.ImportFrom)]
+    return [alias.name for node in imports for alias in node.names if alias.asname == alias.name]
+
+
+def reference(package: str) -> str:
+    """The mkdocstrings directive that shows a package and the names it exports."""
+    members = ", ".join(exports(package))
+    return f"::: {package}\n    options:\n      members: [{members}]"
+
+
+def on_page_markdown(markdown: str, *, page: Any, **_: Any) -> str:
+    """Called by mkdocs for every page: replace each marker."""
+    source = page.file.src_uri
+    markdown = RESULTS_MARKER.sub(lambda match: results_table(match[1], source), markdown)
+    return EXPORTS_MARKER.sub(lambda match: reference(match[1]), markdown)
