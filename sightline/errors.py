@@ -1,0 +1,30 @@
+"""The errors a user can cause; each says what, got, expected and what to do.
+
+    SightlineError
+    ├── ShapeError        sizes that do not fit together
+    ├── ValueRangeError   a value outside what the structure allows
+    ├── ImpossibleError   no structure has positive probability
+    └── DerivativeError   a derivative of higher order than the passes give
+
+Each is also the built-in that it is closest to, so `except ValueError` works too.
+"""
+
+
+class SightlineError(Exception):
+    """The root: `except SightlineError` catches what this library raises on purpose."""
+
+
+class ShapeError(SightlineError, ValueError):
+    """Sizes that do not fit together."""
+
+
+class ValueRangeError(SightlineError, ValueError):
+    """A value outside what the structure allows."""
+
+
+class ImpossibleError(SightlineError, ValueError):
+    """No structure has positive probability, so there is none to return."""
+
+
+class DerivativeError(SightlineError, RuntimeError):
+    """A derivative of higher order than the passes give."""

@@ -1,0 +1,36 @@
+"""The axis legend, and how leading batch shapes are joined and flattened.
+
+    *batch   any leading shape         B   the leading shape flattened to one axis
+    T        positions                 K   states of a position
+    S        samples                   k   ranks of an n-best list
+
+Functions of `inference` take exactly one leading axis B; distributions take any leading
+shape and flatten it on the way in with the functions below.
+"""
+
+import torch
+from torch import Tensor
+
+from .errors import ShapeError
+
+
+def join_batch_shapes(owner: str, **parts: torch.Size) -> torch.Size:
+    """Broadcast named leading shapes to one.
+
+    >>> join_batch_shapes("LinearChain", unary=torch.Size([4, 1]), mask=torch.Size([3]))
+    torch.Size([4, 3])
+    """
+    try:
+        return torch.broadcast_shapes(*parts.values())
+    except RuntimeError:
+        listed = ", ".join(f"{name} {tuple(shape)}" for name, shape in parts.items())
+        raise ShapeError(
+            f"{owner}: leading (batch) shapes must broadcast, got {listed}. "
+            f"Expected equal sizes or 1 on every leading axis; insert axes with unsqueeze."
+        ) from None
+
+
+def flatten_batch(tensor: Tensor, batch: torch.Size, num_event_axes: int) -> Tensor:
+    """Bring the leading shape to `batch` and flatten it: (*batch, *event) -> (B, *event)."""
+    event = tensor.shape[tensor.ndim - num_event_axes :]
+    return tensor.expand(*batch, *event).reshape(batch.numel(), *event)
