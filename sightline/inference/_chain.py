@@ -1,0 +1,114 @@
+"""Inference in linear chains: log-partition, marginals, best labellings, samples.
+
+    p(y) = exp( sum_t unary[t, y_t] + sum_t transitions[t, y_{t-1}, y_t] - log Z )
+
+The gradient of log Z is the marginals, and the gradient through the marginals is one tangent
+pass over stored conditional probabilities, since the Hessian of log Z is symmetric. So two
+derivatives cost a constant number of passes and no autograd runs through a recursion.
+
+Axes: B batch, T positions, K states, S samples, k ranks.
+"""
+
+from typing import NamedTuple
+
+import torch
+from jaxtyping import Bool, Float, Int
+from torch import Tensor
+
+from . import _chain_passes as passes
+from ._derivatives import Differentiable, differentiable
+from ._precision import result_dtype
+
+_PURE = differentiable("linear chain", passes, num_potentials=2)
+
+
+def _chain(unary: Tensor) -> Differentiable:
+    """The passes for this tensor: the one place where a kernel is chosen."""
+    del unary  # the reference passes serve every device
+    return _PURE
+
+
+class ChainMarginals(NamedTuple):
+    """Probabilities of states and of neighbouring pairs of states."""
+
+    nodes: Float[Tensor, "B T K"]
+    pairs: Float[Tensor, "B T-1 K K"]
+
+
+def chain_log_partition(
+    unary: Float[Tensor, "B T K"],
+    transitions: Float[Tensor, "#B #T-1 K K"],
+    mask: Bool[Tensor, "B T"] | None = None,
+) -> Float[Tensor, " B"]:
+    """log Z, the log-sum of exp(score) over all labellings. O(T K^2) time and memory.
+
+    >>> unary, transitions = torch.zeros(1, 3, 2), torch.zeros(1, 1, 2, 2)
+    >>> chain_log_partition(unary, transitions).exp().round()    # 2^3 labellings
+    tensor([8.])
+    """
+    return _chain(unary).log_partition((unary, transitions), mask)
+
+
+def chain_marginals(
+    unary: Float[Tensor, "B T K"],
+    transitions: Float[Tensor, "#B #T-1 K K"],
+    mask: Bool[Tensor, "B T"] | None = None,
+) -> ChainMarginals:
+    """p(y_t = j) and p(y_{t-1} = i, y_t = j); 0 on padding. Differentiable once more.
+
+    >>> chain_marginals(torch.zeros(1, 2, 2), torch.zeros(1, 1, 2, 2)).pairs
+    tensor([[[[0.2500, 0.2500],
+              [0.2500, 0.2500]]]])
+    """
+    return ChainMarginals(*_chain(unary).marginals((unary, transitions), mask))
+
+
+class ChainBest(NamedTuple):
+    """The k best labellings, best first; ranks beyond the last labelling score -inf."""
+
+    labels: Int[Tensor, "k B T"]
+    scores: Float[Tensor, "k B"]
+
+
+def chain_best(
+    unary: Float[Tensor, "B T K"],
+    transitions: Float[Tensor, "#B #T-1 K K"],
+    mask: Bool[Tensor, "B T"] | None = None,
+    *,
+    k: int = 1,
+) -> ChainBest:
+    """The k labellings of highest score (Viterbi for k = 1). O(T K^2 k) time.
+
+    >>> chain_best(torch.tensor([[[0.0, 1.0], [2.0, 0.0]]]), torch.zeros(1, 1, 2, 2)).labels
+    tensor([[[1, 0]]])
+    """
+    labels, scores = passes.best(passes.prepare(unary, transitions, mask), k)
+    return ChainBest(labels.permute(2, 1, 0), scores.T.to(result_dtype(unary)))
+
+
+class ChainSamples(NamedTuple):
+    """Labellings drawn exactly; `possible` is False where there is none to draw."""
+
+    labels: Int[Tensor, "S B T"]
+    possible: Bool[Tensor, " B"]
+
+
+def chain_sample(
+    unary: Float[Tensor, "B T K"],
+    transitions: Float[Tensor, "#B #T-1 K K"],
+    mask: Bool[Tensor, "B T"] | None = None,
+    *,
+    num_samples: int,
+    generator: torch.Generator | None = None,
+) -> ChainSamples:
+    """Independent exact samples, by forward filtering and backward sampling.
+
+    >>> never = torch.tensor([[[0.0, -torch.inf], [-torch.inf, 0.0]]])
+    >>> chain_sample(never, torch.zeros(1, 1, 2, 2), num_samples=1).labels
+    tensor([[[0, 1]]])
+    """
+    chain = passes.prepare(unary, transitions, mask)
+    conditionals, alpha = passes.conditionals(chain, torch.float64)
+    last = passes.last_marginals(alpha, torch.float64)
+    labels = passes.draw(conditionals, last, num_samples, generator)
+    return ChainSamples(labels.permute(1, 2, 0), last.sum(-1) > 0)
