@@ -1,0 +1,79 @@
+"""The checks that every distribution makes of what a user hands it."""
+
+import torch
+from torch import Tensor
+
+from ..errors import ImpossibleError, ShapeError, ValueRangeError
+
+
+def check_scores(owner: str, name: str, scores: Tensor, axes: str) -> None:
+    """Log-potentials: a floating-point tensor with at least the named axes, none of size 0."""
+    names = axes.split()
+    if not scores.is_floating_point():
+        raise ShapeError(
+            f"{owner}: {name} must hold floating-point log-potentials, got {scores.dtype}. "
+            f"Convert with {name}.float()."
+        )
+    event = scores.shape[scores.ndim - len(names) :] if scores.ndim >= len(names) else None
+    if event is None or 0 in event:
+        raise ShapeError(
+            f"{owner}: {name} must have shape (..., {', '.join(names)}) with sizes of at least 1, "
+            f"got {tuple(scores.shape)}. Missing items are given by mask, not by size 0."
+        )
+
+
+def check_sizes(owner: str, name: str, got: tuple[int, ...], expected: tuple[int, ...]) -> None:
+    """The trailing sizes of one argument against those that the others imply."""
+    if tuple(got) != expected:
+        raise ShapeError(
+            f"{owner}: {name} must end in sizes {expected} to fit the other arguments, "
+            f"got {tuple(got)}. See the shapes in help({owner})."
+        )
+
+
+def check_mask(owner: str, mask: Tensor | None, *event: int) -> None:
+    """A boolean mask, True on real items, over the same items as the scores."""
+    if mask is None:
+        return
+    if mask.dtype != torch.bool:
+        raise ShapeError(
+            f"{owner}: mask must be boolean, True on real items, got {mask.dtype}. "
+            f"Convert with mask.bool(), or make one with masking.mask_from_lengths."
+        )
+    check_sizes(owner, "mask", tuple(mask.shape[mask.ndim - len(event) :]), event)
+
+
+def check_rank(owner: str, k: int) -> None:
+    """How many structures `topk` is asked for."""
+    if k < 1:
+        raise ValueRangeError(
+            f"{owner}.topk: k must be at least 1, got {k}. Pass k=1 for the best."
+        )
+
+
+def require_possible(owner: str, possible: Tensor) -> None:
+    """Raise where `argmax` or `sample` has nothing to return (not checked while compiling)."""
+    if torch.compiler.is_compiling() or bool(possible.all()):
+        return
+    first = (~possible).nonzero()[0].tolist()
+    raise ImpossibleError(
+        f"{owner}: expected at least one structure of finite score in every batch item, got none "
+        f"in {int((~possible).sum())} of {possible.numel()}, the first at index {first}. Find "
+        f"them with log_partition() == -inf; a row of -inf, or a mask that leaves nothing, "
+        f"is the usual cause."
+    )
+
+
+def require_labels(owner: str, labels: Tensor, real: Tensor | None, num_states: int) -> None:
+    """Raise where a real position holds no state (not checked while compiling)."""
+    if torch.compiler.is_compiling():
+        return
+    outside = (labels < 0) | (labels >= num_states)
+    if real is not None:
+        outside = outside & real
+    if bool(outside.any()):
+        raise ValueRangeError(
+            f"{owner}: labels of real positions must be in 0..{num_states - 1}, got "
+            f"{labels[outside][0].item()} at index {outside.nonzero()[0].tolist()}. "
+            f"Padding may hold anything; mask out positions without a label."
+        )

@@ -1,0 +1,178 @@
+"""A labelling of a sequence, each label depending on its neighbour.
+
+    score(y) = sum_t unary[t, y_t] + sum_t transitions[t, y_t, y_{t+1}]
+
+Segment attention is the chain of two states, "read" and "skip"; a tagger's CRF has a state per
+tag. Time and memory are O(T K^2), also for training through the marginals.
+
+Axes: *batch any leading shape, T positions, K states.
+References: Lafferty et al. 2001 (CRF); Kim et al. 2017, section 3.1 (segment attention).
+"""
+
+from dataclasses import dataclass
+from typing import Any, final
+
+import torch
+from jaxtyping import Bool, Float, Int
+from torch import Tensor
+from typing_extensions import override
+
+from ..inference import chain_best, chain_log_partition, chain_marginals, chain_sample
+from ..masking import linked_steps, previous_real
+from ..shapes import flatten_batch, join_batch_shapes
+from ._checks import (
+    check_mask,
+    check_rank,
+    check_scores,
+    check_sizes,
+    require_labels,
+    require_possible,
+)
+from ._distribution import AbstractDistribution, TopK, expectation
+
+
+@final
+@dataclass(frozen=True, eq=False)
+class LinearChain(AbstractDistribution):
+    """Labels y_1 .. y_T; a value is `(..., T)`, -1 on padding.
+
+    `transitions` is `(K, K)`, shared by all positions, or `(..., T-1, K, K)`: entry [t, i, j]
+    scores state i at t followed by j at t+1. A position that `mask` leaves out is skipped: its
+    neighbours become adjacent, joined by the transition into the later one.
+
+    >>> unary = torch.tensor([[0.0, 1.0], [0.0, 0.0], [0.0, 1.0]])
+    >>> stay = torch.tensor([[1.0, 0.0], [0.0, 1.0]])
+    >>> chain = LinearChain(unary, stay)
+    >>> chain.argmax()
+    tensor([1, 1, 1])
+    >>> chain.marginals()[:, 1]
+    tensor([0.7682, 0.7042, 0.7682])
+    """
+
+    unary: Float[Tensor, "*#batch T K"]
+    transitions: Float[Tensor, "... K K"]
+    mask: Bool[Tensor, "*#batch T"] | None = None
+
+    def __post_init__(self) -> None:
+        check_scores("LinearChain", "unary", self.unary, "T K")
+        length, num_states = self.unary.shape[-2:]
+        if self.transitions.ndim == 2:
+            expected: tuple[int, ...] = (num_states, num_states)
+        else:
+            expected = (length - 1, num_states, num_states)
+        got = tuple(self.transitions.shape[max(0, self.transitions.ndim - 3) :])
+        check_sizes("LinearChain", "transitions", got, expected)
+        check_mask("LinearChain", self.mask, length)
+
+    @property
+    @override
+    def batch_shape(self) -> torch.Size:
+        shapes = {"unary": self.unary.shape[:-2], "transitions": self.transitions.shape[:-3]}
+        if self.mask is not None:
+            shapes["mask"] = self.mask.shape[:-1]
+        return join_batch_shapes("LinearChain", **shapes)
+
+    def _flat(self) -> tuple[Tensor, Tensor, Tensor | None]:
+        """The potentials with one leading axis, as `inference` takes them."""
+        batch = self.batch_shape
+        unary = flatten_batch(self.unary, batch, 2)
+        if self.transitions.ndim == 2:
+            transitions = self.transitions[None, None]
+        elif self.transitions.shape[:-3].numel() == 1:
+            transitions = self.transitions.reshape(1, *self.transitions.shape[-3:])
+        else:
+            transitions = flatten_batch(self.transitions, batch, 3)
+        mask = None if self.mask is None else flatten_batch(self.mask, batch, 1)
+        return unary, transitions, mask
+
+    @override
+    def log_partition(self) -> Float[Tensor, "*batch"]:
+        return chain_log_partition(*self._flat()).reshape(self.batch_shape)
+
+    @override
+    def marginals(self) -> Float[Tensor, "*batch T K"]:
+        """p(y_t = j), 0 on padding; differentiable."""
+        return self._marginals()[0]
+
+    def pair_marginals(self) -> Float[Tensor, "*batch N K K"]:
+        """p(y_t = i, y_{t+1} = j) for the N = T - 1 steps, in the layout of per-position
+        transitions; differentiable.
+
+        Entry t belongs to the step into position t+1, from the nearest real position before it;
+        0 where there is no such step.
+
+        >>> LinearChain(torch.zeros(2, 2), torch.zeros(2, 2)).pair_marginals()
+        tensor([[[0.2500, 0.2500],
+                 [0.2500, 0.2500]]])
+        """
+        return self._marginals()[1]
+
+    def _marginals(self) -> tuple[Tensor, Tensor]:
+        batch = self.batch_shape
+        nodes, pairs = chain_marginals(*self._flat())
+        return nodes.reshape(*batch, *nodes.shape[1:]), pairs.reshape(*batch, *pairs.shape[1:])
+
+    @override
+    def argmax(self) -> Int[Tensor, "*batch T"]:
+        labels, scores = self._best(1)
+        require_possible("LinearChain.argmax", scores[0] > -torch.inf)
+        return labels[0]
+
+    @override
+    def sample(
+        self,
+        sample_shape: tuple[int, ...] = (),
+        *,
+        generator: torch.Generator | None = None,
+    ) -> Int[Tensor, "..."]:
+        num_samples = torch.Size(sample_shape).numel()
+        drawn = chain_sample(*self._flat(), num_samples=num_samples, generator=generator)
+        require_possible("LinearChain.sample", drawn.possible.reshape(self.batch_shape))
+        labels = drawn.labels.reshape(*sample_shape, *self.batch_shape, -1)
+        return self._with_padding(labels)
+
+    @override
+    def topk(self, k: int) -> TopK:
+        check_rank("LinearChain", k)
+        labels, scores = self._best(k)
+        exists = scores > -torch.inf
+        log_probs = torch.where(exists, scores - self.log_partition().detach(), -torch.inf)
+        return TopK(torch.where(exists.unsqueeze(-1), labels, -1), log_probs)
+
+    def _best(self, k: int) -> tuple[Tensor, Tensor]:
+        """The k best labellings (k, *batch, T) and their scores (k, *batch)."""
+        shape = (k, *self.batch_shape)
+        found = chain_best(*self._flat(), k=k)
+        return self._with_padding(found.labels.reshape(*shape, -1)), found.scores.reshape(shape)
+
+    def _with_padding(self, labels: Tensor) -> Tensor:
+        return labels if self.mask is None else torch.where(self.mask, labels, -1)
+
+    @override
+    def score(self, value: Int[Tensor, "... T"]) -> Float[Tensor, "..."]:
+        num_states = self.unary.shape[-1]
+        shape = torch.broadcast_shapes(value.shape[:-1], self.batch_shape)
+        value = value.expand(*shape, -1)
+        mask = torch.ones_like(value, dtype=torch.bool)
+        if self.mask is not None:
+            mask = self.mask.expand_as(value)
+        require_labels("LinearChain.score", value, mask, num_states)
+        value = torch.where(mask, value, 0)
+        dtype = self._dtype()
+
+        unary = self.unary.to(dtype).expand(*shape, -1, -1).gather(-1, value.unsqueeze(-1))
+        before, after = value.gather(-1, previous_real(mask)), value[..., 1:]
+        if self.transitions.ndim == 2:
+            steps = self.transitions.to(dtype)[before, after]
+        else:
+            pairs = self.transitions.to(dtype).expand(*shape, -1, -1, -1).flatten(-2)
+            steps = pairs.gather(-1, (before * num_states + after).unsqueeze(-1)).squeeze(-1)
+        on_nodes = torch.where(mask, unary.squeeze(-1), 0.0).sum(-1)
+        return on_nodes + torch.where(linked_steps(mask), steps, 0.0).sum(-1)
+
+    @override
+    def _expected_score(self, other: Any) -> Float[Tensor, "*batch"]:
+        nodes, pairs = self._marginals()
+        shared = other.transitions.ndim == 2
+        transitions = other.transitions.unsqueeze(0) if shared else other.transitions
+        return expectation(nodes, other.unary, 2) + expectation(pairs, transitions, 3)

@@ -1,0 +1,102 @@
+"""Any subset of n items, each in or out by itself: the sigmoid attention.
+
+    p(z) = prod_i sigmoid( scores[i] )^z_i (1 - sigmoid( scores[i] ))^(1 - z_i)
+    log Z = sum_i log( 1 + exp( scores[i] ) )
+
+Axes: *batch any leading shape, n items.
+"""
+
+from dataclasses import dataclass
+from typing import Any, final
+
+import torch
+from jaxtyping import Bool, Float
+from torch import Tensor
+from torch.nn.functional import softplus
+from typing_extensions import override
+
+from ..inference import chain_best
+from ..masking import forbid_padding
+from ..shapes import join_batch_shapes
+from ._checks import check_mask, check_rank, check_scores
+from ._distribution import AbstractDistribution, TopK, expectation
+
+
+@final
+@dataclass(frozen=True, eq=False)
+class Subset(AbstractDistribution):
+    """Each of n items in or out by itself; a value is boolean `(..., n)`, True on items chosen.
+
+    The empty subset is always possible, with score 0.
+
+    >>> chosen = Subset(torch.tensor([1.0, -torch.inf]))
+    >>> chosen.marginals()
+    tensor([0.7311, 0.0000])
+    >>> chosen.topk(2).values
+    tensor([[ True, False],
+            [False, False]])
+    """
+
+    scores: Float[Tensor, "*#batch n"]
+    mask: Bool[Tensor, "*#batch n"] | None = None
+
+    def __post_init__(self) -> None:
+        check_scores("Subset", "scores", self.scores, "n")
+        check_mask("Subset", self.mask, self.scores.shape[-1])
+
+    @property
+    @override
+    def batch_shape(self) -> torch.Size:
+        shapes = {"scores": self.scores.shape[:-1]}
+        if self.mask is not None:
+            shapes["mask"] = self.mask.shape[:-1]
+        return join_batch_shapes("Subset", **shapes)
+
+    def _allowed(self) -> Float[Tensor, "*batch n"]:
+        scores = self.scores.to(self._dtype()).expand(*self.batch_shape, -1)
+        return forbid_padding(scores, self.mask)
+
+    @override
+    def log_partition(self) -> Float[Tensor, "*batch"]:
+        return softplus(self._allowed()).sum(-1)
+
+    @override
+    def marginals(self) -> Float[Tensor, "*batch n"]:
+        return self._allowed().sigmoid()
+
+    @override
+    def argmax(self) -> Bool[Tensor, "*batch n"]:
+        return self._allowed() > 0
+
+    @override
+    def sample(
+        self,
+        sample_shape: tuple[int, ...] = (),
+        *,
+        generator: torch.Generator | None = None,
+    ) -> Bool[Tensor, "..."]:
+        marginals = self.marginals().detach()
+        uniform = marginals.new_empty(*sample_shape, *marginals.shape, dtype=torch.float64)
+        return uniform.uniform_(generator=generator) < marginals
+
+    @override
+    def topk(self, k: int) -> TopK:
+        check_rank("Subset", k)
+        # In or out is a chain of two states whose transitions say nothing.
+        scores = self._allowed().reshape(-1, self.scores.shape[-1])
+        unary = torch.stack([torch.zeros_like(scores), scores], -1)
+        found = chain_best(unary, scores.new_zeros(1, 1, 2, 2), k=k)
+        shape = (k, *self.batch_shape)
+        chosen = (found.labels == 1) & (found.scores > -torch.inf).unsqueeze(-1)
+        log_probs = found.scores.reshape(shape) - self.log_partition()
+        return TopK(chosen.reshape(*shape, -1), log_probs)
+
+    @override
+    def score(self, value: Bool[Tensor, "..."]) -> Float[Tensor, "..."]:
+        if self.mask is not None:
+            value = value & self.mask
+        return torch.where(value, self.scores.to(self._dtype()), 0.0).sum(-1)
+
+    @override
+    def _expected_score(self, other: Any) -> Float[Tensor, "*batch"]:
+        return expectation(self.marginals(), forbid_padding(other.scores, other.mask), 1)

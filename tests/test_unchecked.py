@@ -1,0 +1,21 @@
+"""The tests in tests/unchecked, in a process of their own without shape checking: compiled code,
+which is traced, and error messages, which a user sees where our tests would see a shape check.
+"""
+
+import subprocess
+import sys
+from pathlib import Path
+
+UNCHECKED = Path(__file__).resolve().parent / "unchecked"
+
+
+def test_without_shape_checks() -> None:
+    done = subprocess.run(
+        [sys.executable, "-m", "pytest", "-q", "-o", "addopts=--import-mode=importlib", UNCHECKED],
+        cwd=UNCHECKED.parent.parent,
+        capture_output=True,
+        text=True,
+        timeout=280,
+        check=False,
+    )
+    assert done.returncode == 0, done.stdout + done.stderr

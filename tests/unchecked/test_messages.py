@@ -1,0 +1,77 @@
+"""Every error says what, got, expected, and what to do."""
+
+import re
+from collections.abc import Callable
+
+import pytest
+import torch
+
+from sightline.distributions import Categorical, LinearChain, Subset
+from sightline.errors import ImpossibleError, ShapeError, SightlineError, ValueRangeError
+
+CASES: list[tuple[type[SightlineError], Callable[[], object], str]] = [
+    (
+        ShapeError,
+        lambda: LinearChain(torch.zeros(5, 2), torch.zeros(3, 3)),
+        r"LinearChain: transitions must end in sizes \(2, 2\).*got \(3, 3\).*See",
+    ),
+    (
+        ShapeError,
+        lambda: LinearChain(torch.zeros(5, 2), torch.zeros(5, 2, 2)),
+        r"must end in sizes \(4, 2, 2\).*got \(5, 2, 2\)",
+    ),
+    (
+        ShapeError,
+        lambda: LinearChain(torch.zeros(5, 2), torch.zeros(2, 2), torch.ones(4).bool()),
+        r"mask must end in sizes \(5,\).*got \(4,\)",
+    ),
+    (
+        ShapeError,
+        lambda: Categorical(torch.zeros(3), mask=torch.ones(3)),
+        r"mask must be boolean.*got torch.float32.*mask.bool\(\)",
+    ),
+    (
+        ShapeError,
+        lambda: Subset(torch.zeros(2, 0)),
+        r"Subset: scores must have shape \(\.\.\., n\).*got \(2, 0\).*mask",
+    ),
+    (
+        ShapeError,
+        lambda: Categorical(torch.zeros(3, dtype=torch.long)),
+        r"floating-point log-potentials, got torch.int64.*\.float\(\)",
+    ),
+    (
+        ShapeError,
+        lambda: Categorical(torch.zeros(2, 3), mask=torch.ones(4, 3).bool()).marginals(),
+        r"leading \(batch\) shapes must broadcast, got scores \(2,\), mask \(4,\)",
+    ),
+    (
+        ShapeError,
+        lambda: Categorical(torch.zeros(2)).kl(Subset(torch.zeros(2))),
+        r"expected another Categorical, got Subset",
+    ),
+    (
+        ValueRangeError,
+        lambda: Categorical(torch.zeros(2)).topk(0),
+        r"k must be at least 1, got 0.*k=1",
+    ),
+    (
+        ValueRangeError,
+        lambda: LinearChain(torch.zeros(3, 2), torch.zeros(2, 2)).log_prob(torch.tensor([0, 2, 1])),
+        r"must be in 0\.\.1, got 2 at index \[1\].*mask",
+    ),
+    (
+        ImpossibleError,
+        lambda: Categorical(torch.full((2, 3), -torch.inf)).argmax(),
+        r"got none in 2 of 2, the first at index \[0\].*log_partition\(\) == -inf",
+    ),
+]
+
+
+@pytest.mark.parametrize(("kind", "cause", "text"), CASES)
+def test_the_text_of_an_error(
+    kind: type[SightlineError], cause: Callable[[], object], text: str
+) -> None:
+    with pytest.raises(kind) as caught:
+        cause()
+    assert re.search(text, str(caught.value), re.DOTALL), str(caught.value)
