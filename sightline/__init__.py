@@ -4,12 +4,15 @@ Attention is an expectation under a distribution over selections,
 
     context = E[ read(values, z) ],   z ~ p(z | scores),
 
-and this package is the home of those distributions. Lowest floor first:
+so every attention is score -> distribute -> read. Lowest floor first:
 
     errors, shapes, masking   what every floor stands on
     inference                 pure functions on log-potentials
     distributions             values with one set of verbs
-    testing                   the laws that any distribution can be put through
+    estimators                training through samples of a distribution
+    attention                 score -> distribute -> read; Memory in, Attended out
+    networks                  cells, stacks, encoders, bridges, decoders
+    testing                   the laws that all of these can be put through
 """
 
 __version__ = "0.1.0"

@@ -1,10 +1,11 @@
 """The errors a user can cause; each says what, got, expected and what to do.
 
     SightlineError
-    ├── ShapeError        sizes that do not fit together
-    ├── ValueRangeError   a value outside what the structure allows
-    ├── ImpossibleError   no structure has positive probability
-    └── DerivativeError   a derivative of higher order than the passes give
+    ├── ShapeError            sizes that do not fit together
+    ├── ValueRangeError       a value outside what the structure allows
+    ├── ImpossibleError       no structure has positive probability
+    ├── DerivativeError       a derivative of higher order than the passes give
+    └── MissingPackageError   an optional package that is not installed
 
 Each is also the built-in that it is closest to, so `except ValueError` works too.
 """
@@ -28,3 +29,7 @@ class ImpossibleError(SightlineError, ValueError):
 
 class DerivativeError(SightlineError, RuntimeError):
     """A derivative of higher order than the passes give."""
+
+
+class MissingPackageError(SightlineError, ImportError):
+    """An optional package that is not installed."""

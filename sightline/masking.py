@@ -19,8 +19,8 @@ def mask_from_lengths(lengths: Int[Tensor, "*batch"], size: int) -> Bool[Tensor,
 
 
 def forbid_padding(
-    scores: Float[Tensor, "*batch n"], mask: Bool[Tensor, "*batch n"] | None
-) -> Float[Tensor, "*batch n"]:
+    scores: Float[Tensor, "*#batch n"], mask: Bool[Tensor, "*#batch n"] | None
+) -> Float[Tensor, "*#batch n"]:
     """Log-potentials with padding forbidden: -inf where the mask is False."""
     return scores if mask is None else scores.masked_fill(~mask, -torch.inf)
 

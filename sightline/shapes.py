@@ -20,8 +20,11 @@ def join_batch_shapes(owner: str, **parts: torch.Size) -> torch.Size:
     >>> join_batch_shapes("LinearChain", unary=torch.Size([4, 1]), mask=torch.Size([3]))
     torch.Size([4, 3])
     """
+    shapes = set(parts.values())
+    if len(shapes) == 1:
+        return shapes.pop()
     try:
-        return torch.broadcast_shapes(*parts.values())
+        return torch.broadcast_shapes(*shapes)
     except RuntimeError:
         listed = ", ".join(f"{name} {tuple(shape)}" for name, shape in parts.items())
         raise ShapeError(
@@ -32,5 +35,12 @@ def join_batch_shapes(owner: str, **parts: torch.Size) -> torch.Size:
 
 def flatten_batch(tensor: Tensor, batch: torch.Size, num_event_axes: int) -> Tensor:
     """Bring the leading shape to `batch` and flatten it: (*batch, *event) -> (B, *event)."""
+    if len(batch) == 1 and tensor.shape[: tensor.ndim - num_event_axes] == batch:
+        return tensor  # as it comes in most calls; a view that changes nothing is not free
     event = tensor.shape[tensor.ndim - num_event_axes :]
     return tensor.expand(*batch, *event).reshape(batch.numel(), *event)
+
+
+def restore_batch(tensor: Tensor, batch: torch.Size) -> Tensor:
+    """The way back: (B, *event) -> (*batch, *event)."""
+    return tensor if len(batch) == 1 else tensor.reshape((*batch, *tensor.shape[1:]))

@@ -2,10 +2,20 @@
 
 Every one has `log_partition, log_prob, score, marginals, argmax, sample, topk, entropy,
 cross_entropy, kl`, takes any leading batch shape, and masks that are True on real items.
+The sparse ones (`Entmax, Sparsemax, SparseChain`) have `smoothed_max` in place of `log_partition`,
+and `gibbs()` for what else they lack.
 """
 
+from ._alignment import Alignment as Alignment
 from ._categorical import Categorical as Categorical
 from ._distribution import AbstractDistribution as AbstractDistribution, TopK as TopK
+from ._entmax import Entmax as Entmax, Sparsemax as Sparsemax
+from ._k_subset import KSubset as KSubset
 from ._linear_chain import LinearChain as LinearChain
+from ._projective_tree import ProjectiveTree as ProjectiveTree
 from ._semi_markov import SemiMarkov as SemiMarkov
+from ._span_tree import SpanTree as SpanTree
+from ._spanning_tree import SpanningTree as SpanningTree
+from ._sparse import AbstractSparseDistribution as AbstractSparseDistribution
+from ._sparse_chain import SparseChain as SparseChain
 from ._subset import Subset as Subset

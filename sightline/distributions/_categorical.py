@@ -16,8 +16,8 @@ from typing_extensions import override
 
 from ..masking import forbid_padding
 from ..shapes import join_batch_shapes
-from ._checks import check_mask, check_rank, check_scores, require_labels, require_possible
-from ._distribution import AbstractDistribution, TopK, expectation
+from ._checks import check_mask, check_scores, require_labels
+from ._distribution import AbstractDistribution, expectation
 
 
 @final
@@ -67,33 +67,20 @@ class Categorical(AbstractDistribution):
         return torch.where(possible, scores.softmax(-1), 0.0)
 
     @override
-    def argmax(self) -> Int[Tensor, "*batch"]:
+    def _best(self, k: int) -> tuple[Tensor, Tensor]:
         scores, possible = self._allowed()
-        require_possible("Categorical.argmax", possible.squeeze(-1))
-        return scores.argmax(-1)
+        missing = max(0, k - scores.shape[-1])
+        scores = pad(torch.where(possible, scores, -torch.inf), (0, missing), value=-torch.inf)
+        scores, values = scores.topk(k)
+        return values.movedim(-1, 0), scores.movedim(-1, 0)
 
     @override
-    def sample(
-        self,
-        sample_shape: tuple[int, ...] = (),
-        *,
-        generator: torch.Generator | None = None,
-    ) -> Int[Tensor, "..."]:
+    def _draw(self, num_samples: int, generator: torch.Generator | None) -> tuple[Tensor, Tensor]:
         marginals = self._widen().marginals().detach()
-        require_possible("Categorical.sample", marginals.sum(-1) > 0)
-        noise = marginals.new_empty(*sample_shape, *marginals.shape)
+        noise = marginals.new_empty(num_samples, *marginals.shape)
         # argmax(p / e) with e exponential is a draw from p (a race of exponentials).
-        return (marginals / noise.exponential_(generator=generator)).argmax(-1)
-
-    @override
-    def topk(self, k: int) -> TopK:
-        check_rank("Categorical", k)
-        scores, possible = self._allowed()
-        log_probs = torch.where(possible, scores.log_softmax(-1), -torch.inf)
-        missing = max(0, k - log_probs.shape[-1])
-        log_probs, values = pad(log_probs, (0, missing), value=-torch.inf).topk(k)
-        values = torch.where(log_probs == -torch.inf, -1, values)
-        return TopK(values.movedim(-1, 0), log_probs.movedim(-1, 0))
+        values = (marginals / noise.exponential_(generator=generator)).argmax(-1)
+        return values, marginals.sum(-1) > 0
 
     @override
     def score(self, value: Int[Tensor, "..."]) -> Float[Tensor, "..."]:

@@ -2,8 +2,8 @@
 
     p(z) = exp( score(z) - log Z ),     score(z) = sum of the log-potentials of the parts of z
 
-A structure gives its score and the five verbs that need a dynamic program; the information
-measures follow for all of them from the marginals, since scores are linear in the parts:
+A structure gives its score and what needs a dynamic program: log Z, marginals, the best ones,
+samples. The information measures follow from the marginals, since scores are linear in the parts:
 
     log p(z)  = score(z) - log Z
     H(p, q)   = log Z_q - E_p[ score_q(z) ]          H(p) = H(p, p)      KL(p, q) = H(p, q) - H(p)
@@ -19,6 +19,7 @@ from jaxtyping import Float
 from torch import Tensor
 
 from ..errors import ShapeError
+from ._checks import check_rank, require_possible
 
 
 class TopK(NamedTuple):
@@ -56,21 +57,14 @@ class AbstractDistribution(ABC):
         """The probability of each part, in the shape of the first potential; differentiable."""
 
     @abstractmethod
-    def argmax(self) -> Tensor:
-        """The most probable structure."""
+    def _best(self, k: int) -> tuple[Tensor, Tensor]:
+        """The k best structures (k, *batch, *event), best first, and their scores (k, *batch),
+        -inf where there are fewer.
+        """
 
     @abstractmethod
-    def sample(
-        self,
-        sample_shape: tuple[int, ...] = (),
-        *,
-        generator: torch.Generator | None = None,
-    ) -> Tensor:
-        """Independent exact samples, `sample_shape` leading."""
-
-    @abstractmethod
-    def topk(self, k: int) -> TopK:
-        """The k most probable structures and their log-probabilities."""
+    def _draw(self, num_samples: int, generator: torch.Generator | None) -> tuple[Tensor, Tensor]:
+        """Exact samples (S, *batch, *event), and where there is one to draw (*batch)."""
 
     @abstractmethod
     def score(self, value: Tensor) -> Tensor:
@@ -82,6 +76,33 @@ class AbstractDistribution(ABC):
     @abstractmethod
     def _expected_score(self, other: Any) -> Float[Tensor, "*batch"]:
         """E[ other.score(z) ] for z drawn from this distribution; `other` is of the same class."""
+
+    def argmax(self) -> Tensor:
+        """The most probable structure."""
+        values, scores = self._best(1)
+        require_possible(f"{type(self).__name__}.argmax", scores[0] > -torch.inf)
+        return values[0]
+
+    def topk(self, k: int) -> TopK:
+        """The k most probable structures and their log-probabilities."""
+        check_rank(type(self).__name__, k)
+        values, scores = self._best(k)
+        exists = scores > -torch.inf
+        log_probs = torch.where(exists, scores - self.log_partition().detach(), -torch.inf)
+        held = exists.reshape(exists.shape + (1,) * (values.ndim - exists.ndim))
+        padding = False if values.dtype == torch.bool else -1
+        return TopK(torch.where(held, values, padding), log_probs)
+
+    def sample(
+        self,
+        sample_shape: tuple[int, ...] = (),
+        *,
+        generator: torch.Generator | None = None,
+    ) -> Tensor:
+        """Independent exact samples, `sample_shape` leading."""
+        values, possible = self._draw(torch.Size(sample_shape).numel(), generator)
+        require_possible(f"{type(self).__name__}.sample", possible)
+        return values.reshape((*sample_shape, *values.shape[1:]))
 
     def log_prob(self, value: Tensor) -> Tensor:
         """log p(value) = score(value) - log Z."""

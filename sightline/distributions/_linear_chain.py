@@ -19,16 +19,14 @@ from typing_extensions import override
 
 from ..inference import chain_best, chain_log_partition, chain_marginals, chain_sample
 from ..masking import linked_steps, previous_real
-from ..shapes import flatten_batch, join_batch_shapes
+from ..shapes import flatten_batch, join_batch_shapes, restore_batch
 from ._checks import (
     check_mask,
-    check_rank,
     check_scores,
     check_sizes,
     require_labels,
-    require_possible,
 )
-from ._distribution import AbstractDistribution, TopK, expectation
+from ._distribution import AbstractDistribution, expectation
 
 
 @final
@@ -67,7 +65,9 @@ class LinearChain(AbstractDistribution):
     @property
     @override
     def batch_shape(self) -> torch.Size:
-        shapes = {"unary": self.unary.shape[:-2], "transitions": self.transitions.shape[:-3]}
+        shapes = {"unary": self.unary.shape[:-2]}
+        if self.transitions.ndim > 3:
+            shapes["transitions"] = self.transitions.shape[:-3]
         if self.mask is not None:
             shapes["mask"] = self.mask.shape[:-1]
         return join_batch_shapes("LinearChain", **shapes)
@@ -87,7 +87,7 @@ class LinearChain(AbstractDistribution):
 
     @override
     def log_partition(self) -> Float[Tensor, "*batch"]:
-        return chain_log_partition(*self._flat()).reshape(self.batch_shape)
+        return restore_batch(chain_log_partition(*self._flat()), self.batch_shape)
 
     @override
     def marginals(self) -> Float[Tensor, "*batch T K"]:
@@ -110,40 +110,20 @@ class LinearChain(AbstractDistribution):
     def _marginals(self) -> tuple[Tensor, Tensor]:
         batch = self.batch_shape
         nodes, pairs = chain_marginals(*self._flat())
-        return nodes.reshape(*batch, *nodes.shape[1:]), pairs.reshape(*batch, *pairs.shape[1:])
+        return restore_batch(nodes, batch), restore_batch(pairs, batch)
 
     @override
-    def argmax(self) -> Int[Tensor, "*batch T"]:
-        labels, scores = self._best(1)
-        require_possible("LinearChain.argmax", scores[0] > -torch.inf)
-        return labels[0]
-
-    @override
-    def sample(
-        self,
-        sample_shape: tuple[int, ...] = (),
-        *,
-        generator: torch.Generator | None = None,
-    ) -> Int[Tensor, "..."]:
-        num_samples = torch.Size(sample_shape).numel()
-        drawn = chain_sample(*self._flat(), num_samples=num_samples, generator=generator)
-        require_possible("LinearChain.sample", drawn.possible.reshape(self.batch_shape))
-        labels = drawn.labels.reshape(*sample_shape, *self.batch_shape, -1)
-        return self._with_padding(labels)
-
-    @override
-    def topk(self, k: int) -> TopK:
-        check_rank("LinearChain", k)
-        labels, scores = self._best(k)
-        exists = scores > -torch.inf
-        log_probs = torch.where(exists, scores - self.log_partition().detach(), -torch.inf)
-        return TopK(torch.where(exists.unsqueeze(-1), labels, -1), log_probs)
-
     def _best(self, k: int) -> tuple[Tensor, Tensor]:
         """The k best labellings (k, *batch, T) and their scores (k, *batch)."""
         shape = (k, *self.batch_shape)
         found = chain_best(*self._flat(), k=k)
         return self._with_padding(found.labels.reshape(*shape, -1)), found.scores.reshape(shape)
+
+    @override
+    def _draw(self, num_samples: int, generator: torch.Generator | None) -> tuple[Tensor, Tensor]:
+        drawn = chain_sample(*self._flat(), num_samples=num_samples, generator=generator)
+        labels = drawn.labels.reshape(num_samples, *self.batch_shape, -1)
+        return self._with_padding(labels), drawn.possible.reshape(self.batch_shape)
 
     def _with_padding(self, labels: Tensor) -> Tensor:
         return labels if self.mask is None else torch.where(self.mask, labels, -1)

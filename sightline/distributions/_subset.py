@@ -18,8 +18,8 @@ from typing_extensions import override
 from ..inference import chain_best
 from ..masking import forbid_padding
 from ..shapes import join_batch_shapes
-from ._checks import check_mask, check_rank, check_scores
-from ._distribution import AbstractDistribution, TopK, expectation
+from ._checks import check_mask, check_scores
+from ._distribution import AbstractDistribution, expectation
 
 
 @final
@@ -65,31 +65,20 @@ class Subset(AbstractDistribution):
         return self._allowed().sigmoid()
 
     @override
-    def argmax(self) -> Bool[Tensor, "*batch n"]:
-        return self._allowed() > 0
-
-    @override
-    def sample(
-        self,
-        sample_shape: tuple[int, ...] = (),
-        *,
-        generator: torch.Generator | None = None,
-    ) -> Bool[Tensor, "..."]:
-        marginals = self.marginals().detach()
-        uniform = marginals.new_empty(*sample_shape, *marginals.shape, dtype=torch.float64)
-        return uniform.uniform_(generator=generator) < marginals
-
-    @override
-    def topk(self, k: int) -> TopK:
-        check_rank("Subset", k)
+    def _best(self, k: int) -> tuple[Tensor, Tensor]:
         # In or out is a chain of two states whose transitions say nothing.
         scores = self._allowed().reshape(-1, self.scores.shape[-1])
         unary = torch.stack([torch.zeros_like(scores), scores], -1)
         found = chain_best(unary, scores.new_zeros(1, 1, 2, 2), k=k)
         shape = (k, *self.batch_shape)
-        chosen = (found.labels == 1) & (found.scores > -torch.inf).unsqueeze(-1)
-        log_probs = found.scores.reshape(shape) - self.log_partition()
-        return TopK(chosen.reshape(*shape, -1), log_probs)
+        return (found.labels == 1).reshape(*shape, -1), found.scores.reshape(shape)
+
+    @override
+    def _draw(self, num_samples: int, generator: torch.Generator | None) -> tuple[Tensor, Tensor]:
+        marginals = self.marginals().detach()
+        uniform = marginals.new_empty(num_samples, *marginals.shape, dtype=torch.float64)
+        possible = torch.ones(self.batch_shape, dtype=torch.bool, device=marginals.device)
+        return uniform.uniform_(generator=generator) < marginals, possible
 
     @override
     def score(self, value: Bool[Tensor, "..."]) -> Float[Tensor, "..."]:

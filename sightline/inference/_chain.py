@@ -15,9 +15,10 @@ import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
-from . import _chain_passes as passes
+from . import _chain_passes as passes, _chain_search as search
 from ._derivatives import Differentiable, differentiable
 from ._precision import result_dtype
+from ._recursions import softmax_or_zero
 
 _PURE = differentiable("linear chain", passes, num_potentials=2)
 
@@ -82,7 +83,8 @@ def chain_best(
     >>> chain_best(torch.tensor([[[0.0, 1.0], [2.0, 0.0]]]), torch.zeros(1, 1, 2, 2)).labels
     tensor([[[1, 0]]])
     """
-    labels, scores = passes.best(passes.prepare(unary, transitions, mask), k)
+    chain = passes.prepare(unary, transitions, mask)
+    labels, scores = search.best(chain, k)
     return ChainBest(labels.permute(2, 1, 0), scores.T.to(result_dtype(unary)))
 
 
@@ -109,6 +111,6 @@ def chain_sample(
     """
     chain = passes.prepare(unary, transitions, mask)
     conditionals, alpha = passes.conditionals(chain, torch.float64)
-    last = passes.last_marginals(alpha, torch.float64)
-    labels = passes.draw(conditionals, last, num_samples, generator)
+    last = softmax_or_zero(alpha, torch.float64)
+    labels = search.draw(conditionals, last, num_samples, generator)
     return ChainSamples(labels.permute(1, 2, 0), last.sum(-1) > 0)

@@ -16,20 +16,26 @@ S samples, k ranks.
 References: Rabiner 1989 (forward-backward); Mensch & Blondel 2018, section 3.2 (tangents).
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from typing import NamedTuple
 
 import torch
-from jaxtyping import Bool, Float, Int
+from jaxtyping import Bool, Float
 from torch import Tensor
+from torch.nn.functional import pad
 
 from ..masking import linked_steps
 from ._derivatives import Solved, Tensors
 from ._precision import result_dtype
+from ._recursions import keep, softmax_or_zero
 
 # Edges are made for this many numbers at a time, so that float64 temporaries stay in cache:
 # worth a factor 2 to 3 at K = 50, nothing at K = 2.
 _EDGES_AT_ONCE = 1 << 17
+
+
+# Up to this many states, a step of a recursion costs its dispatch and not its arithmetic.
+_FEW_STATES = 8
 
 
 class Chain(NamedTuple):
@@ -65,8 +71,8 @@ def log_partition(potentials: Tensors, mask: Bool[Tensor, "B T"] | None) -> Floa
     unary, transitions = potentials
     chain = prepare(unary, transitions, mask)
     alpha = chain.unary[0]
-    for edges in _edges(chain):
-        alpha = _advance(alpha, edges)[-1]
+    for run in edges(chain):
+        alpha = _advance(alpha, run)[-1]
     return torch.logsumexp(alpha, -1).to(result_dtype(unary))
 
 
@@ -75,15 +81,15 @@ def solve(potentials: Tensors, mask: Bool[Tensor, "B T"] | None) -> Solved:
     unary, transitions = potentials
     dtype = result_dtype(unary)
     weights, alpha = conditionals(prepare(unary, transitions, mask), dtype)
-    return Solved(torch.logsumexp(alpha, -1).to(dtype), (weights, last_marginals(alpha, dtype)))
+    return Solved(torch.logsumexp(alpha, -1).to(dtype), (weights, softmax_or_zero(alpha, dtype)))
 
 
 def marginals(saved: Tensors, mask: Bool[Tensor, "B T"] | None) -> tuple[Tensors, Tensors]:
     """Node marginals (B, T, K) and pair marginals (B, N, K, K)."""
     weights, last = saved
-    nodes = outside(weights, last)
+    nodes = _outside(weights, last)
     pairs = weights * nodes[1:].unsqueeze(-2)
-    found = (_keep(nodes.transpose(0, 1), mask), _keep(pairs.transpose(0, 1), _links(mask)))
+    found = (keep(nodes.transpose(0, 1), mask), keep(pairs.transpose(0, 1), _links(mask)))
     return found, (weights.view_as(weights), nodes)
 
 
@@ -96,15 +102,15 @@ def tangent(
     """The derivatives of both marginals, in their layouts."""
     weights, nodes = saved
     on_nodes, on_pairs = directions
-    along = push(
+    along = _push(
         weights,
         nodes,
         None if on_nodes is None else _direction(on_nodes, mask, nodes.dtype),
         None if on_pairs is None else _direction(on_pairs, _links(mask), nodes.dtype),
         want_pairs=wanted[1],
     )
-    pairs = None if along.pairs is None else _keep(along.pairs.transpose(0, 1), _links(mask))
-    return _keep(along.nodes.transpose(0, 1), mask), pairs
+    pairs = None if along.pairs is None else keep(along.pairs.transpose(0, 1), _links(mask))
+    return keep(along.nodes.transpose(0, 1), mask), pairs
 
 
 def _links(mask: Tensor | None) -> Tensor | None:
@@ -113,35 +119,28 @@ def _links(mask: Tensor | None) -> Tensor | None:
 
 def _direction(grad: Tensor, kept: Tensor | None, dtype: torch.dtype) -> Tensor:
     """A gradient (B, T, ...) as a direction of the recursions (T, B, ...)."""
-    return _keep(grad, kept).to(dtype).transpose(0, 1).contiguous()
+    return keep(grad, kept).to(dtype).transpose(0, 1).contiguous()
 
 
-def _keep(part: Tensor, kept: Tensor | None) -> Tensor:
-    """`part` (B, T, ...) with 0 where `kept` (B, T) is False."""
-    if kept is None:
-        return part
-    return torch.where(kept.reshape(kept.shape + (1,) * (part.ndim - kept.ndim)), part, 0.0)
-
-
-def _edges(chain: Chain) -> Iterator[Tensor]:
+def edges(chain: Chain) -> Iterator[Tensor]:
     """The edge scores (C, B, K, K) in float64, a run of C steps at a time."""
     _, batch, num_states = chain.unary.shape
     chunk = max(1, _EDGES_AT_ONCE // (batch * num_states**2))
     copy = torch.eye(num_states, dtype=torch.float64, device=chain.unary.device).log()
     for first in range(0, len(chain.transitions), chunk):
         # Contiguous by step: the small inner loops of a strided block cost twice the time.
-        edges = chain.transitions[first : first + chunk].to(
+        scores = chain.transitions[first : first + chunk].to(
             torch.float64, memory_format=torch.contiguous_format
         )
         if chain.linked is not None:
-            edges = torch.where(chain.linked[first : first + chunk], edges, copy)
-        yield edges + chain.unary[first + 1 : first + 1 + chunk].unsqueeze(-2)
+            scores = torch.where(chain.linked[first : first + chunk], scores, copy)
+        yield scores + chain.unary[first + 1 : first + 1 + chunk].unsqueeze(-2)
 
 
-def _advance(alpha: Tensor, edges: Float[Tensor, "C B K K"]) -> list[Tensor]:
+def _advance(alpha: Tensor, run: Float[Tensor, "C B K K"]) -> list[Tensor]:
     """The inside scores (B, K) before the first of C steps and after each."""
     alphas = [alpha]
-    for edge in edges.unbind(0):
+    for edge in run.unbind(0):
         joined = alphas[-1].unsqueeze(-1) + edge
         # With two states, one fused operation does the work of six.
         if joined.shape[-2] == 2:
@@ -159,24 +158,18 @@ def conditionals(
     """
     alpha = chain.unary[0]
     weights = [alpha.new_empty(0, *alpha.shape, alpha.shape[-1], dtype=dtype)]
-    for edges in _edges(chain):
-        alphas = torch.stack(_advance(alpha, edges))
+    for run in edges(chain):
+        alphas = torch.stack(_advance(alpha, run))
         # +inf as the normaliser of an unreachable state gives weight exp(-inf) = 0, where
         # subtracting its own -inf would give NaN.
         normaliser = torch.where(alphas == -torch.inf, torch.inf, alphas)[1:].unsqueeze(-2)
-        joined = alphas[:-1].unsqueeze(-1) + edges
+        joined = alphas[:-1].unsqueeze(-1) + run
         weights.append((joined - normaliser).to(dtype).exp())
         alpha = alphas[-1]
     return torch.cat(weights), alpha
 
 
-def last_marginals(alpha: Float[Tensor, "B K"], dtype: torch.dtype) -> Float[Tensor, "B K"]:
-    """The distribution of the last state; all 0 where no labelling is possible."""
-    possible = (alpha > -torch.inf).any(-1, keepdim=True)
-    return torch.where(possible, alpha.softmax(-1), 0.0).to(dtype)
-
-
-def outside(
+def _outside(
     conditionals: Float[Tensor, "N B K K"], last: Float[Tensor, "B K"]
 ) -> Float[Tensor, "N+1 B K"]:
     """Node marginals, from the last position back."""
@@ -190,21 +183,21 @@ def outside(
     return stacked / torch.where(total > 0, total, 1.0)
 
 
-class Tangents(NamedTuple):
+class _Tangents(NamedTuple):
     """Derivatives along one direction."""
 
     nodes: Float[Tensor, "T B K"]
     pairs: Float[Tensor, "N B K K"] | None
 
 
-def push(
+def _push(
     conditionals: Float[Tensor, "N B K K"],
     nodes: Float[Tensor, "T B K"],
     node_direction: Float[Tensor, "T B K"] | None,
     pair_direction: Float[Tensor, "N B K K"] | None,
     *,
     want_pairs: bool,
-) -> Tangents:
+) -> _Tangents:
     """The derivative of node and pair marginals along a direction g in the potentials.
 
     With G(y) the sum of g over the parts of y, it is Cov(part, G). Each part of g is centred,
@@ -215,93 +208,57 @@ def push(
         future[t, i] = E[ G from t on; y_t = i ]  = m[t, i] g[t, i]
                                                     + sum_j q[t+1, i, j] (m[t+1, j] g[t+1, i, j] + future[t+1, j])
     """
-    arrive = leave = torch.zeros_like(nodes)
+    own, means, joint, arrive, leave = 0.0, 0.0, None, None, None
     if node_direction is not None:
         arrive = node_direction - (nodes * node_direction).sum(-1, keepdim=True)
-        leave = nodes * arrive
-    own, means, joint = leave, 0.0, None
+        own = leave = nodes * arrive
     if pair_direction is not None:
         weighted = conditionals * pair_direction
         joint = weighted * nodes[1:].unsqueeze(-2)
         onto, out_of = weighted.sum(-2), joint.sum(-1)
         means = out_of.sum(-1, keepdim=True)
-        arrive = torch.cat([arrive[:1], arrive[1:] + (onto - means)])
-        leave = torch.cat([leave[:-1] + (out_of - means * nodes[:-1]), leave[-1:]])
-    past = _accumulate(arrive, conditionals.transpose(-1, -2).unbind(0))
-    future = _accumulate(leave.flip(0), conditionals.unbind(0)[::-1]).flip(0)
+        onto = pad(onto - means, (0, 0, 0, 0, 1, 0))
+        out_of = pad(out_of - means * nodes[:-1], (0, 0, 0, 0, 0, 1))
+        arrive = onto if arrive is None else arrive + onto
+        leave = out_of if leave is None else leave + out_of
+    assert arrive is not None, "a tangent needs a direction"
+    assert leave is not None, "a tangent needs a direction"
+    past, future = _accumulate(arrive, leave, conditionals)
     # Both have mean 0; taking out what rounding has left keeps the error from growing with T.
     past = past - (nodes * past).sum(-1, keepdim=True)
     future = future - nodes * future.sum(-1, keepdim=True)
 
     node_tangent = torch.addcmul(future - own, nodes, past)
     if not want_pairs:
-        return Tangents(node_tangent, None)
+        return _Tangents(node_tangent, None)
     before, after = (past[:-1] - means).unsqueeze(-1), future[1:].unsqueeze(-2)
     outer = torch.addcmul(after, before, nodes[1:].unsqueeze(-2))
     if joint is None:
-        return Tangents(node_tangent, conditionals * outer)
-    return Tangents(node_tangent, torch.addcmul(joint, conditionals, outer))
+        return _Tangents(node_tangent, conditionals * outer)
+    return _Tangents(node_tangent, torch.addcmul(joint, conditionals, outer))
 
 
-def _accumulate(steps: Float[Tensor, "T B K"], weights: Sequence[Tensor]) -> Float[Tensor, "T B K"]:
-    """x[t] = steps[t] + weights[t-1] x[t-1], with a matrix (B, K, K) for each step."""
+def _accumulate(
+    arrive: Float[Tensor, "T B K"],
+    leave: Float[Tensor, "T B K"],
+    conditionals: Float[Tensor, "N B K K"],
+) -> tuple[Float[Tensor, "T B K"], Float[Tensor, "T B K"]]:
+    """past[t] = arrive[t] + q[t]' past[t-1], and future[t] = leave[t] + q[t+1] future[t+1]."""
+    forward, backward = conditionals.transpose(-1, -2), conditionals.flip(0)
+    if conditionals.shape[-1] > _FEW_STATES:
+        past = _run(arrive, forward)
+        return past, _run(leave.flip(0), backward).flip(0)
+    # The two do not depend on each other. With few states a step costs its dispatch, and copying
+    # the conditionals to run both as one batch costs less than as many steps again.
+    both = _run(torch.cat([arrive, leave.flip(0)], 1), torch.cat([forward, backward], 1))
+    past, future = both.chunk(2, 1)
+    return past, future.flip(0)
+
+
+def _run(steps: Float[Tensor, "T B K"], weights: Float[Tensor, "N B K K"]) -> Tensor:
+    """x[t] = steps[t] + weights[t-1] x[t-1], for all t: (T, B, K)."""
     first, *rest = steps.unsqueeze(-1).unbind(0)
     totals = [first]
-    for step, weight in zip(rest, weights, strict=True):
+    for step, weight in zip(rest, weights.unbind(0), strict=True):
         totals.append(torch.baddbmm(step, weight, totals[-1]))
     return torch.stack(totals).squeeze(-1)
-
-
-class Ranked(NamedTuple):
-    """The k best labellings, best first; ranks that do not exist score -inf."""
-
-    labels: Int[Tensor, "T B k"]
-    scores: Float[Tensor, "B k"]
-
-
-def best(chain: Chain, k: int) -> Ranked:
-    """The k labellings of highest score (Viterbi for k = 1): each state holds k prefixes."""
-    ranks = torch.arange(k, device=chain.unary.device)
-    scores = torch.where(ranks == 0, chain.unary[0].unsqueeze(-1), -torch.inf)  # (B, K, k)
-    pointers = []
-    for edges in _edges(chain):
-        for edge in edges.transpose(-1, -2).unbind(0):
-            joined = scores.unsqueeze(1) + edge.unsqueeze(-1)  # (B, next, previous, rank)
-            scores, pointer = _largest(joined.flatten(2), k)
-            pointers.append(pointer.flatten(1))
-    scores, last = _largest(scores.flatten(1), k)
-    return Ranked(_follow(pointers, last) // k, scores)
-
-
-def _largest(scores: Tensor, k: int) -> tuple[Tensor, Tensor]:
-    """The k largest of the last axis, sorted; max is several times faster than topk."""
-    found = scores.max(-1, keepdim=True) if k == 1 else scores.topk(k, -1)
-    return found.values, found.indices
-
-
-def _follow(pointers: Sequence[Tensor], last: Int[Tensor, "B N"]) -> Int[Tensor, "T B N"]:
-    """Trace N paths back from their last entries: y[t-1] = pointers[t][y[t]]."""
-    path = [last]
-    for pointer in reversed(pointers):
-        path.append(pointer.gather(-1, path[-1]))
-    return torch.stack(path[::-1])
-
-
-def draw(
-    conditionals: Float[Tensor, "N B K K"],
-    last: Float[Tensor, "B K"],
-    num_samples: int,
-    generator: torch.Generator | None,
-) -> Int[Tensor, "N+1 S B"]:
-    """Exact samples: the last state, then each state given the next.
-
-    A draw from weights w is argmax( w / e ) with e exponential (a race of exponentials). The
-    noise of a position is shared by all columns of its table, since a path reads only one.
-    """
-    num_steps, batch, num_states, _ = conditionals.shape
-    noise = conditionals.new_empty(num_steps + 1, num_samples, batch, num_states)
-    noise.exponential_(generator=generator)
-    table = (conditionals.unsqueeze(1) / noise[:-1].unsqueeze(-1)).argmax(-2)  # (T-1, S, B, K)
-    state = (last / noise[-1]).argmax(-1, keepdim=True)  # (S, B, 1)
-    path = _follow(table.flatten(1, 2).unbind(0), state.flatten(0, 1))
-    return path.view(num_steps + 1, num_samples, batch)

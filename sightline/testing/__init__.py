@@ -1,3 +1,15 @@
-"""The laws, as a suite that any distribution, ours or yours, can be put through."""
+"""The laws, as suites that any distribution, attention or network, ours or yours, can be put
+through.
+"""
 
+from ._attention_laws import (
+    check_attention as check_attention,
+    check_reader as check_reader,
+    check_scorer as check_scorer,
+)
 from ._laws import check_distribution as check_distribution
+from ._network_laws import (
+    check_cell as check_cell,
+    check_decoder as check_decoder,
+    check_encoder as check_encoder,
+)

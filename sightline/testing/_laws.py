@@ -35,6 +35,12 @@ class _Case:
     def listed(self) -> list[Listed]:
         return list_structures(self.structures, self.potentials, self.mask)
 
+    def alone(self, item: int) -> "_Case":
+        """One item as a batch of one: a structure of one item may be none of another's."""
+        mask = None if self.mask is None else self.mask[item : item + 1]
+        parts = tuple(part[item : item + 1] for part in self.potentials)
+        return replace(self, potentials=parts, mask=mask)
+
     def noise(self, like: Tensor, seed: int = 0) -> Tensor:
         generator = torch.Generator().manual_seed(seed)
         return torch.randn(like.shape, generator=generator, dtype=like.dtype)
@@ -97,11 +103,10 @@ def check_sums(case: _Case) -> None:
     for grad in _gradients(live.log_partition().sum(), leaves):
         assert grad.isfinite().all(), "the gradient of log Z is not finite"
 
-    distribution = case.distribution()
     for item, listed in enumerate(case.listed()):
         if listed.values:
-            expected = listed.scores - listed.log_partition()
-            _assert_equal(_log_probs_of(distribution, listed, item), expected)
+            log_probs = case.alone(item).distribution().log_prob(listed.stacked())
+            _assert_equal(log_probs.squeeze(1), listed.scores - listed.log_partition())
 
 
 def check_gradients(case: _Case) -> None:
@@ -145,19 +150,18 @@ def check_best(case: _Case) -> None:
 
 def check_parts(case: _Case) -> None:
     """The marginals are the expected indicators, and a tilt adds to the score of each part."""
-    distribution = case.distribution()
-    marginals = distribution.marginals()
+    marginals = case.distribution().marginals()
     noise = case.noise(marginals)
-    tilted = distribution.tilt(noise)
     for item, listed in enumerate(case.listed()):
         if not listed.values:
             continue
-        values = _for_every_item(listed, len(marginals))
-        parts = distribution.indicators(values)[:, item]
+        distribution, values = case.alone(item).distribution(), listed.stacked()
+        parts = distribution.indicators(values).squeeze(1)
         expected = torch.tensordot(listed.probabilities(), parts, 1)
-        assert_close(expected, marginals[item], **_EXACT)
+        _assert_equal(expected, marginals[item])
+        tilted = distribution.tilt(noise[item : item + 1])
         scores = listed.scores + (parts * noise[item]).flatten(1).sum(-1)
-        assert_close(tilted.score(values)[:, item], scores, **_EXACT)
+        _assert_equal(tilted.score(values).squeeze(1), scores)
 
 
 def check_information(case: _Case) -> None:
@@ -211,13 +215,16 @@ def check_unread_entries(case: _Case) -> None:
 
 def check_batching(case: _Case) -> None:
     """A batch of n equals n batches of one, no batch axis, and any leading shape."""
-    whole = _outcomes(case, case.potentials)
-    batch = len(case.potentials[0])
-    for item in range(batch):
+    whole, best = _outcomes(case, case.potentials), case.distribution().argmax()
+    for item in range(len(case.potentials[0])):
         mask = None if case.mask is None else case.mask[item]
-        alone = _outcomes(replace(case, mask=mask), [part[item] for part in case.potentials])
-        for name, outcome in alone.items():
+        parts = [part[item] for part in case.potentials]
+        for name, outcome in _outcomes(replace(case, mask=mask), parts).items():
             _assert_equal(outcome, whole[name][item], msg=f"{name} alone and in a batch")
+        alone = case.build(*parts, mask=mask)
+        assert torch.equal(alone.argmax(), best[item]), "argmax alone and in a batch"
+        assert alone.sample().shape == best[item].shape, "a sample without a batch axis"
+        assert alone.sample((2,)).shape == (2, *best[item].shape), "two of them"
     mask = None if case.mask is None else case.mask[:, None, None]
     shaped = _outcomes(replace(case, mask=mask), [part[:, None, None] for part in case.potentials])
     for name, outcome in shaped.items():
@@ -281,18 +288,6 @@ def _gradients(loss: Tensor, leaves: tuple[Tensor, ...]) -> tuple[Tensor, ...]:
     if not loss.requires_grad:
         return tuple(torch.zeros_like(part) for part in leaves)
     return torch.autograd.grad(loss, leaves, materialize_grads=True)
-
-
-def _log_probs_of(distribution: AbstractDistribution, listed: Listed, item: int) -> Tensor:
-    """log_prob of every listed structure of one item, in one call."""
-    batch = len(distribution.log_partition())
-    return distribution.log_prob(_for_every_item(listed, batch))[:, item]
-
-
-def _for_every_item(listed: Listed, batch: int) -> Tensor:
-    """The structures of one item (number, *event), as values (number, batch, *event)."""
-    values = torch.stack(listed.values)
-    return values.unsqueeze(1).expand(len(values), batch, *values.shape[1:])
 
 
 def _expect_impossible(distribution: AbstractDistribution) -> None:

@@ -27,6 +27,10 @@ class Listed(NamedTuple):
     def probabilities(self) -> Tensor:
         return self.scores.softmax(0)
 
+    def stacked(self) -> Tensor:
+        """The structures as values of a batch of one item: (number, 1, *event)."""
+        return torch.stack(self.values).unsqueeze(1)
+
     def place(self, value: Tensor) -> int:
         """Where a value stands in the list; an AssertionError if it is no possible structure."""
         for i, listed in enumerate(self.values):

@@ -6,7 +6,7 @@ from collections.abc import Callable
 import pytest
 import torch
 
-from sightline.distributions import Categorical, LinearChain, Subset
+from sightline.distributions import Alignment, Categorical, LinearChain, SemiMarkov, Subset
 from sightline.errors import ImpossibleError, ShapeError, SightlineError, ValueRangeError
 
 CASES: list[tuple[type[SightlineError], Callable[[], object], str]] = [
@@ -59,6 +59,21 @@ CASES: list[tuple[type[SightlineError], Callable[[], object], str]] = [
         ValueRangeError,
         lambda: LinearChain(torch.zeros(3, 2), torch.zeros(2, 2)).log_prob(torch.tensor([0, 2, 1])),
         r"must be in 0\.\.1, got 2 at index \[1\].*mask",
+    ),
+    (
+        ShapeError,
+        lambda: Alignment(torch.zeros(2, 3, 2)),
+        r"Alignment: moves must have shape.*got \(2, 3, 2\).*-inf",
+    ),
+    (
+        ShapeError,
+        lambda: Alignment(torch.zeros(2, 3, 3), source_mask=torch.ones(2).bool()),
+        r"Alignment.source_mask: mask must end in sizes \(1,\).*got \(2,\)",
+    ),
+    (
+        ShapeError,
+        lambda: SemiMarkov(torch.zeros(5, 2, 2), torch.zeros(5, 2, 2)),
+        r"SemiMarkov: transitions must end in sizes \(4, 2, 2\).*got \(5, 2, 2\)",
     ),
     (
         ImpossibleError,

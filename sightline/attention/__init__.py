@@ -1,0 +1,71 @@
+"""Attention: score -> distribute -> read. `Memory` in, `Attended` out.
+
+The named attentions are functions that fill the three slots of `Attention`; every part can be
+exchanged for one of your own.
+"""
+
+from ._attention import Attended as Attended, Attention as Attention, Distribute as Distribute
+from ._copy import PointerGenerator as PointerGenerator
+from ._coverage import (
+    CoverageScorer as CoverageScorer,
+    coverage as coverage,
+    coverage_loss as coverage_loss,
+)
+from ._distribute import (
+    chain_over_steps as chain_over_steps,
+    monotone_alignment as monotone_alignment,
+    per_memory as per_memory,
+    per_query as per_query,
+)
+from ._hard import (
+    SampledValue as SampledValue,
+    hard_attention as hard_attention,
+    marginal_log_likelihood as marginal_log_likelihood,
+)
+from ._hierarchical import (
+    HierarchicalAttended as HierarchicalAttended,
+    HierarchicalAttention as HierarchicalAttention,
+    sentences_memory as sentences_memory,
+)
+from ._memory import Layout as Layout, Memory as Memory, grid_memory as grid_memory
+from ._multi_head import MultiHead as MultiHead
+from ._named import (
+    k_step_attention as k_step_attention,
+    local_attention as local_attention,
+    monotone_attention as monotone_attention,
+    segment_attention as segment_attention,
+    sigmoid_attention as sigmoid_attention,
+    softmax_attention as softmax_attention,
+    sparsemax_attention as sparsemax_attention,
+    spatial_attention as spatial_attention,
+    syntactic_attention as syntactic_attention,
+)
+from ._pooling import (
+    AttentionPooling as AttentionPooling,
+    max_pooling as max_pooling,
+    mean_pooling as mean_pooling,
+)
+from ._readers import (
+    AbstractReader as AbstractReader,
+    AlignedValue as AlignedValue,
+    ExpectedSelection as ExpectedSelection,
+    ExpectedValue as ExpectedValue,
+    Read as Read,
+    SoftChildren as SoftChildren,
+    SoftHeads as SoftHeads,
+)
+from ._scorers import (
+    AbstractScorer as AbstractScorer,
+    AdditiveScorer as AdditiveScorer,
+    BilinearScorer as BilinearScorer,
+    DotScorer as DotScorer,
+    LinearScorer as LinearScorer,
+    LocalScorer as LocalScorer,
+    scaled_dot_scorer as scaled_dot_scorer,
+)
+from ._structured_scorers import (
+    HeadScorer as HeadScorer,
+    SelectionScorer as SelectionScorer,
+    StepScorer as StepScorer,
+)
+from ._trace import AttentionTrace as AttentionTrace, trace_of as trace_of

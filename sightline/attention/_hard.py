@@ -1,0 +1,68 @@
+"""Hard attention: one selection is read, not the expectation of all.
+
+By sampling, the gradient is an estimate: `SampledValue` reads a draw and passes the gradient of the
+marginals (straight through). Exactly, the selection is a latent variable that is summed out:
+
+    log p(y) = log sum_z p(z) p(y | z) = log Z(scores + emissions) - log Z(scores)
+
+where emissions score what each part of z would say of y; it holds for every distribution whose
+scores are sums over parts (Xu et al. 2015, section 4.1; Wu et al. 2018, for monotone alignments).
+"""
+
+from collections.abc import Callable
+from typing import final
+
+from jaxtyping import Float
+from torch import Tensor
+from typing_extensions import override
+
+from ..distributions import AbstractDistribution, Categorical
+from ..estimators import straight_through
+from ._attention import Attention
+from ._distribute import per_query
+from ._readers import AbstractReader, Read, Selection
+from ._scorers import AbstractScorer, AdditiveScorer
+
+
+@final
+class SampledValue(AbstractReader):
+    """Reads one draw while training, the most probable selection otherwise; the gradient is that
+    of the marginals. Every query must have a place it may read.
+    """
+
+    @override
+    def forward(self, distribution: Selection, values: Tensor) -> Read:
+        value = distribution.sample() if self.training else distribution.argmax()
+        weights = straight_through(distribution, value)
+        return Read(weights @ values, weights)
+
+
+def hard_attention(
+    query_size: int, value_size: int, scorer: AbstractScorer | None = None
+) -> Attention:
+    """One place is read, drawn from the softmax of the scores (Xu et al. 2015, section 4.1), with
+    the straight-through estimate of the gradient.
+    """
+    return Attention(
+        scorer=scorer or AdditiveScorer(query_size, value_size, hidden_size=query_size),
+        distribute=per_query(Categorical),
+        reader=SampledValue(),
+    )
+
+
+def marginal_log_likelihood(
+    make: Callable[[Tensor], AbstractDistribution], scores: Tensor, emissions: Tensor
+) -> Float[Tensor, "*batch"]:
+    """log p(y), with the selection summed out exactly.
+
+    Args:
+        make: scores -> distribution, for example `Categorical` or `Alignment.one_to_many`.
+        scores: log-potentials of the selection.
+        emissions: log p(y | part) in the shape of the scores.
+
+    >>> import torch
+    >>> scores, emissions = torch.zeros(2), torch.tensor([0.5, 0.25]).log()
+    >>> marginal_log_likelihood(Categorical, scores, emissions).exp()    # (0.5 + 0.25) / 2
+    tensor(0.3750)
+    """
+    return make(scores + emissions).log_partition() - make(scores).log_partition()

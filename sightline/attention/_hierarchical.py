@@ -1,0 +1,79 @@
+"""Attention at two levels: over the words of each sentence, then over the sentences.
+
+    s_i     = sum_w b_iw value_iw,    b_i ~ word attention within sentence i
+    context = sum_i a_i s_i,          a   ~ sentence attention over s_1 .. s_n
+
+so that word w of sentence i has weight a_i b_iw in all. Between the two levels a document encoder
+may run over the sentences (`between`).
+
+Reference: Yang et al. 2016, eq. 5 to 10.
+
+Axes: *batch any leading shape, n sentences, w words, Q queries, D width of a query, V of a value.
+"""
+
+from collections.abc import Callable
+from typing import NamedTuple, final
+
+from jaxtyping import Bool, Float
+from torch import Tensor, nn
+
+from ._attention import Attended, Attention
+from ._memory import Layout, Memory
+
+
+class HierarchicalAttended(NamedTuple):
+    """The context, and where it came from at both levels."""
+
+    context: Float[Tensor, "*batch Q V"]
+    weights: Float[Tensor, "*batch Q n w"]  # of each word in all
+    words: Attended  # within each sentence: weights (*batch, n, Q, w)
+    sentences: Attended  # over the sentences, given each query's own reading of them
+
+
+def sentences_memory(
+    values: Float[Tensor, "*batch n w V"], mask: Bool[Tensor, "*batch n w"] | None = None
+) -> Memory:
+    """Words in sentences; a sentence without a real word is padding."""
+    return Memory(values, mask, layout=Layout("sentences", *values.shape[-3:-1]))
+
+
+@final
+class HierarchicalAttention(nn.Module):
+    """Word attention inside sentence attention. `between` maps the sentence vectors
+    `(*batch, n, V)` and their mask to vectors of the same count: a document encoder.
+    """
+
+    def __init__(
+        self,
+        words: Attention,
+        sentences: Attention,
+        between: Callable[[Tensor, Tensor | None], Tensor] | None = None,
+    ) -> None:
+        super().__init__()
+        self.words, self.sentences, self.between = words, sentences, between
+
+    def remember(self, memory: Memory) -> Memory:
+        """Project the words, once."""
+        return self.words.remember(memory)
+
+    def forward(self, query: Float[Tensor, "*batch Q D"], memory: Memory) -> HierarchicalAttended:
+        """Read the words of every sentence for every query, then the sentences."""
+        num_sentences = memory.values.shape[-3]
+        per_sentence = query.unsqueeze(-3).expand(*query.shape[:-2], num_sentences, -1, -1)
+        words = self.words(per_sentence, memory)  # context (*batch, n, Q, V)
+        mask = None if memory.mask is None else memory.mask.any(-1)  # (*batch, n)
+        read = words.context.transpose(-2, -3)  # (*batch, Q, n, V): a memory for each query
+        if mask is not None:
+            mask = mask.unsqueeze(-2).expand(read.shape[:-1])
+        if self.between is not None:
+            read = self.between(read, mask)
+        remembered = self.sentences.remember(Memory(read, mask))
+        sentences = self.sentences(query.unsqueeze(-2), remembered)  # one query per memory
+        over_words = words.weights.transpose(-2, -3)  # (*batch, Q, n, w)
+        over_sentences = sentences.weights.squeeze(-2)  # (*batch, Q, n)
+        return HierarchicalAttended(
+            sentences.context.squeeze(-2),
+            over_sentences.unsqueeze(-1) * over_words,
+            words,
+            sentences,
+        )

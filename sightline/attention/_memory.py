@@ -1,0 +1,52 @@
+"""What attention reads: values with a mask, and how they lie.
+
+Axes: *batch any leading shape, S places in memory, V width of a value.
+"""
+
+from typing import Any, Literal, NamedTuple
+
+from jaxtyping import Bool, Float
+from torch import Tensor
+
+from ..errors import ShapeError
+
+
+class Layout(NamedTuple):
+    """How the S places lie: in a row, on a grid of rows and columns, as sentences of words, or
+    as a list of facts. Attention reads a row of places whatever this says; pictures use it.
+    """
+
+    kind: Literal["sequence", "grid", "sentences", "facts"] = "sequence"
+    rows: int | None = None  # grid: its height; sentences: how many
+    columns: int | None = None  # grid: its width; sentences: words in the longest
+
+
+SEQUENCE = Layout()
+
+
+class Memory(NamedTuple):
+    """Encoded inputs. `keys` is what one scorer made of the values: made once by
+    `Attention.remember`, read at every step.
+    """
+
+    values: Float[Tensor, "*batch S V"]
+    mask: Bool[Tensor, "*batch S"] | None = None  # True on real places
+    summary: Float[Tensor, "*batch D"] | None = None  # one vector for all of it, if there is one
+    layout: Layout = SEQUENCE
+    keys: Any = None
+
+
+def grid_memory(features: Float[Tensor, "*batch h w V"]) -> Memory:
+    """The cells of an image grid as S = h * w places, row by row.
+
+    >>> import torch
+    >>> grid_memory(torch.zeros(1, 14, 14, 512)).values.shape
+    torch.Size([1, 196, 512])
+    """
+    if features.ndim < 3:
+        raise ShapeError(
+            f"grid_memory: features must have shape (..., h, w, V), got {tuple(features.shape)}. "
+            f"Move the channels of a (..., V, h, w) tensor last with movedim(-3, -1)."
+        )
+    rows, columns = features.shape[-3:-1]
+    return Memory(features.flatten(-3, -2), layout=Layout("grid", rows, columns))

@@ -1,0 +1,57 @@
+"""Pooling: one vector for the whole memory, without a query. The baselines of the lectures.
+
+    mean   context = sum over real places of value / number of them
+    max    context = largest value of each coordinate over real places
+
+Attention pooling is attention whose query is learned: `AttentionPooling`.
+"""
+
+from typing import final
+
+import torch
+from jaxtyping import Float
+from torch import Tensor, nn
+
+from ._attention import Attended, Attention
+from ._memory import Memory
+
+
+def mean_pooling(memory: Memory) -> Float[Tensor, "*batch V"]:
+    """The mean over real places; 0 where there is none.
+
+    >>> mean_pooling(Memory(torch.tensor([[1.0], [3.0]])))
+    tensor([2.])
+    """
+    if memory.mask is None:
+        return memory.values.mean(-2)
+    real = memory.mask.unsqueeze(-1)
+    total = torch.where(real, memory.values, 0.0).sum(-2)
+    return total / real.sum(-2).clamp(min=1)
+
+
+def max_pooling(memory: Memory) -> Float[Tensor, "*batch V"]:
+    """The largest value of each coordinate over real places; 0 where there is none.
+
+    >>> max_pooling(Memory(torch.tensor([[1.0, 5.0], [3.0, 2.0]])))
+    tensor([3., 5.])
+    """
+    if memory.mask is None:
+        return memory.values.amax(-2)
+    real = memory.mask.unsqueeze(-1)
+    highest = torch.where(real, memory.values, -torch.inf).amax(-2)
+    return torch.where(real.any(-2), highest, 0.0)
+
+
+@final
+class AttentionPooling(nn.Module):
+    """Attention with one learned query (Yang et al. 2016, eq. 5 to 7: the context vector u)."""
+
+    def __init__(self, attention: Attention, query_size: int) -> None:
+        super().__init__()
+        self.attention = attention
+        self.query = nn.Parameter(torch.empty(query_size).uniform_(-0.1, 0.1))
+
+    def forward(self, memory: Memory) -> Attended:
+        """One context for each memory: `(*batch, 1, V)`."""
+        query = self.query.expand(*memory.values.shape[:-2], 1, -1)
+        return self.attention(query, self.attention.remember(memory))

@@ -1,0 +1,106 @@
+"""Readers: the expectation of what a selection reads, under the distribution.
+
+    context = E[ read(values, z) ] = sum over places of weight * value
+
+The weights are marginals, or simple functions of them; each reader says which.
+
+Axes: *batch any leading shape, Q queries, S places (n words), V width of a value.
+"""
+
+from abc import ABC, abstractmethod
+from typing import NamedTuple, final
+
+import torch
+from jaxtyping import Float
+from torch import Tensor, nn
+from typing_extensions import override
+
+from ..distributions import AbstractDistribution, AbstractSparseDistribution
+
+# What a reader takes: any distribution over selections, dense or sparse.
+Selection = AbstractDistribution | AbstractSparseDistribution
+
+
+class Read(NamedTuple):
+    """What was read, and how much of each place."""
+
+    context: Float[Tensor, "*batch Q V"]
+    weights: Float[Tensor, "*batch Q S"]
+
+
+class AbstractReader(nn.Module, ABC):
+    """The context that a distribution over selections gives."""
+
+    @abstractmethod
+    def forward(self, distribution: Selection, values: Float[Tensor, "*batch S V"]) -> Read:
+        """The expected value for every query, with the weights that gave it."""
+
+
+@final
+class ExpectedValue(AbstractReader):
+    """The weights are the marginals: softmax, sigmoid and their kin."""
+
+    @override
+    def forward(self, distribution: Selection, values: Tensor) -> Read:
+        weights = distribution.marginals()
+        return Read(weights @ values, weights)
+
+
+@final
+class ExpectedSelection(AbstractReader):
+    """The weights are the marginals of one state of a chain (Kim et al. 2017, section 4.2).
+
+    weight[s] = p(z_s = state)                        as it is, with total=None
+    weight[s] = total * p(z_s = state) / sum_s p      scaled to a total: the paper's lambda, 2
+    """
+
+    def __init__(self, state: int = 1, total: float | None = None) -> None:
+        super().__init__()
+        self.state, self.total = state, total
+
+    @override
+    def forward(self, distribution: Selection, values: Tensor) -> Read:
+        weights = distribution.marginals()[..., self.state]
+        if self.total is not None:
+            mass = weights.sum(-1, keepdim=True)
+            weights = self.total * weights / torch.where(mass > 0, mass, 1.0)
+        return Read(weights @ values, weights)
+
+
+@final
+class SoftHeads(AbstractReader):
+    """Each word reads its expected head: weight[d, h] = p(h is the head of d). A word that heads
+    the sentence reads `root`, a learned vector (Kim et al. 2017, section 4.4, "soft parent").
+    """
+
+    def __init__(self, value_size: int) -> None:
+        super().__init__()
+        self.root = nn.Parameter(torch.zeros(value_size))
+
+    @override
+    def forward(self, distribution: Selection, values: Tensor) -> Read:
+        heads = distribution.marginals()[..., 1:].transpose(-1, -2)  # (*batch, n, n+1)
+        from_root, weights = heads[..., :1], heads[..., 1:]
+        return Read(weights @ values + from_root * self.root, weights)
+
+
+@final
+class SoftChildren(AbstractReader):
+    """Each word reads its expected children: weight[h, d] = p(h is the head of d)."""
+
+    @override
+    def forward(self, distribution: Selection, values: Tensor) -> Read:
+        weights = distribution.marginals()[..., 1:, 1:]
+        return Read(weights @ values, weights)
+
+
+@final
+class AlignedValue(AbstractReader):
+    """Queries are aligned to places in order: weight[q, s] = p(query q is given place s), from the
+    lattice of `Alignment.one_to_many`.
+    """
+
+    @override
+    def forward(self, distribution: Selection, values: Tensor) -> Read:
+        weights = distribution.marginals()[..., 1:, 1:, 2].transpose(-1, -2)
+        return Read(weights @ values, weights)

@@ -1,0 +1,169 @@
+"""Score functions: how well a query fits each place in memory.
+
+    dot        score = q . k
+    scaled     score = q . k / sqrt(D)                     Vaswani et al. 2017, eq. 1
+    bilinear   score = q W k                               Luong et al. 2015, eq. 8 ("general")
+    additive   score = v . tanh(W q + U k + b)             Bahdanau et al. 2015, appendix A.1.2
+    linear     score = w . [q; k]                          the lectures' simplest learned score
+
+Whatever depends on the memory alone is computed once, by `remember`, and comes back as `keys`.
+
+Axes: *batch any leading shape, Q queries, S places, D width of a query, V width of a value.
+"""
+
+import math
+from abc import ABC, abstractmethod
+from typing import Any, final
+
+import torch
+from jaxtyping import Float
+from torch import Tensor, nn
+from typing_extensions import override
+
+from ..errors import ShapeError
+
+
+class AbstractScorer(nn.Module, ABC):
+    """Log-potentials from a query and the keys of a memory.
+
+    `forward` gives the tuple of potentials that a distribution takes; for most scorers it is one
+    tensor of scores `(*batch, Q, S)`.
+    """
+
+    @abstractmethod
+    def remember(self, values: Float[Tensor, "*batch S V"]) -> Any:
+        """The keys: what the score needs of the memory, computed once."""
+
+    @abstractmethod
+    def forward(self, query: Float[Tensor, "*batch Q D"], keys: Any) -> tuple[Tensor, ...]:
+        """The potentials of every query at every place."""
+
+
+def check_width(owner: str, name: str, got: int, expected: int) -> None:
+    """A last axis against the size that a module was made for."""
+    if got != expected:
+        raise ShapeError(
+            f"{owner}: {name} must have width {expected}, got {got}. "
+            f"Build it with {name}_size={got}, or project the {name} first."
+        )
+
+
+@final
+class DotScorer(AbstractScorer):
+    """score = q . k, times `scale`; no parameters, so queries and values have one width.
+
+    >>> DotScorer()(torch.ones(1, 2), torch.eye(2))[0]
+    tensor([[1., 1.]])
+    """
+
+    def __init__(self, scale: float = 1.0) -> None:
+        super().__init__()
+        self.scale = scale
+
+    @override
+    def remember(self, values: Tensor) -> Tensor:
+        return self.scale * values.transpose(-1, -2)
+
+    @override
+    def forward(self, query: Tensor, keys: Tensor) -> tuple[Float[Tensor, "*batch Q S"]]:
+        check_width("DotScorer", "query", query.shape[-1], keys.shape[-2])
+        return (query @ keys,)
+
+
+def scaled_dot_scorer(size: int) -> DotScorer:
+    """score = q . k / sqrt(size): unit variance for unit-variance queries and keys."""
+    return DotScorer(scale=1 / math.sqrt(size))
+
+
+@final
+class BilinearScorer(AbstractScorer):
+    """score = q W k."""
+
+    def __init__(self, query_size: int, value_size: int) -> None:
+        super().__init__()
+        self.project = nn.Linear(value_size, query_size, bias=False)
+
+    @override
+    def remember(self, values: Tensor) -> Tensor:
+        check_width("BilinearScorer", "value", values.shape[-1], self.project.in_features)
+        return self.project(values).transpose(-1, -2)
+
+    @override
+    def forward(self, query: Tensor, keys: Tensor) -> tuple[Float[Tensor, "*batch Q S"]]:
+        check_width("BilinearScorer", "query", query.shape[-1], keys.shape[-2])
+        return (query @ keys,)
+
+
+@final
+class AdditiveScorer(AbstractScorer):
+    """score = v . tanh(W q + U k + b)."""
+
+    def __init__(self, query_size: int, value_size: int, hidden_size: int) -> None:
+        super().__init__()
+        self.query = nn.Linear(query_size, hidden_size, bias=False)
+        self.key = nn.Linear(value_size, hidden_size)
+        self.combine = nn.Linear(hidden_size, 1, bias=False)
+
+    @override
+    def remember(self, values: Tensor) -> Tensor:
+        check_width("AdditiveScorer", "value", values.shape[-1], self.key.in_features)
+        return self.key(values)
+
+    @override
+    def forward(self, query: Tensor, keys: Tensor) -> tuple[Float[Tensor, "*batch Q S"]]:
+        check_width("AdditiveScorer", "query", query.shape[-1], self.query.in_features)
+        hidden = torch.tanh(self.query(query).unsqueeze(-2) + keys.unsqueeze(-3))
+        return (self.combine(hidden).squeeze(-1),)
+
+
+@final
+class LinearScorer(AbstractScorer):
+    """score = w . [q; k], which is the sum of a score of the query and one of the key."""
+
+    def __init__(self, query_size: int, value_size: int) -> None:
+        super().__init__()
+        self.query = nn.Linear(query_size, 1, bias=False)
+        self.key = nn.Linear(value_size, 1, bias=False)
+
+    @override
+    def remember(self, values: Tensor) -> Tensor:
+        check_width("LinearScorer", "value", values.shape[-1], self.key.in_features)
+        return self.key(values).transpose(-1, -2)
+
+    @override
+    def forward(self, query: Tensor, keys: Tensor) -> tuple[Float[Tensor, "*batch Q S"]]:
+        check_width("LinearScorer", "query", query.shape[-1], self.query.in_features)
+        return (self.query(query) + keys,)
+
+
+@final
+class LocalScorer(AbstractScorer):
+    """Scores drawn to a place that the query predicts (Luong et al. 2015, section 3.2, local-p).
+
+        p = (S - 1) sigmoid( v . tanh(W q) )
+        score = inner score - (s - p)^2 / (2 sigma^2),   sigma = window / 2
+
+    Luong multiplies the softmax by the bell curve; adding its logarithm to the score is the same
+    up to normalisation, and leaves a distribution.
+    """
+
+    def __init__(self, inner: AbstractScorer, query_size: int, window: float) -> None:
+        super().__init__()
+        self.inner, self.window = inner, window
+        self.place = nn.Sequential(
+            nn.Linear(query_size, query_size, bias=False),
+            nn.Tanh(),
+            nn.Linear(query_size, 1, bias=False),
+        )
+
+    @override
+    def remember(self, values: Tensor) -> Any:
+        return self.inner.remember(values)
+
+    @override
+    def forward(self, query: Tensor, keys: Any) -> tuple[Float[Tensor, "*batch Q S"]]:
+        (scores,) = self.inner(query, keys)
+        size = scores.shape[-1]
+        centre = (size - 1) * torch.sigmoid(self.place(query))
+        places = torch.arange(size, device=scores.device, dtype=scores.dtype)
+        return (scores - 2 * ((places - centre) / self.window) ** 2,)

@@ -1,0 +1,278 @@
+r"""A monotone alignment of two sequences: a path through a grid.
+
+    score(path) = sum over its moves of moves[i, j, m]
+
+           j = 0   1   2       T = 2 target items
+    i = 0    o---o---o
+             | \ | \ |         \    match: source item i with target item j
+    i = 1    o---o---o         |    skip source item i
+             | \ | \ |         ---  skip target item j
+    i = 2    o---o---o
+             S = 2 source items
+
+Node (i, j) stands for i source and j target items consumed; a path leads from (0, 0) to (S, T),
+and moves[i, j, m] scores the move m that enters node (i, j). Edit distance, soft dynamic time
+warping, CTC and monotone attention are choices of the scores. Time and memory are O(S T), also
+for training through the marginals.
+
+Axes: *batch any leading shape, R = S + 1 rows and C = T + 1 columns of nodes, 3 moves; for CTC,
+T frames, V symbols, L labels.
+References: Needleman & Wunsch 1970; Graves et al. 2006 (CTC); Raffel et al. 2017 (monotone
+attention).
+"""
+
+from dataclasses import dataclass
+from typing import Any, final
+
+import torch
+from jaxtyping import Bool, Float, Int
+from torch import Tensor
+from torch.nn.functional import pad
+from typing_extensions import override
+
+from ..errors import ShapeError, ValueRangeError
+from ..inference import (
+    alignment_best,
+    alignment_log_partition,
+    alignment_marginals,
+    alignment_sample,
+)
+from ..shapes import flatten_batch, join_batch_shapes
+from ._checks import check_mask, check_scores, require_labels
+from ._distribution import AbstractDistribution, expectation
+
+
+@final
+@dataclass(frozen=True, eq=False)
+class Alignment(AbstractDistribution):
+    """A path of moves; a value is boolean `(..., S+1, T+1, 3)`, True on the moves of the path.
+
+    `moves[i, j, m]` scores the move that enters node (i, j), which stands for i source and j
+    target items consumed: m = 0 a match from (i-1, j-1), m = 1 a skip of source item i from
+    (i-1, j), m = 2 a skip of target item j from (i, j-1). What would enter from outside the grid
+    is never read.
+
+    `source_mask` is `(..., S)` and `target_mask` `(..., T)`, each of any pattern. An item left out
+    is skipped for free: its row or column of nodes is not there. Where a side has no real item,
+    one path is left, which skips the other side.
+
+    >>> costs = torch.tensor([0.0, -1.0, -1.0]).expand(3, 4, 3)    # 2 source, 3 target items
+    >>> path = Alignment(costs).argmax()
+    >>> path[..., 0].sum(), path[..., 1].sum(), path[..., 2].sum()    # matches, skips of each side
+    (tensor(2), tensor(0), tensor(1))
+    >>> Alignment(torch.zeros(3, 4, 3)).log_partition().exp()    # a Delannoy number
+    tensor(25.0000)
+    """
+
+    moves: Float[Tensor, "*#batch R C 3"]
+    source_mask: Bool[Tensor, "*#batch R-1"] | None = None
+    target_mask: Bool[Tensor, "*#batch C-1"] | None = None
+
+    def __post_init__(self) -> None:
+        check_scores("Alignment", "moves", self.moves, "S+1 T+1 3")
+        if self.moves.shape[-1] != 3:
+            raise ShapeError(
+                f"Alignment: moves must have shape (..., S+1, T+1, 3), with three moves (match, "
+                f"skip source, skip target) last, got {tuple(self.moves.shape)}. Forbid a move "
+                f"that does not exist with -inf."
+            )
+        check_mask("Alignment.source_mask", self.source_mask, self.moves.shape[-3] - 1)
+        check_mask("Alignment.target_mask", self.target_mask, self.moves.shape[-2] - 1)
+
+    @classmethod
+    def one_to_many(
+        cls,
+        scores: Float[Tensor, "*#batch S T"],
+        *,
+        source_mask: Bool[Tensor, "*#batch S"] | None = None,
+        target_mask: Bool[Tensor, "*#batch T"] | None = None,
+    ) -> "Alignment":
+        """Every target item is given one source item, never an earlier one than its predecessor.
+
+            score = sum_j scores[a_j, j],   a_1 <= a_2 <= ... <= a_T
+
+        The lattice of hard monotone attention. A path skips target items along the row of their
+        source item, so that p(a_j = i), the expected attention, is `marginals()[..., 1:, 1:, 2]`.
+
+        >>> Alignment.one_to_many(torch.zeros(2, 3)).marginals()[1:, 1:, 2]
+        tensor([[0.7500, 0.5000, 0.2500],
+                [0.2500, 0.5000, 0.7500]])
+        """
+        check_scores("Alignment.one_to_many", "scores", scores, "S T")
+        chosen = pad(scores, (1, 0, 1, 0), value=-torch.inf)
+        never, free = torch.full_like(chosen, -torch.inf), torch.zeros_like(chosen)
+        return cls(torch.stack([never, free, chosen], -1), source_mask, target_mask)
+
+    @classmethod
+    def ctc(
+        cls,
+        log_probs: Float[Tensor, "*#batch T V"],
+        targets: Int[Tensor, "*#batch L"],
+        *,
+        frame_mask: Bool[Tensor, "*#batch T"] | None = None,
+        target_mask: Bool[Tensor, "*#batch L"] | None = None,
+        blank: int = 0,
+    ) -> "Alignment":
+        """Connectionist temporal classification: frames spell the labels, with repeats and blanks.
+
+        `log_partition()` is the log-likelihood of the labels, the negative of
+        `torch.nn.functional.ctc_loss`. The source items are the T frames, the target items the
+        2 L + 1 states blank, label, blank, ..., label, blank. A frame is emitted by the state
+        that a path is in (skip source) or leaves (match); a blank that may stay silent is left
+        by a skip of target. So with `m = marginals()`, the probability that frame t is emitted
+        by state s is `m[..., 1:, :-1, 1] + m[..., 1:, 1:, 0]`.
+
+        >>> even = torch.full((3, 2), 0.5).log()
+        >>> Alignment.ctc(even, torch.tensor([1])).log_partition().exp()    # 6 of 8 spell it
+        tensor(0.7500)
+        """
+        check_scores("Alignment.ctc", "log_probs", log_probs, "T V")
+        _require_targets(targets, target_mask, log_probs.shape[-1], blank)
+        states, silent, real = _ctc_states(targets, target_mask, blank)
+        batch = torch.broadcast_shapes(log_probs.shape[:-2], states.shape[:-1])
+        frames, num_states = log_probs.shape[-2], states.shape[-1]
+        index = states.unsqueeze(-2).expand(*batch, frames, num_states)
+        emitted = log_probs.expand(*batch, -1, -1).gather(-1, index)
+
+        silent, present = silent.unsqueeze(-2), real.unsqueeze(-2)
+        leave = torch.where(silent, -torch.inf, emitted)
+        stay = torch.where(present, emitted, -torch.inf)
+        slip = torch.where(silent, 0.0, -torch.inf).to(emitted.dtype)
+        slip = slip.expand(*batch, frames + 1, num_states)
+        moves = torch.stack(
+            [
+                pad(leave, (1, 0, 1, 0), value=-torch.inf),
+                pad(stay, (0, 1, 1, 0), value=-torch.inf),
+                pad(slip, (1, 0), value=-torch.inf),
+            ],
+            -1,
+        )
+        return cls(moves, frame_mask, None if target_mask is None else real)
+
+    @property
+    @override
+    def batch_shape(self) -> torch.Size:
+        shapes = {"moves": self.moves.shape[:-3]}
+        for name in ("source_mask", "target_mask"):
+            side = self.__dict__[name]
+            if side is not None:
+                shapes[name] = side.shape[:-1]
+        return join_batch_shapes("Alignment", **shapes)
+
+    def _flat(self) -> tuple[Tensor, Tensor | None, Tensor | None]:
+        """The potentials with one leading axis, as `inference` takes them."""
+        batch = self.batch_shape
+        source, target = (
+            None if side is None else flatten_batch(side, batch, 1)
+            for side in (self.source_mask, self.target_mask)
+        )
+        return flatten_batch(self.moves, batch, 3), source, target
+
+    @override
+    def log_partition(self) -> Float[Tensor, "*batch"]:
+        return alignment_log_partition(*self._flat()).reshape(self.batch_shape)
+
+    @override
+    def marginals(self) -> Float[Tensor, "*batch R C 3"]:
+        """p(the path has a move), 0 on padding; differentiable."""
+        return alignment_marginals(*self._flat()).reshape(*self.batch_shape, *self.moves.shape[-3:])
+
+    @override
+    def _best(self, k: int) -> tuple[Tensor, Tensor]:
+        """The k best paths (k, *batch, S+1, T+1, 3) and their scores (k, *batch)."""
+        shape = (k, *self.batch_shape)
+        found = alignment_best(*self._flat(), k=k)
+        return found.paths.reshape(*shape, *self.moves.shape[-3:]), found.scores.reshape(shape)
+
+    @override
+    def _draw(self, num_samples: int, generator: torch.Generator | None) -> tuple[Tensor, Tensor]:
+        drawn = alignment_sample(*self._flat(), num_samples=num_samples, generator=generator)
+        paths = drawn.paths.reshape(num_samples, *self.batch_shape, *self.moves.shape[-3:])
+        return paths, drawn.possible.reshape(self.batch_shape)
+
+    def _real(self) -> tuple[Bool[Tensor, "... R"], Bool[Tensor, "... C"]]:
+        """The rows and the columns of nodes: the first, and one for each real item."""
+        sides = []
+        sizes = self.moves.shape[-3:-1]
+        for side, size in zip((self.source_mask, self.target_mask), sizes, strict=True):
+            every = torch.ones(size - 1, dtype=torch.bool, device=self.moves.device)
+            sides.append(pad(every if side is None else side, (1, 0), value=True))
+        return sides[0], sides[1]
+
+    @override
+    def score(self, value: Bool[Tensor, "... R C 3"]) -> Float[Tensor, "..."]:
+        rows, columns = self._real()
+        value = value & rows[..., :, None, None] & columns[..., None, :, None]
+        _require_paths(value, rows, columns)
+        return torch.where(value, self.moves.to(self._dtype()), 0.0).sum((-3, -2, -1))
+
+    @override
+    def _expected_score(self, other: Any) -> Float[Tensor, "*batch"]:
+        return expectation(self.marginals(), other.moves, 3)
+
+
+def _ctc_states(
+    targets: Int[Tensor, "*batch L"], target_mask: Bool[Tensor, "*#batch L"] | None, blank: int
+) -> tuple[Int[Tensor, "*states N"], Bool[Tensor, "*states N"], Bool[Tensor, "*states N"]]:
+    """The N = 2 L + 1 states with real labels first: their symbols, whether they may stay silent,
+    and whether they are real.
+    """
+    size = targets.shape[-1]
+    given = torch.ones_like(targets, dtype=torch.bool) if target_mask is None else target_mask
+    targets, given = torch.broadcast_tensors(targets, given)
+    order = (~given).int().argsort(stable=True, dim=-1)
+    labels = torch.where(given, targets, blank).gather(-1, order)
+    state = torch.arange(2 * size + 1, device=targets.device)
+    real = state <= 2 * given.sum(-1, keepdim=True)
+    symbols = torch.full_like(real, blank, dtype=labels.dtype)
+    symbols = pad(torch.stack([symbols[..., 1::2], labels], -1).flatten(-2), (0, 1), value=blank)
+    # Between two equal labels a blank must be heard, or the frames would spell one of them.
+    before, after = pad(labels, (1, 0), value=-1), pad(labels, (0, 1), value=-2)
+    silent = (before != after).repeat_interleave(2, -1)[..., :-1] & (state % 2 == 0)
+    return symbols, silent, real
+
+
+def _require_targets(
+    targets: Tensor, target_mask: Tensor | None, num_symbols: int, blank: int
+) -> None:
+    """Raise where a target is no symbol, or the blank (not checked while compiling)."""
+    real = torch.ones_like(targets, dtype=torch.bool) if target_mask is None else target_mask
+    targets, real = torch.broadcast_tensors(targets, real)
+    require_labels("Alignment.ctc", targets, real, num_symbols)
+    if not torch.compiler.is_compiling() and bool((real & (targets == blank)).any()):
+        raise ValueRangeError(
+            f"Alignment.ctc: targets must not hold the blank, got {blank} at index "
+            f"{(real & (targets == blank)).nonzero()[0].tolist()}. Pass blank= the symbol that "
+            f"stands for no label, or mask the padding of targets."
+        )
+
+
+def _require_paths(
+    value: Bool[Tensor, "... R C 3"], rows: Bool[Tensor, "... R"], columns: Bool[Tensor, "... C"]
+) -> None:
+    """Raise where the moves are no path from the first to the last node (not checked while
+    compiling): every node must be left as often as it is entered, but for those two.
+    """
+    if torch.compiler.is_compiling():
+        return
+    shape = value.shape[:-3]
+    for side, axis in ((rows, -3), (columns, -2)):
+        order = (~side).int().argsort(stable=True, dim=-1)  # real ones first
+        index = order.unsqueeze(-1).unsqueeze(-1) if axis == -3 else order[..., None, :, None]
+        value = value.gather(axis, index.expand(value.shape))
+    wide = pad(value.int(), (0, 0, 0, 1, 0, 1))
+    left = wide[..., 1:, 1:, 0] + wide[..., 1:, :-1, 1] + wide[..., :-1, 1:, 2]
+    entered = wide[..., :-1, :-1, :].sum(-1)
+    row = torch.arange(rows.shape[-1], device=value.device).unsqueeze(-1)
+    column = torch.arange(columns.shape[-1], device=value.device)
+    last_row = rows.sum(-1)[..., None, None] - 1
+    last_column = columns.sum(-1)[..., None, None] - 1
+    ends = ((row == last_row) & (column == last_column)).int()
+    starts = ((row == 0) & (column == 0)).int()
+    broken = (entered + starts != left + ends).flatten(-2).any(-1).expand(shape)
+    if bool(broken.any()):
+        raise ValueRangeError(
+            f"Alignment.score: expected moves that join up to one path from the first to the last "
+            f"node, got others in {int(broken.sum())} of {broken.numel()} values, the first at "
+            f"index {broken.nonzero()[0].tolist()}. See the moves in help(Alignment)."
+        )

@@ -1,0 +1,175 @@
+"""What dependency trees have in common, projective or not: arcs in, heads out.
+
+    score(tree) = sum over words d of arcs[head of d, d]
+
+Axes: *batch any leading shape, n words, m = n + 1 words and the root.
+"""
+
+from abc import abstractmethod
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple, TypedDict
+
+import torch
+from jaxtyping import Bool, Float, Int
+from torch import Tensor
+from typing_extensions import override
+
+from ..errors import ShapeError, ValueRangeError
+from ..shapes import flatten_batch, join_batch_shapes
+from ._checks import check_mask, check_scores, require_labels
+from ._distribution import AbstractDistribution, expectation
+
+
+class TreeInference(NamedTuple):
+    """The functions of `inference` for one kind of tree, called with arcs, mask, single_root."""
+
+    log_partition: Callable[..., Tensor]
+    marginals: Callable[..., Tensor]
+    best: Callable[..., Any]  # also k; gives heads (k, B, n), scores (k, B)
+    sample: Callable[..., Any]  # also num_samples, generator; gives heads (S, B, n), possible (B,)
+
+
+class _Flat(TypedDict):
+    arcs: Tensor
+    mask: Tensor | None
+    single_root: bool
+
+
+@dataclass(frozen=True, eq=False)
+class AbstractDependencyTree(AbstractDistribution):
+    """A dependency tree; a value is the head of each word `(..., n)`, 0 for the root and -1 on
+    padding.
+    """
+
+    arcs: Float[Tensor, "*#batch m m"]
+    single_root: bool = field(default=True, kw_only=True)
+    mask: Bool[Tensor, "*#batch m-1"] | None = field(default=None, kw_only=True)
+
+    @abstractmethod
+    def _inference(self) -> TreeInference:
+        """The functions for this kind of tree."""
+
+    @abstractmethod
+    def _is_allowed(
+        self, heads: Int[Tensor, "*shape n"], real: Bool[Tensor, "*shape n"]
+    ) -> Bool[Tensor, "*shape"]:
+        """Whether heads of the real words, known to be a tree, are one of this kind."""
+
+    @abstractmethod
+    def _advice(self) -> str:
+        """What to do about heads that are no tree of this kind, for the error text."""
+
+    def __post_init__(self) -> None:
+        owner = type(self).__name__
+        check_scores(owner, "arcs", self.arcs, "n+1 n+1")
+        num_heads, num_words = self.arcs.shape[-2], self.arcs.shape[-1] - 1
+        if num_heads != num_words + 1 or num_words < 1:
+            raise ShapeError(
+                f"{owner}: arcs must be square, (..., n+1, n+1) with n >= 1 words and the root at "
+                f"index 0, got {tuple(self.arcs.shape)}. Put the scores of the root's arcs into "
+                f"row 0; column 0 is not read."
+            )
+        check_mask(owner, self.mask, num_words)
+
+    @property
+    @override
+    def batch_shape(self) -> torch.Size:
+        shapes = {"arcs": self.arcs.shape[:-2]}
+        if self.mask is not None:
+            shapes["mask"] = self.mask.shape[:-1]
+        return join_batch_shapes(type(self).__name__, **shapes)
+
+    def _flat(self) -> _Flat:
+        """The potentials with one leading axis, as `inference` takes them."""
+        batch = self.batch_shape
+        return {
+            "arcs": flatten_batch(self.arcs, batch, 2),
+            "mask": None if self.mask is None else flatten_batch(self.mask, batch, 1),
+            "single_root": self.single_root,
+        }
+
+    @override
+    def log_partition(self) -> Float[Tensor, "*batch"]:
+        return self._inference().log_partition(**self._flat()).reshape(self.batch_shape)
+
+    @override
+    def marginals(self) -> Float[Tensor, "*batch m m"]:
+        """p(h is the head of d), 0 on the diagonal, on column 0 and on padding; differentiable."""
+        found = self._inference().marginals(**self._flat())
+        return found.reshape(*self.batch_shape, *found.shape[1:])
+
+    @override
+    def _best(self, k: int) -> tuple[Tensor, Tensor]:
+        """The k best trees (k, *batch, n) and their scores (k, *batch)."""
+        shape = (k, *self.batch_shape)
+        with torch.no_grad():
+            found = self._inference().best(**self._flat(), k=k)
+        heads = found.heads.reshape(*shape, found.heads.shape[-1])
+        return self._with_padding(heads), found.scores.reshape(shape)
+
+    @override
+    def _draw(self, num_samples: int, generator: torch.Generator | None) -> tuple[Tensor, Tensor]:
+        drawn = self._inference().sample(
+            **self._flat(), num_samples=num_samples, generator=generator
+        )
+        heads = drawn.heads.reshape(num_samples, *self.batch_shape, drawn.heads.shape[-1])
+        return self._with_padding(heads), drawn.possible.reshape(self.batch_shape)
+
+    def _with_padding(self, heads: Tensor) -> Tensor:
+        return heads if self.mask is None else torch.where(self.mask, heads, -1)
+
+    @override
+    def score(self, value: Int[Tensor, "... n"]) -> Float[Tensor, "..."]:
+        """The sum of the scores of a tree's arcs.
+
+        Raises `ValueRangeError` for heads that are no tree of the real words.
+        """
+        size = self.arcs.shape[-1]
+        shape = torch.broadcast_shapes(value.shape[:-1], self.batch_shape)
+        value = value.expand(*shape, -1)
+        real = torch.ones_like(value, dtype=torch.bool)
+        if self.mask is not None:
+            real = self.mask.expand_as(value)
+        require_labels(f"{type(self).__name__}.score", value, real, size)
+        value = torch.where(real, value, 0)
+        self._require_trees(value, real)
+        arcs = self.arcs.to(self._dtype())[..., 1:].expand(*shape, -1, -1)
+        held = arcs.gather(-2, value.unsqueeze(-2)).squeeze(-2)
+        return torch.where(real, held, 0.0).sum(-1)
+
+    def _require_trees(
+        self, heads: Int[Tensor, "*shape n"], real: Bool[Tensor, "*shape n"]
+    ) -> None:
+        """Raise where the heads of the real words are no tree (not checked while compiling)."""
+        if torch.compiler.is_compiling():
+            return
+        good = _is_tree(heads, real) & self._is_allowed(heads, real)
+        if self.single_root:
+            num_roots = ((heads == 0) & real).sum(-1)
+            good = good & (num_roots == real.any(-1))
+        if bool(good.all()):
+            return
+        first = (~good).nonzero()[0].tolist()
+        kind = "with a single root" if self.single_root else "with any number of roots"
+        raise ValueRangeError(
+            f"{type(self).__name__}.score: expected heads of a tree {kind}, got "
+            f"{heads[tuple(first)].tolist()} at index {first}, {int((~good).sum())} of "
+            f"{good.numel()} in all. {self._advice()}"
+        )
+
+    @override
+    def _expected_score(self, other: Any) -> Float[Tensor, "*batch"]:
+        return expectation(self.marginals(), other.arcs, 2)
+
+
+def _is_tree(
+    heads: Int[Tensor, "*shape n"], real: Bool[Tensor, "*shape n"]
+) -> Bool[Tensor, "*shape"]:
+    """Whether the real words hang from node 0 through real words only."""
+    # Twice as far up in each round: after log2(n) rounds every word of a tree is at the root.
+    up = torch.cat([torch.zeros_like(heads[..., :1]), heads], -1)
+    on_real = torch.cat([torch.ones_like(real[..., :1]), real], -1).gather(-1, heads)
+    for _ in range(up.shape[-1].bit_length()):
+        up = up.gather(-1, up)
+    return (((up[..., 1:] == 0) & on_real) | ~real).all(-1)

@@ -1,0 +1,105 @@
+"""One choice out of n, most of them with probability exactly 0.
+
+    p = argmax over the simplex of  <p, scores> + H_alpha(p),     H_alpha(p) = sum_i ( p_i - p_i^alpha ) / ( alpha (alpha - 1) )
+
+Sparsemax is alpha = 2: the point of the simplex nearest to the scores. Softmax is the limit
+alpha -> 1. The higher alpha, the fewer choices are left.
+
+Axes: *batch any leading shape, n choices.
+References: Martins & Astudillo 2016 (sparsemax); Peters et al. 2019 (entmax).
+"""
+
+from abc import abstractmethod
+from dataclasses import dataclass, field
+from typing import final
+
+import torch
+from jaxtyping import Bool, Float
+from torch import Tensor
+from typing_extensions import override
+
+from ..inference import entmax_marginals, entmax_maximum
+from ..shapes import flatten_batch, join_batch_shapes, restore_batch
+from ._categorical import Categorical
+from ._checks import check_mask, check_scores
+from ._sparse import AbstractSparseDistribution, check_alpha, log_or_forbid
+
+
+@dataclass(frozen=True, eq=False)
+class _AbstractEntmax(AbstractSparseDistribution):
+    """One of n positions; a value is its index `(...)`."""
+
+    scores: Float[Tensor, "*#batch n"]
+    mask: Bool[Tensor, "*#batch n"] | None = None
+
+    @abstractmethod
+    def _order(self) -> float:
+        """alpha."""
+
+    def __post_init__(self) -> None:
+        owner = type(self).__name__
+        check_scores(owner, "scores", self.scores, "n")
+        check_mask(owner, self.mask, self.scores.shape[-1])
+        check_alpha(owner, self._order())
+
+    @property
+    @override
+    def batch_shape(self) -> torch.Size:
+        shapes = {"scores": self.scores.shape[:-1]}
+        if self.mask is not None:
+            shapes["mask"] = self.mask.shape[:-1]
+        return join_batch_shapes(type(self).__name__, **shapes)
+
+    def _flat(self) -> tuple[Tensor, Tensor | None]:
+        """Scores and mask with one leading axis, as `inference` takes them."""
+        batch = self.batch_shape
+        mask = None if self.mask is None else flatten_batch(self.mask, batch, 1)
+        return flatten_batch(self.scores, batch, 1), mask
+
+    @override
+    def smoothed_max(self) -> Float[Tensor, "*batch"]:
+        """max over p of <p, scores> + H_alpha(p)."""
+        return restore_batch(entmax_maximum(*self._flat(), alpha=self._order()), self.batch_shape)
+
+    @override
+    def marginals(self) -> Float[Tensor, "*batch n"]:
+        return restore_batch(entmax_marginals(*self._flat(), alpha=self._order()), self.batch_shape)
+
+    @override
+    def gibbs(self) -> Categorical:
+        return Categorical(log_or_forbid(self.marginals()), self.mask)
+
+
+@final
+@dataclass(frozen=True, eq=False)
+class Sparsemax(_AbstractEntmax):
+    """One of n positions, most with probability 0: the Euclidean projection onto the simplex.
+
+    >>> choice = Sparsemax(torch.tensor([1.0, 0.6, 0.1]))
+    >>> choice.marginals()
+    tensor([0.7000, 0.3000, 0.0000])
+    >>> choice.smoothed_max()
+    tensor(1.0900)
+    >>> choice.log_prob(torch.tensor(2))
+    tensor(-inf)
+    """
+
+    @override
+    def _order(self) -> float:
+        return 2.0
+
+
+@final
+@dataclass(frozen=True, eq=False)
+class Entmax(_AbstractEntmax):
+    """One of n positions, many with probability 0; between softmax (alpha 1) and sparsemax (2).
+
+    >>> Entmax(torch.tensor([1.0, 0.6, 0.1, -2.0])).marginals()
+    tensor([0.5835, 0.3180, 0.0985, 0.0000])
+    """
+
+    alpha: float = field(default=1.5, kw_only=True)
+
+    @override
+    def _order(self) -> float:
+        return self.alpha

@@ -1,0 +1,106 @@
+"""Exactly k of n items.
+
+    score(z) = sum_i scores[i] z_i  for |z| = k,       Z = e_k( exp(scores) )
+
+e_k is the elementary symmetric polynomial of degree k; for k = 1 this is the softmax. Time and
+memory are O(n k), also for training through the marginals.
+
+Axes: *batch any leading shape, n items.
+References: Chen & Liu 1997 (conditional Bernoulli); Kulesza & Taskar 2012, section 5 (k-DPP).
+"""
+
+from dataclasses import dataclass
+from typing import Any, final
+
+import torch
+from jaxtyping import Bool, Float
+from torch import Tensor
+from typing_extensions import override
+
+from ..errors import ValueRangeError
+from ..inference import (
+    k_subset_best,
+    k_subset_log_partition,
+    k_subset_marginals,
+    k_subset_sample,
+)
+from ..masking import forbid_padding
+from ..shapes import flatten_batch, join_batch_shapes
+from ._checks import check_mask, check_scores
+from ._distribution import AbstractDistribution, expectation
+
+
+@final
+@dataclass(frozen=True, eq=False)
+class KSubset(AbstractDistribution):
+    """Subsets of exactly k of n items; a value is boolean `(..., n)`, True on items chosen.
+
+    Impossible where fewer than k items are real and finite; k = 0 leaves the empty set alone.
+
+    >>> chosen = KSubset(torch.tensor([2.0, 1.0, 0.0]), k=2)
+    >>> chosen.marginals()       # 2 in total
+    tensor([0.9100, 0.7553, 0.3348])
+    >>> chosen.topk(2).values
+    tensor([[ True,  True, False],
+            [ True, False,  True]])
+    """
+
+    scores: Float[Tensor, "*#batch n"]
+    k: int
+    mask: Bool[Tensor, "*#batch n"] | None = None
+
+    def __post_init__(self) -> None:
+        check_scores("KSubset", "scores", self.scores, "n")
+        check_mask("KSubset", self.mask, self.scores.shape[-1])
+        if self.k < 0:
+            raise ValueRangeError(
+                f"KSubset: k, the number of items chosen, must be at least 0, got {self.k}. "
+                f"Pass k=0 for the empty set."
+            )
+
+    @property
+    @override
+    def batch_shape(self) -> torch.Size:
+        shapes = {"scores": self.scores.shape[:-1]}
+        if self.mask is not None:
+            shapes["mask"] = self.mask.shape[:-1]
+        return join_batch_shapes("KSubset", **shapes)
+
+    def _flat(self) -> tuple[Tensor, int, Tensor | None]:
+        """The arguments with one leading axis, as `inference` takes them."""
+        batch = self.batch_shape
+        mask = None if self.mask is None else flatten_batch(self.mask, batch, 1)
+        return flatten_batch(self.scores, batch, 1), self.k, mask
+
+    @override
+    def log_partition(self) -> Float[Tensor, "*batch"]:
+        return k_subset_log_partition(*self._flat()).reshape(self.batch_shape)
+
+    @override
+    def marginals(self) -> Float[Tensor, "*batch n"]:
+        """p(item is chosen), 0 on padding; differentiable."""
+        return k_subset_marginals(*self._flat()).reshape(*self.batch_shape, -1)
+
+    @override
+    def _best(self, k: int) -> tuple[Tensor, Tensor]:
+        """The best subsets; this k is how many of them, not their size."""
+        shape = (k, *self.batch_shape)
+        found = k_subset_best(*self._flat(), num_ranks=k)
+        return found.values.reshape(*shape, -1), found.scores.reshape(shape)
+
+    @override
+    def _draw(self, num_samples: int, generator: torch.Generator | None) -> tuple[Tensor, Tensor]:
+        drawn = k_subset_sample(*self._flat(), num_samples=num_samples, generator=generator)
+        values = drawn.values.reshape(num_samples, *self.batch_shape, -1)
+        return values, drawn.possible.reshape(self.batch_shape)
+
+    @override
+    def score(self, value: Bool[Tensor, "... n"]) -> Float[Tensor, "..."]:
+        """The sum of the scores of the items; -inf where they are not k real ones."""
+        scores = forbid_padding(self.scores.to(self._dtype()), self.mask)
+        total = torch.where(value, scores, 0.0).sum(-1)
+        return torch.where(value.sum(-1) == self.k, total, -torch.inf)
+
+    @override
+    def _expected_score(self, other: Any) -> Float[Tensor, "*batch"]:
+        return expectation(self.marginals(), forbid_padding(other.scores, other.mask), 1)

@@ -1,0 +1,210 @@
+"""A sequence cut into labelled segments, each scored as a whole.
+
+    score(y) = sum over segments (t, d, k) of segments[t, d, k]
+             + sum over neighbours of transitions[t, i, j],   i ends with t, j starts at t+1
+
+A segment starts at t, has d + 1 positions and label k. Phrases, named entities, phones with a
+duration: where a linear chain sees one step at a time, a segment may be scored by all of its
+positions and by its length. Time and memory are O(T K (K + D)), also for training through the
+marginals; nothing of the size (K D)^2 is made.
+
+Axes: *batch any leading shape, T positions, D lengths, K labels.
+References: Sarawagi & Cohen 2004 (semi-Markov CRF); Kong et al. 2016 (segmental RNN).
+"""
+
+from dataclasses import dataclass
+from typing import Any, final
+
+import torch
+from jaxtyping import Bool, Float, Int
+from torch import Tensor
+from typing_extensions import override
+
+from ..errors import ValueRangeError
+from ..inference import (
+    semi_markov_best,
+    semi_markov_log_partition,
+    semi_markov_marginals,
+    semi_markov_sample,
+)
+from ..masking import linked_steps, previous_real
+from ..shapes import flatten_batch, join_batch_shapes
+from ._checks import (
+    check_mask,
+    check_scores,
+    check_sizes,
+    require_labels,
+)
+from ._distribution import AbstractDistribution, expectation
+
+
+@final
+@dataclass(frozen=True, eq=False)
+class SemiMarkov(AbstractDistribution):
+    """Labelled segments that cover a sequence; a value is `(..., T)`: the label of a segment at
+    its first position, -1 at its other positions and on padding.
+
+    So `[2, -1, 0]` is a segment of label 2 and length 2, then one of label 0 and length 1. What
+    `segments` holds for segments that would run past the end is never read.
+
+    `transitions` is `(K, K)`, shared by all positions, or `(..., T-1, K, K)`: entry [t, i, j]
+    scores a segment of label i that ends with t followed by one of j that starts at t+1. A
+    position that `mask` leaves out is skipped: its neighbours become adjacent, a segment covers
+    d + 1 real positions, and the transition into the start of a segment is the one that counts.
+
+    >>> segments = torch.zeros(3, 2, 1)       # three positions, lengths 1 and 2, one label
+    >>> segments[0, 1] = 1.0                  # the first two belong together
+    >>> model = SemiMarkov(segments, torch.zeros(1, 1))
+    >>> model.argmax()
+    tensor([ 0, -1,  0])
+    >>> model.marginals()[..., 0]
+    tensor([[0.4239, 0.5761],
+            [0.2119, 0.2119],
+            [0.7881, 0.0000]])
+    """
+
+    segments: Float[Tensor, "*#batch T D K"]
+    transitions: Float[Tensor, "... K K"]
+    mask: Bool[Tensor, "*#batch T"] | None = None
+
+    def __post_init__(self) -> None:
+        check_scores("SemiMarkov", "segments", self.segments, "T D K")
+        length, _, num_labels = self.segments.shape[-3:]
+        if self.transitions.ndim == 2:
+            expected: tuple[int, ...] = (num_labels, num_labels)
+        else:
+            expected = (length - 1, num_labels, num_labels)
+        got = tuple(self.transitions.shape[max(0, self.transitions.ndim - 3) :])
+        check_sizes("SemiMarkov", "transitions", got, expected)
+        check_mask("SemiMarkov", self.mask, length)
+
+    @property
+    @override
+    def batch_shape(self) -> torch.Size:
+        shapes = {"segments": self.segments.shape[:-3], "transitions": self.transitions.shape[:-3]}
+        if self.mask is not None:
+            shapes["mask"] = self.mask.shape[:-1]
+        return join_batch_shapes("SemiMarkov", **shapes)
+
+    def _flat(self) -> tuple[Tensor, Tensor, Tensor | None]:
+        """The potentials with one leading axis, as `inference` takes them."""
+        batch = self.batch_shape
+        segments = flatten_batch(self.segments, batch, 3)
+        if self.transitions.ndim == 2:
+            transitions = self.transitions[None, None]
+        elif self.transitions.shape[:-3].numel() == 1:
+            transitions = self.transitions.reshape(1, *self.transitions.shape[-3:])
+        else:
+            transitions = flatten_batch(self.transitions, batch, 3)
+        mask = None if self.mask is None else flatten_batch(self.mask, batch, 1)
+        return segments, transitions, mask
+
+    @override
+    def log_partition(self) -> Float[Tensor, "*batch"]:
+        return semi_markov_log_partition(*self._flat()).reshape(self.batch_shape)
+
+    @override
+    def marginals(self) -> Float[Tensor, "*batch T D K"]:
+        """p(a segment starts at t, has length d+1 and label k); differentiable."""
+        return self._marginals()[0]
+
+    def pair_marginals(self) -> Float[Tensor, "*batch N K K"]:
+        """p(a segment of j starts at t+1 and follows one of i) for the N = T - 1 steps, in the
+        layout of per-position transitions; differentiable.
+
+        >>> SemiMarkov(torch.zeros(2, 2, 1), torch.zeros(1, 1)).pair_marginals()
+        tensor([[[0.5000]]])
+        """
+        return self._marginals()[1]
+
+    def _marginals(self) -> tuple[Tensor, Tensor]:
+        batch = self.batch_shape
+        segments, pairs = semi_markov_marginals(*self._flat())
+        return segments.reshape(*batch, *segments.shape[1:]), pairs.reshape(
+            *batch, *pairs.shape[1:]
+        )
+
+    @override
+    def _best(self, k: int) -> tuple[Tensor, Tensor]:
+        """The k best segmentations (k, *batch, T) and their scores (k, *batch)."""
+        shape = (k, *self.batch_shape)
+        found = semi_markov_best(*self._flat(), k=k)
+        return found.labels.reshape(*shape, -1), found.scores.reshape(shape)
+
+    @override
+    def _draw(self, num_samples: int, generator: torch.Generator | None) -> tuple[Tensor, Tensor]:
+        drawn = semi_markov_sample(*self._flat(), num_samples=num_samples, generator=generator)
+        labels = drawn.labels.reshape(num_samples, *self.batch_shape, -1)
+        return labels, drawn.possible.reshape(self.batch_shape)
+
+    @override
+    def score(self, value: Int[Tensor, "... T"]) -> Float[Tensor, "..."]:
+        num_lengths, num_labels = self.segments.shape[-2:]
+        shape = torch.broadcast_shapes(value.shape[:-1], self.batch_shape)
+        value = value.expand(*shape, -1)
+        mask = torch.ones_like(value, dtype=torch.bool)
+        if self.mask is not None:
+            mask = self.mask.expand_as(value)
+        starts = mask & (value != -1)
+        require_labels("SemiMarkov.score", value, starts, num_labels)
+        less_one = _lengths_less_one(starts, mask)
+        _require_segments(starts, mask, less_one, num_lengths)
+        label = torch.where(starts, value, 0)
+        less_one = less_one.clamp(0, num_lengths - 1)
+        dtype = self._dtype()
+
+        index = (less_one * num_labels + label).unsqueeze(-1)
+        segments = self.segments.to(dtype).expand(*shape, -1, -1, -1).flatten(-2)
+        own = segments.gather(-1, index).squeeze(-1)
+        before, after = label.gather(-1, previous_real(starts)), label[..., 1:]
+        if self.transitions.ndim == 2:
+            steps = self.transitions.to(dtype)[before, after]
+        else:
+            pairs = self.transitions.to(dtype).expand(*shape, -1, -1, -1).flatten(-2)
+            steps = pairs.gather(-1, (before * num_labels + after).unsqueeze(-1)).squeeze(-1)
+        on_segments = torch.where(starts, own, 0.0).sum(-1)
+        return on_segments + torch.where(linked_steps(starts), steps, 0.0).sum(-1)
+
+    @override
+    def _expected_score(self, other: Any) -> Float[Tensor, "*batch"]:
+        segments, pairs = self._marginals()
+        shared = other.transitions.ndim == 2
+        transitions = other.transitions.unsqueeze(0) if shared else other.transitions
+        return expectation(segments, other.segments, 3) + expectation(pairs, transitions, 3)
+
+
+def _lengths_less_one(
+    starts: Bool[Tensor, "... T"], mask: Bool[Tensor, "... T"]
+) -> Int[Tensor, "... T"]:
+    """How many real positions follow each start within its segment: its d, the length less 1."""
+    rank = mask.cumsum(-1)
+    total = rank[..., -1:]
+    # From the right: the rank of the nearest start at or after each position.
+    coming = torch.where(starts, rank, total + 1).flip(-1).cummin(-1).values.flip(-1)
+    following = torch.cat([coming[..., 1:], total + 1], -1)
+    return following - rank - 1
+
+
+def _require_segments(
+    starts: Bool[Tensor, "... T"],
+    mask: Bool[Tensor, "... T"],
+    less_one: Int[Tensor, "... T"],
+    num_lengths: int,
+) -> None:
+    """Raise where segments do not cover a row, or one is too long (not checked while compiling)."""
+    if torch.compiler.is_compiling():
+        return
+    uncovered = mask & (starts.cumsum(-1) == 0)
+    if bool(uncovered.any()):
+        raise ValueRangeError(
+            f"SemiMarkov.score: the first real position must hold the label of a segment, got -1 "
+            f"at index {uncovered.nonzero()[0].tolist()}. Write the label of a segment at its "
+            f"first position and -1 at the others."
+        )
+    too_long = starts & (less_one >= num_lengths)
+    if bool(too_long.any()):
+        raise ValueRangeError(
+            f"SemiMarkov.score: a segment may have at most {num_lengths} positions (the size D of "
+            f"segments), got {int(less_one[too_long][0]) + 1} from index "
+            f"{too_long.nonzero()[0].tolist()} on. Cut it, or score longer segments."
+        )

@@ -1,0 +1,67 @@
+"""A dependency tree over a sentence, arcs crossing or not.
+
+    score(tree) = sum over words d of arcs[head of d, d]
+
+Time is O(n^3), memory too when marginals are trained through.
+
+Axes: n words, m = n + 1 words and the root.
+References: Koo et al. 2007, McDonald & Satta 2007, Smith & Smith 2007 (matrix-tree theorem for
+dependency trees).
+"""
+
+from dataclasses import dataclass
+from typing import final
+
+import torch
+from jaxtyping import Bool, Int
+from torch import Tensor
+from typing_extensions import override
+
+from ..inference import (
+    spanning_best,
+    spanning_log_partition,
+    spanning_marginals,
+    spanning_sample,
+)
+from ._dependency_tree import AbstractDependencyTree, TreeInference
+
+_INFERENCE = TreeInference(
+    spanning_log_partition, spanning_marginals, spanning_best, spanning_sample
+)
+
+
+@final
+@dataclass(frozen=True, eq=False)
+class SpanningTree(AbstractDependencyTree):
+    """A dependency tree, projective or not; a value is the head of each word `(..., n)`, 0 for
+    the root and -1 on padding.
+
+    `arcs[h, d]` scores head h of word d, as in CoNLL-U: words count from 1, index 0 is the root,
+    which has no head. With `single_root` exactly one word hangs on the root. `mask` is over the
+    words: one that it leaves out is neither word nor head.
+
+    >>> arcs = torch.zeros(5, 5)
+    >>> arcs[0, 1] = arcs[1, 3] = arcs[3, 2] = arcs[2, 4] = 3.0
+    >>> tree = SpanningTree(arcs)
+    >>> tree.argmax()                    # the arcs 1 -> 3 and 2 -> 4 cross
+    tensor([0, 3, 1, 2])
+    >>> tree.marginals()[:, 3]           # heads of the third word
+    tensor([0.0069, 0.9853, 0.0028, 0.0000, 0.0050])
+    """
+
+    @override
+    def _inference(self) -> TreeInference:
+        return _INFERENCE
+
+    @override
+    def _is_allowed(
+        self, heads: Int[Tensor, "*shape n"], real: Bool[Tensor, "*shape n"]
+    ) -> Bool[Tensor, "*shape"]:
+        return torch.ones_like(real[..., 0])
+
+    @override
+    def _advice(self) -> str:
+        return (
+            "A word may not hang from itself, on a cycle or from padding; pass single_root=False "
+            "if several words hang from the root."
+        )

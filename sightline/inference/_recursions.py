@@ -1,0 +1,28 @@
+"""Pieces that the recursions of several structures share."""
+
+import torch
+from jaxtyping import Float
+from torch import Tensor
+
+
+def keep(part: Tensor, kept: Tensor | None) -> Tensor:
+    """`part` (*axes, ...) with 0 where `kept` (*axes) is False; all of it where `kept` is None."""
+    if kept is None:
+        return part
+    return torch.where(kept.reshape(kept.shape + (1,) * (part.ndim - kept.ndim)), part, 0.0)
+
+
+def largest(scores: Tensor, k: int) -> tuple[Tensor, Tensor]:
+    """The k largest of the last axis, sorted, and where they stand. For k = 1, max takes a
+    fraction of topk's time.
+    """
+    found = scores.max(-1, keepdim=True) if k == 1 else scores.topk(k, -1)
+    return found.values, found.indices
+
+
+def softmax_or_zero(
+    scores: Float[Tensor, "*batch K"], dtype: torch.dtype
+) -> Float[Tensor, "*batch K"]:
+    """softmax over the last axis; all 0 where every score is -inf."""
+    possible = (scores > -torch.inf).any(-1, keepdim=True)
+    return torch.where(possible, scores.softmax(-1), 0.0).to(dtype)

@@ -1,0 +1,55 @@
+"""Networks: recurrent cells and stacks, encoders that make a `Memory`, decoders that read it.
+
+Each is an `nn.Module` without state of its own between calls: what one call hands to the next is
+a small named value.
+"""
+
+from ._bidirectional import Bidirectional as Bidirectional
+from ._bridges import (
+    AbstractBridge as AbstractBridge,
+    BothWays as BothWays,
+    EveryStep as EveryStep,
+    InitialState as InitialState,
+    Unconditioned as Unconditioned,
+    no_memory as no_memory,
+)
+from ._cells import (
+    AbstractCell as AbstractCell,
+    ElmanCell as ElmanCell,
+    GRUCell as GRUCell,
+    LSTMCell as LSTMCell,
+)
+from ._decoders import (
+    AbstractDecoder as AbstractDecoder,
+    AttentionDecoder as AttentionDecoder,
+    DecoderState as DecoderState,
+    PlainDecoder as PlainDecoder,
+    Step as Step,
+    Unrolled as Unrolled,
+)
+from ._document_encoder import Document as Document, DocumentEncoder as DocumentEncoder
+from ._encoders import AbstractEncoder as AbstractEncoder
+from ._facts_encoder import FactsEncoder as FactsEncoder
+from ._frames_encoder import FramesEncoder as FramesEncoder
+from ._hugging_face import (
+    HuggingFaceImageEncoder as HuggingFaceImageEncoder,
+    HuggingFaceTextEncoder as HuggingFaceTextEncoder,
+)
+from ._image_encoder import ImageEncoder as ImageEncoder
+from ._initialisation import (
+    initialise_orthogonal as initialise_orthogonal,
+    initialise_uniform as initialise_uniform,
+    open_forget_gates as open_forget_gates,
+)
+from ._input_feeding import InputFeedingDecoder as InputFeedingDecoder
+from ._layers import AbstractLayer as AbstractLayer, CellState as CellState, Ran as Ran
+from ._output import TokenOutput as TokenOutput
+from ._stacks import (
+    RecurrentStack as RecurrentStack,
+    StackRan as StackRan,
+    StackState as StackState,
+    StackStep as StackStep,
+    recurrent_stack as recurrent_stack,
+)
+from ._text_encoder import TextEncoder as TextEncoder
+from ._tree import TreeEncoder as TreeEncoder

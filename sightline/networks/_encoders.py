@@ -1,0 +1,24 @@
+"""What an encoder is: inputs and their mask become a `Memory`.
+
+Axes: *batch any leading shape, S places, V width of a value.
+"""
+
+from abc import ABC, abstractmethod
+
+from jaxtyping import Bool
+from torch import Tensor, nn
+
+from ..attention import Memory
+
+
+class AbstractEncoder(nn.Module, ABC):
+    """Inputs in, memory out. Values are 0 on padding, and what the padding of the inputs holds
+    changes nothing.
+    """
+
+    value_size: int  # width of a value
+    summary_size: int  # width of the summary; of the mean value, where there is no other
+
+    @abstractmethod
+    def forward(self, inputs: Tensor, mask: Bool[Tensor, "*batch S"] | None = None) -> Memory:
+        """Encode a batch; the mask is True on real inputs."""

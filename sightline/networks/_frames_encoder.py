@@ -1,0 +1,52 @@
+"""Sequences of frames: each frame becomes a vector, a stack reads the vectors.
+
+    x_t = frame(input_t),   h = stack(x),   values = h,   summary = the top layer's state at the end
+
+A frame may be a feature vector (of speech, of a video's CNN) or a whole image.
+
+Axes: *batch any leading shape, T frames.
+Reference: Venugopalan et al. 2015 (video to text).
+"""
+
+from typing import final
+
+from jaxtyping import Bool
+from torch import Tensor, nn
+from typing_extensions import override
+
+from ..attention import Memory
+from ._bridges import summary_of
+from ._encoders import AbstractEncoder
+from ._stacks import RecurrentStack
+
+
+@final
+class FramesEncoder(AbstractEncoder):
+    """`frame` maps `(*batch, T, ...)` to vectors `(*batch, T, D)`: a linear layer, say, or an
+    encoder of images, whose summary is taken.
+
+    >>> import torch
+    >>> from sightline.networks import ImageEncoder, recurrent_stack
+    >>> speech = FramesEncoder(nn.Linear(40, 8), recurrent_stack(8, 5))
+    >>> speech(torch.zeros(2, 100, 40)).values.shape
+    torch.Size([2, 100, 5])
+    >>> video = FramesEncoder(ImageEncoder(3, sizes=(4, 8)), recurrent_stack(8, 5))
+    >>> video(torch.zeros(2, 6, 3, 16, 16)).values.shape
+    torch.Size([2, 6, 5])
+    """
+
+    def __init__(self, frame: nn.Module, stack: RecurrentStack) -> None:
+        super().__init__()
+        self.frame, self.stack = frame, stack
+        self.value_size = self.summary_size = stack.output_size
+
+    @override
+    def forward(self, inputs: Tensor, mask: Bool[Tensor, "*batch T"] | None = None) -> Memory:
+        if mask is not None:
+            missing = ~mask.reshape(*mask.shape, *[1] * (inputs.ndim - mask.ndim))
+            inputs = inputs.masked_fill(missing, 0.0)
+        vectors = self.frame(inputs)
+        if isinstance(vectors, Memory):
+            vectors = summary_of(vectors)
+        outputs, state = self.stack(vectors, mask)
+        return Memory(outputs, mask, state[-1].hidden)

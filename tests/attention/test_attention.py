@@ -1,0 +1,241 @@
+"""The worked example of the lectures, and every structured attention against enumeration."""
+
+from itertools import product
+
+import pytest
+import torch
+
+from sightline.attention import (
+    Attention,
+    AttentionTrace,
+    DotScorer,
+    ExpectedValue,
+    HierarchicalAttention,
+    LinearScorer,
+    Memory,
+    MultiHead,
+    PointerGenerator,
+    coverage_loss,
+    grid_memory,
+    hard_attention,
+    k_step_attention,
+    local_attention,
+    marginal_log_likelihood,
+    monotone_attention,
+    per_query,
+    segment_attention,
+    sentences_memory,
+    sigmoid_attention,
+    softmax_attention,
+    sparsemax_attention,
+    syntactic_attention,
+    trace_of,
+)
+from sightline.distributions import Categorical, LinearChain
+from sightline.errors import ShapeError
+
+
+def test_the_worked_example_of_the_lectures() -> None:
+    """Linear score with weights (-1, -1, -1, 2, 2, 2) on [query; key]."""
+    scorer = LinearScorer(3, 3)
+    with torch.no_grad():
+        scorer.query.weight.fill_(-1.0)
+        scorer.key.weight.fill_(2.0)
+    attention = softmax_attention(3, 3, scorer)
+    keys = torch.tensor([[1.0, 3.0, 0.0], [0.0, 0.0, 1.0], [5.0, -1.0, 2.0]])
+    read = attention(torch.tensor([[1.0, 1.0, 0.0]]), attention.remember(Memory(keys)))
+    torch.testing.assert_close(read.weights, torch.tensor([[0.02, 0.0, 0.98]]), rtol=0, atol=0.005)
+    torch.testing.assert_close(read.context, torch.tensor([[4.9, -0.92, 1.96]]), rtol=0, atol=0.03)
+
+
+def test_segment_attention_equals_enumeration() -> None:
+    torch.manual_seed(0)
+    attention = segment_attention(3, 3, DotScorer()).double()
+    values, query = torch.randn(4, 3).double(), torch.randn(2, 3).double()
+    read = attention(query, attention.remember(Memory(values)))
+    transitions = attention.get_parameter("scorer.transitions")
+    for q in range(2):
+        scores, chosen = [], []
+        for z in product([0, 1], repeat=4):
+            unary = sum(z[s] * (query[q] @ values[s]) for s in range(4))
+            scores.append(unary + sum(transitions[z[s], z[s + 1]] for s in range(3)))
+            chosen.append(torch.tensor(z).double())
+        probabilities = torch.stack([torch.as_tensor(score) for score in scores]).softmax(0)
+        torch.testing.assert_close(read.weights[q], probabilities @ torch.stack(chosen))
+    torch.testing.assert_close(read.context, read.weights @ values)
+
+
+def test_the_total_of_segment_weights() -> None:
+    attention = segment_attention(3, 3, DotScorer(), total=2.0)
+    mask = torch.tensor([[True, True, False], [False, False, False]])
+    memory = attention.remember(Memory(torch.randn(2, 3, 3), mask))
+    weights = attention(torch.randn(2, 5, 3), memory).weights
+    torch.testing.assert_close(weights[0].sum(-1), torch.full((5,), 2.0))
+    assert (weights[1] == 0).all()
+
+
+@pytest.mark.parametrize("repeat", [True, False])
+def test_k_step_attention_equals_enumeration(repeat: bool) -> None:
+    torch.manual_seed(1)
+    attention = k_step_attention(2, 2, DotScorer(), repeat=repeat).double()
+    values, query = torch.randn(3, 2).double(), torch.randn(2, 2).double()
+    read = attention(query, attention.remember(Memory(values)))
+    pairs = values @ attention.get_parameter("scorer.follow.weight").T @ values.T
+    scores = (query @ values.T)[0].unsqueeze(1) + pairs + (query @ values.T)[1]
+    if not repeat:
+        scores = scores.masked_fill(torch.eye(3).bool(), -torch.inf)
+    joint = scores.flatten().softmax(0).view(3, 3)
+    torch.testing.assert_close(read.weights, torch.stack([joint.sum(1), joint.sum(0)]))
+
+
+def test_monotone_attention_equals_enumeration() -> None:
+    torch.manual_seed(8)
+    attention = monotone_attention(2, 2, DotScorer()).double()
+    values, query = torch.randn(3, 2).double(), torch.randn(4, 2).double()
+    read = attention(query, attention.remember(Memory(values)))
+    scores = query @ values.T
+    total, weights = 0.0, torch.zeros(4, 3).double()
+    for places in product(range(3), repeat=4):
+        if list(places) == sorted(places):
+            mass = torch.stack([scores[q, s] for q, s in enumerate(places)]).sum().exp()
+            total = total + mass
+            for q, s in enumerate(places):
+                weights[q, s] += mass
+    torch.testing.assert_close(read.weights, weights / total)
+
+
+def test_sparsemax_attention_gives_zeros() -> None:
+    attention = sparsemax_attention(2, 2, DotScorer())
+    memory = attention.remember(Memory(torch.tensor([[3.0, 0.0], [0.0, 3.0], [-3.0, 0.0]])))
+    weights = attention(torch.tensor([[1.0, 0.0]]), memory).weights
+    assert weights.tolist() == [[1.0, 0.0, 0.0]]
+
+
+def test_syntactic_attention_reads_heads() -> None:
+    torch.manual_seed(2)
+    attention = syntactic_attention(4, 4, 5)
+    words = torch.randn(2, 6, 4)
+    memory = attention.remember(Memory(words))
+    read = attention(words, memory)
+    heads = read.distribution.marginals()
+    torch.testing.assert_close(read.weights, heads[..., 1:, 1:].transpose(-1, -2))
+    # Exactly one word of a sentence is read from the root.
+    torch.testing.assert_close(heads[:, 0].sum(-1), torch.ones(2))
+    children = syntactic_attention(4, 4, 5, read="children", projective=False)
+    read = children(words, children.remember(Memory(words)))
+    torch.testing.assert_close(read.weights.sum((-1, -2)), torch.full((2,), 5.0))
+
+
+def test_hierarchical_weights_are_products() -> None:
+    torch.manual_seed(3)
+    words, sentences = softmax_attention(3, 4), softmax_attention(3, 4)
+    attention = HierarchicalAttention(words, sentences)
+    mask = torch.tensor([[[1, 1, 0], [1, 1, 1]], [[1, 0, 0], [0, 0, 0]]]).bool()
+    values = torch.randn(2, 2, 3, 4)
+    read = attention(torch.randn(2, 5, 3), attention.remember(sentences_memory(values, mask)))
+    assert read.weights.shape == (2, 5, 2, 3)
+    torch.testing.assert_close(read.weights.sum((-1, -2)), torch.ones(2, 5))
+    assert (read.weights[1, :, 1] == 0).all()
+    torch.testing.assert_close(
+        read.context, torch.einsum("bqnw,bnwv->bqv", read.weights, values * mask[..., None])
+    )
+
+
+def test_one_head_per_batch_axis() -> None:
+    torch.manual_seed(4)
+    inner = Attention(scorer=DotScorer(), distribute=per_query(Categorical), reader=ExpectedValue())
+    attention = MultiHead(inner, num_heads=2, query_size=4, value_size=4)
+    mask = torch.tensor([[True, True, False]])
+    memory = attention.remember(Memory(torch.randn(1, 3, 4), mask))
+    read = attention(torch.randn(1, 5, 4), memory)
+    assert read.context.shape == (1, 5, 4)
+    assert read.weights.shape == (1, 2, 5, 3)
+    assert (read.weights[..., 2] == 0).all()
+    with pytest.raises(ShapeError, match="num_heads=2"):
+        MultiHead(inner, num_heads=3, query_size=4, value_size=4)
+
+
+def test_local_attention_prefers_the_predicted_place() -> None:
+    attention = local_attention(3, 3, DotScorer(), window=1.0)
+    with torch.no_grad():
+        attention.get_parameter("scorer.place.2.weight").fill_(0.0)  # predicts the middle
+    memory = attention.remember(Memory(torch.zeros(9, 3)))
+    weights = attention(torch.randn(2, 3), memory).weights
+    assert (weights.argmax(-1) == 4).all()
+
+
+def test_hard_attention_reads_one_place() -> None:
+    torch.manual_seed(6)
+    attention = hard_attention(3, 3)
+    memory = attention.remember(Memory(torch.randn(2, 4, 3)))
+    query = torch.randn(2, 5, 3, requires_grad=True)
+    read = attention(query, memory)
+    assert set(read.weights.detach().flatten().round(decimals=5).tolist()) == {0.0, 1.0}
+    read.context.sum().backward()
+    assert query.grad is not None
+    assert query.grad.abs().sum() > 0
+    attention.eval()
+    best = attention(query, memory)
+    torch.testing.assert_close(best.weights.argmax(-1), best.distribution.argmax())
+
+
+def test_summing_out_a_selection_equals_enumeration() -> None:
+    torch.manual_seed(7)
+    scores, emissions = torch.randn(3, 4).double(), torch.randn(3, 4).double()
+    expected = (scores.softmax(-1) * emissions.exp()).sum(-1).log()
+    found = marginal_log_likelihood(Categorical, scores, emissions)
+    torch.testing.assert_close(found, expected)
+
+
+def test_a_grid_is_read_row_by_row() -> None:
+    memory = grid_memory(torch.arange(6.0).view(2, 3, 1))
+    assert memory.values.squeeze(-1).tolist() == [0, 1, 2, 3, 4, 5]
+    assert (memory.layout.rows, memory.layout.columns) == (2, 3)
+
+
+def test_what_was_read_twice_is_counted() -> None:
+    weights = torch.tensor([[0.7, 0.3], [0.4, 0.6]])
+    torch.testing.assert_close(coverage_loss(weights), torch.tensor(0.4 + 0.3))
+
+
+def test_copied_and_generated_words_sum_to_one() -> None:
+    torch.manual_seed(5)
+    pointer = PointerGenerator(3, 4)
+    log_probs = torch.randn(2, 5, 6).log_softmax(-1)
+    weights = torch.randn(2, 5, 3).softmax(-1)
+    source = torch.tensor([[0, 7, 7], [1, 1, 6]])  # 6 and 7 are words the vocabulary lacks
+    mixed = pointer(torch.randn(2, 5, 3), torch.randn(2, 5, 4), log_probs, weights, source, 8)
+    torch.testing.assert_close(mixed.exp().sum(-1), torch.ones(2, 5))
+    assert (mixed[1, :, 7] == -torch.inf).all()
+    gate = pointer.gate.weight
+    (gradient,) = torch.autograd.grad(mixed[mixed > -torch.inf].sum(), gate)
+    assert gradient.isfinite().all()
+
+
+def test_a_trace_is_plain_data() -> None:
+    attention = sigmoid_attention(3, 3)
+    memory = attention.remember(Memory(torch.randn(4, 3)))
+    trace = trace_of(
+        attention(torch.randn(2, 3), memory),
+        kind="sigmoid",
+        sources=["ein", "kleiner", "Test"],
+        targets=["a", "tést"],
+        layout=memory.layout,
+    )
+    assert AttentionTrace.from_json(trace.to_json()) == trace
+    with pytest.raises(ShapeError, match="expected 1 rows of 1 weights, got 2 rows of"):
+        AttentionTrace(kind="x", sources=("a",), targets=("b",), weights=((1.0,), (2.0,)))
+
+
+def test_a_memory_without_keys_is_an_error() -> None:
+    with pytest.raises(ShapeError, match="remember"):
+        softmax_attention(2, 2)(torch.zeros(1, 2), Memory(torch.zeros(3, 2)))
+
+
+def test_all_queries_are_one_call() -> None:
+    """64 x 12 queries make one chain distribution with that batch shape."""
+    attention = segment_attention(8, 8)
+    memory = attention.remember(Memory(torch.randn(64, 25, 8)))
+    read = attention(torch.randn(64, 12, 8), memory)
+    assert isinstance(read.distribution, LinearChain)
+    assert read.distribution.batch_shape == (64, 12)

@@ -1,0 +1,134 @@
+"""Every scorer, reader and named attention, through the public law suites."""
+
+import pytest
+import torch
+
+from sightline.attention import (
+    AbstractReader,
+    AbstractScorer,
+    AdditiveScorer,
+    AlignedValue,
+    Attention,
+    BilinearScorer,
+    DotScorer,
+    ExpectedSelection,
+    ExpectedValue,
+    HeadScorer,
+    LinearScorer,
+    LocalScorer,
+    MultiHead,
+    SampledValue,
+    SelectionScorer,
+    SoftChildren,
+    SoftHeads,
+    StepScorer,
+    hard_attention,
+    k_step_attention,
+    local_attention,
+    monotone_attention,
+    scaled_dot_scorer,
+    segment_attention,
+    sigmoid_attention,
+    softmax_attention,
+    sparsemax_attention,
+    spatial_attention,
+    syntactic_attention,
+)
+from sightline.distributions import (
+    AbstractDistribution,
+    AbstractSparseDistribution,
+    Alignment,
+    Categorical,
+    LinearChain,
+    ProjectiveTree,
+    SpanningTree,
+    Sparsemax,
+    Subset,
+)
+from sightline.testing import check_attention, check_reader, check_scorer
+
+SCORERS = {
+    "additive": lambda: AdditiveScorer(4, 6, 5),
+    "bilinear": lambda: BilinearScorer(4, 6),
+    "dot": DotScorer,
+    "head": lambda: HeadScorer(4, 6, 5),
+    "head, bounded": lambda: HeadScorer(4, 6, 5, bounded=True),
+    "linear": lambda: LinearScorer(4, 6),
+    "local": lambda: LocalScorer(AdditiveScorer(4, 6, 5), 4, 3.0),
+    "scaled dot": lambda: scaled_dot_scorer(4),
+    "selection": lambda: SelectionScorer(BilinearScorer(4, 6)),
+    "step": lambda: StepScorer(BilinearScorer(4, 6), 6),
+    "step, no repeat": lambda: StepScorer(BilinearScorer(4, 6), 6, repeat=False),
+}
+
+
+@pytest.mark.parametrize("name", SCORERS)
+def test_a_scorer_obeys_the_laws(name: str) -> None:
+    torch.manual_seed(0)
+    scorer: AbstractScorer = SCORERS[name]()
+    num_places = 3 if name.startswith("head") else 4
+    check_scorer(scorer, 4, 4 if "dot" in name else 6, num_places=num_places)
+
+
+def readers() -> dict[
+    str, tuple[AbstractReader, AbstractDistribution | AbstractSparseDistribution]
+]:
+    generator = torch.Generator().manual_seed(1)
+
+    def scores(*shape: int) -> torch.Tensor:
+        return torch.randn(*shape, generator=generator)
+
+    mask = torch.tensor([[[True, False, True, True]], [[False, False, False, False]]])
+    chain = LinearChain(scores(2, 3, 4, 2), scores(2, 2), mask=mask)
+    return {
+        "expected value": (ExpectedValue(), Categorical(scores(2, 3, 4), mask=mask)),
+        "expected value of a subset": (ExpectedValue(), Subset(scores(2, 3, 4), mask=mask)),
+        "expected selection": (ExpectedSelection(), chain),
+        "expected selection, total 2": (ExpectedSelection(total=2.0), chain),
+        "sampled value": (SampledValue(), Categorical(scores(2, 3, 4))),
+        "aligned value": (AlignedValue(), Alignment.one_to_many(scores(2, 4, 3))),
+        "sparsemax": (ExpectedValue(), Sparsemax(scores(2, 3, 4), mask=mask)),
+        "soft heads": (SoftHeads(3), ProjectiveTree(scores(2, 5, 5))),
+        "soft children": (SoftChildren(), SpanningTree(scores(2, 5, 5), mask=mask[:, 0])),
+    }
+
+
+@pytest.mark.parametrize("name", readers())
+def test_a_reader_obeys_the_laws(name: str) -> None:
+    reader, distribution = readers()[name]
+    check_reader(reader, distribution, num_places=4)
+
+
+ATTENTIONS = {
+    "hard": lambda: hard_attention(4, 6),
+    "k-step": lambda: k_step_attention(4, 6),
+    "k-step, no repeat": lambda: k_step_attention(4, 6, repeat=False),
+    "local": lambda: local_attention(4, 6),
+    "monotone": lambda: monotone_attention(4, 6),
+    "multi-head segment": lambda: MultiHead(
+        segment_attention(2, 3), num_heads=2, query_size=4, value_size=6
+    ),
+    "multi-head softmax": lambda: MultiHead(
+        softmax_attention(2, 3), num_heads=2, query_size=4, value_size=6
+    ),
+    "segment": lambda: segment_attention(4, 6),
+    "segment, total 2": lambda: segment_attention(4, 6, total=2.0),
+    "sigmoid": lambda: sigmoid_attention(4, 6),
+    "softmax": lambda: softmax_attention(4, 6),
+    "softmax, bilinear": lambda: softmax_attention(4, 6, BilinearScorer(4, 6)),
+    "sparsemax": lambda: sparsemax_attention(4, 6),
+    "spatial": lambda: spatial_attention(4, 6),
+    "syntactic": lambda: syntactic_attention(4, 6, 5),
+    "syntactic, children": lambda: syntactic_attention(4, 6, 5, read="children"),
+    "syntactic, not projective": lambda: syntactic_attention(4, 6, 5, projective=False),
+}
+
+
+@pytest.mark.parametrize("name", ATTENTIONS)
+def test_an_attention_obeys_the_laws(name: str) -> None:
+    torch.manual_seed(2)
+    attention: Attention | MultiHead = ATTENTIONS[name]()
+    words_ask = name.startswith("syntactic")
+    check_attention(
+        attention, 4, 6, num_queries=5 if words_ask else 3, num_places=5, empty=name != "hard"
+    )

@@ -1,0 +1,154 @@
+"""What teacher forcing costs, what tied embeddings share, and what errors say."""
+
+import pytest
+import torch
+from torch import Tensor, nn
+
+from sightline.attention import Attended, Memory, segment_attention, softmax_attention
+from sightline.errors import ShapeError
+from sightline.networks import (
+    AbstractDecoder,
+    AttentionDecoder,
+    EveryStep,
+    InitialState,
+    InputFeedingDecoder,
+    PlainDecoder,
+    TextEncoder,
+    Unconditioned,
+    no_memory,
+    recurrent_stack,
+)
+
+
+def attention_decoder(*, tied: bool = False) -> AttentionDecoder:
+    stack = recurrent_stack(5, 5)
+    return AttentionDecoder(
+        embedding=nn.Embedding(9, 5),
+        stack=stack,
+        bridge=InitialState(6, stack),
+        attention=segment_attention(5, 6),
+        value_size=6,
+        tied=tied,
+    )
+
+
+def operations(decoder: AbstractDecoder, num_steps: int) -> int:
+    """How many operators teacher forcing runs."""
+    tokens, memory = torch.zeros(2, num_steps, dtype=torch.long), Memory(torch.randn(2, 4, 6))
+    with torch.profiler.profile() as profile, torch.no_grad():
+        decoder.unroll(tokens, memory)
+    # The fused kernel calls operators of its own at each step; they are no Python loop.
+    return sum(event.cpu_parent is None for event in profile.events() or ())
+
+
+def test_teacher_forcing_has_no_loop_over_time() -> None:
+    """As many operators for 40 steps as for 4: one run of the stack, one call of attention."""
+    decoder = attention_decoder()
+    operations(decoder, 4)
+    assert operations(decoder, 40) == operations(decoder, 4) > 10
+
+
+def test_all_steps_are_one_distribution() -> None:
+    unrolled = attention_decoder().unroll(
+        torch.zeros(2, 7, dtype=torch.long), Memory(torch.randn(2, 4, 6))
+    )
+    (attended,) = unrolled.attended
+    assert isinstance(attended, Attended)
+    assert attended.distribution.batch_shape == (2, 7)
+    assert unrolled.weights is not None
+    assert unrolled.weights.shape == (2, 7, 4)
+
+
+def test_input_feeding_reads_what_was_attended_to() -> None:
+    """The second step depends on the first one's context, which a memory changes."""
+    torch.manual_seed(0)
+    stack = recurrent_stack(5 + 5, 5)
+    decoder = InputFeedingDecoder(
+        embedding=nn.Embedding(9, 5),
+        stack=stack,
+        bridge=Unconditioned(),
+        attention=softmax_attention(5, 6),
+        value_size=6,
+        vector_size=5,
+    )
+    tokens = torch.tensor([[1, 2, 3]])
+    states = []
+    for values in torch.randn(2, 1, 4, 6):
+        memory = decoder.remember(Memory(values))
+        first = decoder.step(decoder.start(memory), tokens[:, 0], memory)
+        second = decoder.step(first.state, tokens[:, 1], memory)
+        states.append((first.state.layers[0].hidden, second.state.layers[0].hidden))
+    assert torch.equal(states[0][0], states[1][0])  # nothing has been read yet
+    assert not torch.allclose(states[0][1], states[1][1])
+    unrolled = decoder.unroll(tokens, Memory(torch.randn(1, 4, 6)))
+    assert len(unrolled.attended) == 3
+    assert unrolled.weights is not None
+    torch.testing.assert_close(unrolled.weights.sum(-1), torch.ones(1, 3))
+
+
+def test_tied_embeddings_are_one_table() -> None:
+    tied, free = attention_decoder(tied=True), attention_decoder()
+    tables = [name for name, part in tied.state_dict().items() if part.shape == (9, 5)]
+    assert tables == ["embedding.weight"]
+    assert sum(part.shape == (9, 5) for part in free.state_dict().values()) == 2
+    hidden = torch.randn(2, 5)
+    expected = (hidden @ tied.embedding.weight.T + tied.output.bias).log_softmax(-1)
+    torch.testing.assert_close(tied.output(hidden, tied.embedding), expected)
+
+
+def test_an_encoder_and_a_decoder_learn_to_copy() -> None:
+    """A few steps of training on one batch: the loss falls, and attention follows the source."""
+    torch.manual_seed(1)
+    encoder = TextEncoder(nn.Embedding(9, 16), recurrent_stack(16, 16, bidirectional=True))
+    stack = recurrent_stack(16, 32)
+    decoder = AttentionDecoder(
+        embedding=nn.Embedding(9, 16),
+        stack=stack,
+        bridge=InitialState(encoder.summary_size, stack),
+        attention=softmax_attention(32, encoder.value_size),
+        value_size=encoder.value_size,
+    )
+    source = torch.randint(1, 9, (32, 5))
+    read = torch.cat([torch.zeros(32, 1, dtype=torch.long), source[:, :-1]], 1)
+    parameters = [*encoder.parameters(), *decoder.parameters()]
+    optimiser = torch.optim.Adam(parameters, lr=1e-2)
+
+    def loss() -> Tensor:
+        log_probs = decoder.unroll(read, encoder(source)).log_probs
+        return -log_probs.gather(-1, source.unsqueeze(-1)).mean()
+
+    first = loss().item()
+    for _ in range(60):
+        optimiser.zero_grad()
+        value = loss()
+        value.backward()
+        optimiser.step()
+    assert loss().item() < 0.2 * first
+
+
+def test_a_memory_is_remembered_first() -> None:
+    decoder = attention_decoder()
+    memory = Memory(torch.randn(2, 4, 6))
+    with pytest.raises(ShapeError, match=r"memory = decoder\.remember\(memory\)"):
+        decoder.start(memory)
+
+
+def test_errors_say_what_to_do() -> None:
+    with pytest.raises(ShapeError, match=r"input_size 7, got 5.*token \(4\), the bridge \(3\)"):
+        PlainDecoder(embedding=nn.Embedding(9, 4), stack=recurrent_stack(5, 5), bridge=EveryStep(3))
+    with pytest.raises(ShapeError, match="tied embeddings need vectors of width 4, got 5"):
+        PlainDecoder(
+            embedding=nn.Embedding(9, 4),
+            stack=recurrent_stack(4, 5),
+            bridge=Unconditioned(),
+            tied=True,
+        )
+
+
+def test_a_language_model_has_no_memory() -> None:
+    decoder = PlainDecoder(
+        embedding=nn.Embedding(9, 4), stack=recurrent_stack(4, 5), bridge=Unconditioned()
+    )
+    unrolled = decoder.unroll(torch.randint(9, (2, 3)), no_memory(2))
+    assert unrolled.attended == ()
+    assert unrolled.weights is None

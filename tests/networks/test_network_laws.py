@@ -1,0 +1,222 @@
+"""Every cell, encoder and decoder, through the public law suites."""
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+import torch
+from torch import Tensor, nn
+from torch.nn.functional import pad
+from typing_extensions import override
+
+from sightline.attention import (
+    AttentionPooling,
+    HierarchicalAttention,
+    Memory,
+    MultiHead,
+    segment_attention,
+    sentences_memory,
+    softmax_attention,
+)
+from sightline.masking import linked_steps, previous_real
+from sightline.networks import (
+    AbstractBridge,
+    AbstractCell,
+    AbstractDecoder,
+    AttentionDecoder,
+    BothWays,
+    CellState,
+    DocumentEncoder,
+    ElmanCell,
+    EveryStep,
+    FactsEncoder,
+    FramesEncoder,
+    GRUCell,
+    ImageEncoder,
+    InitialState,
+    InputFeedingDecoder,
+    LSTMCell,
+    PlainDecoder,
+    RecurrentStack,
+    TextEncoder,
+    TreeEncoder,
+    Unconditioned,
+    no_memory,
+    recurrent_stack,
+)
+from sightline.testing import check_cell, check_decoder, check_encoder
+
+CELLS: list[type[AbstractCell]] = [ElmanCell, GRUCell, LSTMCell]
+
+
+class LeakyCell(AbstractCell):
+    """A cell of one's own, without a fused kernel."""
+
+    has_memory = False
+
+    def __init__(self, input_size: int, hidden_size: int) -> None:
+        super().__init__(input_size, hidden_size)
+        self.project = nn.Linear(input_size, hidden_size)
+
+    @override
+    def forward(self, inputs: Tensor, state: CellState) -> CellState:
+        return CellState(0.5 * state.hidden + torch.tanh(self.project(inputs)))
+
+
+@pytest.mark.parametrize("cell", [*CELLS, LeakyCell])
+def test_a_cell_obeys_the_laws(cell: type[AbstractCell]) -> None:
+    torch.manual_seed(0)
+    check_cell(cell(3, 4))
+
+
+def text_encoder(**options: Any) -> TextEncoder:
+    return TextEncoder(nn.Embedding(9, 4), recurrent_stack(4, 4, **options))
+
+
+@pytest.mark.parametrize(
+    "encoder",
+    [
+        text_encoder,
+        lambda: text_encoder(cell=GRUCell, num_layers=2, residual=True),
+        lambda: text_encoder(cell=ElmanCell, num_layers=3, skip=True, residual=True),
+        lambda: text_encoder(num_layers=2, bidirectional=True, residual=True, skip=True),
+        lambda: text_encoder(cell=LeakyCell, bidirectional=True),
+    ],
+)
+def test_a_text_encoder_obeys_the_laws(encoder: Callable[[], TextEncoder]) -> None:
+    torch.manual_seed(1)
+    check_encoder(encoder(), torch.randint(9, (4, 6)), (4, 6))
+
+
+@pytest.mark.parametrize("pooled", [False, True])
+def test_a_document_encoder_obeys_the_laws(pooled: bool) -> None:
+    torch.manual_seed(2)
+    pooling = AttentionPooling(softmax_attention(3, 4), 3) if pooled else None
+    encoder = DocumentEncoder(text_encoder(), recurrent_stack(4, 5, bidirectional=True), pooling)
+    documents = torch.randint(9, (4, 3, 5))
+    check_encoder(encoder, documents, (4, 3, 5), memory_of=lambda document: document.sentences)
+
+
+def test_words_in_sentences_are_any_leading_shape() -> None:
+    torch.manual_seed(2)
+    encoder = text_encoder(bidirectional=True)
+    words = torch.randint(9, (4, 3, 5))
+    check_encoder(encoder, words, (4, 3, 5), memory_of=lambda memory: memory._replace(summary=None))
+
+
+def test_an_image_encoder_obeys_the_laws() -> None:
+    torch.manual_seed(3)
+    encoder = ImageEncoder(2, sizes=(4, 6))
+    check_encoder(encoder, torch.randn(4, 2, 9, 6), (4, 9, 6), over=lambda mask: mask[:, None])
+
+
+def test_a_frames_encoder_obeys_the_laws() -> None:
+    torch.manual_seed(4)
+    speech = FramesEncoder(nn.Linear(5, 3), recurrent_stack(3, 4, bidirectional=True))
+    check_encoder(speech, torch.randn(4, 6, 5), (4, 6))
+    video = FramesEncoder(ImageEncoder(1, sizes=(3,)), recurrent_stack(3, 4))
+    check_encoder(video, torch.randn(4, 6, 1, 5, 5), (4, 6))
+
+
+@pytest.mark.parametrize("positions", [False, True])
+@pytest.mark.parametrize("max_facts", [None, 8])
+def test_a_facts_encoder_obeys_the_laws(positions: bool, max_facts: int | None) -> None:
+    torch.manual_seed(5)
+    encoder = FactsEncoder(nn.Embedding(9, 4), positions=positions, max_facts=max_facts)
+    check_encoder(encoder, torch.randint(9, (4, 3, 5)), (4, 3, 5))
+
+
+class ChainOfWords(nn.Module):
+    """A tree encoder whose trees are chains: the head of a word is the real word before it."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.tree = TreeEncoder(3, 4)
+
+    def forward(self, inputs: Tensor, mask: Tensor | None = None) -> Memory:
+        real = torch.ones(inputs.shape[:-1], dtype=torch.bool) if mask is None else mask
+        heads = torch.where(linked_steps(real), previous_real(real) + 1, 0)
+        return self.tree(inputs, pad(heads, (1, 0)), mask)
+
+
+def test_a_tree_encoder_obeys_the_laws() -> None:
+    torch.manual_seed(6)
+    check_encoder(ChainOfWords(), torch.randn(4, 5, 3), (4, 5))
+
+
+BRIDGES: dict[str, Callable[[RecurrentStack], AbstractBridge]] = {
+    "initial state": lambda stack: InitialState(6, stack),
+    "every step": lambda stack: EveryStep(6),
+    "both": lambda stack: BothWays(6, stack),
+}
+
+
+def memory_of_sequences(*, summary: bool) -> Memory:
+    mask = torch.tensor([[1, 1, 1, 1], [1, 0, 1, 0], [0, 0, 1, 1], [1, 1, 0, 0]]).bool()
+    return Memory(torch.randn(4, 4, 6), mask, torch.randn(4, 6) if summary else None)
+
+
+def decoder_with(
+    kind: str, bridge: str, *, tied: bool = False, cell: type[AbstractCell] = LSTMCell
+) -> AbstractDecoder:
+    embedding = nn.Embedding(9, 5)
+    width = 5 + (0 if bridge == "initial state" else 6) + (5 if kind == "feeding" else 0)
+    stack = recurrent_stack(width, 5, cell=cell, num_layers=2, residual=True, dropout=0.1)
+    parts = {
+        "embedding": embedding,
+        "stack": stack,
+        "bridge": BRIDGES[bridge](stack),
+        "tied": tied,
+        "dropout": 0.2,
+    }
+    if kind == "plain":
+        return PlainDecoder(**parts)
+    if kind == "attention":
+        return AttentionDecoder(**parts, attention=segment_attention(5, 6), value_size=6)
+    attention = softmax_attention(5, 6)
+    return InputFeedingDecoder(**parts, attention=attention, value_size=6, vector_size=5)
+
+
+@pytest.mark.parametrize("bridge", BRIDGES)
+@pytest.mark.parametrize("kind", ["plain", "attention", "feeding"])
+def test_a_decoder_obeys_the_laws(kind: str, bridge: str) -> None:
+    torch.manual_seed(7)
+    check_decoder(decoder_with(kind, bridge), memory_of_sequences(summary=True), 9)
+
+
+@pytest.mark.parametrize("cell", [ElmanCell, GRUCell])
+@pytest.mark.parametrize("kind", ["plain", "attention", "feeding"])
+def test_a_decoder_with_tied_embeddings_and_no_summary(kind: str, cell: type[AbstractCell]) -> None:
+    torch.manual_seed(8)
+    decoder = decoder_with(kind, "both", tied=True, cell=cell)
+    check_decoder(decoder, memory_of_sequences(summary=False), 9)
+
+
+def test_a_language_model_obeys_the_laws() -> None:
+    torch.manual_seed(9)
+    decoder = PlainDecoder(
+        embedding=nn.Embedding(9, 4), stack=recurrent_stack(4, 5), bridge=Unconditioned()
+    )
+    check_decoder(decoder, no_memory(4), 9)
+
+
+@pytest.mark.parametrize("feeding", [False, True])
+def test_decoders_read_words_in_sentences_and_heads(feeding: bool) -> None:
+    torch.manual_seed(10)
+    mask = torch.rand(4, 2, 3) < 0.7
+    mask[:, 0, 0] = True
+    words = sentences_memory(torch.randn(4, 2, 3, 6), mask)
+    levels = HierarchicalAttention(softmax_attention(6, 6), softmax_attention(6, 6))
+    heads = MultiHead(segment_attention(3, 3), num_heads=2, query_size=6, value_size=6)
+    for memory, attention in ((words, levels), (memory_of_sequences(summary=False), heads)):
+        stack = recurrent_stack(4 + (5 if feeding else 0), 6)
+        kind = InputFeedingDecoder if feeding else AttentionDecoder
+        decoder = kind(
+            embedding=nn.Embedding(9, 4),
+            stack=stack,
+            bridge=InitialState(6, stack),
+            attention=attention,
+            value_size=6,
+            vector_size=5,
+        )
+        check_decoder(decoder, memory, 9)
