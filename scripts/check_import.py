@@ -17,7 +17,8 @@ import time
 import torch
 start = time.perf_counter()
 import sightline
-import sightline.distributions, sightline.inference
+import sightline.attention, sightline.distributions, sightline.estimators
+import sightline.inference, sightline.networks
 print(time.perf_counter() - start)
 """
 

@@ -2,6 +2,7 @@
 
     <!-- results: structures -->             the table of results/structures.json
     <!-- exports: sightline.inference -->    the reference of all names the package exports
+    <!-- picture: linear_chain -->           a drawing of scripts/docs_pictures.py
 
 A missing file is a warning, which `mkdocs build --strict` turns into a failure.
 """
@@ -10,12 +11,19 @@ import ast
 import json
 import logging
 import re
+import sys
 from pathlib import Path
 from typing import Any
 
+from mkdocs.structure.files import File
+
 ROOT = Path(__file__).resolve().parent.parent
 RESULTS_MARKER = re.compile(r"^<!-- results: ([a-z0-9_-]+) -->$", re.MULTILINE)
+PICTURE_MARKER = re.compile(r"^<!-- picture: ([a-z0-9_]+) -->$", re.MULTILINE)
 EXPORTS_MARKER = re.compile(r"^<!-- exports: ([a-z0-9_.]+) -->$", re.MULTILINE)
+
+sys.path.insert(0, str(ROOT / "scripts"))  # mkdocs loads this file alone
+from docs_pictures import PICTURES  # noqa: E402
 
 log = logging.getLogger("mkdocs.hooks.results")
 
@@ -64,7 +72,17 @@ def table(results: dict[str, Any]) -> str:
         f"Made by `{results['made_by']}` on {results['date']}, with {versions}, "
         f"on {machine['cpu']}, {machine['threads']} of {machine['cores']} cores."
     )
+    for label in ("data", "spec"):
+        if content := results.get(label):
+            entries = "; ".join(f"{name} `{_short(value)}`" for name, value in content.items())
+            made += f"\n{label.capitalize()}: {entries}."
     return "\n".join([*lines, "", made])
+
+
+def _short(value: Any) -> str:
+    """A sha256 by its first twelve digits, anything else as it is."""
+    text = str(value)
+    return f"sha256 {text[:12]}" if re.fullmatch("[0-9a-f]{64}", text) else text
 
 
 def results_table(name: str, page: str) -> str:
@@ -94,8 +112,22 @@ def reference(package: str) -> str:
     return f"::: {package}\n    options:\n      members: [{members}]"
 
 
+def on_files(files: Any, *, config: Any) -> Any:
+    """Called by mkdocs when it has found the pages: add the pictures, drawn now."""
+    for name, draw in PICTURES.items():
+        files.append(File.generated(config, f"pictures/{name}.svg", content=draw()))
+    return files
+
+
+def picture(name: str, page: str) -> str:
+    """The image for one marker; mkdocs warns if there is no such picture."""
+    up = "../" * page.count("/")
+    return f"![{name.replace('_', ' ')}]({up}pictures/{name}.svg)"
+
+
 def on_page_markdown(markdown: str, *, page: Any, **_: Any) -> str:
     """Called by mkdocs for every page: replace each marker."""
     source = page.file.src_uri
     markdown = RESULTS_MARKER.sub(lambda match: results_table(match[1], source), markdown)
+    markdown = PICTURE_MARKER.sub(lambda match: picture(match[1], source), markdown)
     return EXPORTS_MARKER.sub(lambda match: reference(match[1]), markdown)

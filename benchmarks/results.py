@@ -1,0 +1,240 @@
+"""The one results format: what was measured, with what, and whether it is what was asked for.
+
+    {made_by, date, versions, machine, rows: [{name, value, unit, spread, seeds, target, sense}]}
+
+and, where a model was trained, `data` (the sha256 of each file) and `spec` (what was trained).
+Every benchmark and every recipe writes one such file into `results/`; the tables of the docs and
+`python -m benchmarks.shortfalls` read them. A value that is not a number (a peer that answered
+NaN, say) is `null` in the file, since JSON has no NaN, and misses any target.
+"""
+
+import json
+import math
+import os
+import platform
+import tempfile
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass, field, fields, replace
+from datetime import UTC, datetime
+from importlib import metadata
+from pathlib import Path
+from typing import Any, Literal, Self, TypeAlias, get_args
+
+import torch
+
+Sense: TypeAlias = Literal["<=", ">="]
+
+
+class ResultsError(ValueError):
+    """A results file, or a row meant for one, is not what the format asks for."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Row:
+    """One measured figure.
+
+    `spread` is the lowest and the highest value over rounds or seeds. `target` and `sense` are
+    given together, where a figure has been asked for: `value sense target` should be true.
+    """
+
+    name: str
+    value: float
+    unit: str
+    spread: tuple[float, float] | None = None
+    seeds: tuple[int, ...] = ()
+    target: float | None = None
+    sense: Sense | None = None
+
+    def __post_init__(self) -> None:
+        if (self.target is None) != (self.sense is None):
+            raise ResultsError(
+                f"Row {self.name!r}: target and sense must be given together, "
+                f"got target={self.target} and sense={self.sense!r}."
+            )
+        if self.sense is not None and self.sense not in get_args(Sense):
+            raise ResultsError(
+                f"Row {self.name!r}: sense must be '<=' or '>=', got {self.sense!r}."
+            )
+
+    @property
+    def misses(self) -> bool:
+        """Whether a target was set and the value is not within it."""
+        if self.target is None:
+            return False
+        met = self.value <= self.target if self.sense == "<=" else self.value >= self.target
+        return not met  # NaN compares false either way: it misses
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Machine:
+    """What the figures were measured on; never which one of its kind."""
+
+    cpu: str
+    cores: int
+    threads: int
+
+    @classmethod
+    def here(cls) -> Self:
+        """This machine, with the number of threads torch uses now."""
+        return cls(cpu=_cpu_model(), cores=os.cpu_count() or 1, threads=torch.get_num_threads())
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Results:
+    """The figures of one benchmark or recipe, and the circumstances they share.
+
+    `data` has the sha256 of every file that was read, by its path below the data folder; `spec`
+    says what was trained. Both are left out of the file where they are empty.
+    """
+
+    made_by: str
+    date: str
+    versions: Mapping[str, str]
+    machine: Machine
+    rows: tuple[Row, ...] = ()
+    data: Mapping[str, str] = field(default_factory=dict)
+    spec: Mapping[str, Any] = field(default_factory=dict)
+
+    @classmethod
+    def here(cls, made_by: str, *, packages: Sequence[str] = ()) -> Self:
+        """An empty result of this process: today, this machine, and the versions installed.
+
+        Args:
+            made_by: the command that gives the figures, as one would type it.
+            packages: distributions measured besides sightline and torch.
+        """
+        versions = {"python": platform.python_version(), "torch": torch.__version__}
+        versions |= {name: _version(name) for name in ("sightline", *packages)}
+        return cls(
+            made_by=made_by,
+            date=datetime.now(UTC).date().isoformat(),
+            versions=versions,
+            machine=Machine.here(),
+        )
+
+    def missed(self) -> tuple[Row, ...]:
+        """The rows whose value is not within their target."""
+        return tuple(row for row in self.rows if row.misses)
+
+    def with_rows(self, rows: Iterable[Row]) -> Self:
+        """The same result with `rows` added.
+
+        A row replaces the row of the same name, in its place; a new name goes to the end; all
+        other rows stay. So a benchmark that is run again for some of its cells brings those up
+        to date and keeps the rest.
+        """
+        merged = {row.name: row for row in self.rows} | {row.name: row for row in rows}
+        return replace(self, rows=tuple(merged.values()))
+
+    def continued_from(self, path: Path) -> Self:
+        """This result with the rows of an earlier run at `path`, if there is one.
+
+        All rows of a file stand under one header. An earlier file may lack a package or an
+        earlier date, but where it disagrees on a version or on the machine its rows cannot be
+        kept, and that is an error: better before an hour of measuring than after.
+        """
+        if not path.exists():
+            return self
+        earlier = type(self).load(path)
+        differing = [
+            f"{name} {earlier.versions[name]} -> {version}"
+            for name, version in self.versions.items()
+            if earlier.versions.get(name, version) != version
+        ]
+        if earlier.machine != self.machine:
+            differing.append(f"{earlier.machine} -> {self.machine}")
+        if differing:
+            raise ResultsError(
+                f"{path} was measured under other circumstances ({'; '.join(differing)}), so its "
+                f"rows cannot be mixed with new ones. Start over with --fresh, or write elsewhere "
+                f"with --out."
+            )
+        return self.with_rows(earlier.rows)
+
+    def to_json(self) -> str:
+        """The file's text."""
+        content = asdict(self)
+        for name in ("data", "spec"):
+            if not content[name]:
+                del content[name]
+        for row in content["rows"]:
+            row["value"] = _none_for_nan(row["value"])
+            row["spread"] = row["spread"] and [_none_for_nan(end) for end in row["spread"]]
+        return json.dumps(content, indent=1, allow_nan=False, ensure_ascii=False) + "\n"
+
+    @classmethod
+    def from_json(cls, text: str) -> Self:
+        """The result that `to_json` wrote."""
+        content = _known_fields(cls, {"data": {}, "spec": {}} | json.loads(text))
+        content["machine"] = Machine(**_known_fields(Machine, content["machine"]))
+        content["rows"] = tuple(_row(row) for row in content["rows"])
+        return cls(**content)
+
+    def save(self, path: Path) -> None:
+        """Write the file as a whole: a reader sees the old text or the new, never a part."""
+        path.parent.mkdir(parents=True, exist_ok=True)
+        descriptor, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
+        temporary = Path(name)
+        try:
+            with os.fdopen(descriptor, "w", encoding="utf-8") as file:
+                file.write(self.to_json())
+            temporary.chmod(0o644)  # mkstemp makes a private file; results are for everyone
+            temporary.replace(path)
+        finally:
+            temporary.unlink(missing_ok=True)
+
+    @classmethod
+    def load(cls, path: Path) -> Self:
+        """Read a file that `save` wrote."""
+        try:
+            return cls.from_json(path.read_text(encoding="utf-8"))
+        except (json.JSONDecodeError, KeyError, TypeError, ResultsError) as error:
+            raise ResultsError(f"{path} is not a results file: {error}") from error
+
+
+def _row(content: Any) -> Row:
+    content = _known_fields(Row, content)
+    spread = content["spread"]
+    return Row(
+        **content
+        | {
+            "value": _nan_for_none(content["value"]),
+            "spread": spread and (_nan_for_none(spread[0]), _nan_for_none(spread[1])),
+            "seeds": tuple(content["seeds"]),
+        }
+    )
+
+
+def _known_fields(kind: type, content: Any) -> dict[str, Any]:
+    names = [field.name for field in fields(kind)]
+    if not isinstance(content, dict) or set(content) != set(names):
+        found = sorted(content) if isinstance(content, dict) else type(content).__name__
+        raise ResultsError(f"{kind.__name__}: expected the fields {names}, got {found}.")
+    return content
+
+
+def _none_for_nan(value: float) -> float | None:
+    return None if math.isnan(value) else value
+
+
+def _nan_for_none(value: float | None) -> float:
+    return math.nan if value is None else value
+
+
+def _version(package: str) -> str:
+    try:
+        return metadata.version(package)
+    except metadata.PackageNotFoundError as error:
+        raise ResultsError(
+            f"{package} is not installed, so its version cannot be recorded. In the checkout run: "
+            f"pip install -c constraints.txt -e . --group dev --group peers"
+        ) from error
+
+
+def _cpu_model() -> str:
+    cpuinfo = Path("/proc/cpuinfo")
+    if cpuinfo.exists():
+        for line in cpuinfo.read_text().splitlines():
+            if line.startswith("model name"):
+                return line.partition(":")[2].strip()
+    return platform.processor() or platform.machine()
