@@ -246,6 +246,15 @@ def _segment() -> attention.Attention:
     return layer
 
 
+def _multi_head() -> str:
+    torch.manual_seed(4)
+    inner = attention.softmax_attention(4, 4, attention.DotScorer())
+    layer = attention.MultiHead(inner, num_heads=2, query_size=8, value_size=8)
+    memory = layer.remember(attention.Memory(6 * _scores(7, 8, seed=5)))
+    weights = layer(6 * _scores(3, 8, seed=6), memory).weights.flatten(0, 1)
+    return _attention(weights, [f"head {h}, query {q}" for h in range(2) for q in range(3)])
+
+
 def _named(make: Callable[..., attention.Attention]) -> Callable[[], str]:
     return lambda: _attention(_weights(lambda: make(4, 4, attention.DotScorer())))
 
@@ -262,6 +271,7 @@ ATTENTIONS: dict[str, Callable[[], str]] = {
     "syntactic_attention": _syntactic,
     "hierarchical_attention": _hierarchical,
     "spatial_attention": _spatial,
+    "multi_head_attention": _multi_head,
 }
 
 PICTURES = STRUCTURES | ATTENTIONS

@@ -126,6 +126,26 @@ def test_syntactic_attention_reads_heads() -> None:
     torch.testing.assert_close(read.weights.sum((-1, -2)), torch.full((2,), 5.0))
 
 
+def test_syntactic_attention_equals_enumeration() -> None:
+    """Every head vector of three words that is a projective tree with one root."""
+    torch.manual_seed(9)
+    attention = syntactic_attention(4, 4, 5).double()
+    words = torch.randn(3, 4).double()
+    memory = attention.remember(Memory(words))
+    read = attention(words, memory)
+    (arcs,) = attention.scorer(words, memory.keys)
+    trees = [(0, 1, 1), (0, 1, 2), (0, 3, 1), (2, 0, 2), (2, 3, 0), (3, 1, 0), (3, 3, 0)]
+    scores = torch.stack(
+        [torch.stack([arcs[h, d + 1] for d, h in enumerate(t)]).sum() for t in trees]
+    )
+    weights = torch.zeros(3, 3).double()
+    for heads, probability in zip(trees, scores.softmax(0), strict=True):
+        for word, head in enumerate(heads):
+            if head > 0:
+                weights[word, head - 1] += probability
+    torch.testing.assert_close(read.weights, weights)
+
+
 def test_hierarchical_weights_are_products() -> None:
     torch.manual_seed(3)
     words, sentences = softmax_attention(3, 4), softmax_attention(3, 4)
