@@ -18,15 +18,20 @@ from torch import Tensor
 from typing_extensions import override
 
 from ..inference import chain_best, chain_log_partition, chain_marginals, chain_sample
-from ..masking import linked_steps, previous_real
 from ..shapes import flatten_batch, join_batch_shapes, restore_batch
 from ._checks import (
     check_mask,
     check_scores,
-    check_sizes,
     require_labels,
 )
 from ._distribution import AbstractDistribution, expectation
+from ._transitions import (
+    batch_of_transitions,
+    check_transitions,
+    flatten_transitions,
+    per_step,
+    score_of_steps,
+)
 
 
 @final
@@ -54,20 +59,13 @@ class LinearChain(AbstractDistribution):
     def __post_init__(self) -> None:
         check_scores("LinearChain", "unary", self.unary, "T K")
         length, num_states = self.unary.shape[-2:]
-        if self.transitions.ndim == 2:
-            expected: tuple[int, ...] = (num_states, num_states)
-        else:
-            expected = (length - 1, num_states, num_states)
-        got = tuple(self.transitions.shape[max(0, self.transitions.ndim - 3) :])
-        check_sizes("LinearChain", "transitions", got, expected)
+        check_transitions("LinearChain", self.transitions, length, num_states)
         check_mask("LinearChain", self.mask, length)
 
     @property
     @override
     def batch_shape(self) -> torch.Size:
-        shapes = {"unary": self.unary.shape[:-2]}
-        if self.transitions.ndim > 3:
-            shapes["transitions"] = self.transitions.shape[:-3]
+        shapes = {"unary": self.unary.shape[:-2], **batch_of_transitions(self.transitions)}
         if self.mask is not None:
             shapes["mask"] = self.mask.shape[:-1]
         return join_batch_shapes("LinearChain", **shapes)
@@ -76,12 +74,7 @@ class LinearChain(AbstractDistribution):
         """The potentials with one leading axis, as `inference` takes them."""
         batch = self.batch_shape
         unary = flatten_batch(self.unary, batch, 2)
-        if self.transitions.ndim == 2:
-            transitions = self.transitions[None, None]
-        elif self.transitions.shape[:-3].numel() == 1:
-            transitions = self.transitions.reshape(1, *self.transitions.shape[-3:])
-        else:
-            transitions = flatten_batch(self.transitions, batch, 3)
+        transitions = flatten_transitions(self.transitions, batch)
         mask = None if self.mask is None else flatten_batch(self.mask, batch, 1)
         return unary, transitions, mask
 
@@ -141,18 +134,12 @@ class LinearChain(AbstractDistribution):
         dtype = self._dtype()
 
         unary = self.unary.to(dtype).expand(*shape, -1, -1).gather(-1, value.unsqueeze(-1))
-        before, after = value.gather(-1, previous_real(mask)), value[..., 1:]
-        if self.transitions.ndim == 2:
-            steps = self.transitions.to(dtype)[before, after]
-        else:
-            pairs = self.transitions.to(dtype).expand(*shape, -1, -1, -1).flatten(-2)
-            steps = pairs.gather(-1, (before * num_states + after).unsqueeze(-1)).squeeze(-1)
         on_nodes = torch.where(mask, unary.squeeze(-1), 0.0).sum(-1)
-        return on_nodes + torch.where(linked_steps(mask), steps, 0.0).sum(-1)
+        return on_nodes + score_of_steps(self.transitions.to(dtype), value, mask)
 
     @override
     def _expected_score(self, other: Any) -> Float[Tensor, "*batch"]:
         nodes, pairs = self._marginals()
-        shared = other.transitions.ndim == 2
-        transitions = other.transitions.unsqueeze(0) if shared else other.transitions
-        return expectation(nodes, other.unary, 2) + expectation(pairs, transitions, 3)
+        return expectation(nodes, other.unary, 2) + expectation(
+            pairs, per_step(other.transitions), 3
+        )

@@ -27,15 +27,20 @@ from ..inference import (
     semi_markov_marginals,
     semi_markov_sample,
 )
-from ..masking import linked_steps, previous_real
 from ..shapes import flatten_batch, join_batch_shapes
 from ._checks import (
     check_mask,
     check_scores,
-    check_sizes,
     require_labels,
 )
 from ._distribution import AbstractDistribution, expectation
+from ._transitions import (
+    batch_of_transitions,
+    check_transitions,
+    flatten_transitions,
+    per_step,
+    score_of_steps,
+)
 
 
 @final
@@ -70,18 +75,13 @@ class SemiMarkov(AbstractDistribution):
     def __post_init__(self) -> None:
         check_scores("SemiMarkov", "segments", self.segments, "T D K")
         length, _, num_labels = self.segments.shape[-3:]
-        if self.transitions.ndim == 2:
-            expected: tuple[int, ...] = (num_labels, num_labels)
-        else:
-            expected = (length - 1, num_labels, num_labels)
-        got = tuple(self.transitions.shape[max(0, self.transitions.ndim - 3) :])
-        check_sizes("SemiMarkov", "transitions", got, expected)
+        check_transitions("SemiMarkov", self.transitions, length, num_labels)
         check_mask("SemiMarkov", self.mask, length)
 
     @property
     @override
     def batch_shape(self) -> torch.Size:
-        shapes = {"segments": self.segments.shape[:-3], "transitions": self.transitions.shape[:-3]}
+        shapes = {"segments": self.segments.shape[:-3], **batch_of_transitions(self.transitions)}
         if self.mask is not None:
             shapes["mask"] = self.mask.shape[:-1]
         return join_batch_shapes("SemiMarkov", **shapes)
@@ -90,12 +90,7 @@ class SemiMarkov(AbstractDistribution):
         """The potentials with one leading axis, as `inference` takes them."""
         batch = self.batch_shape
         segments = flatten_batch(self.segments, batch, 3)
-        if self.transitions.ndim == 2:
-            transitions = self.transitions[None, None]
-        elif self.transitions.shape[:-3].numel() == 1:
-            transitions = self.transitions.reshape(1, *self.transitions.shape[-3:])
-        else:
-            transitions = flatten_batch(self.transitions, batch, 3)
+        transitions = flatten_transitions(self.transitions, batch)
         mask = None if self.mask is None else flatten_batch(self.mask, batch, 1)
         return segments, transitions, mask
 
@@ -156,21 +151,15 @@ class SemiMarkov(AbstractDistribution):
         index = (less_one * num_labels + label).unsqueeze(-1)
         segments = self.segments.to(dtype).expand(*shape, -1, -1, -1).flatten(-2)
         own = segments.gather(-1, index).squeeze(-1)
-        before, after = label.gather(-1, previous_real(starts)), label[..., 1:]
-        if self.transitions.ndim == 2:
-            steps = self.transitions.to(dtype)[before, after]
-        else:
-            pairs = self.transitions.to(dtype).expand(*shape, -1, -1, -1).flatten(-2)
-            steps = pairs.gather(-1, (before * num_labels + after).unsqueeze(-1)).squeeze(-1)
         on_segments = torch.where(starts, own, 0.0).sum(-1)
-        return on_segments + torch.where(linked_steps(starts), steps, 0.0).sum(-1)
+        return on_segments + score_of_steps(self.transitions.to(dtype), label, starts)
 
     @override
     def _expected_score(self, other: Any) -> Float[Tensor, "*batch"]:
         segments, pairs = self._marginals()
-        shared = other.transitions.ndim == 2
-        transitions = other.transitions.unsqueeze(0) if shared else other.transitions
-        return expectation(segments, other.segments, 3) + expectation(pairs, transitions, 3)
+        return expectation(segments, other.segments, 3) + expectation(
+            pairs, per_step(other.transitions), 3
+        )
 
 
 def _lengths_less_one(

@@ -1,0 +1,54 @@
+"""Transitions between neighbours: shared by all positions, `(K, K)`, or `(..., T-1, K, K)`.
+
+Entry [t, i, j] scores state i at t followed by j at t+1. What chains and segments do with them.
+"""
+
+import torch
+from jaxtyping import Bool, Float, Int
+from torch import Tensor
+
+from ..masking import linked_steps, previous_real
+from ..shapes import flatten_batch
+from ._checks import check_sizes
+
+
+def check_transitions(owner: str, transitions: Tensor, length: int, num_states: int) -> None:
+    """The two forms, told apart by the number of axes."""
+    expected = (num_states, num_states)
+    if transitions.ndim != 2:
+        expected = (length - 1, *expected)
+    got = tuple(transitions.shape[max(0, transitions.ndim - 3) :])
+    check_sizes(owner, "transitions", got, expected)
+
+
+def batch_of_transitions(transitions: Tensor) -> dict[str, torch.Size]:
+    """Their leading shape by name, if they have one."""
+    return {"transitions": transitions.shape[:-3]} if transitions.ndim > 3 else {}
+
+
+def flatten_transitions(transitions: Tensor, batch: torch.Size) -> Float[Tensor, "#B #N K K"]:
+    """As `inference` takes them: size 1 where they are shared."""
+    if transitions.ndim == 2:
+        return transitions[None, None]
+    if transitions.shape[:-3].numel() == 1:
+        return transitions.reshape(1, *transitions.shape[-3:])
+    return flatten_batch(transitions, batch, 3)
+
+
+def per_step(transitions: Tensor) -> Float[Tensor, "... #N K K"]:
+    """With an axis of steps, of size 1 where they are shared."""
+    return transitions.unsqueeze(0) if transitions.ndim == 2 else transitions
+
+
+def score_of_steps(
+    transitions: Tensor, labels: Int[Tensor, "*shape T"], real: Bool[Tensor, "*shape T"]
+) -> Float[Tensor, "*shape"]:
+    """The sum of the transitions into every real position from the real one before it."""
+    num_states = transitions.shape[-1]
+    before, after = labels.gather(-1, previous_real(real)), labels[..., 1:]
+    if transitions.ndim == 2:
+        steps = transitions[before, after]
+    else:
+        pairs = transitions.expand(*labels.shape[:-1], -1, -1, -1).flatten(-2)
+        steps = pairs.gather(-1, (before * num_states + after).unsqueeze(-1)).squeeze(-1)
+    return torch.where(linked_steps(real), steps, 0.0).sum(-1)
