@@ -16,7 +16,7 @@ S samples, k ranks.
 References: Rabiner 1989 (forward-backward); Mensch & Blondel 2018, section 3.2 (tangents).
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 import torch
@@ -244,21 +244,21 @@ def _accumulate(
     conditionals: Float[Tensor, "N B K K"],
 ) -> tuple[Float[Tensor, "T B K"], Float[Tensor, "T B K"]]:
     """past[t] = arrive[t] + q[t]' past[t-1], and future[t] = leave[t] + q[t+1] future[t+1]."""
-    forward, backward = conditionals.transpose(-1, -2), conditionals.flip(0)
+    forward = conditionals.transpose(-1, -2)
     if conditionals.shape[-1] > _FEW_STATES:
-        past = _run(arrive, forward)
-        return past, _run(leave.flip(0), backward).flip(0)
+        past = _run(arrive, forward.unbind(0))
+        return past, _run(leave.flip(0), conditionals.unbind(0)[::-1]).flip(0)
     # The two do not depend on each other. With few states a step costs its dispatch, and copying
     # the conditionals to run both as one batch costs less than as many steps again.
-    both = _run(torch.cat([arrive, leave.flip(0)], 1), torch.cat([forward, backward], 1))
-    past, future = both.chunk(2, 1)
+    weights = torch.cat([forward, conditionals.flip(0)], 1)
+    past, future = _run(torch.cat([arrive, leave.flip(0)], 1), weights.unbind(0)).chunk(2, 1)
     return past, future.flip(0)
 
 
-def _run(steps: Float[Tensor, "T B K"], weights: Float[Tensor, "N B K K"]) -> Tensor:
-    """x[t] = steps[t] + weights[t-1] x[t-1], for all t: (T, B, K)."""
+def _run(steps: Float[Tensor, "T B K"], weights: Sequence[Tensor]) -> Float[Tensor, "T B K"]:
+    """x[t] = steps[t] + weights[t-1] x[t-1], with a matrix (B, K, K) for each step."""
     first, *rest = steps.unsqueeze(-1).unbind(0)
     totals = [first]
-    for step, weight in zip(rest, weights.unbind(0), strict=True):
+    for step, weight in zip(rest, weights, strict=True):
         totals.append(torch.baddbmm(step, weight, totals[-1]))
     return torch.stack(totals).squeeze(-1)
