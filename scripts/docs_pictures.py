@@ -61,7 +61,7 @@ def _seed(number: int = 3) -> torch.Generator:
 
 def _cells(axes: Axes, weights: Tensor, rows: list[str], columns: list[str]) -> None:
     """A heat map: rows of cells, darker for more."""
-    axes.imshow(weights.detach(), cmap="Blues", vmin=0, vmax=1, aspect="auto")
+    axes.imshow(weights.detach().numpy(), cmap="Blues", vmin=0, vmax=1, aspect="auto")
     axes.set_xticks(range(len(columns)), columns)
     axes.set_yticks(range(len(rows)), rows)
     for spine in axes.spines.values():
