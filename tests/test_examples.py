@@ -17,7 +17,7 @@ EXAMPLES = sorted((ROOT / "examples").glob("*.py"))
 MAX_SECONDS = 200  # each takes some 20 s on a core of its own
 CUTS = {
     "crf_tagger.py": ("--cut", "400", "--epochs", "6"),
-    "dependency_parser.py": ("--cut", "200", "--epochs", "6"),
+    "dependency_parser.py": ("--cut", "300", "--epochs", "8"),
     "character_language_model.py": ("--cut", "3000", "--epochs", "3"),
     "sentiment.py": ("--cut", "2000", "--epochs", "3"),
 }
