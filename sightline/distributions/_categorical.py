@@ -15,8 +15,7 @@ from torch.nn.functional import pad
 from typing_extensions import override
 
 from ..masking import forbid_padding
-from ..shapes import join_batch_shapes
-from ._checks import check_mask, check_scores, require_labels
+from ._checks import check_mask, check_scores, masked_batch_shape, require_labels
 from ._distribution import AbstractDistribution, expectation
 
 
@@ -42,10 +41,7 @@ class Categorical(AbstractDistribution):
     @property
     @override
     def batch_shape(self) -> torch.Size:
-        shapes = {"scores": self.scores.shape[:-1]}
-        if self.mask is not None:
-            shapes["mask"] = self.mask.shape[:-1]
-        return join_batch_shapes("Categorical", **shapes)
+        return masked_batch_shape("Categorical", self.scores, self.mask)
 
     def _allowed(self) -> tuple[Float[Tensor, "*batch n"], Bool[Tensor, "*batch 1"]]:
         """Scores with padding forbidden, and whether any choice is left. Rows without one are 0

@@ -4,6 +4,7 @@ import torch
 from torch import Tensor
 
 from ..errors import ImpossibleError, ShapeError, ValueRangeError
+from ..shapes import join_batch_shapes
 
 
 def check_scores(owner: str, name: str, scores: Tensor, axes: str) -> None:
@@ -41,6 +42,14 @@ def check_mask(owner: str, mask: Tensor | None, *event: int) -> None:
             f"Convert with mask.bool(), or make one with masking.mask_from_lengths."
         )
     check_sizes(owner, "mask", tuple(mask.shape[mask.ndim - len(event) :]), event)
+
+
+def masked_batch_shape(owner: str, scores: Tensor, mask: Tensor | None) -> torch.Size:
+    """The leading shape of scores and mask together, each with one axis of items at its end."""
+    shapes = {"scores": scores.shape[:-1]}
+    if mask is not None:
+        shapes["mask"] = mask.shape[:-1]
+    return join_batch_shapes(owner, **shapes)
 
 
 def check_rank(owner: str, k: int) -> None:

@@ -19,9 +19,9 @@ from torch import Tensor
 from typing_extensions import override
 
 from ..inference import entmax_marginals, entmax_maximum
-from ..shapes import flatten_batch, join_batch_shapes, restore_batch
+from ..shapes import flatten_batch, restore_batch
 from ._categorical import Categorical
-from ._checks import check_mask, check_scores
+from ._checks import check_mask, check_scores, masked_batch_shape
 from ._sparse import AbstractSparseDistribution, check_alpha, log_or_forbid
 
 
@@ -45,10 +45,7 @@ class _AbstractEntmax(AbstractSparseDistribution):
     @property
     @override
     def batch_shape(self) -> torch.Size:
-        shapes = {"scores": self.scores.shape[:-1]}
-        if self.mask is not None:
-            shapes["mask"] = self.mask.shape[:-1]
-        return join_batch_shapes(type(self).__name__, **shapes)
+        return masked_batch_shape(type(self).__name__, self.scores, self.mask)
 
     def _flat(self) -> tuple[Tensor, Tensor | None]:
         """Scores and mask with one leading axis, as `inference` takes them."""

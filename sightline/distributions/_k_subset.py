@@ -25,8 +25,8 @@ from ..inference import (
     k_subset_sample,
 )
 from ..masking import forbid_padding
-from ..shapes import flatten_batch, join_batch_shapes
-from ._checks import check_mask, check_scores
+from ..shapes import flatten_batch
+from ._checks import check_mask, check_scores, masked_batch_shape
 from ._distribution import AbstractDistribution, expectation
 
 
@@ -61,10 +61,7 @@ class KSubset(AbstractDistribution):
     @property
     @override
     def batch_shape(self) -> torch.Size:
-        shapes = {"scores": self.scores.shape[:-1]}
-        if self.mask is not None:
-            shapes["mask"] = self.mask.shape[:-1]
-        return join_batch_shapes("KSubset", **shapes)
+        return masked_batch_shape("KSubset", self.scores, self.mask)
 
     def _flat(self) -> tuple[Tensor, int, Tensor | None]:
         """The arguments with one leading axis, as `inference` takes them."""

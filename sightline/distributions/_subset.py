@@ -17,8 +17,7 @@ from typing_extensions import override
 
 from ..inference import chain_best
 from ..masking import forbid_padding
-from ..shapes import join_batch_shapes
-from ._checks import check_mask, check_scores
+from ._checks import check_mask, check_scores, masked_batch_shape
 from ._distribution import AbstractDistribution, expectation
 
 
@@ -47,10 +46,7 @@ class Subset(AbstractDistribution):
     @property
     @override
     def batch_shape(self) -> torch.Size:
-        shapes = {"scores": self.scores.shape[:-1]}
-        if self.mask is not None:
-            shapes["mask"] = self.mask.shape[:-1]
-        return join_batch_shapes("Subset", **shapes)
+        return masked_batch_shape("Subset", self.scores, self.mask)
 
     def _allowed(self) -> Float[Tensor, "*batch n"]:
         scores = self.scores.to(self._dtype()).expand(*self.batch_shape, -1)
