@@ -5,7 +5,12 @@
     ├── ValueRangeError       a value outside what the structure allows
     ├── ImpossibleError       no structure has positive probability
     ├── DerivativeError       a derivative of higher order than the passes give
-    └── MissingPackageError   an optional package that is not installed
+    ├── MissingPackageError   an optional package that is not installed
+    ├── SpecError             a spec, or text for one, that does not fit its annotations
+    ├── DataError             a file, or a line of one, that cannot be used
+    ├── CheckpointError       a checkpoint that is torn, changed or of another run
+    ├── BundleError           a bundle that is torn, changed or of another version
+    └── NonFiniteError        a loss or a gradient that is not a finite number
 
 Each is also the built-in that it is closest to, so `except ValueError` works too.
 """
@@ -33,3 +38,23 @@ class DerivativeError(SightlineError, RuntimeError):
 
 class MissingPackageError(SightlineError, ImportError):
     """An optional package that is not installed."""
+
+
+class SpecError(SightlineError, ValueError):
+    """A spec, or text for one, that does not fit its annotations."""
+
+
+class DataError(SightlineError, ValueError):
+    """A file, or a line of one, that cannot be used."""
+
+
+class CheckpointError(SightlineError, ValueError):
+    """A checkpoint that is torn, changed or of another run."""
+
+
+class BundleError(SightlineError, ValueError):
+    """A bundle that is torn, changed or of another version."""
+
+
+class NonFiniteError(SightlineError, FloatingPointError):
+    """A loss or a gradient that is not a finite number."""

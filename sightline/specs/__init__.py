@@ -1,0 +1,21 @@
+"""Specs: frozen dataclasses that say what to build, as JSON and as single settings.
+
+    @dataclass(frozen=True, kw_only=True, slots=True)
+    class SegmentSpec:
+        kind: Literal["segment"] = "segment"
+        hidden_size: int = setting(128, "width of the score's hidden layer", at_least=1)
+
+A field is an int, float, str, bool, Literal, tuple of these, another spec, or a union of them with
+or without None. Members of a union of specs are told apart by `kind`. The annotations are all that
+is read: there is no table of specs to add a new one to.
+"""
+
+from ._fields import setting as setting
+from ._reading import (
+    check as check,
+    from_data as from_data,
+    from_json as from_json,
+    to_data as to_data,
+    to_json as to_json,
+)
+from ._settings import Setting as Setting, settings as settings, with_setting as with_setting

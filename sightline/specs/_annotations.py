@@ -1,0 +1,125 @@
+"""What an annotation allows, taken apart and in words."""
+
+import dataclasses
+import difflib
+import functools
+import math
+import types
+import typing
+from collections.abc import Iterable, Sequence
+from typing import Any, Literal, Union
+
+from ._fields import Bounds, fields_of, kind_of
+
+_LEAVES = {
+    types.NoneType: "none",
+    bool: "true or false",
+    int: "a whole number",
+    float: "a number",
+    str: "text",
+}
+
+
+@functools.cache
+def members_of(annotation: Any) -> tuple[Any, ...]:
+    """The members of a union, or the annotation itself; the stricter first: an int is read as one
+    before it is a float, and text is a str only if it is nothing else.
+    """
+    if typing.get_origin(annotation) not in (Union, types.UnionType):
+        return (annotation,)
+    strict = [types.NoneType, bool, int, float]
+    return tuple(
+        sorted(
+            typing.get_args(annotation),
+            key=lambda member: strict.index(member) if member in strict else 4 + (member is str),
+        )
+    )
+
+
+def specs_among(members: Iterable[Any]) -> list[type]:
+    """Those that are specs."""
+    return [m for m in members if isinstance(m, type) and dataclasses.is_dataclass(m)]
+
+
+def tuple_among(members: Iterable[Any]) -> Any:
+    """The one that is a tuple, or None."""
+    return next((member for member in members if typing.get_origin(member) is tuple), None)
+
+
+def items_of(annotation: Any, size: int) -> tuple[Any, ...] | None:
+    """The annotations of the items of a tuple with so many; None if it cannot have so many."""
+    items = typing.get_args(annotation)
+    if items[-1] is Ellipsis:
+        return (items[0],) * size
+    return items if len(items) == size else None
+
+
+def fits(member: Any, data: Any) -> bool:
+    """Whether data is a value of a member that is neither spec nor tuple. True is no number here,
+    and what is not finite is no number either: JSON cannot hold it.
+    """
+    if typing.get_origin(member) is Literal:
+        return any(type(data) is type(c) and data == c for c in typing.get_args(member))
+    if member is float:
+        return type(data) in (int, float) and math.isfinite(data)
+    return member in _LEAVES and type(data) is member
+
+
+def in_words(annotation: Any, bounds: Bounds) -> str:
+    """What may stand at a field.
+
+    >>> in_words(int | None, Bounds(at_least=1))
+    'a whole number of at least 1, or none'
+    """
+    members = members_of(annotation)
+    words = [_in_words(member, bounds) for member in members if member is not types.NoneType]
+    text = either(words)
+    return f"{text}, or none" if types.NoneType in members else text
+
+
+def _in_words(member: Any, bounds: Bounds) -> str:
+    if typing.get_origin(member) is Literal:
+        return either([str(choice) for choice in typing.get_args(member)])
+    if typing.get_origin(member) is tuple:
+        items = typing.get_args(member)
+        if items[-1] is Ellipsis:
+            return f"a list, each {in_words(items[0], bounds)}"
+        return f"a list of {len(items)}: {', '.join(in_words(item, bounds) for item in items)}"
+    if dataclasses.is_dataclass(member):
+        assert isinstance(member, type)
+        return kind_of(member) if "kind" in fields_of(member) else f"a {member.__name__}"
+    limits = str(bounds) if member in (int, float) else ""
+    return f"{_LEAVES[member]} {limits}".rstrip()
+
+
+def choices_of(annotation: Any) -> list[str]:
+    """The words among which a union of specs or literals lets one choose."""
+    choices = []
+    for member in members_of(annotation):
+        if typing.get_origin(member) is Literal:
+            choices += [str(choice) for choice in typing.get_args(member)]
+    kinds = [spec for spec in specs_among(members_of(annotation)) if "kind" in fields_of(spec)]
+    return choices + [kind_of(spec) for spec in kinds]
+
+
+def advice(got: str, options: Iterable[str], otherwise: str) -> str:
+    """What to do about a word that is none of the options: the nearest, if one is near."""
+    near = difflib.get_close_matches(got, list(options), n=3)
+    return f"Did you mean {either(near)}?" if near else otherwise
+
+
+def unfit(annotation: Any, data: Any, path: str, bounds: Bounds) -> str:
+    """The text of the error: data is no value of the annotation."""
+    got = "none" if data is None else repr(data)
+    near = advice(data if isinstance(data, str) else "", choices_of(annotation), "Replace it.")
+    return f"{path or 'the spec'}: expected {in_words(annotation, bounds)}, got {got}. {near}"
+
+
+def either(words: Sequence[str]) -> str:
+    """A list of alternatives."""
+    return " or ".join(words) if len(words) < 3 else f"{', '.join(words[:-1])} or {words[-1]}"
+
+
+def join(path: str, name: str) -> str:
+    """The path of a field below a path."""
+    return f"{path}.{name}" if path else name

@@ -1,0 +1,187 @@
+"""A spec as a list of settings, and one setting replaced from text.
+
+encoder.num_layers        a path: the fields from the root to a value
+decoder.attention         the path of a choice between specs; its value is the kind chosen
+stages.0.size             an item of a tuple of specs goes by its number
+"""
+
+import dataclasses
+import difflib
+import json
+import types
+import typing
+from collections.abc import Iterator, Sequence
+from typing import Any, Literal, NamedTuple
+
+from ..errors import SpecError
+from ._annotations import (
+    advice,
+    either,
+    in_words,
+    items_of,
+    join,
+    members_of,
+    specs_among,
+    tuple_among,
+    unfit,
+)
+from ._fields import NO_BOUNDS, Field, fields_of, kind_of
+from ._reading import made, parse_json, read
+
+
+class Setting(NamedTuple):
+    """One value of a spec: where it stands, what it does, and what may stand there."""
+
+    path: str
+    value: Any  # of a choice between specs: the kind of the one chosen
+    about: str
+    expected: str
+
+    @property
+    def text(self) -> str:
+        """The value as `with_setting` reads it."""
+        if self.value is None or isinstance(self.value, bool):
+            return str(self.value).lower()
+        return self.value if isinstance(self.value, str) else json.dumps(self.value)
+
+
+def settings(spec: Any) -> tuple[Setting, ...]:
+    """Every value of a spec, in the order of its fields; a choice stands before what it chose."""
+    return tuple(_walk(_root(spec), spec, ""))
+
+
+def with_setting(spec: Any, path: str, text: str) -> Any:
+    """The spec with one value replaced, read from text by the annotation of its field.
+
+    `none` is None, a choice between specs is made by its kind (which then has its defaults), a
+    tuple is `1,2,3`; specs and tuples may also be given as JSON.
+    """
+    known = settings(spec)
+    if not any(s.path == path or s.path.startswith(f"{path}.") for s in known):
+        raise SpecError(_unknown(path, known))
+    return _replaced(_root(spec), spec, path.split("."), text, "")
+
+
+def _root(spec: Any) -> Field:
+    return Field("", type(spec), "", NO_BOUNDS, required=True)
+
+
+def _walk(field: Field, value: Any, path: str) -> Iterator[Setting]:
+    """The settings at a path and below it."""
+    here = Setting(path, value, field.about, in_words(field.annotation, field.bounds))
+    if _holds_specs(value):
+        for index, item in enumerate(value):
+            yield from _walk(_item(field, value, index), item, join(path, str(index)))
+    elif dataclasses.is_dataclass(value):
+        if len(members_of(field.annotation)) > 1:
+            yield here._replace(value=kind_of(type(value)))
+        for name, below in fields_of(type(value)).items():
+            if name != "kind":
+                yield from _walk(below, getattr(value, name), join(path, name))
+    else:
+        yield here
+
+
+def _holds_specs(value: Any) -> bool:
+    return isinstance(value, tuple) and any(dataclasses.is_dataclass(item) for item in value)
+
+
+def _item(field: Field, value: tuple[Any, ...], index: int) -> Field:
+    """One item of a tuple as a field of its own."""
+    items = items_of(tuple_among(members_of(field.annotation)), len(value))
+    assert items is not None
+    return field._replace(name=str(index), annotation=items[index])
+
+
+def _unknown(path: str, known: Sequence[Setting]) -> str:
+    """The text of the error: there is no such path."""
+    paths = [setting.path for setting in known]
+    same_end = [other for other in paths if other.endswith(f".{path}")]
+    near = same_end or difflib.get_close_matches(path, paths, cutoff=0.9)
+    above = [setting for setting in known if path.startswith(f"{setting.path}.")]
+    if above and not near:
+        chosen = above[-1]
+        return (
+            f"{path}: no such setting, since {chosen.path} is {chosen.text}; "
+            f"expected {chosen.expected}. Set {chosen.path} to one that has it first."
+        )
+    if near:
+        return f"{path}: no such setting. Did you mean {either(near)}?"
+    there = f"There are {', '.join(paths)}."
+    return f"{path}: no such setting. {advice(path, paths, there)}"
+
+
+def _replaced(field: Field, value: Any, parts: Sequence[str], text: str, path: str) -> Any:
+    """The value with what stands at the end of a path, known to exist, read anew from text."""
+    if not parts:
+        return _from_text(field, value, text, path)
+    name, rest = parts[0], parts[1:]
+    if isinstance(value, tuple):
+        index = int(name)
+        item = _item(field, value, index)
+        new = _replaced(item, value[index], rest, text, join(path, name))
+        return (*value[:index], new, *value[index + 1 :])
+    known = fields_of(type(value))
+    new = _replaced(known[name], getattr(value, name), rest, text, join(path, name))
+    return made(type(value), {other: getattr(value, other) for other in known} | {name: new}, path)
+
+
+def _from_text(field: Field, value: Any, text: str, path: str) -> Any:
+    """A whole value, from text."""
+    members = members_of(field.annotation)
+    specs = specs_among(members)
+    if text.startswith(("{", "[")) and (specs or tuple_among(members)):
+        return read(field.annotation, parse_json(text, path), path, field.bounds)
+    for spec in specs if len(members) > 1 else ():
+        if text == kind_of(spec):
+            return value if type(value) is spec else read(spec, {"kind": text}, path, field.bounds)
+    if len(members) == 1 and specs:
+        inner = ", ".join(setting.path for setting in _walk(field, value, path))
+        raise SpecError(
+            f"{path}: expected a group of settings, got {text!r}. "
+            f"Set one of {inner}, or give the group as JSON."
+        )
+    data = _data_of(field.annotation, text)
+    if data is _NOTHING:
+        raise SpecError(unfit(field.annotation, text, path, field.bounds))
+    return read(field.annotation, data, path, field.bounds)
+
+
+_NOTHING = object()  # None is a value
+
+
+def _data_of(annotation: Any, text: str) -> Any:
+    """What JSON would hold instead of the text, by the first member that can take it."""
+    readings = (_member_data(member, text) for member in members_of(annotation))
+    return next((data for data in readings if data is not _NOTHING), _NOTHING)
+
+
+def _member_data(member: Any, text: str) -> Any:
+    if member is str:
+        return text
+    if member is types.NoneType:
+        return None if text.lower() == "none" else _NOTHING
+    if member is bool:
+        return {"true": True, "false": False}.get(text.lower(), _NOTHING)
+    if member is int or member is float:
+        try:
+            return member(text)
+        except ValueError:
+            return _NOTHING
+    if typing.get_origin(member) is Literal:
+        choices = typing.get_args(member)
+        return next((choice for choice in choices if str(choice) == text), _NOTHING)
+    if typing.get_origin(member) is tuple:
+        return _items_data(member, [part.strip() for part in text.split(",")] if text else [])
+    return _NOTHING
+
+
+def _items_data(annotation: Any, texts: Sequence[str]) -> list[Any]:
+    """The items of a tuple; one that cannot be read stays text, for the error to show."""
+    items = items_of(annotation, len(texts))
+    if items is None:
+        return list(texts)
+    read_items = [_data_of(item, text) for item, text in zip(items, texts, strict=True)]
+    return [
+        text if data is _NOTHING else data for data, text in zip(read_items, texts, strict=True)
+    ]
