@@ -4,6 +4,7 @@ The named attentions are functions that fill the three slots of `Attention`; eve
 exchanged for one of your own.
 """
 
+from ._additive import additive_scores as additive_scores
 from ._attention import Attended as Attended, Attention as Attention, Distribute as Distribute
 from ._copy import PointerGenerator as PointerGenerator
 from ._coverage import (
@@ -12,8 +13,10 @@ from ._coverage import (
     coverage_loss as coverage_loss,
 )
 from ._distribute import (
+    PerQuery as PerQuery,
     chain_over_steps as chain_over_steps,
     monotone_alignment as monotone_alignment,
+    near_place as near_place,
     per_memory as per_memory,
     per_query as per_query,
 )
@@ -68,4 +71,8 @@ from ._structured_scorers import (
     SelectionScorer as SelectionScorer,
     StepScorer as StepScorer,
 )
-from ._trace import AttentionTrace as AttentionTrace, trace_of as trace_of
+from ._trace import (
+    AttentionTrace as AttentionTrace,
+    sentences_trace as sentences_trace,
+    trace_of as trace_of,
+)

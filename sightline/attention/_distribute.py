@@ -5,22 +5,32 @@ puts the mask where the distribution wants it.
 """
 
 from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
 
 import torch
 from torch import Tensor
 
-from ..distributions import Alignment, LinearChain
+from ..distributions import Alignment, Categorical, LinearChain
 from ._attention import Distribute
 from ._readers import Selection
 
 
-def per_query(make: Callable[..., Selection]) -> Distribute:
+@dataclass(frozen=True)
+class PerQuery:
+    """What `per_query` gives: queries that know nothing of each other, so that they may be the
+    steps of a decoder, or its hypotheses, as well as the words of a sentence.
+    """
+
+    make: Callable[..., Selection]
+
+    def __call__(self, potentials: tuple[Tensor, ...], mask: Tensor | None) -> Selection:
+        return self.make(*potentials, mask=None if mask is None else mask.unsqueeze(-2))
+
+
+def per_query(make: Callable[..., Selection]) -> PerQuery:
     """One distribution over the places for each query: `make(*potentials, mask=(*batch, 1, S))`."""
-
-    def distribute(potentials: tuple[Tensor, ...], mask: Tensor | None) -> Selection:
-        return make(*potentials, mask=None if mask is None else mask.unsqueeze(-2))
-
-    return distribute
+    return PerQuery(make)
 
 
 def per_memory(make: Callable[..., Selection]) -> Distribute:
@@ -30,6 +40,28 @@ def per_memory(make: Callable[..., Selection]) -> Distribute:
         return make(*potentials, mask=mask)
 
     return distribute
+
+
+def near_place(window: float) -> PerQuery:
+    """One place for each query, drawn to the place p that it predicts.
+
+        p = share * (number of real places - 1)
+        score = score - (s - p)^2 / (2 sigma^2),   sigma = window / 2
+
+    Luong et al. 2015, eq. 10, multiply the softmax by the bell curve; adding its logarithm to the
+    score is the same up to normalisation, and leaves a distribution. Only real places count.
+    """
+    return per_query(partial(_near_place, window=window))
+
+
+def _near_place(
+    scores: Tensor, share: Tensor, *, mask: Tensor | None, window: float
+) -> Categorical:
+    # In float32 whatever the scores are: half precision cannot count to 300.
+    real = torch.ones(scores.shape[-1:], device=scores.device) if mask is None else mask.float()
+    places = real.cumsum(-1) - 1
+    centre = share * (real.sum(-1, keepdim=True) - 1).clamp(min=0)
+    return Categorical(scores - 2 * ((places - centre) / window) ** 2, mask=mask)
 
 
 def chain_over_steps(potentials: tuple[Tensor, ...], mask: Tensor | None) -> LinearChain:

@@ -15,7 +15,7 @@ from ..distributions import (
 )
 from ..errors import ValueRangeError
 from ._attention import Attention
-from ._distribute import chain_over_steps, monotone_alignment, per_memory, per_query
+from ._distribute import chain_over_steps, monotone_alignment, near_place, per_memory, per_query
 from ._readers import (
     AbstractReader,
     AlignedValue,
@@ -106,6 +106,7 @@ def syntactic_attention(
     value_size: int,
     hidden_size: int,
     *,
+    key_size: int | None = None,
     projective: bool = True,
     single_root: bool = True,
     bounded: bool = False,
@@ -115,7 +116,8 @@ def syntactic_attention(
 
         weights[d, h] = p(h is the head of d), or the other way round with read="children"
 
-    The queries are the words themselves, one for each place in memory.
+    The queries are the words themselves, one for each place in memory. `key_size` is the width of
+    what is scored, where that is not the values themselves.
     """
     readers: dict[str, AbstractReader] = {
         "heads": SoftHeads(value_size),
@@ -128,7 +130,9 @@ def syntactic_attention(
         )
     tree = ProjectiveTree if projective else SpanningTree
     return Attention(
-        scorer=HeadScorer(query_size, value_size, hidden_size, bounded=bounded),
+        scorer=HeadScorer(
+            query_size, value_size if key_size is None else key_size, hidden_size, bounded=bounded
+        ),
         distribute=per_memory(partial(tree, single_root=single_root)),
         reader=readers[read],
     )
@@ -144,8 +148,8 @@ def local_attention(
     """Softmax around a place that the query predicts (Luong et al. 2015, section 3.2, local-p)."""
     inner = _scorer(scorer, query_size, value_size)
     return Attention(
-        scorer=LocalScorer(inner, query_size, window),
-        distribute=per_query(Categorical),
+        scorer=LocalScorer(inner, query_size),
+        distribute=near_place(window),
         reader=ExpectedValue(),
     )
 

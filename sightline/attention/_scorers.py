@@ -21,6 +21,7 @@ from torch import Tensor, nn
 from typing_extensions import override
 
 from ..errors import ShapeError
+from ._additive import additive_scores
 
 
 class AbstractScorer(nn.Module, ABC):
@@ -107,13 +108,13 @@ class AdditiveScorer(AbstractScorer):
     @override
     def remember(self, values: Tensor) -> Tensor:
         check_width("AdditiveScorer", "value", values.shape[-1], self.key.in_features)
-        return self.key(values)
+        keys = self.key(values)
+        return keys.to(torch.promote_types(keys.dtype, torch.float32))  # once, not at every step
 
     @override
     def forward(self, query: Tensor, keys: Tensor) -> tuple[Float[Tensor, "*batch Q S"]]:
         check_width("AdditiveScorer", "query", query.shape[-1], self.query.in_features)
-        hidden = torch.tanh(self.query(query).unsqueeze(-2) + keys.unsqueeze(-3))
-        return (self.combine(hidden).squeeze(-1),)
+        return (additive_scores(self.query(query), keys, self.combine.weight[0]),)
 
 
 @final
@@ -138,18 +139,15 @@ class LinearScorer(AbstractScorer):
 
 @final
 class LocalScorer(AbstractScorer):
-    """Scores drawn to a place that the query predicts (Luong et al. 2015, section 3.2, local-p).
+    """Scores, and a place that the query predicts (Luong et al. 2015, section 3.2, local-p), as the
+    share of the way from the first real place to the last; `near_place` draws the one to the other.
 
-        p = (S - 1) sigmoid( v . tanh(W q) )
-        score = inner score - (s - p)^2 / (2 sigma^2),   sigma = window / 2
-
-    Luong multiplies the softmax by the bell curve; adding its logarithm to the score is the same
-    up to normalisation, and leaves a distribution.
+        share = sigmoid( v . tanh(W q) )
     """
 
-    def __init__(self, inner: AbstractScorer, query_size: int, window: float) -> None:
+    def __init__(self, inner: AbstractScorer, query_size: int) -> None:
         super().__init__()
-        self.inner, self.window = inner, window
+        self.inner = inner
         self.place = nn.Sequential(
             nn.Linear(query_size, query_size, bias=False),
             nn.Tanh(),
@@ -161,9 +159,8 @@ class LocalScorer(AbstractScorer):
         return self.inner.remember(values)
 
     @override
-    def forward(self, query: Tensor, keys: Any) -> tuple[Float[Tensor, "*batch Q S"]]:
+    def forward(
+        self, query: Tensor, keys: Any
+    ) -> tuple[Float[Tensor, "*batch Q S"], Float[Tensor, "*batch Q 1"]]:
         (scores,) = self.inner(query, keys)
-        size = scores.shape[-1]
-        centre = (size - 1) * torch.sigmoid(self.place(query))
-        places = torch.arange(size, device=scores.device, dtype=scores.dtype)
-        return (scores - 2 * ((places - centre) / self.window) ** 2,)
+        return scores, torch.sigmoid(self.place(query))

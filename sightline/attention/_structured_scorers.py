@@ -13,6 +13,7 @@ from torch.nn.functional import pad
 from typing_extensions import override
 
 from ..errors import ShapeError
+from ._additive import additive_scores
 from ._scorers import AbstractScorer, check_width
 
 
@@ -110,8 +111,8 @@ class HeadScorer(AbstractScorer):
                 f"HeadScorer: expected one query for each of the {keys.shape[-2] - 1} words in "
                 f"memory, got {query.shape[-2]}. Pass the words' own vectors, in memory's order."
             )
-        hidden = torch.tanh(keys.unsqueeze(-2) + self.word(query).unsqueeze(-3))
-        scores = self.combine(hidden).squeeze(-1)  # (*batch, n+1, n): head, word
+        # (*batch, n+1, n): head, word
+        scores = additive_scores(keys, self.word(query), self.combine.weight[0])
         if self.bounded:
             scores = torch.tanh(scores)
         return (pad(scores, (1, 0)),)  # nothing is the head of the root: column 0 is never read

@@ -7,8 +7,12 @@ import json
 from dataclasses import asdict, dataclass
 from typing import Any
 
+from jaxtyping import Bool
+from torch import Tensor
+
 from ..errors import ShapeError
 from ._attention import Attended
+from ._hierarchical import HierarchicalAttended
 from ._memory import SEQUENCE, Layout
 
 
@@ -26,6 +30,9 @@ class AttentionTrace:
     targets: tuple[str, ...]  # a label for each query
     weights: tuple[tuple[float, ...], ...]
     layout: Layout = SEQUENCE
+    # The most probable selection as a whole, in the shape of the weights: the segments, the chain of
+    # facts, the tree (best[d][h] is True where h heads d; a word without one heads the sentence).
+    best: tuple[tuple[bool, ...], ...] | None = None
 
     def __post_init__(self) -> None:
         widths = {len(row) for row in self.weights}
@@ -34,6 +41,13 @@ class AttentionTrace:
                 f"AttentionTrace: expected {len(self.targets)} rows of {len(self.sources)} weights, "
                 f"got {len(self.weights)} rows of {sorted(widths)}. "
                 f"Give a label for every query and for every place."
+            )
+        if self.best is not None and [*map(len, self.best)] != [*map(len, self.weights)]:
+            raise ShapeError(
+                f"AttentionTrace: best must have the shape of the weights, {len(self.targets)} rows "
+                f"of {len(self.sources)}, got {len(self.best)} rows of "
+                f"{sorted({len(row) for row in self.best})}. "
+                f"Say of every place, for every query, whether it is selected."
             )
 
     def to_json(self) -> str:
@@ -50,6 +64,7 @@ class AttentionTrace:
             targets=tuple(data["targets"]),
             weights=tuple(tuple(row) for row in data["weights"]),
             layout=Layout(**data["layout"]),
+            best=None if data.get("best") is None else tuple(map(tuple, data["best"])),
         )
 
 
@@ -60,13 +75,50 @@ def trace_of(
     sources: list[str],
     targets: list[str],
     layout: Layout = SEQUENCE,
+    best: Bool[Tensor, "Q S"] | None = None,
 ) -> AttentionTrace:
-    """The trace of one item without batch axes; places beyond the labels are padding."""
-    rows = attended.weights[: len(targets), : len(sources)].tolist()
+    """The trace of one item without batch axes; places beyond the labels are padding.
+
+    `best` says what the most probable structure selects. How to get it depends on the attention:
+
+        segment     attended.distribution.argmax() == 1
+        k-step      one_hot(attended.distribution.argmax(), S).bool()
+        syntactic   one_hot(attended.distribution.argmax(), n + 1)[:, 1:].bool()
+    """
     return AttentionTrace(
         kind=kind,
         sources=tuple(sources),
         targets=tuple(targets),
-        weights=tuple(tuple(row) for row in rows),
+        weights=_rows(attended.weights[: len(targets), : len(sources)]),
         layout=layout,
+        best=None if best is None else _rows(best[: len(targets), : len(sources)]),
     )
+
+
+def sentences_trace(
+    attended: HierarchicalAttended, *, kind: str, sentences: list[list[str]], targets: list[str]
+) -> AttentionTrace:
+    """The trace of one document without batch axes: its places are the words of every sentence,
+    each sentence filled up with empty labels to the length of the longest.
+    """
+    longest = max((len(words) for words in sentences), default=0)
+    weights = attended.weights[: len(targets), : len(sentences), :longest]
+    if weights.shape != (len(targets), len(sentences), longest):
+        raise ShapeError(
+            f"sentences_trace: expected weights for {len(targets)} queries, {len(sentences)} "
+            f"sentences and {longest} words, got {tuple(attended.weights.shape)}. "
+            f"Give the words that were attended to, of one document."
+        )
+    return AttentionTrace(
+        kind=kind,
+        sources=tuple(
+            word for words in sentences for word in words + [""] * (longest - len(words))
+        ),
+        targets=tuple(targets),
+        weights=_rows(weights.flatten(1)),
+        layout=Layout("sentences", len(sentences), longest),
+    )
+
+
+def _rows(table: Tensor) -> tuple[tuple[Any, ...], ...]:
+    return tuple(map(tuple, table.tolist()))

@@ -20,11 +20,14 @@ from ._cells import (
     LSTMCell as LSTMCell,
 )
 from ._decoders import (
+    AbstractAttentionDecoder as AbstractAttentionDecoder,
     AbstractDecoder as AbstractDecoder,
     AttentionDecoder as AttentionDecoder,
     DecoderState as DecoderState,
     PlainDecoder as PlainDecoder,
+    Scored as Scored,
     Step as Step,
+    Taught as Taught,
     Unrolled as Unrolled,
 )
 from ._document_encoder import Document as Document, DocumentEncoder as DocumentEncoder
@@ -44,6 +47,8 @@ from ._initialisation import (
 from ._input_feeding import InputFeedingDecoder as InputFeedingDecoder
 from ._layers import AbstractLayer as AbstractLayer, CellState as CellState, Ran as Ran
 from ._output import TokenOutput as TokenOutput
+from ._prepared_encoder import PreparedEncoder as PreparedEncoder
+from ._self_attentive import SelfAttentiveEncoder as SelfAttentiveEncoder
 from ._stacks import (
     RecurrentStack as RecurrentStack,
     StackRan as StackRan,
@@ -51,5 +56,11 @@ from ._stacks import (
     StackStep as StackStep,
     recurrent_stack as recurrent_stack,
 )
+from ._stepping import (
+    DecoderStepper as DecoderStepper,
+    Stepped as Stepped,
+    SteppingState as SteppingState,
+)
 from ._text_encoder import TextEncoder as TextEncoder
 from ._tree import TreeEncoder as TreeEncoder
+from ._word_encoder import WordEncoder as WordEncoder

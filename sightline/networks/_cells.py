@@ -4,11 +4,11 @@ The parameters are those of torch's own module, `cell.fused`, with its names and
 and a run read the same ones.
 
 Axes: *batch any leading shape, B that shape flattened, T positions, D width of an input, H of a
-state.
+state, G of the scores of all gates.
 """
 
 from abc import abstractmethod
-from typing import final
+from typing import NamedTuple, final
 
 import torch
 from jaxtyping import Float, Int
@@ -22,6 +22,8 @@ from ._layers import AbstractLayer, CellState, Ran, map_state
 
 # A gate with this score is 1 to the bit, with its negative 0, whatever is added to the score.
 _SHUT = 1e4
+# In half precision the kernel is more than twice as slow on inputs whose width is no multiple of this.
+_COLUMNS = 8
 
 
 class AbstractCell(AbstractLayer):
@@ -55,13 +57,61 @@ class AbstractCell(AbstractLayer):
         return Ran(torch.stack(outputs, 1), state)
 
 
+class CellWeights(NamedTuple):
+    """The parameters of a fused cell, G rows for its gates one after the other."""
+
+    input: Float[Tensor, "G D"]
+    hidden: Float[Tensor, "G H"]
+    input_bias: Float[Tensor, " G"]
+    hidden_bias: Float[Tensor, " G"]
+
+
+class AbstractFusedCell(AbstractCell):
+    """A cell with torch's parameters: its gates are scored by the input and by the state, for all
+    gates at once, and a subclass says what becomes of the scores.
+
+        from_input = W x + b,   from_state = U h + c
+
+    The two are apart so that a caller who knows many inputs beforehand can score them together.
+    """
+
+    fused: nn.RNNBase
+
+    @abstractmethod
+    def update(
+        self,
+        from_input: Float[Tensor, "*batch G"],
+        from_state: Float[Tensor, "*batch G"],
+        state: CellState,
+    ) -> CellState:
+        """The state after an input whose scores are known."""
+
+    @override
+    def forward(self, inputs: Float[Tensor, "*batch D"], state: CellState) -> CellState:
+        _check_width(self, inputs)
+        weights = self.weights
+        return self.update(
+            linear(inputs, weights.input, weights.input_bias), self.from_state(state), state
+        )
+
+    def from_state(self, state: CellState) -> Float[Tensor, "*batch G"]:
+        """U h + c."""
+        weights = self.weights
+        return linear(state.hidden, weights.hidden, weights.hidden_bias)
+
+    @property
+    def weights(self) -> CellWeights:
+        """W, U, b and c."""
+        return CellWeights(*self.fused.all_weights[0])
+
+
 def carry(real: Tensor, after: CellState, before: CellState) -> CellState:
     """The state after the step where it was real, the one before it elsewhere."""
     return map_state(lambda new, old: torch.where(real, new, old), after, before)
 
 
 @final
-class ElmanCell(AbstractCell):
+class ElmanCell(AbstractFusedCell):
     """The simple recurrent network (Elman 1990).
 
         h' = tanh( W x + b + U h + c )
@@ -78,9 +128,7 @@ class ElmanCell(AbstractCell):
         self.fused = nn.RNN(input_size, hidden_size, batch_first=True)
 
     @override
-    def forward(self, inputs: Float[Tensor, "*batch D"], state: CellState) -> CellState:
-        _check_width(self, inputs)
-        from_input, from_state = _scores(self.fused, inputs, state)
+    def update(self, from_input: Tensor, from_state: Tensor, state: CellState) -> CellState:
         return CellState(torch.tanh(from_input + from_state))
 
     @override
@@ -90,7 +138,7 @@ class ElmanCell(AbstractCell):
 
 
 @final
-class GRUCell(AbstractCell):
+class GRUCell(AbstractFusedCell):
     """The gated recurrent unit (Cho et al. 2014, eq. 5 to 8), in the form of torch and cuDNN, in
     which the reset gate multiplies U h + c instead of h.
 
@@ -110,9 +158,7 @@ class GRUCell(AbstractCell):
         self.fused = nn.GRU(input_size, hidden_size, batch_first=True)
 
     @override
-    def forward(self, inputs: Float[Tensor, "*batch D"], state: CellState) -> CellState:
-        _check_width(self, inputs)
-        from_input, from_state = _scores(self.fused, inputs, state)
+    def update(self, from_input: Tensor, from_state: Tensor, state: CellState) -> CellState:
         reset_x, update_x, new_x = from_input.chunk(3, -1)
         reset_h, update_h, new_h = from_state.chunk(3, -1)
         reset, update = torch.sigmoid(reset_x + reset_h), torch.sigmoid(update_x + update_h)
@@ -126,7 +172,7 @@ class GRUCell(AbstractCell):
 
 
 @final
-class LSTMCell(AbstractCell):
+class LSTMCell(AbstractFusedCell):
     """Long short-term memory (Hochreiter and Schmidhuber 1997; with forget gates, Gers et al. 2000).
 
         i, f, o = sigmoid( W x + U h + b )       input, forget and output gates
@@ -159,9 +205,7 @@ class LSTMCell(AbstractCell):
         bias_hidden[gates] = 0.0
 
     @override
-    def forward(self, inputs: Float[Tensor, "*batch D"], state: CellState) -> CellState:
-        _check_width(self, inputs)
-        from_input, from_state = _scores(self.fused, inputs, state)
+    def update(self, from_input: Tensor, from_state: Tensor, state: CellState) -> CellState:
         i, f, g, o = (from_input + from_state).chunk(4, -1)
         memory = torch.sigmoid(f) * _memory(state) + torch.sigmoid(i) * torch.tanh(g)
         return CellState(torch.sigmoid(o) * torch.tanh(memory), memory)
@@ -177,24 +221,18 @@ class LSTMCell(AbstractCell):
         # sequence, shuts the input gates and opens the forget gates there: the memory is carried.
         # Packed sequences would give it too, but train up to five times slower on a CPU.
         real = mask_from_lengths(lengths, inputs.shape[1]).unsqueeze(-1)
-        inputs = torch.cat([inputs.masked_fill(~real, 0.0), (~real).to(inputs.dtype)], -1)
+        more = _COLUMNS - self.input_size % _COLUMNS
+        ended = (~real).to(inputs.dtype).expand(-1, -1, more)
+        inputs = torch.cat([inputs.masked_fill(~real, 0.0), ended], -1)
         weight, *others = self.fused.all_weights[0]
-        gates = weight.new_tensor([-_SHUT, _SHUT, 0.0, 0.0])
-        column = gates.repeat_interleave(self.output_size).unsqueeze(-1)
-        weights = [torch.cat([weight, column], -1), *others]
+        gates = weight.new_tensor([-_SHUT, _SHUT, 0.0, 0.0]) / more
+        columns = gates.repeat_interleave(self.output_size).unsqueeze(-1).expand(-1, more)
+        weights = [torch.cat([weight, columns], -1), *others]
         outputs, _, memory = torch.lstm(
             inputs, first, weights, True, 1, 0.0, self.training, False, True
         )
         outputs = outputs.masked_fill(~real, 0.0)
         return Ran(outputs, CellState(_at_end(outputs, lengths, state), memory[0]))
-
-
-def _scores(fused: nn.RNNBase, inputs: Tensor, state: CellState) -> tuple[Tensor, Tensor]:
-    """W x + b and U h + c, for all gates at once."""
-    weight_input, weight_hidden, bias_input, bias_hidden = fused.all_weights[0]
-    return linear(inputs, weight_input, bias_input), linear(
-        state.hidden, weight_hidden, bias_hidden
-    )
 
 
 def _run(fused: nn.RNNBase, inputs: Tensor, state: CellState, lengths: Tensor | None) -> Ran:

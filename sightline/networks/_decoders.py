@@ -9,7 +9,8 @@
 Reference: Luong et al. 2015, eq. 5 and 6 (the attentional vector v). Neither reads v at the next
 step, so that teacher forcing runs the stack over all tokens and attends with all steps at once.
 
-Axes: *batch any leading shape, T tokens, S places, W tokens of the vocabulary.
+Axes: *batch any leading shape, T tokens, Q queries, S places, W tokens of the vocabulary, H width of
+the stack's output, A of the vector v.
 """
 
 from abc import ABC, abstractmethod
@@ -30,9 +31,8 @@ from ..attention import (
 )
 from ..errors import ShapeError
 from ._bridges import AbstractBridge, summarised, summary_of
-from ._cells import carry
 from ._output import TokenOutput
-from ._stacks import RecurrentStack, StackState
+from ._stacks import RecurrentStack, StackState, StackStep
 
 # Any attention whose queries are the steps of the decoder.
 Attends = Attention | MultiHead | HierarchicalAttention
@@ -70,15 +70,38 @@ class Unrolled(NamedTuple):
         """The weights of all steps: `(*batch, T, S)`, or `(*batch, T, n, w)` over words in
         sentences; None without attention.
         """
-        if not self.attended:
-            return None
-        axis = -3 if isinstance(self.attended[0], HierarchicalAttended) else -2
-        return torch.cat([reading.weights for reading in self.attended], axis)
+        return _weights(self.attended)
+
+
+class Scored(NamedTuple):
+    """All steps against the tokens that should have come: both figures are 0 on padding.
+
+    `loss` is -log p of the target, smoothed where that was asked for, and has the gradient;
+    `log_prob` is that of the target itself, without a gradient.
+    """
+
+    loss: Float[Tensor, "*batch T"]
+    log_prob: Float[Tensor, "*batch T"]
+    attended: tuple[Reading, ...]
+    state: DecoderState
+
+    @property
+    def weights(self) -> Tensor | None:
+        """The weights of all steps, as in `Unrolled`."""
+        return _weights(self.attended)
+
+
+class Taught(NamedTuple):
+    """Teacher forcing before the output layer: the vector v of every step."""
+
+    vectors: Float[Tensor, "*batch T A"]
+    attended: tuple[Reading, ...]
+    state: DecoderState
 
 
 class AbstractDecoder(nn.Module, ABC):
-    """A decoder asks for one step. The rest is here: `unroll` repeats the step, and a decoder that
-    can do better overrides it.
+    """A decoder says what it makes of the stack's outputs, `read`. The rest is here: a step, all
+    steps at once, and their loss.
     """
 
     def __init__(
@@ -87,7 +110,9 @@ class AbstractDecoder(nn.Module, ABC):
         embedding: nn.Embedding,
         stack: RecurrentStack,
         bridge: AbstractBridge,
+        vector_size: int,
         fed_size: int = 0,
+        tied: bool = False,
         dropout: float = 0.0,
     ) -> None:
         super().__init__()
@@ -99,7 +124,14 @@ class AbstractDecoder(nn.Module, ABC):
                 f"the bridge ({bridge.step_size}) and what is fed back ({fed_size})."
             )
         self.embedding, self.stack, self.bridge = embedding, stack, bridge
+        self.output = TokenOutput(vector_size, embedding, tied=tied)
         self.dropout = nn.Dropout(dropout)
+
+    @abstractmethod
+    def read(
+        self, hidden: Float[Tensor, "*batch Q H"], memory: Memory
+    ) -> tuple[Float[Tensor, "*batch Q A"], Reading | None]:
+        """The vector v for each output of the stack, before dropout, and what was attended to."""
 
     def remember(self, memory: Memory) -> Memory:
         """What every step needs of the memory, computed once; call it before `start`."""
@@ -110,9 +142,24 @@ class AbstractDecoder(nn.Module, ABC):
         zero = self.stack.start(summary_of(memory).shape[:-1])
         return DecoderState(self.bridge.start(memory, zero))
 
-    @abstractmethod
     def step(self, state: DecoderState, token: Int[Tensor, "*batch"], memory: Memory) -> Step:
         """Read one token; say what may come next."""
+        hidden, layers = self.advance(state, token, memory)
+        vectors, attended = self.read(hidden.unsqueeze(-2), memory)
+        vector = self.dropout(vectors).squeeze(-2)
+        log_probs = self.output(vector, self.embedding)
+        return Step(
+            DecoderState(layers, None if state.fed is None else vector), log_probs, attended
+        )
+
+    def advance(
+        self, state: DecoderState, token: Int[Tensor, "*tokens"], memory: Memory
+    ) -> StackStep:
+        """The stack after one more token. The state may have more axes than the memory: several
+        hypotheses of one memory.
+        """
+        fed = () if state.fed is None else (state.fed,)
+        return self.stack.step(self._input(token, memory, *fed), state.layers)
 
     def unroll(
         self,
@@ -124,18 +171,42 @@ class AbstractDecoder(nn.Module, ABC):
         """Teacher forcing: read all tokens, the begin symbol first, and say what may come after
         each. A token that the mask leaves out is skipped: the state is carried over it.
         """
-        memory = self._remembered(memory)
+        vectors, attended, state = self._teach(tokens, self._remembered(memory), mask, state)
+        log_probs = self.output(vectors, self.embedding)
+        if mask is not None:
+            log_probs = log_probs.masked_fill(~mask.unsqueeze(-1), 0.0)
+        return Unrolled(log_probs, attended, state)
+
+    def score(
+        self,
+        tokens: Int[Tensor, "*batch T"],
+        targets: Int[Tensor, "*batch T"],
+        memory: Memory,
+        mask: Bool[Tensor, "*batch T"] | None = None,
+        state: DecoderState | None = None,
+        *,
+        label_smoothing: float = 0.0,
+    ) -> Scored:
+        """Teacher forcing with its loss: `targets[t]` should come after `tokens[t]`. The table of
+        log-probabilities `(*batch, T, W)`, most of the work and memory of `unroll`, is never made
+        as a whole.
+        """
+        vectors, attended, state = self._teach(tokens, self._remembered(memory), mask, state)
+        loss, log_prob = self.output.score(
+            vectors, self.embedding, targets, mask, label_smoothing=label_smoothing
+        )
+        return Scored(loss, log_prob, attended, state)
+
+    def _teach(
+        self, tokens: Tensor, memory: Memory, mask: Tensor | None, state: DecoderState | None
+    ) -> Taught:
+        """The vectors of all steps, on the fused kernel and with one reading of the memory."""
         state = self.start(memory) if state is None else state
-        log_probs, attended = [], []
-        for t in range(tokens.shape[-1]):
-            real = None if mask is None else mask[..., t]
-            token = tokens[..., t] if real is None else tokens[..., t].masked_fill(~real, 0)
-            step = self.step(state, token, memory)
-            state = step.state if real is None else _carried(real, step.state, state)
-            log_probs.append(step.log_probs)
-            attended.append(step.attended)
-        readings = tuple(reading for reading in attended if reading is not None)
-        return Unrolled(_without_padding(torch.stack(log_probs, -2), mask), readings, state)
+        tokens = tokens if mask is None else tokens.masked_fill(~mask, 0)
+        hidden, layers = self.stack(self._input(tokens, memory), mask, state.layers)
+        vectors, reading = self.read(hidden, memory)
+        attended = () if reading is None else (reading,)
+        return Taught(self.dropout(vectors), attended, DecoderState(layers))
 
     def _remembered(self, memory: Memory) -> Memory:
         """The memory with keys and summary, whether or not the caller has remembered it."""
@@ -148,15 +219,6 @@ class AbstractDecoder(nn.Module, ABC):
         if embedded.ndim > bridge.ndim:
             bridge = bridge.unsqueeze(-2).expand(*embedded.shape[:-1], -1)
         return torch.cat([embedded, bridge, *others], -1)
-
-    def _hidden(
-        self, tokens: Tensor, memory: Memory, mask: Tensor | None, state: DecoderState | None
-    ) -> tuple[Tensor, DecoderState]:
-        """The stack's output at every token, on the fused kernel; for decoders that feed nothing."""
-        state = self.start(memory) if state is None else state
-        tokens = tokens if mask is None else tokens.masked_fill(~mask, 0)
-        ran = self.stack(self._input(tokens, memory), mask, state.layers)
-        return ran.outputs, DecoderState(ran.state)
 
 
 @final
@@ -181,32 +243,65 @@ class PlainDecoder(AbstractDecoder):
         tied: bool = False,
         dropout: float = 0.0,
     ) -> None:
-        super().__init__(embedding=embedding, stack=stack, bridge=bridge, dropout=dropout)
-        self.output = TokenOutput(stack.output_size, embedding, tied=tied)
+        super().__init__(
+            embedding=embedding,
+            stack=stack,
+            bridge=bridge,
+            vector_size=stack.output_size,
+            tied=tied,
+            dropout=dropout,
+        )
 
     @override
-    def step(self, state: DecoderState, token: Int[Tensor, "*batch"], memory: Memory) -> Step:
-        hidden, layers = self.stack.step(self._input(token, memory), state.layers)
-        log_probs = self.output(self.dropout(hidden), self.embedding)
-        return Step(DecoderState(layers), log_probs, None)
+    def read(
+        self, hidden: Float[Tensor, "*batch Q H"], memory: Memory
+    ) -> tuple[Float[Tensor, "*batch Q H"], None]:
+        return hidden, None
 
-    @override
-    def unroll(
+
+class AbstractAttentionDecoder(AbstractDecoder):
+    """A decoder that attends after each step of its stack: v = tanh(U [context; hidden])."""
+
+    def __init__(
         self,
-        tokens: Int[Tensor, "*batch T"],
-        memory: Memory,
-        mask: Bool[Tensor, "*batch T"] | None = None,
-        state: DecoderState | None = None,
-    ) -> Unrolled:
-        memory = self._remembered(memory)
-        hidden, state = self._hidden(tokens, memory, mask, state)
-        log_probs = self.output(self.dropout(hidden), self.embedding)
-        return Unrolled(_without_padding(log_probs, mask), (), state)
+        *,
+        embedding: nn.Embedding,
+        stack: RecurrentStack,
+        bridge: AbstractBridge,
+        attention: Attends,
+        value_size: int,
+        vector_size: int,
+        fed_size: int = 0,
+        tied: bool = False,
+        dropout: float = 0.0,
+    ) -> None:
+        super().__init__(
+            embedding=embedding,
+            stack=stack,
+            bridge=bridge,
+            vector_size=vector_size,
+            fed_size=fed_size,
+            tied=tied,
+            dropout=dropout,
+        )
+        self.attention = attention
+        self.combine = nn.Linear(value_size + stack.output_size, vector_size, bias=False)
+
+    @override
+    def remember(self, memory: Memory) -> Memory:
+        return self.attention.remember(summarised(memory))
+
+    @override
+    def read(
+        self, hidden: Float[Tensor, "*batch Q H"], memory: Memory
+    ) -> tuple[Float[Tensor, "*batch Q A"], Reading]:
+        attended = self.attention(hidden, memory)
+        return torch.tanh(self.combine(torch.cat([attended.context, hidden], -1))), attended
 
 
 @final
-class AttentionDecoder(AbstractDecoder):
-    """A decoder that attends after each step: v = tanh(U [context; hidden]).
+class AttentionDecoder(AbstractAttentionDecoder):
+    """A decoder that attends and feeds nothing back: the stack does not depend on what was read.
 
     >>> from sightline.attention import softmax_attention
     >>> from sightline.networks import InitialState, recurrent_stack
@@ -232,51 +327,21 @@ class AttentionDecoder(AbstractDecoder):
         tied: bool = False,
         dropout: float = 0.0,
     ) -> None:
-        super().__init__(embedding=embedding, stack=stack, bridge=bridge, dropout=dropout)
-        size = stack.output_size if vector_size is None else vector_size
-        self.attention = attention
-        self.combine = nn.Linear(value_size + stack.output_size, size, bias=False)
-        self.output = TokenOutput(size, embedding, tied=tied)
-
-    @override
-    def remember(self, memory: Memory) -> Memory:
-        return self.attention.remember(summarised(memory))
-
-    @override
-    def step(self, state: DecoderState, token: Int[Tensor, "*batch"], memory: Memory) -> Step:
-        hidden, layers = self.stack.step(self._input(token, memory), state.layers)
-        log_probs, attended = self._attend(hidden.unsqueeze(-2), memory)
-        return Step(DecoderState(layers), log_probs.squeeze(-2), attended)
-
-    @override
-    def unroll(
-        self,
-        tokens: Int[Tensor, "*batch T"],
-        memory: Memory,
-        mask: Bool[Tensor, "*batch T"] | None = None,
-        state: DecoderState | None = None,
-    ) -> Unrolled:
-        memory = self._remembered(memory)
-        hidden, state = self._hidden(tokens, memory, mask, state)
-        log_probs, attended = self._attend(hidden, memory)
-        return Unrolled(_without_padding(log_probs, mask), (attended,), state)
-
-    def _attend(
-        self, hidden: Float[Tensor, "*batch T H"], memory: Memory
-    ) -> tuple[Float[Tensor, "*batch T W"], Reading]:
-        attended = self.attention(hidden, memory)
-        vector = torch.tanh(self.combine(torch.cat([attended.context, hidden], -1)))
-        return self.output(self.dropout(vector), self.embedding), attended
+        super().__init__(
+            embedding=embedding,
+            stack=stack,
+            bridge=bridge,
+            attention=attention,
+            value_size=value_size,
+            vector_size=stack.output_size if vector_size is None else vector_size,
+            tied=tied,
+            dropout=dropout,
+        )
 
 
-def _carried(real: Tensor, after: DecoderState, before: DecoderState) -> DecoderState:
-    """The state after the step where its token was real, the one before it elsewhere."""
-    real = real.unsqueeze(-1)
-    layers = (carry(real, new, old) for new, old in zip(after.layers, before.layers, strict=True))
-    if after.fed is None or before.fed is None:
-        return DecoderState(tuple(layers))
-    return DecoderState(tuple(layers), torch.where(real, after.fed, before.fed))
-
-
-def _without_padding(log_probs: Tensor, mask: Tensor | None) -> Tensor:
-    return log_probs if mask is None else log_probs.masked_fill(~mask.unsqueeze(-1), 0.0)
+def _weights(attended: tuple[Reading, ...]) -> Tensor | None:
+    """The weights of readings one after the other, along the axis of the queries."""
+    if not attended:
+        return None
+    axis = -3 if isinstance(attended[0], HierarchicalAttended) else -2
+    return torch.cat([reading.weights for reading in attended], axis)

@@ -14,19 +14,19 @@ Axes: *batch any leading shape, A width of the attentional vector v.
 from typing import final
 
 import torch
-from jaxtyping import Int
 from torch import Tensor, nn
 from typing_extensions import override
 
 from ..attention import Memory
-from ._bridges import AbstractBridge, summarised
-from ._decoders import AbstractDecoder, Attends, DecoderState, Step
-from ._output import TokenOutput
+from ._bridges import AbstractBridge
+from ._cells import carry
+from ._decoders import AbstractAttentionDecoder, Attends, DecoderState, Taught
+from ._fed_steps import FedSteps
 from ._stacks import RecurrentStack
 
 
 @final
-class InputFeedingDecoder(AbstractDecoder):
+class InputFeedingDecoder(AbstractAttentionDecoder):
     """A decoder that attends after each step and reads the attentional vector at the next; the
     stack's input has room for it: embedding + bridge + `vector_size`.
 
@@ -55,15 +55,17 @@ class InputFeedingDecoder(AbstractDecoder):
         dropout: float = 0.0,
     ) -> None:
         super().__init__(
-            embedding=embedding, stack=stack, bridge=bridge, fed_size=vector_size, dropout=dropout
+            embedding=embedding,
+            stack=stack,
+            bridge=bridge,
+            attention=attention,
+            value_size=value_size,
+            vector_size=vector_size,
+            fed_size=vector_size,
+            tied=tied,
+            dropout=dropout,
         )
-        self.attention, self.vector_size = attention, vector_size
-        self.combine = nn.Linear(value_size + stack.output_size, vector_size, bias=False)
-        self.output = TokenOutput(vector_size, embedding, tied=tied)
-
-    @override
-    def remember(self, memory: Memory) -> Memory:
-        return self.attention.remember(summarised(memory))
+        self.vector_size = vector_size
 
     @override
     def start(self, memory: Memory) -> DecoderState:
@@ -72,12 +74,37 @@ class InputFeedingDecoder(AbstractDecoder):
         return DecoderState(layers, hidden.new_zeros(*hidden.shape[:-1], self.vector_size))
 
     @override
-    def step(self, state: DecoderState, token: Int[Tensor, "*batch"], memory: Memory) -> Step:
-        assert state.fed is not None
-        inputs = self._input(token, memory, state.fed)
-        hidden, layers = self.stack.step(inputs, state.layers)
-        attended = self.attention(hidden.unsqueeze(-2), memory)
-        context = attended.context.squeeze(-2)
-        vector = self.dropout(torch.tanh(self.combine(torch.cat([context, hidden], -1))))
-        log_probs = self.output(vector, self.embedding)
-        return Step(DecoderState(layers, vector), log_probs, attended)
+    def _teach(
+        self, tokens: Tensor, memory: Memory, mask: Tensor | None, state: DecoderState | None
+    ) -> Taught:
+        state = self.start(memory) if state is None else state
+        tokens = tokens if mask is None else tokens.masked_fill(~mask, 0)
+        steps = FedSteps(self.stack, self._input(tokens, memory))
+        vectors, attended = [], []
+        for number, real in enumerate(_real_items(mask, tokens.shape[-1])):
+            assert state.fed is not None
+            hidden, layers = steps.step(number, state.fed, state.layers)
+            read, reading = self.read(hidden.unsqueeze(-2), memory)
+            vector = self.dropout(read).squeeze(-2)
+            after = DecoderState(layers, vector)
+            state = after if real is None else _carried(real, after, state)
+            vectors.append(vector)
+            attended.append(reading)
+        return Taught(torch.stack(vectors, -2), tuple(attended), state)
+
+
+def _real_items(mask: Tensor | None, num_steps: int) -> list[Tensor | None]:
+    """For each step the items that take it; None where all do, so that nothing is carried."""
+    if mask is None:
+        return [None] * num_steps
+    everyone = mask.reshape(-1, num_steps).all(0).tolist()
+    return [None if all_real else mask[..., t] for t, all_real in enumerate(everyone)]
+
+
+def _carried(real: Tensor, after: DecoderState, before: DecoderState) -> DecoderState:
+    """The state after the step where its token was real, the one before it elsewhere."""
+    real = real.unsqueeze(-1)
+    layers = (carry(real, new, old) for new, old in zip(after.layers, before.layers, strict=True))
+    assert after.fed is not None
+    assert before.fed is not None
+    return DecoderState(tuple(layers), torch.where(real, after.fed, before.fed))

@@ -21,7 +21,7 @@ from ..errors import ShapeError, ValueRangeError
 from ..masking import mask_from_lengths
 from ._bidirectional import Bidirectional
 from ._cells import AbstractCell, LSTMCell
-from ._compaction import compaction, to_front, to_places
+from ._compaction import arranged, to_front, to_places
 from ._layers import AbstractLayer, CellState, map_state
 
 StackState = tuple[CellState, ...]  # one for each layer, lowest first
@@ -86,8 +86,9 @@ class RecurrentStack(nn.Module):
         first = _shaped(self.start(batch) if state is None else state, (-1,))
         below, lengths, moved = inputs.reshape(-1, size, width), None, None
         if mask is not None:
-            moved = compaction(mask.expand(*batch, size).reshape(-1, size))
-            below, lengths = to_front(below, moved), moved.lengths
+            lengths, moved = arranged(mask.expand(*batch, size).reshape(-1, size))
+            below = below if moved is None else to_front(below, moved)
+        if lengths is not None:
             # From here on padding is 0 in every layer, so that a residual has nothing else to add.
             below = below.masked_fill(~mask_from_lengths(lengths, size).unsqueeze(-1), 0.0)
         bottom, last = below, []
@@ -102,18 +103,31 @@ class RecurrentStack(nn.Module):
     def step(self, inputs: Float[Tensor, "*batch D"], state: StackState) -> StackStep:
         """Read one more position."""
         self._check_width(inputs)
-        below, after = inputs, []
-        for number, layer in enumerate(self.layers_in_order()):
+        return self.climb(inputs, self.cells_in_order()[0](inputs, state[0]), state)
+
+    def climb(
+        self, inputs: Float[Tensor, "*batch D"], lowest: CellState, state: StackState
+    ) -> StackStep:
+        """The rest of a step whose lowest layer is done: the layers above it, from `state` on."""
+        below, after = self._joins(0, inputs, lowest.hidden), [lowest]
+        for number, cell in enumerate(self.cells_in_order()[1:], 1):
+            following = cell(self._reads(number, below, inputs), state[number])
+            below = self._joins(number, below, following.hidden)
+            after.append(following)
+        return StackStep(below, tuple(after))
+
+    def cells_in_order(self) -> list[AbstractCell]:
+        """The layers, lowest first, of a stack that can step."""
+        cells = []
+        for number, layer in enumerate(self.layers):
             if not isinstance(layer, AbstractCell):
                 raise ValueRangeError(
                     f"RecurrentStack: step needs layers that read forward only, got a "
                     f"{type(layer).__name__} as layer {number}. Run it over whole sequences, "
                     f"or build the stack with bidirectional=False."
                 )
-            following = layer(self._reads(number, below, inputs), state[number])
-            below = self._joins(number, below, following.hidden)
-            after.append(following)
-        return StackStep(below, tuple(after))
+            cells.append(layer)
+        return cells
 
     def layers_in_order(self) -> list[AbstractLayer]:
         """The layers, lowest first."""

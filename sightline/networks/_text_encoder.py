@@ -22,7 +22,7 @@ from ._stacks import RecurrentStack
 
 @final
 class TextEncoder(AbstractEncoder):
-    """Embedding, dropout, stack.
+    """Embedding, dropout, stack; the outputs have the same dropout, the summary has none.
 
     >>> import torch
     >>> from sightline.networks import recurrent_stack
@@ -52,4 +52,4 @@ class TextEncoder(AbstractEncoder):
         # Padding may hold any number, one that is no token among them.
         tokens = inputs if mask is None else inputs.masked_fill(~mask, 0)
         outputs, state = self.stack(self.dropout(self.embedding(tokens)), mask)
-        return Memory(outputs, mask, state[-1].hidden)
+        return Memory(self.dropout(outputs), mask, state[-1].hidden)

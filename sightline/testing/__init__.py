@@ -1,5 +1,5 @@
-"""The laws, as suites that any distribution, attention or network, ours or yours, can be put
-through.
+"""The laws, as suites that any distribution, attention, network or model, ours or yours, can be
+put through.
 """
 
 from ._attention_laws import (
@@ -8,6 +8,7 @@ from ._attention_laws import (
     check_scorer as check_scorer,
 )
 from ._laws import check_distribution as check_distribution
+from ._model_laws import check_model as check_model
 from ._network_laws import (
     check_cell as check_cell,
     check_decoder as check_decoder,

@@ -153,6 +153,7 @@ def _check_masked(attend: Any, query: Tensor, values: Tensor, mask: Tensor, patt
         assert not padded.any(), f"{pattern}: padding has been given a weight"
         alone = attend(query[item], values[item], mask[item])
         assert_near(alone.context, read.context[item], f"{pattern}: an item alone and in a batch")
+        _check_cut(attend, query[item], values[item], mask[item], read.context[item], pattern)
     live = values.clone().requires_grad_()
     (clean,) = torch.autograd.grad(_total((attend(query, live, mask).context,)), live)
     assert not clean[~mask].any(), f"{pattern}: a gradient reaches padding"
@@ -162,6 +163,17 @@ def _check_masked(attend: Any, query: Tensor, values: Tensor, mask: Tensor, patt
         assert torch.equal(junk.context, read.context), f"{pattern}: junk in padding is read"
         (gradient,) = torch.autograd.grad(_total((junk.context,)), live)
         assert torch.equal(gradient, clean), f"{pattern}: junk in padding changes the gradient"
+
+
+def _check_cut(
+    attend: Any, query: Tensor, values: Tensor, mask: Tensor, context: Tensor, pattern: str
+) -> None:
+    """An item without its padding gives what it gives with it."""
+    if mask.any():
+        places = len(query) == len(values)  # the queries are the places themselves
+        real = mask if places else torch.ones(len(query), dtype=torch.bool)
+        cut = attend(query[real], values[mask]).context
+        assert_near(cut, context[real], f"{pattern}: without padding")
 
 
 def _total(parts: tuple[Tensor, ...]) -> Tensor:

@@ -40,6 +40,11 @@ def junk_in(values: Tensor, mask: Tensor) -> list[Tensor]:
     return [torch.where(real, values, torch.tensor(junk, dtype=values.dtype)) for junk in numbers]
 
 
+def total(values: Tensor) -> Tensor:
+    """A number that depends on every entry, on each in its own way."""
+    return (values * torch.linspace(-1, 2, values.numel()).reshape(values.shape).sin()).sum()
+
+
 def check_reach(module: nn.Module, loss: Tensor) -> None:
     """The gradient of a loss reaches every parameter, and is finite."""
     named = dict(module.named_parameters())
@@ -56,16 +61,25 @@ def check_undisturbed(
     module: nn.Module, first: Callable[[], Tensor], second: Callable[[], Tensor]
 ) -> None:
     """A request gives the same before and after another, and neither leaves anything behind."""
-    before, left = first(), _snapshot(module)
+    before, held, values = first(), _held(module), _values(module)
     second()
     assert torch.equal(first(), before), "another request has changed the answer to this one"
-    assert _snapshot(module) == left, "a request has left something on the module"
+    after = _held(module)
+    same = held.keys() == after.keys() and all(after[key] is held[key] for key in held)
+    assert same, "a request has left something on the module"
+    assert _values(module) == values, "a request has changed what the module holds"
 
 
-def _snapshot(module: nn.Module) -> list[Any]:
-    """What every submodule holds: its attributes by identity, its tensors by value."""
-    held: list[Any] = []
-    for name, part in module.named_modules():
-        held.append((name, {key: id(value) for key, value in vars(part).items()}))
-        held.append({key: value.tolist() for key, value in part.state_dict().items()})
-    return held
+def _held(module: nn.Module) -> dict[tuple[str, str], Any]:
+    """The attributes of every submodule: the objects, since a number of one that is gone may be
+    given to another.
+    """
+    return {
+        (name, key): value
+        for name, part in module.named_modules()
+        for key, value in vars(part).items()
+    }
+
+
+def _values(module: nn.Module) -> dict[str, Any]:
+    return {key: value.tolist() for key, value in module.state_dict().items()}

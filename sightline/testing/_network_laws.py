@@ -12,7 +12,7 @@ from torch import Tensor, nn
 from ..attention import Memory
 from ..masking import mask_from_lengths
 from ..networks import AbstractCell, AbstractDecoder, CellState, DecoderState
-from ._module_laws import assert_near, check_reach, check_undisturbed, junk_in, masks
+from ._module_laws import assert_near, check_reach, check_undisturbed, junk_in, masks, total
 
 
 def check_cell(cell: AbstractCell) -> None:
@@ -43,8 +43,8 @@ def check_cell(cell: AbstractCell) -> None:
         for found, expected in zip(_parts(junk.state), _parts(clean.state), strict=True):
             assert torch.equal(found, expected), "junk after the end reaches the state"
     _check_no_batch(cell, inputs, first)
-    check_reach(cell, _total(cell.run(inputs, first, lengths).outputs))
-    check_reach(cell, _total(cell(inputs[:, 0], first).hidden))
+    check_reach(cell, total(cell.run(inputs, first, lengths).outputs))
+    check_reach(cell, total(cell(inputs[:, 0], first).hidden))
     check_undisturbed(
         cell,
         lambda: cell.run(inputs, first, lengths).outputs,
@@ -93,16 +93,16 @@ def check_encoder(
         for pattern, mask in masks(mask_shape).items():
             places = over(mask) if over else mask[(...,) + (None,) * (inputs.ndim - mask.ndim)]
             _check_masked(encode, inputs, mask, places, pattern)
-    loss = _total(whole.values)
+    loss = total(whole.values)
     if whole.summary is not None:
-        loss = loss + _total(whole.summary)
+        loss = loss + total(whole.summary)
     check_reach(encoder, loss)
     check_undisturbed(encoder, lambda: encode(inputs).values, lambda: encode(inputs.flip(0)).values)
 
 
 def check_decoder(decoder: AbstractDecoder, memory: Memory, num_tokens: int) -> None:
-    """Put a decoder through its laws: steps equal the unrolled whole, with masks of every pattern;
-    junk in padding of tokens and memory changes nothing; a whole may be read in two pieces; two
+    """Put a decoder through its laws: steps equal the unrolled whole, with masks of every pattern,
+    and so does the loss that is computed without the table of log-probabilities; junk in padding of tokens and memory changes nothing; a whole may be read in two pieces; two
     requests may take turns; gradients reach every parameter.
 
     Args:
@@ -124,13 +124,15 @@ def check_decoder(decoder: AbstractDecoder, memory: Memory, num_tokens: int) -> 
     assert_near(sums, torch.ones_like(sums), "probabilities sum to 1")
     for pattern, mask in masks((batch, 5)).items():
         _check_steps(decoder, tokens, memory, mask, pattern)
+        _check_score(decoder, tokens, memory, mask, pattern)
     _check_pieces(decoder, tokens, memory)
     _check_turns(decoder, tokens, memory)
     if memory.mask is not None:
         for dirty in junk_in(memory.values, memory.mask.unsqueeze(-1)):
             junk = decoder.unroll(tokens, memory._replace(values=dirty))
             assert torch.equal(junk.log_probs, whole.log_probs), "junk in the memory is read"
-    check_reach(decoder, _total(decoder.unroll(tokens, memory).log_probs))
+    check_reach(decoder, total(decoder.unroll(tokens, memory).log_probs))
+    check_reach(decoder, total(decoder.score(tokens, tokens.flip(1), memory).loss))
     check_undisturbed(
         decoder,
         lambda: decoder.unroll(tokens, memory).log_probs,
@@ -210,6 +212,22 @@ def _check_steps(
             assert_near(found[0], expected[item], f"{pattern}: the state at the end")
 
 
+def _check_score(
+    decoder: AbstractDecoder, tokens: Tensor, memory: Memory, mask: Tensor, pattern: str
+) -> None:
+    """The loss of the targets against the log-probabilities of the unrolled whole."""
+    targets = tokens.roll(1, 0)
+    whole = decoder.unroll(tokens, memory, mask).log_probs
+    chosen = whole.gather(-1, targets.unsqueeze(-1)).squeeze(-1)
+    smooth = torch.where(mask, -0.9 * chosen - 0.1 * whole.mean(-1), 0.0)
+    scored = decoder.score(tokens, targets, memory, mask, label_smoothing=0.1)
+    assert_near(scored.log_prob, chosen, f"{pattern}: log-probabilities of the targets")
+    assert_near(scored.loss, smooth, f"{pattern}: the smoothed loss of the targets")
+    for dirty, aims in zip(junk_in(tokens, mask), junk_in(targets, mask), strict=True):
+        junk = decoder.score(dirty, aims, memory, mask, label_smoothing=0.1)
+        assert torch.equal(junk.loss, scored.loss), f"{pattern}: junk in padding has a loss"
+
+
 def _check_pieces(decoder: AbstractDecoder, tokens: Tensor, memory: Memory) -> None:
     """Two pieces, the second from the state of the first, are the whole."""
     whole = decoder.unroll(tokens, memory).log_probs
@@ -247,8 +265,3 @@ def _parts(state: CellState) -> list[Tensor]:
 def _leaves(state: DecoderState) -> list[Tensor]:
     leaves = [part for layer in state.layers for part in _parts(layer)]
     return leaves if state.fed is None else [*leaves, state.fed]
-
-
-def _total(values: Tensor) -> Tensor:
-    """A number that depends on every entry, on each in its own way."""
-    return (values * torch.linspace(-1, 2, values.numel()).reshape(values.shape).sin()).sum()

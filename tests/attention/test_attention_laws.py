@@ -54,7 +54,7 @@ SCORERS = {
     "head": lambda: HeadScorer(4, 6, 5),
     "head, bounded": lambda: HeadScorer(4, 6, 5, bounded=True),
     "linear": lambda: LinearScorer(4, 6),
-    "local": lambda: LocalScorer(AdditiveScorer(4, 6, 5), 4, 3.0),
+    "local": lambda: LocalScorer(AdditiveScorer(4, 6, 5), 4),
     "scaled dot": lambda: scaled_dot_scorer(4),
     "selection": lambda: SelectionScorer(BilinearScorer(4, 6)),
     "step": lambda: StepScorer(BilinearScorer(4, 6), 6),

@@ -15,7 +15,6 @@ from sightline.networks import (
     CellState,
     DecoderState,
     ElmanCell,
-    PlainDecoder,
     Ran,
     Step,
     Unconditioned,
@@ -121,9 +120,16 @@ class Remembers(AbstractDecoder):
     """A decoder whose state is on the module: the lectures' code, and many libraries'."""
 
     def __init__(self) -> None:
-        stack = recurrent_stack(4, 5)
-        super().__init__(embedding=nn.Embedding(9, 4), stack=stack, bridge=Unconditioned())
-        self.inner = PlainDecoder(embedding=self.embedding, stack=stack, bridge=self.bridge)
+        super().__init__(
+            embedding=nn.Embedding(9, 4),
+            stack=recurrent_stack(4, 5),
+            bridge=Unconditioned(),
+            vector_size=5,
+        )
+
+    @override
+    def read(self, hidden: Tensor, memory: Memory) -> tuple[Tensor, None]:
+        return hidden, None
 
     @override
     def start(self, memory: Memory) -> DecoderState:
@@ -132,7 +138,7 @@ class Remembers(AbstractDecoder):
 
     @override
     def step(self, state: DecoderState, token: Tensor, memory: Memory) -> Step:
-        step = self.inner.step(self.parked, token, memory)
+        step = super().step(self.parked, token, memory)
         self.parked = step.state
         return step._replace(state=state)
 

@@ -1,0 +1,117 @@
+"""The first half of a step of search: every hypothesis reads a token, and its stack moves on.
+
+A stack of LSTM cells is prepared: where the vocabulary is small, what the lowest cell makes of a
+token is a row of a table,
+
+    table = E W_x^T + b,   gates = table[token] + bridge W_b^T + fed W_v^T + h U^T
+
+and what it makes of the bridge is computed once for the whole search. Any other stack steps as it is.
+
+Axes: B items, K hypotheses of each, W tokens of the vocabulary, G width of all gates.
+"""
+
+from abc import ABC, abstractmethod
+from functools import cached_property
+from typing import final
+
+import torch
+from jaxtyping import Float, Int
+from torch import Tensor
+from typing_extensions import override
+
+from ..attention import Memory
+from ._cells import LSTMCell
+from ._decoders import AbstractDecoder, DecoderState
+from ._layers import CellState
+from ._prepared_lstm import InputGates, PreparedLSTM
+from ._stacks import StackStep
+
+
+class AbstractAdvance(ABC):
+    """How the stack moves on."""
+
+    @abstractmethod
+    def remember(self, memory: Memory) -> Memory:
+        """The memory with what every step needs of its summary in place of it."""
+
+    @abstractmethod
+    def advance(self, state: DecoderState, tokens: Int[Tensor, "B K"], memory: Memory) -> StackStep:
+        """The stack after one more token of every hypothesis."""
+
+
+def prepare_advance(decoder: AbstractDecoder) -> AbstractAdvance:
+    """The prepared form, for decoders that have one."""
+    stack = decoder.stack
+    cells = [cell for cell in stack.layers if isinstance(cell, LSTMCell)]
+    if stack.residual or stack.skip or len(cells) < len(stack.layers):
+        return _AsItIs(decoder)
+    return _LSTMs(decoder, cells)
+
+
+@final
+class _AsItIs(AbstractAdvance):
+    """Any stack."""
+
+    def __init__(self, decoder: AbstractDecoder) -> None:
+        self._decoder = decoder
+
+    @override
+    def remember(self, memory: Memory) -> Memory:
+        return memory
+
+    @override
+    @torch.no_grad()
+    def advance(self, state: DecoderState, tokens: Tensor, memory: Memory) -> StackStep:
+        return self._decoder.advance(state, tokens, memory)
+
+
+@final
+class _LSTMs(AbstractAdvance):
+    """A stack of LSTM cells, each of which reads the one below alone."""
+
+    def __init__(self, decoder: AbstractDecoder, cells: list[LSTMCell]) -> None:
+        self._embedding, self._bridge, self._cells = decoder.embedding, decoder.bridge, cells
+
+    @cached_property
+    def _prepared(self) -> "_PreparedStack":
+        """At the first step: a stepper that only starts searches has no use for it."""
+        return _PreparedStack(self._embedding.weight.detach(), self._bridge.step_size, self._cells)
+
+    @override
+    @torch.no_grad()
+    def remember(self, memory: Memory) -> Memory:
+        if self._bridge.step_size == 0:
+            return memory._replace(summary=None)
+        return memory._replace(summary=self._bridge.every_step(memory) @ self._prepared.of_bridge)
+
+    @override
+    def advance(self, state: DecoderState, tokens: Tensor, memory: Memory) -> StackStep:
+        shape, prepared = tokens.shape, self._prepared
+        gates = prepared.token_gates(tokens.flatten())
+        if memory.summary is not None:
+            gates.view(*shape, -1).add_(memory.summary.unsqueeze(1))
+        if state.fed is not None:
+            gates.addmm_(state.fed.flatten(0, 1), prepared.of_fed)
+        after: list[CellState] = []
+        for cell, before in zip(prepared.cells, state.layers, strict=True):
+            if after:
+                gates = torch.addmm(cell.bias, after[-1].hidden.flatten(0, 1), cell.from_input)
+            gates.addmm_(before.hidden.flatten(0, 1), cell.from_state)
+            assert before.memory is not None
+            after.append(CellState(*cell.update(gates.view(*shape, -1), before.memory)))
+        return StackStep(after[-1].hidden, tuple(after))
+
+
+@final
+class _PreparedStack:
+    """The cells, and the lowest one's weights for each part of its input."""
+
+    def __init__(
+        self, embeddings: Float[Tensor, "W E"], bridge_size: int, cells: list[LSTMCell]
+    ) -> None:
+        self.cells = [PreparedLSTM(cell) for cell in cells]
+        lowest = self.cells[0]
+        sizes = [embeddings.shape[1], bridge_size]
+        rest = len(lowest.from_input) - sum(sizes)
+        of_token, self.of_bridge, self.of_fed = lowest.from_input.split([*sizes, rest])
+        self.token_gates = InputGates(of_token, lowest.bias, embeddings)

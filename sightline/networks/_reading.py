@@ -1,0 +1,177 @@
+"""The second half of a step of search: from the stack's outputs to the vector before the output.
+
+    v = tanh( U [c; s] ) = tanh( U_c c + U_s s ),   U_c c = sum over places of weight * ( U_c value )
+
+A context is an expectation, linear in the values, so that the values of the memory go through U_c
+once and no context of any step does. For softmax attention with additive scores the products with
+s, the query and U_s s, are one.
+
+Axes: B items, K hypotheses of each, S places, H width of the stack's output, Q of the scorer, A of
+the vector v.
+"""
+
+from abc import ABC, abstractmethod
+from typing import Any, NamedTuple, final
+
+import torch
+from jaxtyping import Float
+from torch import Tensor
+from typing_extensions import override
+
+from ..attention import (
+    AdditiveScorer,
+    Attention,
+    ExpectedSelection,
+    ExpectedValue,
+    HierarchicalAttention,
+    Memory,
+    MultiHead,
+    PerQuery,
+    SampledValue,
+    additive_scores,
+)
+from ..distributions import Categorical
+from ._decoders import AbstractAttentionDecoder, AbstractDecoder, AttentionDecoder, Reading
+from ._input_feeding import InputFeedingDecoder
+
+
+class Vectors(NamedTuple):
+    """What the output layer reads for each hypothesis, and what each has attended to."""
+
+    vectors: Float[Tensor, "B K A"]
+    weights: Float[Tensor, "B K S"] | None
+
+
+class AbstractRead(ABC):
+    """How the outputs of the stack become vectors."""
+
+    @abstractmethod
+    def remember(self, memory: Memory) -> Memory:
+        """What every step needs of the memory."""
+
+    @abstractmethod
+    def read(self, hidden: Float[Tensor, "B K H"], memory: Memory) -> Vectors:
+        """The hypotheses of an item are queries of its one memory."""
+
+
+def prepare_read(decoder: AbstractDecoder) -> AbstractRead:
+    """The prepared form, for decoders that have one."""
+    if isinstance(decoder, AttentionDecoder | InputFeedingDecoder):
+        attention = decoder.attention
+        if isinstance(attention, Attention) and isinstance(attention.reader, _LINEAR):
+            if attention.distribute == PerQuery(Categorical) and isinstance(
+                attention.reader, ExpectedValue
+            ):
+                return _Softmax(decoder, attention)
+            return _ProjectedValues(decoder, attention)
+    return _AsItIs(decoder)
+
+
+# Readers whose context is a sum of values and nothing else.
+_LINEAR = ExpectedValue, ExpectedSelection, SampledValue
+
+
+@final
+class _AsItIs(AbstractRead):
+    """Any decoder."""
+
+    def __init__(self, decoder: AbstractDecoder) -> None:
+        self._decoder = decoder
+
+    @override
+    def remember(self, memory: Memory) -> Memory:
+        return memory
+
+    @override
+    @torch.no_grad()
+    def read(self, hidden: Tensor, memory: Memory) -> Vectors:
+        vectors, reading = self._decoder.read(hidden, memory)
+        return Vectors(vectors, None if reading is None else self._in_a_row(reading))
+
+    def _in_a_row(self, reading: Reading) -> Float[Tensor, "B K S"]:
+        """Weights of words in sentences as one row of places, those of heads by their mean."""
+        assert isinstance(self._decoder, AbstractAttentionDecoder)
+        attention, weights = self._decoder.attention, reading.weights
+        if isinstance(attention, HierarchicalAttention):
+            return weights.flatten(-2)
+        return weights.mean(-3) if isinstance(attention, MultiHead) else weights
+
+
+@final
+class _ProjectedValues(AbstractRead):
+    """Any attention of one level and one head."""
+
+    def __init__(self, decoder: AbstractAttentionDecoder, attention: Attention) -> None:
+        self._attention = attention
+        self._of_context, self._of_hidden = _combine(decoder)
+
+    @override
+    def remember(self, memory: Memory) -> Memory:
+        return memory._replace(values=memory.values @ self._of_context)
+
+    @override
+    @torch.no_grad()
+    def read(self, hidden: Tensor, memory: Memory) -> Vectors:
+        read = self._attention(hidden, memory)
+        return Vectors((hidden @ self._of_hidden).add_(read.context).tanh_(), read.weights)
+
+
+class _Places(NamedTuple):
+    """The keys of a memory, with what softmax needs to know of its padding, if there is any."""
+
+    keys: Any
+    shut: Float[Tensor, "B 1 S"] | None  # 0 on real places, -inf on padding
+    some: Float[Tensor, "B 1 1"] | None  # 0 for items all of whose places are padding, 1 for others
+
+
+@final
+class _Softmax(AbstractRead):
+    """Softmax attention: the commonest, in as few operations as there can be."""
+
+    def __init__(self, decoder: AbstractAttentionDecoder, attention: Attention) -> None:
+        self._of_context, of_hidden = _combine(decoder)
+        self._scorer, self._weight, self._width = attention.scorer, None, 0
+        if isinstance(attention.scorer, AdditiveScorer):
+            query = attention.scorer.query.weight.detach().T
+            self._weight, self._width = attention.scorer.combine.weight[0].detach(), query.shape[1]
+            of_hidden = torch.cat([query, of_hidden], 1)
+        self._of_hidden = of_hidden
+
+    @override
+    def remember(self, memory: Memory) -> Memory:
+        mask, shut, some = memory.mask, None, None
+        if mask is not None:
+            real = mask.any(-1, keepdim=True)
+            shut = memory.values.new_zeros(mask.shape).masked_fill_(real & ~mask, -torch.inf)
+            shut = shut.unsqueeze(1)
+            some = None if bool(real.all()) else real.to(shut.dtype).unsqueeze(1)
+        values = memory.values @ self._of_context
+        return memory._replace(values=values, mask=None, keys=_Places(memory.keys, shut, some))
+
+    @override
+    def read(self, hidden: Tensor, memory: Memory) -> Vectors:
+        keys, shut, some = memory.keys
+        # One product of all rows, which a product of (B, K, H) with a matrix may not be.
+        products = (hidden.flatten(0, 1) @ self._of_hidden).view(*hidden.shape[:2], -1)
+        scores = self._scores(hidden, products[..., : self._width], keys)
+        weights = (scores if shut is None else scores + shut).softmax(-1)
+        weights = weights if some is None else weights * some
+        vectors = torch.baddbmm(products[..., self._width :], weights, memory.values)
+        return Vectors(vectors.tanh_(), weights)
+
+    def _scores(self, hidden: Tensor, query: Tensor, keys: Any) -> Float[Tensor, "B K S"]:
+        if self._weight is not None:
+            return additive_scores(query, keys, self._weight)
+        with torch.no_grad():
+            (scores,) = self._scorer(hidden, keys)
+        return scores
+
+
+def _combine(
+    decoder: AbstractAttentionDecoder,
+) -> tuple[Float[Tensor, "V A"], Float[Tensor, "H A"]]:
+    """The two parts of U, which reads the context and the hidden vector side by side."""
+    both = decoder.combine.weight.detach().T
+    size = len(both) - decoder.stack.output_size
+    of_context, of_hidden = both.split([size, decoder.stack.output_size])
+    return of_context, of_hidden.contiguous()  # the context's part is used once for each search
