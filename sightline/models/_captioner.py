@@ -1,0 +1,63 @@
+"""A captioner: an image or a sequence of frames in, a text out.
+
+    memory = grid of an image, or states over frames,   p(y) = prod over t of p(y_t | y_<t, memory)
+
+References: Xu et al. 2015 (attention over an image's grid); Venugopalan et al. 2015 (video to text).
+
+Axes: B items of a batch, C channels, h and w height and width, F frames, T tokens written.
+"""
+
+from dataclasses import dataclass
+from typing import Literal, final
+
+from jaxtyping import Bool, Float
+from torch import Tensor
+from typing_extensions import override
+
+from ..attention import Memory
+from ..specs import check, setting
+from ._decoder_spec import DecoderSpec
+from ._encoder_decoder import AbstractEncoderDecoder, Encode
+from ._vision_specs import FramesEncoderSpec, ImageEncoderSpec
+
+
+@final
+class Captioner(AbstractEncoderDecoder):
+    """`source` is images `(B, C, h, w)`, frames `(B, F, C, h, w)` or vectors of frames `(B, F, D)`;
+    its mask says which pixels `(B, h, w)` or which frames `(B, F)` are real.
+
+    >>> import torch
+    >>> model = CaptionerSpec(vocabulary=40).build()
+    >>> unrolled = model(torch.rand(2, 3, 32, 24), None, torch.randint(40, (2, 5)))
+    >>> unrolled.log_probs.shape, unrolled.weights.shape     # a grid of 4 x 3 places
+    (torch.Size([2, 5, 40]), torch.Size([2, 5, 12]))
+    """
+
+    @override
+    def encode_by(
+        self,
+        encoder: Encode,
+        source: Float[Tensor, "B ..."],
+        source_mask: Bool[Tensor, "B ..."] | None,
+    ) -> Memory:
+        return encoder(source, source_mask)
+
+
+@final
+@dataclass(frozen=True, kw_only=True, slots=True)
+class CaptionerSpec:
+    """An image or a sequence of frames in, a text out."""
+
+    kind: Literal["captioner"] = "captioner"
+    vocabulary: int = setting(about="number of tokens that may be written", at_least=1)
+    encoder: ImageEncoderSpec | FramesEncoderSpec = setting(
+        ImageEncoderSpec(), "what looks at the image"
+    )
+    decoder: DecoderSpec = setting(DecoderSpec(), "what writes the text")
+
+    def build(self) -> Captioner:
+        """The model, with fresh weights."""
+        check(self)
+        encoder = self.encoder.build()
+        decoder = self.decoder.build(self.vocabulary, encoder.value_size, encoder.summary_size)
+        return Captioner(encoder, decoder)

@@ -1,0 +1,127 @@
+"""A classifier: one label for a whole text or document.
+
+    memory = encoder(tokens),   log p(class) = log_softmax( W pool(memory) + b )
+
+    pool = the encoder's summary, the mean or the largest value of the places, or attention with one
+    learned query, whose weights say which words decided
+
+Over a document the pool is of sentences, each of which has pooled its words.
+
+References: Yang et al. 2016 (attention at two levels); Lin et al. 2017.
+
+Axes: B items of a batch, S tokens, n sentences of w words, C classes, V width of a value.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Literal, NamedTuple, final
+
+from jaxtyping import Bool, Float, Int
+from torch import Tensor, nn
+
+from ..attention import Attended, AttentionPooling, Memory, max_pooling, mean_pooling
+from ..networks import AbstractEncoder, Document, DocumentEncoder
+from ..specs import check, setting
+from ._attention_specs import PlaceAttentionSpec, SoftmaxSpec
+from ._checks import check_mask, tokens_below
+from ._document_spec import DocumentEncoderSpec
+from ._encoder_specs import EncoderSpec, TextEncoderSpec
+
+# One vector for each memory: (*batch, S, V) -> (*batch, V).
+Pool = Callable[[Memory], Tensor]
+
+
+class Classified(NamedTuple):
+    """The classes, and what was read to tell."""
+
+    log_probs: Float[Tensor, "B C"]
+    attended: Attended | None  # over the tokens, or over the sentences of a document
+    words: Attended | None = None  # over the words of each sentence: weights (B, n, 1, w)
+
+    @property
+    def weights(self) -> Tensor | None:
+        """How much each token counted: `(B, S)`, or `(B, n, w)` in a document; None where nothing
+        attends, or only one of the two levels of a document does.
+        """
+        if self.attended is None:
+            return None
+        places = self.attended.weights.squeeze(-2)
+        return (
+            places if self.words is None else places.unsqueeze(-1) * self.words.weights.squeeze(-2)
+        )
+
+
+@final
+class Classifier(nn.Module):
+    """Tokens in, log-probabilities of the classes out.
+
+    >>> import torch
+    >>> classifier = ClassifierSpec(vocabulary=30, num_classes=4).build()
+    >>> classified = classifier(torch.randint(30, (2, 7)))
+    >>> classified.log_probs.shape, classified.weights.shape
+    (torch.Size([2, 4]), torch.Size([2, 7]))
+    """
+
+    def __init__(
+        self,
+        encoder: AbstractEncoder | DocumentEncoder,
+        pool: Pool | AttentionPooling,
+        output: nn.Linear,
+        *,
+        vocabulary: int,
+        dropout: float = 0.0,
+    ) -> None:
+        super().__init__()
+        self.encoder, self.pool, self.output = encoder, pool, output
+        self.vocabulary = vocabulary
+        self.dropout = nn.Dropout(dropout)
+
+    def forward(
+        self, tokens: Int[Tensor, "B *places"], mask: Bool[Tensor, "B *places"] | None = None
+    ) -> Classified:
+        """Classify texts `(B, S)`, or documents `(B, n, w)`."""
+        check_mask("Classifier", "tokens", tokens, mask)
+        with tokens_below("Classifier", self.vocabulary, mask, tokens=tokens):
+            encoded = self.encoder(tokens, mask)
+        memory, words = encoded, None
+        if isinstance(encoded, Document):
+            memory, words = encoded.sentences, encoded.attended
+        pooled = self.pool(memory)
+        attended = None if isinstance(pooled, Tensor) else pooled
+        vector = pooled if attended is None else attended.context.squeeze(-2)
+        return Classified(self.output(self.dropout(vector)).log_softmax(-1), attended, words)
+
+
+@final
+@dataclass(frozen=True, kw_only=True, slots=True)
+class ClassifierSpec:
+    """One label for a whole text or document."""
+
+    kind: Literal["classifier"] = "classifier"
+    vocabulary: int = setting(about="number of tokens that are read", at_least=1)
+    num_classes: int = setting(about="number of classes", at_least=1)
+    encoder: EncoderSpec | DocumentEncoderSpec = setting(TextEncoderSpec(), "what reads the text")
+    pooling: Literal["summary", "mean", "max"] | PlaceAttentionSpec = setting(
+        SoftmaxSpec(), "how one vector is made of all places"
+    )
+    dropout: float = setting(
+        0.3, "share of that vector set to 0 in training", at_least=0, at_most=1
+    )
+
+    def build(self) -> Classifier:
+        """The model, with fresh weights."""
+        check(self)
+        encoder = self.encoder.build(self.vocabulary)
+        size = encoder.value_size
+        if isinstance(self.pooling, str):
+            pool = {"summary": _summary, "mean": mean_pooling, "max": max_pooling}[self.pooling]
+            size = encoder.summary_size if self.pooling == "summary" else size
+        else:
+            pool = AttentionPooling(self.pooling.build(size, size), query_size=size)
+        output = nn.Linear(size, self.num_classes)
+        return Classifier(encoder, pool, output, vocabulary=self.vocabulary, dropout=self.dropout)
+
+
+def _summary(memory: Memory) -> Tensor:
+    """The encoder's own vector; the mean where it has none."""
+    return mean_pooling(memory) if memory.summary is None else memory.summary

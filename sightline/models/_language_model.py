@@ -1,0 +1,136 @@
+"""A language model: how likely is a text, and what comes next?
+
+    p(y) = prod over t of p(y_t | y_<t)
+
+It is a decoder that knows of no source. A text too long for one pass is read in pieces, each from
+the state of the one before (truncated back-propagation through time: gradients end where a piece
+begins, since `detached` cuts them).
+
+References: Mikolov et al. 2010; Zaremba et al. 2014; Press and Wolf 2017 (tied tables).
+
+Axes: B items of a batch, T tokens.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal, final
+
+import torch
+from jaxtyping import Bool, Int
+from torch import Tensor, nn
+
+from ..attention import Memory
+from ..errors import ValueRangeError
+from ..networks import (
+    CellState,
+    DecoderState,
+    DecoderStepper,
+    PlainDecoder,
+    Scored,
+    SteppingState,
+    Unconditioned,
+    Unrolled,
+)
+from ..specs import check, setting
+from ._checks import check_mask, tokens_below
+from ._recurrent_spec import AbstractRecurrentSpec
+
+
+@final
+class LanguageModel(nn.Module):
+    """Tokens in, log-probabilities of the next out.
+
+    >>> model = LanguageModelSpec(vocabulary=40).build()
+    >>> model(torch.randint(40, (2, 5))).log_probs.shape
+    torch.Size([2, 5, 40])
+    """
+
+    def __init__(self, decoder: PlainDecoder) -> None:
+        super().__init__()
+        self.decoder = decoder
+
+    def forward(
+        self,
+        tokens: Int[Tensor, "B T"],
+        mask: Bool[Tensor, "B T"] | None = None,
+        state: DecoderState | None = None,
+    ) -> Unrolled:
+        """Log-probabilities of every token after each of `tokens`, the begin symbol first."""
+        check_mask("LanguageModel", "tokens", tokens, mask)
+        with tokens_below("LanguageModel", self.num_tokens, mask, tokens=tokens):
+            return self.decoder.unroll(tokens, self._no_memory(tokens.shape[:-1]), mask, state)
+
+    def score(
+        self,
+        tokens: Int[Tensor, "B T"],
+        targets: Int[Tensor, "B T"],
+        mask: Bool[Tensor, "B T"] | None = None,
+        state: DecoderState | None = None,
+        *,
+        label_smoothing: float = 0.0,
+    ) -> Scored:
+        """The loss of each target, which should come after the token at its place, read from `state`
+        on; the state after the last is part of the result.
+        """
+        check_mask("LanguageModel", "tokens", tokens, mask)
+        memory = self._no_memory(tokens.shape[:-1])
+        with tokens_below("LanguageModel", self.num_tokens, mask, tokens=tokens, targets=targets):
+            return self.decoder.score(
+                tokens, targets, memory, mask, state, label_smoothing=label_smoothing
+            )
+
+    def stepper(self) -> DecoderStepper:
+        """Steps for search, prepared from the weights as they are now; the model is in `eval()`."""
+        return DecoderStepper(self.decoder)
+
+    @torch.no_grad()
+    def start(self, batch_size: int) -> SteppingState:
+        """The state of a search before its first token, one hypothesis for each item."""
+        return self.stepper().start(self._no_memory([batch_size]))
+
+    @property
+    def num_tokens(self) -> int:
+        """How many tokens there are."""
+        return self.decoder.embedding.num_embeddings
+
+    def _no_memory(self, batch: Sequence[int]) -> Memory:
+        like = self.decoder.embedding.weight
+        return Memory(like.new_zeros(*batch, 0, 0), summary=like.new_zeros(*batch, 0))
+
+
+def detached(state: DecoderState) -> DecoderState:
+    """The state without its history: no gradient goes back beyond it."""
+    layers = [
+        CellState(layer.hidden.detach(), None if layer.memory is None else layer.memory.detach())
+        for layer in state.layers
+    ]
+    return DecoderState(tuple(layers), None if state.fed is None else state.fed.detach())
+
+
+@final
+@dataclass(frozen=True, kw_only=True, slots=True)
+class LanguageModelSpec(AbstractRecurrentSpec):
+    """How likely is a text, and what comes next?"""
+
+    kind: Literal["language_model"] = "language_model"
+    vocabulary: int = setting(about="number of tokens", at_least=1)
+    embedding_size: int = setting(128, "width of a token's vector", at_least=1)
+    tied: bool = setting(False, "the output layer shares the table of the embeddings")
+
+    def build(self) -> LanguageModel:
+        """The model, with fresh weights."""
+        check(self)
+        if self.tied and self.embedding_size != self.hidden_size:
+            raise ValueRangeError(
+                f"LanguageModelSpec: tied needs embedding_size and hidden_size to be equal, got "
+                f"{self.embedding_size} and {self.hidden_size}. Set embedding_size to "
+                f"{self.hidden_size}, or tied to false."
+            )
+        decoder = PlainDecoder(
+            embedding=nn.Embedding(self.vocabulary, self.embedding_size),
+            stack=self.stack(self.embedding_size),
+            bridge=Unconditioned(),
+            tied=self.tied,
+            dropout=self.dropout,
+        )
+        return LanguageModel(decoder)

@@ -1,0 +1,140 @@
+"""A reader of facts: a question over a list of facts, answered in K steps of attention.
+
+    x_i = A(fact i),   c_i = C(fact i),   q = A(question)
+    u = K steps of reading c by x, from q,      p(answer) = softmax( W u + b )
+
+A and C are bags of words, weighted by position, with a vector for the age of the fact; the question
+counts as the newest of them, so that one table serves both.
+
+References: Sukhbaatar et al. 2015; Kim et al. 2017, section 4.3.
+
+Axes: B items of a batch, n facts of w words, v words of the question, K steps, C answers.
+"""
+
+from dataclasses import dataclass
+from typing import Literal, NamedTuple, final
+
+import torch
+from jaxtyping import Bool, Float, Int
+from torch import Tensor, nn
+from torch.nn.functional import pad
+
+from ..attention import Attended, Layout, Memory
+from ..networks import FactsEncoder
+from ..specs import check, setting
+from ._checks import check_batch, check_mask, tokens_below
+from ._reading_steps import AbstractSteps, SoftStepsSpec, StepsSpec
+
+
+class Answered(NamedTuple):
+    """The answers, and what each step has read."""
+
+    log_probs: Float[Tensor, "B C"]
+    attended: tuple[Attended, ...]
+
+    @property
+    def weights(self) -> Float[Tensor, "B K n"]:
+        """How much each step read of each fact."""
+        return torch.cat([read.weights for read in self.attended], -2)
+
+    def facts(self) -> Int[Tensor, "B K"]:
+        """The fact of each step: the best of each softmax, or the best sequence of a chain."""
+        return torch.cat([read.distribution.argmax() for read in self.attended], -1)
+
+
+@final
+class MemoryReader(nn.Module):
+    """Facts and a question in, log-probabilities of the answers out.
+
+    >>> reader = MemoryReaderSpec(vocabulary=30, num_answers=4).build()
+    >>> answered = reader(torch.randint(30, (2, 5, 7)), None, torch.randint(30, (2, 4)), None)
+    >>> answered.log_probs.shape, answered.weights.shape
+    (torch.Size([2, 4]), torch.Size([2, 2, 5]))
+    """
+
+    def __init__(
+        self,
+        keys: FactsEncoder,
+        values: FactsEncoder,
+        steps: AbstractSteps,
+        output: nn.Linear,
+        *,
+        vocabulary: int,
+    ) -> None:
+        super().__init__()
+        self.keys, self.values, self.steps, self.output = keys, values, steps, output
+        self.vocabulary = vocabulary
+
+    def forward(
+        self,
+        facts: Int[Tensor, "B n w"],
+        facts_mask: Bool[Tensor, "B n w"] | None,
+        question: Int[Tensor, "B v"],
+        question_mask: Bool[Tensor, "B v"] | None,
+    ) -> Answered:
+        """Answer each question from its facts; a fact without a real word is padding."""
+        check_mask("MemoryReader", "facts", facts, facts_mask)
+        check_mask("MemoryReader", "question", question, question_mask)
+        check_batch("MemoryReader", facts=facts.shape[:-2], question=question.shape[:-1])
+        facts_mask = _mask_of(facts, facts_mask)
+        both = _joined(facts, question)
+        both_mask = _joined(facts_mask, _mask_of(question, question_mask))
+        with tokens_below("MemoryReader", self.vocabulary, both_mask, facts_and_question=both):
+            # Values first: too many facts are refused by their number, without the question.
+            values = self.values(facts, facts_mask).values
+            encoded = self.keys(both, both_mask).values
+        layout = Layout("facts", rows=facts.shape[-2])
+        keys = Memory(encoded[..., :-1, :], facts_mask.any(-1), layout=layout)
+        vector, attended = self.steps(encoded[..., -1, :], keys, values)
+        return Answered(self.output(vector).log_softmax(-1), attended)
+
+
+def _mask_of(tokens: Tensor, mask: Tensor | None) -> Tensor:
+    return torch.ones_like(tokens, dtype=torch.bool) if mask is None else mask
+
+
+def _joined(facts: Tensor, question: Tensor) -> Tensor:
+    """The question as one more fact, both as wide as the wider; for tokens and for masks."""
+    width = max(facts.shape[-1], question.shape[-1])
+    rows = [pad(part, (0, width - part.shape[-1])) for part in (facts, question.unsqueeze(-2))]
+    return torch.cat(rows, -2)
+
+
+@final
+@dataclass(frozen=True, kw_only=True, slots=True)
+class MemoryReaderSpec:
+    """A question over a list of facts."""
+
+    kind: Literal["memory_reader"] = "memory_reader"
+    vocabulary: int = setting(about="number of tokens that are read", at_least=1)
+    num_answers: int = setting(about="number of answers", at_least=1)
+    embedding_size: int = setting(32, "width of a fact", at_least=1)
+    num_steps: int = setting(2, "number of facts that are read, one after the other", at_least=1)
+    steps: StepsSpec = setting(SoftStepsSpec(), "how a step depends on the one before")
+    max_facts: int | None = setting(
+        50,
+        "facts of a question at most, each age with its vector; none: facts have no age",
+        at_least=1,
+    )
+    positions: bool = setting(True, "weight words by their position; false: plain bags of words")
+
+    def build(self) -> MemoryReader:
+        """The model, with fresh weights."""
+        check(self)
+        keys = self._facts(None if self.max_facts is None else self.max_facts + 1)
+        return MemoryReader(
+            keys,
+            self._facts(self.max_facts),
+            self.steps.build(self.embedding_size, self.num_steps),
+            nn.Linear(self.embedding_size, self.num_answers),
+            vocabulary=self.vocabulary,
+        )
+
+    def _facts(self, max_facts: int | None) -> FactsEncoder:
+        embedding = nn.Embedding(self.vocabulary, self.embedding_size)
+        encoder = FactsEncoder(embedding, positions=self.positions, max_facts=max_facts)
+        # A word that its position weights by about a half then has a length of about 1, so that scores
+        # count shared words. Unit normals saturate the softmax; the papers' 0.1 learns it late.
+        for table in encoder.parameters():
+            nn.init.normal_(table, std=2 / self.embedding_size**0.5)
+        return encoder

@@ -1,0 +1,136 @@
+"""A matcher of pairs: what does one text say of another? Entailment, paraphrase, answer selection.
+
+    e_ij = F(a_i) . F(b_j)
+    attend      B_i = sum over j of softmax_j(e_ij) b_j          what of b goes with word i of a
+                A_j = sum over i of softmax_i(e_ij) a_i          and the other way round
+    compare     u_i = G( [a_i; B_i] ),   v_j = G( [b_j; A_j] )
+    aggregate   p = softmax( H( [sum of u; sum of v] ) )
+
+F, G and H are perceptrons with two layers. The words a and b come from an encoder: embeddings alone
+in Parikh et al. 2016 (decomposable attention); embeddings with the expected head of each word, by
+syntactic attention, in Kim et al. 2017, section 4.4.
+
+Axes: B items of a batch, S words of the first text, R of the second, C classes, V width of a word.
+"""
+
+from dataclasses import dataclass
+from typing import Literal, NamedTuple, final
+
+import torch
+from jaxtyping import Bool, Float, Int
+from torch import Tensor, nn
+
+from ..attention import Attended, Attention, Memory
+from ..networks import AbstractEncoder
+from ..specs import check, setting
+from ._attention_specs import PlaceAttentionSpec, SoftmaxSpec
+from ._checks import check_batch, check_mask, tokens_below
+from ._encoder_specs import EncoderSpec, WordEncoderSpec
+from ._scorer_specs import DotSpec
+
+
+class Matched(NamedTuple):
+    """The classes, and which words of either text read which of the other."""
+
+    log_probs: Float[Tensor, "B C"]
+    first: Attended  # the words of the first text read the second: weights (B, S, R)
+    second: Attended  # the words of the second text read the first: weights (B, R, S)
+
+
+@final
+class PairMatcher(nn.Module):
+    """Two texts in, log-probabilities of the classes out; both texts are read by the same weights.
+
+    >>> matcher = PairMatcherSpec(vocabulary=30, num_classes=3).build()
+    >>> matched = matcher(torch.randint(30, (2, 7)), None, torch.randint(30, (2, 5)), None)
+    >>> matched.log_probs.shape, matched.first.weights.shape
+    (torch.Size([2, 3]), torch.Size([2, 7, 5]))
+    """
+
+    def __init__(
+        self,
+        encoder: AbstractEncoder,
+        attention: Attention,
+        *,
+        vocabulary: int,
+        num_classes: int,
+        hidden_size: int,
+        dropout: float = 0.0,
+    ) -> None:
+        super().__init__()
+        self.encoder, self.attention, self.vocabulary = encoder, attention, vocabulary
+        self.project = _perceptron(encoder.value_size, hidden_size, dropout)
+        self.compare = _perceptron(2 * encoder.value_size, hidden_size, dropout)
+        self.aggregate = _perceptron(2 * hidden_size, hidden_size, dropout)
+        self.output = nn.Linear(hidden_size, num_classes)
+
+    def forward(
+        self,
+        first: Int[Tensor, "B S"],
+        first_mask: Bool[Tensor, "B S"] | None,
+        second: Int[Tensor, "B R"],
+        second_mask: Bool[Tensor, "B R"] | None,
+    ) -> Matched:
+        """Match each first text with its second."""
+        check_batch("PairMatcher", first=first.shape[:-1], second=second.shape[:-1])
+        a = self._words("first", first, first_mask)
+        b = self._words("second", second, second_mask)
+        from_a, from_b = self.project(a.values), self.project(b.values)
+        reads_b, reads_a = self._read(from_a, from_b, b), self._read(from_b, from_a, a)
+        sums = torch.cat([self._compared(a, reads_b), self._compared(b, reads_a)], -1)
+        log_probs = self.output(self.aggregate(sums)).log_softmax(-1)
+        return Matched(log_probs, reads_b, reads_a)
+
+    def _words(self, name: str, tokens: Tensor, mask: Tensor | None) -> Memory:
+        check_mask("PairMatcher", name, tokens, mask)
+        with tokens_below("PairMatcher", self.vocabulary, mask, **{name: tokens}):
+            return self.encoder(tokens, mask)
+
+    def _read(self, queries: Tensor, keys: Tensor, memory: Memory) -> Attended:
+        """The words themselves, read by what F makes of them."""
+        remembered = self.attention.remember(memory._replace(values=keys))
+        return self.attention(queries, remembered._replace(values=memory.values))
+
+    def _compared(self, words: Memory, reads: Attended) -> Tensor:
+        """The sum over the real words."""
+        compared = self.compare(torch.cat([words.values, reads.context], -1))
+        if words.mask is not None:
+            compared = compared.masked_fill(~words.mask.unsqueeze(-1), 0.0)
+        return compared.sum(-2)
+
+
+def _perceptron(input_size: int, size: int, dropout: float) -> nn.Sequential:
+    layers = []
+    for width in (input_size, size):
+        layers += [nn.Dropout(dropout), nn.Linear(width, size), nn.ReLU()]
+    return nn.Sequential(*layers)
+
+
+@final
+@dataclass(frozen=True, kw_only=True, slots=True)
+class PairMatcherSpec:
+    """What does one text say of another?"""
+
+    kind: Literal["pair_matcher"] = "pair_matcher"
+    vocabulary: int = setting(about="number of tokens that are read", at_least=1)
+    num_classes: int = setting(about="number of classes", at_least=1)
+    encoder: EncoderSpec = setting(WordEncoderSpec(), "what reads either text")
+    attention: PlaceAttentionSpec = setting(
+        SoftmaxSpec(scorer=DotSpec(scaled=False)), "how words of one text read the other"
+    )
+    hidden_size: int = setting(200, "width of the perceptrons", at_least=1)
+    dropout: float = setting(
+        0.2, "share of what a perceptron's layer reads set to 0 in training", at_least=0, at_most=1
+    )
+
+    def build(self) -> PairMatcher:
+        """The model, with fresh weights."""
+        check(self)
+        return PairMatcher(
+            self.encoder.build(self.vocabulary),
+            self.attention.build(self.hidden_size, self.hidden_size),
+            vocabulary=self.vocabulary,
+            num_classes=self.num_classes,
+            hidden_size=self.hidden_size,
+            dropout=self.dropout,
+        )

@@ -1,0 +1,119 @@
+"""Sequence to sequence: a text in, a text out. Pronunciation, transliteration, inflection,
+translation.
+
+    memory = encoder(source),   p(y | source) = prod over t of p(y_t | y_<t, memory)
+
+Features, which say what form is wanted ("V;PST"), are symbols of their own that stand in front of
+the source: the encoder reads them, and each is a place of the memory, so that the attention shows
+which feature brought about which letters (Kann and Schuetze 2016). A bag of features added to every
+letter would be shorter by as many places, and would show nothing.
+
+References: Sutskever et al. 2014; Bahdanau et al. 2015; Luong et al. 2015.
+
+Axes: B items of a batch, S tokens of the source, F features, T tokens written.
+"""
+
+from dataclasses import dataclass
+from typing import Literal, NamedTuple, final
+
+import torch
+from jaxtyping import Bool, Int
+from torch import Tensor
+from typing_extensions import override
+
+from ..attention import Memory
+from ..errors import ValueRangeError
+from ..networks import AbstractDecoder, AbstractEncoder
+from ..specs import check, setting
+from ._checks import check_mask, tokens_below
+from ._decoder_spec import DecoderSpec
+from ._encoder_decoder import AbstractEncoderDecoder, Encode
+from ._encoder_specs import EncoderSpec, TextEncoderSpec
+
+
+class Source(NamedTuple):
+    """What a model reads: tokens, and which of them are real."""
+
+    tokens: Int[Tensor, "B S"]
+    mask: Bool[Tensor, "B S"]
+
+
+@final
+class Seq2Seq(AbstractEncoderDecoder):
+    """`source` is `(B, S)`: tokens 0 to `source_vocabulary` - 1, and features as `with_features`
+    puts them before.
+
+    >>> model = Seq2SeqSpec(source_vocabulary=30, target_vocabulary=40).build()
+    >>> source, tokens = torch.randint(30, (2, 7)), torch.randint(40, (2, 5))
+    >>> unrolled = model(source, None, tokens)
+    >>> unrolled.log_probs.shape, unrolled.weights.shape
+    (torch.Size([2, 5, 40]), torch.Size([2, 5, 7]))
+    """
+
+    def __init__(
+        self,
+        encoder: AbstractEncoder,
+        decoder: AbstractDecoder,
+        *,
+        source_vocabulary: int,
+        num_features: int = 0,
+    ) -> None:
+        super().__init__(encoder, decoder)
+        self.source_vocabulary, self.num_features = source_vocabulary, num_features
+
+    @override
+    def encode_by(
+        self,
+        encoder: Encode,
+        source: Int[Tensor, "B S"],
+        source_mask: Bool[Tensor, "B S"] | None,
+    ) -> Memory:
+        check_mask("Seq2Seq", "source", source, source_mask)
+        size = self.source_vocabulary + self.num_features
+        with tokens_below("Seq2Seq", size, source_mask, source=source):
+            return encoder(source, source_mask)
+
+    def with_features(
+        self,
+        features: Int[Tensor, "B F"],
+        features_mask: Bool[Tensor, "B F"],
+        source: Int[Tensor, "B S"],
+        source_mask: Bool[Tensor, "B S"],
+    ) -> Source:
+        """The features 0 to `num_features` - 1 in front of the source, as tokens after its own."""
+        if self.num_features == 0:
+            raise ValueRangeError(
+                "Seq2Seq: the model was built for no features, got some. "
+                "Build it with num_features=..., or leave them out."
+            )
+        return Source(
+            torch.cat([features + self.source_vocabulary, source], -1),
+            torch.cat([features_mask, source_mask], -1),
+        )
+
+
+@final
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Seq2SeqSpec:
+    """A text in, a text out."""
+
+    kind: Literal["seq2seq"] = "seq2seq"
+    source_vocabulary: int = setting(about="number of tokens that are read", at_least=1)
+    target_vocabulary: int = setting(about="number of tokens that may be written", at_least=1)
+    num_features: int = setting(0, "number of feature symbols beside the source", at_least=0)
+    encoder: EncoderSpec = setting(TextEncoderSpec(), "what reads the source")
+    decoder: DecoderSpec = setting(DecoderSpec(), "what writes the target")
+
+    def build(self) -> Seq2Seq:
+        """The model, with fresh weights."""
+        check(self)
+        encoder = self.encoder.build(self.source_vocabulary + self.num_features)
+        decoder = self.decoder.build(
+            self.target_vocabulary, encoder.value_size, encoder.summary_size
+        )
+        return Seq2Seq(
+            encoder,
+            decoder,
+            source_vocabulary=self.source_vocabulary,
+            num_features=self.num_features,
+        )

@@ -1,0 +1,66 @@
+"""Whatever a user sets, a spec is built and runs, or says in words why it is not."""
+
+from contextlib import suppress
+from typing import Any
+
+import pytest
+import torch
+from hypothesis import given, settings as run_settings, strategies as st
+
+from sightline.errors import SightlineError, SpecError
+from sightline.models import (
+    ClassifierSpec,
+    DecoderSpec,
+    MemoryReaderSpec,
+    PairMatcherSpec,
+    Seq2SeqSpec,
+    TaggerSpec,
+    TextEncoderSpec,
+    WordEncoderSpec,
+)
+from sightline.specs import settings, with_setting
+
+TEXT = TextEncoderSpec(embedding_size=4, hidden_size=3)
+WORDS = WordEncoderSpec(embedding_size=4)
+DECODER = DecoderSpec(embedding_size=4, hidden_size=6)
+TOKENS = torch.tensor([[1, 2, 3], [4, 4, 4]])
+MASK = torch.tensor([[True, True, True], [True, False, False]])
+FACTS = torch.tensor([[[1, 2], [3, 4]], [[2, 2], [1, 0]]])
+
+MODELS: dict[str, tuple[Any, tuple[Any, ...]]] = {
+    "seq2seq": (
+        Seq2SeqSpec(source_vocabulary=5, target_vocabulary=5, encoder=TEXT, decoder=DECODER),
+        (TOKENS, MASK, TOKENS, MASK),
+    ),
+    "classifier": (ClassifierSpec(vocabulary=5, num_classes=2, encoder=TEXT), (TOKENS, MASK)),
+    "tagger": (TaggerSpec(vocabulary=5, num_tags=2, encoder=WORDS), (TOKENS, MASK)),
+    "matcher": (
+        PairMatcherSpec(vocabulary=5, num_classes=2, encoder=WORDS, hidden_size=6),
+        (TOKENS, MASK, TOKENS, MASK),
+    ),
+    "reader": (MemoryReaderSpec(vocabulary=5, num_answers=2), (FACTS, None, TOKENS, MASK)),
+}
+FIXED = {"source_vocabulary", "target_vocabulary", "vocabulary", "max_facts"}  # of the data above
+
+
+@pytest.mark.parametrize("name", MODELS)
+@run_settings(max_examples=25, deadline=None)
+@given(data=st.data())
+def test_any_choice_runs_or_is_refused_in_words(name: str, data: st.DataObject) -> None:
+    spec, inputs = MODELS[name]
+    for _ in range(data.draw(st.integers(1, 4))):
+        free = [one for one in settings(spec) if one.path not in FIXED]
+        chosen = data.draw(st.sampled_from(free))
+        words = chosen.expected.replace(",", "").split()  # kinds and literals are among them
+        text = data.draw(st.sampled_from([*words, "none", "true", "false", "0", "1", "2", "0.5"]))
+        with suppress(SpecError):
+            spec = with_setting(spec, chosen.path, text)
+    try:
+        model = spec.build()
+    except SightlineError:
+        return
+    model.eval()
+    if not data.draw(st.booleans()):
+        model(*inputs)
+    else:  # without padding
+        model(*(None if part is MASK else part for part in inputs))

@@ -1,0 +1,209 @@
+"""Every model, with every choice of its spec that changes how it is wired, obeys the laws."""
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+import torch
+
+from sightline.models import (
+    AdditiveSpec,
+    BilinearSpec,
+    CaptionerSpec,
+    ChainStepsSpec,
+    ClassifierSpec,
+    DecoderSpec,
+    DocumentEncoderSpec,
+    DotSpec,
+    FramesEncoderSpec,
+    HardSpec,
+    ImageEncoderSpec,
+    LanguageModelSpec,
+    LinearSpec,
+    LocalSpec,
+    MemoryReaderSpec,
+    MultiHeadSpec,
+    PairMatcherSpec,
+    RecurrentSpec,
+    SegmentSpec,
+    Seq2SeqSpec,
+    SigmoidSpec,
+    SoftmaxSpec,
+    SoftStepsSpec,
+    SparsemaxSpec,
+    SyntacticSpec,
+    TaggerSpec,
+    TextEncoderSpec,
+    VectorFrameSpec,
+    WordEncoderSpec,
+)
+from sightline.specs import from_json, to_json
+from sightline.testing import check_model
+
+TEXT = TextEncoderSpec(embedding_size=5, hidden_size=3)
+STATES = RecurrentSpec(hidden_size=3)
+
+
+def decoder(**choices: Any) -> DecoderSpec:
+    return DecoderSpec(embedding_size=5, hidden_size=6, **choices)
+
+
+def seq2seq(encoder: Any = TEXT, **choices: Any) -> Seq2SeqSpec:
+    return Seq2SeqSpec(
+        source_vocabulary=9, target_vocabulary=7, encoder=encoder, decoder=decoder(**choices)
+    )
+
+
+SEQ2SEQ = {
+    "softmax": seq2seq(),
+    "softmax, additive 4": seq2seq(attention=SoftmaxSpec(scorer=AdditiveSpec(hidden_size=4))),
+    "softmax, dot": seq2seq(attention=SoftmaxSpec(scorer=DotSpec())),
+    "softmax, bilinear": seq2seq(attention=SoftmaxSpec(scorer=BilinearSpec())),
+    "sigmoid, linear": seq2seq(attention=SigmoidSpec(scorer=LinearSpec())),
+    "segment": seq2seq(attention=SegmentSpec()),
+    "segment, total 2": seq2seq(attention=SegmentSpec(total=2.0)),
+    "local": seq2seq(attention=LocalSpec(window=2.0)),
+    "sparsemax": seq2seq(attention=SparsemaxSpec()),
+    "hard": seq2seq(attention=HardSpec()),
+    "heads": seq2seq(attention=MultiHeadSpec(num_heads=2)),
+    "heads, segment": seq2seq(attention=MultiHeadSpec(num_heads=3, attention=SegmentSpec())),
+    "no attention": seq2seq(attention=None),
+    "input feeding": seq2seq(input_feeding=True),
+    "input feeding, tied": seq2seq(input_feeding=True, tied=True, bridge="both"),
+    "tied": seq2seq(tied=True),
+    "every step": seq2seq(bridge="every_step", num_layers=2, residual=True),
+    "both ways": seq2seq(bridge="both", cell="gru", num_layers=2, skip=True),
+    "no bridge": seq2seq(bridge="none", cell="elman"),
+    "syntactic": seq2seq(TextEncoderSpec(hidden_size=3, self_attention=SyntacticSpec())),
+    "words": seq2seq(WordEncoderSpec(embedding_size=4)),
+    "words, syntactic": seq2seq(
+        WordEncoderSpec(embedding_size=4, self_attention=SyntacticSpec(), states=STATES)
+    ),
+    "words, softmax": seq2seq(WordEncoderSpec(embedding_size=4, self_attention=SoftmaxSpec())),
+}
+CLASSIFIERS = {
+    "attention": ClassifierSpec(vocabulary=9, num_classes=3, encoder=TEXT),
+    "summary": ClassifierSpec(vocabulary=9, num_classes=3, encoder=TEXT, pooling="summary"),
+    "mean": ClassifierSpec(vocabulary=9, num_classes=3, encoder=TEXT, pooling="mean"),
+    "max": ClassifierSpec(vocabulary=9, num_classes=3, encoder=TEXT, pooling="max"),
+    "segment": ClassifierSpec(vocabulary=9, num_classes=3, encoder=TEXT, pooling=SegmentSpec()),
+    "words, summary": ClassifierSpec(
+        vocabulary=9, num_classes=3, encoder=WordEncoderSpec(embedding_size=4), pooling="summary"
+    ),
+}
+DOCUMENTS = {
+    "two levels": DocumentEncoderSpec(words=TEXT, sentences=STATES),
+    "one level": DocumentEncoderSpec(words=TEXT, sentences=STATES, pooling=None),
+}
+MATCHERS = {
+    "decomposable": WordEncoderSpec(embedding_size=4),
+    "syntactic": WordEncoderSpec(
+        embedding_size=4, self_attention=SyntacticSpec(single_root=False), states=STATES
+    ),
+    "children": WordEncoderSpec(embedding_size=4, self_attention=SyntacticSpec(read="children")),
+    "recurrent": TEXT,
+}
+STEPS = {"soft": SoftStepsSpec(), "chain": ChainStepsSpec(), "repeat": ChainStepsSpec(repeat=True)}
+FRAMES = {
+    "vectors": FramesEncoderSpec(frame=VectorFrameSpec(input_size=5, size=4), hidden_size=3),
+    "images": FramesEncoderSpec(
+        frame=ImageEncoderSpec(num_channels=1, sizes=(3, 4)), hidden_size=3
+    ),
+}
+ALL_SPECS: list[Any] = [
+    *SEQ2SEQ.values(),
+    *CLASSIFIERS.values(),
+    *(ClassifierSpec(vocabulary=9, num_classes=3, encoder=each) for each in DOCUMENTS.values()),
+    *(PairMatcherSpec(vocabulary=9, num_classes=3, encoder=each) for each in MATCHERS.values()),
+    *(MemoryReaderSpec(vocabulary=9, num_answers=3, steps=each) for each in STEPS.values()),
+    *(CaptionerSpec(vocabulary=7, encoder=each, decoder=decoder()) for each in FRAMES.values()),
+    LanguageModelSpec(vocabulary=9, embedding_size=6, hidden_size=6, tied=True),
+    TaggerSpec(vocabulary=9, num_tags=3, encoder=TEXT),
+    TaggerSpec(vocabulary=9, num_tags=3, encoder=TEXT, crf=False),
+]
+
+
+def tokens(*shape: int, below: int = 9) -> torch.Tensor:
+    return torch.randint(below, shape, generator=torch.Generator().manual_seed(len(shape)))
+
+
+@pytest.fixture(autouse=True)
+def _seed() -> None:
+    torch.manual_seed(0)
+
+
+@pytest.mark.parametrize("name", SEQ2SEQ)
+def test_a_seq2seq_obeys_the_laws(name: str) -> None:
+    model = SEQ2SEQ[name].build()
+    check_model(model, tokens(4, 5), tokens(4, 3, below=7), aligned=1, empty=name != "hard")
+
+
+@pytest.mark.parametrize("name", CLASSIFIERS)
+def test_a_classifier_obeys_the_laws(name: str) -> None:
+    check_model(CLASSIFIERS[name].build(), tokens(4, 5))
+
+
+@pytest.mark.parametrize("name", DOCUMENTS)
+def test_a_classifier_of_documents_obeys_the_laws(name: str) -> None:
+    spec = ClassifierSpec(vocabulary=9, num_classes=3, encoder=DOCUMENTS[name])
+    check_model(spec.build(), tokens(4, 3, 5))
+
+
+@pytest.mark.parametrize("crf", [True, False])
+def test_a_tagger_obeys_the_laws(crf: bool) -> None:
+    spec = TaggerSpec(vocabulary=9, num_tags=3, encoder=TEXT, crf=crf)
+    check_model(spec.build(), tokens(4, 5), result=lambda d: d.marginals(), aligned=0)
+
+
+@pytest.mark.parametrize("tied", [True, False])
+def test_a_language_model_obeys_the_laws(tied: bool) -> None:
+    spec = LanguageModelSpec(vocabulary=9, embedding_size=6, hidden_size=6, num_layers=2, tied=tied)
+    check_model(spec.build(), tokens(4, 5), aligned=0)
+
+
+@pytest.mark.parametrize("name", MATCHERS)
+def test_a_pair_matcher_obeys_the_laws(name: str) -> None:
+    spec = PairMatcherSpec(vocabulary=9, num_classes=3, encoder=MATCHERS[name], hidden_size=40)
+    check_model(spec.build(), tokens(4, 5), tokens(4, 3))
+
+
+@pytest.mark.parametrize("name", STEPS)
+def test_a_memory_reader_obeys_the_laws(name: str) -> None:
+    spec = MemoryReaderSpec(vocabulary=9, num_answers=3, steps=STEPS[name], num_steps=3)
+    check_model(spec.build(), tokens(4, 5, 3), tokens(4, 4))
+
+
+def test_a_captioner_obeys_the_laws() -> None:
+    encoder = ImageEncoderSpec(num_channels=2, sizes=(3, 4))
+    spec = CaptionerSpec(vocabulary=7, encoder=encoder, decoder=decoder())
+    check_model(spec.build(), torch.rand(4, 2, 9, 11), tokens(4, 3, below=7), aligned=1)
+
+
+@pytest.mark.parametrize(
+    ("name", "source"),
+    [("vectors", lambda: torch.rand(4, 6, 5)), ("images", lambda: torch.rand(4, 3, 1, 8, 9))],
+)
+def test_a_captioner_of_frames_obeys_the_laws(
+    name: str, source: Callable[[], torch.Tensor]
+) -> None:
+    spec = CaptionerSpec(vocabulary=7, encoder=FRAMES[name], decoder=decoder())
+    check_model(spec.build(), source(), tokens(4, 3, below=7), aligned=1)
+
+
+@pytest.mark.parametrize("spec", ALL_SPECS, ids=lambda spec: spec.kind)
+def test_a_spec_read_back_builds_the_same_model(spec: Any) -> None:
+    again = from_json(type(spec), to_json(spec))
+    assert again == spec
+    shapes = [
+        {name: part.shape for name, part in each.build().state_dict().items()}
+        for each in (spec, again)
+    ]
+    assert shapes[0] == shapes[1]
+    assert shapes[0]
+
+
+@pytest.mark.parametrize("spec", ALL_SPECS, ids=lambda spec: spec.kind)
+def test_weights_are_stored_once_each(spec: Any) -> None:
+    """A file of weights holds each tensor by one name, which readers of safetensors insist on."""
+    parts = spec.build().state_dict().values()
+    assert len({part.data_ptr() for part in parts if part.numel()}) == len(list(parts))

@@ -1,0 +1,70 @@
+"""Shapes that do not fit a model are refused in words; where shapes are checked, that check is first."""
+
+import pytest
+import torch
+
+from sightline.errors import ShapeError
+from sightline.models import (
+    ClassifierSpec,
+    LanguageModelSpec,
+    MemoryReaderSpec,
+    PairMatcherSpec,
+    Seq2SeqSpec,
+)
+
+
+def tokens(*shape: int) -> torch.Tensor:
+    return torch.zeros(shape, dtype=torch.long)
+
+
+def mask(*shape: int) -> torch.Tensor:
+    return torch.ones(shape, dtype=torch.bool)
+
+
+CASES = [
+    (
+        lambda: Seq2SeqSpec(source_vocabulary=9, target_vocabulary=9).build()(
+            tokens(2, 4), mask(2, 3), tokens(2, 3)
+        ),
+        r"Seq2Seq: the mask of source must have its shape \(2, 4\), got \(2, 3\).*lengths, 4\)",
+    ),
+    (
+        lambda: Seq2SeqSpec(source_vocabulary=9, target_vocabulary=9).build()(
+            tokens(2, 4), None, tokens(2, 3), mask(2, 4)
+        ),
+        r"Seq2Seq: the mask of tokens must have its shape \(2, 3\), got \(2, 4\)",
+    ),
+    (
+        lambda: Seq2SeqSpec(source_vocabulary=9, target_vocabulary=9).build()(
+            tokens(1, 4), None, tokens(2, 3)
+        ),
+        r"must be equal, got source \(1,\), tokens \(2,\). Give one row of each",
+    ),
+    (
+        lambda: LanguageModelSpec(vocabulary=9).build()(tokens(2, 3), mask(3, 2)),
+        r"LanguageModel: the mask of tokens must have its shape \(2, 3\), got \(3, 2\)",
+    ),
+    (
+        lambda: ClassifierSpec(vocabulary=9, num_classes=2).build()(tokens(2, 3), mask(2)),
+        r"Classifier: the mask of tokens must have its shape \(2, 3\), got \(2,\)",
+    ),
+    (
+        lambda: PairMatcherSpec(vocabulary=9, num_classes=2).build()(
+            tokens(2, 3), None, tokens(3, 3), None
+        ),
+        r"PairMatcher: .* must be equal, got first \(2,\), second \(3,\)",
+    ),
+    (
+        lambda: MemoryReaderSpec(vocabulary=9, num_answers=2).build()(
+            tokens(2, 3, 4), None, tokens(3, 3), None
+        ),
+        r"MemoryReader: .* must be equal, got facts \(2,\), question \(3,\)",
+    ),
+]
+
+
+@pytest.mark.parametrize(("call", "text"), CASES)
+def test_the_message_says_what_to_do(call: object, text: str) -> None:
+    assert callable(call)
+    with pytest.raises(ShapeError, match=text):
+        call()
