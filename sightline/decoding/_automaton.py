@@ -1,0 +1,250 @@
+"""Finite automata over tokens: which outputs are allowed.
+
+    an output y_1 ... y_n (then the end symbol) is allowed if  accepting[ q_n ],
+    q_0 = start,   q_t = target of the edge (q_{t-1}, y_t)
+
+A search never walks into a dead end: each edge knows how many tokens an accepting state is away, and
+an edge is left out where that is more than what the maximum length leaves.
+
+Axes: Q states, E edges, W tokens of the vocabulary, B items, K hypotheses.
+"""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import NamedTuple, final
+
+import torch
+from jaxtyping import Bool, Int
+from torch import Tensor
+
+from ..errors import ShapeError, ValueRangeError
+
+# The distance to acceptance of a state that has none; and what an absent edge needs.
+FAR = 2**30
+# Up to so many entries (states x tokens, 4 bytes each) the table of all rows is kept: a step then
+# reads whole rows. Larger automata, such as lexicons, fill their rows from the edges.
+MAX_TABLE_ENTRIES = 2**22
+
+
+class _Moves(NamedTuple):
+    """Edges, and the end symbol wherever it is allowed, by (source, token); one of no state at the
+    end, so that whatever is looked for has a place.
+    """
+
+    keys: Int[Tensor, " M"]  # source * W + token, ascending
+    targets: Int[Tensor, " M"]
+    needs: Int[Tensor, " M"]  # how many tokens to acceptance, this one counted; the end symbol 0
+    first: Int[Tensor, " Q+1"]  # where the moves of each state begin
+    widest: int  # the most moves that one state has
+
+
+@final
+@dataclass(frozen=True, eq=False)
+class Automaton:
+    """A deterministic automaton; absent edges are forbidden tokens. `from_table`, `allowed_tokens`,
+    `lexicon` and `regular_expression` make one. `a & b` allows what both allow.
+
+    >>> table = torch.tensor([[1, -1, -1], [-1, 0, -1]])  # token 0, then token 1, and again
+    >>> pairs = Automaton.from_table(table, torch.tensor([True, False]), end=2)
+    >>> pairs.accepts([0, 1, 0, 1]), pairs.accepts([0, 1, 0])
+    (True, False)
+    """
+
+    edges: Int[Tensor, "E 3"]  # source, token, target; ascending by source, then token
+    accepting: Bool[Tensor, " Q"]
+    starts: Int[Tensor, " B"]  # one state for all items, or one for each
+    num_tokens: int
+    end: int
+
+    def __post_init__(self) -> None:
+        sources, tokens, targets = self.edges.unbind(1)
+        states = torch.cat([sources, targets, self.starts])
+        if bool(((states < 0) | (states >= len(self.accepting))).any()):
+            raise ValueRangeError(
+                f"Automaton: states must be in 0..{len(self.accepting) - 1}, one for each entry of "
+                f"accepting, got {int(states.min())}..{int(states.max())}."
+            )
+        if bool(((tokens < 0) | (tokens >= self.num_tokens) | (tokens == self.end)).any()):
+            raise ValueRangeError(
+                f"Automaton: tokens of edges must be in 0..{self.num_tokens - 1} and not be the end "
+                f"symbol {self.end}, got {int(tokens.min())}..{int(tokens.max())}. "
+                f"Where an output may end is said by accepting."
+            )
+        if bool((self._edge_keys.diff() <= 0).any()):
+            raise ValueRangeError(
+                "Automaton: edges must ascend by source and token, with one edge for each pair, got "
+                "others. Sort them; an automaton with two edges for one token must be made "
+                "deterministic first."
+            )
+
+    @classmethod
+    def from_table(
+        cls,
+        table: Int[Tensor, "Q W"],
+        accepting: Bool[Tensor, " Q"],
+        *,
+        end: int,
+        start: int = 0,
+    ) -> "Automaton":
+        """`table[q, w]` is the state after token w in state q, or -1 where w is not allowed."""
+        sources, tokens = (table >= 0).nonzero().unbind(1)
+        edges = torch.stack([sources, tokens, table[sources, tokens].long()], 1)
+        starts = torch.tensor([start], device=table.device)
+        return cls(edges, accepting, starts, table.shape[1], end)
+
+    @classmethod
+    def for_items(cls, automata: Iterable["Automaton"]) -> "Automaton":
+        """An automaton of its own for each item of a batch."""
+        parts = tuple(automata)
+        same = {(part.num_tokens, part.end, len(part.starts)) for part in parts}
+        if len(same) != 1 or parts[0].starts.shape != (1,):
+            raise ShapeError(
+                f"Automaton.for_items: expected automata with one start, one vocabulary and one end "
+                f"symbol, got (num_tokens, end, starts) = {sorted(same)}."
+            )
+        sizes = torch.tensor([len(part.accepting) for part in parts])
+        shifts = (sizes.cumsum(0) - sizes).tolist()
+        moved = torch.tensor([1, 0, 1])
+        edges = [part.edges + shift * moved for part, shift in zip(parts, shifts, strict=True)]
+        starts = [part.starts + shift for part, shift in zip(parts, shifts, strict=True)]
+        accepting = torch.cat([part.accepting for part in parts])
+        return cls(
+            torch.cat(edges), accepting, torch.cat(starts), parts[0].num_tokens, parts[0].end
+        )
+
+    def to(self, device: torch.device | str) -> "Automaton":
+        """The same on another device; do it once, as the tables of steps are made anew."""
+        edges, accepting = self.edges.to(device), self.accepting.to(device)
+        return replace(self, edges=edges, accepting=accepting, starts=self.starts.to(device))
+
+    def accepts(self, output: Sequence[int]) -> bool:
+        """Whether an output (without its end symbol) is allowed; with one start for all items."""
+        state = self.starts[:1]
+        for token in output:
+            if not 0 <= token < self.num_tokens:
+                return False
+            key = state * self.num_tokens + token
+            place = int(torch.searchsorted(self._edge_keys, key))
+            if place == len(self.edges) or bool(self._edge_keys[place] != key):
+                return False
+            state = self.edges[place, 2:]
+        return bool(self.accepting[state])
+
+    @cached_property
+    def distances(self) -> Int[Tensor, " Q"]:
+        """How many tokens an accepting state is away from each; `FAR` where there is no way."""
+        sources, _, targets = self.edges.unbind(1)
+        distances = torch.where(self.accepting, 0, FAR)
+        while True:
+            onwards = (distances[targets] + 1).clamp(max=FAR)
+            shorter = distances.scatter_reduce(0, sources, onwards, "amin")
+            if torch.equal(shorter, distances):
+                return distances
+            distances = shorter
+
+    def needs(self, states: Int[Tensor, "B K"]) -> Int[Tensor, "B K W"]:
+        """How many tokens each token would need to acceptance, itself counted; `FAR` for those that
+        are not allowed. The end symbol needs 0 in an accepting state.
+        """
+        if self._table is not None:
+            return self._table.index_select(0, states.flatten()).unflatten(0, states.shape)
+        first, last = self._moves.first[states], self._moves.first[states + 1]
+        places = first.unsqueeze(-1) + torch.arange(self._moves.widest, device=states.device)
+        absent = places >= last.unsqueeze(-1)
+        places = places.masked_fill(absent, 0)
+        tokens = (self._moves.keys[places] % self.num_tokens).masked_fill(absent, self.num_tokens)
+        rows = self._moves.needs.new_full((*states.shape, self.num_tokens + 1), FAR)
+        return rows.scatter_(2, tokens, self._moves.needs[places])[..., :-1]
+
+    def follow(self, states: Int[Tensor, "B K"], tokens: Int[Tensor, "B K"]) -> Int[Tensor, "B K"]:
+        """The states after these tokens; any state where there is no such edge."""
+        places = torch.searchsorted(self._moves.keys, states * self.num_tokens + tokens)
+        return self._moves.targets[places]
+
+    def at_least(self, num_tokens: int) -> "Automaton":
+        """The same outputs, without those of fewer tokens: a copy of the states for each token."""
+        if num_tokens <= 0:
+            return self
+        Q, copies = len(self.accepting), torch.arange(num_tokens + 1, device=self.edges.device)
+        onwards = torch.stack([copies, 0 * copies, (copies + 1).clamp(max=num_tokens)], 1)
+        edges = (self.edges + Q * onwards.unsqueeze(1)).flatten(0, 1)
+        accepting = torch.zeros_like(self.accepting).repeat(num_tokens)
+        return replace(self, edges=edges, accepting=torch.cat([accepting, self.accepting]))
+
+    def __and__(self, other: "Automaton") -> "Automaton":
+        """What both allow: the pairs of states that can be reached together."""
+        if (self.num_tokens, self.end) != (other.num_tokens, other.end):
+            raise ShapeError(
+                f"Automaton &: expected one vocabulary and one end symbol, got num_tokens "
+                f"{self.num_tokens} and {other.num_tokens}, end {self.end} and {other.end}."
+            )
+        Q = len(other.accepting)
+        starts = self.starts * Q + other.starts
+        seen = new = starts.unique()
+        edges: list[Tensor] = []
+        while len(new):
+            found = self._joint_edges(other, new)
+            edges.append(found)
+            reached = found[:, 2].unique()
+            new = reached[~torch.isin(reached, seen)]
+            seen = torch.cat([seen, new])
+        states = seen.sort().values
+        whole = torch.cat(edges)
+        keys = whole[:, 0] * self.num_tokens + whole[:, 1]
+        whole = whole[keys.argsort()]
+        sources, targets = (torch.searchsorted(states, whole[:, i].contiguous()) for i in (0, 2))
+        return Automaton(
+            torch.stack([sources, whole[:, 1], targets], 1),
+            self.accepting[states // Q] & other.accepting[states % Q],
+            torch.searchsorted(states, starts),
+            self.num_tokens,
+            self.end,
+        )
+
+    def _joint_edges(self, other: "Automaton", pairs: Tensor) -> Tensor:
+        """Edges from these pairs of states (as numbers own * Q + other) to pairs."""
+        Q, W = len(other.accepting), self.num_tokens
+        own, others = pairs // Q, pairs % Q
+        own_keys = self._edge_keys
+        first, last = (torch.searchsorted(own_keys, (own + i) * W) for i in (0, 1))
+        counts = last - first
+        pair = torch.arange(len(pairs), device=pairs.device).repeat_interleave(counts)
+        before = (counts.cumsum(0) - counts)[pair]
+        edge = first[pair] + torch.arange(len(pair), device=pairs.device) - before
+        tokens = self.edges[edge, 1]
+        wanted = others[pair] * W + tokens
+        place = torch.searchsorted(other._edge_keys, wanted)
+        both = torch.zeros_like(wanted, dtype=torch.bool)
+        inside = place < len(other.edges)
+        both[inside] = other._edge_keys[place[inside]] == wanted[inside]
+        targets = self.edges[edge[both], 2] * Q + other.edges[place[both], 2]
+        return torch.stack([pairs[pair[both]], tokens[both], targets], 1)
+
+    @cached_property
+    def _edge_keys(self) -> Int[Tensor, " E"]:
+        return self.edges[:, 0] * self.num_tokens + self.edges[:, 1]
+
+    @cached_property
+    def _moves(self) -> _Moves:
+        Q, W = len(self.accepting), self.num_tokens
+        closing, beyond = self.accepting.nonzero().flatten(), self.starts[:1]
+        keys = torch.cat([self._edge_keys, closing * W + self.end, torch.full_like(beyond, Q * W)])
+        keys, order = keys.sort()
+        targets = torch.cat([self.edges[:, 2], closing, beyond])[order]
+        onwards = self.distances[self.edges[:, 2]] + 1
+        ending = torch.zeros_like(closing)
+        needs = torch.cat([onwards, ending, torch.full_like(beyond, FAR)])[order]
+        states = torch.arange(Q + 1, device=keys.device)
+        first = torch.searchsorted(keys, states * W)
+        widest = int(first.diff().max()) if Q else 0
+        return _Moves(keys, targets, needs.clamp(max=FAR).int(), first, widest)
+
+    @cached_property
+    def _table(self) -> Int[Tensor, "Q W"] | None:
+        """The needs of all tokens in all states, unless it is too large to keep."""
+        Q, W = len(self.accepting), self.num_tokens
+        if Q * W > MAX_TABLE_ENTRIES:
+            return None
+        table = self._moves.needs.new_full((Q * W,), FAR)
+        return table.index_copy(0, self._moves.keys[:-1], self._moves.needs[:-1]).view(Q, W)

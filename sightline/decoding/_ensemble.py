@@ -1,0 +1,91 @@
+"""Several models as one.
+
+    mixture   p(w) = sum_m share[m] p_m(w)
+    product   p(w) ~ prod_m p_m(w)^share[m]
+
+A mixture allows what any of its members allows; a product needs all of them to agree, and is often a
+little better when they were trained alike (log-linear interpolation, as in Marian and Sockeye).
+
+Axes: B items, K hypotheses, W tokens of the vocabulary, S places in memory.
+"""
+
+import math
+from collections.abc import Sequence
+from typing import Any, Literal, final
+
+import torch
+from jaxtyping import Int
+from torch import Tensor
+
+from ..errors import ShapeError, ValueRangeError
+from ..networks import Stepped
+from ._stepper import Stepper
+
+
+@final
+class Ensemble:
+    """A stepper whose state is a tuple: the state of each member, in their order.
+
+    What was read is the mean over the members, if all of them read the same places.
+    """
+
+    def __init__(
+        self,
+        steppers: Sequence[Stepper],
+        *,
+        shares: Sequence[float] | None = None,
+        combine: Literal["mixture", "product"] = "mixture",
+    ) -> None:
+        sizes = {stepper.num_tokens for stepper in steppers}
+        if len(sizes) != 1:
+            raise ShapeError(
+                f"Ensemble: expected at least one stepper, all of one vocabulary, got "
+                f"{len(steppers)} with num_tokens {sorted(sizes)}."
+            )
+        shares = [1.0] * len(steppers) if shares is None else list(shares)
+        if len(shares) != len(steppers) or min(shares) <= 0:
+            raise ValueRangeError(
+                f"Ensemble: expected a positive share for each of {len(steppers)} steppers, got "
+                f"{shares}. Leave a stepper out instead of giving it a share of 0."
+            )
+        self.steppers = tuple(steppers)
+        self.shares = tuple(share / sum(shares) for share in shares)
+        self.combine: Literal["mixture", "product"] = combine
+        self.num_tokens = steppers[0].num_tokens
+
+    def batch_size(self, state: Sequence[Any]) -> int:
+        """As its members have."""
+        return self.steppers[0].batch_size(state[0])
+
+    def step(self, state: Sequence[Any], tokens: Int[Tensor, "B K"]) -> Stepped:
+        """Every member reads the tokens."""
+        pairs = zip(self.steppers, state, strict=True)
+        stepped = [stepper.step(own, tokens) for stepper, own in pairs]
+        states = tuple(each.state for each in stepped)
+        if len(stepped) == 1:
+            return stepped[0]._replace(state=states)
+        log_probs = torch.stack([each.log_probs for each in stepped])
+        if self.combine == "mixture":
+            logs = log_probs.new_tensor([math.log(share) for share in self.shares])
+            log_probs = (log_probs + logs[:, None, None, None]).logsumexp(0)
+        else:
+            shares = log_probs.new_tensor(self.shares)
+            log_probs = (log_probs * shares[:, None, None, None]).sum(0).log_softmax(-1)
+        return Stepped(states, log_probs, _mean([each.weights for each in stepped]))
+
+    def reorder(self, state: Sequence[Any], parents: Int[Tensor, "B k"]) -> tuple[Any, ...]:
+        """In every member."""
+        pairs = zip(self.steppers, state, strict=True)
+        return tuple(stepper.reorder(own, parents) for stepper, own in pairs)
+
+    def keep(self, state: Sequence[Any], items: Int[Tensor, " b"]) -> tuple[Any, ...]:
+        """In every member."""
+        pairs = zip(self.steppers, state, strict=True)
+        return tuple(stepper.keep(own, items) for stepper, own in pairs)
+
+
+def _mean(weights: list[Tensor | None]) -> Tensor | None:
+    known = [each for each in weights if each is not None]
+    if len(known) < len(weights) or len({each.shape for each in known}) > 1:
+        return None
+    return torch.stack(known).mean(0)

@@ -1,0 +1,125 @@
+"""Sets of allowed outputs as automata: some tokens, a list of outputs, a regular expression.
+
+Axes: Q states, W tokens of the vocabulary.
+"""
+
+from collections.abc import Iterable, Sequence
+
+import numpy as np
+import torch
+from greenery import Fsm, parse
+from greenery.parse import NoMatch
+
+from ..errors import ValueRangeError
+from ._automaton import Automaton
+
+
+def allowed_tokens(tokens: Iterable[int], *, num_tokens: int, end: int) -> Automaton:
+    """Outputs of these tokens alone, of any length.
+
+    >>> digits = allowed_tokens(range(4, 14), num_tokens=50, end=3)
+    >>> digits.accepts([4, 13]), digits.accepts([4, 14])
+    (True, False)
+    """
+    edges = [[0, token, 0] for token in sorted(set(tokens) - {end})]
+    return Automaton(
+        torch.tensor(edges).reshape(-1, 3),
+        torch.tensor([True]),
+        torch.tensor([0]),
+        num_tokens,
+        end,
+    )
+
+
+def lexicon(outputs: Iterable[Sequence[int]], *, num_tokens: int, end: int) -> Automaton:
+    """These outputs and no others, as a trie; outputs are without their end symbol.
+
+    >>> words = lexicon([[4, 5], [4, 5, 6]], num_tokens=9, end=3)
+    >>> words.accepts([4, 5]), words.accepts([4])
+    (True, False)
+    """
+    words = [list(output) for output in outputs]
+    if not words:
+        raise ValueRangeError(
+            "lexicon: expected at least one output, got none. Without a lexicon everything is "
+            "allowed: leave the constraint out."
+        )
+    # One level of the trie after the other: a node is a pair (its parent, its token).
+    longest = max(map(len, words))
+    tokens = torch.tensor([word + [-1] * (longest - len(word)) for word in words])
+    nodes = torch.zeros(len(words), dtype=torch.long)
+    num_nodes, edges = 1, [torch.zeros(0, 3, dtype=torch.long)]
+    for level in range(longest):
+        longer = tokens[:, level] >= 0
+        keys, which = torch.unique(
+            nodes[longer] * num_tokens + tokens[longer, level], return_inverse=True
+        )
+        children = num_nodes + torch.arange(len(keys))
+        edges.append(torch.stack([keys // num_tokens, keys % num_tokens, children], 1))
+        nodes[longer] = children[which]
+        num_nodes += len(keys)
+    accepting = torch.zeros(num_nodes, dtype=torch.bool)
+    accepting[nodes] = True
+    return Automaton(torch.cat(edges), accepting, torch.tensor([0]), num_tokens, end)
+
+
+def regular_expression(pattern: str, tokens: Sequence[str | None], *, end: int) -> Automaton:
+    r"""Outputs whose text matches the whole pattern.
+
+    Args:
+        pattern: as in Python's `re`, without anchors, look-around and references to groups.
+        tokens: the text of each token of the vocabulary, of any number of characters; None or ""
+            for those that never occur, such as padding and the begin symbol.
+        end: the end symbol; its text is not looked at.
+
+    >>> tokens = [None, None, None, None, "1", "2", "22", "a"]
+    >>> numbers = regular_expression(r"\d{2,3}", tokens, end=3)
+    >>> numbers.accepts([4, 6]), numbers.accepts([6, 6]), numbers.accepts([4, 7])
+    (True, False, False)
+    """
+    machine = _machine(pattern)
+    order = sorted(machine.states, key=lambda state: (state != machine.initial, state))
+    number = {state: i for i, state in enumerate(order)}
+    written = [text if text and i != end else "" for i, text in enumerate(tokens)]
+    # For each character, the state after it: a row for each state. A token composes its characters.
+    after: dict[str, np.ndarray] = {}
+    for character in set("".join(written)):
+        symbol = next(each for each in machine.alphabet if each.accepts(character))
+        after[character] = np.array([number[machine.map[state][symbol]] for state in order])
+    table = np.full((len(order), len(tokens)), -1)
+    for token, text in enumerate(written):
+        if text:
+            column = np.arange(len(order))
+            for character in text:
+                column = after[character][column]
+            table[:, token] = column
+    accepting = torch.tensor([state in machine.finals for state in order])
+    return _without_dead_states(Automaton.from_table(torch.from_numpy(table), accepting, end=end))
+
+
+def _machine(pattern: str) -> Fsm:
+    """The smallest automaton over characters."""
+    if pattern.startswith("^") or pattern.endswith("$"):
+        raise ValueRangeError(
+            f"regular_expression: a pattern is matched with the whole output, so it has no anchors, "
+            rf"got {pattern!r}. Leave ^ and $ out; write [\^] and [$] for the characters."
+        )
+    try:
+        return parse(pattern).to_fsm().reduce()
+    except (NoMatch, IndexError, ValueError) as error:
+        raise ValueRangeError(
+            f"regular_expression: expected a regular expression without look-around and without "
+            f"references to groups, got {pattern!r}: {error}."
+        ) from error
+
+
+def _without_dead_states(automaton: Automaton) -> Automaton:
+    """Edges into states from which nothing is accepted are of no use."""
+    alive = automaton.distances[automaton.edges[:, 2]] <= len(automaton.accepting)
+    return Automaton(
+        automaton.edges[alive],
+        automaton.accepting,
+        automaton.starts,
+        automaton.num_tokens,
+        automaton.end,
+    )

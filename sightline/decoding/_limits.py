@@ -1,0 +1,53 @@
+"""How long outputs may be: one number, or one for each item.
+
+Axes: B items.
+"""
+
+from typing import NamedTuple
+
+import torch
+from jaxtyping import Int
+from torch import Tensor
+
+from ..errors import ShapeError, ValueRangeError
+
+
+class Limit(NamedTuple):
+    """The end symbol is counted. `stops` are the lengths at which some item must stop."""
+
+    longest: int
+    each: Int[Tensor, " B"] | None  # None: all items have the longest
+    stops: frozenset[int]
+
+    def keep(self, items: Int[Tensor, " b"]) -> "Limit":
+        """For these items only."""
+        return self if self.each is None else self._replace(each=self.each[items])
+
+
+def limit_of(
+    max_length: int | Int[Tensor, " B"], min_length: int, num_items: int, search: str
+) -> Limit:
+    """The limit, checked."""
+    if isinstance(max_length, Tensor):
+        if max_length.shape != (num_items,):
+            raise ShapeError(
+                f"{search}: max_length must be an int or have shape ({num_items},), one for each "
+                f"item, got {tuple(max_length.shape)}."
+            )
+        lengths = max_length.tolist()
+    else:
+        lengths = [max_length]
+    if min(lengths, default=1) < max(1, min_length):
+        raise ValueRangeError(
+            f"{search}: max_length must be at least 1 and at least min_length={min_length}, "
+            f"got {min(lengths)}. Both count the end symbol."
+        )
+    each = max_length if isinstance(max_length, Tensor) and len(set(lengths)) > 1 else None
+    return Limit(max(lengths, default=1), each, frozenset(lengths))
+
+
+def first_tokens(begin: int | Int[Tensor, " B"], num_items: int) -> Int[Tensor, "B 1"]:
+    """The begin symbol of every item; a tensor also says the device."""
+    if isinstance(begin, Tensor):
+        return begin.unsqueeze(1)
+    return torch.full((num_items, 1), begin)

@@ -1,0 +1,64 @@
+"""Random numbers for a batch, from one generator or from one for each item.
+
+With a generator of its own, an item gets the same numbers alone and in any batch.
+
+Axes: B items.
+"""
+
+from collections.abc import Sequence
+from typing import final
+
+import torch
+from jaxtyping import Float, Int
+from torch import Tensor
+
+from ..errors import ShapeError
+
+Generators = torch.Generator | Sequence[torch.Generator] | None
+
+
+@final
+class Noise:
+    """Draws for the items that are left."""
+
+    def __init__(self, generator: Generators, num_items: int, search: str) -> None:
+        self._one: torch.Generator | None = None
+        self._each: list[torch.Generator] | None = None
+        if generator is None or isinstance(generator, torch.Generator):
+            self._one = generator
+        else:
+            self._each = list(generator)
+        self._num_items = num_items
+        if self._each is not None and len(self._each) != num_items:
+            raise ShapeError(
+                f"{search}: generator must be one torch.Generator or one for each of {num_items} "
+                f"items, got {len(self._each)}."
+            )
+
+    def uniform(self, *shape: int) -> Float[Tensor, "B ..."]:
+        """Numbers in [0, 1)."""
+        if self._each is None:
+            return torch.rand(self._num_items, *shape, generator=self._one, device=self._device())
+        return torch.stack([torch.rand(*shape, generator=g, device=g.device) for g in self._each])
+
+    def gumbel(self, *shape: int) -> Float[Tensor, "B ..."]:
+        """Standard Gumbel noise, in double precision: its tail decides."""
+        size = shape if self._each is not None else (self._num_items, *shape)
+        draws = [
+            torch.empty(size, dtype=torch.float64, device=self._device()).exponential_(
+                generator=generator
+            )
+            for generator in self._each or (self._one,)
+        ]
+        whole = draws[0] if self._each is None else torch.stack(draws)
+        return -whole.clamp_min(torch.finfo(whole.dtype).tiny).log()
+
+    def keep(self, items: Int[Tensor, " b"]) -> None:
+        """Only these items are left."""
+        self._num_items = len(items)
+        if self._each is not None:
+            self._each = [self._each[item] for item in items.tolist()]
+
+    def _device(self) -> torch.device | None:
+        first = self._one if self._each is None else self._each[0]
+        return None if first is None else first.device

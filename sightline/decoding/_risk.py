@@ -1,0 +1,97 @@
+"""Minimum Bayes risk: the output that is most like all the others.
+
+    utility(y) = sum_n p(y_n) similarity(y, y_n),    p over the N outputs of an item
+
+Where the most probable output is an odd one out, the middle of many good ones is often better.
+Reference: Kumar and Byrne 2004; over samples, Eikema and Aziz 2022.
+
+Axes: B items, N outputs of each.
+"""
+
+from collections.abc import Callable, Sequence
+from typing import Literal
+
+import torch
+from rapidfuzz.distance import Levenshtein
+from sacrebleu.metrics.chrf import CHRF
+from torch import Tensor
+
+from ..errors import ValueRangeError
+from ._hypotheses import Hypotheses
+
+Similarity = Callable[[Sequence[int], Sequence[int]], float]
+
+_CHRF = CHRF()  # n-grams up to 6 characters, recall counting twice
+
+
+def edit_similarity(one: Sequence[int], other: Sequence[int]) -> float:
+    """1 less the edit distance over the longer length: what phone, character and word error rates
+    count. It suits short outputs in order: pronunciations, transliterations, inflected forms.
+
+    >>> edit_similarity([1, 2, 3], [1, 3])
+    0.6666666666666667
+    """
+    return Levenshtein.normalized_similarity(one, other)
+
+
+def ngram_similarity(one: Sequence[int], other: Sequence[int]) -> float:
+    """chrF over tokens: the F-score of n-grams up to 6 tokens, between 0 and 1. It suits translations,
+    where a phrase may stand elsewhere and still be right. With characters as tokens it is chrF.
+
+    >>> ngram_similarity([5, 6, 7], [5, 6, 7]), ngram_similarity([5], [6])
+    (1.0, 0.0)
+    """
+    if list(one) == list(other):  # of two empty outputs, chrF would say 0
+        return 1.0
+    return _CHRF.sentence_score(_text(one), [_text(other)]).score / 100
+
+
+def minimum_bayes_risk(
+    hypotheses: Hypotheses,
+    *,
+    end: int,
+    similarity: Similarity = edit_similarity,
+    weigh_by: Literal["probability", "count"] = "probability",
+) -> Hypotheses:
+    """The same outputs, the one with the highest utility first; scores become utilities.
+
+    Args:
+        hypotheses: an n-best list, or samples.
+        end: the end symbol, which is not compared.
+        similarity: of two outputs, as lists of tokens.
+        weigh_by: "probability" for outputs that are distinct (beam search, stochastic beam search),
+            "count" for independent samples, of which likely ones are there more often.
+    """
+    if weigh_by not in ("probability", "count"):
+        raise ValueRangeError(
+            f"minimum_bayes_risk: weigh_by must be 'probability' or 'count', got {weigh_by!r}."
+        )
+    there = hypotheses.lengths > 0
+    totals = hypotheses.totals if weigh_by == "probability" else torch.zeros_like(hypotheses.scores)
+    shares = totals.masked_fill(~there, -torch.inf).softmax(-1)
+    lists = hypotheses.token_lists(end)
+    table = torch.tensor(
+        [[[similarity(one, other) for other in rows] for one in rows] for rows in lists],
+        dtype=shares.dtype,
+        device=shares.device,
+    )
+    utilities = (table * shares.unsqueeze(1)).sum(-1).masked_fill(~there, -torch.inf)
+    scores, order = utilities.sort(dim=-1, descending=True, stable=True)
+
+    def ordered(part: Tensor) -> Tensor:
+        index = order[(...,) + (None,) * (part.ndim - 2)].expand(*order.shape, *part.shape[2:])
+        return part.gather(1, index)
+
+    tokens, lengths, _, log_probs, weights = hypotheses
+    return Hypotheses(
+        ordered(tokens),
+        ordered(lengths),
+        scores,
+        ordered(log_probs),
+        None if weights is None else ordered(weights),
+    )
+
+
+def _text(tokens: Sequence[int]) -> str:
+    """A character of the private use planes for each token: none is a space, none is joined."""
+    return "".join(chr(0xF0000 + token) for token in tokens)

@@ -1,0 +1,130 @@
+"""Ten thousand searches leave nothing behind, and one takes memory in proportion to its sizes."""
+
+import subprocess
+import sys
+import weakref
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from torch import Tensor
+from torch.utils._python_dispatch import TorchDispatchMode
+from torch.utils._pytree import tree_iter
+
+from sightline.decoding import Hypotheses, beam_search, sample, stochastic_beam_search
+from tests.decoding.toys import BEGIN, END, ToyStepper
+
+ROOT = Path(__file__).resolve().parents[2]
+
+# A process of its own, without the checks of annotations, which have caches of their own.
+PROGRAM = """
+import gc, resource
+import torch
+from sightline.decoding import beam_search, greedy, lexicon, sample, stochastic_beam_search
+from tests.decoding.toys import BEGIN, END, ToyStepper
+
+torch.set_num_threads(1)
+stepper = ToyStepper(8)
+words = lexicon([[2, 3], [4], [4, 5, 6]], num_tokens=8, end=END)
+generator = torch.Generator().manual_seed(0)
+how = {"begin": BEGIN, "end": END, "max_length": 2}
+draws = {"num_samples": 2, "generator": generator}
+
+def search(n):
+    state = stepper.start(n)
+    stepper.calls.clear()
+    kind = n % 10
+    if kind in (0, 5, 6, 7, 8, 9): greedy(stepper, state, with_weights=True, **how)
+    if kind == 1: beam_search(stepper, state, width=2, nbest=2, with_weights=True, **how)
+    if kind == 2: beam_search(stepper, state, width=2, constraints=[words], **how)
+    if kind == 3: sample(stepper, state, **draws, **how)
+    if kind == 4: stochastic_beam_search(stepper, state, **draws, **how)
+
+def objects():
+    gc.collect()
+    return len(gc.get_objects())
+
+for n in range(1_000):
+    search(n)
+before, peak = objects(), resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+for n in range(10_000):
+    search(n)
+print(objects() - before, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - peak)
+"""
+
+
+def test_ten_thousand_searches_leave_nothing_behind() -> None:
+    run = subprocess.run(
+        [sys.executable, "-c", PROGRAM],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=True,
+    )
+    objects, kibibytes = map(int, run.stdout.split())
+    assert objects < 50
+    assert kibibytes < 1024  # a tensor of a few hundred bytes kept by each would be more
+
+
+class Bytes(TorchDispatchMode):
+    """Counts the bytes of the tensors that are alive."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.now, self.peak, self._sizes = 0, 0, dict[int, int]()
+
+    def __torch_dispatch__(
+        self, function: Callable[..., Any], types: Any, args: Any = (), kwargs: Any = None
+    ) -> Any:
+        result = function(*args, **(kwargs or {}))
+        for tensor in tree_iter(result):
+            if isinstance(tensor, Tensor):
+                self._count(tensor.untyped_storage())
+        return result
+
+    def _count(self, storage: torch.UntypedStorage) -> None:
+        key = storage._cdata
+        if key not in self._sizes:
+            self._sizes[key] = storage.nbytes()
+            self.now += storage.nbytes()
+            self.peak = max(self.peak, self.now)
+            weakref.finalize(storage, self._forget, key)
+
+    def _forget(self, key: int) -> None:
+        self.now -= self._sizes.pop(key, 0)
+
+
+SEARCHES: list[Callable[..., Hypotheses]] = [
+    lambda *args, width, **how: beam_search(*args, width=width, nbest=width, **how),
+    lambda *args, width, **how: sample(*args, num_samples=width, **how),
+    lambda *args, width, **how: stochastic_beam_search(*args, num_samples=width, **how),
+]
+
+
+def peak(search: Callable[..., Hypotheses], items: int, steps: int, width: int, places: int) -> int:
+    stepper = ToyStepper(30, num_places=places)
+    stepper.table[:, END] = -50.0  # all of them go on to the end
+    state = stepper.start(*range(items))
+    with Bytes() as count:
+        search(
+            stepper,
+            state,
+            begin=BEGIN,
+            end=END,
+            max_length=steps,
+            width=width,
+            with_weights=True,
+        )
+    return count.peak
+
+
+@pytest.mark.parametrize("search", SEARCHES, ids=["beam", "sample", "stochastic"])
+def test_memory_is_linear(search: Callable[..., Hypotheses]) -> None:
+    sizes = {"items": 8, "steps": 20, "width": 4, "places": 20}
+    once = peak(search, **sizes)
+    for name, size in sizes.items():
+        twice = peak(search, **(sizes | {name: 2 * size}))
+        assert 1.3 * once < twice < 2.2 * once, name

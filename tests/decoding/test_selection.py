@@ -1,0 +1,30 @@
+"""The k largest of rows of any length, by whatever way is fastest."""
+
+import pytest
+import torch
+
+from sightline.decoding._selection import largest
+
+
+@pytest.mark.parametrize("size", [1, 3, 60, 300, 319, 320, 4095, 4096, 5001, 40_000])
+@pytest.mark.parametrize("k", [1, 2, 5, 10])
+def test_the_largest_are_those_of_a_sort(size: int, k: int) -> None:
+    generator = torch.Generator().manual_seed(size)
+    # Distinct numbers, some rows with little that is possible.
+    rows = torch.stack([torch.randperm(size, generator=generator).double() for _ in range(4)])
+    rows[0, : size // 2] = -torch.inf
+    expected = rows.sort(1, descending=True)
+    found = largest(rows, k)
+    assert torch.equal(found.values, expected.values[:, :k])
+    possible = found.values > -torch.inf
+    assert torch.equal(found.places[possible], expected.indices[:, :k][possible])
+    assert found.places.max() < size
+
+
+def test_padding_is_never_chosen() -> None:
+    """A row with fewer possible entries than are wanted has places inside the row."""
+    rows = torch.full((2, 300), -torch.inf)
+    rows[:, 7] = 1.0
+    found = largest(rows, 5)
+    assert found.places[:, 0].tolist() == [7, 7]
+    assert found.places.max() < 300
