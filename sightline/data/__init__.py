@@ -1,0 +1,67 @@
+"""Data: files to examples, examples to numbers, numbers to batches. It knows no model.
+
+    file -> source -> Example -> encode -> Encoded -> BatchStream -> batch of padded tensors
+
+`encode` and `collate` are given by the task; everything else is here.
+"""
+
+from ._babi import Babi as Babi, babi as babi
+from ._batch_stream import BatchStream as BatchStream
+from ._batches import (
+    LabelledBatch as LabelledBatch,
+    SequenceBatch as SequenceBatch,
+    TaggedBatch as TaggedBatch,
+    TextBatch as TextBatch,
+    collate_labelled as collate_labelled,
+    collate_pairs as collate_pairs,
+    collate_tagged as collate_tagged,
+    move as move,
+)
+from ._bytes import CHUNK as CHUNK
+from ._checks import Finding as Finding, Findings as Findings, check_data as check_data
+from ._conllu import ConllU as ConllU, conllu as conllu
+from ._example import Example as Example, Where as Where, read_alignment as read_alignment
+from ._formats import (
+    JsonLines as JsonLines,
+    Parallel as Parallel,
+    PlainLines as PlainLines,
+    TabSeparated as TabSeparated,
+    json_lines as json_lines,
+    lines as lines,
+    parallel as parallel,
+    tsv as tsv,
+)
+from ._inferring import (
+    InferredTask as InferredTask,
+    InferredTokeniser as InferredTokeniser,
+    infer_task as infer_task,
+    infer_tokeniser as infer_tokeniser,
+)
+from ._lines import LineReader as LineReader
+from ._opening import Opened as Opened, SourceSpec as SourceSpec, open_source as open_source
+from ._packed import Encoded as Encoded, Packed as Packed, Ragged as Ragged
+from ._pools import LeftOut as LeftOut
+from ._sentencepiece import SentencePieceSpec as SentencePieceSpec
+from ._source import (
+    Cursor as Cursor,
+    InMemory as InMemory,
+    Position as Position,
+    Shard as Shard,
+    Source as Source,
+)
+from ._stream import AbstractStream as AbstractStream
+from ._text_stream import TextStream as TextStream
+from ._tokenisers import (
+    CharacterSpec as CharacterSpec,
+    FeaturesSpec as FeaturesSpec,
+    TokeniserSpec as TokeniserSpec,
+    WhitespaceSpec as WhitespaceSpec,
+)
+from ._vocabulary import (
+    BEGIN as BEGIN,
+    END as END,
+    PADDING as PADDING,
+    UNKNOWN as UNKNOWN,
+    Labels as Labels,
+    Vocabulary as Vocabulary,
+)

@@ -1,0 +1,161 @@
+"""Batches: encoded examples as padded tensors.
+
+    target            x y z
+    tokens      begin x y z         what the decoder reads
+    targets           x y z end     what it should say
+
+Axes: B examples, S source places, T target places (the end symbol too), F features, N places of a
+text in a row.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, fields, replace
+from typing import Any, TypeVar, final
+
+import numpy as np
+import torch
+from jaxtyping import Bool, Int
+from torch import Tensor
+
+from ..errors import ShapeError
+from ._packed import Encoded, Packed, Ragged
+from ._vocabulary import BEGIN, END
+
+AnyBatch = TypeVar("AnyBatch", "SequenceBatch", "LabelledBatch", "TaggedBatch", "TextBatch")
+
+
+@final
+@dataclass(frozen=True, eq=False, slots=True)
+class SequenceBatch:
+    """Sequences and the sequences to make of them."""
+
+    source: Int[Tensor, "B S"]
+    source_mask: Bool[Tensor, "B S"]
+    tokens: Int[Tensor, "B T"]  # begin first
+    targets: Int[Tensor, "B T"]  # end last
+    mask: Bool[Tensor, "B T"]  # of tokens and of targets
+    indices: Int[Tensor, " B"]  # which examples these are
+    features: Int[Tensor, "B F"] | None = None
+    features_mask: Bool[Tensor, "B F"] | None = None
+    alignment: Bool[Tensor, "B T S"] | None = None  # True where target place t comes from s
+
+
+@final
+@dataclass(frozen=True, eq=False, slots=True)
+class LabelledBatch:
+    """Sequences and a label for each."""
+
+    tokens: Int[Tensor, "B S"]
+    mask: Bool[Tensor, "B S"]
+    labels: Int[Tensor, " B"]
+    indices: Int[Tensor, " B"]
+
+
+@final
+@dataclass(frozen=True, eq=False, slots=True)
+class TaggedBatch:
+    """Sequences and a tag for each symbol."""
+
+    tokens: Int[Tensor, "B S"]
+    mask: Bool[Tensor, "B S"]
+    tags: Int[Tensor, "B S"]
+    indices: Int[Tensor, " B"]
+
+
+@final
+@dataclass(frozen=True, eq=False, slots=True)
+class TextBatch:
+    """The next stretch of B long texts; each row goes on where it ended in the batch before."""
+
+    tokens: Int[Tensor, "B N"]
+    targets: Int[Tensor, "B N"]
+    mask: Bool[Tensor, "B N"]
+    fresh: bool  # the rows begin here: forget the state carried so far
+
+
+def collate_pairs(examples: Sequence[Encoded]) -> SequenceBatch:
+    """Sequences to sequences, as transduction takes them."""
+    packed = Packed.pack(examples)
+    inner, mask = packed.target.padded(extra=1), packed.target.mask(extra=1)
+    rows, lengths = np.arange(len(packed)), packed.target.lengths
+    tokens = np.empty_like(inner)
+    tokens[:, 0], tokens[:, 1:] = BEGIN, inner[:, :-1]
+    inner[rows, lengths] = END
+    has_features = bool(packed.features.lengths.any())
+    return SequenceBatch(
+        source=torch.from_numpy(packed.source.padded()),
+        source_mask=torch.from_numpy(packed.source.mask()),
+        tokens=torch.from_numpy(tokens),
+        targets=torch.from_numpy(inner),
+        mask=torch.from_numpy(mask),
+        indices=torch.from_numpy(packed.indices.copy()),
+        features=torch.from_numpy(packed.features.padded()) if has_features else None,
+        features_mask=torch.from_numpy(packed.features.mask()) if has_features else None,
+        alignment=_alignment(packed) if packed.alignment.lengths.any() else None,
+    )
+
+
+def collate_labelled(examples: Sequence[Encoded]) -> LabelledBatch:
+    """Sequences and labels: the target of each example is one number."""
+    packed = Packed.pack(examples)
+    if (packed.target.lengths != 1).any():
+        number = int((packed.target.lengths != 1).argmax())
+        raise ShapeError(
+            f"collate_labelled: the target must be one label, got {packed.target.lengths[number]} "
+            f"for example {packed.indices[number]}. Encode the target as one number."
+        )
+    return LabelledBatch(
+        tokens=torch.from_numpy(packed.source.padded()),
+        mask=torch.from_numpy(packed.source.mask()),
+        labels=torch.from_numpy(packed.target.padded()[:, 0].copy()),
+        indices=torch.from_numpy(packed.indices.copy()),
+    )
+
+
+def collate_tagged(examples: Sequence[Encoded]) -> TaggedBatch:
+    """Sequences and tags: the target of each example is as long as its source."""
+    packed = Packed.pack(examples)
+    unequal = packed.target.lengths != packed.source.lengths
+    if unequal.any():
+        number = int(unequal.argmax())
+        raise ShapeError(
+            f"collate_tagged: each symbol needs one tag, got {packed.target.lengths[number]} tags "
+            f"for {packed.source.lengths[number]} symbols in example {packed.indices[number]}. "
+            f"Make them equally many."
+        )
+    return TaggedBatch(
+        tokens=torch.from_numpy(packed.source.padded()),
+        mask=torch.from_numpy(packed.source.mask()),
+        tags=torch.from_numpy(packed.target.padded()),
+        indices=torch.from_numpy(packed.indices.copy()),
+    )
+
+
+def move(batch: AnyBatch, device: torch.device | str) -> AnyBatch:
+    """The batch with its tensors on a device."""
+    values: dict[str, Any] = {field.name: getattr(batch, field.name) for field in fields(batch)}
+    tensors = {name: value for name, value in values.items() if isinstance(value, Tensor)}
+    moved = {name: tensor.to(device, non_blocking=True) for name, tensor in tensors.items()}
+    return replace(batch, **moved)
+
+
+def _alignment(packed: Packed) -> Bool[Tensor, "B T S"]:
+    sizes = (_width(packed.target) + 1, _width(packed.source))
+    table = torch.zeros(len(packed), *sizes, dtype=torch.bool)
+    for number, example in enumerate(packed):
+        source, target = (torch.tensor(example.alignment[first::2]) for first in (0, 1))
+        inside = (source < len(example.source)) & (target < len(example.target))
+        if not inside.all():
+            raise ShapeError(
+                f"collate_pairs: an alignment must stay within {len(example.source)} source and "
+                f"{len(example.target)} target symbols, got {max(example.alignment[::2])} and "
+                f"{max(example.alignment[1::2])} in example {example.index}. Count from 0, in the "
+                f"symbols that the tokenisers make."
+            )
+        if len(source):
+            table[number, target, source] = True
+    return table
+
+
+def _width(rows: Ragged) -> int:
+    return int(rows.lengths.max(initial=0))

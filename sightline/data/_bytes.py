@@ -1,0 +1,141 @@
+"""The bytes of a file, unpacked if it is packed by gzip or zstd, from any place on.
+
+What a file is packed by is seen from its first bytes, whatever its name. A place is a number of
+unpacked bytes: of a plain file it is reached at once, of a packed one by unpacking up to it.
+"""
+
+import zlib
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import BinaryIO, Protocol
+
+import zstandard
+
+from ..errors import DataError
+from ._example import data_error
+
+CHUNK = 1 << 18
+# A thousand packed bytes of zstd may unpack to 32 MB; more at once would not be bounded memory.
+PACKED_CHUNK = 1 << 10
+
+_GZIP, _ZSTD = b"\x1f\x8b", b"\x28\xb5\x2f\xfd"
+_FOREIGN = {
+    b"PK\x03\x04": ("a zip archive", "Unpack it, and give the file inside"),
+    b"BZh": ("packed by bzip2", "Unpack it with bunzip2, or pack it with gzip or zstd"),
+    b"\xfd7zXZ\x00": ("packed by xz", "Unpack it with unxz, or pack it with gzip or zstd"),
+    b"\xff\xfe": ("UTF-16", "Convert it: iconv -f UTF-16 -t UTF-8"),
+    b"\xfe\xff": ("UTF-16", "Convert it: iconv -f UTF-16 -t UTF-8"),
+}
+
+
+class DamagedError(Exception):
+    """What is packed cannot be unpacked further. Who reads lines knows at which one."""
+
+
+class _Unpacking(Protocol):
+    @property
+    def eof(self) -> bool: ...
+    @property
+    def unused_data(self) -> bytes: ...
+    def decompress(self, data: bytes, /) -> bytes: ...
+
+
+def read_bytes(file: str, offset: int = 0, end: int | None = None) -> Iterator[bytes]:
+    """The bytes of a file in chunks, from `offset` up to `end`, counted unpacked."""
+    place = offset
+    for chunk in _from(file, offset):
+        if end is not None and place + len(chunk) >= end:
+            yield chunk[: end - place]
+            return
+        place += len(chunk)
+        yield chunk
+
+
+def is_packed(file: str) -> bool:
+    """Whether the file is packed by gzip or zstd."""
+    with _opened(file) as handle:
+        return _unpacker(handle.read(6)) is not None
+
+
+def num_bytes(file: str) -> int:
+    """The size of a file on the disk."""
+    try:
+        return Path(file).stat().st_size
+    except OSError as error:
+        raise _unreadable(file, error) from None
+
+
+def _from(file: str, offset: int) -> Iterator[bytes]:
+    with _opened(file) as handle:
+        try:
+            first = handle.read(6)
+            unpacker = _unpacker(first)
+            if unpacker is None:
+                _refuse_foreign(file, first)
+                handle.seek(offset)
+                while chunk := handle.read(CHUNK):
+                    yield chunk
+                return
+            handle.seek(0)
+            yield from _after(offset, _unpacked(handle, unpacker))
+        except OSError as error:
+            raise _unreadable(file, error) from None
+
+
+def _opened(file: str) -> BinaryIO:
+    try:
+        return Path(file).open("rb")
+    except OSError as error:
+        raise _unreadable(file, error) from None
+
+
+def _unreadable(file: str, error: OSError) -> DataError:
+    remedy = {
+        FileNotFoundError: "Give the path of a file that exists",
+        IsADirectoryError: "Give a file, or a pattern such as folder/*.tsv",
+        PermissionError: "Allow yourself to read it",
+    }.get(type(error), "Copy it to a disk that works")
+    return data_error(file, f"cannot be read: {error.strerror or error}", remedy)
+
+
+def _unpacker(first: bytes) -> Callable[[], _Unpacking] | None:
+    if first.startswith(_GZIP):
+        return lambda: zlib.decompressobj(wbits=31)
+    if first.startswith(_ZSTD):
+        return lambda: zstandard.ZstdDecompressor().decompressobj()
+    return None
+
+
+def _refuse_foreign(file: str, first: bytes) -> None:
+    for beginning, (what, remedy) in _FOREIGN.items():
+        if first.startswith(beginning):
+            raise data_error(
+                f"{file}, line 1",
+                f"the file is {what}, expected UTF-8 text, plain or packed by gzip or zstd",
+                remedy,
+            )
+
+
+def _unpacked(handle: BinaryIO, new: Callable[[], _Unpacking]) -> Iterator[bytes]:
+    """The members of a packed file, one after another."""
+    unpacking = new()
+    try:
+        while packed := handle.read(PACKED_CHUNK):
+            while packed:
+                if unpacking.eof:
+                    unpacking = new()
+                if chunk := unpacking.decompress(packed):
+                    yield chunk
+                packed = unpacking.unused_data if unpacking.eof else b""
+    except (zlib.error, zstandard.ZstdError) as error:
+        raise DamagedError(f"what is packed is damaged ({error})") from None
+    if not unpacking.eof:
+        raise DamagedError("the file ends in the middle of what is packed")
+
+
+def _after(offset: int, chunks: Iterator[bytes]) -> Iterator[bytes]:
+    """The chunks without the first `offset` bytes."""
+    for chunk in chunks:
+        if offset < len(chunk):
+            yield chunk[offset:]
+        offset = max(0, offset - len(chunk))

@@ -1,0 +1,72 @@
+"""Example: what one line, or one record, of a file says, before any symbol has a number."""
+
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from ..errors import DataError
+
+MAX_SHOWN = 40  # characters of a file's text that an error quotes
+
+
+class Where(NamedTuple):
+    """The place of an example: a file and the number of its first line, from 1 on."""
+
+    file: str
+    line: int
+
+    def __str__(self) -> str:
+        return f"{self.file}, line {self.line}"
+
+
+@dataclass(frozen=True, slots=True)
+class Example:
+    """A text, and what should be made of it.
+
+    Args:
+        source: the text that is read.
+        target: the text, label or tags to produce; None where nobody knows.
+        features: symbols that say which form is wanted, as in inflection: `V;PST`.
+        alignment: pairs `i-j`, from 0 on: target symbol j comes from source symbol i.
+        where: the place that it was read from.
+    """
+
+    source: str
+    target: str | None = None
+    features: str = ""
+    alignment: str = ""
+    where: Where | None = None
+
+
+def data_error(where: Where | str | None, what: str, remedy: str) -> DataError:
+    """The one line that a user sees: file and line, what is wrong, and what to do."""
+    place = f"{where}: " if where is not None else ""
+    return DataError(f"{place}{what}. {remedy}")
+
+
+def quoted(text: str) -> str:
+    r"""The text on one line, not too long: what an error shows of a file.
+
+    >>> print(quoted("two\tcolumns"))
+    'two\tcolumns'
+    """
+    short = text if len(text) <= MAX_SHOWN else text[: MAX_SHOWN - 1] + "…"
+    return repr(short)
+
+
+def read_alignment(example: Example) -> list[int]:
+    """The pairs of an example's alignment in one row: i, j, i, j, ...
+
+    >>> read_alignment(Example("a b", "x y", alignment="0-1 1-0"))
+    [0, 1, 1, 0]
+    """
+    numbers: list[int] = []
+    for pair in example.alignment.split():
+        source, dash, target = pair.partition("-")
+        if not (dash and source.isdecimal() and target.isdecimal()):
+            raise data_error(
+                example.where,
+                f"an alignment is made of pairs such as 0-2, got {quoted(pair)}",
+                "Write source-target places, from 0 on, with spaces between the pairs",
+            )
+        numbers += [int(source), int(target)]
+    return numbers

@@ -1,0 +1,177 @@
+"""open_source: the format of a file, from its name and its first lines, with a sentence about it."""
+
+import re
+from collections import Counter
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from itertools import islice
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from ._babi import Babi, babi
+from ._conllu import ConllU, conllu
+from ._example import Where, data_error, quoted
+from ._formats import (
+    JsonLines,
+    Parallel,
+    PlainLines,
+    TabSeparated,
+    json_lines,
+    lines,
+    parallel,
+    parse_record,
+    tsv,
+)
+from ._lines import MAX_LINE, LineReader
+from ._source import Paths, expand, path_texts
+
+SourceSpec = TabSeparated | JsonLines | Parallel | ConllU | Babi | PlainLines
+
+NUM_PEEKED = 200  # lines
+_SOURCES = ("source", "src", "input", "text", "sentence", "word", "lemma", "body", "x")
+_TARGETS = (
+    *("target", "tgt", "output", "label", "translation", "pronunciation", "form", "tags"),
+    *("answer", "subject", "summary", "y"),
+)
+_FEATURES = ("features", "feats", "morph")
+_ALIGNMENTS = ("alignment", "alignments")
+_IS_FEATURES = re.compile(r"[A-Z0-9][^\s;]*(;[^\s;]+)*").fullmatch
+_IS_ALIGNMENT = re.compile(r"\d+-\d+( \d+-\d+)*").fullmatch
+_ORDINALS = ("first", "second", "third", "fourth", "fifth", "sixth", "seventh", "eighth")
+
+
+class Opened(NamedTuple):
+    """A source, and why it is read as it is."""
+
+    source: SourceSpec
+    reason: str
+
+
+def open_source(paths: Paths, target: Paths | None = None, *, max_line: int = MAX_LINE) -> Opened:
+    """The source that files are, from the name and the first lines of the first of them.
+
+    Args:
+        paths: a file, a pattern, or several of them.
+        target: files whose lines go with those of `paths`, if there are such.
+        max_line: bytes of a line at most.
+    """
+    if target is not None:
+        both = parallel(paths, target, max_line=max_line)
+        return Opened(both, "two files whose lines go together")
+    first = expand(path_texts(paths))[0]
+    reader = LineReader(first, max_line=max_line)
+    peeked = [(line, reader.where) for line in islice(reader, NUM_PEEKED) if line.strip()]
+    if not peeked:
+        raise data_error(
+            Where(first, 1),
+            "the file is empty, expected examples",
+            "Give a file with a source, a tab and a target on each line",
+        )
+    opened = _recognised([line for line, _ in peeked], peeked[0][1], paths)
+    return opened._replace(source=replace(opened.source, max_line=max_line))
+
+
+def _recognised(peeked: Sequence[str], where: Where, paths: Paths) -> Opened:
+    name = Path(where.file.removesuffix(".gz").removesuffix(".zst")).suffix.lower()
+    if name in (".jsonl", ".ndjson") or all(line.startswith("{") for line in peeked):
+        return _as_json(peeked[0], where, paths)
+    if name == ".conllu" or _most(peeked, lambda line: re.match(r"#|\d+\t([^\t]*\t){8}", line)):
+        return Opened(conllu(paths), "CoNLL-U: words and their universal part-of-speech tags")
+    if name in (".conll", ".iob", ".bio"):
+        last = Counter(line.count("\t") for line in peeked).most_common(1)[0][0]
+        return Opened(
+            conllu(paths, source=0, target=last),
+            "a word on each line, its tag in the last column, an empty line after each sentence",
+        )
+    if peeked[0].startswith("1 ") and all(re.match(r"\d+ \S", line) for line in peeked):
+        return Opened(babi(paths), "bAbI: numbered facts, questions and answers")
+    if name == ".tsv" or _most(peeked, lambda line: "\t" in line):
+        return _as_tsv(peeked, paths)
+    if name == ".csv":
+        raise data_error(
+            where,
+            "commas between columns, expected tabs",
+            "Save it as tab-separated text",
+        )
+    return Opened(lines(paths), "plain text without tabs: each line is a text without a target")
+
+
+def _as_json(line: str, where: Where, paths: Paths) -> Opened:
+    record = parse_record(line, where)
+    texts = [name for name, value in record.items() if isinstance(value, str | list)]
+    source = _named(record, _SOURCES) or next(iter(texts), None)
+    if source is None:
+        raise data_error(
+            where,
+            f"no text in the object {quoted(line)}",
+            'Write {"source": ..., "target": ...} on each line',
+        )
+    others = [name for name in texts if name != source]
+    target = _named(record, _TARGETS) or next(iter(others), None)
+    opened = json_lines(
+        paths,
+        source=source,
+        target=target,
+        features=_named(record, _FEATURES),
+        alignment=_named(record, _ALIGNMENTS),
+    )
+    about = "no target" if target is None else f"the target in {target!r}"
+    return Opened(opened, f"JSON objects: the text in {source!r}, {about}")
+
+
+def _as_tsv(peeked: Sequence[str], paths: Paths) -> Opened:
+    rows = [line.split("\t") for line in peeked]
+    num_columns, how_often = Counter(map(len, rows)).most_common(1)[0]
+    found = _by_header(rows[0]) if len(rows) > 1 else None
+    header = found is not None
+    found = found or _by_content([row for row in rows if len(row) == num_columns], num_columns)
+    columns = num_columns if num_columns > 1 and how_often >= 0.9 * len(rows) else None
+    opened = tsv(paths, **found, columns=columns, header=header)
+    words = [
+        f"{what} in the {_ordinal(column)}"
+        for what, column in (("text", found["source"]), *found.items())
+        if column is not None and what != "source"
+    ]
+    named = ", named in the first line" if header else ""
+    return Opened(opened, f"tab-separated, {num_columns} columns{named}: {', '.join(words)}")
+
+
+def _by_header(row: Sequence[str]) -> dict[str, Any] | None:
+    names = {cell.strip().lower(): number for number, cell in reversed(list(enumerate(row)))}
+    source, target = _named(names, _SOURCES), _named(names, _TARGETS)
+    if source is None or target is None:
+        return None
+    features, alignment = _named(names, _FEATURES), _named(names, _ALIGNMENTS)
+    return {
+        "source": names[source],
+        "target": names[target],
+        "features": None if features is None else names[features],
+        "alignment": None if alignment is None else names[alignment],
+    }
+
+
+def _by_content(rows: Sequence[Sequence[str]], num_columns: int) -> dict[str, Any]:
+    columns = list(zip(*rows, strict=True))
+    features = next((n for n in range(1, num_columns) if _are_features(columns[n])), None)
+    rest = [n for n in range(1, num_columns) if n != features]
+    alignment = next((n for n in rest[1:] if all(map(_IS_ALIGNMENT, columns[n]))), None)
+    # A file without the forms to find has a lemma and its features only.
+    target = rest[0] if rest else (None if features is not None else 1)
+    return {"source": 0, "target": target, "features": features, "alignment": alignment}
+
+
+def _are_features(cells: Sequence[str]) -> bool:
+    """V;IND;PST and the like: without spaces, most with a semicolon."""
+    return all(map(_IS_FEATURES, cells)) and _most(cells, lambda cell: ";" in cell)
+
+
+def _most(items: Sequence[str], holds: Callable[[str], Any]) -> bool:
+    return sum(map(bool, map(holds, items))) > len(items) / 2
+
+
+def _named(known: dict[str, Any], names: Sequence[str]) -> str | None:
+    return next((name for name in names if name in known), None)
+
+
+def _ordinal(column: int) -> str:
+    return _ORDINALS[column] if column < len(_ORDINALS) else f"column {column + 1}"

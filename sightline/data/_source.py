@@ -1,0 +1,231 @@
+"""Sources: where examples come from. A source can be read any number of times, and from any place.
+
+    source.shards()               files, or with `block` parts of files about so large
+    source.open(shard, position)  a cursor: an iterator that knows the position it has reached
+
+A source is a spec: plain values that say what to read and how; nothing is read before it is
+iterated over.
+"""
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import islice
+from pathlib import Path
+from typing import Any, ClassVar, NamedTuple, TypeAlias, final
+
+from typing_extensions import override
+
+from ..errors import DataError
+from ._bytes import is_packed, num_bytes
+from ._example import Example, data_error
+from ._lines import LineReader, Place, places_every, places_of_lines
+
+MAX_BLOCKS = 4096  # of a file
+
+Paths: TypeAlias = str | Path | Sequence[str | Path]
+
+
+class Position(NamedTuple):
+    """Where a reader is: a place in each file of a shard, and examples to pass over from there."""
+
+    places: tuple[Place, ...]
+    num_passed: int = 0
+
+    def to_data(self) -> list[Any]:
+        """As what JSON can hold."""
+        return [[list(place) for place in self.places], self.num_passed]
+
+    @classmethod
+    def from_data(cls, data: Sequence[Any]) -> "Position":
+        """What `to_data` wrote."""
+        return cls(tuple(Place(*place) for place in data[0]), data[1])
+
+
+class Shard(NamedTuple):
+    """A part of a source: a file (or files that go together), or a range of one."""
+
+    files: tuple[str, ...]
+    begin: Position
+    ends: tuple[int | None, ...]
+
+
+class Cursor(ABC, Iterator[Example]):
+    """Examples one after another, and the position reached."""
+
+    @abstractmethod
+    def position(self) -> Position:
+        """Where the next example is."""
+
+    @abstractmethod
+    def number(self, example: Example) -> int:
+        """A number of the example read last that no other of its shard has."""
+
+
+class Source(ABC):
+    """What can be read any number of times."""
+
+    @abstractmethod
+    def shards(self, block: int | None = None) -> tuple[Shard, ...]:
+        """The parts of the source, in order; with `block`, ranges of about so many bytes of plain
+        files where examples are single lines.
+        """
+
+    @abstractmethod
+    def open(self, shard: Shard, position: Position | None = None) -> Cursor:
+        """The examples of a shard, from its beginning or from a position reached before."""
+
+    def __iter__(self) -> Iterator[Example]:
+        for shard in self.shards():
+            yield from self.open(shard)
+
+
+class FileSource(Source):
+    """A source of text files. A format says how lines become examples."""
+
+    max_line: int
+    is_by_line: ClassVar[bool]  # each line is an example, whatever stands before it
+
+    @abstractmethod
+    def files(self) -> tuple[tuple[str, ...], ...]:
+        """The files of each shard."""
+
+    @abstractmethod
+    def examples(self, readers: Sequence[LineReader]) -> Iterator[Example]:
+        """What the lines of the files of one shard say."""
+
+    @override
+    def shards(self, block: int | None = None) -> tuple[Shard, ...]:
+        parts: list[Shard] = []
+        for files in self.files():
+            if block is None or not self.is_by_line:
+                parts.append(_whole(files))
+            else:
+                parts += _ranges(files, block)
+        return tuple(parts)
+
+    @override
+    def open(self, shard: Shard, position: Position | None = None) -> Cursor:
+        position = position or shard.begin
+        readers = [
+            LineReader(file, place, end, max_line=self.max_line)
+            for file, place, end in zip(shard.files, position.places, shard.ends, strict=True)
+        ]
+        cursor = _FileCursor(readers, self.examples(readers))
+        for _ in islice(cursor, position.num_passed):
+            pass
+        return cursor
+
+
+@final
+class _FileCursor(Cursor):
+    def __init__(self, readers: Sequence[LineReader], examples: Iterator[Example]) -> None:
+        self._readers, self._examples = readers, examples
+
+    @override
+    def __iter__(self) -> Iterator[Example]:
+        return self._examples  # a loop need not come by here for each example
+
+    @override
+    def __next__(self) -> Example:
+        return next(self._examples)
+
+    @override
+    def position(self) -> Position:
+        first = self._readers[0]
+        if first.held is not None:
+            return Position((first.held,), first.num_since)
+        return Position(tuple(reader.place() for reader in self._readers))
+
+    @override
+    def number(self, example: Example) -> int:
+        assert example.where is not None
+        return example.where.line
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class InMemory(Source):
+    """Examples at hand.
+
+    >>> " ".join(example.source for example in InMemory((Example("a"), Example("b"))))
+    'a b'
+    """
+
+    examples: tuple[Example, ...]
+
+    @override
+    def shards(self, block: int | None = None) -> tuple[Shard, ...]:
+        return (Shard((), Position(()), ()),)
+
+    @override
+    def open(self, shard: Shard, position: Position | None = None) -> Cursor:
+        return _MemoryCursor(self.examples, position.num_passed if position else 0)
+
+
+@final
+class _MemoryCursor(Cursor):
+    def __init__(self, examples: tuple[Example, ...], number: int) -> None:
+        self._examples, self._number = examples, number
+
+    @override
+    def __next__(self) -> Example:
+        if self._number >= len(self._examples):
+            raise StopIteration
+        self._number += 1
+        return self._examples[self._number - 1]
+
+    @override
+    def position(self) -> Position:
+        return Position((), self._number)
+
+    @override
+    def number(self, example: Example) -> int:
+        return self._number - 1
+
+
+def path_texts(paths: Paths) -> tuple[str, ...]:
+    """Paths and patterns as a spec holds them."""
+    return tuple(map(str, [paths] if isinstance(paths, str | Path) else paths))
+
+
+def expand(patterns: Sequence[str]) -> tuple[str, ...]:
+    """The files that paths and patterns such as `train-*.tsv.gz` name, in the order of names."""
+    if not patterns:
+        raise DataError("a source needs at least one file, got none. Give the path of a file.")
+    found: list[str] = []
+    for pattern in patterns:
+        if not any(sign in pattern for sign in "*?[") or Path(pattern).exists():
+            found.append(pattern)
+            continue
+        parts = Path(pattern).parts
+        fixed = next(n for n, part in enumerate(parts) if any(sign in part for sign in "*?["))
+        matches = Path(*parts[:fixed]).glob(str(Path(*parts[fixed:])))
+        files = sorted(str(path) for path in matches if path.is_file())
+        if not files:
+            raise data_error(
+                pattern, "no file has a name like this", "Look at the folder, correct the pattern"
+            )
+        found += files
+    return tuple(found)
+
+
+def _whole(files: tuple[str, ...]) -> Shard:
+    return Shard(files, Position((Place(),) * len(files)), (None,) * len(files))
+
+
+def _ranges(files: tuple[str, ...], block: int) -> list[Shard]:
+    """Ranges of files that go together line by line."""
+    first = places_every(files[0], max(block, num_bytes(files[0]) // MAX_BLOCKS))
+    if len(first) == 1 or any(map(is_packed, files)):
+        return [_whole(files)]
+    lines = [place.line for place in first]
+    places = [first, *(places_of_lines(file, lines) for file in files[1:])]
+    if any(len(column) < len(lines) for column in places):
+        return [_whole(files)]  # reading it will say which file is too short
+    begins = [Position(row) for row in zip(*places, strict=True)]
+    ends: list[tuple[int | None, ...]] = [
+        *(tuple(place.offset for place in begin.places) for begin in begins[1:]),
+        (None,) * len(files),
+    ]
+    return [Shard(files, begin, end) for begin, end in zip(begins, ends, strict=True)]

@@ -1,0 +1,121 @@
+"""Encoded examples in arrays, and the tensors made of them, against plain loops."""
+
+from typing import TypeAlias
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given, settings, strategies as st
+from torch import Tensor
+
+from sightline.data import (
+    BEGIN,
+    END,
+    Encoded,
+    Example,
+    Packed,
+    Where,
+    collate_labelled,
+    collate_pairs,
+    collate_tagged,
+    move,
+    read_alignment,
+)
+from sightline.errors import DataError, ShapeError
+
+IDS = st.lists(st.integers(4, 2**31 - 1), max_size=6)
+DRAWN = st.lists(st.tuples(IDS, IDS, IDS, st.integers(0, 2**62)), max_size=6)
+Drawn: TypeAlias = list[tuple[list[int], list[int], list[int], int]]
+
+
+def made(drawn: Drawn) -> list[Encoded]:
+    return [Encoded(a, b, c, [], index) for a, b, c, index in drawn]
+
+
+def rows(tensor: Tensor, mask: Tensor) -> list[list[int]]:
+    """What the mask leaves of each row; it must be the beginning, and 0 must follow."""
+    found: list[list[int]] = []
+    for row, real in zip(tensor, mask, strict=True):
+        size = int(real.sum())
+        assert real[:size].all()
+        assert not row[size:].any()
+        found.append(row[:size].tolist())
+    return found
+
+
+@given(DRAWN)
+@settings(deadline=None)
+def test_packing_loses_nothing(drawn: Drawn) -> None:
+    examples = made(drawn)
+    packed = Packed.pack(examples)
+    assert list(packed) == examples
+    assert len(packed) == len(examples)
+    assert list(packed[1:]) == examples[1:]
+    if examples:
+        assert packed[-1] == examples[-1]
+        chosen = np.array([len(examples) - 1, 0, 0])
+        assert list(packed.take(chosen)) == [examples[row] for row in chosen]
+    joined = packed.source.joined().tolist()
+    assert joined == [number for example in examples for number in example.source]
+    with pytest.raises(IndexError):
+        packed[len(examples)]
+
+
+@given(DRAWN.filter(bool))
+@settings(deadline=None)
+def test_pairs(drawn: Drawn) -> None:
+    examples = made(drawn)
+    batch = collate_pairs(examples)
+    assert rows(batch.source, batch.source_mask) == [list(e.source) for e in examples]
+    assert rows(batch.tokens, batch.mask) == [[BEGIN, *e.target] for e in examples]
+    assert rows(batch.targets, batch.mask) == [[*e.target, END] for e in examples]
+    assert batch.indices.tolist() == [e.index for e in examples]
+    assert batch.source.shape[1] == max(len(e.source) for e in examples)
+    assert batch.targets.shape[1] == max(len(e.target) for e in examples) + 1
+    if any(e.features for e in examples):
+        assert batch.features is not None
+        assert batch.features_mask is not None
+        assert rows(batch.features, batch.features_mask) == [list(e.features) for e in examples]
+    else:
+        assert batch.features is None
+        assert batch.features_mask is None
+    assert batch.alignment is None
+
+
+@given(DRAWN.filter(bool))
+@settings(deadline=None)
+def test_labels_and_tags(drawn: Drawn) -> None:
+    examples = made(drawn)
+    labelled = collate_labelled([Encoded(e.source, [e.index % 9]) for e in examples])
+    assert rows(labelled.tokens, labelled.mask) == [list(e.source) for e in examples]
+    assert labelled.labels.tolist() == [e.index % 9 for e in examples]
+    tagged = collate_tagged([Encoded(e.source, e.source) for e in examples])
+    assert rows(tagged.tags, tagged.mask) == [list(e.source) for e in examples]
+    assert torch.equal(tagged.tags, tagged.tokens)
+
+
+def test_targets_of_the_wrong_number() -> None:
+    with pytest.raises(ShapeError, match=r"one label, got 2 for example 7"):
+        collate_labelled([Encoded([4], [0], index=6), Encoded([4], [0, 1], index=7)])
+    with pytest.raises(ShapeError, match=r"got 1 tags for 2 symbols in example 3"):
+        collate_tagged([Encoded([4, 5], [0], index=3)])
+
+
+def test_an_alignment_is_a_table() -> None:
+    examples = [Encoded([4, 5], [6, 7, 8], [], [0, 2, 1, 0]), Encoded([4, 5, 6], [6])]
+    batch = collate_pairs(examples)
+    assert batch.alignment is not None
+    assert batch.alignment.shape == (2, 4, 3)
+    assert batch.alignment.nonzero().tolist() == [[0, 0, 1], [0, 2, 0]]
+    with pytest.raises(ShapeError, match=r"within 2 source and 1 target symbols, got 1 and 1"):
+        collate_pairs([Encoded([4, 5], [6], [], [1, 1]), *examples])
+    assert read_alignment(Example("a b", "c", alignment="0-0 1-0")) == [0, 0, 1, 0]
+    for wrong in ("0", "0-", "a-1", "0-0 1:1", "0--1"):
+        with pytest.raises(DataError, match=r"^f, line 3: an alignment is made of pairs"):
+            read_alignment(Example("a", "b", alignment=wrong, where=Where("f", 3)))
+
+
+def test_a_batch_moves() -> None:
+    batch = move(collate_pairs([Encoded([4], [5])]), "meta")
+    assert batch.source.device.type == "meta"
+    assert batch.features is None
