@@ -1,0 +1,67 @@
+"""Tasks: model, data, loss, metrics and prediction in one object, one task in each file."""
+
+from ._bundle import load_bundle as load_bundle, save_bundle as save_bundle
+from ._calibration import (
+    Calibration as Calibration,
+    Scaling as Scaling,
+    fit_calibration as fit_calibration,
+)
+from ._classification import (
+    Classification as Classification,
+    ClassificationSpec as ClassificationSpec,
+)
+from ._evaluation import (
+    Evaluation as Evaluation,
+    MainMetric as MainMetric,
+    Sample as Sample,
+)
+from ._intervals import (
+    Comparison as Comparison,
+    Metric as Metric,
+    compare as compare,
+    measure as measure,
+)
+from ._language_modelling import (
+    GenerationSpec as GenerationSpec,
+    LanguageModelling as LanguageModelling,
+    LanguageModellingSpec as LanguageModellingSpec,
+)
+from ._losses import alignment_loss as alignment_loss
+from ._metrics import (
+    accuracy as accuracy,
+    bleu as bleu,
+    character_error_rate as character_error_rate,
+    chrf as chrf,
+    exact_match as exact_match,
+    f1 as f1,
+    perplexity as perplexity,
+    span_f1 as span_f1,
+    spans as spans,
+    word_error_rate as word_error_rate,
+    wrong_words as wrong_words,
+)
+from ._prediction import (
+    Candidate as Candidate,
+    Loss as Loss,
+    Prediction as Prediction,
+    PredictionSpec as PredictionSpec,
+)
+from ._recommending import (
+    Reason as Reason,
+    Recommendation as Recommendation,
+    recommend as recommend,
+)
+from ._reliability import (
+    Bin as Bin,
+    Reliability as Reliability,
+    RiskCoverage as RiskCoverage,
+    reliability as reliability,
+    risk_coverage as risk_coverage,
+)
+from ._slices import Slice as Slice, length_slices as length_slices, rarity_slices as rarity_slices
+from ._specs import TaskSpec as TaskSpec
+from ._statistics import Statistics as Statistics
+from ._tagging import Tagging as Tagging, TaggingSpec as TaggingSpec
+from ._task import AbstractAnsweringTask as AbstractAnsweringTask, AbstractTask as AbstractTask
+from ._transduction import Transduction as Transduction, TransductionSpec as TransductionSpec
+from ._vocabularies import Lengths as Lengths, Vocabularies as Vocabularies

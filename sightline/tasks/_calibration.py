@@ -1,0 +1,177 @@
+"""Confidence that means something: of the outputs said with confidence 0.8, four in five are right.
+
+A model gives the n candidates of a list log-probabilities s_1 .. s_n and all other outputs together
+what is left, r = log( 1 - sum exp s_i ). Two numbers fitted on development data make calibrated
+probabilities of these:
+
+    p_i = exp( s_i / T ) / ( sum over j of exp( s_j / T ) + exp( r / T + b ) )
+
+T is a temperature (Guo et al. 2017), b moves probability from the candidates to "none of these"
+(for a list of one this is Platt's scaling of its log-odds, Platt 1999). T = 1 and b = 0 are the
+model's own probabilities. A model trained with label smoothing thinks too little of whole
+sequences, and a temperature alone does not repair that; b does. What is left over depends on how
+long the list is, so there is a pair of numbers for each length. Where the candidates are all there
+is, as in classification, there is no "none of these", and T alone is fitted.
+
+Axes: N examples, n candidates.
+"""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from jaxtyping import Bool, Float, Int
+
+# Sums of probabilities in float32 are no more exact than this, so that what is left is no less.
+_LEAST_REST = 1e-6
+# Standard deviations of 1/T around 1 and of b around 0 that are taken for likely. They matter where
+# the data says little: without them a model that never errs on it would be said never to err.
+_PRIOR_SHARPNESS, _PRIOR_OTHERS = 1.0, 3.0
+_LEAST_SHARPNESS = 0.05
+_NEWTON_STEPS = 50
+NONE_OF_THESE = -1
+
+
+@dataclass(frozen=True, kw_only=True)
+class Scaling:
+    """T and b for lists of one length."""
+
+    temperature: float = 1.0
+    others: float | None = 0.0  # b; None where the candidates are all there is
+
+    def probabilities(self, log_probs: Float[np.ndarray, "N n"]) -> Float[np.ndarray, "N n+1"]:
+        """The probability of each candidate to be right and, last, of none of them."""
+        logits = _with_rest(log_probs, complete=self.others is None) / self.temperature
+        logits[:, -1] += self.others or 0.0
+        return _softmax(logits)
+
+
+@dataclass(frozen=True)
+class Calibration:
+    """From log-probabilities to probabilities that can be trusted: `scalings[n - 1]` is for lists of
+    n candidates. In a longer list, those after the first n share what "none of these" has.
+
+    >>> Calibration().probabilities(np.log([[0.5, 0.25]])).round(3).tolist()
+    [[0.5, 0.25]]
+    """
+
+    scalings: tuple[Scaling, ...] = (Scaling(),)
+
+    def probabilities(self, log_probs: Float[np.ndarray, "N n"]) -> Float[np.ndarray, "N n"]:
+        """The probability of each candidate to be right; -inf stands for no candidate."""
+        if self.scalings[0].others is None:
+            return self.scalings[0].probabilities(log_probs)[:, :-1]
+        size = min(log_probs.shape[1], len(self.scalings))
+        first, after = log_probs[:, :size], log_probs[:, size:]
+        scaled = self.scalings[size - 1].probabilities(first)
+        share = np.minimum(np.exp(after - _with_rest(first, complete=False)[:, -1:]), 1.0)
+        return np.concatenate([scaled[:, :-1], scaled[:, -1:] * share], 1)
+
+    def to_data(self) -> list[dict[str, float | None]]:
+        """What JSON can hold."""
+        return [{"temperature": s.temperature, "others": s.others} for s in self.scalings]
+
+    @classmethod
+    def from_data(cls, data: list[dict[str, Any]]) -> "Calibration":
+        """What `to_data` wrote."""
+        return cls(
+            tuple(
+                Scaling(
+                    temperature=float(row["temperature"]),
+                    others=None if row["others"] is None else float(row["others"]),
+                )
+                for row in data
+            )
+        )
+
+
+def fit_calibration(
+    log_probs: Float[np.ndarray, "N n"], right: Int[np.ndarray, " N"], *, complete: bool = False
+) -> Calibration:
+    """The most probable T and b, given which candidates were right on development data.
+
+    Args:
+        log_probs: of the candidates of each example, best first; -inf where there is none.
+        right: which candidate was right; -1 for none of these.
+        complete: the candidates are all there is.
+    """
+    if complete:
+        return Calibration((_fit(log_probs, right, complete=True),))
+    return Calibration(
+        tuple(
+            _fit(log_probs[:, :size], np.where(right < size, right, NONE_OF_THESE), complete=False)
+            for size in range(1, log_probs.shape[1] + 1)
+        )
+    )
+
+
+def _fit(
+    log_probs: Float[np.ndarray, "N n"], right: Int[np.ndarray, " N"], *, complete: bool
+) -> Scaling:
+    """The loss is convex in 1/T and b; Newton's method finds its minimum."""
+    features = _with_rest(log_probs, complete=complete)
+    is_rest = np.zeros(features.shape[1])
+    is_rest[-1] = 0.0 if complete else 1.0
+    chosen = np.where(right == NONE_OF_THESE, features.shape[1] - 1, right)
+    real = np.isfinite(features)
+    finite = np.where(real, features, 0.0)
+    precision = np.array([_PRIOR_SHARPNESS**-2, _PRIOR_OTHERS**-2])
+    point = np.array([1.0, 0.0])
+
+    def loss(at: Float[np.ndarray, " 2"]) -> float:
+        logits = np.where(real, at[0] * finite + at[1] * is_rest, -np.inf)
+        picked = _log_softmax(logits)[np.arange(len(chosen)), chosen]
+        return float(-picked.sum() + precision @ (at - [1.0, 0.0]) ** 2 / 2)
+
+    for _ in range(_NEWTON_STEPS):
+        step = _newton_step(finite, is_rest, real, chosen, point, precision)
+        size = 1.0
+        while size > 1e-6:
+            after = np.maximum(point + size * step, [_LEAST_SHARPNESS, -np.inf])
+            if loss(after) <= loss(point):
+                break
+            size /= 2
+        else:
+            break
+        moved, point = np.abs(after - point).max(), after
+        if moved < 1e-10:
+            break
+    return Scaling(temperature=float(1 / point[0]), others=None if complete else float(point[1]))
+
+
+def _newton_step(
+    features: Float[np.ndarray, "N m"],
+    is_rest: Float[np.ndarray, " m"],
+    real: Bool[np.ndarray, "N m"],
+    chosen: Int[np.ndarray, " N"],
+    point: Float[np.ndarray, " 2"],
+    precision: Float[np.ndarray, " 2"],
+) -> Float[np.ndarray, " 2"]:
+    """Minus gradient over Hessian: the mean and covariance of the two statistics (s, "none of
+    these") under the probabilities at this point.
+    """
+    logits = np.where(real, point[0] * features + point[1] * is_rest, -np.inf)
+    weights = _softmax(logits)
+    statistics = np.stack([features, np.broadcast_to(is_rest, features.shape)], -1)
+    mean = np.einsum("nm,nmk->nk", weights, statistics)
+    seen = statistics[np.arange(len(chosen)), chosen]
+    gradient = (mean - seen).sum(0) + precision * (point - [1.0, 0.0])
+    centred = statistics - mean[:, None]
+    hessian = np.einsum("nm,nmk,nml->kl", weights, centred, centred) + np.diag(precision)
+    return -np.linalg.solve(hessian, gradient)
+
+
+def _with_rest(log_probs: Float[np.ndarray, "N n"], *, complete: bool) -> Float[np.ndarray, "N m"]:
+    """The candidates and, last, all other outputs together; -inf if there are no others."""
+    log_probs = np.asarray(log_probs, np.float64)
+    left = np.maximum(1 - np.exp(log_probs).sum(1, keepdims=True), _LEAST_REST)
+    rest = np.full_like(left, -np.inf) if complete else np.log(left)
+    return np.concatenate([log_probs, rest], 1)
+
+
+def _log_softmax(logits: Float[np.ndarray, "N m"]) -> Float[np.ndarray, "N m"]:
+    return logits - np.logaddexp.reduce(logits, axis=1, keepdims=True)
+
+
+def _softmax(logits: Float[np.ndarray, "N m"]) -> Float[np.ndarray, "N m"]:
+    return np.exp(_log_softmax(logits))

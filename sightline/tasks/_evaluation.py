@@ -1,0 +1,88 @@
+"""What an evaluation found. Intervals, slices and curves are computed when they are asked for, so
+that a validation during training pays for the score alone.
+"""
+
+from collections.abc import Container, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import NamedTuple
+
+import numpy as np
+
+from ..data import Example
+from ._intervals import Metric, measure
+from ._prediction import Prediction
+from ._reliability import Reliability, RiskCoverage, reliability, risk_coverage
+from ._slices import Slice, length_slices, rarity_slices
+from ._statistics import Statistics
+
+
+class MainMetric(NamedTuple):
+    """The score that a task is tuned by."""
+
+    name: str
+    higher_is_better: bool
+
+
+class Sample(NamedTuple):
+    """One example of what a model does."""
+
+    source: str
+    reference: str
+    prediction: Prediction
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Evaluation:
+    """Scores of predictions made freely, without a look at the references."""
+
+    main: MainMetric
+    statistics: Mapping[str, Statistics]
+    examples: Sequence[Example]
+    references: Sequence[str]
+    predictions: Sequence[Prediction]
+    symbols: Sequence[Sequence[str]]  # of each source
+    known: Container[str]  # source symbols that the model has
+    rare: Container[str]
+
+    @property
+    def value(self) -> float:
+        """The main metric."""
+        return self.statistics[self.main.name].value
+
+    @cached_property
+    def metrics(self) -> dict[str, Metric]:
+        """Every metric with its interval, the main one first."""
+        return {name: measure(statistics) for name, statistics in self.statistics.items()}
+
+    @cached_property
+    def slices(self) -> tuple[Slice, ...]:
+        """The main metric by length and by rare symbols."""
+        main = self.statistics[self.main.name]
+        return length_slices(main, [len(text) for text in self.symbols]) + rarity_slices(
+            main, self.symbols, known=self.known, rare=self.rare
+        )
+
+    @cached_property
+    def reliability(self) -> Reliability | None:
+        """Whether confidence can be trusted; None where nothing is answered."""
+        return reliability(*self._answers()) if self.predictions else None
+
+    @cached_property
+    def risk_coverage(self) -> RiskCoverage | None:
+        """How many errors are left if answers of low confidence are; None where there are none."""
+        return risk_coverage(*self._answers()) if self.predictions else None
+
+    def samples(self, number: int = 5) -> tuple[Sample, ...]:
+        """Some examples, evenly spaced."""
+        size = len(self.predictions)
+        steps = max(1, min(number, size) - 1)
+        places = sorted({n * (size - 1) // steps for n in range(min(number, size))})
+        return tuple(
+            Sample(self.examples[n].source, self.references[n], self.predictions[n]) for n in places
+        )
+
+    def _answers(self) -> tuple[np.ndarray, np.ndarray]:
+        confidence = np.array([prediction.confidence for prediction in self.predictions])
+        pairs = zip(self.predictions, self.references, strict=True)
+        return confidence, np.array([prediction.output == text for prediction, text in pairs])

@@ -1,0 +1,262 @@
+"""Metrics: from references and hypotheses to counts for each example.
+
+Edit distances are jiwer's, BLEU and chrF sacrebleu's. Rates and scores are in per cent, perplexity
+is not. References: Papineni et al. 2002; Popovic 2015; Tjong Kim Sang and Buchholz 2000 (F1 of
+spans, as their script conlleval counts them).
+
+Axes: N examples, F counts of an example, R sums of rows.
+"""
+
+from collections.abc import Sequence
+from importlib.metadata import version
+from itertools import pairwise
+from typing import Any, Literal
+
+import jiwer
+import numpy as np
+from jaxtyping import Float
+from sacrebleu.metrics.base import Metric as SacreMetric
+from sacrebleu.metrics.bleu import BLEU
+from sacrebleu.metrics.chrf import CHRF
+
+from ._statistics import Statistics, check_pairs
+
+
+def exact_match(references: Sequence[str], hypotheses: Sequence[str]) -> Statistics:
+    """The share of outputs that are their reference, character for character.
+
+    >>> exact_match(["a b", "c"], ["a b", "d"]).value
+    50.0
+    """
+    return _share("exact_match", references, hypotheses, wrong=False)
+
+
+def wrong_words(references: Sequence[str], hypotheses: Sequence[str]) -> Statistics:
+    """The WER of grapheme-to-phoneme conversion and transliteration, where every output is one
+    word: the share of outputs that are not their reference, 100 - exact match.
+
+    >>> wrong_words(["p a", "t a"], ["p a", "t o"]).value
+    50.0
+    """
+    return _share("wer", references, hypotheses, wrong=True)
+
+
+def word_error_rate(
+    references: Sequence[str], hypotheses: Sequence[str], *, name: str = "wer"
+) -> Statistics:
+    """Insertions, deletions and substitutions for each hundred tokens of the references; tokens
+    stand between spaces. Where they are phones this is the PER (`name="per"`).
+
+    >>> word_error_rate(["a b c d"], ["a x c"]).value
+    50.0
+    """
+    check_pairs("word_error_rate", len(references), len(hypotheses))
+    output = jiwer.process_words(list(references), list(hypotheses))
+    return _edits(name, output, "tokens between spaces")
+
+
+def character_error_rate(references: Sequence[str], hypotheses: Sequence[str]) -> Statistics:
+    """Insertions, deletions and substitutions for each hundred code points of the references.
+
+    >>> character_error_rate(["abcd"], ["abc"]).value
+    25.0
+    """
+    check_pairs("character_error_rate", len(references), len(hypotheses))
+    output = jiwer.process_characters(list(references), list(hypotheses))
+    return _edits("cer", output, "code points")
+
+
+def bleu(
+    references: Sequence[str], hypotheses: Sequence[str], *, tokenise: str = "13a"
+) -> Statistics:
+    """Corpus BLEU by sacrebleu. `tokenise` is one of its tokenisers: "none" for text that comes
+    tokenised, "13a" for text as it is written.
+    """
+    metric = BLEU(tokenize=tokenise, force=True)
+    return _by_sacrebleu("bleu", metric, references, hypotheses)
+
+
+def chrf(references: Sequence[str], hypotheses: Sequence[str]) -> Statistics:
+    """Corpus chrF2 by sacrebleu."""
+    return _by_sacrebleu("chrf", CHRF(), references, hypotheses)
+
+
+def accuracy(
+    references: Sequence[Sequence[str]], hypotheses: Sequence[Sequence[str]]
+) -> Statistics:
+    """The share of labels that are right; an example has one label or many.
+
+    >>> accuracy([["N", "V"], ["D"]], [["N", "N"], ["D"]]).value.__round__(1)
+    66.7
+    """
+    check_pairs("accuracy", len(references), len(hypotheses))
+    rows = [
+        (sum(r == h for r, h in zip(reference, hypothesis, strict=True)), len(reference))
+        for reference, hypothesis in zip(references, hypotheses, strict=True)
+    ]
+    single = all(len(reference) == 1 for reference in references)
+    return Statistics(
+        name="accuracy",
+        rows=np.array(rows, dtype=np.float64),
+        score=_ratio,
+        signature="labels that equal the reference's",
+        higher_is_better=True,
+        share=single,
+    )
+
+
+def f1(
+    references: Sequence[Sequence[str]],
+    hypotheses: Sequence[Sequence[str]],
+    *,
+    average: Literal["macro", "micro"] = "macro",
+) -> Statistics:
+    """F1 of labels: the mean over labels that occur (macro), or over all labels at once (micro).
+
+    >>> f1([["a"], ["a"], ["b"]], [["a"], ["b"], ["b"]]).value.__round__(1)
+    66.7
+    """
+    check_pairs("f1", len(references), len(hypotheses))
+    labels = sorted({label for side in (references, hypotheses) for row in side for label in row})
+    column = {label: number for number, label in enumerate(labels)}
+    counts = np.zeros((len(references), 3, len(labels)))
+    for row, reference, hypothesis in zip(counts, references, hypotheses, strict=True):
+        for gold, predicted in zip(reference, hypothesis, strict=True):
+            row[_RIGHT, column[gold]] += gold == predicted
+            row[_PREDICTED, column[predicted]] += 1
+            row[_GOLD, column[gold]] += 1
+    if average == "micro":
+        counts = counts.sum(2, keepdims=True)
+    return Statistics(
+        name=f"{average}_f1",
+        rows=counts.reshape(len(counts), -1),
+        score=_mean_f1,
+        signature=f"F1 of labels, {average} average over those that occur",
+        higher_is_better=True,
+    )
+
+
+def span_f1(references: Sequence[Sequence[str]], hypotheses: Sequence[Sequence[str]]) -> Statistics:
+    """F1 of spans in tags B-X, I-X and O: a span is right if its start, end and type are.
+
+    >>> span_f1([["B-A", "I-A", "O", "B-B"]], [["B-A", "I-A", "O", "B-A"]]).value
+    50.0
+    """
+    check_pairs("span_f1", len(references), len(hypotheses))
+    rows = [
+        (len(gold & predicted), len(predicted), len(gold))
+        for gold, predicted in (
+            (spans(reference), spans(hypothesis))
+            for reference, hypothesis in zip(references, hypotheses, strict=True)
+        )
+    ]
+    return Statistics(
+        name="span_f1",
+        rows=np.array(rows, dtype=np.float64),
+        score=_mean_f1,
+        signature="F1 of spans in B-, I-, O, all types together",
+        higher_is_better=True,
+    )
+
+
+def perplexity(log_probs: Sequence[float], num_tokens: Sequence[int]) -> Statistics:
+    """exp of the mean negative log-probability of a token; `log_probs` are natural and summed over
+    the tokens of each example.
+    """
+    check_pairs("perplexity", len(log_probs), len(num_tokens))
+    return Statistics(
+        name="perplexity",
+        rows=np.array([(-lp, n) for lp, n in zip(log_probs, num_tokens, strict=True)], np.float64),
+        score=lambda sums: np.exp(sums[:, 0] / np.maximum(sums[:, 1], 1)),
+        signature="exp of the mean negative log-probability of a token",
+        higher_is_better=False,
+    )
+
+
+def spans(tags: Sequence[str]) -> set[tuple[int, int, str]]:
+    """Start, end and type of every span. As in conlleval, an I-X that continues no span of type X
+    begins one.
+
+    >>> sorted(spans(["B-A", "I-A", "I-B", "O"]))
+    [(0, 2, 'A'), (2, 3, 'B')]
+    """
+    ends = [t + 1 for t, tag in enumerate(tags) if [*tags[t + 1 : t + 2]] != [f"I{tag[1:]}"]]
+    return {
+        (start, end, tags[start][2:]) for start, end in pairwise([0, *ends]) if tags[start] != "O"
+    }
+
+
+_RIGHT, _PREDICTED, _GOLD = range(3)
+
+
+def _share(
+    name: str, references: Sequence[str], hypotheses: Sequence[str], *, wrong: bool
+) -> Statistics:
+    check_pairs(name, len(references), len(hypotheses))
+    rows = [((r == h) != wrong, 1) for r, h in zip(references, hypotheses, strict=True)]
+    return Statistics(
+        name=name,
+        rows=np.array(rows, dtype=np.float64),
+        score=_ratio,
+        signature=f"outputs that {'differ from' if wrong else 'equal'} the reference",
+        higher_is_better=not wrong,
+        share=True,
+    )
+
+
+def _edits(name: str, output: jiwer.WordOutput | jiwer.CharacterOutput, units: str) -> Statistics:
+    """Edits and reference units of each example, from jiwer's alignments."""
+    rows = [
+        (
+            sum(_num_edits(chunk) for chunk in chunks if chunk.type != "equal"),
+            len(reference),
+        )
+        for chunks, reference in zip(output.alignments, output.references, strict=True)
+    ]
+    return Statistics(
+        name=name,
+        rows=np.array(rows, dtype=np.float64),
+        score=_ratio,
+        signature=f"jiwer {version('jiwer')}, {units}",
+        higher_is_better=False,
+    )
+
+
+def _num_edits(chunk: jiwer.AlignmentChunk) -> int:
+    """A chunk of substitutions is as long on both sides; one of the others is empty on one."""
+    return max(chunk.ref_end_idx - chunk.ref_start_idx, chunk.hyp_end_idx - chunk.hyp_start_idx)
+
+
+def _by_sacrebleu(
+    name: str, metric: SacreMetric, references: Sequence[str], hypotheses: Sequence[str]
+) -> Statistics:
+    """sacrebleu's own counts for each sentence and its own score of their sum, which its bootstrap
+    uses too; it offers them only as protected methods.
+    """
+    check_pairs(name, len(references), len(hypotheses))
+    rows = metric._extract_corpus_statistics(list(hypotheses), [list(references)])
+
+    def score(sums: Float[np.ndarray, "R F"]) -> Float[np.ndarray, " R"]:
+        counts: list[list[Any]] = sums.round().astype(np.int64).tolist()
+        return np.array([metric._compute_score_from_stats(row).score for row in counts])
+
+    return Statistics(
+        name=name,
+        rows=np.array(rows, dtype=np.float64),
+        score=score,
+        signature=str(metric.get_signature()),
+        higher_is_better=True,
+    )
+
+
+def _ratio(sums: Float[np.ndarray, "R F"]) -> Float[np.ndarray, " R"]:
+    """100 a / b; where b is 0, as jiwer has it for empty references, 100 a."""
+    return 100 * sums[:, 0] / np.maximum(sums[:, 1], 1)
+
+
+def _mean_f1(sums: Float[np.ndarray, "R F"]) -> Float[np.ndarray, " R"]:
+    """200 right / (predicted + gold), averaged over the classes that occur; 0 where none does."""
+    right, predicted, gold = np.moveaxis(sums.reshape(len(sums), 3, -1), 1, 0)
+    occurs = predicted + gold > 0
+    each = np.where(occurs, 200 * right / np.where(occurs, predicted + gold, 1), 0.0)
+    return each.sum(-1) / np.maximum(occurs.sum(-1), 1)

@@ -1,0 +1,121 @@
+"""Whether confidence can be trusted: expected calibration error, and risk against coverage.
+
+    ECE = sum over bins of |bin| / N * | mean confidence in the bin - share right in the bin |
+
+Bins hold as many examples each, and there are as many of them as keep the share right from falling
+as confidence rises (the monotone sweep of Roelofs et al. 2022): with a fixed number of bins the
+error of a perfect model on 100 examples would look like 0.1. What is left of that noise is told
+apart by `chance`, what a perfectly calibrated model with these confidences would show on so few
+examples.
+
+Axes: N examples, M bins or points.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+from jaxtyping import Bool, Float
+
+from ..errors import ShapeError
+
+_NUM_CHANCES = 200
+
+
+class Bin(NamedTuple):
+    """Examples of about one confidence."""
+
+    num_examples: int
+    confidence: float  # mean
+    right: float  # share
+
+
+class Reliability(NamedTuple):
+    """How far confidence is from the share that is right.
+
+    `chance` is the error that perfect calibration would show on average on so few examples: an ECE
+    below it gives no reason to doubt the confidence.
+    """
+
+    ece: float
+    chance: float
+    bins: tuple[Bin, ...]
+
+
+class RiskCoverage(NamedTuple):
+    """Of the most confident outputs, a share `coverage` of all, a share `risk` is wrong."""
+
+    coverage: tuple[float, ...]
+    risk: tuple[float, ...]
+    area: float  # mean risk over all coverages; lower is better
+
+    def coverage_at(self, risk: float) -> float:
+        """The largest share of outputs that can be kept with at most this risk."""
+        kept = (c for c, r in zip(self.coverage, self.risk, strict=True) if r <= risk)
+        return max(kept, default=0.0)
+
+
+def reliability(
+    confidence: Float[np.ndarray, " N"], right: Bool[np.ndarray, " N"], *, seed: int = 0
+) -> Reliability:
+    """The expected calibration error, with what it is by chance."""
+    _check("reliability", confidence, right)
+    order = np.argsort(confidence, kind="stable")
+    confidence, right = confidence[order], right[order]
+    bins = _sweep(confidence, right)
+    generator = np.random.default_rng(seed)
+    simulated = generator.random((_NUM_CHANCES, len(confidence))) < confidence
+    chance = np.mean([_error(_sweep(confidence, row)) for row in simulated])
+    rows = (Bin(int(size), mean, share) for size, mean, share in bins.T.tolist())
+    return Reliability(_error(bins), float(chance), tuple(rows))
+
+
+def risk_coverage(
+    confidence: Float[np.ndarray, " N"], right: Bool[np.ndarray, " N"]
+) -> RiskCoverage:
+    """The curve over all thresholds of confidence (El-Yaniv and Wiener 2010); outputs of the same
+    confidence are kept or left together.
+    """
+    _check("risk_coverage", confidence, right)
+    order = np.argsort(-confidence, kind="stable")
+    ends = np.flatnonzero(np.append(np.diff(confidence[order]) != 0, True)) + 1
+    risk = np.cumsum(~right[order])[ends - 1] / ends
+    coverage = ends / len(confidence)
+    area = float(np.diff(coverage, prepend=0.0) @ risk)
+    return RiskCoverage(tuple(coverage.tolist()), tuple(risk.tolist()), area)
+
+
+def _sweep(
+    confidence: Float[np.ndarray, " N"], right: Bool[np.ndarray, " N"]
+) -> Float[np.ndarray, "3 M"]:
+    """The most bins such that in these, and in fewer, the share right never falls."""
+    columns = np.stack([np.ones(len(right)), confidence, right])
+    sums = np.cumsum(np.pad(columns, ((0, 0), (1, 0))), 1)
+    best = _bins(sums, 1)
+    for num_bins in range(2, len(right) + 1):
+        bins = _bins(sums, num_bins)
+        if (np.diff(bins[2]) < 0).any():
+            break
+        best = bins
+    return best
+
+
+def _bins(sums: Float[np.ndarray, "3 n"], num_bins: int) -> Float[np.ndarray, "3 M"]:
+    """Bins of as many examples each, by rising confidence: their sizes, mean confidences and shares
+    right, from running sums of the three.
+    """
+    bounds = np.arange(num_bins + 1) * (sums.shape[1] - 1) // num_bins
+    sizes, confidence, right = np.diff(sums[:, bounds])
+    return np.stack([sizes, confidence / sizes, right / sizes])
+
+
+def _error(bins: Float[np.ndarray, "3 M"]) -> float:
+    sizes, confidence, right = bins
+    return float(sizes @ np.abs(confidence - right) / sizes.sum())
+
+
+def _check(owner: str, confidence: Float[np.ndarray, " N"], right: Bool[np.ndarray, " M"]) -> None:
+    if len(confidence) != len(right) or not len(right):
+        raise ShapeError(
+            f"{owner}: got {len(confidence)} confidences and {len(right)} answers to whether they were "
+            f"right, expected as many of both and at least one. Score outputs that have a reference."
+        )

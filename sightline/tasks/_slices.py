@@ -1,0 +1,74 @@
+"""Where the errors are: the main metric by length of the source, and by rare symbols in it."""
+
+from collections.abc import Container, Sequence
+from itertools import pairwise
+from typing import NamedTuple
+
+import numpy as np
+from jaxtyping import Bool
+
+from ._intervals import Metric, measure
+from ._statistics import Statistics
+
+NUM_LENGTHS = 4
+
+
+class Slice(NamedTuple):
+    """Some of the examples, and the main metric on them."""
+
+    name: str
+    num_examples: int
+    metric: Metric
+
+
+def length_slices(
+    statistics: Statistics, lengths: Sequence[int], *, unit: str = "symbols"
+) -> tuple[Slice, ...]:
+    """Up to four slices of about the same number of examples, short to long.
+
+    Args:
+        statistics: the metric on all the examples.
+        lengths: how long each example is.
+        unit: what is counted, for the names of the slices.
+    """
+    sizes = np.asarray(lengths)
+    bounds = np.quantile(sizes, np.linspace(0, 1, NUM_LENGTHS + 1)[1:], method="lower")
+    found = []
+    for below, up_to in pairwise([sizes.min() - 1, *np.unique(bounds)]):
+        chosen = (sizes > below) & (sizes <= up_to)
+        if chosen.any():
+            first = int(sizes[chosen].min())
+            span = f"{first}" if first == up_to else f"{first} to {int(up_to)}"
+            found.append(_slice(f"{span} {unit}", statistics, chosen))
+    return tuple(found)
+
+
+def rarity_slices(
+    statistics: Statistics,
+    texts: Sequence[Sequence[str]],
+    *,
+    known: Container[str],
+    rare: Container[str],
+) -> tuple[Slice, ...]:
+    """Examples with a symbol that is not known, with a rare one at worst, and with common ones
+    only; slices without an example are left out.
+
+    Args:
+        statistics: the metric on all the examples.
+        texts: the symbols of each example.
+        known: the symbols that the model has.
+        rare: those that the training data has, but not often.
+    """
+    unknown = np.array([any(symbol not in known for symbol in text) for text in texts])
+    unusual = np.array([any(symbol in rare for symbol in text) for text in texts])
+    parts = {
+        "a symbol never seen in training": unknown,
+        "a symbol seldom seen in training": unusual & ~unknown,
+        "common symbols only": ~unusual & ~unknown,
+    }
+    return tuple(_slice(name, statistics, chosen) for name, chosen in parts.items() if chosen.any())
+
+
+def _slice(name: str, statistics: Statistics, chosen: Bool[np.ndarray, " N"]) -> Slice:
+    some = statistics.subset(chosen)
+    return Slice(name, some.num_examples, measure(some))

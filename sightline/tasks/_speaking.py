@@ -1,0 +1,46 @@
+"""A stepper that never says a symbol which is no output: padding, begin, unknown."""
+
+from typing import Any, final
+
+import torch
+from jaxtyping import Int
+from torch import Tensor
+
+from ..attention import Memory
+from ..data import BEGIN, PADDING, UNKNOWN
+from ..networks import DecoderStepper, Stepped, SteppingState
+
+_UNSPEAKABLE = [PADDING, UNKNOWN, BEGIN]
+
+
+@final
+class Speaking:
+    """The steps of a decoder, with three symbols forbidden. An automaton would do as well, but would
+    pass over all log-probabilities at every step where three columns are enough.
+    """
+
+    def __init__(self, stepper: DecoderStepper) -> None:
+        self._stepper = stepper
+        self.num_tokens = stepper.num_tokens
+
+    def start(self, memory: Memory) -> SteppingState:
+        """The state before the first token."""
+        return self._stepper.start(memory)
+
+    def batch_size(self, state: Any) -> int:
+        """How many items the state has."""
+        return self._stepper.batch_size(state)
+
+    def step(self, state: Any, tokens: Int[Tensor, "B K"]) -> Stepped:
+        """Every hypothesis reads one token."""
+        stepped = self._stepper.step(state, tokens)
+        stepped.log_probs[..., _UNSPEAKABLE] = -torch.inf
+        return stepped
+
+    def reorder(self, state: Any, parents: Int[Tensor, "B k"]) -> Any:
+        """Hypothesis k of item b continues `parents[b, k]`."""
+        return self._stepper.reorder(state, parents)
+
+    def keep(self, state: Any, items: Int[Tensor, " b"]) -> Any:
+        """Only these items."""
+        return self._stepper.keep(state, items)

@@ -1,0 +1,8 @@
+"""Every task that there is; `sightline.specs.from_json(TaskSpec, text)` picks by kind."""
+
+from ._classification import ClassificationSpec
+from ._language_modelling import LanguageModellingSpec
+from ._tagging import TaggingSpec
+from ._transduction import TransductionSpec
+
+TaskSpec = TransductionSpec | ClassificationSpec | TaggingSpec | LanguageModellingSpec

@@ -1,0 +1,63 @@
+"""A metric as sums of counts: one row for each example, and a score of the sum of any rows.
+
+    value = score( sum over i of rows[i] )
+
+Whatever is written so, corpus BLEU and macro F1 as much as an error rate, can be taken on a slice
+of the examples and resampled for a confidence interval without looking at an output again.
+
+Axes: N examples, F counts of an example, R sums of rows.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+import numpy as np
+from jaxtyping import Bool, Float
+
+from ..errors import ShapeError
+
+# Sums of rows to scores, many at a time.
+Score = Callable[[Float[np.ndarray, "R F"]], Float[np.ndarray, " R"]]
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Statistics:
+    """A metric on N examples.
+
+    >>> right = Statistics(
+    ...     name="accuracy", rows=np.array([[1.0], [0.0], [1.0], [1.0]]),
+    ...     score=lambda sums: 25 * sums[:, 0], signature="by hand", higher_is_better=True,
+    ... )
+    >>> right.value
+    75.0
+    """
+
+    name: str
+    rows: Float[np.ndarray, "N F"]
+    score: Score
+    signature: str  # what computed it and how: enough to repeat the figure elsewhere
+    higher_is_better: bool
+    share: bool = False  # a share in per cent of examples that are 1 rather than 0
+
+    @property
+    def num_examples(self) -> int:
+        """N."""
+        return len(self.rows)
+
+    @property
+    def value(self) -> float:
+        """The metric on all the examples."""
+        return float(self.score(self.rows.sum(0, keepdims=True))[0])
+
+    def subset(self, chosen: Bool[np.ndarray, " N"]) -> "Statistics":
+        """The same metric on some of the examples."""
+        return replace(self, rows=self.rows[chosen])
+
+
+def check_pairs(metric: str, references: int, hypotheses: int) -> None:
+    """Raise unless there is one hypothesis for each reference, and at least one."""
+    if references != hypotheses or not references:
+        raise ShapeError(
+            f"{metric}: got {references} references and {hypotheses} hypotheses, expected as many of "
+            f"the one as of the other and at least one. Give an empty string where nothing was said."
+        )

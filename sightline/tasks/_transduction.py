@@ -1,0 +1,336 @@
+"""Transduction: a text to another. Pronunciation, transliteration, inflection, translation.
+
+    loss = - sum over t of log p(y_t | y_<t, x)  (smoothed)  + weight * alignment loss
+
+Axes: B examples, N candidates, T target places, S source places.
+"""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Literal, final
+
+import torch
+from jaxtyping import Int
+from torch import Tensor
+from typing_extensions import override
+
+from ..attention import AttentionTrace
+from ..data import (
+    BEGIN,
+    END,
+    CharacterSpec,
+    Encoded,
+    Example,
+    FeaturesSpec,
+    SentencePieceSpec,
+    SequenceBatch,
+    TokeniserSpec,
+    Vocabulary,
+    WhitespaceSpec,
+    collate_pairs,
+    move,
+    read_alignment,
+)
+from ..decoding import Hypotheses, LengthPenalty, beam_search, greedy
+from ..errors import DataError, ValueRangeError
+from ..models import (
+    DecoderSpec,
+    EncoderSpec,
+    SegmentSpec,
+    Seq2Seq,
+    Seq2SeqSpec,
+    SigmoidSpec,
+    Source,
+    TextEncoderSpec,
+)
+from ..specs import setting
+from ._calibration import Calibration
+from ._evaluation import MainMetric
+from ._losses import alignment_loss, hide
+from ._metrics import (
+    bleu,
+    character_error_rate,
+    chrf,
+    exact_match,
+    word_error_rate,
+    wrong_words,
+)
+from ._prediction import Loss, PredictionSpec
+from ._speaking import Speaking
+from ._statistics import Statistics
+from ._task import AbstractAnsweringTask, Found
+from ._vocabularies import Survey, Vocabularies, numbered, required_target, survey_lengths, trained
+
+
+@final
+class Transduction(AbstractAnsweringTask[Seq2Seq]):
+    """Texts to texts with an encoder, a decoder and attention."""
+
+    is_complete = False
+
+    def __init__(
+        self, spec: "TransductionSpec", vocabularies: Vocabularies, model: Seq2Seq
+    ) -> None:
+        if vocabularies.target is None:
+            raise DataError(
+                "Transduction: there is no vocabulary of targets, expected one. "
+                "Count it with spec.build_from(examples)."
+            )
+        self._spec, self.vocabularies, self.model = spec, vocabularies, model
+        self._target: Vocabulary = vocabularies.target
+        self.prediction, self.calibration = spec.prediction, Calibration()
+
+    @property
+    @override
+    def spec(self) -> "TransductionSpec":
+        return self._spec
+
+    @property
+    @override
+    def main_metric(self) -> MainMetric:
+        return (
+            MainMetric("wer", False) if self.spec.outputs == "words" else MainMetric("bleu", True)
+        )
+
+    @override
+    def encode(self, example: Example) -> Encoded:
+        target = self.spec.target.encode(required_target(example))
+        alignment = read_alignment(example) if self.spec.alignment_weight else ()
+        return replace(
+            self._encode_source(example), target=self._target.encode(target), alignment=alignment
+        )
+
+    @override
+    def collate(self, examples: Sequence[Encoded]) -> SequenceBatch:
+        return collate_pairs(examples)
+
+    @override
+    def loss(self, batch: SequenceBatch, state: Any = None) -> Loss:
+        """Summed over target symbols, the end among them."""
+        batch = move(batch, self.device)
+        if self.model.training and self.spec.hidden:
+            hidden = hide(batch.source, batch.source_mask, self.spec.hidden)
+            batch = replace(batch, source=hidden)
+        source, source_mask = self._source(batch)
+        scored = self.model.score(
+            source,
+            source_mask,
+            batch.tokens,
+            batch.targets,
+            batch.mask,
+            label_smoothing=self.spec.label_smoothing,
+        )
+        total, count = scored.loss.sum(), batch.mask.sum()
+        if batch.alignment is None or not self.spec.alignment_weight:
+            return Loss(total, count)
+        if scored.weights is None:
+            raise ValueRangeError(
+                "Transduction: alignments are given to learn from, but the decoder has no attention. "
+                "Choose decoder.attention softmax, or set alignment_weight to 0."
+            )
+        # Features stand before the source and are never aligned.
+        weights = scored.weights[..., -batch.source.shape[1] :]
+        exclusive = not isinstance(self.spec.decoder.attention, SigmoidSpec | SegmentSpec)
+        aligned = alignment_loss(weights, batch.alignment, exclusive=exclusive)
+        parts = {"likelihood": total.detach(), "alignment": aligned.detach()}
+        return Loss(total + self.spec.alignment_weight * aligned, count, parts)
+
+    @override
+    def symbols(self, example: Example) -> list[str]:
+        return self.spec.source.encode(example.source)
+
+    @override
+    def reference(self, example: Example) -> str:
+        target = self.spec.target
+        return target.decode(target.encode(required_target(example)))
+
+    def _encode_source(self, example: Example) -> Encoded:
+        features: list[int] = []
+        if self.spec.features is not None and self.vocabularies.features is not None:
+            features = self.vocabularies.features.encode(
+                self.spec.features.encode(example.features)
+            )
+        return Encoded(numbered(self.vocabularies.source, self.symbols(example)), features=features)
+
+    def _source(self, batch: SequenceBatch) -> Source:
+        """What the encoder reads."""
+        if batch.features is None or batch.features_mask is None:
+            return Source(batch.source, batch.source_mask)
+        return self.model.with_features(
+            batch.features, batch.features_mask, batch.source, batch.source_mask
+        )
+
+    @override
+    def _search(self, examples: Sequence[Example], settings: PredictionSpec) -> list[Found]:
+        encoded = [self._encode_source(example) for example in examples]
+        batch = move(collate_pairs(encoded), self.device)
+        limits = [self._limit(len(one.source), settings) for one in encoded]
+        source = self._source(batch)
+        hypotheses = self._hypotheses(source, torch.tensor(limits, device=self.device), settings)
+        rows = zip(
+            hypotheses.token_lists(END),
+            hypotheses.scores.tolist(),
+            hypotheses.totals.tolist(),
+            hypotheses.lengths.tolist(),
+            strict=True,
+        )
+        first = hypotheses.log_probs[:, 0].exp().tolist()
+        found = []
+        for number, (lists, scores, totals, lengths) in enumerate(rows):
+            # An output that was cut off has no end symbol, but the room for one.
+            tokens = [self._target.decode(ids[: limits[number] - 1]) for ids in lists]
+            real = [n for n, length in enumerate(lengths) if length > 0]
+            found.append(
+                Found(
+                    [self.spec.target.decode(tokens[n]) for n in real],
+                    [scores[n] for n in real],
+                    [totals[n] for n in real],
+                    tuple(first[number][: len(tokens[0])]),
+                    self._trace(examples[number], tokens[0], source, hypotheses, number),
+                )
+            )
+        return found
+
+    def _limit(self, num_symbols: int, settings: PredictionSpec) -> int:
+        if settings.max_length is not None:
+            return settings.max_length + 1
+        return self.vocabularies.lengths.limit(num_symbols)
+
+    def _hypotheses(
+        self, source: Source, limits: Int[Tensor, " B"], settings: PredictionSpec
+    ) -> Hypotheses:
+        stepper = Speaking(self.model.stepper())
+        state = stepper.start(self.model.encode(*source))
+        begin = torch.full_like(limits, BEGIN)
+        if settings.width == 1:
+            return greedy(
+                stepper, state, begin=begin, end=END, max_length=limits, with_weights=settings.trace
+            )
+        alpha = settings.length_penalty
+        return beam_search(
+            stepper,
+            state,
+            begin=begin,
+            end=END,
+            max_length=limits,
+            width=settings.width,
+            nbest=settings.width,
+            length_penalty=LengthPenalty(alpha=alpha) if alpha else None,
+            with_weights=settings.trace,
+        )
+
+    def _trace(
+        self,
+        example: Example,
+        tokens: list[str],
+        source: Source,
+        hypotheses: Hypotheses,
+        number: int,
+    ) -> AttentionTrace | None:
+        attention = self.spec.decoder.attention
+        if hypotheses.weights is None or attention is None:
+            return None
+        features = [] if self.spec.features is None else self.spec.features.encode(example.features)
+        rows = hypotheses.weights[number, 0, : len(tokens)][:, source.mask[number]]
+        return AttentionTrace(
+            kind=attention.kind,
+            sources=(*features, *(self.symbols(example) or [""])),
+            targets=tuple(tokens),
+            weights=tuple(map(tuple, rows.tolist())),
+        )
+
+    @override
+    def _statistics(
+        self, references: Sequence[str], outputs: Sequence[str]
+    ) -> Sequence[Statistics]:
+        target = self.spec.target
+        if self.spec.outputs == "words":
+            if isinstance(target, CharacterSpec | SentencePieceSpec):
+                return wrong_words(references, outputs), character_error_rate(references, outputs)
+            return wrong_words(references, outputs), word_error_rate(
+                references, outputs, name="per"
+            )
+        tokenise = "none" if isinstance(target, WhitespaceSpec) else "13a"
+        return (
+            bleu(references, outputs, tokenise=tokenise),
+            chrf(references, outputs),
+            exact_match(references, outputs),
+        )
+
+
+@final
+@dataclass(frozen=True, kw_only=True, slots=True)
+class TransductionSpec:
+    """A text to another text."""
+
+    kind: Literal["transduction"] = "transduction"
+    source: TokeniserSpec = setting(CharacterSpec(), "how the source is cut into symbols")
+    target: TokeniserSpec = setting(CharacterSpec(), "how the target is cut into symbols")
+    features: FeaturesSpec | None = setting(None, "how the features column is cut into symbols")
+    outputs: Literal["words", "texts"] = setting(
+        "words", "what an output is: one word, right or wrong (WER), or a text (BLEU)"
+    )
+    min_count: int = setting(1, "symbols seen less often in training are unknown", at_least=1)
+    max_vocabulary: int | None = setting(
+        None, "most symbols of a vocabulary, the frequent first; none: all", at_least=5
+    )
+    encoder: EncoderSpec = setting(TextEncoderSpec(), "what reads the source")
+    decoder: DecoderSpec = setting(DecoderSpec(), "what writes the target")
+    label_smoothing: float = setting(
+        0.1, "probability spread over all symbols in what is learnt", at_least=0, at_most=1
+    )
+    hidden: float = setting(
+        0.0, "share of source symbols made unknown in training", at_least=0, at_most=1
+    )
+    alignment_weight: float = setting(
+        0.0, "how much attention must follow given alignments; 0: not at all", at_least=0
+    )
+    prediction: PredictionSpec = setting(PredictionSpec(), "how outputs are looked for")
+
+    def build(self, vocabularies: Vocabularies) -> Transduction:
+        """The task, with fresh weights."""
+        target, features = vocabularies.target, vocabularies.features
+        model = Seq2SeqSpec(
+            source_vocabulary=len(vocabularies.source),
+            target_vocabulary=1 if target is None else len(target),
+            num_features=0 if features is None else len(features),
+            encoder=self.encoder,
+            decoder=self.decoder,
+        )
+        return Transduction(self, vocabularies, model.build())
+
+    def build_from(self, examples: Iterable[Example]) -> Transduction:
+        """The task for these training examples, which are read more than once: vocabularies (and
+        subwords, if asked for) are theirs, weights are fresh.
+        """
+        spec = replace(
+            self,
+            source=trained(self.source, (example.source for example in examples)),
+            target=trained(self.target, (required_target(example) for example in examples)),
+        )
+        survey = Survey(spec.source.encode)
+        source = Vocabulary.count(
+            survey.symbols(examples), min_count=spec.min_count, max_size=spec.max_vocabulary
+        )
+        target = Vocabulary.count(
+            (spec.target.encode(required_target(example)) for example in examples),
+            min_count=spec.min_count,
+            max_size=spec.max_vocabulary,
+        )
+        features = None
+        if spec.features is not None:
+            encode = spec.features.encode
+            features = Vocabulary.count(encode(example.features) for example in examples)
+        sizes = (
+            (len(spec.source.encode(e.source)), len(spec.target.encode(required_target(e))))
+            for e in examples
+        )
+        return spec.build(
+            Vocabularies(
+                source=source,
+                target=target,
+                features=features,
+                rare=survey.rare(),
+                lengths=survey_lengths(sizes),
+            )
+        )

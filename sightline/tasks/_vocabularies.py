@@ -1,0 +1,135 @@
+"""What a task takes from its training data before any weight: symbols, labels, and how long outputs
+are.
+"""
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from itertools import islice
+from typing import Any
+
+from ..data import UNKNOWN, Example, Labels, SentencePieceSpec, TokeniserSpec, Vocabulary
+from ..errors import DataError
+
+RARE = 10  # a symbol is rare if the training data has it less often than this
+_MAX_SURVEYED = 200_000  # what is rare in so many examples is rare
+_MAX_RARE = 10_000
+
+
+@dataclass(frozen=True, kw_only=True)
+class Lengths:
+    """No target of the training data is longer than `ratio * source + slack` symbols."""
+
+    ratio: float = 2.0
+    slack: float = 10.0
+
+    def limit(self, source: int) -> int:
+        """The longest output to look for, the end symbol counted; a fifth beyond what was seen."""
+        return int(1.2 * (self.ratio * source + self.slack)) + 2
+
+
+@dataclass(frozen=True, kw_only=True)
+class Vocabularies:
+    """The numbers of everything that a task reads and writes."""
+
+    source: Vocabulary
+    target: Vocabulary | None = None
+    features: Vocabulary | None = None
+    labels: Labels | None = None
+    rare: tuple[str, ...] = ()  # source symbols that the training data has, but not often
+    lengths: Lengths = Lengths()
+
+    def to_data(self) -> dict[str, Any]:
+        """What JSON can hold."""
+        return {
+            "source": list(self.source.tokens),
+            "target": None if self.target is None else list(self.target.tokens),
+            "features": None if self.features is None else list(self.features.tokens),
+            "labels": None if self.labels is None else list(self.labels.names),
+            "rare": list(self.rare),
+            "lengths": {"ratio": self.lengths.ratio, "slack": self.lengths.slack},
+        }
+
+    @classmethod
+    def from_data(cls, data: dict[str, Any]) -> "Vocabularies":
+        """What `to_data` wrote."""
+        target, features, labels = (data[name] for name in ("target", "features", "labels"))
+        return cls(
+            source=Vocabulary(tuple(data["source"])),
+            target=None if target is None else Vocabulary(tuple(target)),
+            features=None if features is None else Vocabulary(tuple(features)),
+            labels=None if labels is None else Labels(tuple(labels)),
+            rare=tuple(data["rare"]),
+            lengths=Lengths(**{name: float(value) for name, value in data["lengths"].items()}),
+        )
+
+
+def numbered(vocabulary: Vocabulary, symbols: Sequence[str]) -> list[int]:
+    """The numbers of a text's symbols; an empty text is read as one unknown symbol, so that there is
+    something to attend to.
+    """
+    return vocabulary.encode(symbols) or [UNKNOWN]
+
+
+class Survey:
+    """Passes examples on and remembers what is rare among their source symbols, and how long their
+    targets are beside the sources.
+    """
+
+    def __init__(self, source: Callable[[str], Sequence[str]]) -> None:
+        self._source = source
+        self._counts: Counter[str] = Counter()
+
+    def symbols(self, examples: Iterable[Example]) -> Iterator[Sequence[str]]:
+        """The source symbols of each example."""
+        for number, example in enumerate(examples):
+            symbols = self._source(example.source)
+            if number < _MAX_SURVEYED:
+                self._counts.update(symbols)
+            yield symbols
+
+    def rare(self) -> tuple[str, ...]:
+        """The symbols that were seen less than ten times."""
+        found = sorted(symbol for symbol, count in self._counts.items() if count < RARE)
+        return tuple(found[:_MAX_RARE])
+
+
+def survey_lengths(sizes: Iterable[tuple[int, int]]) -> Lengths:
+    """The bound on lengths that pairs of source and target lengths obey.
+
+    >>> survey_lengths([(2, 4), (4, 9)]).limit(4)
+    12
+    """
+    some = list(islice(sizes, _MAX_SURVEYED))
+    ratio = sum(target for _, target in some) / max(1, sum(source for source, _ in some))
+    slack = max((target - ratio * source for source, target in some), default=0.0)
+    return Lengths(ratio=ratio, slack=max(0.0, slack))
+
+
+def required_target(example: Example) -> str:
+    """The target of an example; `DataError` where there is none."""
+    if example.target is None:
+        with located(example):
+            raise DataError(
+                "the example has no target, expected one to learn from or to score against. "
+                "Give a second column, or only predict."
+            )
+    return example.target
+
+
+@contextmanager
+def located(example: Example) -> Iterator[None]:
+    """Errors of what is done inside say where the example stands."""
+    try:
+        yield
+    except DataError as error:
+        place = f"{example.where}: " if example.where is not None else ""
+        raise DataError(f"{place}{error}") from None
+
+
+def trained(spec: TokeniserSpec, texts: Iterable[str]) -> TokeniserSpec:
+    """The tokeniser, with its subwords learnt if that has not been done."""
+    if isinstance(spec, SentencePieceSpec) and not spec.model:
+        return spec.trained_on(texts)
+    return spec

@@ -1,0 +1,62 @@
+"""Bundles as a version of the library wrote them, with what they answered.
+
+python -m tests.tasks.stored        writes tests/fixtures/bundles/<version>; never for one released
+"""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import torch
+
+import sightline
+from sightline.data import Example
+from sightline.tasks import PredictionSpec, save_bundle
+from tests.tasks.tiny import Task, opinions, sentences, tasks, train, upper_cased
+
+BUNDLES = Path(__file__).resolve().parents[1] / "fixtures" / "bundles"
+ANSWERS = "answers.json"
+INPUTS = {
+    "transduction": ["abc", "edcba", "a", "", "xyz"],
+    "classification": ["the good old ship", "a cat", "", "unseen words"],
+    "tagging": ["the good old ship", "a cat", "", "unseen words"],
+    "language_modelling": ["abc", "edcba", "ee", "zz"],
+}
+
+
+def answers(kind: str, task: Task) -> Any:
+    """What a task says about its inputs, as what JSON can hold."""
+    examples = [Example(text) for text in INPUTS[kind]]
+    if kind == "language_modelling":  # what it draws is up to torch's generator
+        return [task.evaluate([example]).value for example in examples]
+    settings = PredictionSpec(nbest=3, trace=True)
+    return [
+        {
+            "nbest": [list(candidate) for candidate in prediction.nbest],
+            "symbols": list(prediction.token_probabilities),
+            "trace": None if prediction.trace is None else json.loads(prediction.trace.to_json()),
+        }
+        for prediction in task.predict(examples, settings)
+    ]
+
+
+def main() -> None:
+    """Train one task of every kind for a moment and store it with its answers."""
+    torch.set_num_threads(1)
+    examples = {
+        "transduction": upper_cased(200),
+        "classification": opinions(60),
+        "tagging": sentences(60),
+        "language_modelling": upper_cased(60),
+    }
+    for kind, task in tasks().items():
+        train(task, examples[kind], epochs=8, rate=1e-2)
+        task.model.eval()
+        task.calibrate(examples[kind])
+        folder = BUNDLES / sightline.__version__ / kind
+        save_bundle(task, folder)
+        (folder / ANSWERS).write_text(json.dumps(answers(kind, task), indent=1) + "\n")
+
+
+if __name__ == "__main__":
+    main()

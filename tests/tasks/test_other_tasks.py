@@ -1,0 +1,226 @@
+"""Classification, tagging and language modelling: each learns what it is shown, and every task keeps
+the laws that training and serving build on.
+"""
+
+import math
+
+import pytest
+import torch
+
+from sightline.data import Example, SentencePieceSpec, Where
+from sightline.errors import DataError
+from sightline.models import TextEncoderSpec
+from sightline.specs import from_json, to_json
+from sightline.tasks import (
+    Classification,
+    ClassificationSpec,
+    LanguageModelling,
+    PredictionSpec,
+    Tagging,
+    TaggingSpec,
+    TaskSpec,
+    Vocabularies,
+)
+from tests.tasks.tiny import ENCODER, Task, opinions, sentences, tasks, train, upper_cased
+
+KINDS = ("transduction", "classification", "tagging", "language_modelling")
+EXAMPLES = {
+    "transduction": upper_cased(60),
+    "classification": opinions(60),
+    "tagging": sentences(60),
+    "language_modelling": upper_cased(60),
+}
+
+
+@pytest.fixture(scope="module")
+def learnt() -> dict[str, Task]:
+    """Trained for a moment, and calibrated."""
+    found = tasks()
+    for kind in ("classification", "tagging", "language_modelling"):
+        size = 8 if kind == "language_modelling" else 20
+        train(found[kind], EXAMPLES[kind], epochs=12, rate=2e-2, batch_size=size)
+        found[kind].model.eval()
+        found[kind].calibrate(EXAMPLES[kind])
+    return found
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_specs_and_vocabularies_go_there_and_back(kind: str) -> None:
+    task = tasks()[kind]
+    assert from_json(TaskSpec, to_json(task.spec)) == task.spec
+    data = task.vocabularies.to_data()
+    assert Vocabularies.from_data(data) == task.vocabularies
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_the_loss_is_a_sum(kind: str) -> None:
+    """Two batches together lose what they lose apart, and every parameter has a gradient."""
+    task = tasks()[kind]
+    task.model.eval()
+    encoded = [task.encode(example) for example in EXAMPLES[kind][:6]]
+    if kind == "language_modelling":  # texts go on from each other, and only one batch is fresh
+        encoded = encoded[:1]
+    whole = task.loss(task.collate(encoded))
+    parts = [task.loss(task.collate([one])) for one in encoded]
+    torch.testing.assert_close(whole.total, sum(p.total for p in parts))
+    assert whole.count == sum(p.count for p in parts)
+    whole.total.backward()
+    assert all(p.grad is not None for p in task.model.parameters())
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_company_changes_no_answer(kind: str, learnt: dict[str, Task]) -> None:
+    task, examples = learnt[kind], [*EXAMPLES[kind][:9], Example("")]
+    together = task.predict(examples, PredictionSpec(nbest=2))
+    alone = [task.predict([example], PredictionSpec(nbest=2))[0] for example in examples]
+    assert [p.output for p in together] == [p.output for p in alone]
+    assert [p.score for p in together] == pytest.approx([p.score for p in alone], abs=1e-4)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_predictions_say_what_was_asked(kind: str, learnt: dict[str, Task]) -> None:
+    for prediction in learnt[kind].predict(EXAMPLES[kind][:5], PredictionSpec(nbest=2)):
+        assert len(prediction.nbest) == 2 or kind == "tagging"  # one word may have few taggings
+        assert prediction.output == prediction.nbest[0].output
+        assert all(0 <= one.probability <= 1 for one in prediction.nbest)
+        assert math.isfinite(prediction.score)
+
+
+def test_classification_learns(learnt: dict[str, Task]) -> None:
+    task = learnt["classification"]
+    assert isinstance(task, Classification)
+    evaluation = task.evaluate(EXAMPLES["classification"])
+    assert task.main_metric == ("accuracy", True)
+    assert evaluation.value >= 95
+    assert list(evaluation.metrics) == ["accuracy", "macro_f1"]
+    (prediction,) = task.predict([Example("the good old ship")], PredictionSpec(trace=True))
+    assert prediction.output == "yes"
+    assert prediction.trace is not None
+    assert prediction.trace.targets == ("yes",)
+    assert prediction.trace.sources == ("the", "good", "old", "ship")
+    assert sum(prediction.trace.weights[0]) == pytest.approx(1)
+
+
+def test_probabilities_of_all_labels_are_one(learnt: dict[str, Task]) -> None:
+    (prediction,) = learnt["classification"].predict([Example("a cat")], PredictionSpec(nbest=5))
+    assert sum(one.probability for one in prediction.nbest) == pytest.approx(1)
+
+
+def test_labels_are_smoothed() -> None:
+    for smoothing in (0.0, 0.2):
+        torch.manual_seed(0)
+        spec = ClassificationSpec(encoder=ENCODER, dropout=0.0, label_smoothing=smoothing)
+        task = spec.build_from(opinions(20))
+        batch = task.collate([task.encode(example) for example in opinions(20)])
+        loss = task.loss(batch).total
+        scores = task.model(batch.tokens, batch.mask).log_probs
+        expected = torch.nn.functional.cross_entropy(
+            scores, batch.labels, label_smoothing=smoothing, reduction="sum"
+        )
+        torch.testing.assert_close(loss, expected)
+
+
+def test_an_unseen_label_is_wrong_in_a_test_and_an_error_in_training() -> None:
+    task = ClassificationSpec(encoder=ENCODER).build_from(opinions(20))
+    strange = Example("a cat", "maybe", where=Where("train.tsv", 7))
+    with pytest.raises(DataError, match=r"train.tsv, line 7: the label 'maybe' is none of those"):
+        task.encode(strange)
+    assert task.evaluate([strange]).value == 0
+    task.calibrate([strange, *opinions(10)])
+
+
+def test_tagging_learns(learnt: dict[str, Task]) -> None:
+    task = learnt["tagging"]
+    assert isinstance(task, Tagging)
+    evaluation = task.evaluate(EXAMPLES["tagging"])
+    assert task.main_metric == ("accuracy", True)
+    assert evaluation.value >= 98
+    assert "exact_match" in evaluation.metrics
+    (prediction,) = task.predict([Example("the good ship")])
+    assert prediction.output == "DET ADJ NOUN"
+    assert len(prediction.token_probabilities) == 3
+    assert min(prediction.token_probabilities) > 0.5
+
+
+def test_spans_are_scored_as_spans() -> None:
+    examples = [Example("a b c", "B-X I-X O"), Example("b c", "I-X O")]
+    task = TaggingSpec(encoder=ENCODER).build_from(examples)
+    assert task.main_metric == ("span_f1", True)
+    assert next(iter(task.evaluate(examples).metrics)) == "span_f1"
+
+
+def test_words_and_tags_must_pair_up() -> None:
+    task = TaggingSpec(encoder=ENCODER).build_from(sentences(10))
+    uneven = Example("the cat", "DET", where=Where("x.tsv", 3))
+    with pytest.raises(DataError, match=r"x.tsv, line 3: 2 words and 1 tags.*Put spaces"):
+        task.encode(uneven)
+
+
+def test_independent_tags_are_possible() -> None:
+    task = TaggingSpec(encoder=ENCODER, crf=False).build_from(sentences(30))
+    train(task, sentences(30), epochs=6, rate=2e-2)
+    assert task.evaluate(sentences(30)).value > 90
+
+
+def test_language_modelling_learns(learnt: dict[str, Task]) -> None:
+    """Letters are random; the ends of words, and that nothing else is written, can be learnt."""
+    task = learnt["language_modelling"]
+    assert isinstance(task, LanguageModelling)
+    perplexity = task.evaluate(EXAMPLES["language_modelling"]).value
+    assert (
+        perplexity
+        < 0.8 * tasks()["language_modelling"].evaluate(EXAMPLES["language_modelling"]).value
+    )
+    outputs = [p.output for p in task.predict([Example("")], PredictionSpec(nbest=5, width=5))]
+    assert all(set(output) <= set("abcde") for output in outputs)
+
+
+def test_perplexity_is_that_of_the_text_read_in_one_go(learnt: dict[str, Task]) -> None:
+    """However the text is cut: the state goes on from one stretch to the next."""
+    task = learnt["language_modelling"]
+    examples = EXAMPLES["language_modelling"][:8]  # too short to be read in several places
+    loss = task.loss(task.collate([task.encode(example) for example in examples]))
+    expected = math.exp(loss.total.item() / loss.count.item())
+    assert task.evaluate(examples).value == pytest.approx(expected, rel=1e-5)
+
+
+def test_the_state_goes_on_and_gradients_do_not(learnt: dict[str, Task]) -> None:
+    task = learnt["language_modelling"]
+    batch = task.collate([task.encode(example) for example in EXAMPLES["language_modelling"][:4]])
+    first = task.loss(batch)
+    assert not first.state.layers[0].hidden.requires_grad
+    later = type(batch)(batch.tokens, batch.targets, batch.mask, False)
+    assert task.loss(later, first.state).total != first.total
+    assert task.loss(later, None).total == first.total
+    assert task.loss(batch, first.state).total == first.total  # it says that it is fresh
+
+
+def test_continuations_are_continuations(learnt: dict[str, Task]) -> None:
+    """What is drawn after a prompt has the probability that the model gives it there."""
+    task = learnt["language_modelling"]
+    (prediction,) = task.predict([Example("ab")])
+    (other,) = task.predict([Example("ab")])
+    assert prediction == other  # the seed is the same
+    with torch.no_grad():
+        numbers = [3, *task.vocabularies.source.encode("ab" + prediction.output), 3]
+        tokens = torch.tensor([numbers])
+        log_probs = task.model.score(tokens[:, :-1], tokens[:, 1:]).log_prob[0, 2:]
+    assert prediction.score == pytest.approx(log_probs.sum().item(), abs=1e-4)
+    assert len(prediction.output) <= task.spec.max_length
+
+
+def test_unknown_symbols_are_told_apart_in_slices(learnt: dict[str, Task]) -> None:
+    examples = [*EXAMPLES["classification"][:8], Example("the green cat", "no")]
+    names = [one.name for one in learnt["classification"].evaluate(examples).slices]
+    assert "a symbol never seen in training" in names
+
+
+def test_subwords_are_learnt_with_the_vocabulary() -> None:
+    spec = ClassificationSpec(
+        source=SentencePieceSpec(num_pieces=300),
+        encoder=TextEncoderSpec(embedding_size=4, hidden_size=4),
+    )
+    task = spec.build_from(opinions(60))
+    assert isinstance(task.spec.source, SentencePieceSpec)
+    assert task.spec.source.model
+    assert task.predict([Example("the catship")])

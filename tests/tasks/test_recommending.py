@@ -1,0 +1,97 @@
+"""The spec for a corpus: the right task, sizes by the number of examples, and a reason for each."""
+
+import random
+from collections.abc import Callable
+
+import pytest
+
+from sightline.data import Example
+from sightline.errors import DataError
+from sightline.specs import settings
+from sightline.tasks import (
+    ClassificationSpec,
+    LanguageModellingSpec,
+    Reason,
+    TaggingSpec,
+    TransductionSpec,
+    recommend,
+)
+from tests.tasks.tiny import sentences, upper_cased
+
+WORDS = ["river", "stone", "walks", "green", "under", "bridge", "seldom", "paper"]
+
+
+def pronounced(size: int) -> list[Example]:
+    return [Example(e.source, " ".join(e.source)) for e in upper_cased(size, longest=8)]
+
+
+def translated(size: int) -> list[Example]:
+    generator = random.Random(0)
+    rows = [generator.choices(WORDS, k=generator.randint(3, 9)) for _ in range(size)]
+    return [Example(" ".join(row), " ".join(reversed(row))) for row in rows]
+
+
+def test_words_of_phones() -> None:
+    found = recommend(pronounced(800))
+    assert isinstance(found.task, TransductionSpec)
+    assert found.task.outputs == "words"
+    assert found.task.encoder.embedding_size == 64
+    assert found.training["epochs"] == 100
+    assert found.task.prediction.length_penalty == 0
+
+
+def test_more_words_get_wider_networks_and_fewer_readings() -> None:
+    few, many = recommend(pronounced(800)), recommend(pronounced(8000))
+    assert isinstance(few.task, TransductionSpec)
+    assert isinstance(many.task, TransductionSpec)
+    assert many.task.decoder.hidden_size > few.task.decoder.hidden_size
+    assert many.task.decoder.dropout < few.task.decoder.dropout
+    assert many.training["epochs"] == 25
+
+
+def test_texts() -> None:
+    found = recommend(translated(400))
+    assert isinstance(found.task, TransductionSpec)
+    assert found.task.outputs == "texts"
+    assert found.task.prediction.length_penalty > 0
+
+
+def test_labels() -> None:
+    examples = [
+        Example(example.source, "long" if len(example.source) > 40 else "short")
+        for example in translated(300)
+    ]
+    assert isinstance(recommend(examples).task, ClassificationSpec)
+
+
+def test_tags_and_plain_text() -> None:
+    assert isinstance(recommend(sentences(50)).task, TaggingSpec)
+    plain = [Example(example.source) for example in translated(50)]
+    assert isinstance(recommend(plain).task, LanguageModellingSpec)
+
+
+@pytest.mark.parametrize("size", [40, 4000])
+@pytest.mark.parametrize("corpus", [pronounced, translated, sentences])
+def test_reasons_are_about_settings_that_there_are(
+    corpus: Callable[[int], list[Example]], size: int
+) -> None:
+    found = recommend(corpus(size))
+    paths = {setting.path for setting in settings(found.task)} | {"kind"}
+    for path, sentence in found.reasons:
+        own = path.startswith("training.") and path.removeprefix("training.") in found.training
+        assert own or any(known == path or known.startswith(f"{path}.") for known in paths), path
+        assert len(sentence) > 10
+    told = {reason.path for reason in found.reasons}
+    assert {f"training.{name}" for name in found.training} <= told
+    assert {"kind", "encoder.hidden_size"} <= told
+    assert isinstance(found.reasons[0], Reason)
+
+
+def test_no_batch_is_too_small_for_the_longest() -> None:
+    examples = [*pronounced(50), Example("a" * 900, "b " * 900)]
+    assert recommend(examples).training["batch_tokens"] >= 2 * 1800
+
+
+def test_nothing_to_learn_from_is_an_error() -> None:
+    with pytest.raises(DataError):
+        recommend([])

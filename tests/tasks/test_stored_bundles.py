@@ -1,0 +1,38 @@
+"""Bundles of every version that wrote them load now, and answer what they answered then."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import sightline
+from sightline.tasks import load_bundle
+from tests.tasks.stored import ANSWERS, BUNDLES, answers
+
+STORED = sorted(path.parent for path in BUNDLES.glob(f"*/*/{ANSWERS}"))
+
+
+def alike(now: Any, then: Any) -> bool:
+    """Equal in everything, numbers up to the rounding of another machine."""
+    if isinstance(then, float | int) and not isinstance(then, bool):
+        return now == pytest.approx(then, rel=1e-4, abs=1e-5)
+    if isinstance(then, list):
+        return len(now) == len(then) and all(map(alike, now, then))
+    if isinstance(then, dict):
+        return now.keys() >= then.keys() and all(alike(now[key], then[key]) for key in then)
+    return now == then
+
+
+@pytest.mark.parametrize("folder", STORED, ids=lambda path: f"{path.parent.name}-{path.name}")
+def test_a_stored_bundle_answers_as_it_did(folder: Path) -> None:
+    then = json.loads((folder / ANSWERS).read_text())
+    now = json.loads(json.dumps(answers(folder.name, load_bundle(folder))))
+    assert alike(now, then)
+
+
+def test_this_version_has_stored_bundles_and_they_are_small() -> None:
+    folders = [folder for folder in STORED if folder.parent.name == sightline.__version__]
+    assert len(folders) == 4
+    for folder in folders:
+        assert sum(path.stat().st_size for path in folder.iterdir()) < 100_000

@@ -1,0 +1,93 @@
+"""Tiny tasks of every kind, and a plain loop that trains one."""
+
+import random
+from collections.abc import Sequence
+from typing import Any, TypeAlias
+
+import torch
+
+from sightline.data import Example, InMemory
+from sightline.models import DecoderSpec, TextEncoderSpec
+from sightline.tasks import (
+    AbstractTask,
+    ClassificationSpec,
+    LanguageModellingSpec,
+    TaggingSpec,
+    Transduction,
+    TransductionSpec,
+)
+
+Task: TypeAlias = AbstractTask[Any]
+
+ENCODER = TextEncoderSpec(embedding_size=12, hidden_size=16, dropout=0.0)
+DECODER = DecoderSpec(embedding_size=12, hidden_size=24, dropout=0.0)
+WORDS = {"the": "DET", "a": "DET", "old": "ADJ", "good": "ADJ", "cat": "NOUN", "ship": "NOUN"}
+
+
+def upper_cased(size: int, *, letters: str = "abcde", longest: int = 5) -> list[Example]:
+    """Distinct strings of letters, to be written in capitals."""
+    generator = random.Random(0)
+    found: dict[str, Example] = {}
+    while len(found) < size:
+        word = "".join(generator.choices(letters, k=generator.randint(1, longest)))
+        found[word] = Example(word, word.upper())
+    return list(found.values())
+
+
+def sentences(size: int) -> list[Example]:
+    """Words and their parts of speech."""
+    generator = random.Random(0)
+    texts = [generator.choices(list(WORDS), k=generator.randint(1, 6)) for _ in range(size)]
+    return [Example(" ".join(text), " ".join(WORDS[word] for word in text)) for text in texts]
+
+
+def opinions(size: int) -> list[Example]:
+    """Sentences, labelled by whether "good" is in them."""
+    return [
+        Example(example.source, "yes" if "good" in example.source else "no")
+        for example in sentences(size)
+    ]
+
+
+def transduction(**changes: Any) -> Transduction:
+    settings = {"encoder": ENCODER, "decoder": DECODER, **changes}
+    return TransductionSpec(**settings).build_from(upper_cased(200))
+
+
+def tasks() -> dict[str, Task]:
+    """One of every kind, with the weights of the seed."""
+    torch.manual_seed(0)
+    return {
+        "transduction": transduction(),
+        "classification": ClassificationSpec(encoder=ENCODER).build_from(opinions(60)),
+        "tagging": TaggingSpec(encoder=ENCODER).build_from(sentences(60)),
+        "language_modelling": LanguageModellingSpec(
+            embedding_size=12, hidden_size=24, dropout=0.0, stretch=10, max_length=8
+        ).build_from(upper_cased(60)),
+    }
+
+
+def train(
+    task: Task,
+    examples: Sequence[Example],
+    *,
+    epochs: int,
+    rate: float = 5e-3,
+    batch_size: int = 20,
+) -> list[float]:
+    """The loss of each epoch."""
+    task.model.train()
+    optimiser = torch.optim.Adam(task.model.parameters(), rate)
+    stream = task.batches(InMemory(tuple(examples)), batch_size=batch_size)
+    losses, state = [], None
+    for _ in range(epochs):
+        total, count = 0.0, 0.0
+        for batch in stream:
+            loss = task.loss(batch, state)
+            state = loss.state
+            optimiser.zero_grad()
+            (loss.total / loss.count).backward()
+            optimiser.step()
+            total, count = total + loss.total.item(), count + loss.count.item()
+        losses.append(total / count)
+    return losses
