@@ -1,0 +1,164 @@
+"""What the tests of views share: small inputs for every view, and a reader of drawings."""
+
+import base64
+import re
+import struct
+import zlib
+from collections.abc import Callable, Sequence
+from xml.etree import ElementTree as ET
+
+import numpy as np
+
+from sightline.attention import AttentionTrace, Layout
+from sightline.inspection import (
+    Hypothesis,
+    Series,
+    arcs,
+    beam_tree,
+    chain,
+    curves,
+    heatmap,
+    overlay,
+    sentences,
+)
+
+SVG = "{http://www.w3.org/2000/svg}"
+ISOLATES = re.compile("[\u2068\u2069]")
+
+ENGLISH = ("the", "old", "cat", "sat", "on", "my", "mat")
+ARABIC = ("جلست", "القطة", "القديمة", "على", "سجادتي", "اليوم")
+JAPANESE = ("古い", "猫", "が", "私", "の", "マット", "に", "座った", "。")
+HOSTILE = (
+    "<script>alert(1)</script>",
+    '"><img src=x onerror=alert(1)>',
+    "]]>",
+    "&amp;",
+    "{{ 7 * 7 }}",
+    " ",
+    "",
+    "\n",
+    "\x00",
+    "\ud800",
+    "\ufffe",
+    "\u0301",
+    "e" + 40 * "\u0301",
+    "\u202eabc",
+    "👨‍👩‍👧",
+    "x" * 5000,
+)
+
+
+def softmax(scores: np.ndarray) -> tuple[tuple[float, ...], ...]:
+    powers = np.exp(scores - scores.max(-1, keepdims=True, initial=-1e9))
+    return tuple(map(tuple, (powers / powers.sum(-1, keepdims=True)).tolist()))
+
+
+def random_weights(queries: int, places: int, seed: int = 0) -> tuple[tuple[float, ...], ...]:
+    return softmax(2 * np.random.default_rng(seed).normal(size=(queries, places)))
+
+
+def trace(
+    sources: Sequence[str],
+    targets: Sequence[str],
+    kind: str = "softmax",
+    layout: Layout | None = None,
+) -> AttentionTrace:
+    return AttentionTrace(
+        kind=kind,
+        sources=tuple(sources),
+        targets=tuple(targets),
+        weights=random_weights(len(targets), len(sources)),
+        layout=layout or Layout(),
+    )
+
+
+def tree_trace(words: Sequence[str]) -> AttentionTrace:
+    """Each word is headed by the one before it in the best tree; the first heads the sentence."""
+    rows = [
+        tuple(0.5 if head == word - 1 else 0.3 / len(words) for head in range(len(words)))
+        for word in range(len(words))
+    ]
+    best = tuple(
+        tuple(head == word - 1 for head in range(len(words))) for word in range(len(words))
+    )
+    return AttentionTrace(
+        kind="syntactic", sources=tuple(words), targets=tuple(words), weights=tuple(rows), best=best
+    )
+
+
+def _beam(tokens: Sequence[str]) -> str:
+    logs = (-0.5,) * len(tokens)
+    return beam_tree(
+        [
+            Hypothesis(tokens=tuple(tokens), log_probs=logs, score=-1.0),
+            Hypothesis(tokens=tuple(tokens)[:2], log_probs=logs[:2], score=-2.0, finished=False),
+        ]
+    )
+
+
+def _curves(tokens: Sequence[str]) -> str:
+    points = tuple((step, 1.0 / (step + 1)) for step in range(5))
+    series = [Series(name=token, points=points) for token in tokens[:8]]
+    return curves(series, title="".join(tokens)[:40], y_label="".join(tokens)[:40])
+
+
+# Every view as a function of the tokens it draws, which may be anything at all.
+VIEWS: dict[str, Callable[[Sequence[str]], str]] = {
+    "heatmap": lambda tokens: heatmap(trace(tokens, tokens[:5])),
+    "segments": lambda tokens: heatmap(tree_trace(tokens)),
+    "arcs": lambda tokens: arcs(tree_trace(tokens)),
+    "chain": lambda tokens: chain(trace(tokens, tokens[:3], "k-step", Layout("facts"))),
+    "sentences": lambda tokens: sentences(
+        trace(tokens, tokens[:2], "hierarchical", Layout("sentences", 1, len(tokens)))
+    ),
+    "overlay": lambda tokens: overlay(
+        trace([str(cell) for cell in range(6)], tokens, "spatial", Layout("grid", 2, 3)),
+        np.linspace(0, 1, 24).reshape(4, 6),
+    ),
+    "beam_tree": _beam,
+    "curves": _curves,
+}
+
+
+def parsed(drawing: str) -> ET.Element:
+    return ET.fromstring(drawing)
+
+
+def titles(drawing: str) -> list[str]:
+    """The hover texts of all marks, without the title of the drawing itself."""
+    found = [element.text or "" for element in parsed(drawing).iter(f"{SVG}title")]
+    return [ISOLATES.sub("", text) for text in found[1:]]
+
+
+def value(text: str) -> float:
+    """The number at the end of a hover text."""
+    said = text.rpartition(": ")[2]
+    return 0.0 if said.startswith("<") else float(said)
+
+
+def elements(drawing: str, name: str, class_name: str) -> list[ET.Element]:
+    return [
+        element
+        for element in parsed(drawing).iter(SVG + name)
+        if class_name in element.get("class", "").split()
+    ]
+
+
+def pixels(address: str) -> np.ndarray:
+    """Decode a PNG of ours, with every checksum checked."""
+    data = base64.b64decode(address.removeprefix("data:image/png;base64,"), validate=True)
+    assert data[:8] == b"\x89PNG\r\n\x1a\n"
+    chunks, at = dict[bytes, bytes](), 8
+    while at < len(data):
+        (length,) = struct.unpack(">I", data[at : at + 4])
+        kind, content = data[at + 4 : at + 8], data[at + 8 : at + 8 + length]
+        (checksum,) = struct.unpack(">I", data[at + 8 + length : at + 12 + length])
+        assert checksum == zlib.crc32(kind + content)
+        chunks[kind], at = content, at + 12 + length
+    width, height, depth, colour, *_ = struct.unpack(">IIBBBBB", chunks[b"IHDR"])
+    assert depth == 8
+    channels = {0: 1, 2: 3}[colour]
+    lines = np.frombuffer(zlib.decompress(chunks[b"IDAT"]), np.uint8).reshape(height, -1)
+    assert (lines[:, 0] == 1).all()  # each pixel is a difference from the one to its left
+    differences = lines[:, 1:].reshape(height, width, channels)
+    return np.cumsum(differences, axis=1, dtype=np.uint8)
