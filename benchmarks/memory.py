@@ -14,7 +14,7 @@ import math
 import re
 import subprocess
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 from .cases import US, Family, Size
@@ -85,12 +85,21 @@ def measure_here(family: Family, operation: str, library: str, size: Size) -> in
     """Peak memory of one call in this process, in bytes."""
     smallest = tuple(min(2, number) for number in size)
     family.build(smallest).operations[operation][library]()  # loads what the first call loads
-    call = family.build(size).operations[operation][library]
+    return peak_of(family.build(size).operations[operation][library])
+
+
+def peak_of(call: Callable[[], object]) -> int:
+    """The most that a call holds at a time, in bytes, beyond what the process held before."""
     gc.collect()
     CLEAR_REFS.write_text(RESET_HIGH_WATER_MARK)
-    before = _status_bytes("VmRSS")
+    before = resident_bytes()
     call()
     return _status_bytes("VmHWM") - before
+
+
+def resident_bytes() -> int:
+    """What the process holds now."""
+    return _status_bytes("VmRSS")
 
 
 def _megabytes(family: Family, operation: str, library: str, size: Size, peak: int) -> Row:

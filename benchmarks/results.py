@@ -8,6 +8,7 @@ Every benchmark and every recipe writes one such file into `results/`; the table
 NaN, say) is `null` in the file, since JSON has no NaN, and misses any target.
 """
 
+import hashlib
 import json
 import math
 import os
@@ -190,6 +191,11 @@ class Results:
             return cls.from_json(path.read_text(encoding="utf-8"))
         except (json.JSONDecodeError, KeyError, TypeError, ResultsError) as error:
             raise ResultsError(f"{path} is not a results file: {error}") from error
+
+
+def digest(path: Path) -> str:
+    """The sha256 of a file, for `Results.data`."""
+    return hashlib.sha256(path.read_bytes()).hexdigest()
 
 
 def _row(content: Any) -> Row:

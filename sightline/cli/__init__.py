@@ -1,0 +1,3 @@
+"""The command line: one short file for each command, under the thin frame of `main`."""
+
+from ._main import main as main

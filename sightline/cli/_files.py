@@ -1,0 +1,33 @@
+"""Files as a user names them: one format for all, or two whose lines go together."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+
+from ..data import Opened, Parallel, SourceSpec, open_source
+
+_PACKED = (".gz", ".zst")
+
+
+def open_files(files: Sequence[str]) -> Opened:
+    """The source that files are. Two files whose names differ in their endings alone (dev.ja and
+    dev.en) have the source in the one and the target in the other.
+    """
+    if len(files) == 2:
+        first, second = map(_unpacked, files)
+        if first.stem == second.stem and first.suffix != second.suffix:
+            return open_source(files[0], files[1])
+    return open_source(tuple(files))
+
+
+def open_like(other: SourceSpec, files: Sequence[str]) -> SourceSpec:
+    """The source that files are, with the columns of another where it has the same format."""
+    opened = open_files(files).source
+    if isinstance(opened, Parallel) or type(opened) is not type(other):
+        return opened
+    return replace(other, paths=opened.paths)
+
+
+def _unpacked(file: str) -> Path:
+    path = Path(file)
+    return path.with_suffix("") if path.suffix in _PACKED else path

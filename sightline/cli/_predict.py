@@ -1,0 +1,118 @@
+"""`sightline predict`: an answer for every line, as a table or as JSON lines.
+
+    source <TAB> output <TAB> score <TAB> confidence                  one answer
+    source <TAB> rank <TAB> output <TAB> score <TAB> confidence       --nbest 2 and more
+
+A model that reads features takes them from the second column of the input. Other columns are left
+alone, so that a file with targets can be given too.
+"""
+
+import json
+import os
+import sys
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from itertools import islice
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+from tyro.conf import Positional, arg
+
+from ..data import CHUNK, Example, LineReader
+from ..specs import check
+from ..tasks import Prediction, PredictionSpec, TransductionSpec, load_bundle
+from ._bars import answering_bar
+
+# Lines: enough to fill batches of one length, few enough that answers begin to come soon.
+_AT_ONCE = 4096
+
+
+def command(
+    bundle: Positional[Path],
+    files: Positional[tuple[str, ...]] = (),
+    /,
+    *,
+    nbest: int = 1,
+    width: int | None = None,
+    output: Annotated[Literal["tsv", "jsonl"], arg(name="format")] = "tsv",
+    attention: bool = False,
+) -> None:
+    """Answer for every line of files or, without any, of the standard input.
+
+    Args:
+        bundle: the folder of a model that `fit` made.
+        files: texts, one on each line; plain, gzip or zstd.
+        nbest: answers for each line, the best first.
+        width: candidates kept in search; 1 is greedy. By default as the model was fitted, or nbest.
+        output: a table, or one JSON object for each line.
+        attention: say where the model looked, for every symbol of the answer; with --format jsonl.
+    """
+    task = load_bundle(bundle)
+    settings = _settings(task.spec.prediction, nbest, width, attention and output == "jsonl")
+    has_features = isinstance(task.spec, TransductionSpec) and task.spec.features is not None
+    is_asking = not files and sys.stdin.isatty()
+    examples = (_example(line, has_features) for reader in _readers(files) for line in reader)
+    with answering_bar(None, is_quiet=is_asking) as answered:
+        for some in _parts(examples, 1 if is_asking else _AT_ONCE):
+            for example, prediction in zip(some, task.predict(some, settings), strict=True):
+                for line in _lines(example, prediction, nbest, output):
+                    sys.stdout.write(line + "\n")
+            sys.stdout.flush()
+            answered(len(some))
+
+
+def _settings(
+    usual: PredictionSpec, nbest: int, width: int | None, attention: bool
+) -> PredictionSpec:
+    width = max(nbest, usual.width) if width is None else width
+    settings = replace(usual, nbest=nbest, width=width, trace=attention)
+    check(settings)
+    return settings
+
+
+def _readers(files: Sequence[str]) -> Iterator[LineReader]:
+    if not files:
+        # What has come so far, rather than whole chunks: a person may be typing.
+        descriptor = sys.stdin.fileno()
+        chunks = iter(lambda: os.read(descriptor, CHUNK), b"")
+        yield LineReader("standard input", chunks=chunks)
+    for file in files:
+        yield LineReader(file)
+
+
+def _example(line: str, has_features: bool) -> Example:
+    source, _, rest = line.partition("\t")
+    return Example(source, features=rest.partition("\t")[0] if has_features else "")
+
+
+def _parts(examples: Iterator[Example], size: int) -> Iterator[list[Example]]:
+    while some := list(islice(examples, size)):
+        yield some
+
+
+def _lines(
+    example: Example, prediction: Prediction, nbest: int, output: Literal["tsv", "jsonl"]
+) -> Iterator[str]:
+    """The lines of the output for one line of the input."""
+    if output == "jsonl":
+        yield json.dumps(_data(example, prediction, nbest), ensure_ascii=False)
+        return
+    for rank, candidate in enumerate(prediction.nbest, start=1):
+        number = () if nbest == 1 else (str(rank),)
+        figures = f"{candidate.score:.4f}", f"{candidate.probability:.4f}"
+        yield "\t".join((example.source, *number, candidate.output, *figures))
+
+
+def _data(example: Example, prediction: Prediction, nbest: int) -> dict[str, Any]:
+    data: dict[str, Any] = {
+        "source": example.source,
+        "output": prediction.output,
+        "score": prediction.score,
+        "confidence": prediction.confidence,
+        "token_probabilities": prediction.token_probabilities,
+    }
+    if nbest > 1:
+        data["nbest"] = [candidate._asdict() for candidate in prediction.nbest]
+    if prediction.trace is not None:
+        data["attention"] = json.loads(prediction.trace.to_json())
+    return data

@@ -1,0 +1,83 @@
+"""The curves of a run as SVG: loss, metrics, learning rate and gradient norm over updates."""
+
+import io
+from collections.abc import Iterable, Sequence
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+from ._log import read_log
+
+INK, RED, GREY = "#1f3b5c", "#c0392b", "#9aa5b1"
+_MAX_POINTS = 1000  # of a curve; more than that is averaged over stretches
+_STYLE: dict[str, Any] = {
+    "svg.fonttype": "none",  # text that can be selected, and drawn in a quarter of the time
+    "svg.hashsalt": "sightline",  # the same log gives the same bytes
+    "font.size": 9,
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+}
+
+
+def draw_curves(log: Path, out: Path) -> None:
+    """Draw a log (`log.jsonl`) into an SVG file."""
+    lines = list(read_log(log))
+    steps = [line for line in lines if line["event"] == "step_done"]
+    evaluations = [line for line in lines if line["event"] == "evaluated"]
+    # matplotlib takes longer to import than torch; who does not draw does not wait for it.
+    with import_module("matplotlib").rc_context(_STYLE):
+        figure = import_module("matplotlib.figure").Figure(figsize=(8, 5.6))
+        figure.subplots_adjust(
+            left=0.09, right=0.98, bottom=0.09, top=0.94, hspace=0.4, wspace=0.25
+        )
+        loss, metric, rate, norm = figure.subplots(2, 2).flat
+        _line(loss, steps, "loss", "training loss")
+        _line(rate, steps, "rate", "learning rate")
+        _line(norm, steps, "norm", "gradient norm")
+        if any(line["norm"] > 0 for line in steps):
+            norm.set_yscale("log")
+            norm.yaxis.set_major_formatter("{x:g}")
+            norm.yaxis.set_minor_formatter("")
+        _metrics(metric, lines, evaluations)
+        text = io.StringIO()
+        figure.savefig(text, format="svg", metadata={"Date": None, "Creator": "sightline"})
+    out.write_text(text.getvalue(), encoding="utf-8")
+
+
+def _line(axes: Any, steps: Sequence[dict[str, Any]], name: str, title: str) -> None:
+    numbers = [float(line["step"]) for line in steps]
+    axes.plot(_thinned(numbers), _thinned([line[name] for line in steps]), color=INK, linewidth=1)
+    axes.set_title(title, loc="left")
+    axes.set_xlabel("updates")
+
+
+def _metrics(
+    axes: Any, lines: Iterable[dict[str, Any]], evaluations: Sequence[dict[str, Any]]
+) -> None:
+    """The main metric, and where it was best."""
+    main = next((line["metric"] for line in lines if line["event"] == "started"), "")
+    at = [line["step"] for line in evaluations]
+    values = [line["metrics"][main] for line in evaluations]
+    axes.plot(at, values, color=INK, linewidth=1, marker=".", markersize=4)
+    best = [line for line in lines if line["event"] == "improved"]
+    if best:
+        axes.plot(best[-1]["step"], best[-1]["value"], "o", color=RED, markersize=5)
+        axes.annotate(
+            f"{best[-1]['value']:.4g}",
+            (best[-1]["step"], best[-1]["value"]),
+            textcoords="offset points",
+            xytext=(0, 6),
+            color=RED,
+            ha="center",
+        )
+    axes.set_title(f"validation {main}, free-running", loc="left")
+    axes.set_xlabel("updates")
+
+
+def _thinned(values: Sequence[float]) -> list[float]:
+    """Means of stretches of equal length, so that there are not too many."""
+    stretch = -(-len(values) // _MAX_POINTS)
+    if stretch <= 1:
+        return list(values)
+    parts = [values[start : start + stretch] for start in range(0, len(values), stretch)]
+    return [sum(part) / len(part) for part in parts]

@@ -1,0 +1,196 @@
+"""One update of the weights, and all that has to be kept between two of them.
+
+A step is a function of the weights, the optimiser's state, the batches and the step's number alone:
+what is random in it (dropout, sampling) is drawn from torch's generator seeded anew by (seed, process,
+step). So a run that goes on from a checkpoint needs no state of a generator, and what happens between
+two steps, a validation say, changes nothing.
+"""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, nullcontext
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from ..errors import CheckpointError
+from ..tasks import Loss
+from ._average import Average, overwrite
+from ._gradients import Gradients, Reduced
+from ._group import Group
+from ._spec import TrainingSpec
+
+_WEIGHTS, _OPTIMISER, _MEAN = "weights.", "optimiser.", "mean."
+
+
+class Engine:
+    """A model, its optimiser and the running mean of its weights."""
+
+    def __init__(
+        self, model: nn.Module, spec: TrainingSpec, group: Group, num_signals: int
+    ) -> None:
+        self._model, self._spec, self._group = model, spec, group
+        trained = {n: p for n, p in model.named_parameters() if p.requires_grad}
+        self._trained = trained
+        self._optimiser = _optimiser(list(trained.values()), spec)
+        self._gradients = Gradients(list(trained.values()), group, num_signals)
+        self._average = Average(trained, spec.averaging) if spec.averaging else None
+        group.copy_first(list(self._weights().values()))
+
+    @property
+    def num_parameters(self) -> int:
+        """How many numbers are trained."""
+        return sum(parameter.numel() for parameter in self._trained.values())
+
+    def step(
+        self,
+        loss_of: Callable[[Any, Any], Loss],
+        batches: Sequence[Any],
+        state: Any,
+        *,
+        number: int,
+        rate: float,
+        signals: Sequence[float],
+    ) -> tuple[Reduced, Any]:
+        """Update the weights with the gradient of the mean loss over some batches; gives back the
+        state after the last of them.
+
+        Args:
+            loss_of: a batch, and the state after the batch before, to summed loss and count.
+            batches: of this process; more than one where gradients are accumulated.
+            state: of a text that goes on, after the step before; None where there is none.
+            number: of the step, from 1.
+            rate: the learning rate.
+            signals: see `Gradients`.
+        """
+        torch.default_generator.manual_seed(_mixed(self._spec.seed, self._group.rank, number))
+        self._optimiser.zero_grad(set_to_none=True)
+        totals, counts, parts = [], [], []
+        for batch in batches:
+            with _precision(self._spec):
+                loss = loss_of(batch, state)
+            loss.total.backward()
+            state = loss.state
+            totals.append(loss.total)
+            counts.append(loss.count)
+            parts.append(loss.parts)
+        count = _sum(counts)
+        reduced = self._gradients.finish(
+            _sum(totals), count, clip_norm=self._spec.clip_norm, signals=signals
+        )
+        means = {name: _sum([some[name] for some in parts]) / count for name in parts[0]}
+        for settings in self._optimiser.param_groups:
+            settings["lr"] = rate
+        self._optimiser.step()
+        if self._average is not None:
+            self._average.renew(number)
+        return reduced._replace(parts=means), state
+
+    @contextmanager
+    def evaluating(self) -> Iterator[None]:
+        """The model ready to be validated: with the mean of its weights, if there is one."""
+        self._model.eval()
+        try:
+            with nullcontext() if self._average is None else self._average.in_place():
+                yield
+        finally:
+            self._model.train()
+
+    def best_weights(self) -> dict[str, Tensor]:
+        """A copy of the weights as a validation sees them."""
+        with self.evaluating():
+            return {name: tensor.detach().clone() for name, tensor in self._weights().items()}
+
+    def keep(self, weights: Mapping[str, Tensor]) -> None:
+        """Give the model these weights, for good."""
+        _check_names("best", self._weights(), weights)
+        overwrite(self._weights(), weights)
+        self._model.eval()
+
+    def tensors(self) -> dict[str, Tensor]:
+        """All that a checkpoint needs."""
+        found = {_WEIGHTS + name: tensor for name, tensor in self._weights().items()}
+        for name, parameter in self._trained.items():
+            for key, tensor in self._optimiser.state[parameter].items():
+                found[f"{_OPTIMISER}{key}.{name}"] = tensor
+        if self._average is not None:
+            found |= {_MEAN + name: tensor for name, tensor in self._average.mean.items()}
+        return found
+
+    def load(self, tensors: Mapping[str, Tensor]) -> None:
+        """Go on from what `tensors` gave."""
+        weights = _below(_WEIGHTS, tensors)
+        _check_names("weights", self._weights(), weights)
+        overwrite(self._weights(), weights)
+        self._load_optimiser(_below(_OPTIMISER, tensors))
+        if self._average is not None:
+            mean = _below(_MEAN, tensors)
+            _check_names("mean", self._average.mean, mean)
+            overwrite(self._average.mean, mean)
+
+    def _load_optimiser(self, tensors: Mapping[str, Tensor]) -> None:
+        """Names are those of `tensors`: a key of the optimiser, which has no dot, and a parameter."""
+        states: dict[str, dict[str, Tensor]] = {name: {} for name in self._trained}
+        for full, tensor in tensors.items():
+            key, _, name = full.partition(".")
+            states.setdefault(name, {})[key] = tensor
+        moments = {name: state["exp_avg"] for name, state in states.items() if "exp_avg" in state}
+        _check_names("optimiser", self._trained, moments)
+        groups = self._optimiser.state_dict()["param_groups"]
+        numbered = dict(enumerate(states[name] for name in self._trained))
+        self._optimiser.load_state_dict({"state": numbered, "param_groups": groups})
+
+    def _weights(self) -> dict[str, Tensor]:
+        """Parameters and buffers that are saved, each once even where modules share it."""
+        saved = self._model.state_dict(keep_vars=True)
+        own = {**dict(self._model.named_parameters()), **dict(self._model.named_buffers())}
+        return {name: tensor for name, tensor in own.items() if name in saved}
+
+
+def _check_names(what: str, expected: Mapping[str, Tensor], got: Mapping[str, Tensor]) -> None:
+    for name in sorted({*expected, *got}):
+        sizes = [tuple(side[name].shape) if name in side else None for side in (expected, got)]
+        if sizes[0] != sizes[1]:
+            raise CheckpointError(
+                f"the checkpoint's {what} are of another model: {name} has shape {sizes[1]}, "
+                f"expected {sizes[0]} (None: there is none). Train into another folder, or give "
+                f"the task's spec that the folder was begun with."
+            )
+
+
+def _optimiser(parameters: list[nn.Parameter], spec: TrainingSpec) -> torch.optim.Optimizer:
+    """Fused: one pass over the weights instead of a dozen."""
+    kind = torch.optim.AdamW if spec.optimiser == "adamw" else torch.optim.Adam
+    return kind(
+        parameters,
+        lr=spec.learning_rate,
+        betas=spec.betas,
+        eps=spec.epsilon,
+        weight_decay=spec.weight_decay,
+        fused=True,
+    )
+
+
+def _precision(spec: TrainingSpec) -> Any:
+    return torch.autocast("cpu", dtype=torch.bfloat16) if spec.bf16 else nullcontext()
+
+
+def _sum(numbers: Sequence[Tensor]) -> Tensor:
+    """As float32: a loss computed in bfloat16 has too few digits to be summed, a count has none."""
+    floats = [number.detach().float() for number in numbers]
+    return floats[0] if len(floats) == 1 else torch.stack(floats).sum()
+
+
+def _mixed(*numbers: int) -> int:
+    """32 bits that differ for different numbers as random ones would (splitmix64)."""
+    mixed = 0
+    for number in numbers:
+        mixed = (mixed + number + 0x9E3779B97F4A7C15) & 0xFFFFFFFFFFFFFFFF
+        mixed = ((mixed ^ (mixed >> 30)) * 0xBF58476D1CE4E5B9) & 0xFFFFFFFFFFFFFFFF
+        mixed = ((mixed ^ (mixed >> 27)) * 0x94D049BB133111EB) & 0xFFFFFFFFFFFFFFFF
+        mixed ^= mixed >> 31
+    return mixed & 0xFFFFFFFF
+
+
+def _below(prefix: str, tensors: Mapping[str, Tensor]) -> dict[str, Tensor]:
+    return {n.removeprefix(prefix): t for n, t in tensors.items() if n.startswith(prefix)}

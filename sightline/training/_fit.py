@@ -1,0 +1,134 @@
+"""Train a task on a stream of batches, and leave a folder that answers."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from ..data import AbstractStream, Example
+from ..tasks import AbstractTask, Evaluation, Metric, save_bundle
+from ._events import Finished, Listener, StopReason
+from ._group import Group, process_group
+from ._interrupt import interruptible
+from ._log import LogWriter
+from ._loop import Loop
+from ._outputs import LOG, write_outputs
+from ._spec import TrainingSpec, check_training
+
+
+@dataclass(frozen=True, kw_only=True)
+class Outcome:
+    """What came of a run. The task's model has the weights of `best_step`."""
+
+    folder: Path
+    reason: StopReason
+    step: int
+    best_step: int
+    metrics: Mapping[str, Metric]  # on the whole validation set; process 0 alone has them
+    test: Mapping[str, Metric]  # on the test set, likewise
+    seconds: float
+    share: float  # of the time that went into validations
+
+
+def fit(
+    task: AbstractTask[Any],
+    train: AbstractStream[Any],
+    dev: Sequence[Example],
+    spec: TrainingSpec,
+    out: Path | str,
+    *,
+    test: Sequence[Example] = (),
+    num_examples: int | None = None,
+    listeners: Sequence[Listener] = (),
+    resume: bool = True,
+) -> Outcome:
+    """Train a task and save it with its log, scores, samples and curves.
+
+    A run that was killed goes on when the same call is made again. Several processes, each with its
+    part of the stream, train one model (see `process_group`).
+
+    Args:
+        task: what to train; its model is changed in place.
+        train: batches of this process, from `task.batches`.
+        dev: examples that validations decode; without any there is no early stopping, and the last
+            weights are kept.
+        spec: how to train.
+        out: the folder of the run.
+        test: examples that the finished model is scored on, once.
+        num_examples: training examples, for a corpus that is too large to be held: its stream does not
+            know, and a schedule by epochs would stand still in the first one.
+        listeners: functions that get every event, in process 0.
+        resume: go on from the folder's last checkpoint, if it has one; False starts again and
+            deletes them.
+    """
+    check_training(spec)
+    folder = Path(out)
+    with process_group() as group, torch.random.fork_rng(devices=[]), interruptible() as interrupt:
+        loop = Loop(
+            task,
+            train,
+            dev,
+            spec,
+            folder,
+            num_examples=num_examples,
+            group=group,
+            listeners=(LogWriter(folder / LOG), *listeners),
+            interrupt=interrupt,
+        )
+        try:
+            reason = loop.run(resume=resume)
+            return _finish(task, dev, test, folder, loop, reason, group)
+        except BaseException as error:
+            loop.fail(error)
+            raise
+
+
+def _finish(
+    task: AbstractTask[Any],
+    dev: Sequence[Example],
+    test: Sequence[Example],
+    folder: Path,
+    loop: Loop,
+    reason: StopReason,
+    group: Group,
+) -> Outcome:
+    """Score and save what was learnt."""
+    at = loop.at
+    found: dict[str, Evaluation] = {}
+    if group.is_first:
+        if dev:
+            task.calibrate(dev)
+        save_bundle(task, folder)
+        found = {name: task.evaluate(e) for name, e in (("dev", dev), ("test", test)) if e}
+        facts = {
+            "stopped": reason,
+            "step": at.step,
+            "best_step": at.best_step,
+            "seconds": round(at.seconds, 3),
+            "share_of_validation": round(at.share, 4),
+        }
+        write_outputs(folder, found, facts)
+    scores = {name: evaluation.metrics for name, evaluation in found.items()}
+    loop.tell(
+        Finished(
+            step=at.step,
+            best_step=at.best_step,
+            metrics={name: score.value for name, score in scores.get("dev", {}).items()},
+            test={name: score.value for name, score in scores.get("test", {}).items()},
+            seconds=at.seconds,
+            share=at.share,
+        )
+    )
+    group.agree([0.0])  # no process leaves before the folder is complete
+    return Outcome(
+        folder=folder,
+        reason=reason,
+        step=at.step,
+        best_step=at.best_step,
+        metrics=scores.get("dev", {}),
+        test=scores.get("test", {}),
+        seconds=at.seconds,
+        share=at.share,
+    )

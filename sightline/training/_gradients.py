@@ -1,0 +1,107 @@
+"""The gradient of a step: summed over batches and processes, divided by the count, clipped.
+
+    g = ( sum over processes and batches of the gradient of total ) / ( sum of count )
+    g <- g * min(1, clip / |g|)
+
+A loss comes as a sum and a count, so that this is the gradient of the mean over all tokens of the
+step, however they were cut into batches and processes. Sum and count travel in one tensor with the
+gradients: one message for each step.
+"""
+
+from collections.abc import Mapping, Sequence
+from types import MappingProxyType
+from typing import NamedTuple
+
+import torch
+from jaxtyping import Float
+from torch import Tensor
+from torch.nn import Parameter
+from torch.nn.utils import get_total_norm
+
+from ..errors import ValueRangeError
+from ._group import Group
+
+_TINY = 1e-6  # as in torch's own clipping: a gradient of length 0 stays 0
+
+
+class Reduced(NamedTuple):
+    """What all processes know of a step. The tensors are scalars that nobody has read yet."""
+
+    total: Float[Tensor, ""]
+    tokens: Float[Tensor, ""]  # that the total is the sum of
+    norm: Float[Tensor, ""]  # of the gradient of the mean, before clipping
+    signals: tuple[float, ...]  # one for each given, summed over the processes
+    parts: Mapping[str, Float[Tensor, ""]] = MappingProxyType({})  # means, of this process
+
+
+class Gradients:
+    """Makes the gradients of a step final, in place, in `parameter.grad`.
+
+    A parameter that a step did not use has gradient 0, in one process as in many: whether another
+    process has used it is not known here.
+    """
+
+    def __init__(self, parameters: Sequence[Parameter], group: Group, num_signals: int) -> None:
+        self._parameters, self._group = parameters, group
+        self._num_signals = num_signals
+        if group.size > 1:
+            self._flat, self._views = _flat_views(parameters, 2 + num_signals)
+
+    def finish(
+        self,
+        total: Float[Tensor, ""],
+        count: Float[Tensor, ""],
+        *,
+        clip_norm: float | None,
+        signals: Sequence[float],
+    ) -> Reduced:
+        """Sum over processes, divide and clip.
+
+        Args:
+            total: the summed loss of this process, without a graph.
+            count: of what it is the sum.
+            clip_norm: the longest gradient, or None.
+            signals: numbers that every process adds its own to.
+        """
+        assert len(signals) == self._num_signals
+        for parameter in self._parameters:
+            if parameter.grad is None:
+                parameter.grad = torch.zeros_like(parameter)
+        summed = tuple(signals)
+        if self._group.size > 1:
+            total, count, summed = self._exchange(total, count, signals)
+        gradients = [p.grad for p in self._parameters if p.grad is not None]
+        norm = get_total_norm(gradients, foreach=True) / count
+        scale = count.reciprocal()
+        if clip_norm is not None:
+            scale = scale * (clip_norm / (norm + _TINY)).clamp(max=1.0)
+        torch._foreach_mul_(gradients, scale)  # pyright: ignore[reportPrivateImportUsage]
+        return Reduced(total, count, norm, summed)
+
+    def _exchange(
+        self, total: Tensor, count: Tensor, signals: Sequence[float]
+    ) -> tuple[Tensor, Tensor, tuple[float, ...]]:
+        own = [p.grad for p in self._parameters if p.grad is not None]
+        torch._foreach_copy_(self._views, own)  # pyright: ignore[reportPrivateImportUsage]
+        rest = self._flat[len(self._flat) - 2 - self._num_signals :]
+        rest.copy_(torch.stack([total, count, *(torch.tensor(signal) for signal in signals)]))
+        self._group.add_up(self._flat)
+        for parameter, view in zip(self._parameters, self._views, strict=True):
+            parameter.grad = view
+        rest = rest.clone()  # the buffer is used again before these are read
+        return rest[0], rest[1], tuple(rest[2:].tolist())
+
+
+def _flat_views(parameters: Sequence[Parameter], extra: int) -> tuple[Tensor, list[Tensor]]:
+    """One tensor with room for all gradients and some numbers, and a view for each parameter."""
+    kinds = {parameter.dtype for parameter in parameters}
+    if kinds != {torch.float32}:
+        names = ", ".join(sorted(str(kind) for kind in kinds))
+        raise ValueRangeError(
+            f"training in several processes: expected parameters of torch.float32, got {names}. "
+            f"Call model.float() first; bf16=True computes in bfloat16 all the same."
+        )
+    sizes = [parameter.numel() for parameter in parameters]
+    flat = torch.zeros(sum(sizes) + extra)
+    parts = flat[: sum(sizes)].split(sizes)
+    return flat, [part.view_as(p) for part, p in zip(parts, parameters, strict=True)]

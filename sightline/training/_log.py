@@ -1,0 +1,68 @@
+"""The log of a run: one JSON object for each event, one on each line of `log.jsonl`."""
+
+import json
+import os
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import IO, Any
+
+from ._events import Event, Failed, Finished, Started
+
+
+class LogWriter:
+    """Appends events to a file.
+
+    A run that goes on from a checkpoint does some steps again: when it starts, lines about steps
+    after the checkpoint are taken out, so that the log of a run that was killed and resumed reads as
+    that of one that was not.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._file: IO[str] | None = None
+
+    def __call__(self, event: Event) -> None:
+        """Write one event."""
+        if isinstance(event, Started):
+            self._path.parent.mkdir(parents=True, exist_ok=True)
+            self._cut(event.step)
+            # A line at a time: what a run has said before it is killed is in the file.
+            self._file = self._path.open("a", buffering=1, encoding="utf-8")
+        assert self._file is not None, "the first event of a run is Started"
+        line = {"event": event_name(event), **vars(event)}
+        self._file.write(json.dumps(line, ensure_ascii=False, default=str) + "\n")
+        if isinstance(event, Finished | Failed):
+            self._file.close()
+
+    def _cut(self, step: int) -> None:
+        """Keep what was said up to a step. The start itself is said again."""
+        if not self._path.exists():
+            return
+        kept = [line for line in read_log(self._path) if line["step"] <= step]
+        kept = kept if step else []
+        temporary = self._path.with_name(f".{self._path.name}")
+        with temporary.open("w", encoding="utf-8") as file:
+            for line in kept:
+                file.write(json.dumps(line, ensure_ascii=False) + "\n")
+            file.flush()
+            os.fsync(file.fileno())
+        temporary.replace(self._path)
+
+
+def read_log(path: Path) -> Iterator[dict[str, Any]]:
+    """The lines of a log. A last line that a killed run has left unfinished is passed over."""
+    with path.open(encoding="utf-8") as file:
+        for line in file:
+            if line.endswith("\n"):
+                yield json.loads(line)
+
+
+def event_name(event: Event) -> str:
+    """The kind of an event as the log names it.
+
+    >>> from sightline.training import Warned
+    >>> event_name(Warned(step=1, text=""))
+    'warned'
+    """
+    return re.sub(r"(?<!^)(?=[A-Z])", "_", type(event).__name__).lower()

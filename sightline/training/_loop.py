@@ -1,0 +1,399 @@
+"""The training loop: steps, validations, checkpoints, and the end.
+
+    while not over:    step;  every few: read loss and norm;  when due: validate;  when due: checkpoint
+
+One loop without a launcher, under torchrun and under any launcher that makes a process group first.
+Every process takes the same decisions, since they come from counts that all have, or from numbers that
+process 0 has shared; process 0 alone validates, writes and sends events.
+"""
+
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict, replace
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import Tensor
+from torch.utils import _pytree as pytree
+
+from ..data import AbstractStream, Example, TextBatch
+from ..errors import CheckpointError
+from ..specs import to_data
+from ..tasks import AbstractTask, Evaluation, Loss, PredictionSpec, measure
+from ._checkpoint import (
+    Snapshot,
+    clear_checkpoints,
+    find_checkpoint,
+    write_checkpoint,
+)
+from ._engine import Engine
+from ._events import (
+    Answer,
+    Checkpointed,
+    Evaluated,
+    Event,
+    Failed,
+    Improved,
+    Listener,
+    Started,
+    Stopped,
+    StopReason,
+    Warned,
+)
+from ._group import Group
+from ._interrupt import Interrupt
+from ._ledger import Known, Ledger
+from ._own_inputs import checked_for_own_inputs, with_own_inputs
+from ._position import (
+    MAX_SHARE,
+    EpochSize,
+    Position,
+    evaluation_due,
+    is_better,
+    progress_of,
+)
+from ._schedule import rate_share
+from ._settings import check_unchanged
+from ._spec import TrainingSpec
+
+CHECKPOINTS = "checkpoints"
+_NUM_SIGNALS = 3  # seconds, interrupted, examples
+_GREEDY = PredictionSpec(width=1)  # validations rank models as beams do, at a third of the time
+_NUM_SAMPLES = 3
+_ONE_SIGMA = 0.683  # an interval of so much reaches one standard error to either side
+
+
+class Loop:
+    """One run. `run` takes it from where it is to its end."""
+
+    def __init__(
+        self,
+        task: AbstractTask[Any],
+        train: AbstractStream[Any],
+        dev: Sequence[Example],
+        spec: TrainingSpec,
+        folder: Path,
+        *,
+        num_examples: int | None,
+        group: Group,
+        listeners: Sequence[Listener],
+        interrupt: Interrupt,
+    ) -> None:
+        if spec.own_inputs:
+            checked_for_own_inputs(task)
+        self.at = Position()
+        self._task, self._train, self._spec, self._folder = task, train, spec, folder
+        self._num_examples, self._group, self._interrupt = num_examples, group, interrupt
+        self._listeners = listeners if group.is_first else ()
+        self._sample = _evenly(dev, spec.validation_size)
+        self._engine = Engine(task.model, spec, group, _NUM_SIGNALS)
+        self._ledger = Ledger()
+        self._best: dict[str, Tensor] = {}
+        self._latest: Evaluation | None = None  # in process 0
+        self._state: Any = None  # of a text that goes on, after the latest step
+        self._carried: dict[str, Tensor] = {}  # the same from a checkpoint, until the next step
+        self._checkpointed_at = self._earlier = 0.0
+        self._has_begun = self._is_interrupted = False
+        self._warned: set[str] = set()
+
+    def run(self, *, resume: bool) -> StopReason:
+        """Train to the end; the model then has the best weights."""
+        self.begin(resume=resume)
+        batches = self._train.forever()
+        while (reason := self._reason_to_stop()) is None:
+            self.advance(batches)
+        self._end(reason)
+        return reason
+
+    def advance(self, batches: Iterator[Any]) -> None:
+        """One step, and what is due after it."""
+        self._step(batches)
+        if self.at.step % self._spec.log_every == 0:
+            self._read()
+        if self._sample and evaluation_due(self._spec, self.at, len(self._sample)):
+            self._evaluate()
+        if self._checkpoint_due():
+            self._checkpoint()
+
+    def tell(self, event: Event) -> None:
+        """Send an event to all listeners."""
+        for listener in self._listeners:
+            listener(event)
+
+    def fail(self, error: BaseException) -> None:
+        """Say that the run ends with an error, if it had begun."""
+        if self._has_begun:
+            text = str(error) or type(error).__name__
+            self.tell(Failed(step=self.at.step, text=text))
+
+    # the beginning
+
+    def begin(self, *, resume: bool) -> None:
+        """Take up the newest checkpoint, if that is wanted and there is one."""
+        folder = self._folder / CHECKPOINTS
+        found = find_checkpoint(folder) if resume else None
+        step = 0 if found is None else found.snapshot.state["position"]["step"]
+        if self._group.agree([float(step)]) != [float(step)]:
+            raise CheckpointError(
+                f"process {self._group.rank} found step {step} in {folder}, process 0 another, expected "
+                f"the same. Give all processes one folder that they share."
+            )
+        if self._group.is_first:
+            clear_checkpoints(folder, newer_than=step if found is not None else -1)
+        if found is not None:
+            self._restore(found.snapshot)
+        self._task.model.train()
+        self._began = time.perf_counter()
+        self._earlier = self._checkpointed_at = self.at.seconds
+        metric = self._task.main_metric
+        self.tell(
+            Started(
+                step=step,
+                processes=self._group.size,
+                parameters=self._engine.num_parameters,
+                metric=metric.name,
+                higher_is_better=metric.higher_is_better,
+            )
+        )
+        self._has_begun = True
+        if found is not None:
+            for refusal in found.refusals:
+                self._warn(f"{refusal} Going on from {found.folder.name} instead.")
+
+    def _restore(self, snapshot: Snapshot) -> None:
+        state = snapshot.state
+        check_unchanged(state["settings"], self._settings())
+        self.at = Position(**state["position"]).under(self._spec)
+        self._train.restore(state["stream"])
+        self._engine.load(snapshot.last)
+        self._best = snapshot.best
+        if self._group.is_first:
+            self._carried = snapshot.carried
+
+    # a step
+
+    def _step(self, stream: Iterator[Any]) -> None:
+        at, spec = self.at, self._spec
+        number = at.step + 1
+        rate = spec.learning_rate * rate_share(spec, number, at.progress)
+        batches, epochs = [], []
+        for _ in range(spec.accumulate):
+            batches.append(next(stream))
+            epochs.append(self._train.epoch)
+        if self._carried:
+            self._state = self._unflattened(batches[0])
+        rows = sum(len(batch.mask) for batch in batches)
+        reduced, self._state = self._engine.step(
+            self._loss_of,
+            batches,
+            self._state,
+            number=number,
+            rate=rate,
+            signals=(self._seconds(), float(self._interrupt.asked), float(rows)),
+        )
+        seconds, interrupted, all_rows = reduced.signals
+        seconds /= self._group.size
+        self._is_interrupted = interrupted > 0  # as all know now, rather than as one does already
+        at = at.after_batches(epochs, round(all_rows), self._epoch_size(batches[0]))
+        progress = progress_of(spec, step=number, epochs=at.epochs, seconds=seconds)
+        self.at = replace(at, step=number, progress=progress, seconds=seconds)
+        self._ledger.add(Known(number, at.epochs, progress, rate, seconds, batches), reduced)
+
+    def _epoch_size(self, batch: Any) -> EpochSize:
+        """A stretch of running text is not made of examples."""
+        examples = None if isinstance(batch, TextBatch) else self._num_examples
+        return EpochSize(self._train.num_batches, examples)
+
+    def _loss_of(self, batch: Any, state: Any) -> Loss:
+        share = self._spec.own_inputs * self.at.progress
+        if share:
+            batch = with_own_inputs(self._task, batch, share)
+        return self._task.loss(batch, state)
+
+    def _unflattened(self, batch: Any) -> Any:
+        """The state that a checkpoint holds by number, in the form that the task gives it."""
+        with torch.no_grad():
+            leaves, form = pytree.tree_flatten(self._task.loss(batch, None).state)
+        carried, self._carried = self._carried, {}
+        return form.unflatten([carried.get(str(n), leaf) for n, leaf in enumerate(leaves)])
+
+    def _read(self) -> None:
+        for done in self._ledger.read(self._train.where):
+            self.tell(done)
+        left_out = self._train.left_out
+        if left_out.num:
+            self._warn_once(
+                "left out",
+                f"{left_out.num:,} training examples are in no batch, the first at {left_out.first}: "
+                f"they are longer than batch_tokens, or the task cannot use them. Raise batch_tokens "
+                f"({self._spec.batch_tokens}).",
+            )
+
+    # a validation
+
+    def _evaluate(self) -> None:
+        self._read()
+        began = time.perf_counter()
+        metric = self._task.main_metric
+        evaluation = None
+        if self._group.is_first:
+            with self._engine.evaluating():
+                self._latest = evaluation = self._task.evaluate(self._sample, _GREEDY)
+        value, seconds = self._group.agree(
+            [0.0, 0.0] if evaluation is None else [evaluation.value, time.perf_counter() - began]
+        )
+        before = self.at
+        improved = is_better(value, before.best_value, higher=metric.higher_is_better)
+        self.at = replace(
+            before,
+            validating=before.validating + seconds,
+            seconds=before.seconds + seconds,
+            evaluated_step=before.step,
+            evaluated_progress=before.progress,
+            evaluated_seen=before.seen,
+            best_step=before.step if improved else before.best_step,
+            best_value=value if improved else before.best_value,
+            unimproved=0 if improved else before.unimproved + 1,
+        )
+        if improved:
+            self._best = self._engine.best_weights()
+        if evaluation is not None:
+            self._tell_scores(evaluation, seconds, improved=improved, before=before.best_value)
+
+    def _tell_scores(
+        self, evaluation: Evaluation, seconds: float, *, improved: bool, before: float | None
+    ) -> None:
+        step = self.at.step
+        self.tell(
+            Evaluated(
+                step=step,
+                metrics={name: found.value for name, found in evaluation.statistics.items()},
+                samples=tuple(
+                    Answer(sample.source, sample.reference, sample.prediction.output)
+                    for sample in evaluation.samples(_NUM_SAMPLES)
+                ),
+                seconds=seconds,
+                share=self.at.share,
+            )
+        )
+        if improved:
+            name, value = evaluation.main.name, evaluation.value
+            self.tell(Improved(step=step, metric=name, value=value, before=before))
+        # The first validation, of a model that rambles, says little of the ones to come.
+        is_typical = before is not None and self.at.progress < 1
+        if self.at.share > MAX_SHARE and is_typical:
+            self._warn_once(
+                "validation",
+                f"validations have taken {self.at.share:.0%} of the time, expected at most "
+                f"{MAX_SHARE:.0%}. Lower validation_size ({self._spec.validation_size}), or set "
+                f"evaluate_every to more steps.",
+            )
+
+    # checkpoints
+
+    def _checkpoint_due(self) -> bool:
+        return self.at.seconds - self._checkpointed_at >= self._spec.checkpoint_seconds
+
+    def _checkpoint(self) -> None:
+        self._read()
+        self._checkpointed_at = self.at.seconds
+        if not self._group.is_first:
+            return
+        began = time.perf_counter()
+        state = {
+            "settings": self._settings(),
+            "position": asdict(self.at),
+            "stream": self._train.state(),
+        }
+        leaves = enumerate(pytree.tree_leaves(self._state))
+        carried = {str(number): leaf for number, leaf in leaves if isinstance(leaf, Tensor)}
+        snapshot = Snapshot(
+            last=self._engine.tensors(),
+            best=self._best,
+            carried=self._carried or carried,
+            state=state,
+        )
+        folder = write_checkpoint(self._folder / CHECKPOINTS, self.at.step, snapshot)
+        taken = time.perf_counter() - began
+        self.tell(Checkpointed(step=self.at.step, folder=folder, seconds=taken))
+
+    def _settings(self) -> dict[str, Any]:
+        return {"task": to_data(self._task.spec), "training": to_data(self._spec)}
+
+    # the end
+
+    def _reason_to_stop(self) -> StopReason | None:
+        if self._is_interrupted:
+            return "interrupted"
+        if self._spec.patience is not None and self.at.unimproved >= self._spec.patience:
+            return "patience"
+        if self.at.progress < 1:
+            return None
+        limit = self._spec.minutes
+        return "time" if limit is not None and self.at.seconds >= 60 * limit else "length"
+
+    def _end(self, reason: StopReason) -> None:
+        if self._sample and self.at.evaluated_step < self.at.step:
+            self._evaluate()
+        if not self._sample:
+            self.at = replace(self.at, best_step=self.at.step)
+            self._best = self._engine.best_weights()
+        elif reason in ("length", "time"):
+            self._prefer_last()
+        self._checkpoint()
+        self.tell(Stopped(step=self.at.step, reason=reason, text=self._why(reason)))
+        if self._best:
+            self._engine.keep(self._best)
+
+    def _prefer_last(self) -> None:
+        """Keep the last weights, unless earlier ones were better by more than a standard error.
+
+        The last ones have seen the whole schedule; the best of many noisy scores on a small validation
+        set is mostly the luckiest (the one-standard-error rule, Breiman et al. 1984, section 3.4.3).
+        """
+        numbers = [0.0, 0.0]
+        if self._latest is not None:
+            found = measure(self._latest.statistics[self._latest.main.name], level=_ONE_SIGMA)
+            numbers = [found.value, (found.high - found.low) / 2]
+        value, error = self._group.agree(numbers)
+        best, higher = self.at.best_value, self._task.main_metric.higher_is_better
+        if best is None or error == 0 or self.at.best_step == self.at.step:
+            return
+        if (best - value if higher else value - best) <= error:
+            self.at = replace(self.at, best_step=self.at.step, best_value=value)
+            self._best = self._engine.best_weights()
+
+    def _why(self, reason: StopReason) -> str:
+        step = f"stopped after step {self.at.step:,}"
+        match reason:
+            case "length":
+                return f"{step}: that was the length of the run"
+            case "time":
+                return f"{step}: {self._spec.minutes:g} minutes are over"
+            case "patience":
+                name = self._task.main_metric.name
+                return (
+                    f"{step}: {name} has not been better than {self.at.best_value:.4g}, of step "
+                    f"{self.at.best_step:,}, for {self.at.unimproved} validations"
+                )
+            case "interrupted":
+                return f"{step}: interrupted; the same command goes on from here"
+
+    def _warn(self, text: str) -> None:
+        self.tell(Warned(step=self.at.step, text=text))
+
+    def _warn_once(self, about: str, text: str) -> None:
+        if about not in self._warned:
+            self._warned.add(about)
+            self._warn(text)
+
+    def _seconds(self) -> float:
+        return self._earlier + time.perf_counter() - self._began
+
+
+def _evenly(examples: Sequence[Example], number: int) -> list[Example]:
+    """At most so many of the examples, evenly spaced."""
+    if len(examples) <= number:
+        return list(examples)
+    return [examples[place * len(examples) // number] for place in range(number)]

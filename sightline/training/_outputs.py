@@ -1,0 +1,57 @@
+"""The files that a run leaves beside its weights.
+
+metrics.json    scores on the validation set with their intervals, and what the run took
+samples.tsv     source, expected output, output, score and confidence for each example
+curves.svg      loss, score, learning rate, gradient norm
+"""
+
+import csv
+import json
+import os
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from ..tasks import Evaluation
+from ._curves import draw_curves
+
+LOG = "log.jsonl"
+_MAX_SAMPLES = 1000
+
+
+def write_outputs(folder: Path, found: Mapping[str, Evaluation], facts: dict[str, Any]) -> None:
+    """Write the files of a run that is over.
+
+    Args:
+        folder: of the run; its log is there.
+        found: evaluations by the name of their set, dev and test.
+        facts: what else to put into metrics.json.
+    """
+    content: dict[str, Any] = {
+        name: {metric: score._asdict() for metric, score in evaluation.metrics.items()}
+        for name, evaluation in found.items()
+    }
+    text = json.dumps({**content, **facts}, indent=1, ensure_ascii=False)
+    _replace(folder / "metrics.json", text + "\n")
+    if "dev" in found:
+        _write_samples(folder / "samples.tsv", found["dev"])
+    draw_curves(folder / LOG, folder / "curves.svg")
+
+
+def _write_samples(path: Path, evaluation: Evaluation) -> None:
+    with path.open("w", encoding="utf-8", newline="") as file:
+        writer = csv.writer(file, delimiter="\t", lineterminator="\n", quoting=csv.QUOTE_MINIMAL)
+        writer.writerow(["source", "expected", "output", "score", "confidence"])
+        for source, expected, found in evaluation.samples(_MAX_SAMPLES):
+            numbers = (f"{found.score:.4f}", f"{found.confidence:.4f}")
+            writer.writerow([source, expected, found.output, *numbers])
+
+
+def _replace(path: Path, text: str) -> None:
+    """Write a file as a whole: a reader sees the old text or the new."""
+    temporary = path.with_name(f".{path.name}")
+    with temporary.open("w", encoding="utf-8") as file:
+        file.write(text)
+        file.flush()
+        os.fsync(file.fileno())
+    temporary.replace(path)

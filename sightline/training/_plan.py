@@ -1,0 +1,28 @@
+"""From files to a whole run, with a reason for everything that is not simply a default."""
+
+from ..data import SourceSpec
+from ..tasks import recommend
+from ._choices import Choice, Planned
+from ._run import Run
+from ._spec import TrainingSpec
+
+
+def plan(
+    train: SourceSpec, dev: SourceSpec | None = None, test: SourceSpec | None = None
+) -> Planned:
+    """The run for these files: what the task is, how texts are cut into symbols, how large the
+    model is and how long it is trained. The training files are read as a stream, more than once.
+    """
+    found = recommend(train)
+    run = Run(
+        task=found.task, train=train, dev=dev, test=test, training=TrainingSpec(**found.training)
+    )
+    choices = (Choice(_path(path), "data", sentence) for path, sentence in found.reasons)
+    return Planned(run, tuple(choices))
+
+
+def _path(path: str) -> str:
+    """Where a recommended setting stands in a run."""
+    if path == "kind":
+        return "task"
+    return path if path.startswith("training.") else f"task.{path}"

@@ -1,0 +1,117 @@
+"""Where a run is: counts, scores and times, as plain numbers that a checkpoint can hold.
+
+Validations are due by counts, never by the clock, so that the same seed gives the same run:
+
+    progress since the last one >= 1 / 100    and    examples since >= 10 validation sets
+    and    steps since >= 50
+
+Decoding an example freely costs less than half of training on it (no backward, but one step after
+another), so ten times as many examples keep validation near 5 % of the time; the other two bounds
+keep a tiny validation set from being decoded after every few batches, and a huge corpus from being
+scored a thousand times.
+"""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import NamedTuple
+
+from ._spec import TrainingSpec
+
+MOST_EVALUATIONS = 100  # of a run
+EXAMPLES_FOR_ONE = 10  # trained on, for each that is decoded
+LEAST_STEPS = 50  # between two validations
+MAX_SHARE = 0.1  # of the time in validations; the user is told of more
+
+
+class EpochSize(NamedTuple):
+    """What is known of the length of an epoch. A corpus that is held knows its batches; of one that is
+    too large, the examples may be known; else the batches of the epoch before are taken, and in the
+    first epoch the part that is over counts as 0.
+    """
+
+    num_batches: int | None
+    num_examples: int | None
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Position:
+    """A run after some steps. All processes have the same."""
+
+    step: int = 0
+    progress: float = 0.0  # share of the run that is over
+    seen: int = 0  # examples trained on
+    epochs: float = 0.0  # readings of the data, the part of this one included
+    epoch: int = 0  # of the latest batch
+    batches: int = 0  # of this epoch
+    batches_before: int = 0  # of the epoch before; 0 in the first
+    seen_before: int = 0  # examples in the epochs before
+    seconds: float = 0.0  # validation included
+    validating: float = 0.0  # seconds of it
+    evaluated_step: int = 0
+    evaluated_progress: float = 0.0
+    evaluated_seen: int = 0
+    best_step: int = 0
+    best_value: float | None = None
+    unimproved: int = 0  # validations since the best
+
+    @property
+    def share(self) -> float:
+        """Of the time that went into validations."""
+        return self.validating / self.seconds if self.seconds else 0.0
+
+    def after_batches(self, epochs: Sequence[int], rows: int, size: EpochSize) -> "Position":
+        """With some more batches.
+
+        Args:
+            epochs: of each batch.
+            rows: examples in all of them, of all processes.
+            size: what is known of the length of an epoch.
+        """
+        at = self
+        for epoch in epochs:
+            if epoch == at.epoch:
+                at = replace(at, batches=at.batches + 1)
+            else:
+                at = replace(
+                    at, epoch=epoch, batches=1, batches_before=at.batches, seen_before=at.seen
+                )
+        at = replace(at, seen=at.seen + rows)
+        if size.num_batches:
+            part = at.batches / size.num_batches
+        elif size.num_examples:
+            part = (at.seen - at.seen_before) / size.num_examples
+        else:
+            part = at.batches / at.batches_before if at.batches_before else 0.0
+        return replace(at, epochs=at.epoch + min(1.0, part))
+
+    def under(self, spec: TrainingSpec) -> "Position":
+        """The same place in a run that is to be shorter or longer than was thought."""
+        progress = progress_of(spec, step=self.step, epochs=self.epochs, seconds=self.seconds)
+        evaluated = min(self.evaluated_progress, progress)
+        return replace(self, progress=progress, evaluated_progress=evaluated)
+
+
+def progress_of(spec: TrainingSpec, *, step: int, epochs: float, seconds: float) -> float:
+    """The share of a run that is over: the largest of its limits' shares, at most 1."""
+    limits = ((step, spec.steps), (epochs, spec.epochs), (seconds / 60, spec.minutes))
+    return min(1.0, max(done / limit for done, limit in limits if limit is not None))
+
+
+def evaluation_due(spec: TrainingSpec, at: Position, num_validated: int) -> bool:
+    """Whether a validation of so many examples should follow the step just made."""
+    since = at.step - at.evaluated_step
+    if spec.evaluate_every is not None:
+        return since >= spec.evaluate_every
+    return (
+        since >= LEAST_STEPS
+        and at.progress - at.evaluated_progress >= 1 / MOST_EVALUATIONS - 1e-9  # 0.03 - 0.02 < 0.01
+        and at.seen - at.evaluated_seen >= EXAMPLES_FOR_ONE * num_validated
+    )
+
+
+def is_better(value: float, best: float | None, *, higher: bool) -> bool:
+    """Whether a score beats the best so far; one that is not a number beats none."""
+    if math.isnan(value):
+        return False
+    return best is None or (value > best if higher else value < best)

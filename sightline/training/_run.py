@@ -1,0 +1,71 @@
+"""A run as a value: task, data and training. What a recipe returns."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import torch
+
+from ..data import SourceSpec
+from ..specs import check, setting, to_json
+from ..tasks import TaskSpec
+from ._events import Listener
+from ._fit import Outcome, fit
+from ._group import process_group
+from ._spec import TrainingSpec
+
+RUN = "run.json"
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Run:
+    """Everything that gives the same model again: a spec, with its JSON both ways.
+
+    A recipe is a function that returns one; a variant is `dataclasses.replace` of it, or
+    `specs.with_setting(run, "training.steps", "500")`.
+    """
+
+    task: TaskSpec = setting(about="what to learn, and with which model")
+    train: SourceSpec = setting(about="examples to learn from")
+    dev: SourceSpec | None = setting(
+        None, "examples that tell the best weights; none: the last are kept"
+    )
+    test: SourceSpec | None = setting(None, "examples for the score at the end")
+    training: TrainingSpec = setting(about="how to train")
+
+    def fit(
+        self, out: Path | str, *, listeners: Sequence[Listener] = (), resume: bool = True
+    ) -> Outcome:
+        """Train and save into a folder, or go on with what the folder has; see `fit`.
+
+        Vocabularies are counted from the training examples, and weights drawn from the seed, in every
+        process alike.
+        """
+        check(self)
+        folder, training = Path(out), self.training
+        with process_group() as group, torch.random.fork_rng(devices=[]):
+            torch.default_generator.manual_seed(training.seed)
+            task = self.task.build_from(self.train)
+            by_size = training.batch_size is not None
+            train = task.batches(
+                self.train,
+                budget=None if by_size else training.batch_tokens,
+                batch_size=training.batch_size,
+                seed=training.seed,
+                rank=group.rank,
+                world_size=group.size,
+            )
+            if group.is_first:
+                folder.mkdir(parents=True, exist_ok=True)
+                (folder / RUN).write_text(to_json(self) + "\n", encoding="utf-8")
+            return fit(
+                task,
+                train,
+                [] if self.dev is None else list(self.dev),
+                training,
+                folder,
+                test=[] if self.test is None else list(self.test),
+                num_examples=None if training.epochs is None else sum(1 for _ in self.train),
+                listeners=listeners,
+                resume=resume,
+            )

@@ -1,0 +1,49 @@
+"""Whether a run that goes on is the run that was begun."""
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from ..errors import CheckpointError
+
+# What may be another when a run goes on: its length, and what changes no step.
+FREE = frozenset(
+    f"training.{name}"
+    for name in (
+        "epochs",
+        "steps",
+        "minutes",
+        "patience",
+        "evaluate_every",
+        "validation_size",
+        "checkpoint_seconds",
+        "log_every",
+    )
+)
+
+
+def check_unchanged(then: Mapping[str, Any], now: Mapping[str, Any]) -> None:
+    """Raise `CheckpointError` where settings differ that a run cannot change on its way."""
+    earlier, later = dict(_leaves("", then)), dict(_leaves("", now))
+    changed = [
+        f"{path} was {_text(earlier, path)} and is {_text(later, path)}"
+        for path in sorted({*earlier, *later})
+        if path not in FREE and earlier.get(path) != later.get(path)
+    ]
+    if changed:
+        raise CheckpointError(
+            f"the folder holds a run with other settings: {'; '.join(changed)}. Give the settings it "
+            f"was begun with to go on, or another folder, or resume=False to start again in this one."
+        )
+
+
+def _leaves(path: str, data: Any) -> Iterator[tuple[str, Any]]:
+    if isinstance(data, Mapping):
+        for name, value in data.items():
+            yield from _leaves(f"{path}.{name}" if path else name, value)
+    else:
+        yield path, data
+
+
+def _text(leaves: Mapping[str, Any], path: str) -> str:
+    text = repr(leaves[path]) if path in leaves else "not there"
+    return text if len(text) <= 60 else f"{text[:59]}…"

@@ -1,0 +1,324 @@
+"""What a run says of itself: events, the log, the display, TensorBoard, curves, and what went wrong."""
+
+import io
+import json
+import xml.etree.ElementTree as ET
+from dataclasses import replace
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from rich.console import Console
+
+from sightline.data import tsv
+from sightline.errors import MissingPackageError, NonFiniteError
+from sightline.tasks import Loss, Transduction
+from sightline.training import (
+    Checkpointed,
+    Display,
+    Evaluated,
+    Event,
+    Failed,
+    Finished,
+    Improved,
+    LogWriter,
+    Started,
+    StepDone,
+    Stopped,
+    TensorBoardWriter,
+    TrainingSpec,
+    Warned,
+    _tensorboard,
+    draw_curves,
+    fit,
+    read_log,
+)
+from tests.training.toys import DEV, TRAIN, batches, train, transduction
+
+SPEC = TrainingSpec(steps=12, learning_rate=5e-3, evaluate_every=5, checkpoint_seconds=1000.0)
+
+
+@pytest.fixture(scope="module")
+def finished(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, list[Event]]:
+    """The folder and the events of a run."""
+    folder = tmp_path_factory.mktemp("finished")
+    events: list[Event] = []
+    train(folder, SPEC, listeners=[events.append])
+    return folder, events
+
+
+def test_the_events_of_a_run(finished: tuple[Path, list[Event]]) -> None:
+    _, events = finished
+    assert isinstance(events[0], Started)
+    assert (events[0].step, events[0].processes) == (0, 1)
+    assert (events[0].metric, events[0].higher_is_better) == ("wer", False)
+    assert events[0].parameters == sum(p.numel() for p in transduction().model.parameters())
+    assert isinstance(events[-1], Finished)
+    assert isinstance(events[-2], Stopped)
+    steps = [event.step for event in events if isinstance(event, StepDone)]
+    assert steps == list(range(1, 13))
+    evaluated = [event for event in events if isinstance(event, Evaluated)]
+    assert [event.step for event in evaluated] == [5, 10, 12]
+    assert all(set(event.metrics) == {"wer", "cer"} for event in evaluated)
+    sources = {example.source for example in DEV}
+    assert all(answer.source in sources for event in evaluated for answer in event.samples)
+    kinds = [type(event) for event in events]
+    assert kinds.index(Improved) == kinds.index(Evaluated) + 1
+    assert kinds.count(Checkpointed) == 1
+    assert Failed not in kinds
+
+
+def test_no_step_is_told_before_it_is_finite_and_none_after_a_score(
+    finished: tuple[Path, list[Event]],
+) -> None:
+    _, events = finished
+    latest = 0
+    for event in events:
+        if isinstance(event, StepDone):
+            latest = event.step
+        elif not isinstance(event, Started):
+            assert event.step == latest  # all steps that it is about were told before
+
+
+def test_the_log_has_every_event(finished: tuple[Path, list[Event]]) -> None:
+    folder, events = finished
+    lines = list(read_log(folder / "log.jsonl"))
+    assert len(lines) == len(events)
+    done = [event for event in events if isinstance(event, StepDone)]
+    logged = [line for line in lines if line["event"] == "step_done"]
+    for line, event in zip(logged, done, strict=True):
+        assert {name: line[name] for name in vars(event)} == vars(event)
+
+
+def test_a_line_that_was_cut_off_is_passed_over_and_then_gone(tmp_path: Path) -> None:
+    path = tmp_path / "log.jsonl"
+    line = {"event": "warned", "step": 3, "text": "a"}
+    path.write_text(f'{json.dumps(line)}\n{{"event": "warned", "st', encoding="utf-8")
+    assert list(read_log(path)) == [line]
+    writer = LogWriter(path)
+    start = Started(step=3, processes=1, parameters=1, metric="wer", higher_is_better=False)
+    writer(start)
+    writer(Failed(step=3, text="b"))
+    assert [entry["event"] for entry in read_log(path)] == ["warned", "started", "failed"]
+
+
+def test_the_folder_of_a_run(finished: tuple[Path, list[Event]]) -> None:
+    folder, events = finished
+    last = events[-1]
+    assert isinstance(last, Finished)
+    metrics = json.loads((folder / "metrics.json").read_text(encoding="utf-8"))
+    assert metrics["dev"]["wer"]["value"] == last.metrics["wer"]
+    assert metrics["dev"]["wer"]["low"] <= last.metrics["wer"] <= metrics["dev"]["wer"]["high"]
+    assert (metrics["stopped"], metrics["step"]) == ("length", 12)
+    rows = (folder / "samples.tsv").read_text(encoding="utf-8").splitlines()
+    assert rows[0].split("\t") == ["source", "expected", "output", "score", "confidence"]
+    assert [row.split("\t")[:2] for row in rows[1:]] == [[e.source, e.target] for e in DEV]
+
+
+def test_curves_are_svg_and_the_same_for_the_same_log(
+    finished: tuple[Path, list[Event]], tmp_path: Path
+) -> None:
+    folder, _ = finished
+    drawn = (folder / "curves.svg").read_bytes()
+    root = ET.fromstring(drawn)
+    assert root.tag == "{http://www.w3.org/2000/svg}svg"
+    texts = {element.text for element in root.iter("{http://www.w3.org/2000/svg}text")}
+    assert {"training loss", "learning rate", "gradient norm"} <= texts
+    assert "validation wer, free-running" in texts
+    draw_curves(folder / "log.jsonl", tmp_path / "again.svg")
+    assert (tmp_path / "again.svg").read_bytes() == drawn
+
+
+def test_curves_of_a_long_run_are_thinned(tmp_path: Path) -> None:
+    log = tmp_path / "log.jsonl"
+    with log.open("w", encoding="utf-8") as file:
+        for step in range(1, 50_001):
+            line = {"event": "step_done", "step": step, "loss": 1.0, "rate": 1.0, "norm": 1.0}
+            file.write(json.dumps(line) + "\n")
+    draw_curves(log, tmp_path / "curves.svg")
+    assert (tmp_path / "curves.svg").stat().st_size < 300_000
+
+
+# the display
+
+
+def shown(events: list[Event], *, terminal: bool) -> str:
+    console = Console(file=io.StringIO(), force_terminal=terminal, width=200, highlight=False)
+    display = Display(console)
+    for event in events:
+        display(event)
+    assert isinstance(console.file, io.StringIO)
+    return console.file.getvalue()
+
+
+@pytest.mark.parametrize("terminal", [False, True])
+def test_the_display_shows_a_run(finished: tuple[Path, list[Event]], terminal: bool) -> None:
+    text = shown(finished[1], terminal=terminal)
+    for words in ("parameters", "loss", "epoch 0.", "validation after step 10", "wer", "finished"):
+        assert words in text
+    assert DEV[0].source in text
+    assert ("\x1b" in text) == terminal  # bars and colours only where they can be seen
+
+
+def test_a_terminal_shows_speed_and_time_left(finished: tuple[Path, list[Event]]) -> None:
+    text = shown(finished[1], terminal=True)
+    assert "tokens/s" in text
+    assert "left" in text
+
+
+def test_markup_in_texts_is_shown_as_it_is() -> None:
+    text = shown([Warned(step=1, text="[bold]x[/bold]")], terminal=False)
+    assert "[bold]x[/bold]" in text
+
+
+def test_an_error_closes_the_bar(finished: tuple[Path, list[Event]]) -> None:
+    start = finished[1][0]
+    text = shown([start, Failed(step=3, text="the loss is nan")], terminal=True)
+    assert "failed: the loss is nan" in text
+    assert text.rindex("\x1b[?25h") > text.index("\x1b[?25l")  # the cursor is back
+
+
+# TensorBoard
+
+
+def scalars(folder: Path) -> dict[str, list[tuple[int, float]]]:
+    module = import_module("tensorboard.backend.event_processing.event_accumulator")
+    found = module.EventAccumulator(str(folder))
+    found.Reload()
+    return {
+        tag: [(event.step, event.value) for event in found.Scalars(tag)]
+        for tag in found.Tags()["scalars"]
+    }
+
+
+@pytest.mark.filterwarnings("ignore::DeprecationWarning")  # of tensorboard's own reader
+def test_tensorboard_gets_every_number(finished: tuple[Path, list[Event]], tmp_path: Path) -> None:
+    writer = TensorBoardWriter(tmp_path)
+    for event in finished[1]:
+        writer(event)
+    found = scalars(tmp_path)
+    assert set(found) == {
+        "training/loss",
+        "training/gradient_norm",
+        "training/learning_rate",
+        "validation/wer",
+        "validation/cer",
+    }
+    losses = [(event.step, event.loss) for event in finished[1] if isinstance(event, StepDone)]
+    assert [step for step, _ in found["training/loss"]] == [step for step, _ in losses]
+    assert [v for _, v in found["training/loss"]] == pytest.approx([v for _, v in losses])
+
+
+def test_without_tensorboard_the_error_says_what_to_install(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def missing(name: str) -> None:
+        raise ImportError(name)
+
+    monkeypatch.setattr(_tensorboard, "import_module", missing)
+    with pytest.raises(MissingPackageError, match=r"pip install 'sightline\[tensorboard\]'"):
+        TensorBoardWriter(tmp_path)
+
+
+# what goes wrong
+
+
+class Bad:
+    """Stands for `Transduction.loss`: does something to the loss of one call."""
+
+    def __init__(self, task: Transduction, call: int, kind: str) -> None:
+        self.task, self.call, self.kind, self.calls = task, call, kind, 0
+
+    def __call__(self, batch: Any, state: Any = None) -> Loss:
+        loss = Transduction.loss(self.task, batch, state)
+        self.calls += 1
+        if self.calls != self.call:
+            return loss
+        weight = next(self.task.model.parameters())
+        harm = {
+            "nan": weight.sum() * torch.nan,
+            "inf": weight.sum() * 0 + torch.inf,
+            "gradient": (weight.sum() * 0).sqrt(),  # 0, and its derivative is infinite
+        }[self.kind]
+        return replace(loss, total=loss.total + harm)
+
+
+@pytest.fixture
+def words(tmp_path: Path) -> Path:
+    path = tmp_path / "train.tsv"
+    path.write_text("".join(f"{e.source}\t{e.target}\n" for e in TRAIN), encoding="utf-8")
+    return path
+
+
+@pytest.mark.parametrize(
+    ("kind", "text"),
+    [
+        ("nan", "the loss is nan"),
+        ("inf", "the loss is inf"),
+        ("gradient", "the gradient norm is nan although the loss is"),
+    ],
+)
+def test_a_loss_or_gradient_that_is_no_number_is_named_with_its_batch(
+    kind: str, text: str, words: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    task = transduction()
+    monkeypatch.setattr(task, "loss", Bad(task, 7, kind))
+    stream = task.batches(tsv(words), batch_size=5, seed=1)
+    events: list[Event] = []
+    spec = replace(SPEC, steps=30, evaluate_every=1000, checkpoint_seconds=0.0)
+    with pytest.raises(NonFiniteError) as caught:
+        fit(task, stream, DEV, spec, tmp_path / "run", listeners=[events.append])
+    said = str(caught.value)
+    assert said.startswith("step 7, ")
+    assert text in said
+    assert "Lower learning_rate" in said
+    lines = said.partition(f"{words}, lines ")[2].partition(".")[0].split(", ")
+    again = task.batches(tsv(words), batch_size=5, seed=1).forever()
+    seventh = [next(again) for _ in range(7)][-1]
+    assert [int(line) for line in lines] == sorted(
+        stream.where(int(index)).line for index in seventh.indices
+    )
+    assert isinstance(events[-1], Failed)
+    assert events[-1].text == said
+    # the checkpoints are from before
+    assert sorted(path.name for path in (tmp_path / "run/checkpoints").iterdir()) == [
+        "step-000000005",
+        "step-000000006",
+    ]
+
+
+def test_a_run_that_diverges_is_stopped(tmp_path: Path) -> None:
+    spec = replace(SPEC, learning_rate=3e38, clip_norm=None, steps=50)
+    with pytest.raises(NonFiniteError, match=r"learning rate .*e\+\d\d.*expected a finite number"):
+        train(tmp_path, spec)
+
+
+def test_any_error_is_an_event_too(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    task = transduction()
+
+    def broken(*batch_and_state: Any) -> Loss:
+        raise RuntimeError(f"out of patience with {len(batch_and_state)}")
+
+    monkeypatch.setattr(task, "loss", broken)
+    events: list[Event] = []
+    with pytest.raises(RuntimeError, match="out of patience"):
+        fit(task, batches(task), DEV, SPEC, tmp_path, listeners=[events.append])
+    assert isinstance(events[-1], Failed)
+    assert [line["event"] for line in read_log(tmp_path / "log.jsonl")] == ["started", "failed"]
+
+
+def test_parts_of_a_loss_are_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    task = transduction()
+
+    def in_parts(batch: Any, state: Any = None) -> Loss:
+        loss = Transduction.loss(task, batch, state)
+        return replace(loss, parts={"half": loss.total.detach() / 2})
+
+    monkeypatch.setattr(task, "loss", in_parts)
+    events: list[Event] = []
+    spec = replace(SPEC, accumulate=2)
+    fit(task, batches(task), [], spec, tmp_path, listeners=[events.append])
+    steps = [event for event in events if isinstance(event, StepDone)]
+    assert [2 * event.parts["half"] for event in steps] == pytest.approx([e.loss for e in steps])
