@@ -29,14 +29,16 @@ ROOT = Path(__file__).resolve().parent.parent
 SUPPORT = sorted((ROOT / "examples/support").glob("*.py"))
 SCORE = re.compile(r"^(?P<name>[^:]+): (?P<value>[0-9.]+) (?P<unit>%|(bits )?per character)$")
 
-# The files each example reads, below the data folder.
-FILES = {
+# The files each example reads, below the data folder; the last two make their own data.
+FILES: dict[str, list[str]] = {
     "crf_tagger": [f"_measure_only/conll2000_chunking/{part}.txt.gz" for part in ("train", "test")],
     "dependency_parser": [
         f"ud_english_ewt/en_ewt-ud-{part}.conllu.gz" for part in ("train", "test")
     ],
     "character_language_model": ["tinyshakespeare/input.txt.gz"],
     "sentiment": ["sentence_polarity/sentence_polarity.zip"],
+    "copy_and_reverse": [],
+    "prefix_to_infix": [],
 }
 
 

@@ -11,6 +11,7 @@ from typing import Any
 
 import matplotlib as mpl
 import torch
+from docs_views import VIEWS
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.patches import Arc, Rectangle
@@ -274,4 +275,4 @@ ATTENTIONS: dict[str, Callable[[], str]] = {
     "multi_head_attention": _multi_head,
 }
 
-PICTURES = STRUCTURES | ATTENTIONS
+PICTURES = STRUCTURES | ATTENTIONS | VIEWS

@@ -66,3 +66,21 @@ def test_the_files_are_those_that_the_examples_read(monkeypatch: pytest.MonkeyPa
     assert examples.FILES["sentiment"] == [polarity.ARCHIVE]
     model = (ROOT / "examples/character_language_model.py").read_text(encoding="utf-8")
     assert all(f'"{name}"' in model for name in examples.FILES["character_language_model"])
+
+
+def test_every_example_that_is_cut_in_the_tests_can_be_run_in_full() -> None:
+    names = {path.stem for path in ROOT.glob("examples/*.py")}
+    assert set(examples.FILES) == names - {"segment_attention"}
+
+
+def test_an_example_that_makes_its_own_data_reads_none(monkeypatch: pytest.MonkeyPatch) -> None:
+    def run(source: Path, seed: int) -> examples.Run:
+        assert source == ROOT / "examples/copy_and_reverse.py"
+        scores = {("copy with attention, length 5", "%"): 100.0 - seed}
+        return examples.Run(scores=scores, wall_clock=2.0, processor=1.0)
+
+    monkeypatch.setattr(examples, "run", run)
+    results = examples.measure("copy_and_reverse", [0, 1, 2])
+    assert not results.data
+    assert "examples/support/transduction.py" in results.spec
+    assert results.rows[0].spread == (98.0, 100.0)

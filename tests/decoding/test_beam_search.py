@@ -271,6 +271,17 @@ def test_items_leave_the_batch() -> None:
     assert found.tokens.shape[2] == int(found.lengths.max())
 
 
+def test_greedy_search_stops_when_all_have_ended() -> None:
+    stepper = ToyStepper(6, seed=3, sharpness=2.5)
+    found = greedy(stepper, stepper.start(*range(7)), begin=BEGIN, end=END, max_length=40)
+    lengths = found.lengths[:, 0]
+    assert len(stepper.calls) == int(lengths.max()) < 40
+    assert len(lengths.unique()) > 2
+    # A quarter of those in the batch must be done before they leave it.
+    for step, (items, _) in enumerate(stepper.calls):
+        assert 3 * items <= 4 * int((lengths > step).sum())
+
+
 def test_results_may_be_trained_on() -> None:
     """Searches run in inference mode; what they return can be saved for a gradient."""
     stepper = ToyStepper(4)

@@ -1,0 +1,211 @@
+"""How many words a second does search write, beside a plain loop and beside yoyodyne?
+
+All models have the same sizes: a bidirectional LSTM encoder, additive attention, an LSTM decoder. The
+weights are as drawn, and the end symbol is given a score that nobody chooses, so that every output
+has the same number of tokens and every side takes the same number of steps. Sources have one length,
+and the batch is on the machine already: what is timed is encoding and search, on one core.
+"""
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from statistics import median
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from sightline.decoding import beam_search, greedy
+from sightline.models import DecoderSpec, Seq2SeqSpec, TextEncoderSpec
+
+from .results import Row
+from .seq2seq_plain import BEGIN, END, PlainSeq2Seq
+from .seq2seq_yoyodyne import Yoyodyne
+from .timing import Plan, Timing, compare
+
+OURS, HALF, PLAIN, PEER = "sightline", "sightline, bfloat16 products", "plain loop", "yoyodyne"
+WIDTH = 5
+WIDE_VOCABULARY = 8_000
+BETWEEN_SEARCHES = 64  # the batch at which a beam is compared to greedy search
+
+# At least so many times the words a second of the plain loop, and of yoyodyne by batch.
+PLAIN_TARGET = 1.5
+PEER_TARGETS = {1: {1: 2.0, 32: 4.0, 256: 4.0}, WIDTH: {1: 2.0, 32: 12.0, 256: 12.0}}
+# At most so many times the time of greedy search, by vocabulary.
+BEAM_TARGETS = {60: 2.0, WIDE_VOCABULARY: 5.0}
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Sizes:
+    """A model of characters."""
+
+    hidden: int = 256
+    embedding: int = 128
+    vocabulary: int = 60
+    source: int = 12
+    target: int = 10
+
+    def __str__(self) -> str:
+        return (
+            f"hidden {self.hidden}, vocabulary {self.vocabulary}, {self.source} in, "
+            f"{self.target} out"
+        )
+
+
+def sources(sizes: Sizes, batch: int) -> Tensor:
+    """Tokens that are special to nobody."""
+    generator = torch.Generator().manual_seed(0)
+    return torch.randint(6, sizes.vocabulary, (batch, sizes.source), generator=generator)
+
+
+def ours(sizes: Sizes, batch: int, width: int) -> Callable[[], Tensor]:
+    """Encode and search, as a predictor does."""
+    torch.manual_seed(0)
+    spec = Seq2SeqSpec(
+        source_vocabulary=sizes.vocabulary,
+        target_vocabulary=sizes.vocabulary,
+        encoder=TextEncoderSpec(
+            embedding_size=sizes.embedding, hidden_size=sizes.hidden, bidirectional=True
+        ),
+        decoder=DecoderSpec(embedding_size=sizes.embedding, hidden_size=sizes.hidden),
+    )
+    model = spec.build().eval()
+    with torch.no_grad():
+        model.decoder.output.bias[END] = -1e4
+    prepared, tokens = model.prepare(), sources(sizes, batch)
+    mask = torch.ones_like(tokens, dtype=torch.bool)
+    settings: dict[str, Any] = {"begin": BEGIN, "end": END, "max_length": sizes.target}
+
+    def search() -> Tensor:
+        with torch.inference_mode():
+            state = prepared.start(tokens, mask)
+            if width == 1:
+                return greedy(prepared.stepper, state, **settings).tokens[:, 0]
+            return beam_search(prepared.stepper, state, width=width, **settings).tokens[:, 0]
+
+    return search
+
+
+def in_half_precision(search: Callable[[], Tensor]) -> Callable[[], Tensor]:
+    """The same with torch's switch that lets products of float32 be made in bfloat16."""
+
+    def half() -> Tensor:
+        torch.set_float32_matmul_precision("medium")
+        try:
+            return search()
+        finally:
+            torch.set_float32_matmul_precision("highest")
+
+    return half
+
+
+def plain(sizes: Sizes, batch: int, width: int) -> Callable[[], Tensor]:
+    """The plain loop."""
+    torch.manual_seed(0)
+    model = PlainSeq2Seq(sizes.vocabulary, sizes.embedding, sizes.hidden).eval()
+    with torch.no_grad():
+        model.output.bias[END] = -1e4
+    tokens = sources(sizes, batch)
+    lengths = torch.full((batch,), sizes.source)
+
+    def search() -> Tensor:
+        if width == 1:
+            return model.greedy(tokens, lengths, sizes.target)
+        return model.beam(tokens, lengths, sizes.target, width)
+
+    return search
+
+
+def peer(sizes: Sizes, batch: int, width: int) -> Callable[[], Tensor]:
+    """yoyodyne, which leaves the begin symbol in the outputs of a beam."""
+    torch.manual_seed(0)
+    model = Yoyodyne(
+        vocabulary=sizes.vocabulary,
+        embedding=sizes.embedding,
+        hidden=sizes.hidden,
+        max_length=sizes.target,
+    )
+    tokens = sources(sizes, batch)
+    return lambda: model.search(tokens, width)[:, -sizes.target :]
+
+
+def candidates(
+    sizes: Sizes, batch: int, width: int, *, with_peer: bool
+) -> dict[str, Callable[[], Tensor]]:
+    """Everyone who searches, checked to write the same number of tokens."""
+    search = ours(sizes, batch, width)
+    calls = {OURS: search, HALF: in_half_precision(search), PLAIN: plain(sizes, batch, width)}
+    if with_peer:
+        calls[PEER] = peer(sizes, batch, width)
+    for name, call in calls.items():
+        shape = tuple(call().shape)
+        if shape != (batch, sizes.target):
+            raise RuntimeError(f"{name} wrote {shape}, expected {(batch, sizes.target)}.")
+    return calls
+
+
+def rows(
+    sizes: Sizes, plan: Plan, *, batches: Sequence[int] = (1, 32, 256), with_peer: bool = True
+) -> Iterator[Row]:
+    """Words a second, and how they compare."""
+    for batch in batches:
+        for width in (1, WIDTH):
+            calls = candidates(sizes, batch, width, with_peer=with_peer)
+            timings = compare(calls, reference=OURS, plan=plan)
+            how = "greedy" if width == 1 else f"beam {width}"
+            what = f"{how}, batch {batch} ({sizes})"
+            for name, timing in timings.items():
+                yield words_per_second(f"{what}, {name}", batch, timing)
+            yield times_faster(f"{what}, to the {PLAIN}", timings, PLAIN, OURS, PLAIN_TARGET)
+            yield times_faster(f"{what}, bfloat16 products, to the {PLAIN}", timings, PLAIN, HALF)
+            if with_peer:
+                target = PEER_TARGETS[width].get(batch)
+                yield times_faster(f"{what}, to {PEER}", timings, PEER, OURS, target)
+
+
+def beam_rows(
+    sizes: Sizes,
+    plan: Plan,
+    *,
+    batch: int = BETWEEN_SEARCHES,
+    vocabularies: Sequence[int] = (60, WIDE_VOCABULARY),
+) -> Iterator[Row]:
+    """A beam's time over that of greedy search."""
+    for vocabulary in vocabularies:
+        these = replace(sizes, vocabulary=vocabulary)
+        calls = {"greedy": ours(these, batch, 1), "beam": ours(these, batch, WIDTH)}
+        timing = compare(calls, reference="greedy", plan=plan)["beam"]
+        target = BEAM_TARGETS.get(vocabulary)
+        yield Row(
+            name=f"beam {WIDTH} to greedy, batch {batch} ({these})",
+            value=timing.ratio,
+            unit="x greedy",
+            spread=timing.ratio_spread,
+            target=target,
+            sense=None if target is None else "<=",
+        )
+
+
+def words_per_second(name: str, batch: int, timing: Timing) -> Row:
+    """Outputs a second."""
+    rates = [batch / seconds for seconds in timing.seconds]
+    return Row(name=name, value=median(rates), unit="words/s", spread=(min(rates), max(rates)))
+
+
+def times_faster(
+    name: str,
+    timings: dict[str, Timing],
+    other: str,
+    us: str,
+    target: float | None = None,
+) -> Row:
+    """The other's time over ours, round by round."""
+    pairs = zip(timings[other].seconds, timings[us].seconds, strict=False)
+    each = [theirs / own for theirs, own in pairs]
+    return Row(
+        name=name,
+        value=median(each),
+        unit="x faster",
+        spread=(min(each), max(each)),
+        target=target,
+        sense=None if target is None else ">=",
+    )

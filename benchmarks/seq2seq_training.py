@@ -1,0 +1,242 @@
+"""What does a training step cost beside the engine run bare?
+
+The bare engine is torch's fused LSTM as encoder and as decoder, the output layer and the
+cross-entropy, and nothing else: no attention, no masks. Ours are whole models with attention, called
+as training calls them, with the masks of a batch in which nothing is padding. A step is the loss and
+its gradient; there is no optimiser on either side.
+"""
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from statistics import median
+from typing import final
+
+import torch
+from torch import Tensor, nn
+from torch.nn.functional import cross_entropy
+
+from sightline.attention import (
+    Attention,
+    DotScorer,
+    segment_attention,
+    softmax_attention,
+    syntactic_attention,
+)
+from sightline.models import Seq2Seq
+from sightline.networks import (
+    AbstractEncoder,
+    AttentionDecoder,
+    InitialState,
+    InputFeedingDecoder,
+    SelfAttentiveEncoder,
+    TextEncoder,
+    recurrent_stack,
+)
+
+from .results import Row
+from .timing import Plan, Timing, compare
+
+BARE, ADDITIVE, SEGMENT = "bare", "additive attention", "segment attention"
+
+# At most so many times the bare engine's time; segment attention: the additive model's.
+TARGETS = {ADDITIVE: 1.3, "additive attention with input feeding": 1.6, "dot attention": 1.15}
+SEGMENT_TARGET = 1.25
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Sizes:
+    """Of the model and of a batch."""
+
+    hidden: int = 256
+    batch: int = 64
+    source: int = 25
+    target: int = 12
+    vocabulary: int = 8_000
+
+    def __str__(self) -> str:
+        return (
+            f"hidden {self.hidden}, batch {self.batch}, source {self.source}, "
+            f"target {self.target}, vocabulary {self.vocabulary}"
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Batch:
+    """Sources, what is read, and what should be written."""
+
+    source: Tensor
+    tokens: Tensor
+    targets: Tensor
+
+    @classmethod
+    def of(cls, sizes: Sizes) -> "Batch":
+        """Random tokens, the same for everyone."""
+        generator = torch.Generator().manual_seed(0)
+
+        def draw(length: int) -> Tensor:
+            return torch.randint(sizes.vocabulary, (sizes.batch, length), generator=generator)
+
+        return cls(draw(sizes.source), draw(sizes.target), draw(sizes.target))
+
+
+@final
+class Bare(nn.Module):
+    """The engine and nothing else."""
+
+    def __init__(self, sizes: Sizes) -> None:
+        super().__init__()
+        self.source = nn.Embedding(sizes.vocabulary, sizes.hidden)
+        self.target = nn.Embedding(sizes.vocabulary, sizes.hidden)
+        self.encoder = nn.LSTM(sizes.hidden, sizes.hidden, batch_first=True)
+        self.decoder = nn.LSTM(sizes.hidden, sizes.hidden, batch_first=True)
+        self.output = nn.Linear(sizes.hidden, sizes.vocabulary)
+
+    def loss(self, batch: Batch) -> Tensor:
+        """The mean cross-entropy."""
+        _, state = self.encoder(self.source(batch.source))
+        hidden, _ = self.decoder(self.target(batch.tokens), state)
+        return cross_entropy(self.output(hidden).flatten(0, 1), batch.targets.flatten())
+
+
+def model_with(
+    attention: Attention, sizes: Sizes, *, feeding: bool = False, syntactic: bool = False
+) -> Seq2Seq:
+    """The same sizes as the bare engine, with attention; the values may attend to each other."""
+    hidden = sizes.hidden
+    encoder: AbstractEncoder = TextEncoder(
+        nn.Embedding(sizes.vocabulary, hidden), recurrent_stack(hidden, hidden)
+    )
+    if syntactic:
+        encoder = SelfAttentiveEncoder(encoder, syntactic_attention(hidden, hidden, hidden))
+    stack = recurrent_stack(2 * hidden if feeding else hidden, hidden)
+    kind = InputFeedingDecoder if feeding else AttentionDecoder
+    decoder = kind(
+        embedding=nn.Embedding(sizes.vocabulary, hidden),
+        stack=stack,
+        bridge=InitialState(hidden, stack),
+        attention=attention,
+        value_size=encoder.value_size,
+        vector_size=hidden,
+    )
+    return Seq2Seq(encoder, decoder, source_vocabulary=sizes.vocabulary)
+
+
+def models(sizes: Sizes) -> dict[str, Seq2Seq]:
+    """All of ours."""
+    hidden = sizes.hidden
+    return {
+        ADDITIVE: model_with(softmax_attention(hidden, hidden), sizes),
+        "additive attention with input feeding": model_with(
+            softmax_attention(hidden, hidden), sizes, feeding=True
+        ),
+        "dot attention": model_with(softmax_attention(hidden, hidden, DotScorer()), sizes),
+        SEGMENT: model_with(segment_attention(hidden, hidden), sizes),
+        "additive attention over syntactic self-attention": model_with(
+            softmax_attention(hidden, 2 * hidden), sizes, syntactic=True
+        ),
+    }
+
+
+def our_step(model: Seq2Seq, batch: Batch) -> Callable[[], Tensor]:
+    """Loss and gradient, as a training loop asks for them."""
+    source_mask = torch.ones_like(batch.source, dtype=torch.bool)
+    mask = torch.ones_like(batch.tokens, dtype=torch.bool)
+
+    def step() -> Tensor:
+        model.zero_grad(set_to_none=True)
+        scored = model.score(batch.source, source_mask, batch.tokens, batch.targets, mask)
+        loss = scored.loss.sum() / batch.tokens.numel()
+        loss.backward()
+        return loss
+
+    return step
+
+
+def bare_step(model: Bare, batch: Batch) -> Callable[[], Tensor]:
+    """Loss and gradient of the bare engine."""
+
+    def step() -> Tensor:
+        model.zero_grad(set_to_none=True)
+        loss = model.loss(batch)
+        loss.backward()
+        return loss
+
+    return step
+
+
+def steps(sizes: Sizes) -> dict[str, Callable[[], Tensor]]:
+    """A call for every model, the bare engine first."""
+    torch.manual_seed(0)
+    batch = Batch.of(sizes)
+    calls = {BARE: bare_step(Bare(sizes), batch)}
+    return calls | {name: our_step(model, batch) for name, model in models(sizes).items()}
+
+
+def in_half_precision(call: Callable[[], Tensor]) -> Callable[[], Tensor]:
+    """The same with the products of the forward in bfloat16."""
+
+    def half() -> Tensor:
+        with torch.autocast("cpu", torch.bfloat16):
+            return call()
+
+    return half
+
+
+def rows(sizes: Sizes, plan: Plan) -> Iterator[Row]:
+    """In float32 with targets, and in bfloat16."""
+    calls = steps(sizes)
+    timings = compare(calls, reference=BARE, plan=plan)
+    yield from ratios(timings, f"training step ({sizes})", TARGETS)
+    yield to_each_other(
+        f"training step ({sizes}), segment attention to additive attention",
+        timings[SEGMENT],
+        timings[ADDITIVE],
+        unit="x additive attention",
+        target=SEGMENT_TARGET,
+    )
+    yield milliseconds(f"training step ({sizes}), bare engine", timings[BARE])
+    halves = {name: in_half_precision(call) for name, call in calls.items()}
+    timings = compare(halves | {"float32": calls[ADDITIVE]}, reference=BARE, plan=plan)
+    whole = timings.pop("float32")
+    yield from ratios(timings, f"training step in bfloat16 ({sizes})", {})
+    yield to_each_other(
+        f"training step ({sizes}), additive attention, float32 to bfloat16",
+        whole,
+        timings[ADDITIVE],
+        unit="x bfloat16",
+    )
+
+
+def ratios(timings: Mapping[str, Timing], what: str, targets: Mapping[str, float]) -> Iterator[Row]:
+    """Everyone's time over the bare engine's."""
+    for name, timing in timings.items():
+        if name != BARE:
+            yield Row(
+                name=f"{what}, {name}",
+                value=timing.ratio,
+                unit="x bare engine",
+                spread=timing.ratio_spread,
+                target=targets.get(name),
+                sense="<=" if name in targets else None,
+            )
+
+
+def to_each_other(
+    name: str, one: Timing, other: Timing, *, unit: str, target: float | None = None
+) -> Row:
+    """One candidate's time over another's, round by round."""
+    each = [a / b for a, b in zip(one.seconds, other.seconds, strict=False)]
+    return Row(
+        name=name,
+        value=median(each),
+        unit=unit,
+        spread=(min(each), max(each)),
+        target=target,
+        sense=None if target is None else "<=",
+    )
+
+
+def milliseconds(name: str, timing: Timing) -> Row:
+    """What a call took."""
+    taken = [1e3 * seconds for seconds in timing.seconds]
+    return Row(name=name, value=median(taken), unit="ms", spread=(min(taken), max(taken)))

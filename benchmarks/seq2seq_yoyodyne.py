@@ -1,0 +1,75 @@
+"""yoyodyne's soft-attention LSTM as a peer of search, with weights as they were drawn.
+
+Reference: Gorman et al., yoyodyne 0.5: small-vocabulary sequence-to-sequence generation. The library
+lives in a dependency group of its own, `toolkits`, and is imported only when asked for; how to
+install it is in docs/benchmarks.md.
+"""
+
+import importlib
+import logging
+import warnings
+from typing import Any, final
+
+import torch
+from torch import Tensor
+
+PACKAGE = "yoyodyne"
+END = 3
+
+
+class ToolkitMissingError(ImportError):
+    """A toolkit to compare with is not installed."""
+
+
+@final
+class Yoyodyne:
+    """A bidirectional LSTM encoder, attention and an LSTM decoder of one size, and its two searches.
+
+    The end symbol is given a score that is never chosen, so that every output has `max_length`
+    tokens, whatever the weights are.
+    """
+
+    def __init__(self, *, vocabulary: int, embedding: int, hidden: int, max_length: int) -> None:
+        models, self._data = _load("yoyodyne.models"), _load("yoyodyne.data")
+        modules = _load("yoyodyne.models.modules")
+        # Its `validating` asks a trainer, which a model that only predicts does not have.
+        kind: Any = type(
+            "Predicting", (models.SoftAttentionLSTMModel,), {"validating": False, "trainer": None}
+        )
+        self._model = kind(
+            source_encoder=modules.LSTMEncoder(
+                dropout=0.0, embedding_size=embedding, hidden_size=hidden
+            ),
+            compute_accuracy=False,
+            decoder_dropout=0.0,
+            decoder_hidden_size=hidden,
+            embedding_size=embedding,
+            max_target_length=max_length,
+            target_vocab_size=vocabulary,
+            vocab_size=vocabulary,
+        ).eval()
+        with torch.no_grad():
+            self._model.classifier.bias[END] = -1e9
+
+    def search(self, tokens: Tensor, width: int) -> Tensor:
+        """The best output of each item: (B, T)."""
+        self._model.beam_width = width
+        batch = self._data.Batch(self._data.PaddedTensor.from_tensor(tokens))
+        with torch.inference_mode():
+            found = self._model.predict_step(batch, 0)
+        return found if width == 1 else found[0][:, 0]
+
+
+def _load(module: str) -> Any:
+    """Import a module of the toolkit, which is untyped, or say how to install it."""
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # its dependencies', of no concern here
+            found = importlib.import_module(module)
+    except ModuleNotFoundError as error:
+        raise ToolkitMissingError(
+            f"The benchmark needs {PACKAGE} and what it stands on, and found no {error.name}. Install "
+            f"it without its dependencies: pip install --no-deps -c constraints.txt --group toolkits"
+        ) from error
+    logging.getLogger("lightning").setLevel(logging.ERROR)
+    return found

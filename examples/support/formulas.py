@@ -1,0 +1,64 @@
+"""Formulas in prefix and in infix notation (Kim et al. 2017, section 4.1), drawn by chance.
+
+    ( * ( + 15 7 1 ) ( + 19 0 ) )   and   ( 15 + 7 + 1 ) * ( 19 + 0 )
+
+Numbers are 0 to 20; an operator has two to four arguments. The paper does not say how it draws
+them. Here one argument is as deep as the formula asks for, and each other is a number three times
+of four, or else of any smaller depth: a formula of depth 2 has some 12 symbols, one of 6 some 54.
+"""
+
+from collections.abc import Iterable
+from random import Random
+from typing import NamedTuple
+
+from sightline.data import Example, Vocabulary
+
+SYMBOLS = Vocabulary(("(", ")", "+", "*", *map(str, range(21))))
+SHARE_OF_NUMBERS = 0.75
+
+
+class Formula(NamedTuple):
+    """The same formula twice, with parentheses around it in both notations."""
+
+    prefix: str
+    infix: str
+
+
+def draw_formula(depth: int, chance: Random) -> Formula:
+    """A formula with so many pairs of parentheses around its innermost numbers; 0 is a number."""
+    if depth == 0:
+        number = str(chance.randint(0, 20))
+        return Formula(number, number)
+    depths = [depth - 1]
+    for _ in range(chance.randint(1, 3)):
+        is_number = chance.random() < SHARE_OF_NUMBERS
+        depths.append(0 if is_number else chance.randrange(depth))
+    chance.shuffle(depths)
+    parts = [draw_formula(each, chance) for each in depths]
+    operator = chance.choice("+*")
+    prefix = " ".join(part.prefix for part in parts)
+    infix = f" {operator} ".join(part.infix for part in parts)
+    return Formula(f"( {operator} {prefix} )", f"( {infix} )")
+
+
+def draw_examples(
+    depths: Iterable[int], number: int, chance: Random, *, unlike: Iterable[Example] = ()
+) -> tuple[Example, ...]:
+    """So many formulas of each depth, all different, to be turned from prefix to infix.
+
+    Args:
+        depths: how deep they are, at least 1.
+        number: formulas of each depth.
+        chance: what they are drawn from.
+        unlike: examples that must not be drawn again.
+    """
+    seen, examples = {example.source for example in unlike}, list[Example]()
+    for depth in depths:
+        wanted = len(examples) + number
+        while len(examples) < wanted:
+            formula = draw_formula(depth, chance)
+            if formula.prefix not in seen:
+                seen.add(formula.prefix)
+                outermost = len("( ")  # parentheses that infix does not need
+                examples.append(Example(formula.prefix, formula.infix[outermost:-outermost]))
+    return tuple(examples)

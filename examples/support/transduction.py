@@ -1,0 +1,56 @@
+"""Training of the examples that turn one sequence into another, on data made by the examples."""
+
+import argparse
+from collections.abc import Iterable
+from time import perf_counter
+from typing import NamedTuple
+
+import torch
+
+from sightline.data import SequenceBatch
+from sightline.models import Seq2Seq
+
+from .texts import Descent
+
+
+class Budget(NamedTuple):
+    """How long every model of an example is trained, and what all chance is drawn from."""
+
+    updates: int
+    seed: int
+
+
+def parse_budget(*, updates: int) -> Budget:
+    """Read the command line, seed torch, and use one thread: a step is too small for more."""
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--updates", type=int, default=updates, help="batches to train on")
+    parser.add_argument("--seed", type=int, default=0)
+    budget = Budget(**vars(parser.parse_args()))
+    torch.manual_seed(budget.seed)
+    torch.set_num_threads(1)
+    return budget
+
+
+def train(
+    model: Seq2Seq, batches: Iterable[SequenceBatch], num_updates: int, *, learning_rate: float
+) -> Seq2Seq:
+    """Minimise -log p of the targets, a token at a time, with one update for each batch.
+
+    Args:
+        model: what to train.
+        batches: as many as there are updates, or more.
+        num_updates: when to stop.
+        learning_rate: the highest; it rises and falls once.
+    """
+    descent = Descent(model, learning_rate=learning_rate, num_steps=num_updates)
+    every, total, began = max(1, num_updates // 5), 0.0, perf_counter()
+    for update, batch in zip(range(1, num_updates + 1), batches, strict=False):
+        scored = model.score(
+            batch.source, batch.source_mask, batch.tokens, batch.targets, batch.mask
+        )
+        total += descent.step(scored.loss.sum() / batch.mask.sum())
+        if update % every == 0:
+            seconds = perf_counter() - began
+            print(f"update {update}, loss {total / every:.3f}, {seconds:.0f} s", flush=True)
+            total = 0.0
+    return model.eval()

@@ -1,0 +1,99 @@
+"""Curves of the documentation, drawn from the figures in results/ when it is built: name -> SVG.
+
+A line joins the means over seeds; the band around it goes from the lowest to the highest. What is
+compared differs in dashes as well as in colour, so that grey print reads the same.
+"""
+
+import io
+import json
+import re
+from collections import defaultdict
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import NamedTuple, TypeAlias
+
+import matplotlib as mpl
+from docs_pictures import INK, RED, STYLE
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+
+RESULTS = Path(__file__).resolve().parent.parent / "results"
+LINES = {"attention": (INK, "-", "o"), "no attention": (RED, "--", "s")}
+
+
+class Point(NamedTuple):
+    """A mean over seeds, and how far the seeds lie apart."""
+
+    place: int  # on the horizontal axis
+    mean: float
+    lowest: float
+    highest: float
+
+
+Curves: TypeAlias = Mapping[str, Sequence[Point]]  # by what is compared: a key of LINES
+
+
+def read_curves(example: str, name: re.Pattern[str]) -> Mapping[str, Curves]:
+    """The rows of a results file whose names match, by panel and by curve.
+
+    Args:
+        example: the name of the file in results/.
+        name: with the groups `panel`, `curve` and `place`.
+    """
+    rows = json.loads((RESULTS / f"{example}.json").read_text(encoding="utf-8"))["rows"]
+    panels: dict[str, dict[str, list[Point]]] = defaultdict(lambda: defaultdict(list))
+    for row in rows:
+        if found := name.fullmatch(row["name"]):
+            lowest, highest = row["spread"] or (row["value"], row["value"])
+            point = Point(int(found["place"]), row["value"], lowest, highest)
+            panels[found["panel"]][found["curve"]].append(point)
+    if not panels:
+        raise ValueError(f"results/{example}.json: no row is called like {name.pattern!r}.")
+    return panels
+
+
+def _draw(axes: Axes, curves: Curves, trained: int) -> None:
+    places = [point.place for point in curves["attention"]]
+    for curve, (colour, dashes, marker) in LINES.items():
+        _, means, lowest, highest = zip(*curves[curve], strict=True)
+        axes.fill_between(places, lowest, highest, color=colour, alpha=0.15, linewidth=0)
+        axes.plot(places, means, dashes, color=colour, marker=marker, markersize=4, label=curve)
+    axes.set_xticks(places)
+    axes.set_ylim(-4, 112)
+    axes.set_yticks(range(0, 101, 25))
+    axes.axvspan(trained, places[-1], color="0.94", zorder=0, linewidth=0)
+    axes.text(places[-1], 110, "not trained on ", ha="right", va="top", color="0.35", fontsize=8)
+
+
+def _svg(panels: Mapping[str, Curves], across: str, trained: int) -> str:
+    """Panels side by side; the part of the horizontal axis beyond `trained` is shaded."""
+    with mpl.rc_context(STYLE):
+        figure = Figure(figsize=(3.4 * len(panels), 2.8), layout="constrained")
+        figure.patch.set_facecolor("white")
+        for place, (title, curves) in enumerate(panels.items(), 1):
+            axes = figure.add_subplot(1, len(panels), place)
+            _draw(axes, curves, trained)
+            axes.set_title(title, fontsize=9)
+            axes.set_xlabel(across)
+            if place == 1:
+                axes.set_ylabel("outputs without a mistake, %")
+                figure.legend(loc="outside lower center", ncols=len(LINES), frameon=False)
+        text = io.StringIO()
+        figure.savefig(text, format="svg", metadata={"Date": None})
+        return text.getvalue()
+
+
+def _copy_and_reverse() -> str:
+    name = re.compile("(?P<panel>copy|reverse) with (?P<curve>.+), length (?P<place>[0-9]+)")
+    return _svg(read_curves("copy_and_reverse", name), "symbols in the sequence", trained=20)
+
+
+def _prefix_to_infix() -> str:
+    name = re.compile("(?P<panel>formulas) of depth (?P<place>[0-9]+) with (?P<curve>.+)")
+    return _svg(read_curves("prefix_to_infix", name), "depth of the formula", trained=4)
+
+
+CURVES: dict[str, Callable[[], str]] = {
+    "copy_and_reverse": _copy_and_reverse,
+    "prefix_to_infix": _prefix_to_infix,
+}
