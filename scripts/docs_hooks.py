@@ -3,6 +3,7 @@
     <!-- results: structures -->             the table of results/structures.json
     <!-- exports: sightline.inference -->    the reference of all names the package exports
     <!-- picture: linear_chain -->           a drawing of scripts/docs_pictures.py or docs_views.py
+    <!-- picture: copy_and_reverse -->       curves of figures in results/, by scripts/docs_curves.py
     pictures/views.html                      a page of scripts/docs_views.py, to link to
 
 A missing file is a warning, which `mkdocs build --strict` turns into a failure.
@@ -24,6 +25,7 @@ PICTURE_MARKER = re.compile(r"^<!-- picture: ([a-z0-9_]+) -->$", re.MULTILINE)
 EXPORTS_MARKER = re.compile(r"^<!-- exports: ([a-z0-9_.]+) -->$", re.MULTILINE)
 
 sys.path.insert(0, str(ROOT / "scripts"))  # mkdocs loads this file alone
+from docs_curves import CURVES  # noqa: E402
 from docs_pictures import PICTURES  # noqa: E402
 from docs_views import PAGES  # noqa: E402
 
@@ -116,7 +118,7 @@ def reference(package: str) -> str:
 
 def on_files(files: Any, *, config: Any) -> Any:
     """Called by mkdocs when it has found the pages: add the pictures and the sample pages, drawn now."""
-    for name, draw in PICTURES.items():
+    for name, draw in (PICTURES | CURVES).items():
         files.append(File.generated(config, f"pictures/{name}.svg", content=draw()))
     for name, draw in PAGES.items():
         files.append(File.generated(config, f"pictures/{name}.html", content=draw()))

@@ -8,7 +8,7 @@ from typing import Any
 
 from ._log import read_log
 
-INK, RED, GREY = "#1f3b5c", "#c0392b", "#9aa5b1"
+INK, PALE, RED = "#1f3b5c", "#b8c4d2", "#c0392b"
 _MAX_POINTS = 1000  # of a curve; more than that is averaged over stretches
 _STYLE: dict[str, Any] = {
     "svg.fonttype": "none",  # text that can be selected, and drawn in a quarter of the time
@@ -46,7 +46,9 @@ def draw_curves(log: Path, out: Path) -> None:
 
 def _line(axes: Any, steps: Sequence[dict[str, Any]], name: str, title: str) -> None:
     numbers = [float(line["step"]) for line in steps]
-    axes.plot(_thinned(numbers), _thinned([line[name] for line in steps]), color=INK, linewidth=1)
+    at, values = _thinned(numbers), _thinned([float(line[name]) for line in steps])
+    axes.plot(at, values, color=PALE, linewidth=0.8)
+    axes.plot(at, _smoothed(values), color=INK, linewidth=1.2)
     axes.set_title(title, loc="left")
     axes.set_xlabel("updates")
 
@@ -81,3 +83,10 @@ def _thinned(values: Sequence[float]) -> list[float]:
         return list(values)
     parts = [values[start : start + stretch] for start in range(0, len(values), stretch)]
     return [sum(part) / len(part) for part in parts]
+
+
+def _smoothed(values: Sequence[float]) -> list[float]:
+    """Means over a fiftieth of all, centred."""
+    reach = len(values) // 100
+    windows = (values[max(0, n - reach) : n + reach + 1] for n in range(len(values)))
+    return [sum(window) / len(window) for window in windows]

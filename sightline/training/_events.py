@@ -61,7 +61,7 @@ class Evaluated:
 
 @dataclass(frozen=True, kw_only=True)
 class Improved:
-    """The main metric is better than in all validations before."""
+    """The main metric is better than in all validations before, or equal and the next one better."""
 
     step: int
     metric: str

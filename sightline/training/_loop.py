@@ -7,6 +7,7 @@ Every process takes the same decisions, since they come from counts that all hav
 process 0 has shared; process 0 alone validates, writes and sends events.
 """
 
+import math
 import time
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, replace
@@ -49,8 +50,8 @@ from ._position import (
     MAX_SHARE,
     EpochSize,
     Position,
+    Score,
     evaluation_due,
-    is_better,
     progress_of,
 )
 from ._schedule import rate_share
@@ -240,22 +241,14 @@ class Loop:
         if self._group.is_first:
             with self._engine.evaluating():
                 self._latest = evaluation = self._task.evaluate(self._sample, _GREEDY)
-        value, seconds = self._group.agree(
-            [0.0, 0.0] if evaluation is None else [evaluation.value, time.perf_counter() - began]
+        value, tie, seconds = self._group.agree(
+            [0.0] * 3
+            if evaluation is None
+            else [*_score_of(evaluation), time.perf_counter() - began]
         )
-        before = self.at
-        improved = is_better(value, before.best_value, higher=metric.higher_is_better)
-        self.at = replace(
-            before,
-            validating=before.validating + seconds,
-            seconds=before.seconds + seconds,
-            evaluated_step=before.step,
-            evaluated_progress=before.progress,
-            evaluated_seen=before.seen,
-            best_step=before.step if improved else before.best_step,
-            best_value=value if improved else before.best_value,
-            unimproved=0 if improved else before.unimproved + 1,
-        )
+        score, before = Score(value, tie), self.at
+        improved = score.beats(before.best, higher=metric.higher_is_better)
+        self.at = before.after_evaluation(score, seconds, improved=improved)
         if improved:
             self._best = self._engine.best_weights()
         if evaluation is not None:
@@ -390,6 +383,13 @@ class Loop:
 
     def _seconds(self) -> float:
         return self._earlier + time.perf_counter() - self._began
+
+
+def _score_of(evaluation: Evaluation) -> Score:
+    others = [one for name, one in evaluation.statistics.items() if name != evaluation.main.name]
+    if not others or not math.isfinite(others[0].value):
+        return Score(evaluation.value)
+    return Score(evaluation.value, others[0].value * (1 if others[0].higher_is_better else -1))
 
 
 def _evenly(examples: Sequence[Example], number: int) -> list[Example]:

@@ -34,6 +34,27 @@ class EpochSize(NamedTuple):
     num_examples: int | None
 
 
+class Score(NamedTuple):
+    """What a validation is compared by: the main metric, and the task's next one where that is equal.
+    On a hundred words the one moves in steps of 1 %, the other in smaller ones.
+    """
+
+    value: float
+    tie: float = 0.0  # higher is better
+
+    def beats(self, best: "Score | None", *, higher: bool) -> bool:
+        """Whether it is better than the best so far; what is not a number beats none.
+
+        >>> Score(18.0, -4.1).beats(Score(18.0, -4.3), higher=False)
+        True
+        """
+        if math.isnan(self.value):
+            return False
+        if best is None or self.value == best.value:
+            return best is None or self.tie > best.tie
+        return (self.value > best.value) == higher
+
+
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Position:
     """A run after some steps. All processes have the same."""
@@ -53,12 +74,33 @@ class Position:
     evaluated_seen: int = 0
     best_step: int = 0
     best_value: float | None = None
+    best_tie: float = 0.0
     unimproved: int = 0  # validations since the best
 
     @property
     def share(self) -> float:
         """Of the time that went into validations."""
         return self.validating / self.seconds if self.seconds else 0.0
+
+    @property
+    def best(self) -> Score | None:
+        """The best score so far."""
+        return None if self.best_value is None else Score(self.best_value, self.best_tie)
+
+    def after_evaluation(self, score: Score, seconds: float, *, improved: bool) -> "Position":
+        """With one more validation, which took so long."""
+        at = replace(
+            self,
+            validating=self.validating + seconds,
+            seconds=self.seconds + seconds,
+            evaluated_step=self.step,
+            evaluated_progress=self.progress,
+            evaluated_seen=self.seen,
+            unimproved=0 if improved else self.unimproved + 1,
+        )
+        if not improved:
+            return at
+        return replace(at, best_step=self.step, best_value=score.value, best_tie=score.tie)
 
     def after_batches(self, epochs: Sequence[int], rows: int, size: EpochSize) -> "Position":
         """With some more batches.
@@ -108,10 +150,3 @@ def evaluation_due(spec: TrainingSpec, at: Position, num_validated: int) -> bool
         and at.progress - at.evaluated_progress >= 1 / MOST_EVALUATIONS - 1e-9  # 0.03 - 0.02 < 0.01
         and at.seen - at.evaluated_seen >= EXAMPLES_FOR_ONE * num_validated
     )
-
-
-def is_better(value: float, best: float | None, *, higher: bool) -> bool:
-    """Whether a score beats the best so far; one that is not a number beats none."""
-    if math.isnan(value):
-        return False
-    return best is None or (value > best if higher else value < best)

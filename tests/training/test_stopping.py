@@ -25,8 +25,8 @@ from sightline.training import (
 from sightline.training._position import (
     EpochSize,
     Position,
+    Score,
     evaluation_due,
-    is_better,
     progress_of,
 )
 from tests.training.toys import BATCH, DEV, TRAIN, batches, train, transduction
@@ -37,8 +37,8 @@ SPEC = TrainingSpec(steps=40, learning_rate=5e-3, evaluate_every=4, checkpoint_s
 class Script:
     """Stands for `Transduction.evaluate`: gives scores from a list, and keeps the weights it saw."""
 
-    def __init__(self, task: Transduction, values: Sequence[float]) -> None:
-        self.task, self.values = task, list(values)
+    def __init__(self, task: Transduction, values: Sequence[float], noise: float = 0.0) -> None:
+        self.task, self.values, self.noise = task, list(values), noise
         self.weights: list[torch.Tensor] = []
         self.sizes: list[int] = []
         self.widths: list[int] = []
@@ -53,7 +53,7 @@ class Script:
         value = self.values.pop(0) if self.values else 99.0
         statistics = Statistics(
             name="wer",
-            rows=np.full((len(examples), 1), float(value)),
+            rows=value + self.noise * (-1.0) ** np.arange(len(examples))[:, None],
             score=lambda sums: sums[:, 0] / len(examples),
             signature="scripted",
             higher_is_better=False,
@@ -76,9 +76,10 @@ def scripted(
     out: Path,
     monkeypatch: pytest.MonkeyPatch,
     dev: Sequence[Example] = DEV,
+    noise: float = 0.0,
 ) -> tuple[list[Event], Script, Transduction]:
     task = transduction()
-    script = Script(task, values)
+    script = Script(task, values, noise)
     monkeypatch.setattr(task, "evaluate", script)
     events: list[Event] = []
     fit(task, batches(task), dev, spec, out, listeners=[events.append])
@@ -122,6 +123,19 @@ def test_without_patience_it_goes_to_the_end_and_keeps_the_best(
     (finished,) = [event for event in events if isinstance(event, Finished)]
     assert finished.best_step == 8
     assert torch.equal(next(load_bundle(tmp_path).model.parameters()), script.weights[1])
+
+
+@pytest.mark.parametrize(("noise", "kept"), [(5.0, 8), (40.0, 40)])
+def test_the_last_weights_are_kept_unless_earlier_ones_were_better_beyond_chance(
+    noise: float, kept: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # Of 20 examples the standard error is noise / sqrt(20): 1.1, or 8.9. The last is worse by 8.
+    values = [5, 1, *range(2, 10)]
+    events, script, _ = scripted(values, SPEC, tmp_path, monkeypatch, noise=noise)
+    (finished,) = [event for event in events if isinstance(event, Finished)]
+    assert finished.best_step == kept
+    weights = script.weights[kept // 4 - 1]
+    assert torch.equal(next(load_bundle(tmp_path).model.parameters()), weights)
 
 
 def test_a_score_that_is_no_number_is_never_the_best(
@@ -281,9 +295,13 @@ def test_a_run_has_no_more_than_a_hundred_validations() -> None:
     assert number == 100
 
 
-def test_better_is_by_direction() -> None:
-    assert is_better(1.0, None, higher=True)
-    assert is_better(2.0, 1.0, higher=True)
-    assert not is_better(2.0, 1.0, higher=False)
-    assert not is_better(1.0, 1.0, higher=True)
-    assert not is_better(float("nan"), None, higher=True)
+def test_better_is_by_direction_and_ties_go_to_the_next_metric() -> None:
+    assert Score(1.0).beats(None, higher=True)
+    assert Score(2.0).beats(Score(1.0), higher=True)
+    assert not Score(2.0).beats(Score(1.0), higher=False)
+    assert Score(1.0).beats(Score(2.0, 5.0), higher=False)
+    assert not Score(1.0).beats(Score(1.0), higher=True)
+    assert Score(1.0, 3.0).beats(Score(1.0, 2.0), higher=False)
+    assert not Score(1.0, 2.0).beats(Score(1.0, 3.0), higher=False)
+    assert not Score(float("nan")).beats(None, higher=True)
+    assert not Score(float("nan"), 1.0).beats(Score(1.0), higher=False)
