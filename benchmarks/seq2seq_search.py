@@ -22,7 +22,7 @@ from .seq2seq_plain import BEGIN, END, PlainSeq2Seq
 from .seq2seq_yoyodyne import Yoyodyne
 from .timing import Plan, Timing, compare
 
-OURS, HALF, PLAIN, PEER = "sightline", "sightline, bfloat16 products", "plain loop", "yoyodyne"
+OURS, HALF, PLAIN, PEER = "sightline", "sightline in half precision", "plain loop", "yoyodyne"
 WIDTH = 5
 WIDE_VOCABULARY = 8_000
 BETWEEN_SEARCHES = 64  # the batch at which a beam is compared to greedy search
@@ -30,6 +30,7 @@ BETWEEN_SEARCHES = 64  # the batch at which a beam is compared to greedy search
 # At least so many times the words a second of the plain loop, and of yoyodyne by batch.
 PLAIN_TARGET = 1.5
 PEER_TARGETS = {1: {1: 2.0, 32: 4.0, 256: 4.0}, WIDTH: {1: 2.0, 32: 12.0, 256: 12.0}}
+LEAST_HALF = 32  # for fewer items half precision is slower, and nobody would ask for it
 # At most so many times the time of greedy search, by vocabulary.
 BEAM_TARGETS = {60: 2.0, WIDE_VOCABULARY: 5.0}
 
@@ -57,7 +58,7 @@ def sources(sizes: Sizes, batch: int) -> Tensor:
     return torch.randint(6, sizes.vocabulary, (batch, sizes.source), generator=generator)
 
 
-def ours(sizes: Sizes, batch: int, width: int) -> Callable[[], Tensor]:
+def ours(sizes: Sizes, batch: int, width: int, *, half: bool = False) -> Callable[[], Tensor]:
     """Encode and search, as a predictor does."""
     torch.manual_seed(0)
     spec = Seq2SeqSpec(
@@ -71,7 +72,7 @@ def ours(sizes: Sizes, batch: int, width: int) -> Callable[[], Tensor]:
     model = spec.build().eval()
     with torch.no_grad():
         model.decoder.output.bias[END] = -1e4
-    prepared, tokens = model.prepare(), sources(sizes, batch)
+    prepared, tokens = model.prepare(half=half), sources(sizes, batch)
     mask = torch.ones_like(tokens, dtype=torch.bool)
     settings: dict[str, Any] = {"begin": BEGIN, "end": END, "max_length": sizes.target}
 
@@ -83,19 +84,6 @@ def ours(sizes: Sizes, batch: int, width: int) -> Callable[[], Tensor]:
             return beam_search(prepared.stepper, state, width=width, **settings).tokens[:, 0]
 
     return search
-
-
-def in_half_precision(search: Callable[[], Tensor]) -> Callable[[], Tensor]:
-    """The same with torch's switch that lets products of float32 be made in bfloat16."""
-
-    def half() -> Tensor:
-        torch.set_float32_matmul_precision("medium")
-        try:
-            return search()
-        finally:
-            torch.set_float32_matmul_precision("highest")
-
-    return half
 
 
 def plain(sizes: Sizes, batch: int, width: int) -> Callable[[], Tensor]:
@@ -132,8 +120,11 @@ def candidates(
     sizes: Sizes, batch: int, width: int, *, with_peer: bool
 ) -> dict[str, Callable[[], Tensor]]:
     """Everyone who searches, checked to write the same number of tokens."""
-    search = ours(sizes, batch, width)
-    calls = {OURS: search, HALF: in_half_precision(search), PLAIN: plain(sizes, batch, width)}
+    calls = {
+        OURS: ours(sizes, batch, width),
+        HALF: ours(sizes, batch, width, half=True),
+        PLAIN: plain(sizes, batch, width),
+    }
     if with_peer:
         calls[PEER] = peer(sizes, batch, width)
     for name, call in calls.items():
@@ -155,11 +146,11 @@ def rows(
             what = f"{how}, batch {batch} ({sizes})"
             for name, timing in timings.items():
                 yield words_per_second(f"{what}, {name}", batch, timing)
-            yield times_faster(f"{what}, to the {PLAIN}", timings, PLAIN, OURS, PLAIN_TARGET)
-            yield times_faster(f"{what}, bfloat16 products, to the {PLAIN}", timings, PLAIN, HALF)
-            if with_peer:
-                target = PEER_TARGETS[width].get(batch)
-                yield times_faster(f"{what}, to {PEER}", timings, PEER, OURS, target)
+            for us in (OURS, HALF) if batch >= LEAST_HALF else (OURS,):
+                yield times_faster(f"{what}, {us} to the {PLAIN}", timings, PLAIN, us, PLAIN_TARGET)
+                if with_peer:
+                    target = PEER_TARGETS[width].get(batch)
+                    yield times_faster(f"{what}, {us} to {PEER}", timings, PEER, us, target)
 
 
 def beam_rows(

@@ -293,6 +293,7 @@ PUBLIC_NAMES = {
     "sightline.tasks": [
         "AbstractAnsweringTask",
         "AbstractTask",
+        "Answers",
         "Bin",
         "Calibration",
         "Candidate",

@@ -2,9 +2,10 @@
 
     ( * ( + 15 7 1 ) ( + 19 0 ) )   and   ( 15 + 7 + 1 ) * ( 19 + 0 )
 
-Numbers are 0 to 20; an operator has two to four arguments. The paper does not say how it draws
-them. Here one argument is as deep as the formula asks for, and each other is a number three times
-of four, or else of any smaller depth: a formula of depth 2 has some 12 symbols, one of 6 some 54.
+Numbers are 0 to 20; an operator has two to four arguments. How formulas of one depth are drawn is a
+choice made here: one argument is as deep as the formula asks for, and each other is a number three
+times of four, or else of any smaller depth. A formula of depth 2 has some 12 symbols, one of depth 6
+some 54.
 """
 
 from collections.abc import Iterable

@@ -37,21 +37,22 @@ def additive_scores(
     """
     if torch.compiler.is_compiling():  # a compiler makes one pass of it by itself
         return torch.tanh(query.unsqueeze(-2) + keys.unsqueeze(-3)) @ weight
+    live = query.requires_grad or keys.requires_grad or weight.requires_grad
+    live = live and torch.is_grad_enabled()
+    score = _AdditiveScores.apply if live else _scores
     batch = query.shape[:-2]
     if batch != keys.shape[:-2]:
         batch = torch.broadcast_shapes(batch, keys.shape[:-2])
         query, keys = (part.expand(*batch, *part.shape[-2:]) for part in (query, keys))
     if len(batch) != 1:
         query, keys = (part.reshape(batch.numel(), *part.shape[-2:]) for part in (query, keys))
-    dtype = torch.promote_types(torch.promote_types(query.dtype, keys.dtype), torch.float32)
-    inputs = query.to(dtype), keys.to(dtype), weight.to(dtype)
-    live = torch.is_grad_enabled() and any(part.requires_grad for part in inputs)
-    score = _AdditiveScores.apply if live else _scores
-    if torch.is_autocast_enabled(query.device.type):
-        with torch.autocast(query.device.type, enabled=False):
-            scores = score(*inputs)
+    alike = query.dtype == keys.dtype == weight.dtype == torch.float32
+    if alike and not torch.is_autocast_enabled(query.device.type):
+        scores = score(query, keys, weight)
     else:
-        scores = score(*inputs)
+        dtype = torch.promote_types(torch.promote_types(query.dtype, keys.dtype), torch.float32)
+        with torch.autocast(query.device.type, enabled=False):
+            scores = score(query.to(dtype), keys.to(dtype), weight.to(dtype))
     return scores if len(batch) == 1 else scores.reshape(*batch, *scores.shape[1:])
 
 

@@ -86,9 +86,11 @@ class AbstractEncoderDecoder(nn.Module, ABC):
         """The state of a search before its first token, one hypothesis for each item."""
         return self.stepper().start(self.encode(source, source_mask))
 
-    def prepare(self) -> "Prepared":
-        """The model made ready for many searches; it is in `eval()`."""
-        return Prepared(self)
+    def prepare(self, *, half: bool = False) -> "Prepared":
+        """The model made ready for many searches; it is in `eval()`. With `half`, matrix products
+        are in bfloat16: faster for batches of some tens and more, and good to three digits.
+        """
+        return Prepared(self, half=half)
 
     @property
     def num_tokens(self) -> int:
@@ -111,9 +113,9 @@ class Prepared:
     `stepper` is what a search asks for; `start` encodes faster than the model's own does.
     """
 
-    def __init__(self, model: AbstractEncoderDecoder) -> None:
-        self._model, self._encoder = model, PreparedEncoder(model.encoder)
-        self.stepper = model.stepper()
+    def __init__(self, model: AbstractEncoderDecoder, *, half: bool = False) -> None:
+        self._model, self._encoder = model, PreparedEncoder(model.encoder, half=half)
+        self.stepper = DecoderStepper(model.decoder, half=half)
 
     @torch.no_grad()
     def start(self, source: Tensor, source_mask: Tensor | None = None) -> SteppingState:

@@ -23,6 +23,7 @@ from ..attention import Memory
 from ._cells import LSTMCell
 from ._decoders import AbstractDecoder, DecoderState
 from ._layers import CellState
+from ._matrix import Matrix
 from ._prepared_lstm import InputGates, PreparedLSTM
 from ._stacks import StackStep
 
@@ -39,13 +40,13 @@ class AbstractAdvance(ABC):
         """The stack after one more token of every hypothesis."""
 
 
-def prepare_advance(decoder: AbstractDecoder) -> AbstractAdvance:
+def prepare_advance(decoder: AbstractDecoder, *, half: bool) -> AbstractAdvance:
     """The prepared form, for decoders that have one."""
     stack = decoder.stack
     cells = [cell for cell in stack.layers if isinstance(cell, LSTMCell)]
     if stack.residual or stack.skip or len(cells) < len(stack.layers):
         return _AsItIs(decoder)
-    return _LSTMs(decoder, cells)
+    return _LSTMs(decoder, cells, half=half)
 
 
 @final
@@ -69,20 +70,24 @@ class _AsItIs(AbstractAdvance):
 class _LSTMs(AbstractAdvance):
     """A stack of LSTM cells, each of which reads the one below alone."""
 
-    def __init__(self, decoder: AbstractDecoder, cells: list[LSTMCell]) -> None:
+    def __init__(self, decoder: AbstractDecoder, cells: list[LSTMCell], *, half: bool) -> None:
         self._embedding, self._bridge, self._cells = decoder.embedding, decoder.bridge, cells
+        self._half = half
 
     @cached_property
     def _prepared(self) -> "_PreparedStack":
         """At the first step: a stepper that only starts searches has no use for it."""
-        return _PreparedStack(self._embedding.weight.detach(), self._bridge.step_size, self._cells)
+        embeddings, bridge_size = self._embedding.weight.detach(), self._bridge.step_size
+        return _PreparedStack(embeddings, bridge_size, self._cells, half=self._half)
 
     @override
     @torch.no_grad()
     def remember(self, memory: Memory) -> Memory:
         if self._bridge.step_size == 0:
             return memory._replace(summary=None)
-        return memory._replace(summary=self._bridge.every_step(memory) @ self._prepared.of_bridge)
+        return memory._replace(
+            summary=self._prepared.of_bridge.times(self._bridge.every_step(memory))
+        )
 
     @override
     def advance(self, state: DecoderState, tokens: Tensor, memory: Memory) -> StackStep:
@@ -91,12 +96,12 @@ class _LSTMs(AbstractAdvance):
         if memory.summary is not None:
             gates.view(*shape, -1).add_(memory.summary.unsqueeze(1))
         if state.fed is not None:
-            gates.addmm_(state.fed.flatten(0, 1), prepared.of_fed)
+            prepared.of_fed.add_to(gates, state.fed.flatten(0, 1))
         after: list[CellState] = []
-        for cell, before in zip(prepared.cells, state.layers, strict=True):
+        for (cell, from_below), before in zip(prepared.cells, state.layers, strict=True):
             if after:
-                gates = torch.addmm(cell.bias, after[-1].hidden.flatten(0, 1), cell.from_input)
-            gates.addmm_(before.hidden.flatten(0, 1), cell.from_state)
+                gates = from_below(after[-1].hidden.flatten(0, 1))
+            cell.from_state.add_to(gates, before.hidden.flatten(0, 1))
             assert before.memory is not None
             after.append(CellState(*cell.update(gates.view(*shape, -1), before.memory)))
         return StackStep(after[-1].hidden, tuple(after))
@@ -107,11 +112,20 @@ class _PreparedStack:
     """The cells, and the lowest one's weights for each part of its input."""
 
     def __init__(
-        self, embeddings: Float[Tensor, "W E"], bridge_size: int, cells: list[LSTMCell]
+        self,
+        embeddings: Float[Tensor, "W E"],
+        bridge_size: int,
+        cells: list[LSTMCell],
+        *,
+        half: bool,
     ) -> None:
-        self.cells = [PreparedLSTM(cell) for cell in cells]
-        lowest = self.cells[0]
+        prepared = [PreparedLSTM(cell, half=half) for cell in cells]
+        lowest = prepared[0]
         sizes = [embeddings.shape[1], bridge_size]
-        rest = len(lowest.from_input) - sum(sizes)
-        of_token, self.of_bridge, self.of_fed = lowest.from_input.split([*sizes, rest])
-        self.token_gates = InputGates(of_token, lowest.bias, embeddings)
+        rest = len(lowest.input_weight) - sum(sizes)
+        of_token, of_bridge, of_fed = lowest.input_weight.split([*sizes, rest])
+        self.of_bridge, self.of_fed = Matrix(of_bridge, half=half), Matrix(of_fed, half=half)
+        self.token_gates = InputGates(of_token, lowest.bias, embeddings, half=half)
+        self.cells = [
+            (each, InputGates(each.input_weight, each.bias, half=half)) for each in prepared
+        ]

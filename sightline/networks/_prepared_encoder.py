@@ -32,7 +32,8 @@ _PIECE = 2**18
 @final
 class PreparedEncoder:
     """An encoder without gradients, prepared once from its weights; make another when they have
-    changed. An encoder that has no faster form reads as it is.
+    changed. An encoder that has no faster form reads as it is. With `half`, matrix products are in
+    bfloat16: faster for some tens of texts and more, and good to three digits.
 
     >>> from torch import nn
     >>> from sightline.networks import recurrent_stack
@@ -41,19 +42,20 @@ class PreparedEncoder:
     torch.Size([1, 3, 10])
     """
 
-    def __init__(self, encoder: AbstractEncoder) -> None:
+    def __init__(self, encoder: AbstractEncoder, *, half: bool = False) -> None:
         if encoder.training:
             raise ValueRangeError(
                 "PreparedEncoder: the encoder must be in evaluation mode, got training mode, whose "
                 "dropout would be part of the search. Call encoder.eval() first."
             )
-        self._encoder, self._layers = encoder, _prepared_layers(encoder)
+        self._encoder, self._half = encoder, half
+        self._layers = _prepared_layers(encoder, half=half)
 
     @torch.no_grad()
     def __call__(self, inputs: Tensor, mask: Tensor | None = None) -> Memory:
         """What the encoder gives."""
         if not self._layers or inputs.ndim != 2 or inputs.numel() == 0:
-            return self._encoder(inputs, mask)
+            return self._as_it_is(inputs, mask)
         lengths, moved = (None, None) if mask is None else arranged(mask)
         if mask is None or lengths is None:
             values, summary = _read(self._layers, inputs, [len(inputs)] * inputs.shape[1])
@@ -69,6 +71,14 @@ class PreparedEncoder:
         values, summary = values.index_select(0, back), summary.index_select(0, back)
         return Memory(values if moved is None else to_places(values, moved), mask, summary)
 
+    def _as_it_is(self, inputs: Tensor, mask: Tensor | None) -> Memory:
+        if not self._half:
+            return self._encoder(inputs, mask)
+        with torch.autocast(inputs.device.type, torch.bfloat16):
+            memory = self._encoder(inputs, mask)
+        summary = None if memory.summary is None else memory.summary.float()
+        return memory._replace(values=memory.values.float(), summary=summary)
+
 
 class _Direction(NamedTuple):
     """One cell of a layer, which reads from the front or from the back."""
@@ -78,7 +88,7 @@ class _Direction(NamedTuple):
     backward: bool
 
 
-def _prepared_layers(encoder: AbstractEncoder) -> list[list[_Direction]]:
+def _prepared_layers(encoder: AbstractEncoder, *, half: bool) -> list[list[_Direction]]:
     """The layers, lowest first; none where the encoder has another form."""
     if not isinstance(encoder, TextEncoder) or encoder.stack.residual or encoder.stack.skip:
         return []
@@ -92,9 +102,9 @@ def _prepared_layers(encoder: AbstractEncoder) -> list[list[_Direction]]:
         directions = []
         for number, cell in enumerate(cells):
             if isinstance(cell, LSTMCell):
-                prepared = PreparedLSTM(cell)
+                prepared = PreparedLSTM(cell, half=half)
                 table = None if layers else encoder.embedding.weight.detach()
-                gates = InputGates(prepared.from_input, prepared.bias, table)
+                gates = InputGates(prepared.input_weight, prepared.bias, table, half=half)
                 directions.append(_Direction(prepared, gates, backward=number == 1))
         if not directions or len(directions) < len(cells):
             return []
@@ -122,23 +132,24 @@ def _run(
     direction: _Direction, inputs: Tensor, rows: list[int], outputs: Float[Tensor, "B T H"]
 ) -> None:
     """Fill in the outputs of one cell, which are 0 before."""
-    cell, before = direction.cell, None
-    memory = outputs.new_zeros(len(outputs), cell.size)
+    cell, before, num_texts = direction.cell, None, len(outputs)
+    memory, at = outputs.new_zeros(num_texts, cell.size), outputs.unbind(1)
     times = [t for t, count in enumerate(rows) if count > 0]
     times = times[::-1] if direction.backward else times
-    at_once = max(1, _PIECE // (len(outputs) * len(cell.bias)))
+    at_once = max(1, _PIECE // (num_texts * len(cell.bias)))
     for start in range(0, len(times), at_once):
         some = times[start : start + at_once]
         first = min(some)
         piece = inputs[:, first : first + len(some)].transpose(0, 1)
-        scores = direction.gates(piece.flatten(0, 1)).unflatten(0, piece.shape[:2])
+        scores = direction.gates(piece.flatten(0, 1)).unflatten(0, piece.shape[:2]).unbind()
         for t in some:
-            count = rows[t]
-            gates = scores[t - first, :count]
+            gates, state, hidden, count = scores[t - first], memory, at[t], rows[t]
+            if count < num_texts:
+                gates, state, hidden = gates[:count], state[:count], hidden[:count]
             if before is not None:  # before the first step the state is 0
-                gates.addmm_(outputs[:count, before], cell.from_state)
-            cell.update_(gates, memory[:count], outputs[:count, t])
-            before = t
+                cell.from_state.add_to(gates, before[:count])
+            cell.update_(gates, state, hidden)
+            before = at[t]
 
 
 def _at_end(outputs: Float[Tensor, "B T H"], rows: list[int]) -> Float[Tensor, "B H"]:

@@ -4,7 +4,7 @@ as few operations as there can be.
     i, f, o = sigmoid(gates[: 3 H]),   g = tanh(gates[3 H :]),   c' = f * c + i * g,   h' = o * tanh(c')
 
 The order of the gates, which torch has as i, f, g, o, makes the three that are squashed alike one
-block. For a few rows the product with a matrix that is already transposed takes about half the time.
+block.
 
 Axes: N rows, W tokens of the vocabulary, D width of an input, H of a state, G of all gates.
 """
@@ -16,6 +16,7 @@ from jaxtyping import Float
 from torch import Tensor
 
 from ._cells import LSTMCell
+from ._matrix import Matrix
 
 # Entries of the largest table, 16 MB of float32: 4,096 words for a hidden size of 256. A row of a
 # larger one is no longer much cheaper to fetch than to compute.
@@ -26,19 +27,19 @@ _TABLE = 2**22
 class PreparedLSTM:
     """The weights of one cell as they are now, without gradients."""
 
-    def __init__(self, cell: LSTMCell) -> None:
+    def __init__(self, cell: LSTMCell, *, half: bool) -> None:
         weights = cell.weights
         self.size = cell.output_size
-        self.from_input: Float[Tensor, "D G"] = self._by_gate(weights.input).T.contiguous()
-        self.from_state: Float[Tensor, "H G"] = self._by_gate(weights.hidden).T.contiguous()
+        self.input_weight: Float[Tensor, "D G"] = self._by_gate(weights.input).T
+        self.from_state = Matrix(self._by_gate(weights.hidden).T, half=half)
         self.bias: Float[Tensor, " G"] = self._by_gate(weights.input_bias + weights.hidden_bias)
 
     def update(
         self, gates: Float[Tensor, "*rows G"], memory: Float[Tensor, "*rows H"]
     ) -> tuple[Float[Tensor, "*rows H"], Float[Tensor, "*rows H"]]:
         """Hidden vector and memory after a step; `gates`, their scores, are used up."""
-        squashed, new = gates.split([3 * self.size, self.size], -1)
-        i, f, o = squashed.sigmoid_().chunk(3, -1)
+        gates.narrow(-1, 0, 3 * self.size).sigmoid_()
+        i, f, o, new = gates.chunk(4, -1)
         after = torch.mul(f, memory).addcmul_(i, new.tanh_())
         return torch.tanh(after).mul_(o), after
 
@@ -49,8 +50,8 @@ class PreparedLSTM:
         hidden: Float[Tensor, "N H"],
     ) -> None:
         """The same with the memory changed in place and the hidden vector written where it goes."""
-        squashed, new = gates.split([3 * self.size, self.size], -1)
-        i, f, o = squashed.sigmoid_().chunk(3, -1)
+        gates.narrow(-1, 0, 3 * self.size).sigmoid_()
+        i, f, o, new = gates.chunk(4, -1)
         memory.mul_(f).addcmul_(i, new.tanh_())
         torch.mul(torch.tanh(memory), o, out=hidden)
 
@@ -71,8 +72,11 @@ class InputGates:
         weight: Float[Tensor, "D G"],
         bias: Float[Tensor, " G"],
         embeddings: Float[Tensor, "W D"] | None = None,
+        *,
+        half: bool,
     ) -> None:
-        self._weight, self._bias, self._embeddings, self._table = weight, bias, embeddings, None
+        self._weight, self._bias = Matrix(weight, half=half), bias
+        self._embeddings, self._table = embeddings, None
         if embeddings is not None and len(embeddings) * len(bias) <= _TABLE:
             self._table = torch.addmm(bias, embeddings, weight)
 
@@ -82,4 +86,4 @@ class InputGates:
             return self._table.index_select(0, inputs)
         if self._embeddings is not None:
             inputs = self._embeddings.index_select(0, inputs)
-        return torch.addmm(self._bias, inputs, self._weight)
+        return self._weight.plus(self._bias, inputs)

@@ -33,6 +33,7 @@ from ..attention import (
 from ..distributions import Categorical
 from ._decoders import AbstractAttentionDecoder, AbstractDecoder, AttentionDecoder, Reading
 from ._input_feeding import InputFeedingDecoder
+from ._matrix import Matrix
 
 
 class Vectors(NamedTuple):
@@ -54,7 +55,7 @@ class AbstractRead(ABC):
         """The hypotheses of an item are queries of its one memory."""
 
 
-def prepare_read(decoder: AbstractDecoder) -> AbstractRead:
+def prepare_read(decoder: AbstractDecoder, *, half: bool) -> AbstractRead:
     """The prepared form, for decoders that have one."""
     if isinstance(decoder, AttentionDecoder | InputFeedingDecoder):
         attention = decoder.attention
@@ -62,8 +63,8 @@ def prepare_read(decoder: AbstractDecoder) -> AbstractRead:
             if attention.distribute == PerQuery(Categorical) and isinstance(
                 attention.reader, ExpectedValue
             ):
-                return _Softmax(decoder, attention)
-            return _ProjectedValues(decoder, attention)
+                return _Softmax(decoder, attention, half=half)
+            return _ProjectedValues(decoder, attention, half=half)
     return _AsItIs(decoder)
 
 
@@ -101,19 +102,26 @@ class _AsItIs(AbstractRead):
 class _ProjectedValues(AbstractRead):
     """Any attention of one level and one head."""
 
-    def __init__(self, decoder: AbstractAttentionDecoder, attention: Attention) -> None:
+    def __init__(
+        self, decoder: AbstractAttentionDecoder, attention: Attention, *, half: bool
+    ) -> None:
         self._attention = attention
-        self._of_context, self._of_hidden = _combine(decoder)
+        of_context, of_hidden = _combine(decoder)
+        self._of_context, self._of_hidden = (
+            Matrix(of_context, half=half),
+            Matrix(of_hidden, half=half),
+        )
 
     @override
     def remember(self, memory: Memory) -> Memory:
-        return memory._replace(values=memory.values @ self._of_context)
+        return memory._replace(values=_rows(self._of_context, memory.values))
 
     @override
     @torch.no_grad()
     def read(self, hidden: Tensor, memory: Memory) -> Vectors:
         read = self._attention(hidden, memory)
-        return Vectors((hidden @ self._of_hidden).add_(read.context).tanh_(), read.weights)
+        vectors = _rows(self._of_hidden, hidden).add_(read.context).tanh_()
+        return Vectors(vectors, read.weights)
 
 
 class _Places(NamedTuple):
@@ -128,14 +136,19 @@ class _Places(NamedTuple):
 class _Softmax(AbstractRead):
     """Softmax attention: the commonest, in as few operations as there can be."""
 
-    def __init__(self, decoder: AbstractAttentionDecoder, attention: Attention) -> None:
-        self._of_context, of_hidden = _combine(decoder)
+    def __init__(
+        self, decoder: AbstractAttentionDecoder, attention: Attention, *, half: bool
+    ) -> None:
+        of_context, of_hidden = _combine(decoder)
         self._scorer, self._weight, self._width = attention.scorer, None, 0
         if isinstance(attention.scorer, AdditiveScorer):
             query = attention.scorer.query.weight.detach().T
             self._weight, self._width = attention.scorer.combine.weight[0].detach(), query.shape[1]
             of_hidden = torch.cat([query, of_hidden], 1)
-        self._of_hidden = of_hidden
+        self._of_context, self._of_hidden = (
+            Matrix(of_context, half=half),
+            Matrix(of_hidden, half=half),
+        )
 
     @override
     def remember(self, memory: Memory) -> Memory:
@@ -145,14 +158,13 @@ class _Softmax(AbstractRead):
             shut = memory.values.new_zeros(mask.shape).masked_fill_(real & ~mask, -torch.inf)
             shut = shut.unsqueeze(1)
             some = None if bool(real.all()) else real.to(shut.dtype).unsqueeze(1)
-        values = memory.values @ self._of_context
+        values = _rows(self._of_context, memory.values)
         return memory._replace(values=values, mask=None, keys=_Places(memory.keys, shut, some))
 
     @override
     def read(self, hidden: Tensor, memory: Memory) -> Vectors:
         keys, shut, some = memory.keys
-        # One product of all rows, which a product of (B, K, H) with a matrix may not be.
-        products = (hidden.flatten(0, 1) @ self._of_hidden).view(*hidden.shape[:2], -1)
+        products = _rows(self._of_hidden, hidden)
         scores = self._scores(hidden, products[..., : self._width], keys)
         weights = (scores if shut is None else scores + shut).softmax(-1)
         weights = weights if some is None else weights * some
@@ -174,4 +186,9 @@ def _combine(
     both = decoder.combine.weight.detach().T
     size = len(both) - decoder.stack.output_size
     of_context, of_hidden = both.split([size, decoder.stack.output_size])
-    return of_context, of_hidden.contiguous()  # the context's part is used once for each search
+    return of_context, of_hidden
+
+
+def _rows(matrix: Matrix, rows: Float[Tensor, "B K D"]) -> Float[Tensor, "B K G"]:
+    """One product of all rows."""
+    return matrix.times(rows.flatten(0, 1)).view(*rows.shape[:2], -1)

@@ -62,6 +62,10 @@ from ._slices import Slice as Slice, length_slices as length_slices, rarity_slic
 from ._specs import TaskSpec as TaskSpec
 from ._statistics import Statistics as Statistics
 from ._tagging import Tagging as Tagging, TaggingSpec as TaggingSpec
-from ._task import AbstractAnsweringTask as AbstractAnsweringTask, AbstractTask as AbstractTask
+from ._task import (
+    AbstractAnsweringTask as AbstractAnsweringTask,
+    AbstractTask as AbstractTask,
+    Answers as Answers,
+)
 from ._transduction import Transduction as Transduction, TransductionSpec as TransductionSpec
 from ._vocabularies import Lengths as Lengths, Vocabularies as Vocabularies

@@ -37,11 +37,11 @@ from ..models import (
 from ..specs import setting
 from ._calibration import Calibration, Scaling
 from ._evaluation import MainMetric
-from ._losses import hide
+from ._losses import hide, start_near_zero
 from ._metrics import accuracy, f1
 from ._prediction import Loss, PredictionSpec
 from ._statistics import Statistics
-from ._task import AbstractAnsweringTask, Found
+from ._task import AbstractAnsweringTask, Answers
 from ._vocabularies import Survey, Vocabularies, located, numbered, required_target, trained
 
 
@@ -107,7 +107,7 @@ class Classification(AbstractAnsweringTask[Classifier]):
         return required_target(example).strip()
 
     @override
-    def _search(self, examples: Sequence[Example], settings: PredictionSpec) -> list[Found]:
+    def _search(self, examples: Sequence[Example], settings: PredictionSpec) -> list[Answers]:
         """All labels, by probability."""
         texts = [self.symbols(example) for example in examples]
         numbers = [Encoded(numbered(self.vocabularies.source, text), target=[0]) for text in texts]
@@ -129,7 +129,7 @@ class Classification(AbstractAnsweringTask[Classifier]):
                     targets=(names[0],),
                     weights=(tuple(row),),
                 )
-            found.append(Found(names, log_probs, log_probs, trace=trace))
+            found.append(Answers(names, log_probs, log_probs, trace=trace))
         return found
 
     @override
@@ -173,7 +173,9 @@ class ClassificationSpec:
             pooling=self.pooling,
             dropout=self.dropout,
         )
-        return Classification(self, vocabularies, model.build())
+        task = Classification(self, vocabularies, model.build())
+        start_near_zero(task.model)
+        return task
 
     def build_from(self, examples: Iterable[Example]) -> Classification:
         """The task for these training examples, which are read more than once."""

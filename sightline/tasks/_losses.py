@@ -1,17 +1,28 @@
-"""Losses beside the likelihood of the targets, and what is done to a source in training.
+"""What a task does for its model to learn: first values, losses beside the likelihood of the targets,
+and what is hidden of a source.
 
 Axes: B examples, T target places, S source places.
 """
 
 import torch
 from jaxtyping import Bool, Float, Int
-from torch import Tensor
+from torch import Tensor, nn
 
 from ..data import UNKNOWN
+from ..networks import initialise_uniform
 
 # Added to weights before their logarithm: sparse attention has weights of 0, and beside 0 the
 # gradient of the logarithm would be a step out of all proportion.
 _FLOOR = 0.01
+
+
+def start_near_zero(model: nn.Module) -> None:
+    """Make the first vectors of words small. A word that is seen twice in training keeps most of its
+    first vector, which at the size that torch gives it drowns what the other words say.
+    """
+    for module in model.modules():
+        if isinstance(module, nn.Embedding):
+            initialise_uniform(module)
 
 
 def alignment_loss(

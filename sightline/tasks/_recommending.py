@@ -16,6 +16,7 @@ from ..data import (
     CharacterSpec,
     Example,
     InferredTask,
+    SentencePieceSpec,
     TokeniserSpec,
     WhitespaceSpec,
     infer_task,
@@ -148,9 +149,17 @@ def _transduction(
 
 
 def _classification(inferred: InferredTask, choices: _Choices) -> ClassificationSpec:
+    source = inferred.source
+    if isinstance(source, SentencePieceSpec) and choices.num_examples < _MANY:
+        choices.reasons = [reason for reason in choices.reasons if reason.path != "source"]
+        source = choices.because(
+            WhitespaceSpec(),
+            "words between spaces: few examples teach whole words better than their pieces",
+            "source",
+        )
     return ClassificationSpec(
-        source=inferred.source,
-        min_count=_min_count(choices, inferred.source),
+        source=source,
+        min_count=_min_count(choices, source),
         encoder=_reader(choices),
         dropout=choices.because(0.5, "texts are few beside what they could say", "dropout"),
         hidden=_hidden(choices),
@@ -182,10 +191,10 @@ def _reader(choices: _Choices) -> TextEncoderSpec:
     """Of whole texts, whose words are sparse: narrow, with much dropout."""
     return TextEncoderSpec(
         embedding_size=choices.by_size(
-            64, 100, 128, "rare words fill no wide vectors", "encoder.embedding_size"
+            64, 64, 128, "rare words fill no wide vectors", "encoder.embedding_size"
         ),
         hidden_size=choices.by_size(
-            64, 128, 128, "as wide as the data can fill", "encoder.hidden_size"
+            64, 64, 128, "as wide as the data can fill", "encoder.hidden_size"
         ),
         dropout=choices.because(
             0.5, "words are easily learnt by heart with their label", "encoder.dropout"
@@ -234,8 +243,10 @@ def _training(task: TaskSpec, sample: Sequence[Example], choices: _Choices) -> d
         epochs, size = 100 * (800 / n) ** 0.6, 32 if n < _FEW else 64
     elif isinstance(task, LanguageModellingSpec):
         epochs, size = 20 * (10_000 / n) ** 0.5, 32
-    else:
+    elif isinstance(task, TaggingSpec):
         epochs, size = 30 * (1_000 / n) ** 0.5, 32
+    else:
+        epochs, size = 15 * (1_000 / n) ** 0.5, 32
     rounded = max(1.0, min(100.0, float(f"{epochs:.2g}")))
     return {
         "epochs": choices.because(

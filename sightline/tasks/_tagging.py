@@ -28,11 +28,11 @@ from ..models import EncoderSpec, Tagger, TaggerSpec, TextEncoderSpec
 from ..specs import setting
 from ._calibration import Calibration
 from ._evaluation import MainMetric
-from ._losses import hide
+from ._losses import hide, start_near_zero
 from ._metrics import accuracy, exact_match, f1, span_f1
 from ._prediction import Loss, PredictionSpec
 from ._statistics import Statistics
-from ._task import AbstractAnsweringTask, Found
+from ._task import AbstractAnsweringTask, Answers
 from ._vocabularies import Survey, Vocabularies, located, required_target
 
 
@@ -104,14 +104,14 @@ class Tagging(AbstractAnsweringTask[Tagger]):
         return tags
 
     @override
-    def _search(self, examples: Sequence[Example], settings: PredictionSpec) -> list[Found]:
+    def _search(self, examples: Sequence[Example], settings: PredictionSpec) -> list[Answers]:
         encoded = [
             Encoded(numbers, target=[0] * len(numbers))
             for numbers in (self.vocabularies.source.encode(self.symbols(e)) for e in examples)
         ]
         batch = move(collate_tagged(encoded), self.device)
         if not batch.tokens.shape[1]:  # nothing but empty sentences
-            return [Found([""], [0.0], [0.0]) for _ in examples]
+            return [Answers([""], [0.0], [0.0]) for _ in examples]
         taggings = self.model(batch.tokens, batch.mask)
         best = taggings.topk(settings.width)
         # How probable each word's tag is by itself, whatever the others are.
@@ -127,7 +127,7 @@ class Tagging(AbstractAnsweringTask[Tagger]):
                 " ".join(self._labels.names[tag] for tag in values[number][n][:size]) for n in real
             ]
             scores = [totals[number][n] for n in real]
-            found.append(Found(outputs, scores, scores, tuple(words[number][:size])))
+            found.append(Answers(outputs, scores, scores, tuple(words[number][:size])))
         return found
 
     @override
@@ -164,7 +164,9 @@ class TaggingSpec:
             encoder=self.encoder,
             crf=self.crf,
         )
-        return Tagging(self, vocabularies, model.build())
+        task = Tagging(self, vocabularies, model.build())
+        start_near_zero(task.model)
+        return task
 
     def build_from(self, examples: Iterable[Example]) -> Tagging:
         """The task for these training examples, which are read more than once."""

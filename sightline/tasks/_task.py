@@ -40,7 +40,7 @@ def ignore(number: int) -> None:
     del number
 
 
-class Found(NamedTuple):
+class Answers(NamedTuple):
     """Answers to one example as a model gives them, the best first."""
 
     outputs: list[str]
@@ -159,7 +159,7 @@ class AbstractAnsweringTask(AbstractTask[Model]):
         """The right answer, written as outputs are."""
 
     @abstractmethod
-    def _search(self, examples: Sequence[Example], settings: PredictionSpec) -> list[Found]:
+    def _search(self, examples: Sequence[Example], settings: PredictionSpec) -> list[Answers]:
         """Answers to some examples, all in one batch."""
 
     @abstractmethod
@@ -229,10 +229,10 @@ class AbstractAnsweringTask(AbstractTask[Model]):
 
     def _found(
         self, examples: Sequence[Example], settings: PredictionSpec, answered: Answered
-    ) -> list[Found]:
+    ) -> list[Answers]:
         """Answers to all examples, looked for in batches of about one length."""
         order = sorted(range(len(examples)), key=lambda n: -len(examples[n].source))
-        answers: dict[int, Found] = {}
+        answers: dict[int, Answers] = {}
         with self._answering():
             while len(answers) < len(order):
                 rest = order[len(answers) :]
@@ -244,7 +244,7 @@ class AbstractAnsweringTask(AbstractTask[Model]):
         return [answers[n] for n in range(len(examples))]
 
 
-def _table(found: Sequence[Found]) -> np.ndarray:
+def _table(found: Sequence[Answers]) -> np.ndarray:
     """Log-probabilities of all candidates, -inf where an example has fewer."""
     table = np.full((len(found), max(len(answers.log_probs) for answers in found)), -np.inf)
     for row, answers in zip(table, found, strict=True):
@@ -252,7 +252,7 @@ def _table(found: Sequence[Found]) -> np.ndarray:
     return table
 
 
-def _prediction(found: Found, probabilities: Sequence[float], nbest: int) -> Prediction:
+def _prediction(found: Answers, probabilities: Sequence[float], nbest: int) -> Prediction:
     rows = zip(found.outputs, found.scores, probabilities, strict=False)
     candidates = tuple(Candidate(*row) for row in rows)[:nbest]
     best = candidates[0]

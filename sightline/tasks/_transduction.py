@@ -36,6 +36,7 @@ from ..errors import DataError, ValueRangeError
 from ..models import (
     DecoderSpec,
     EncoderSpec,
+    MultiHeadSpec,
     SegmentSpec,
     Seq2Seq,
     Seq2SeqSpec,
@@ -58,7 +59,7 @@ from ._metrics import (
 from ._prediction import Loss, PredictionSpec
 from ._speaking import Speaking
 from ._statistics import Statistics
-from ._task import AbstractAnsweringTask, Found
+from ._task import AbstractAnsweringTask, Answers
 from ._vocabularies import Survey, Vocabularies, numbered, required_target, survey_lengths, trained
 
 
@@ -128,9 +129,12 @@ class Transduction(AbstractAnsweringTask[Seq2Seq]):
                 "Transduction: alignments are given to learn from, but the decoder has no attention. "
                 "Choose decoder.attention softmax, or set alignment_weight to 0."
             )
+        attention, weights = self.spec.decoder.attention, scored.weights
+        if isinstance(attention, MultiHeadSpec):
+            attention, weights = attention.attention, weights.mean(-3)
         # Features stand before the source and are never aligned.
-        weights = scored.weights[..., -batch.source.shape[1] :]
-        exclusive = not isinstance(self.spec.decoder.attention, SigmoidSpec | SegmentSpec)
+        weights = weights[..., -batch.source.shape[1] :]
+        exclusive = not isinstance(attention, SigmoidSpec | SegmentSpec)
         aligned = alignment_loss(weights, batch.alignment, exclusive=exclusive)
         parts = {"likelihood": total.detach(), "alignment": aligned.detach()}
         return Loss(total + self.spec.alignment_weight * aligned, count, parts)
@@ -161,7 +165,7 @@ class Transduction(AbstractAnsweringTask[Seq2Seq]):
         )
 
     @override
-    def _search(self, examples: Sequence[Example], settings: PredictionSpec) -> list[Found]:
+    def _search(self, examples: Sequence[Example], settings: PredictionSpec) -> list[Answers]:
         encoded = [self._encode_source(example) for example in examples]
         batch = move(collate_pairs(encoded), self.device)
         limits = [self._limit(len(one.source), settings) for one in encoded]
@@ -181,7 +185,7 @@ class Transduction(AbstractAnsweringTask[Seq2Seq]):
             tokens = [self._target.decode(ids[: limits[number] - 1]) for ids in lists]
             real = [n for n, length in enumerate(lengths) if length > 0]
             found.append(
-                Found(
+                Answers(
                     [self.spec.target.decode(tokens[n]) for n in real],
                     [scores[n] for n in real],
                     [totals[n] for n in real],

@@ -162,7 +162,7 @@ def _listed(metrics: Mapping[str, float]) -> str:
 def _duration(seconds: float) -> str:
     """Hours only where there are some.
 
-    >>> _duration(75), _duration(7325)
+    >>> _duration(75.0), _duration(7325.0)
     ('1:15', '2:02:05')
     """
     minutes, rest = divmod(round(seconds), 60)

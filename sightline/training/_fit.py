@@ -105,7 +105,7 @@ def _finish(
         facts = {
             "stopped": reason,
             "step": at.step,
-            "best_step": at.best_step,
+            "best_step": loop.kept_step,
             "seconds": round(at.seconds, 3),
             "share_of_validation": round(at.share, 4),
         }
@@ -114,7 +114,7 @@ def _finish(
     loop.tell(
         Finished(
             step=at.step,
-            best_step=at.best_step,
+            best_step=loop.kept_step,
             metrics={name: score.value for name, score in scores.get("dev", {}).items()},
             test={name: score.value for name, score in scores.get("test", {}).items()},
             seconds=at.seconds,
@@ -126,7 +126,7 @@ def _finish(
         folder=folder,
         reason=reason,
         step=at.step,
-        best_step=at.best_step,
+        best_step=loop.kept_step,
         metrics=scores.get("dev", {}),
         test=scores.get("test", {}),
         seconds=at.seconds,

@@ -84,6 +84,7 @@ class Loop:
         if spec.own_inputs:
             checked_for_own_inputs(task)
         self.at = Position()
+        self.kept_step = 0  # of the weights that the model has in the end
         self._task, self._train, self._spec, self._folder = task, train, spec, folder
         self._num_examples, self._group, self._interrupt = num_examples, group, interrupt
         self._listeners = listeners if group.is_first else ()
@@ -239,8 +240,7 @@ class Loop:
         metric = self._task.main_metric
         evaluation = None
         if self._group.is_first:
-            with self._engine.evaluating():
-                self._latest = evaluation = self._task.evaluate(self._sample, _GREEDY)
+            evaluation = self._latest = self._validated()
         value, tie, seconds = self._group.agree(
             [0.0] * 3
             if evaluation is None
@@ -253,6 +253,10 @@ class Loop:
             self._best = self._engine.best_weights()
         if evaluation is not None:
             self._tell_scores(evaluation, seconds, improved=improved, before=before.best_value)
+
+    def _validated(self) -> Evaluation:
+        with self._engine.evaluating():
+            return self._task.evaluate(self._sample, _GREEDY)
 
     def _tell_scores(
         self, evaluation: Evaluation, seconds: float, *, improved: bool, before: float | None
@@ -329,33 +333,33 @@ class Loop:
     def _end(self, reason: StopReason) -> None:
         if self._sample and self.at.evaluated_step < self.at.step:
             self._evaluate()
-        if not self._sample:
-            self.at = replace(self.at, best_step=self.at.step)
-            self._best = self._engine.best_weights()
-        elif reason in ("length", "time"):
-            self._prefer_last()
         self._checkpoint()
         self.tell(Stopped(step=self.at.step, reason=reason, text=self._why(reason)))
-        if self._best:
-            self._engine.keep(self._best)
+        keeps_last = self._keeps_last(reason)
+        self.kept_step = self.at.step if keeps_last else self.at.best_step
+        self._engine.keep(self._engine.best_weights() if keeps_last else self._best)
 
-    def _prefer_last(self) -> None:
-        """Keep the last weights, unless earlier ones were better by more than a standard error.
+    def _keeps_last(self, reason: StopReason) -> bool:
+        """Whether the last weights are kept rather than the best: they are, unless earlier ones were
+        better by more than a standard error.
 
         The last ones have seen the whole schedule; the best of many noisy scores on a small validation
         set is mostly the luckiest (the one-standard-error rule, Breiman et al. 1984, section 3.4.3).
+        The checkpoint knows nothing of this choice: a longer run would go on from the best.
         """
+        if self.at.best_value is None or self.at.best_step == self.at.step:
+            return True
+        if reason not in ("length", "time"):
+            return False
         numbers = [0.0, 0.0]
-        if self._latest is not None:
-            found = measure(self._latest.statistics[self._latest.main.name], level=_ONE_SIGMA)
+        if self._group.is_first:
+            evaluation = self._latest or self._validated()  # by whoever took the last step
+            found = measure(evaluation.statistics[evaluation.main.name], level=_ONE_SIGMA)
             numbers = [found.value, (found.high - found.low) / 2]
         value, error = self._group.agree(numbers)
-        best, higher = self.at.best_value, self._task.main_metric.higher_is_better
-        if best is None or error == 0 or self.at.best_step == self.at.step:
-            return
-        if (best - value if higher else value - best) <= error:
-            self.at = replace(self.at, best_step=self.at.step, best_value=value)
-            self._best = self._engine.best_weights()
+        higher = self._task.main_metric.higher_is_better
+        lead = self.at.best_value - value if higher else value - self.at.best_value
+        return lead <= error and error > 0
 
     def _why(self, reason: StopReason) -> str:
         step = f"stopped after step {self.at.step:,}"

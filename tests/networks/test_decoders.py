@@ -152,3 +152,93 @@ def test_a_language_model_has_no_memory() -> None:
     unrolled = decoder.unroll(torch.randint(9, (2, 3)), no_memory(2))
     assert unrolled.attended == ()
     assert unrolled.weights is None
+
+
+def decoder_of(kind: str, *, tied: bool = False) -> AbstractDecoder:
+    stack = recurrent_stack(10 if kind == "feeding" else 5, 5)
+    parts = {
+        "embedding": nn.Embedding(9, 5),
+        "stack": stack,
+        "bridge": InitialState(6, stack),
+        "tied": tied,
+    }
+    if kind == "plain":
+        return PlainDecoder(**parts)
+    make = InputFeedingDecoder if kind == "feeding" else AttentionDecoder
+    return make(**parts, attention=softmax_attention(5, 6), value_size=6, vector_size=5)
+
+
+@pytest.mark.parametrize("tied", [False, True])
+@pytest.mark.parametrize("kind", ["plain", "attention", "feeding"])
+def test_the_loss_without_a_table_has_the_gradients_of_the_one_with(kind: str, tied: bool) -> None:
+    torch.manual_seed(2)
+    decoder = decoder_of(kind, tied=tied)
+    tokens, targets = torch.randint(9, (2, 3, 4))
+    memory, mask = Memory(torch.randn(3, 7, 6)), torch.rand(3, 4) < 0.7
+    log_probs = decoder.unroll(tokens, memory, mask).log_probs
+    plain = -log_probs.gather(-1, targets.unsqueeze(-1)).sum()
+    loss = decoder.score(tokens, targets, memory, mask).loss.sum()
+    torch.testing.assert_close(loss, plain)
+    parameters = list(decoder.parameters())
+    for found, expected in zip(
+        torch.autograd.grad(loss, parameters), torch.autograd.grad(plain, parameters), strict=True
+    ):
+        torch.testing.assert_close(found, expected, rtol=1e-4, atol=1e-6)
+
+
+@pytest.mark.parametrize("kind", ["plain", "attention", "feeding"])
+def test_teacher_forcing_has_the_gradients_of_its_steps(kind: str) -> None:
+    """All steps at once, with what is known beforehand scored beforehand, and one after the other."""
+    torch.manual_seed(3)
+    decoder, tokens = decoder_of(kind), torch.randint(9, (3, 4))
+    memory = Memory(torch.randn(3, 7, 6))
+    remembered = decoder.remember(memory)
+    state, steps = decoder.start(remembered), []
+    for t in range(4):
+        state, log_probs, _ = decoder.step(state, tokens[:, t], remembered)
+        steps.append(log_probs)
+    direction, parameters = torch.randn(3, 4, 9), list(decoder.parameters())
+    for found, expected in zip(
+        torch.autograd.grad(decoder.unroll(tokens, memory).log_probs, parameters, direction),
+        torch.autograd.grad(torch.stack(steps, 1), parameters, direction),
+        strict=True,
+    ):
+        torch.testing.assert_close(found, expected, rtol=1e-4, atol=1e-6)
+
+
+def test_the_loss_keeps_no_table() -> None:
+    """What autograd holds until the backward has no entry for every word at every token."""
+    decoder = AttentionDecoder(
+        embedding=nn.Embedding(500, 5),
+        stack=(stack := recurrent_stack(5, 5)),
+        bridge=InitialState(6, stack),
+        attention=softmax_attention(5, 6),
+        value_size=6,
+    )
+    tokens, held = torch.randint(500, (8, 20)), [0]
+
+    def note(tensor: Tensor) -> Tensor:
+        # The fused kernel's own notes, which have a bit of everything, are bytes.
+        held.append(tensor.numel() if tensor.is_floating_point() else 0)
+        return tensor
+
+    with torch.autograd.graph.saved_tensors_hooks(note, lambda tensor: tensor):
+        decoder.score(tokens, tokens, Memory(torch.randn(8, 7, 6)))
+    assert max(held) < tokens.numel() * 500 / 10
+
+
+def test_half_precision_trains() -> None:
+    """Under autocast the loss is close, float32, and every gradient is finite."""
+    torch.manual_seed(4)
+    for kind in ("plain", "attention", "feeding"):
+        decoder, tokens = decoder_of(kind), torch.randint(9, (3, 4))
+        memory = Memory(torch.randn(3, 7, 6))
+        exact = decoder.score(tokens, tokens.flip(0), memory).loss
+        with torch.autocast("cpu", torch.bfloat16):
+            rough = decoder.score(tokens, tokens.flip(0), memory).loss
+        assert rough.dtype == torch.float32
+        torch.testing.assert_close(rough, exact, rtol=0.05, atol=0.05)
+        rough.sum().backward()
+        for name, part in decoder.named_parameters():
+            assert part.grad is not None, name
+            assert part.grad.isfinite().all(), name

@@ -78,9 +78,22 @@ def test_with_and_without_a_table_and_in_pieces_of_any_size(
         assert_same(PreparedEncoder(encoder)(tokens, mask), encoder(tokens, mask))
 
 
+@pytest.mark.parametrize("mask", MASKS)
+@pytest.mark.parametrize("stack", STACKS)
+def test_in_half_precision_it_is_good_to_three_digits(stack: str, mask: str) -> None:
+    encoder = text_encoder(**STACKS[stack])
+    tokens = torch.randint(NUM_WORDS, (BATCH, SIZE))
+    found = PreparedEncoder(encoder, half=True)(tokens, MASKS[mask])
+    expected = encoder(tokens, MASKS[mask])
+    assert found.values.dtype == torch.float32
+    torch.testing.assert_close(found.values, expected.values, rtol=0.03, atol=0.01)
+    torch.testing.assert_close(found.summary, expected.summary, rtol=0.03, atol=0.01)
+
+
+@pytest.mark.parametrize("half", [False, True])
 @pytest.mark.parametrize("mask", ["right", "left", "holes"])
-def test_padding_is_not_read(mask: str) -> None:
-    prepared = PreparedEncoder(text_encoder(bidirectional=True))
+def test_padding_is_not_read(mask: str, half: bool) -> None:
+    prepared = PreparedEncoder(text_encoder(bidirectional=True), half=half)
     tokens, real = torch.randint(NUM_WORDS, (BATCH, SIZE)), MASKS[mask]
     assert real is not None
     clean = prepared(tokens, real)

@@ -230,9 +230,10 @@ def test_a_stepper_keeps_nothing_and_changes_nothing() -> None:
             assert torch.equal(log_probs, expected[number][t])
 
 
-def test_junk_in_the_padding_of_a_memory_changes_nothing() -> None:
+@pytest.mark.parametrize("half", [False, True])
+def test_junk_in_the_padding_of_a_memory_changes_nothing(half: bool) -> None:
     torch.manual_seed(6)
-    stepper = DecoderStepper(decoder_with("feeding"))
+    stepper = DecoderStepper(decoder_with("feeding"), half=half)
     memory, tokens = memory_for(), torch.randint(TOKENS, (BATCH, 1))
     assert memory.mask is not None
     clean = stepper.step(stepper.start(memory), tokens)
@@ -240,6 +241,22 @@ def test_junk_in_the_padding_of_a_memory_changes_nothing() -> None:
         dirty = memory.values.masked_fill(~memory.mask.unsqueeze(-1), junk)
         found = stepper.step(stepper.start(memory._replace(values=dirty)), tokens)
         assert torch.equal(found.log_probs, clean.log_probs)
+
+
+@pytest.mark.parametrize("kind", ["plain", "attention", "feeding"])
+@pytest.mark.parametrize("attention", ["softmax", "segment", "heads"])
+def test_in_half_precision_steps_are_good_to_three_digits(kind: str, attention: str) -> None:
+    torch.manual_seed(7)
+    decoder, memory = decoder_with(kind, attention, num_layers=1), memory_for(attention)
+    exact, half = DecoderStepper(decoder), DecoderStepper(decoder, half=True)
+    state, rough = exact.start(memory), half.start(memory)
+    for t in range(STEPS):
+        tokens = torch.randint(TOKENS, (BATCH, 1))
+        state, expected, _ = exact.step(state, tokens)
+        rough, found, _ = half.step(rough, tokens)
+        assert found.dtype == torch.float32
+        torch.testing.assert_close(found, expected, rtol=0.03, atol=0.03)
+        assert t == 0 or not torch.equal(found, expected)
 
 
 def test_errors_say_what_to_do() -> None:

@@ -106,6 +106,11 @@ def test_probabilities_of_all_labels_are_one(learnt: dict[str, Task]) -> None:
     assert sum(one.probability for one in prediction.nbest) == pytest.approx(1)
 
 
+@pytest.mark.parametrize("kind", ["classification", "tagging"])
+def test_words_begin_with_small_vectors(kind: str) -> None:
+    assert tasks()[kind].model.encoder.embedding.weight.abs().max() <= 0.1
+
+
 def test_labels_are_smoothed() -> None:
     for smoothing in (0.0, 0.2):
         torch.manual_seed(0)
@@ -158,7 +163,7 @@ def test_words_and_tags_must_pair_up() -> None:
 
 def test_independent_tags_are_possible() -> None:
     task = TaggingSpec(encoder=ENCODER, crf=False).build_from(sentences(30))
-    train(task, sentences(30), epochs=6, rate=2e-2)
+    train(task, sentences(30), epochs=12, rate=2e-2)
     assert task.evaluate(sentences(30)).value > 90
 
 

@@ -64,6 +64,19 @@ def test_labels() -> None:
     assert isinstance(recommend(examples).task, ClassificationSpec)
 
 
+def test_labels_of_texts_with_many_words() -> None:
+    """Words, where subwords would be taken for another task: few examples teach words better."""
+    generator = random.Random(0)
+    texts = [
+        " ".join("".join(generator.choices("abcdefgh", k=6)) for _ in range(8)) for _ in range(300)
+    ]
+    found = recommend([Example(text, text[0]) for text in texts])
+    assert isinstance(found.task, ClassificationSpec)
+    assert found.task.source.kind == "whitespace"
+    (why,) = [sentence for path, sentence in found.reasons if path == "source"]
+    assert "whole words" in why
+
+
 def test_tags_and_plain_text() -> None:
     assert isinstance(recommend(sentences(50)).task, TaggingSpec)
     plain = [Example(example.source) for example in translated(50)]

@@ -9,7 +9,7 @@ import torch
 from sightline.attention import AttentionTrace
 from sightline.data import Example, FeaturesSpec, InMemory, SequenceBatch, WhitespaceSpec
 from sightline.errors import DataError, SpecError, ValueRangeError
-from sightline.models import SegmentSpec, SoftmaxSpec
+from sightline.models import MultiHeadSpec, SegmentSpec, SoftmaxSpec
 from sightline.tasks import PredictionSpec, Transduction, TransductionSpec, alignment_loss
 from tests.tasks.tiny import DECODER, ENCODER, train, transduction, upper_cased
 
@@ -221,6 +221,13 @@ def test_parts_of_the_loss_are_told() -> None:
     torch.testing.assert_close(loss.total.detach(), parts)
     assert isinstance(batch, SequenceBatch)
     assert loss.count == batch.mask.sum()
+
+
+def test_the_heads_of_attention_learn_alignments_together() -> None:
+    decoder = replace(DECODER, attention=MultiHeadSpec(num_heads=2))
+    task = transduction(alignment_weight=1.0, decoder=decoder)
+    loss = task.loss(task.collate([task.encode(example) for example in aligned(5)]))
+    assert loss.parts["alignment"] > 0
 
 
 def test_alignments_need_attention() -> None:

@@ -96,9 +96,10 @@ def test_after_a_crash_the_same_call_goes_on(
 
 
 def test_the_best_of_both_parts_is_kept(tmp_path: Path) -> None:
-    spec = replace(SPEC, evaluate_every=5, learning_rate=5e-2)
+    spec = replace(SPEC, steps=60, evaluate_every=2, learning_rate=5e-2, patience=2)
     whole = train(tmp_path / "whole", replace(spec, **WITHOUT))
-    assert whole.best_step < whole.step
+    assert whole.reason == "patience"
+    assert whole.best_step == whole.step - 4
     with pytest.raises(CrashError):
         train(tmp_path / "broken", spec, listeners=crash_at(whole.best_step + 2))
     broken = train(tmp_path / "broken", replace(spec, **WITHOUT))
