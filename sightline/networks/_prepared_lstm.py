@@ -27,7 +27,7 @@ _TABLE = 2**22
 class PreparedLSTM:
     """The weights of one cell as they are now, without gradients."""
 
-    def __init__(self, cell: LSTMCell, *, half: bool) -> None:
+    def __init__(self, cell: LSTMCell, *, half: bool = False) -> None:
         weights = cell.weights
         self.size = cell.output_size
         self.input_weight: Float[Tensor, "D G"] = self._by_gate(weights.input).T
@@ -73,7 +73,7 @@ class InputGates:
         bias: Float[Tensor, " G"],
         embeddings: Float[Tensor, "W D"] | None = None,
         *,
-        half: bool,
+        half: bool = False,
     ) -> None:
         self._weight, self._bias = Matrix(weight, half=half), bias
         self._embeddings, self._table = embeddings, None

@@ -5,8 +5,12 @@
 Bins hold as many examples each, and there are as many of them as keep the share right from falling
 as confidence rises (the monotone sweep of Roelofs et al. 2022): with a fixed number of bins the
 error of a perfect model on 100 examples would look like 0.1. What is left of that noise is told
-apart by `chance`, what a perfectly calibrated model with these confidences would show on so few
-examples.
+apart in two ways: `chance` is what a perfectly calibrated model with these confidences would show
+on so few examples, and `debiased` is an error from which the noise has been taken (Kumar et al. 2019),
+
+    sqrt( sum over bins of |bin| / N * ( (confidence - right)^2 - right (1 - right) / (|bin| - 1) ) )
+
+or 0 where the sum is below 0; over many tests, the sum is right on average whatever their size.
 
 Axes: N examples, M bins or points.
 """
@@ -33,11 +37,13 @@ class Reliability(NamedTuple):
     """How far confidence is from the share that is right.
 
     `chance` is the error that perfect calibration would show on average on so few examples: an ECE
-    below it gives no reason to doubt the confidence.
+    below it gives no reason to doubt the confidence. `debiased` is a root mean square, and so no
+    smaller than a mean; 0 where nothing is left beyond the noise.
     """
 
     ece: float
     chance: float
+    debiased: float
     bins: tuple[Bin, ...]
 
 
@@ -66,7 +72,9 @@ def reliability(
     simulated = generator.random((_NUM_CHANCES, len(confidence))) < confidence
     chance = np.mean([_error(_sweep(confidence, row)) for row in simulated])
     rows = (Bin(int(size), mean, share) for size, mean, share in bins.T.tolist())
-    return Reliability(_error(bins), float(chance), tuple(rows))
+    return Reliability(
+        _error(bins), float(chance), max(0.0, mean_square(confidence, right)) ** 0.5, tuple(rows)
+    )
 
 
 def risk_coverage(
@@ -84,12 +92,29 @@ def risk_coverage(
     return RiskCoverage(tuple(coverage.tolist()), tuple(risk.tolist()), area)
 
 
+def mean_square(confidence: Float[np.ndarray, " N"], right: Bool[np.ndarray, " N"]) -> float:
+    """The sum under the root of `debiased`, of examples by rising confidence, in bins of twenty, but no
+    fewer than five bins and no more than fifteen.
+    """
+    num_bins = min(15, max(5, len(right) // 20), max(1, len(right) // 2))
+    sizes, means, shares = _bins(_running_sums(confidence, right), num_bins)
+    noise = shares * (1 - shares) / np.maximum(sizes - 1, 1)
+    return float(sizes @ ((means - shares) ** 2 - noise) / sizes.sum())
+
+
+def _running_sums(
+    confidence: Float[np.ndarray, " N"], right: Bool[np.ndarray, " N"]
+) -> Float[np.ndarray, "3 n"]:
+    """Of examples, of their confidences and of the right ones among them, from 0 on."""
+    columns = np.stack([np.ones(len(right)), confidence, right])
+    return np.cumsum(np.pad(columns, ((0, 0), (1, 0))), 1)
+
+
 def _sweep(
     confidence: Float[np.ndarray, " N"], right: Bool[np.ndarray, " N"]
 ) -> Float[np.ndarray, "3 M"]:
     """The most bins such that in these, and in fewer, the share right never falls."""
-    columns = np.stack([np.ones(len(right)), confidence, right])
-    sums = np.cumsum(np.pad(columns, ((0, 0), (1, 0))), 1)
+    sums = _running_sums(confidence, right)
     best = _bins(sums, 1)
     for num_bins in range(2, len(right) + 1):
         bins = _bins(sums, num_bins)

@@ -353,7 +353,7 @@ class Loop:
             return False
         numbers = [0.0, 0.0]
         if self._group.is_first:
-            evaluation = self._latest or self._validated()  # by whoever took the last step
+            evaluation = self._latest or self._validated()  # none yet if the run was over already
             found = measure(evaluation.statistics[evaluation.main.name], level=_ONE_SIGMA)
             numbers = [found.value, (found.high - found.low) / 2]
         value, error = self._group.agree(numbers)

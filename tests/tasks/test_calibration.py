@@ -11,6 +11,7 @@ from hypothesis.extra.numpy import arrays
 
 from sightline.errors import ShapeError
 from sightline.tasks import Calibration, Scaling, fit_calibration, reliability, risk_coverage
+from sightline.tasks._reliability import mean_square
 
 
 def drawn(generator: np.random.Generator, probabilities: np.ndarray) -> np.ndarray:
@@ -145,6 +146,19 @@ def test_on_few_examples_a_perfect_model_shows_what_chance_says() -> None:
     chance = reliability(confidence, generator.random(100) < confidence).chance
     assert np.mean(seen) == pytest.approx(chance, rel=0.25)
     assert chance > 0.02
+
+
+@pytest.mark.parametrize("miss", [0.0, 0.05, 0.1])
+def test_the_debiased_square_is_right_on_average_on_few_examples(miss: float) -> None:
+    """Every confidence too high by `miss`, tested on 100 examples at a time."""
+    generator = np.random.default_rng(1)
+    squares = []
+    for _ in range(120):
+        confidence = 0.2 + 0.8 * generator.beta(3, 1, size=100)
+        right = generator.random(100) < confidence - miss
+        order = np.argsort(confidence)
+        squares.append(mean_square(confidence[order], right[order]))
+    assert np.mean(squares) == pytest.approx(miss**2, abs=0.0012)
 
 
 def test_risk_and_coverage_by_hand() -> None:
