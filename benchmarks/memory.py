@@ -14,7 +14,7 @@ import math
 import re
 import subprocess
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from .cases import US, Family, Size
@@ -85,11 +85,7 @@ def measure_here(family: Family, operation: str, library: str, size: Size) -> in
     """Peak memory of one call in this process, in bytes."""
     smallest = tuple(min(2, number) for number in size)
     family.build(smallest).operations[operation][library]()  # loads what the first call loads
-    return peak_of(family.build(size).operations[operation][library])
-
-
-def peak_of(call: Callable[[], object]) -> int:
-    """The most that a call holds at a time, in bytes, beyond what the process held before."""
+    call = family.build(size).operations[operation][library]
     gc.collect()
     CLEAR_REFS.write_text(RESET_HIGH_WATER_MARK)
     before = resident_bytes()

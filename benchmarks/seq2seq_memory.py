@@ -1,29 +1,31 @@
 """How does the memory of training and of search grow, and does search leave any behind?
 
-Every figure is of a child process (see `memory`): the peak of one training step, or of one beam
-search, at a size and at twice the batch, source or target. Linear growth is an exponent of 1, or less
-where something does not grow.
+The peak is what torch's tensors hold at a time during one training step, or one beam search, at a size
+and at twice the batch, source or target. Linear growth is an exponent of 1, or less where something
+does not grow. What searches leave behind is seen from outside: the resident size of a process of its
+own after many of them.
 
-    python -m benchmarks.seq2seq_memory train 64 25 12      prints bytes
+    python -m benchmarks.seq2seq_memory --times 10000      prints bytes
 """
 
 import argparse
+import gc
 import math
 import subprocess
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
-import torch
+from torch.profiler import ProfilerActivity, profile
 
 from . import seq2seq_search, seq2seq_training
-from .memory import peak_of, resident_bytes
+from .memory import resident_bytes
 from .results import Row
 from .timing import use_one_thread
 
 ROOT = Path(__file__).parents[1]
-TRAIN, SEARCH, REPEAT = "train", "search", "repeat"
-BASE = {TRAIN: (64, 50, 24), SEARCH: (64, 50, 24)}  # batch, source, target
+TRAIN, SEARCH = "a training step", f"a search with a beam of {seq2seq_search.WIDTH}"
+BASE = (64, 50, 24)  # batch, source, target
 AXES = ("batch", "source", "target")
 HIDDEN, VOCABULARY = 128, 1_000
 EXPONENT_TARGET = 1.1
@@ -31,44 +33,29 @@ NUM_SEARCHES = 10_000
 GROWTH_TARGET = 4.0  # MB over all searches: less than half a kilobyte each
 
 
-def rows() -> Iterator[Row]:
+def rows(base: Sequence[int] = BASE, num_searches: int = NUM_SEARCHES) -> Iterator[Row]:
     """All memory rows."""
-    for what, base in BASE.items():
+    base = tuple(base)
+    for what in (TRAIN, SEARCH):
+        least = peak_of(call_of(what, *base))
         size = f"hidden {HIDDEN}, vocabulary {VOCABULARY}"
-        least = measure(what, base)
-        name = "a training step" if what == TRAIN else f"a search with a beam of {_width()}"
-        yield Row(name=f"memory of {name} {base}, {size}", value=least / 1e6, unit="MB")
+        yield Row(name=f"memory of {what} {base}, {size}", value=least / 1e6, unit="MB")
         for axis, label in enumerate(AXES):
             doubled = tuple(2 * n if i == axis else n for i, n in enumerate(base))
             yield Row(
-                name=f"memory of {name}, exponent in {label}, {base} to {doubled}",
-                value=math.log2(measure(what, doubled) / least),
+                name=f"memory of {what}, exponent in {label}, {base} to {doubled}",
+                value=math.log2(peak_of(call_of(what, *doubled)) / least),
                 unit="exponent",
                 target=EXPONENT_TARGET,
                 sense="<=",
             )
     yield Row(
-        name=f"memory left behind by {NUM_SEARCHES} searches with a beam of {_width()}",
-        value=measure(REPEAT, (1, 12, 10)) / 1e6,
+        name=f"memory left behind by {num_searches} searches with a beam",
+        value=left_behind(num_searches) / 1e6,
         unit="MB",
         target=GROWTH_TARGET,
         sense="<=",
     )
-
-
-def measure(what: str, size: Sequence[int]) -> int:
-    """Bytes, as a child process finds them."""
-    child = subprocess.run(
-        [sys.executable, "-m", "benchmarks.seq2seq_memory", what, *map(str, size)],
-        cwd=ROOT,
-        capture_output=True,
-        text=True,
-        check=False,
-        timeout=1800,
-    )
-    if child.returncode != 0:
-        raise RuntimeError(f"Measuring the memory of {what} at {size} failed:\n{child.stderr}")
-    return int(child.stdout)
 
 
 def call_of(what: str, batch: int, source: int, target: int) -> Callable[[], object]:
@@ -79,7 +66,36 @@ def call_of(what: str, batch: int, source: int, target: int) -> Callable[[], obj
         )
         return seq2seq_training.steps(sizes)[seq2seq_training.ADDITIVE]
     sizes = seq2seq_search.Sizes(hidden=HIDDEN, vocabulary=VOCABULARY, source=source, target=target)
-    return seq2seq_search.ours(sizes, batch, _width())
+    return seq2seq_search.ours(sizes, batch, seq2seq_search.WIDTH)
+
+
+def peak_of(call: Callable[[], object]) -> int:
+    """Bytes that tensors hold at the peak of a call, beyond what they held before."""
+    call()  # loads and prepares what the first call does
+    gc.collect()
+    with profile(activities=[ProfilerActivity.CPU], profile_memory=True) as found:
+        call()
+    held = peak = 0
+    outermost = (event for event in found.events() or () if event.cpu_parent is None)
+    for event in sorted(outermost, key=lambda event: event.time_range.start):
+        held += event.cpu_memory_usage
+        peak = max(peak, held)
+    return peak
+
+
+def left_behind(num_searches: int) -> int:
+    """Bytes by which a process of its own has grown after so many searches."""
+    child = subprocess.run(
+        [sys.executable, "-m", "benchmarks.seq2seq_memory", "--times", str(num_searches)],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=1800,
+    )
+    if child.returncode != 0:
+        raise RuntimeError(f"Measuring what searches leave behind failed:\n{child.stderr}")
+    return int(child.stdout)
 
 
 def growth(call: Callable[[], object], times: int) -> int:
@@ -92,22 +108,13 @@ def growth(call: Callable[[], object], times: int) -> int:
     return max(0, resident_bytes() - before)
 
 
-def _width() -> int:
-    return seq2seq_search.WIDTH
-
-
 def main(arguments: Sequence[str] | None = None) -> None:
-    """Print one figure in bytes."""
+    """Search many times and print by how many bytes the process has grown."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.seq2seq_memory")
-    parser.add_argument("what", choices=[TRAIN, SEARCH, REPEAT])
-    parser.add_argument("size", type=int, nargs=3, metavar="n")
     parser.add_argument("--times", type=int, default=NUM_SEARCHES)
     given = parser.parse_args(arguments)
     use_one_thread()
-    torch.manual_seed(0)
-    call_of(given.what, 2, 3, 3)()  # loads what the first call loads
-    call = call_of(given.what, *given.size)
-    print(growth(call, given.times) if given.what == REPEAT else peak_of(call))
+    print(growth(call_of(SEARCH, 1, 12, 10), given.times))
 
 
 if __name__ == "__main__":

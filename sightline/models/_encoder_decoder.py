@@ -88,7 +88,7 @@ class AbstractEncoderDecoder(nn.Module, ABC):
 
     def prepare(self, *, half: bool = False) -> "Prepared":
         """The model made ready for many searches; it is in `eval()`. With `half`, matrix products
-        are in bfloat16: faster for batches of some tens and more, and good to three digits.
+        are in bfloat16: faster for batches of some tens and more, and good to two or three digits.
         """
         return Prepared(self, half=half)
 

@@ -26,12 +26,12 @@ class FedSteps:
     """
 
     def __init__(self, stack: RecurrentStack, known: Float[Tensor, "*batch T D"]) -> None:
+        self._stack, self._cell = stack, None
         lowest = stack.cells_in_order()[0]
-        split = not (stack.residual or stack.skip) and isinstance(lowest, AbstractFusedCell)
-        self._stack, self._cell = stack, lowest if split else None
-        if isinstance(self._cell, AbstractFusedCell):
-            weights, size = self._cell.weights, known.shape[-1]
+        if isinstance(lowest, AbstractFusedCell) and not (stack.residual or stack.skip):
+            weights, size = lowest.weights, known.shape[-1]
             known = linear(known, weights.input[:, :size], weights.input_bias)
+            self._cell = lowest
             self._weight = weights.input[:, size:].to(known.dtype)  # autocast would, at every step
         self._known = known.unbind(-2)  # one backward for all steps, which indexing would not have
 
@@ -40,7 +40,6 @@ class FedSteps:
         known = self._known[number]
         if self._cell is None:
             return self._stack.step(torch.cat([known, fed], -1), state)
-        assert isinstance(self._cell, AbstractFusedCell)
         from_input = known + linear(fed, self._weight)
         lowest = self._cell.update(from_input, self._cell.from_state(state[0]), state[0])
-        return self._stack.climb(known, lowest, state)
+        return self._stack.climb(lowest, state)

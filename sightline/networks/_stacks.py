@@ -103,12 +103,17 @@ class RecurrentStack(nn.Module):
     def step(self, inputs: Float[Tensor, "*batch D"], state: StackState) -> StackStep:
         """Read one more position."""
         self._check_width(inputs)
-        return self.climb(inputs, self.cells_in_order()[0](inputs, state[0]), state)
+        return self.climb(self.cells_in_order()[0](inputs, state[0]), state, inputs)
 
     def climb(
-        self, inputs: Float[Tensor, "*batch D"], lowest: CellState, state: StackState
+        self,
+        lowest: CellState,
+        state: StackState,
+        inputs: Float[Tensor, "*batch D"] | None = None,
     ) -> StackStep:
-        """The rest of a step whose lowest layer is done: the layers above it, from `state` on."""
+        """The rest of a step whose lowest layer is done: the layers above it, from `state` on. Only
+        residual and skip connections need the inputs.
+        """
         below, after = self._joins(0, inputs, lowest.hidden), [lowest]
         for number, cell in enumerate(self.cells_in_order()[1:], 1):
             following = cell(self._reads(number, below, inputs), state[number])
@@ -137,16 +142,21 @@ class RecurrentStack(nn.Module):
             layers.append(layer)
         return layers
 
-    def _reads(self, number: int, below: Tensor, bottom: Tensor) -> Tensor:
+    def _reads(self, number: int, below: Tensor, bottom: Tensor | None) -> Tensor:
         """The input of a layer: what the one below gave and, with skips, what that one read."""
-        return torch.cat([below, bottom], -1) if self.skip and number > 0 else below
+        if not self.skip or number == 0:
+            return below
+        assert bottom is not None
+        return torch.cat([below, bottom], -1)
 
-    def _joins(self, number: int, below: Tensor, outputs: Tensor) -> Tensor:
+    def _joins(self, number: int, below: Tensor | None, outputs: Tensor) -> Tensor:
         """What a layer hands upwards."""
         if number < len(self.layers) - 1:
             outputs = self.dropout(outputs)
-        fits = below.shape[-1] == outputs.shape[-1]
-        return below + outputs if self.residual and fits else outputs
+        if not self.residual:
+            return outputs
+        assert below is not None
+        return below + outputs if below.shape[-1] == outputs.shape[-1] else outputs
 
     def _check_width(self, inputs: Tensor) -> None:
         if inputs.shape[-1] != self.input_size:

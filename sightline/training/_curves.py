@@ -1,7 +1,8 @@
 """The curves of a run as SVG: loss, metrics, learning rate and gradient norm over updates."""
 
 import io
-from collections.abc import Iterable, Sequence
+from array import array
+from collections.abc import Sequence
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -21,9 +22,14 @@ _STYLE: dict[str, Any] = {
 
 def draw_curves(log: Path, out: Path) -> None:
     """Draw a log (`log.jsonl`) into an SVG file."""
-    lines = list(read_log(log))
-    steps = [line for line in lines if line["event"] == "step_done"]
-    evaluations = [line for line in lines if line["event"] == "evaluated"]
+    steps = {name: array("d") for name in ("step", "loss", "rate", "norm")}
+    others = []  # of a long run there are few beside its steps
+    for line in read_log(log):
+        if line["event"] == "step_done":
+            for name, values in steps.items():
+                values.append(line[name])
+        else:
+            others.append(line)
     # matplotlib takes longer to import than torch; who does not draw does not wait for it.
     with import_module("matplotlib").rc_context(_STYLE):
         figure = import_module("matplotlib.figure").Figure(figsize=(8, 5.6))
@@ -31,33 +37,31 @@ def draw_curves(log: Path, out: Path) -> None:
             left=0.09, right=0.98, bottom=0.09, top=0.94, hspace=0.4, wspace=0.25
         )
         loss, metric, rate, norm = figure.subplots(2, 2).flat
-        _line(loss, steps, "loss", "training loss")
-        _line(rate, steps, "rate", "learning rate")
-        _line(norm, steps, "norm", "gradient norm")
-        if any(line["norm"] > 0 for line in steps):
+        _line(loss, steps["step"], steps["loss"], "training loss")
+        _line(rate, steps["step"], steps["rate"], "learning rate")
+        _line(norm, steps["step"], steps["norm"], "gradient norm")
+        if any(value > 0 for value in steps["norm"]):
             norm.set_yscale("log")
             norm.yaxis.set_major_formatter("{x:g}")
             norm.yaxis.set_minor_formatter("")
-        _metrics(metric, lines, evaluations)
+        _metric(metric, others)
         text = io.StringIO()
         figure.savefig(text, format="svg", metadata={"Date": None, "Creator": "sightline"})
     out.write_text(text.getvalue(), encoding="utf-8")
 
 
-def _line(axes: Any, steps: Sequence[dict[str, Any]], name: str, title: str) -> None:
-    numbers = [float(line["step"]) for line in steps]
-    at, values = _thinned(numbers), _thinned([float(line[name]) for line in steps])
+def _line(axes: Any, numbers: Sequence[float], every: Sequence[float], title: str) -> None:
+    at, values = _thinned(numbers), _thinned(every)
     axes.plot(at, values, color=PALE, linewidth=0.8)
     axes.plot(at, _smoothed(values), color=INK, linewidth=1.2)
     axes.set_title(title, loc="left")
     axes.set_xlabel("updates")
 
 
-def _metrics(
-    axes: Any, lines: Iterable[dict[str, Any]], evaluations: Sequence[dict[str, Any]]
-) -> None:
+def _metric(axes: Any, lines: Sequence[dict[str, Any]]) -> None:
     """The main metric, and where it was best."""
     main = next((line["metric"] for line in lines if line["event"] == "started"), "")
+    evaluations = [line for line in lines if line["event"] == "evaluated"]
     at = [line["step"] for line in evaluations]
     values = [line["metrics"][main] for line in evaluations]
     axes.plot(at, values, color=INK, linewidth=1, marker=".", markersize=4)

@@ -36,15 +36,16 @@ class LogWriter:
             self._file.close()
 
     def _cut(self, step: int) -> None:
-        """Keep what was said up to a step. The start itself is said again."""
+        """Keep what was said up to a step, line by line: the log of a long run is long. The start
+        itself is said again.
+        """
         if not self._path.exists():
             return
-        kept = [line for line in read_log(self._path) if line["step"] <= step]
-        kept = kept if step else []
         temporary = self._path.with_name(f".{self._path.name}")
         with temporary.open("w", encoding="utf-8") as file:
-            for line in kept:
-                file.write(json.dumps(line, ensure_ascii=False) + "\n")
+            for line in read_log(self._path) if step else ():
+                if line["step"] <= step:
+                    file.write(json.dumps(line, ensure_ascii=False) + "\n")
             file.flush()
             os.fsync(file.fileno())
         temporary.replace(self._path)

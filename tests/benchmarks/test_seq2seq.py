@@ -1,8 +1,6 @@
 """The benchmark of training and search, at sizes of a few units."""
 
 import importlib.util
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -14,7 +12,6 @@ from benchmarks.seq2seq_plain import PlainSeq2Seq
 from benchmarks.seq2seq_yoyodyne import ToolkitMissingError, Yoyodyne
 from benchmarks.timing import Plan
 
-ROOT = Path(__file__).resolve().parents[2]
 QUICK = Plan(rounds=2, least_rounds=2, budget=0.01, block=0.0, warm_up=0.0)
 TRAINING = seq2seq_training.Sizes(hidden=8, batch=3, source=5, target=4, vocabulary=11)
 SEARCH = seq2seq_search.Sizes(hidden=8, embedding=4, vocabulary=12, source=5, target=4)
@@ -76,17 +73,22 @@ def test_the_peer_says_how_to_install_it() -> None:
         assert found.shape == (2, 4)
 
 
-def test_memory_is_measured_in_a_process_of_its_own() -> None:
-    for what in (seq2seq_memory.TRAIN, seq2seq_memory.SEARCH):
-        child = subprocess.run(
-            [sys.executable, "-m", "benchmarks.seq2seq_memory", what, "8", "6", "5"],
-            cwd=ROOT,
-            capture_output=True,
-            text=True,
-            check=True,
-            timeout=120,
-        )
-        assert int(child.stdout) > 0
+def test_the_peak_counts_what_is_held_at_a_time() -> None:
+    def call() -> torch.Tensor:
+        first = torch.ones(1_000_000)  # 4 MB
+        del first
+        return torch.ones(500_000) + torch.ones(500_000)  # 6 MB
+
+    assert seq2seq_memory.peak_of(call) == pytest.approx(6e6, rel=0.01)
+
+
+def test_memory_rows_are_linear_at_any_size() -> None:
+    rows = list(seq2seq_memory.rows((16, 20, 10), num_searches=20))
+    exponents = [row for row in rows if row.unit == "exponent"]
+    assert len(exponents) == 6
+    for row in exponents:
+        assert not row.misses, row
+    assert rows[-1].unit == "MB"
 
 
 def test_growth_counts_what_is_left_behind() -> None:

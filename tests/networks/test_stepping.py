@@ -40,6 +40,7 @@ from sightline.networks import (
     RecurrentStack,
     SteppingState,
     Unconditioned,
+    _matrix,
     no_memory,
     recurrent_stack,
 )
@@ -245,7 +246,10 @@ def test_junk_in_the_padding_of_a_memory_changes_nothing(half: bool) -> None:
 
 @pytest.mark.parametrize("kind", ["plain", "attention", "feeding"])
 @pytest.mark.parametrize("attention", ["softmax", "segment", "heads"])
-def test_in_half_precision_steps_are_good_to_three_digits(kind: str, attention: str) -> None:
+def test_in_half_precision_steps_are_good_to_three_digits(
+    kind: str, attention: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(_matrix, "_MANY_ROWS", 1)
     torch.manual_seed(7)
     decoder, memory = decoder_with(kind, attention, num_layers=1), memory_for(attention)
     exact, half = DecoderStepper(decoder), DecoderStepper(decoder, half=True)
