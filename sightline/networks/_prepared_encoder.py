@@ -121,7 +121,9 @@ def _read(
     inputs, summary = tokens, []
     for layer in layers:
         sizes = [direction.cell.size for direction in layer]
-        outputs = layer[0].cell.bias.new_zeros(*tokens.shape, sum(sizes))
+        outputs = layer[0].cell.bias.new_empty(*tokens.shape, sum(sizes))
+        if min(rows) < len(tokens):  # what is after the end of a text is written by nobody
+            outputs.zero_()
         summary = []
         for direction, part in zip(layer, outputs.split(sizes, -1), strict=True):
             _run(direction, inputs, rows, part)
@@ -133,7 +135,7 @@ def _read(
 def _run(
     direction: _Direction, inputs: Tensor, rows: list[int], outputs: Float[Tensor, "B T H"]
 ) -> None:
-    """Fill in the outputs of one cell, which are 0 before."""
+    """Fill in the outputs of one cell; those after the end of a text are 0, and stay it."""
     cell, before, num_texts = direction.cell, None, len(outputs)
     memory, at = outputs.new_zeros(num_texts, cell.size), outputs.unbind(1)
     times = [t for t, count in enumerate(rows) if count > 0]
