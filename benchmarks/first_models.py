@@ -3,8 +3,9 @@
     python -m benchmarks.first_models                    all of them, about an hour on two cores
     python -m benchmarks.first_models icelandic --seeds 1 2 3
 
-Each is the command of docs/first_model.md on other files: pronunciation (800 words), transliteration
-(26,406 names), classification (label as target) and translation (two files whose lines go together).
+Each is the command of docs/first_model.md on other files: pronunciation (800 and 8,000 words),
+transliteration (26,406 names), classification (label as target) and translation (two files whose lines
+go together).
 Scores are on the test file, with the 95 % interval as their spread where there is one seed, and the
 lowest and highest of the seeds where there are several.
 """
@@ -56,6 +57,11 @@ def icelandic(folder: Path) -> Files:
     return _copied(folder, "g2p_sigmorphon2021/low/ice_{}.tsv", ("train", "dev", "test"))
 
 
+def hungarian(folder: Path) -> Files:
+    """SIGMORPHON 2021, medium: a thousand test words, enough to tell a calibration by."""
+    return _copied(folder, "g2p_sigmorphon2021/medium/hun_{}.tsv", ("train", "dev", "test"))
+
+
 def korean_names(folder: Path) -> Files:
     """Names of people, Latin to Korean script (Merhav and Ash 2018): 64 %, 16 % and 20 %."""
     return _copied(folder, "translit_coling2018/wd_korean_{}.gz", ("64", "16", "20"))
@@ -94,6 +100,12 @@ CASES = {
         {"wer": (18.0, "<="), "calibration error": (0.05, "<="), "minutes": (5.0, "<=")},
         seeds=(1, 2, 3, 4, 5),
     ),
+    "hungarian": Case(
+        "pronunciation, Hungarian, 8,000 words",
+        hungarian,
+        tuple(f"g2p_sigmorphon2021/medium/hun_{part}.tsv" for part in ("train", "dev", "test")),
+        {"calibration error": (0.05, "<=")},
+    ),
     "polarity": Case(
         "classification, 8,530 sentences, label as target",
         polarity,
@@ -115,14 +127,16 @@ CASES = {
 }
 
 
-def measure(case: Case, seeds: Sequence[int]) -> list[Row]:
-    """The rows of one kind of file."""
+def measure(case: Case, seeds: Sequence[int], keep: Path | None = None) -> list[Row]:
+    """The rows of one kind of file; the first seed's run is left in `keep`."""
     found: dict[str, list[float]] = {}
     intervals: dict[str, tuple[float, float]] = {}
     for seed in seeds:
         folder = Path(tempfile.mkdtemp(prefix="first_models"))
         try:
             scores = _fitted(case.files(folder), folder / "run", seed)
+            if keep is not None and seed == seeds[0]:
+                shutil.copytree(folder / "run", keep)
         finally:
             shutil.rmtree(folder)
         for name, (value, interval) in scores.items():
@@ -194,12 +208,14 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("cases", nargs="*", choices=[*CASES, []], help="by default all")
     parser.add_argument("--seeds", type=int, nargs="+", help="by default those of the case")
     parser.add_argument("--out", type=Path, default=OUT)
+    parser.add_argument("--keep", type=Path, help="leave the runs here, in folders by name of case")
     given = parser.parse_args(arguments)
     results = Results.here("python -m benchmarks.first_models").continued_from(given.out)
     data = dict(Results.load(given.out).data) if given.out.exists() else {}
     for name in given.cases or CASES:
         case = CASES[name]
-        rows = measure(case, given.seeds or case.seeds)
+        keep = None if given.keep is None else given.keep / name
+        rows = measure(case, given.seeds or case.seeds, keep)
         data |= {path: digest(DATA / path) for path in case.data}
         results = replace(results.with_rows(rows), data=data)
         results.save(given.out)
