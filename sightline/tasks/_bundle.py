@@ -20,9 +20,9 @@ from torch import Tensor, nn
 
 from .. import __version__
 from ..errors import BundleError, SightlineError
+from ..sealing import read_sealed, write_sealed
 from ..specs import from_json, to_json
 from ._calibration import Calibration
-from ._sealed import read_sealed, write_sealed
 from ._specs import TaskSpec
 from ._task import AbstractTask
 from ._vocabularies import Vocabularies

@@ -24,7 +24,7 @@ from safetensors.torch import load, save
 from torch import Tensor
 
 from ..errors import BundleError, CheckpointError
-from ..tasks._sealed import read_sealed, write_sealed
+from ..sealing import read_sealed, synchronise, write_sealed
 
 KEPT = 2
 _FORMAT = 1  # raised when an older version could not read what this one writes
@@ -63,7 +63,7 @@ def write_checkpoint(folder: Path, step: int, snapshot: Snapshot) -> Path:
     if path.exists():
         shutil.rmtree(path)  # of a run that has been here before; no folder is renamed onto one
     temporary.rename(path)
-    _synchronise(folder)
+    synchronise(folder)
     for old in _newest_first(folder)[KEPT:]:
         shutil.rmtree(old)
     return path
@@ -116,12 +116,3 @@ def _file(name: str) -> str:
 def _to_bytes(tensors: dict[str, Tensor]) -> bytes:
     """Copies, since safetensors refuses tensors that share memory, as views of one may."""
     return save({name: t.detach().clone().contiguous() for name, t in tensors.items()})
-
-
-def _synchronise(folder: Path) -> None:
-    """Make what a folder lists outlive a loss of power."""
-    descriptor = os.open(folder, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)

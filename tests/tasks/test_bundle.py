@@ -16,9 +16,9 @@ from hypothesis import given, settings, strategies as st
 
 from sightline.data import Example
 from sightline.errors import BundleError
+from sightline.sealing import _manifest_bytes, write_sealed
 from sightline.specs import to_data
 from sightline.tasks import Calibration, Scaling, load_bundle, save_bundle
-from sightline.tasks._sealed import _manifest_bytes, write_sealed
 from tests.tasks.tiny import Task, tasks, transduction
 
 FILES = ("spec.json", "vocabulary.json", "weights.safetensors", "calibration.json", "manifest.json")

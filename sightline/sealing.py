@@ -16,7 +16,7 @@ from collections.abc import Collection, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from ..errors import BundleError
+from .errors import BundleError
 
 MANIFEST = "manifest.json"
 _NEW = ".new"
@@ -42,7 +42,7 @@ def write_sealed(folder: Path, files: Mapping[str, bytes], about: Mapping[str, A
             os.fsync(file.fileno())
     for name in [MANIFEST, *files]:
         (folder / (name + _NEW)).replace(folder / name)
-        _synchronise(folder)
+        synchronise(folder)
 
 
 def read_sealed(folder: Path, names: Collection[str], formats: Collection[int]) -> Sealed:
@@ -121,7 +121,7 @@ def _digest(content: bytes) -> str:
     return hashlib.sha256(content).hexdigest()
 
 
-def _synchronise(folder: Path) -> None:
+def synchronise(folder: Path) -> None:
     """Make what a folder lists outlive a loss of power."""
     descriptor = os.open(folder, os.O_RDONLY)
     try:
