@@ -22,6 +22,7 @@ Encode: TypeAlias = Callable[[Example], Encoded | None]
 
 POOL_SIZE = 1 << 22  # ids: 16 MB, some 150,000 words or 50,000 sentences
 BLOCK = 1 << 18  # bytes of a plain file that are read in a row: a pool has a dozen of them
+STRETCH = 4  # examples read in a row, before who waits for a pool may do something else
 _LINE_BITS = 40  # of an index; the bits above are the shard
 
 
@@ -90,14 +91,16 @@ class PoolReader:
         """How many examples there are, if they are all in one pool that has been read."""
         return None if self._whole is None else len(self._whole.packed)
 
-    def pools(self, epoch: int, start: PoolStart) -> Iterator[Pool]:
-        """The pools of an epoch from a start on."""
+    def pools(self, epoch: int, start: PoolStart) -> Iterator[Pool | None]:
+        """The pools of an epoch from a start on; None after every stretch of examples before the next
+        one is full, so that reading can be spread over the batches of the pool before.
+        """
         if self._whole is not None:
             yield self._whole
             return
         self.left_out = LeftOut()
         for pool in self._read(epoch, start):
-            if pool.is_whole:
+            if pool is not None and pool.is_whole:
                 # Epochs read shards in different orders; what is kept must not depend on it.
                 canonical = pool.packed.take(np.argsort(pool.packed.indices, kind="stable"))
                 self._whole = pool = pool._replace(packed=canonical)  # noqa: PLW2901 - in its place
@@ -114,7 +117,7 @@ class PoolReader:
         files = {file for shard in self.shards for file in shard.files}
         return [len(files), sum(map(num_bytes, files))]
 
-    def _read(self, epoch: int, start: PoolStart) -> Iterator[Pool]:
+    def _read(self, epoch: int, start: PoolStart) -> Iterator[Pool | None]:
         """Pools, each given out when as many examples follow it as a batch needs: fewer than that
         at the end of an epoch go into the pool before, for they would be no batch of their own.
         """
@@ -130,6 +133,8 @@ class PoolReader:
                     full, after = None, []
             if full is None and packer.size >= self._size and len(packer) >= self._min_rows:
                 full, packer, begin = (packer, begin), Packer(), here()
+            if len(packer) % STRETCH == 0:
+                yield None
         if full is not None:
             for encoded, index in after:
                 full[0].append(encoded, index)

@@ -3,7 +3,8 @@
     state = epoch, pool, where the pool begins, next batch of the pool
 
 Reading a pool again and drawing its batches again give the same batches, since both depend on seed,
-epoch and pool only; so these few numbers are all that a checkpoint needs.
+epoch and pool only; so these few numbers are all that a checkpoint needs. Of a large corpus, the next
+pool is read little by little while the batches of this one are given out.
 """
 
 from abc import ABC, abstractmethod
@@ -15,7 +16,7 @@ from jaxtyping import Int
 
 from ..errors import DataError, ValueRangeError
 from ._example import Where
-from ._pools import Encode, LeftOut, Pool, PoolReader, PoolStart, generator
+from ._pools import STRETCH, Encode, LeftOut, Pool, PoolReader, PoolStart, generator
 from ._source import Source
 
 Batch = TypeVar("Batch")
@@ -137,8 +138,10 @@ class AbstractStream(ABC, Generic[Batch]):
 
     def _begin(self, epoch: int, pool: int, start: PoolStart, batch: int) -> None:
         self._epoch, self._pool, self._start, self._batch = epoch, pool, start, batch
-        self._pools: Iterator[Pool] | None = None
+        self._pools: Iterator[Pool | None] | None = None
         self._prepared: Prepared[Batch] | None = None
+        self._next_pool: Pool | None = None
+        self._num_stretches = 1  # of the next pool that are read with each batch of this one
 
     def _next(self) -> Batch | None:
         """The next batch; None, once, at the end of an epoch."""
@@ -152,17 +155,28 @@ class AbstractStream(ABC, Generic[Batch]):
                 return None
         assert self._prepared is not None
         self._batch += 1
+        self._read_ahead()
         return self._prepared.batch(self._batch - 1)
 
     def _enter(self, number: int, batch: int) -> bool:
         """Take the next pool, if there is one."""
         assert self._pools is not None
-        pool = next(self._pools, None)
+        pool = self._next_pool or next((pool for pool in self._pools if pool is not None), None)
         if pool is None:
             return False
         self._pool, self._start, self._batch = number, pool.start, batch
+        self._next_pool = None
         self._prepared = self._prepare(pool, generator(self._settings["seed"], self._epoch, number))
+        self._num_stretches = 1 + len(pool.packed) // (STRETCH * max(1, len(self._prepared)))
         return True
+
+    def _read_ahead(self) -> None:
+        """Read a little of the next pool: a little more than this batch is of its pool."""
+        assert self._pools is not None
+        for _ in range(self._num_stretches):
+            if self._next_pool is not None:
+                return
+            self._next_pool = next(self._pools, None)
 
     def _empty(self) -> DataError:
         files = [file for shard in self._reader.shards for file in shard.files]

@@ -11,6 +11,7 @@ import json
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
+from itertools import chain, islice
 from typing import Any
 
 from ..errors import DataError
@@ -21,6 +22,14 @@ UNKNOWN_TEXT = "\N{REPLACEMENT CHARACTER}"
 
 # Distinct symbols that are counted at most: some 100 MB. Beyond it, the rarest are forgotten.
 MAX_COUNTED = 1_000_000
+_AT_ONCE = 100  # texts
+
+
+class _Numbers(dict[str, int]):
+    """Numbers of tokens, and of those that are not known."""
+
+    def __missing__(self, token: str) -> int:
+        return UNKNOWN
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +50,7 @@ class Vocabulary:
 
     def __post_init__(self) -> None:
         numbers = _numbered(self.tokens, "Vocabulary", first=NUM_SPECIAL)
-        object.__setattr__(self, "_numbers", numbers)
+        object.__setattr__(self, "_numbers", _Numbers(numbers))
 
     @classmethod
     def count(
@@ -65,8 +74,9 @@ class Vocabulary:
             max_counted: so many distinct tokens are counted at once.
         """
         counts: Counter[str] = Counter()
-        for text in texts:
-            counts.update(text)
+        texts = iter(texts)
+        for text in texts:  # some more at once, since a call of update takes longer than a word
+            counts.update(chain(text, chain.from_iterable(islice(texts, _AT_ONCE))))
             if len(counts) > max_counted:
                 counts = _without_rarest(counts, max_counted // 2)
         kept = sorted(
@@ -77,8 +87,7 @@ class Vocabulary:
 
     def encode(self, tokens: Iterable[str]) -> list[int]:
         """The number of each token; 1 for one that is not known."""
-        get = self._numbers.get
-        return [get(token, UNKNOWN) for token in tokens]
+        return list(map(self._numbers.__getitem__, tokens))
 
     def decode(self, numbers: Iterable[int]) -> list[str]:
         """The tokens up to the end; padding and begin are left out, unknown is U+FFFD."""

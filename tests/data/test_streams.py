@@ -29,6 +29,7 @@ from sightline.data import (
     parallel,
     tsv,
 )
+from sightline.data._pools import STRETCH
 from sightline.errors import DataError, ValueRangeError
 
 LENGTHS = st.lists(st.tuples(st.integers(0, 9), st.integers(0, 9)), min_size=1, max_size=40)
@@ -253,6 +254,24 @@ def test_a_corpus_in_one_pool_is_read_once(files: Path) -> None:
     for file in files.iterdir():
         file.unlink()
     assert len(indices(stream)) == 30
+
+
+def test_the_next_pool_is_read_little_by_little() -> None:
+    read: list[Example] = []
+
+    def counting(example: Example) -> Encoded:
+        read.append(example)
+        return encode(example)
+
+    source = in_memory([(number % 7, 3) for number in range(4000)])
+    stream = BatchStream(source, counting, collate_pairs, batch_size=32, pool_size=16_000)
+    before, most = 0, []
+    for _ in stream:
+        most.append(len(read) - before)
+        before = len(read)
+    assert len(read) == 4000
+    assert most[0] > 900  # the first pool is waited for
+    assert max(most[1:]) <= 32 + STRETCH  # a batch, and a little more
 
 
 def test_rest_of_an_epoch_after_a_break(files: Path) -> None:
