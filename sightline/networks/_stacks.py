@@ -22,6 +22,7 @@ from ..masking import mask_from_lengths
 from ._bidirectional import Bidirectional
 from ._cells import AbstractCell, LSTMCell
 from ._compaction import arranged, to_front, to_places
+from ._dropout import Dropout
 from ._layers import AbstractLayer, CellState, map_state
 
 StackState = tuple[CellState, ...]  # one for each layer, lowest first
@@ -60,7 +61,7 @@ class RecurrentStack(nn.Module):
         self.input_size, self.output_size = layers[0].input_size, layers[-1].output_size
         self.residual, self.skip = residual, skip
         self.layers = nn.ModuleList(layers)
-        self.dropout = nn.Dropout(dropout)
+        self.dropout = Dropout(dropout)
         for number in range(1, len(layers)):
             expected = layers[number - 1].output_size + (self.input_size if skip else 0)
             if layers[number].input_size != expected:

@@ -16,6 +16,7 @@ from typing_extensions import override
 
 from ..attention import Memory
 from ..errors import ShapeError
+from ._dropout import Dropout
 from ._encoders import AbstractEncoder
 from ._stacks import RecurrentStack
 
@@ -42,7 +43,7 @@ class TextEncoder(AbstractEncoder):
                 f"of the embeddings, got {stack.input_size}. Make them equal."
             )
         self.embedding, self.stack = embedding, stack
-        self.dropout = nn.Dropout(dropout)
+        self.dropout = Dropout(dropout)
         self.value_size = self.summary_size = stack.output_size
 
     @override

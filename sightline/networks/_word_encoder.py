@@ -14,6 +14,7 @@ from torch import Tensor, nn
 from typing_extensions import override
 
 from ..attention import Memory
+from ._dropout import Dropout
 from ._encoders import AbstractEncoder
 
 
@@ -30,7 +31,7 @@ class WordEncoder(AbstractEncoder):
     def __init__(self, embedding: nn.Embedding, dropout: float = 0.0) -> None:
         super().__init__()
         self.embedding = embedding
-        self.dropout = nn.Dropout(dropout)
+        self.dropout = Dropout(dropout)
         self.value_size = self.summary_size = embedding.embedding_dim
 
     @override
