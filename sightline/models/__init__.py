@@ -6,8 +6,10 @@ writes a spec as JSON and reads it back.
 
 from ._attention_specs import (
     AttentionSpec as AttentionSpec,
+    ExactHardSpec as ExactHardSpec,
     HardSpec as HardSpec,
     LocalSpec as LocalSpec,
+    MonotoneSpec as MonotoneSpec,
     MultiHeadSpec as MultiHeadSpec,
     PlaceAttentionSpec as PlaceAttentionSpec,
     SegmentSpec as SegmentSpec,

@@ -1,11 +1,13 @@
 """Which attention reads the memory.
 
 `PlaceAttentionSpec` is every attention whose queries know nothing of each other, and which may
-therefore be the steps of a decoder; `AttentionSpec` has several heads of one as well. Syntactic
-attention makes one tree of all its queries, the words of a sentence, and is for encoders.
+therefore be the steps of a decoder; `AttentionSpec` has several heads of one as well, and
+`SummedAttentionSpec`, which reads one place at a time and sums over which: a likelihood of its own,
+so that a decoder alone can have it. Syntactic attention makes one tree of all its queries, the words
+of a sentence, and is for encoders.
 
 Each builds an attention for queries and values of given widths; the equations are in
-`sightline.attention`.
+`sightline.attention`, those of summed attention in `sightline.networks.MarginalDecoder`.
 """
 
 from dataclasses import dataclass
@@ -22,6 +24,7 @@ from ..attention import (
     sparsemax_attention,
     syntactic_attention,
 )
+from ..networks import ForwardWalk, FreeWalk
 from ..specs import setting
 from ._scorer_specs import AdditiveSpec, ScorerSpec
 
@@ -137,7 +140,36 @@ class MultiHeadSpec:
         return MultiHead(head, num_heads=heads, query_size=query_size, value_size=value_size)
 
 
-AttentionSpec = PlaceAttentionSpec | MultiHeadSpec
+@final
+@dataclass(frozen=True, kw_only=True, slots=True)
+class ExactHardSpec:
+    """Each step reads one place, any; which one is summed out exactly (Wu et al. 2018)."""
+
+    kind: Literal["exact_hard"] = "exact_hard"
+    scorer: ScorerSpec = setting(AdditiveSpec(), "score function")
+
+    def walk(self) -> FreeWalk:
+        """How places follow each other."""
+        return FreeWalk()
+
+
+@final
+@dataclass(frozen=True, kw_only=True, slots=True)
+class MonotoneSpec:
+    """Each step reads one place, never one before the last step's; which ones is summed out exactly
+    (Wu & Cotterell 2019).
+    """
+
+    kind: Literal["monotone"] = "monotone"
+    scorer: ScorerSpec = setting(AdditiveSpec(), "score function")
+
+    def walk(self) -> ForwardWalk:
+        """How places follow each other."""
+        return ForwardWalk()
+
+
+SummedAttentionSpec = ExactHardSpec | MonotoneSpec
+AttentionSpec = PlaceAttentionSpec | MultiHeadSpec | SummedAttentionSpec
 
 
 @final

@@ -8,18 +8,19 @@ from torch import nn
 from ..errors import ValueRangeError
 from ..networks import (
     AbstractBridge,
-    AbstractDecoder,
+    AbstractRecurrentDecoder,
     AttentionDecoder,
     BothWays,
     EveryStep,
     InitialState,
     InputFeedingDecoder,
+    MarginalDecoder,
     PlainDecoder,
     RecurrentStack,
     Unconditioned,
 )
 from ..specs import setting
-from ._attention_specs import AttentionSpec, SoftmaxSpec
+from ._attention_specs import AttentionSpec, ExactHardSpec, MonotoneSpec, SoftmaxSpec
 from ._recurrent_spec import AbstractRecurrentSpec
 
 
@@ -42,7 +43,9 @@ class DecoderSpec(AbstractRecurrentSpec):
     )
     tied: bool = setting(False, "the output layer shares the table of the embeddings")
 
-    def build(self, vocabulary: int, value_size: int, summary_size: int) -> AbstractDecoder:
+    def build(
+        self, vocabulary: int, value_size: int, summary_size: int
+    ) -> AbstractRecurrentDecoder:
         """The decoder of tokens 0 to `vocabulary` - 1, for a memory of these widths."""
         self._check()
         embedding = nn.Embedding(vocabulary, self.embedding_size)
@@ -57,6 +60,18 @@ class DecoderSpec(AbstractRecurrentSpec):
                 embedding=embedding,
                 stack=stack,
                 bridge=bridge,
+                tied=self.tied,
+                dropout=self.dropout,
+            )
+        if isinstance(self.attention, ExactHardSpec | MonotoneSpec):
+            return MarginalDecoder(
+                embedding=embedding,
+                stack=stack,
+                bridge=bridge,
+                scorer=self.attention.scorer.build(self.hidden_size, value_size),
+                walk=self.attention.walk(),
+                value_size=value_size,
+                vector_size=vector_size,
                 tied=self.tied,
                 dropout=self.dropout,
             )
@@ -85,6 +100,12 @@ class DecoderSpec(AbstractRecurrentSpec):
 
     def _check(self) -> None:
         """Choices that do not go together."""
+        if self.input_feeding and isinstance(self.attention, ExactHardSpec | MonotoneSpec):
+            raise ValueRangeError(
+                f"DecoderSpec: input_feeding feeds back one context, got attention "
+                f"{self.attention.kind}, which has one for every place it may have read. "
+                f"Set input_feeding to false, or choose another attention, for example softmax."
+            )
         if self.attention is not None:
             return
         if self.input_feeding:

@@ -17,7 +17,10 @@ from ..attention import Memory
 from ..networks import (
     AbstractDecoder,
     AbstractEncoder,
+    AbstractRecurrentDecoder,
     DecoderStepper,
+    MarginalDecoder,
+    MarginalStepper,
     PreparedEncoder,
     Scored,
     SteppingState,
@@ -32,7 +35,7 @@ Encode = Callable[[Tensor, Tensor | None], Memory]
 class AbstractEncoderDecoder(nn.Module, ABC):
     """Encode once, then score what should have been written, or search for what to write."""
 
-    def __init__(self, encoder: AbstractEncoder, decoder: AbstractDecoder) -> None:
+    def __init__(self, encoder: AbstractEncoder, decoder: AbstractRecurrentDecoder) -> None:
         super().__init__()
         self.encoder, self.decoder = encoder, decoder
 
@@ -77,9 +80,9 @@ class AbstractEncoderDecoder(nn.Module, ABC):
                 tokens, targets, memory, mask, label_smoothing=label_smoothing
             )
 
-    def stepper(self) -> DecoderStepper:
+    def stepper(self) -> DecoderStepper | MarginalStepper:
         """Steps for search, prepared from the weights as they are now; the model is in `eval()`."""
-        return DecoderStepper(self.decoder)
+        return _stepper(self.decoder, half=False)
 
     @torch.no_grad()
     def start(self, source: Tensor, source_mask: Tensor | None = None) -> SteppingState:
@@ -115,9 +118,17 @@ class Prepared:
 
     def __init__(self, model: AbstractEncoderDecoder, *, half: bool = False) -> None:
         self._model, self._encoder = model, PreparedEncoder(model.encoder, half=half)
-        self.stepper = DecoderStepper(model.decoder, half=half)
+        self.stepper = _stepper(model.decoder, half=half)
 
     @torch.no_grad()
     def start(self, source: Tensor, source_mask: Tensor | None = None) -> SteppingState:
         """The state of a search before its first token, one hypothesis for each item."""
         return self.stepper.start(self._model.encode_by(self._encoder, source, source_mask))
+
+
+def _stepper(decoder: AbstractRecurrentDecoder, *, half: bool) -> DecoderStepper | MarginalStepper:
+    """The steps that this decoder takes."""
+    if isinstance(decoder, MarginalDecoder):
+        return MarginalStepper(decoder, half=half)
+    assert isinstance(decoder, AbstractDecoder)
+    return DecoderStepper(decoder, half=half)

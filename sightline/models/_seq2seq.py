@@ -23,7 +23,7 @@ from typing_extensions import override
 
 from ..attention import Memory
 from ..errors import ValueRangeError
-from ..networks import AbstractDecoder, AbstractEncoder
+from ..networks import AbstractEncoder, AbstractRecurrentDecoder
 from ..specs import check, setting
 from ._checks import check_mask, tokens_below
 from ._decoder_spec import DecoderSpec
@@ -53,7 +53,7 @@ class Seq2Seq(AbstractEncoderDecoder):
     def __init__(
         self,
         encoder: AbstractEncoder,
-        decoder: AbstractDecoder,
+        decoder: AbstractRecurrentDecoder,
         *,
         source_vocabulary: int,
         num_features: int = 0,

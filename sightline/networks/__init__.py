@@ -22,6 +22,7 @@ from ._cells import (
 from ._decoders import (
     AbstractAttentionDecoder as AbstractAttentionDecoder,
     AbstractDecoder as AbstractDecoder,
+    AbstractRecurrentDecoder as AbstractRecurrentDecoder,
     AttentionDecoder as AttentionDecoder,
     DecoderState as DecoderState,
     PlainDecoder as PlainDecoder,
@@ -46,6 +47,14 @@ from ._initialisation import (
 )
 from ._input_feeding import InputFeedingDecoder as InputFeedingDecoder
 from ._layers import AbstractLayer as AbstractLayer, CellState as CellState, Ran as Ran
+from ._marginal_decoder import MarginalDecoder as MarginalDecoder
+from ._marginal_reading import Posterior as Posterior
+from ._marginal_stepping import MarginalStepper as MarginalStepper
+from ._marginal_walks import (
+    AbstractWalk as AbstractWalk,
+    ForwardWalk as ForwardWalk,
+    FreeWalk as FreeWalk,
+)
 from ._output import TokenOutput as TokenOutput
 from ._prepared_encoder import PreparedEncoder as PreparedEncoder
 from ._self_attentive import SelfAttentiveEncoder as SelfAttentiveEncoder
@@ -56,11 +65,8 @@ from ._stacks import (
     StackStep as StackStep,
     recurrent_stack as recurrent_stack,
 )
-from ._stepping import (
-    DecoderStepper as DecoderStepper,
-    Stepped as Stepped,
-    SteppingState as SteppingState,
-)
+from ._stepping import DecoderStepper as DecoderStepper
+from ._stepping_state import Stepped as Stepped, SteppingState as SteppingState
 from ._text_encoder import TextEncoder as TextEncoder
 from ._tree import TreeEncoder as TreeEncoder
 from ._word_encoder import WordEncoder as WordEncoder

@@ -21,7 +21,7 @@ from typing_extensions import override
 
 from ..attention import Memory
 from ._cells import LSTMCell
-from ._decoders import AbstractDecoder, DecoderState
+from ._decoders import AbstractRecurrentDecoder, DecoderState
 from ._layers import CellState
 from ._matrix import Matrix
 from ._prepared_lstm import InputGates, PreparedLSTM
@@ -40,7 +40,7 @@ class AbstractAdvance(ABC):
         """The stack after one more token of every hypothesis."""
 
 
-def prepare_advance(decoder: AbstractDecoder, *, half: bool) -> AbstractAdvance:
+def prepare_advance(decoder: AbstractRecurrentDecoder, *, half: bool) -> AbstractAdvance:
     """The prepared form, for decoders that have one."""
     stack = decoder.stack
     cells = [cell for cell in stack.layers if isinstance(cell, LSTMCell)]
@@ -53,7 +53,7 @@ def prepare_advance(decoder: AbstractDecoder, *, half: bool) -> AbstractAdvance:
 class _AsItIs(AbstractAdvance):
     """Any stack."""
 
-    def __init__(self, decoder: AbstractDecoder) -> None:
+    def __init__(self, decoder: AbstractRecurrentDecoder) -> None:
         self._decoder = decoder
 
     @override
@@ -70,7 +70,9 @@ class _AsItIs(AbstractAdvance):
 class _LSTMs(AbstractAdvance):
     """A stack of LSTM cells, each of which reads the one below alone."""
 
-    def __init__(self, decoder: AbstractDecoder, cells: list[LSTMCell], *, half: bool) -> None:
+    def __init__(
+        self, decoder: AbstractRecurrentDecoder, cells: list[LSTMCell], *, half: bool
+    ) -> None:
         self._embedding, self._bridge, self._cells = decoder.embedding, decoder.bridge, cells
         self._half = half
 

@@ -31,12 +31,15 @@ from ..attention import (
 )
 from ..errors import ShapeError
 from ._bridges import AbstractBridge, summarised, summary_of
+from ._dropout import Dropout
+from ._marginal_reading import Posterior
+from ._marginal_tokens import PlacesState
 from ._output import TokenOutput
 from ._stacks import RecurrentStack, StackState, StackStep
 
 # Any attention whose queries are the steps of the decoder.
 Attends = Attention | MultiHead | HierarchicalAttention
-Reading = Attended | HierarchicalAttended
+Reading = Attended | HierarchicalAttended | Posterior
 
 
 class DecoderState(NamedTuple):
@@ -44,6 +47,7 @@ class DecoderState(NamedTuple):
 
     layers: StackState
     fed: Float[Tensor, "*batch A"] | None = None  # the attentional vector, with input feeding
+    places: PlacesState | None = None  # where it may have been reading, if steps depend on that
 
 
 class Step(NamedTuple):
@@ -99,9 +103,9 @@ class Taught(NamedTuple):
     state: DecoderState
 
 
-class AbstractDecoder(nn.Module, ABC):
-    """A decoder says what it makes of the stack's outputs, `read`. The rest is here: a step, all
-    steps at once, and their loss.
+class AbstractRecurrentDecoder(nn.Module, ABC):
+    """A recurrent network that writes. How it reads a memory, and with it a step, all steps at once
+    and their loss, is left open.
     """
 
     def __init__(
@@ -125,42 +129,13 @@ class AbstractDecoder(nn.Module, ABC):
             )
         self.embedding, self.stack, self.bridge = embedding, stack, bridge
         self.output = TokenOutput(vector_size, embedding, tied=tied)
-        self.dropout = nn.Dropout(dropout)
+        self.dropout = Dropout(dropout)
 
     @abstractmethod
-    def read(
-        self, hidden: Float[Tensor, "*batch Q H"], memory: Memory
-    ) -> tuple[Float[Tensor, "*batch Q A"], Reading | None]:
-        """The vector v for each output of the stack, before dropout, and what was attended to."""
-
-    def remember(self, memory: Memory) -> Memory:
-        """What every step needs of the memory, computed once; call it before `start`."""
-        return summarised(memory)
-
-    def start(self, memory: Memory) -> DecoderState:
-        """The state before the first token; `memory` comes from `remember`."""
-        zero = self.stack.start(summary_of(memory).shape[:-1])
-        return DecoderState(self.bridge.start(memory, zero))
-
     def step(self, state: DecoderState, token: Int[Tensor, "*batch"], memory: Memory) -> Step:
         """Read one token; say what may come next."""
-        hidden, layers = self.advance(state, token, memory)
-        vectors, attended = self.read(hidden.unsqueeze(-2), memory)
-        vector = self.dropout(vectors).squeeze(-2)
-        log_probs = self.output(vector, self.embedding)
-        return Step(
-            DecoderState(layers, None if state.fed is None else vector), log_probs, attended
-        )
 
-    def advance(
-        self, state: DecoderState, token: Int[Tensor, "*tokens"], memory: Memory
-    ) -> StackStep:
-        """The stack after one more token. The state may have more axes than the memory: several
-        hypotheses of one memory.
-        """
-        fed = () if state.fed is None else (state.fed,)
-        return self.stack.step(self._input(token, memory, *fed), state.layers)
-
+    @abstractmethod
     def unroll(
         self,
         tokens: Int[Tensor, "*batch T"],
@@ -171,12 +146,8 @@ class AbstractDecoder(nn.Module, ABC):
         """Teacher forcing: read all tokens, the begin symbol first, and say what may come after
         each. A token that the mask leaves out is skipped: the state is carried over it.
         """
-        vectors, attended, state = self._teach(tokens, self._remembered(memory), mask, state)
-        log_probs = self.output(vectors, self.embedding)
-        if mask is not None:
-            log_probs = log_probs.masked_fill(~mask.unsqueeze(-1), 0.0)
-        return Unrolled(log_probs, attended, state)
 
+    @abstractmethod
     def score(
         self,
         tokens: Int[Tensor, "*batch T"],
@@ -191,6 +162,85 @@ class AbstractDecoder(nn.Module, ABC):
         log-probabilities `(*batch, T, W)`, most of the work and memory of `unroll`, is never made
         as a whole.
         """
+
+    def remember(self, memory: Memory) -> Memory:
+        """What every step needs of the memory, computed once; call it before `start`."""
+        return summarised(memory)
+
+    def start(self, memory: Memory) -> DecoderState:
+        """The state before the first token; `memory` comes from `remember`."""
+        zero = self.stack.start(summary_of(memory).shape[:-1])
+        return DecoderState(self.bridge.start(memory, zero))
+
+    def advance(
+        self, state: DecoderState, token: Int[Tensor, "*tokens"], memory: Memory
+    ) -> StackStep:
+        """The stack after one more token. The state may have more axes than the memory: several
+        hypotheses of one memory.
+        """
+        fed = () if state.fed is None else (state.fed,)
+        return self.stack.step(self._input(token, memory, *fed), state.layers)
+
+    def _remembered(self, memory: Memory) -> Memory:
+        """The memory with keys and summary, whether or not the caller has remembered it."""
+        return memory if memory.keys is not None else self.remember(memory)
+
+    def _input(self, token: Tensor, memory: Memory, *others: Tensor) -> Tensor:
+        """What the stack reads: the token `(*batch)` or `(*batch, T)`, the bridge, the rest."""
+        embedded = self.dropout(self.embedding(token))
+        bridge = self.bridge.every_step(memory)
+        if embedded.ndim > bridge.ndim:
+            bridge = bridge.unsqueeze(-2).expand(*embedded.shape[:-1], -1)
+        return torch.cat([embedded, bridge, *others], -1)
+
+
+class AbstractDecoder(AbstractRecurrentDecoder):
+    """A decoder whose every step ends in one vector, from which the token is predicted. It says what
+    it makes of the stack's outputs, `read`; the rest is here: a step, all steps at once, and their
+    loss.
+    """
+
+    @abstractmethod
+    def read(
+        self, hidden: Float[Tensor, "*batch Q H"], memory: Memory
+    ) -> tuple[Float[Tensor, "*batch Q A"], Reading | None]:
+        """The vector v for each output of the stack, before dropout, and what was attended to."""
+
+    @override
+    def step(self, state: DecoderState, token: Int[Tensor, "*batch"], memory: Memory) -> Step:
+        hidden, layers = self.advance(state, token, memory)
+        vectors, attended = self.read(hidden.unsqueeze(-2), memory)
+        vector = self.dropout(vectors).squeeze(-2)
+        log_probs = self.output(vector, self.embedding)
+        return Step(
+            DecoderState(layers, None if state.fed is None else vector), log_probs, attended
+        )
+
+    @override
+    def unroll(
+        self,
+        tokens: Int[Tensor, "*batch T"],
+        memory: Memory,
+        mask: Bool[Tensor, "*batch T"] | None = None,
+        state: DecoderState | None = None,
+    ) -> Unrolled:
+        vectors, attended, state = self._teach(tokens, self._remembered(memory), mask, state)
+        log_probs = self.output(vectors, self.embedding)
+        if mask is not None:
+            log_probs = log_probs.masked_fill(~mask.unsqueeze(-1), 0.0)
+        return Unrolled(log_probs, attended, state)
+
+    @override
+    def score(
+        self,
+        tokens: Int[Tensor, "*batch T"],
+        targets: Int[Tensor, "*batch T"],
+        memory: Memory,
+        mask: Bool[Tensor, "*batch T"] | None = None,
+        state: DecoderState | None = None,
+        *,
+        label_smoothing: float = 0.0,
+    ) -> Scored:
         vectors, attended, state = self._teach(tokens, self._remembered(memory), mask, state)
         loss, log_prob = self.output.score(
             vectors, self.embedding, targets, mask, label_smoothing=label_smoothing
@@ -207,18 +257,6 @@ class AbstractDecoder(nn.Module, ABC):
         vectors, reading = self.read(hidden, memory)
         attended = () if reading is None else (reading,)
         return Taught(self.dropout(vectors), attended, DecoderState(layers))
-
-    def _remembered(self, memory: Memory) -> Memory:
-        """The memory with keys and summary, whether or not the caller has remembered it."""
-        return memory if memory.keys is not None else self.remember(memory)
-
-    def _input(self, token: Tensor, memory: Memory, *others: Tensor) -> Tensor:
-        """What the stack reads: the token `(*batch)` or `(*batch, T)`, the bridge, the rest."""
-        embedded = self.dropout(self.embedding(token))
-        bridge = self.bridge.every_step(memory)
-        if embedded.ndim > bridge.ndim:
-            bridge = bridge.unsqueeze(-2).expand(*embedded.shape[:-1], -1)
-        return torch.cat([embedded, bridge, *others], -1)
 
 
 @final

@@ -6,6 +6,9 @@ A context is an expectation, linear in the values, so that the values of the mem
 once and no context of any step does. For softmax attention with additive scores the products with
 s, the query and U_s s, are one.
 
+What is read may be said from outside: with forced weights the context is their sum of the values,
+and nothing is scored. "What if it had looked here?"
+
 Axes: B items, K hypotheses of each, S places, H width of the stack's output, Q of the scorer, A of
 the vector v.
 """
@@ -31,6 +34,7 @@ from ..attention import (
     additive_scores,
 )
 from ..distributions import Categorical
+from ..errors import ShapeError, ValueRangeError
 from ._decoders import AbstractAttentionDecoder, AbstractDecoder, AttentionDecoder, Reading
 from ._input_feeding import InputFeedingDecoder
 from ._matrix import Matrix
@@ -51,8 +55,40 @@ class AbstractRead(ABC):
         """What every step needs of the memory."""
 
     @abstractmethod
-    def read(self, hidden: Float[Tensor, "B K H"], memory: Memory) -> Vectors:
-        """The hypotheses of an item are queries of its one memory."""
+    def read(
+        self,
+        hidden: Float[Tensor, "B K H"],
+        memory: Memory,
+        forced: Float[Tensor, "B K S"] | None = None,
+    ) -> Vectors:
+        """The hypotheses of an item are queries of its one memory; `forced` are weights to read with
+        instead of the attention's own.
+        """
+
+
+def check_forced(
+    decoder: AbstractDecoder,
+    forced: Float[Tensor, "B K S"],
+    shape: tuple[int, ...],
+    memory: Memory,
+) -> None:
+    """Whether a decoder can read with given weights, and whether these are of the hypotheses
+    `shape`, (B, K).
+    """
+    attention = decoder.attention if isinstance(decoder, AbstractAttentionDecoder) else None
+    head = attention.attention if isinstance(attention, MultiHead) else attention
+    if not isinstance(head, Attention) or not isinstance(head.reader, _LINEAR):
+        raise ValueRangeError(
+            f"DecoderStepper: attention can be forced where a decoder reads a context that is a sum "
+            f"of values, got {type(decoder).__name__}, which reads none. "
+            f"Leave the forced weights out, or train with softmax or segment attention."
+        )
+    expected = *shape, memory.values.shape[-2]
+    if forced.shape != expected:
+        raise ShapeError(
+            f"DecoderStepper: forced weights must have shape {expected}, items, hypotheses and "
+            f"places, got {tuple(forced.shape)}. Give a weight for every place."
+        )
 
 
 def prepare_read(decoder: AbstractDecoder, *, half: bool) -> AbstractRead:
@@ -85,9 +121,22 @@ class _AsItIs(AbstractRead):
 
     @override
     @torch.no_grad()
-    def read(self, hidden: Tensor, memory: Memory) -> Vectors:
+    def read(self, hidden: Tensor, memory: Memory, forced: Tensor | None = None) -> Vectors:
+        if forced is not None:
+            return Vectors(self._read_with(forced, hidden, memory), forced)
         vectors, reading = self._decoder.read(hidden, memory)
         return Vectors(vectors, None if reading is None else self._in_a_row(reading))
+
+    def _read_with(self, weights: Tensor, hidden: Tensor, memory: Memory) -> Tensor:
+        """The vectors for given weights; heads all read with the same."""
+        decoder = self._decoder
+        assert isinstance(decoder, AbstractAttentionDecoder)
+        if isinstance(decoder.attention, MultiHead):
+            heads = weights.unsqueeze(-3) @ memory.values
+            context = decoder.attention.output(heads.transpose(-2, -3).flatten(-2))
+        else:
+            context = weights @ memory.values
+        return torch.tanh(decoder.combine(torch.cat([context, hidden], -1)))
 
     def _in_a_row(self, reading: Reading) -> Float[Tensor, "B K S"]:
         """Weights of words in sentences as one row of places, those of heads by their mean."""
@@ -118,10 +167,12 @@ class _ProjectedValues(AbstractRead):
 
     @override
     @torch.no_grad()
-    def read(self, hidden: Tensor, memory: Memory) -> Vectors:
-        read = self._attention(hidden, memory)
-        vectors = _rows(self._of_hidden, hidden).add_(read.context).tanh_()
-        return Vectors(vectors, read.weights)
+    def read(self, hidden: Tensor, memory: Memory, forced: Tensor | None = None) -> Vectors:
+        if forced is None:
+            context, weights, _ = self._attention(hidden, memory)
+        else:
+            context, weights = forced @ memory.values, forced
+        return Vectors(_rows(self._of_hidden, hidden).add_(context).tanh_(), weights)
 
 
 class _Places(NamedTuple):
@@ -162,12 +213,14 @@ class _Softmax(AbstractRead):
         return memory._replace(values=values, mask=None, keys=_Places(memory.keys, shut, some))
 
     @override
-    def read(self, hidden: Tensor, memory: Memory) -> Vectors:
-        keys, shut, some = memory.keys
+    def read(self, hidden: Tensor, memory: Memory, forced: Tensor | None = None) -> Vectors:
         products = _rows(self._of_hidden, hidden)
-        scores = self._scores(hidden, products[..., : self._width], keys)
-        weights = (scores if shut is None else scores + shut).softmax(-1)
-        weights = weights if some is None else weights * some
+        weights = forced
+        if weights is None:
+            keys, shut, some = memory.keys
+            scores = self._scores(hidden, products[..., : self._width], keys)
+            weights = (scores if shut is None else scores + shut).softmax(-1)
+            weights = weights if some is None else weights * some
         vectors = torch.baddbmm(products[..., self._width :], weights, memory.values)
         return Vectors(vectors.tanh_(), weights)
 

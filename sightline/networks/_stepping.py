@@ -9,36 +9,21 @@ Axes: B items, K hypotheses of each, k as many after a choice, b items that stay
 of the vocabulary.
 """
 
-from collections.abc import Callable
 from functools import cached_property
-from typing import Any, NamedTuple, final
+from typing import final
 
 import torch
-from jaxtyping import Float, Int
+from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
-from ..attention import HierarchicalAttention, Memory, MultiHead, PerQuery
+from ..attention import Attention, HierarchicalAttention, Memory, MultiHead, PerQuery
+from ..distributions import LinearChain
 from ..errors import ValueRangeError
 from ._advancing import prepare_advance
 from ._decoders import AbstractAttentionDecoder, AbstractDecoder, Attends, DecoderState
-from ._layers import map_state
 from ._matrix import Matrix
-from ._reading import prepare_read
-
-
-class Stepped(NamedTuple):
-    """One step of all hypotheses: what may come next, and what each of them has read."""
-
-    state: Any
-    log_probs: Float[Tensor, "B K W"]
-    weights: Float[Tensor, "B K S"] | None
-
-
-class SteppingState(NamedTuple):
-    """Where a search is: tensors of the memory begin with (B,), those of the decoder with (B, K)."""
-
-    memory: Memory
-    decoder: DecoderState
+from ._reading import check_forced, prepare_read
+from ._stepping_state import Stepped, SteppingState, kept, map_decoder, map_memory, reordered
 
 
 @final
@@ -92,69 +77,60 @@ class DecoderStepper:
             memory = self._decoder.remember(memory)
             first = self._decoder.start(memory)
         if self._half:
-            memory = _map_memory(self._widened, memory)
-        state = _map_decoder(lambda part: self._widened(part).unsqueeze(1), first)
+            memory = map_memory(self._widened, memory)
+        state = map_decoder(lambda part: self._widened(part).unsqueeze(1), first)
         return SteppingState(self._read.remember(self._advance.remember(memory)), state)
 
     def batch_size(self, state: SteppingState) -> int:
         """How many items the state has."""
         return state.decoder.layers[0].hidden.shape[0]
 
-    def step(self, state: SteppingState, tokens: Int[Tensor, "B K"]) -> Stepped:
-        """Every hypothesis reads one token."""
+    def step(
+        self,
+        state: SteppingState,
+        tokens: Int[Tensor, "B K"],
+        forced: Float[Tensor, "B K S"] | None = None,
+    ) -> Stepped:
+        """Every hypothesis reads one token. `forced` are weights to read the memory with instead of
+        those that the attention would give; padding must have 0.
+        """
         memory, before = state
         hidden, layers = self._advance.advance(before, tokens, memory)
-        vectors, weights = self._read.read(hidden, memory)
+        if forced is not None:
+            check_forced(self._decoder, forced, tuple(tokens.shape), memory)
+        vectors, weights = self._read.read(hidden, memory, forced)
         scores = self._output.plus(self._bias, vectors.flatten(0, 1))
         log_probs = scores.view(*tokens.shape, -1).log_softmax(-1)
         after = DecoderState(layers, None if before.fed is None else vectors)
         return Stepped(SteppingState(memory, after), log_probs, weights)
 
+    @torch.no_grad()
+    def selection(
+        self, state: SteppingState, tokens: Int[Tensor, "B K"]
+    ) -> Bool[Tensor, "B K S"] | None:
+        """What the most probable segments are that the next step reads; None for an attention that
+        does not choose segments.
+        """
+        decoder = self._decoder
+        if not isinstance(decoder, AbstractAttentionDecoder):
+            return None
+        attention = decoder.attention
+        if not isinstance(attention, Attention) or attention.distribute != PerQuery(LinearChain):
+            return None
+        hidden, _ = self._advance.advance(state.decoder, tokens, state.memory)
+        return attention(hidden, state.memory).distribution.argmax() == 1
+
     def reorder(self, state: SteppingState, parents: Int[Tensor, "B k"]) -> SteppingState:
         """Hypothesis k of item b continues `parents[b, k]`; there may be more or fewer than before."""
-        num_before = state.decoder.layers[0].hidden.shape[1]
-        first = torch.arange(len(parents), device=parents.device).unsqueeze(1) * num_before
-        index = (first + parents).flatten()
-
-        def chosen(part: Tensor) -> Tensor:
-            return part.flatten(0, 1).index_select(0, index).unflatten(0, parents.shape)
-
-        return state._replace(decoder=_map_decoder(chosen, state.decoder))
+        return reordered(state, parents)
 
     def keep(self, state: SteppingState, items: Int[Tensor, " b"]) -> SteppingState:
         """Only these items, in this order."""
-
-        def kept(part: Tensor) -> Tensor:
-            return part.index_select(0, items)
-
-        return SteppingState(_map_memory(kept, state.memory), _map_decoder(kept, state.decoder))
+        return kept(state, items)
 
     def _widened(self, part: Tensor) -> Tensor:
         """Sums are in the precision of the model."""
         return part.to(self._bias.dtype) if part.is_floating_point() else part
-
-
-def _map_decoder(function: Callable[[Tensor], Tensor], state: DecoderState) -> DecoderState:
-    layers = tuple(map_state(function, layer) for layer in state.layers)
-    return DecoderState(layers, None if state.fed is None else function(state.fed))
-
-
-def _map_memory(function: Callable[[Tensor], Tensor], memory: Memory) -> Memory:
-    return memory._replace(
-        values=function(memory.values),
-        mask=None if memory.mask is None else function(memory.mask),
-        summary=None if memory.summary is None else function(memory.summary),
-        keys=_map_keys(function, memory.keys),
-    )
-
-
-def _map_keys(function: Callable[[Tensor], Tensor], keys: Any) -> Any:
-    """Keys are what a scorer made of the values: a tensor, or a tuple of them."""
-    if keys is None:
-        return None
-    if isinstance(keys, tuple):
-        return tuple(_map_keys(function, part) for part in keys)
-    return function(keys)
 
 
 def _check_queries(attention: Attends) -> None:

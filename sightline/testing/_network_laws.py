@@ -11,7 +11,7 @@ from torch import Tensor, nn
 
 from ..attention import Memory
 from ..masking import mask_from_lengths
-from ..networks import AbstractCell, AbstractDecoder, CellState, DecoderState
+from ..networks import AbstractCell, AbstractRecurrentDecoder, CellState, DecoderState
 from ._module_laws import assert_near, check_reach, check_undisturbed, junk_in, masks, total
 
 
@@ -100,7 +100,7 @@ def check_encoder(
     check_undisturbed(encoder, lambda: encode(inputs).values, lambda: encode(inputs.flip(0)).values)
 
 
-def check_decoder(decoder: AbstractDecoder, memory: Memory, num_tokens: int) -> None:
+def check_decoder(decoder: AbstractRecurrentDecoder, memory: Memory, num_tokens: int) -> None:
     """Put a decoder through its laws: steps equal the unrolled whole, with masks of every pattern,
     and so does the loss that is computed without the table of log-probabilities; junk in padding of tokens and memory changes nothing; a whole may be read in two pieces; two
     requests may take turns; gradients reach every parameter.
@@ -193,7 +193,7 @@ def _check_masked(
 
 
 def _check_steps(
-    decoder: AbstractDecoder, tokens: Tensor, memory: Memory, mask: Tensor, pattern: str
+    decoder: AbstractRecurrentDecoder, tokens: Tensor, memory: Memory, mask: Tensor, pattern: str
 ) -> None:
     """The unrolled whole against steps over the real tokens of each item by itself."""
     whole = decoder.unroll(tokens, memory, mask)
@@ -213,10 +213,15 @@ def _check_steps(
 
 
 def _check_score(
-    decoder: AbstractDecoder, tokens: Tensor, memory: Memory, mask: Tensor, pattern: str
+    decoder: AbstractRecurrentDecoder, tokens: Tensor, memory: Memory, mask: Tensor, pattern: str
 ) -> None:
-    """The loss of the targets against the log-probabilities of the unrolled whole."""
+    """The loss of the targets against the log-probabilities of the unrolled whole. What should come
+    is what is read next: a decoder may learn from either where it has been.
+    """
     targets = tokens.roll(1, 0)
+    for item, real in enumerate(mask):
+        read = tokens[item, real]
+        targets[item, real] = torch.cat([read[1:], targets[item, real][-1:]])
     whole = decoder.unroll(tokens, memory, mask).log_probs
     chosen = whole.gather(-1, targets.unsqueeze(-1)).squeeze(-1)
     smooth = torch.where(mask, -0.9 * chosen - 0.1 * whole.mean(-1), 0.0)
@@ -228,7 +233,7 @@ def _check_score(
         assert torch.equal(junk.loss, scored.loss), f"{pattern}: junk in padding has a loss"
 
 
-def _check_pieces(decoder: AbstractDecoder, tokens: Tensor, memory: Memory) -> None:
+def _check_pieces(decoder: AbstractRecurrentDecoder, tokens: Tensor, memory: Memory) -> None:
     """Two pieces, the second from the state of the first, are the whole."""
     whole = decoder.unroll(tokens, memory).log_probs
     begun = decoder.unroll(tokens[:, :2], memory)
@@ -236,7 +241,7 @@ def _check_pieces(decoder: AbstractDecoder, tokens: Tensor, memory: Memory) -> N
     assert_near(torch.cat([begun.log_probs, rest.log_probs], 1), whole, "in two pieces")
 
 
-def _check_turns(decoder: AbstractDecoder, tokens: Tensor, memory: Memory) -> None:
+def _check_turns(decoder: AbstractRecurrentDecoder, tokens: Tensor, memory: Memory) -> None:
     """Two requests that take turns, step by step, give what each gives alone."""
     whole = decoder.unroll(tokens, memory).log_probs
     memories = [decoder.remember(_one(memory, item)) for item in (0, 1)]

@@ -12,7 +12,9 @@ from sightline.models import (
     CaptionerSpec,
     DecoderSpec,
     DotSpec,
+    ExactHardSpec,
     ImageEncoderSpec,
+    MonotoneSpec,
     RecurrentSpec,
     SegmentSpec,
     Seq2Seq,
@@ -52,6 +54,8 @@ MODELS = {
     "softmax": lambda: (seq2seq(), SOURCE, SOURCE_MASK),
     "feeding": lambda: (seq2seq(input_feeding=True), SOURCE, SOURCE_MASK),
     "segment": lambda: (seq2seq(attention=SegmentSpec()), SOURCE, SOURCE_MASK),
+    "exact hard": lambda: (seq2seq(attention=ExactHardSpec()), SOURCE, SOURCE_MASK),
+    "monotone": lambda: (seq2seq(attention=MonotoneSpec()), SOURCE, SOURCE_MASK),
     "plain": lambda: (seq2seq(attention=None), SOURCE, SOURCE_MASK),
     "captioner": lambda: (captioner(), torch.rand(2, 1, 8, 8), None),
 }
@@ -144,6 +148,8 @@ def test_errors_say_what_to_do() -> None:
     ("choices", "text"),
     [
         ({"attention": None, "input_feeding": True}, "input_feeding to false"),
+        ({"attention": MonotoneSpec(), "input_feeding": True}, "one for every place"),
+        ({"attention": ExactHardSpec(), "input_feeding": True}, "input_feeding to false"),
         ({"attention": None, "bridge": "none"}, "nothing of the source reaches the decoder"),
         ({"attention": None, "tied": True}, "Set embedding_size to 6, or tied to false"),
         ({"attention": SoftmaxSpec(scorer=DotSpec())}, "6 and 8.*bilinear.*hidden_size 8"),

@@ -15,6 +15,7 @@ from sightline.models import (
     DecoderSpec,
     DocumentEncoderSpec,
     DotSpec,
+    ExactHardSpec,
     FramesEncoderSpec,
     HardSpec,
     ImageEncoderSpec,
@@ -22,6 +23,7 @@ from sightline.models import (
     LinearSpec,
     LocalSpec,
     MemoryReaderSpec,
+    MonotoneSpec,
     MultiHeadSpec,
     PairMatcherSpec,
     RecurrentSpec,
@@ -65,6 +67,12 @@ SEQ2SEQ = {
     "local": seq2seq(attention=LocalSpec(window=2.0)),
     "sparsemax": seq2seq(attention=SparsemaxSpec()),
     "hard": seq2seq(attention=HardSpec()),
+    "exact hard": seq2seq(attention=ExactHardSpec()),
+    "exact hard, tied": seq2seq(attention=ExactHardSpec(scorer=DotSpec()), tied=True),
+    "monotone": seq2seq(attention=MonotoneSpec()),
+    "monotone, every step": seq2seq(
+        attention=MonotoneSpec(scorer=BilinearSpec()), bridge="every_step", cell="gru", skip=True
+    ),
     "heads": seq2seq(attention=MultiHeadSpec(num_heads=2)),
     "heads, segment": seq2seq(attention=MultiHeadSpec(num_heads=3, attention=SegmentSpec())),
     "no attention": seq2seq(attention=None),

@@ -1,0 +1,98 @@
+"""Steps that read with given weights, against the equations written out by hand."""
+
+import pytest
+import torch
+from torch import Tensor
+
+from sightline.attention import Attended, Memory, MultiHead
+from sightline.errors import ShapeError, ValueRangeError
+from sightline.networks import AbstractAttentionDecoder, AbstractDecoder, DecoderStepper
+from tests.networks.test_stepping import (
+    ATTENTIONS,
+    BATCH,
+    TOKENS,
+    WIDTH,
+    decoder_with,
+    memory_for,
+    widen,
+)
+
+ONE_LEVEL = [name for name in ATTENTIONS if name not in ("heads", "levels")]
+
+
+def by_hand(decoder: AbstractDecoder, memory: Memory, tokens: Tensor, weights: Tensor) -> Tensor:
+    """Log-probabilities after the first token of one hypothesis, nothing prepared."""
+    assert isinstance(decoder, AbstractAttentionDecoder)
+    memory = decoder.remember(memory)
+    hidden, _ = decoder.advance(decoder.start(memory), tokens, memory)
+    if isinstance(decoder.attention, MultiHead):
+        heads = [weights[:, None] @ memory.values[:, head] for head in range(2)]
+        context = decoder.attention.output(torch.cat(heads, -1)).squeeze(1)
+    else:
+        context = (weights.unsqueeze(-1) * memory.values).sum(1)
+    vector = torch.tanh(torch.cat([context, hidden], -1) @ decoder.combine.weight.T)
+    return decoder.output(vector, decoder.embedding)
+
+
+@pytest.mark.parametrize("attention", ONE_LEVEL)
+@pytest.mark.parametrize("kind", ["attention", "feeding"])
+def test_forcing_the_own_weights_changes_nothing(kind: str, attention: str) -> None:
+    torch.manual_seed(0)
+    decoder, memory = decoder_with(kind, attention), memory_for(attention)
+    stepper = DecoderStepper(decoder)
+    free = given = widen(stepper, stepper.start(memory), WIDTH)
+    for _ in range(3):  # with input feeding, what one step read is in the next
+        tokens = torch.randint(TOKENS, (BATCH, WIDTH))
+        own = stepper.step(free, tokens)
+        forced = stepper.step(given, tokens, own.weights)
+        torch.testing.assert_close(forced.log_probs, own.log_probs, rtol=0, atol=1e-6)
+        torch.testing.assert_close(forced.weights, own.weights, rtol=0, atol=0)
+        free, given = own.state, forced.state
+
+
+@pytest.mark.parametrize("attention", [*ONE_LEVEL, "heads"])
+@pytest.mark.parametrize("kind", ["attention", "feeding"])
+def test_forcing_another_place_reads_that_place(kind: str, attention: str) -> None:
+    torch.manual_seed(1)
+    decoder, memory = decoder_with(kind, attention), memory_for(attention)
+    stepper, tokens = DecoderStepper(decoder), torch.randint(TOKENS, (BATCH,))
+    state = stepper.start(memory)
+    free = stepper.step(state, tokens.unsqueeze(1)).log_probs
+    for place in range(4):
+        weights = torch.zeros(BATCH, 4)
+        weights[:, place] = 1.0
+        if memory.mask is not None:
+            weights[~memory.mask] = 0.0
+        stepped = stepper.step(state, tokens.unsqueeze(1), weights.unsqueeze(1))
+        expected = by_hand(decoder, memory, tokens, weights)
+        torch.testing.assert_close(stepped.log_probs.squeeze(1), expected, rtol=1e-5, atol=1e-5)
+        assert (stepped.log_probs - free).abs().max() > 1e-3
+
+
+def test_segments_that_a_step_chooses() -> None:
+    torch.manual_seed(0)
+    decoder, memory = decoder_with("feeding", "segment"), memory_for()
+    stepper, tokens = DecoderStepper(decoder), torch.randint(TOKENS, (BATCH, 1))
+    found = stepper.selection(stepper.start(memory), tokens)
+    read = decoder.unroll(tokens, memory).attended[0]
+    assert found is not None
+    assert isinstance(read, Attended)
+    assert torch.equal(found, read.distribution.argmax() == 1)
+    softmax = DecoderStepper(decoder_with("feeding", "softmax"))
+    assert softmax.selection(softmax.start(memory), tokens) is None
+
+
+@pytest.mark.parametrize(("kind", "attention"), [("plain", "softmax"), ("attention", "levels")])
+def test_a_decoder_without_a_sum_of_values_cannot_be_forced(kind: str, attention: str) -> None:
+    stepper = DecoderStepper(decoder_with(kind, attention))
+    state = stepper.start(memory_for(attention))
+    tokens = torch.zeros(BATCH, 1, dtype=torch.long)
+    with pytest.raises(ValueRangeError, match="which reads none"):
+        stepper.step(state, tokens, torch.ones(BATCH, 1, 4))
+
+
+def test_weights_are_for_every_place() -> None:
+    stepper = DecoderStepper(decoder_with("attention"))
+    tokens = torch.zeros(BATCH, 1, dtype=torch.long)
+    with pytest.raises(ShapeError, match=r"shape \(4, 1, 4\).* got \(4, 1, 3\)"):
+        stepper.step(stepper.start(memory_for()), tokens, torch.ones(BATCH, 1, 3))

@@ -1,0 +1,256 @@
+"""Steps of a decoder with summed attention, against teacher forcing and against every output."""
+
+from itertools import product
+
+import pytest
+import torch
+from torch import Tensor, nn
+
+from sightline.attention import AdditiveScorer, BilinearScorer, Memory
+from sightline.decoding import Stepper, beam_search, greedy
+from sightline.errors import ShapeError, ValueRangeError
+from sightline.networks import (
+    AbstractCell,
+    BothWays,
+    ForwardWalk,
+    FreeWalk,
+    GRUCell,
+    LSTMCell,
+    MarginalDecoder,
+    MarginalStepper,
+    SteppingState,
+    _marginal_stepping as module,
+    _matrix,
+    recurrent_stack,
+)
+
+WALKS = {"free": FreeWalk(), "forward": ForwardWalk()}
+BATCH, WIDTH, STEPS, TOKENS = 4, 3, 5, 7
+MASK = torch.tensor([[1, 1, 1, 1], [1, 0, 1, 0], [0, 0, 1, 1], [1, 1, 0, 0]]).bool()
+
+
+def decoder_with(
+    walk: str, *, cell: type[AbstractCell] = LSTMCell, tied: bool = False
+) -> MarginalDecoder:
+    stack = recurrent_stack(5 + 6, 6, cell=cell)
+    decoder = MarginalDecoder(
+        embedding=nn.Embedding(TOKENS, 5),
+        stack=stack,
+        bridge=BothWays(6, stack),
+        scorer=BilinearScorer(6, 6) if tied else AdditiveScorer(6, 6, hidden_size=4),
+        walk=WALKS[walk],
+        value_size=6,
+        vector_size=5,
+        tied=tied,
+        dropout=0.2,
+    )
+    nn.init.normal_(decoder.combine.weight)  # so that places say different things
+    return decoder.eval()
+
+
+def memory_for(*, masked: bool = True) -> Memory:
+    return Memory(torch.randn(BATCH, 4, 6), MASK if masked else None, torch.randn(BATCH, 6))
+
+
+def item_of(memory: Memory, item: int) -> Memory:
+    """One item, without a batch axis."""
+    assert memory.mask is not None
+    assert memory.summary is not None
+    return Memory(memory.values[item], memory.mask[item], memory.summary[item])
+
+
+def widen(stepper: MarginalStepper, state: SteppingState, width: int) -> SteppingState:
+    return stepper.reorder(state, torch.zeros(stepper.batch_size(state), width, dtype=torch.long))
+
+
+@pytest.fixture(autouse=True)
+def _seed() -> None:
+    torch.manual_seed(0)
+
+
+@pytest.mark.parametrize("masked", [False, True])
+@pytest.mark.parametrize("cell", [LSTMCell, GRUCell])
+@pytest.mark.parametrize("walk", WALKS)
+def test_steps_equal_the_whole(
+    walk: str, cell: type[AbstractCell], masked: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Every hypothesis of every item, step by step, against teacher forcing on its own; a few items
+    of the table at a time, or all.
+    """
+    decoder = decoder_with(walk, cell=cell, tied=cell is GRUCell)
+    monkeypatch.setattr(module, "_TABLE", 2**20 if masked else WIDTH * 4 * TOKENS * 3)
+    memory = memory_for(masked=masked)
+    stepper = MarginalStepper(decoder)
+    assert isinstance(stepper, Stepper)
+    tokens = torch.randint(TOKENS, (BATCH, WIDTH, STEPS))
+    state = widen(stepper, stepper.start(memory), WIDTH)
+    log_probs, weights = [], []
+    for t in range(STEPS):
+        state, said, read = stepper.step(state, tokens[..., t])
+        assert not said.requires_grad
+        log_probs.append(said)
+        weights.append(read)
+    for number in range(WIDTH):
+        whole = decoder.unroll(tokens[:, number], memory)
+        found = torch.stack([each[:, number] for each in log_probs], 1)
+        torch.testing.assert_close(found, whole.log_probs, rtol=1e-5, atol=1e-5)
+        read = torch.stack([each[:, number] for each in weights], 1)
+        torch.testing.assert_close(read, whole.weights, rtol=1e-5, atol=1e-5)
+
+
+@pytest.mark.parametrize("walk", WALKS)
+def test_hypotheses_continue_their_parents_and_items_leave(walk: str) -> None:
+    """Another order, another number of hypotheses and of items at every step."""
+    decoder, memory = decoder_with(walk), memory_for()
+    stepper = MarginalStepper(decoder)
+    state, written = stepper.start(memory), torch.zeros(BATCH, 1, 0, dtype=torch.long)
+    items = torch.arange(BATCH)
+    log_probs = torch.empty(0)
+    for width, stay in ((1, [0, 1, 2, 3]), (4, [3, 1, 0]), (2, [2, 0, 1]), (3, [1, 0])):
+        chosen = torch.tensor(stay)
+        state, written, items = stepper.keep(state, chosen), written[chosen], items[chosen]
+        assert stepper.batch_size(state) == len(stay)
+        parents = torch.randint(written.shape[1], (len(stay), width))
+        state = stepper.reorder(state, parents)
+        index = parents.unsqueeze(-1).expand(-1, -1, written.shape[-1])
+        tokens = torch.randint(TOKENS, (len(stay), width))
+        written = torch.cat([written.gather(1, index), tokens.unsqueeze(-1)], -1)
+        state, log_probs, _ = stepper.step(state, tokens)
+    for row, item in enumerate(items.tolist()):
+        for number in range(written.shape[1]):
+            one = item_of(memory, item)
+            whole = decoder.unroll(written[row, number], one).log_probs[-1]
+            torch.testing.assert_close(log_probs[row, number], whole, rtol=1e-5, atol=1e-5)
+
+
+@pytest.mark.parametrize("walk", WALKS)
+def test_a_stepper_keeps_nothing_and_changes_nothing(walk: str) -> None:
+    stepper = MarginalStepper(decoder_with(walk))
+    starts = [stepper.start(memory_for()) for _ in range(2)]
+    tokens = torch.randint(TOKENS, (STEPS, BATCH, 1))
+
+    def alone(state: SteppingState) -> list[Tensor]:
+        found = []
+        for t in range(STEPS):
+            state, log_probs, _ = stepper.step(state, tokens[t])
+            found.append(log_probs)
+        return found
+
+    expected = [alone(state) for state in starts]
+    states = list(starts)
+    for t in range(STEPS):
+        for number in range(2):
+            states[number], log_probs, _ = stepper.step(states[number], tokens[t])
+            assert torch.equal(log_probs, expected[number][t])
+
+
+@pytest.mark.parametrize("walk", WALKS)
+@pytest.mark.parametrize("half", [False, True])
+def test_junk_in_the_padding_of_a_memory_changes_nothing(walk: str, half: bool) -> None:
+    stepper = MarginalStepper(decoder_with(walk), half=half)
+    memory, tokens = memory_for(), torch.randint(TOKENS, (BATCH, 1))
+    clean = stepper.step(stepper.start(memory), tokens)
+    for junk in (torch.nan, torch.inf, 1e30):
+        dirty = memory.values.masked_fill(~MASK.unsqueeze(-1), junk)
+        found = stepper.step(stepper.start(memory._replace(values=dirty)), tokens)
+        assert torch.equal(found.log_probs, clean.log_probs)
+
+
+@pytest.mark.parametrize("walk", WALKS)
+def test_in_half_precision_steps_are_good_to_two_digits(
+    walk: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(_matrix, "_MANY_ROWS", 1)
+    decoder, memory = decoder_with(walk), memory_for()
+    exact, half = MarginalStepper(decoder), MarginalStepper(decoder, half=True)
+    state, rough = exact.start(memory), half.start(memory)
+    for _ in range(STEPS):
+        tokens = torch.randint(TOKENS, (BATCH, 1))
+        state, expected, _ = exact.step(state, tokens)
+        rough, found, _ = half.step(rough, tokens)
+        assert found.dtype == torch.float32
+        torch.testing.assert_close(found, expected, rtol=0.1, atol=0.1)
+        assert not torch.equal(found, expected)
+
+
+@pytest.mark.parametrize("walk", WALKS)
+def test_a_wide_beam_finds_the_best_of_all_outputs_and_a_narrow_one_is_greedy(walk: str) -> None:
+    decoder, memory, end = decoder_with(walk), memory_for(), 1
+    stepper = MarginalStepper(decoder)
+    state, begin = stepper.start(memory), torch.zeros(BATCH, dtype=torch.long)
+    parts = {"begin": begin, "end": end, "max_length": 3}
+    beam = beam_search(stepper, state, **parts, width=TOKENS**3, nbest=1)
+    others = [token for token in range(TOKENS) if token != end]
+    texts = [[*words, end] for n in range(3) for words in product(others, repeat=n)]
+    texts += [list(words) for words in product(others, repeat=3)]
+    for item in range(BATCH):
+        scores = written_scores(decoder, item_of(memory, item), texts)
+        best = texts[max(range(len(texts)), key=scores.__getitem__)]
+        length = int(beam.lengths[item, 0])
+        assert beam.tokens[item, 0, :length].tolist() == best[:length]
+        assert beam.totals[item, 0].item() == pytest.approx(max(scores), abs=1e-4)
+    narrow = beam_search(stepper, state, **parts, width=1)
+    straight = greedy(stepper, state, **parts)
+    assert narrow.token_lists(end) == straight.token_lists(end)
+    torch.testing.assert_close(narrow.totals, straight.totals)
+
+
+def written_scores(decoder: MarginalDecoder, memory: Memory, texts: list[list[int]]) -> list[float]:
+    """log p(text | memory) of each, the begin symbol being 0."""
+    targets = torch.tensor([[*text, *[0] * (3 - len(text))] for text in texts])
+    lengths = torch.tensor([[len(text)] for text in texts])
+    values, mask, summary, *_ = memory
+    assert mask is not None
+    assert summary is not None
+    each = Memory(
+        values.expand(len(texts), -1, -1),
+        mask.expand(len(texts), -1),
+        summary.expand(len(texts), -1),
+    )
+    tokens = torch.cat([torch.zeros(len(texts), 1, dtype=torch.long), targets[:, :-1]], -1)
+    with torch.no_grad():
+        scored = decoder.score(tokens, targets, each, torch.arange(3) < lengths)
+    return scored.log_prob.sum(-1).tolist()
+
+
+def test_what_was_written_says_where_it_was_read() -> None:
+    """With a place that alone can say a token, the next step knows that it was there."""
+    decoder, memory = decoder_with("forward"), memory_for(masked=False)
+    stepper = MarginalStepper(decoder)
+    begin, token = torch.zeros(BATCH, 1, dtype=torch.long), torch.full((BATCH, 1), 3)
+    state, _, before = stepper.step(stepper.start(memory), begin)
+    assert state.decoder.places is not None
+    sure = state.decoder.places.norms.clone()
+    sure[..., :2] += 50.0  # the first two places give every token a probability of almost 0
+    surely = state.decoder.places._replace(norms=sure)
+    state = state._replace(decoder=state.decoder._replace(places=surely))
+    after = stepper.step(state, token).weights
+    assert before is not None
+    assert after is not None
+    assert (before[..., :2].sum(-1) > 0.01).all()
+    assert (after[..., :2] < 1e-12).all()
+
+
+@pytest.mark.parametrize("walk", WALKS)
+def test_forced_weights_are_what_is_read(walk: str) -> None:
+    decoder, memory = decoder_with(walk), memory_for()
+    stepper = MarginalStepper(decoder)
+    state, tokens = stepper.start(memory), torch.zeros(BATCH, 1, dtype=torch.long)
+    own = stepper.step(state, tokens)
+    assert own.weights is not None
+    again = stepper.step(state, tokens, own.weights)
+    torch.testing.assert_close(again.log_probs, own.log_probs, rtol=1e-5, atol=1e-5)
+    one = torch.zeros(BATCH, 1, 4)
+    one[torch.arange(BATCH), 0, MASK.int().argmax(-1)] = 1.0
+    forced = stepper.step(state, tokens, one)
+    assert forced.weights is not None
+    assert torch.equal(forced.weights, one)
+    torch.testing.assert_close(forced.log_probs.exp().sum(-1), torch.ones(BATCH, 1))
+    with pytest.raises(ShapeError, match="a weight for every place"):
+        stepper.step(state, tokens, one[..., :2])
+    assert stepper.selection(state, tokens) is None
+
+
+def test_a_decoder_in_training_is_refused() -> None:
+    with pytest.raises(ValueRangeError, match=r"Call decoder\.eval\(\) first"):
+        MarginalStepper(decoder_with("free").train())
