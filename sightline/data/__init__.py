@@ -38,6 +38,13 @@ from ._inferring import (
     infer_tokeniser as infer_tokeniser,
 )
 from ._lines import LineReader as LineReader
+from ._links import (
+    Gold as Gold,
+    GoldFile as GoldFile,
+    Link as Link,
+    read_barred as read_barred,
+    read_gold as read_gold,
+)
 from ._opening import Opened as Opened, SourceSpec as SourceSpec, open_source as open_source
 from ._packed import Encoded as Encoded, Packed as Packed, Ragged as Ragged
 from ._pools import LeftOut as LeftOut
@@ -65,3 +72,4 @@ from ._vocabulary import (
     Labels as Labels,
     Vocabulary as Vocabulary,
 )
+from ._words import Words as Words, split_words as split_words, words_of as words_of

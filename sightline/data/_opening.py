@@ -28,6 +28,11 @@ from ._source import Paths, expand, path_texts
 SourceSpec = TabSeparated | JsonLines | Parallel | ConllU | Babi | PlainLines
 
 NUM_PEEKED = 200  # lines
+# A first column is taken for labels where each of them is seen so often, in a file of two columns
+# whose second hardly repeats itself and is so many times as long. Dictionaries and translations
+# repeat a source a few times, forms of one lemma are as long as it is.
+MIN_PER_LABEL = 20
+TIMES_AS_LONG = 3
 _SOURCES = ("source", "src", "input", "text", "sentence", "word", "lemma", "body", "x")
 _TARGETS = (
     *("target", "tgt", "output", "label", "translation", "pronunciation", "form", "tags"),
@@ -124,7 +129,11 @@ def _as_tsv(peeked: Sequence[str], paths: Paths) -> Opened:
     num_columns, how_often = Counter(map(len, rows)).most_common(1)[0]
     found = _by_header(rows[0]) if len(rows) > 1 else None
     header = found is not None
-    found = found or _by_content([row for row in rows if len(row) == num_columns], num_columns)
+    whole = [row for row in rows if len(row) == num_columns]
+    is_labelled = not header and _has_labels_first(whole)
+    found = found or _by_content(whole, num_columns)
+    if is_labelled:
+        found |= {"source": 1, "target": 0}
     columns = num_columns if num_columns > 1 and how_often >= 0.9 * len(rows) else None
     opened = tsv(paths, **found, columns=columns, header=header)
     words = [
@@ -133,7 +142,30 @@ def _as_tsv(peeked: Sequence[str], paths: Paths) -> Opened:
         if column is not None and what != "source"
     ]
     named = ", named in the first line" if header else ""
-    return Opened(opened, f"tab-separated, {num_columns} columns{named}: {', '.join(words)}")
+    reason = f"tab-separated, {num_columns} columns{named}: {', '.join(words)}"
+    if is_labelled:
+        num_labels = len({row[0] for row in whole})
+        reason = (
+            f"tab-separated, 2 columns: label in the first ({num_labels} different in {len(whole)} "
+            f"lines), text in the second; a first line with the names source and target, and a tab "
+            f"between them, would say otherwise"
+        )
+    return Opened(opened, reason)
+
+
+def _has_labels_first(rows: Sequence[Sequence[str]]) -> bool:
+    """Whether this is a label and a text on each line, rather than a text and what to make of it."""
+    if not rows or len(rows[0]) != 2:
+        return False
+    labels, texts = ([row[column].strip() for row in rows] for column in (0, 1))
+    num_labels, num_texts = len(set(labels)), len(set(texts))
+    return (
+        num_labels * MIN_PER_LABEL <= len(rows)
+        and 2 * num_texts > len(rows)
+        and sum(map(len, texts)) >= TIMES_AS_LONG * sum(map(len, labels)) > 0
+        and not any(map(_IS_ALIGNMENT, texts))
+        and not _are_features(texts)
+    )
 
 
 def _by_header(row: Sequence[str]) -> dict[str, Any] | None:
