@@ -59,6 +59,7 @@ from ._reliability import (
     risk_coverage as risk_coverage,
 )
 from ._slices import Slice as Slice, length_slices as length_slices, rarity_slices as rarity_slices
+from ._speaking import Speaking as Speaking
 from ._specs import TaskSpec as TaskSpec
 from ._statistics import Statistics as Statistics
 from ._tagging import Tagging as Tagging, TaggingSpec as TaggingSpec

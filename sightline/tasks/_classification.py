@@ -7,6 +7,7 @@ Axes: B texts, S symbols, C classes.
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any, Literal, final
 
 import torch
@@ -41,7 +42,7 @@ from ._losses import hide, start_near_zero
 from ._metrics import accuracy, f1
 from ._prediction import Loss, PredictionSpec
 from ._statistics import Statistics
-from ._task import AbstractAnsweringTask, Answers
+from ._task import AbstractAnsweringTask, Answers, Search
 from ._vocabularies import Survey, Vocabularies, located, numbered, required_target, trained
 
 
@@ -107,6 +108,9 @@ class Classification(AbstractAnsweringTask[Classifier]):
         return required_target(example).strip()
 
     @override
+    def _searcher(self, settings: PredictionSpec) -> Search:
+        return partial(self._search, settings=settings)
+
     def _search(self, examples: Sequence[Example], settings: PredictionSpec) -> list[Answers]:
         """All labels, by probability."""
         texts = [self.symbols(example) for example in examples]

@@ -138,7 +138,7 @@ class LanguageModelling(AbstractTask[LanguageModel]):
         """
         settings = settings or self.spec.prediction
         predictions: list[Prediction] = []
-        with self._answering():
+        with self.answering():
             for start in range(0, len(examples), settings.batch_size):
                 some = examples[start : start + settings.batch_size]
                 predictions += self._continued(some, settings)
@@ -155,7 +155,7 @@ class LanguageModelling(AbstractTask[LanguageModel]):
         """Perplexity of the sources as one text."""
         encoded = [self.encode(example) for example in examples]
         sizes = np.array([len(one.source) for one in encoded])
-        with self._answering():
+        with self.answering():
             log_probs = self._log_probs([n for one in encoded for n in one.source])
         answered(len(examples))
         lines = np.repeat(np.arange(len(sizes)), sizes)

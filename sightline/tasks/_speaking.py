@@ -3,12 +3,12 @@
 from typing import Any, final
 
 import torch
-from jaxtyping import Int
+from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
 from ..attention import Memory
 from ..data import BEGIN, PADDING, UNKNOWN
-from ..networks import DecoderStepper, Stepped, SteppingState
+from ..networks import DecoderStepper, MarginalStepper, Stepped, SteppingState
 
 _UNSPEAKABLE = [PADDING, UNKNOWN, BEGIN]
 
@@ -19,7 +19,7 @@ class Speaking:
     pass over all log-probabilities at every step where three columns are enough.
     """
 
-    def __init__(self, stepper: DecoderStepper) -> None:
+    def __init__(self, stepper: DecoderStepper | MarginalStepper) -> None:
         self._stepper = stepper
         self.num_tokens = stepper.num_tokens
 
@@ -31,11 +31,20 @@ class Speaking:
         """How many items the state has."""
         return self._stepper.batch_size(state)
 
-    def step(self, state: Any, tokens: Int[Tensor, "B K"]) -> Stepped:
+    def step(
+        self,
+        state: Any,
+        tokens: Int[Tensor, "B K"],
+        forced: Float[Tensor, "B K S"] | None = None,
+    ) -> Stepped:
         """Every hypothesis reads one token."""
-        stepped = self._stepper.step(state, tokens)
+        stepped = self._stepper.step(state, tokens, forced)
         stepped.log_probs[..., _UNSPEAKABLE] = -torch.inf
         return stepped
+
+    def selection(self, state: Any, tokens: Int[Tensor, "B K"]) -> Bool[Tensor, "B K S"] | None:
+        """The most probable segments that the next step reads."""
+        return self._stepper.selection(state, tokens)
 
     def reorder(self, state: Any, parents: Int[Tensor, "B k"]) -> Any:
         """Hypothesis k of item b continues `parents[b, k]`."""

@@ -9,6 +9,7 @@ Axes: B sentences, T words, N candidates.
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, Literal, final
 
 from typing_extensions import override
@@ -32,7 +33,7 @@ from ._losses import hide, start_near_zero
 from ._metrics import accuracy, exact_match, f1, span_f1
 from ._prediction import Loss, PredictionSpec
 from ._statistics import Statistics
-from ._task import AbstractAnsweringTask, Answers
+from ._task import AbstractAnsweringTask, Answers, Search
 from ._vocabularies import Survey, Vocabularies, located, required_target
 
 
@@ -104,6 +105,9 @@ class Tagging(AbstractAnsweringTask[Tagger]):
         return tags
 
     @override
+    def _searcher(self, settings: PredictionSpec) -> Search:
+        return partial(self._search, settings=settings)
+
     def _search(self, examples: Sequence[Example], settings: PredictionSpec) -> list[Answers]:
         encoded = [
             Encoded(numbers, target=[0] * len(numbers))

@@ -50,6 +50,10 @@ class Answers(NamedTuple):
     trace: AttentionTrace | None = None
 
 
+# Answers to some examples, all in one batch.
+Search: TypeAlias = Callable[[Sequence[Example]], list[Answers]]
+
+
 class AbstractTask(ABC, Generic[Model]):
     """What training, evaluation and serving know of a task."""
 
@@ -131,7 +135,7 @@ class AbstractTask(ABC, Generic[Model]):
         return next(self.model.parameters()).device
 
     @contextmanager
-    def _answering(self) -> Iterator[None]:
+    def answering(self) -> Iterator[None]:
         """The model without dropout, and without gradients."""
         was_training = self.model.training
         self.model.eval()
@@ -159,8 +163,10 @@ class AbstractAnsweringTask(AbstractTask[Model]):
         """The right answer, written as outputs are."""
 
     @abstractmethod
-    def _search(self, examples: Sequence[Example], settings: PredictionSpec) -> list[Answers]:
-        """Answers to some examples, all in one batch."""
+    def _searcher(self, settings: PredictionSpec) -> Search:
+        """What answers some examples, all in one batch. It is made ready once for all batches of a
+        prediction, for weights do not change within it.
+        """
 
     @abstractmethod
     def _statistics(
@@ -233,12 +239,13 @@ class AbstractAnsweringTask(AbstractTask[Model]):
         """Answers to all examples, looked for in batches of about one length."""
         order = sorted(range(len(examples)), key=lambda n: -len(examples[n].source))
         answers: dict[int, Answers] = {}
-        with self._answering():
+        with self.answering():
+            search = self._searcher(settings)
             while len(answers) < len(order):
                 rest = order[len(answers) :]
                 size = _MOST_CHARACTERS // max(1, len(examples[rest[0]].source))
                 rows = rest[: max(1, min(settings.batch_size, size))]
-                found = self._search([examples[n] for n in rows], settings)
+                found = search([examples[n] for n in rows])
                 answers.update(zip(rows, found, strict=True))
                 answered(len(rows))
         return [answers[n] for n in range(len(examples))]

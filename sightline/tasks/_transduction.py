@@ -7,11 +7,10 @@ Axes: B examples, N candidates, T target places, S source places.
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any, Literal, final
 
 import torch
-from jaxtyping import Int
-from torch import Tensor
 from typing_extensions import override
 
 from ..attention import AttentionTrace
@@ -37,6 +36,7 @@ from ..models import (
     DecoderSpec,
     EncoderSpec,
     MultiHeadSpec,
+    Prepared,
     SegmentSpec,
     Seq2Seq,
     Seq2SeqSpec,
@@ -59,7 +59,7 @@ from ._metrics import (
 from ._prediction import Loss, PredictionSpec
 from ._speaking import Speaking
 from ._statistics import Statistics
-from ._task import AbstractAnsweringTask, Answers
+from ._task import AbstractAnsweringTask, Answers, Search
 from ._vocabularies import Survey, Vocabularies, numbered, required_target, survey_lengths, trained
 
 
@@ -164,13 +164,46 @@ class Transduction(AbstractAnsweringTask[Seq2Seq]):
             batch.features, batch.features_mask, batch.source, batch.source_mask
         )
 
+    def read(self, examples: Sequence[Example]) -> Source:
+        """What the encoder reads of examples: features, if there are any, and the source symbols."""
+        return self._read([self._encode_source(example) for example in examples])
+
+    def _read(self, encoded: Sequence[Encoded]) -> Source:
+        return self._source(move(collate_pairs(encoded), self.device))
+
+    def places(self, example: Example) -> tuple[str, ...]:
+        """A label for every place that the encoder reads of an example."""
+        features = [] if self.spec.features is None else self.spec.features.encode(example.features)
+        return (*features, *(self.symbols(example) or [""]))
+
+    def decode(self, tokens: Iterable[int]) -> list[str]:
+        """The symbols of an output, up to its end."""
+        return self._target.decode(tokens)
+
+    def limit(self, example: Example, settings: PredictionSpec | None = None) -> int:
+        """The longest output to look for, the end symbol counted."""
+        return self._limit(len(self._encode_source(example).source), settings or self.prediction)
+
+    def _limit(self, num_symbols: int, settings: PredictionSpec) -> int:
+        if settings.max_length is not None:
+            return settings.max_length + 1
+        return self.vocabularies.lengths.limit(num_symbols)
+
+    def stepper(self, prepared: Prepared) -> Speaking:
+        """The steps of a search, which never say a symbol that is no output."""
+        return Speaking(prepared.stepper)
+
     @override
-    def _search(self, examples: Sequence[Example], settings: PredictionSpec) -> list[Answers]:
+    def _searcher(self, settings: PredictionSpec) -> Search:
+        return partial(self._search, settings=settings, prepared=self.model.prepare())
+
+    def _search(
+        self, examples: Sequence[Example], settings: PredictionSpec, prepared: Prepared
+    ) -> list[Answers]:
         encoded = [self._encode_source(example) for example in examples]
-        batch = move(collate_pairs(encoded), self.device)
+        source = self._read(encoded)
         limits = [self._limit(len(one.source), settings) for one in encoded]
-        source = self._source(batch)
-        hypotheses = self._hypotheses(source, torch.tensor(limits, device=self.device), settings)
+        hypotheses = self._hypotheses(prepared, source, limits, settings)
         rows = zip(
             hypotheses.token_lists(END),
             hypotheses.scores.tolist(),
@@ -195,16 +228,11 @@ class Transduction(AbstractAnsweringTask[Seq2Seq]):
             )
         return found
 
-    def _limit(self, num_symbols: int, settings: PredictionSpec) -> int:
-        if settings.max_length is not None:
-            return settings.max_length + 1
-        return self.vocabularies.lengths.limit(num_symbols)
-
     def _hypotheses(
-        self, source: Source, limits: Int[Tensor, " B"], settings: PredictionSpec
+        self, prepared: Prepared, source: Source, longest: list[int], settings: PredictionSpec
     ) -> Hypotheses:
-        stepper = Speaking(self.model.stepper())
-        state = stepper.start(self.model.encode(*source))
+        stepper, state = self.stepper(prepared), prepared.start(*source)
+        limits = torch.tensor(longest, device=self.device)
         begin = torch.full_like(limits, BEGIN)
         if settings.width == 1:
             return greedy(
@@ -234,11 +262,10 @@ class Transduction(AbstractAnsweringTask[Seq2Seq]):
         attention = self.spec.decoder.attention
         if hypotheses.weights is None or attention is None:
             return None
-        features = [] if self.spec.features is None else self.spec.features.encode(example.features)
         rows = hypotheses.weights[number, 0, : len(tokens)][:, source.mask[number]]
         return AttentionTrace(
             kind=attention.kind,
-            sources=(*features, *(self.symbols(example) or [""])),
+            sources=self.places(example),
             targets=tuple(tokens),
             weights=tuple(map(tuple, rows.tolist())),
         )
