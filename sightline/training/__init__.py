@@ -23,6 +23,7 @@ from ._events import (
     Finished as Finished,
     Improved as Improved,
     Listener as Listener,
+    Probed as Probed,
     Started as Started,
     StepDone as StepDone,
     Stopped as Stopped,
@@ -33,6 +34,7 @@ from ._group import Group as Group, process_group as process_group
 from ._held_out import Divided as Divided, hold_out as hold_out
 from ._log import LogWriter as LogWriter, read_log as read_log
 from ._plan import plan as plan
+from ._probe import Probe as Probe
 from ._run import Run as Run
 from ._schedule import rate_share as rate_share
 from ._spec import TrainingSpec as TrainingSpec

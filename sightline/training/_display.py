@@ -15,6 +15,7 @@ from ._events import (
     Failed,
     Finished,
     Improved,
+    Probed,
     Started,
     StepDone,
     Stopped,
@@ -53,8 +54,8 @@ class Display:
                 self._show_scores(event)
             case Improved():
                 self._score = f"{event.metric} {event.value:.4g}"
-            case Checkpointed():
-                pass  # it happens twice a minute, and the log has it
+            case Checkpointed() | Probed():
+                pass  # they happen often, and the log has them
             case Warned():
                 self._console.print(
                     f"warning: {event.text}", style="yellow", markup=False, soft_wrap=True

@@ -1,6 +1,7 @@
 """What happens in a run, as small values sent to plain callables.
 
-    Started, StepDone*, (Evaluated, Improved?)*, Checkpointed*, Warned*, Stopped, Finished     or Failed
+    Started, StepDone*, (Evaluated, Improved?)*, Probed*, Checkpointed*, Warned*, Stopped, Finished
+                                                                                            or Failed
 
 A listener is any function of an event: the progress display, the log and TensorBoard are three of
 them. Process 0 alone sends events. A listener that raises ends the run.
@@ -10,6 +11,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal, NamedTuple, TypeAlias
+
+from ._probe import Readings
 
 StopReason = Literal["length", "time", "patience", "interrupted"]
 
@@ -70,6 +73,15 @@ class Improved:
 
 
 @dataclass(frozen=True, kw_only=True)
+class Probed:
+    """What probes measured of the model, on the batch of the latest step."""
+
+    step: int
+    readings: Readings
+    seconds: float  # that it took
+
+
+@dataclass(frozen=True, kw_only=True)
 class Checkpointed:
     """Everything needed to go on from here is on disk."""
 
@@ -116,6 +128,15 @@ class Failed:
 
 
 Event: TypeAlias = (
-    Started | StepDone | Evaluated | Improved | Checkpointed | Warned | Stopped | Finished | Failed
+    Started
+    | StepDone
+    | Evaluated
+    | Improved
+    | Probed
+    | Checkpointed
+    | Warned
+    | Stopped
+    | Finished
+    | Failed
 )
 Listener: TypeAlias = Callable[[Event], None]

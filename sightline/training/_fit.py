@@ -15,6 +15,7 @@ from ._interrupt import interruptible
 from ._log import LogWriter
 from ._loop import Loop
 from ._outputs import LOG, write_outputs
+from ._probe import Probe
 from ._spec import TrainingSpec, check_training
 
 
@@ -42,6 +43,7 @@ def fit(
     test: Sequence[Example] = (),
     num_examples: int | None = None,
     listeners: Sequence[Listener] = (),
+    probes: Sequence[Probe] = (),
     resume: bool = True,
 ) -> Outcome:
     """Train a task and save it with its log, scores, samples and curves.
@@ -60,6 +62,8 @@ def fit(
         num_examples: training examples, for a corpus that is too large to be held: its stream does not
             know, and a schedule by epochs would stand still in the first one.
         listeners: functions that get every event, in process 0.
+        probes: functions that measure the model now and then, in process 0, in at most a fiftieth of
+            the time; what they tell is an event.
         resume: go on from the folder's last checkpoint, if it has one; False starts again and
             deletes them.
     """
@@ -76,6 +80,7 @@ def fit(
             group=group,
             listeners=(LogWriter(folder / LOG), *listeners),
             interrupt=interrupt,
+            probes=probes,
         )
         try:
             reason = loop.run(resume=resume)

@@ -37,6 +37,7 @@ from ._events import (
     Failed,
     Improved,
     Listener,
+    Probed,
     Started,
     Stopped,
     StopReason,
@@ -54,6 +55,7 @@ from ._position import (
     evaluation_due,
     progress_of,
 )
+from ._probe import Probe, Probing
 from ._schedule import rate_share
 from ._settings import check_unchanged
 from ._spec import TrainingSpec
@@ -80,6 +82,7 @@ class Loop:
         group: Group,
         listeners: Sequence[Listener],
         interrupt: Interrupt,
+        probes: Sequence[Probe] = (),
     ) -> None:
         if spec.own_inputs:
             checked_for_own_inputs(task)
@@ -98,6 +101,8 @@ class Loop:
         self._checkpointed_at = self._earlier = 0.0
         self._has_begun = self._is_interrupted = False
         self._warned: set[str] = set()
+        self._probing = Probing(probes if group.is_first else ())
+        self._batch: Any = None  # of the latest step
 
     def run(self, *, resume: bool) -> StopReason:
         """Train to the end; the model then has the best weights."""
@@ -113,6 +118,7 @@ class Loop:
         self._step(batches)
         if self.at.step % self._spec.log_every == 0:
             self._read()
+            self._probe()
         if self._sample and evaluation_due(self._spec, self.at, len(self._sample)):
             self._evaluate()
         if self._checkpoint_due():
@@ -146,6 +152,7 @@ class Loop:
         if found is not None:
             self._restore(found.snapshot)
         self._task.model.train()
+        self._probing.begin(self.at.step)
         self._began = time.perf_counter()
         self._earlier = self._checkpointed_at = self.at.seconds
         metric = self._task.main_metric
@@ -183,6 +190,7 @@ class Loop:
         for _ in range(spec.accumulate):
             batches.append(next(stream))
             epochs.append(self._train.epoch)
+        self._batch = batches[-1]
         if self._carried:
             self._state = self._unflattened(batches[0])
         rows = sum(len(batch.mask) for batch in batches)
@@ -231,6 +239,17 @@ class Loop:
                 f"they are longer than batch_tokens, or the task cannot use them. Raise batch_tokens "
                 f"({self._spec.batch_tokens}).",
             )
+
+    def _probe(self) -> None:
+        """Measure the model, if there is time for it; process 0 does, and the others need not know."""
+        if self._probing.due(self.at.step):
+            try:
+                readings, seconds = self._probing.read(self._task, self._batch)
+            except Exception as error:  # a run of days does not end for a measurement
+                self._probing = Probing(())
+                self._warn(f"a probe failed, and the run goes on without probes: {error!r}")
+            else:
+                self.tell(Probed(step=self.at.step, readings=readings, seconds=seconds))
 
     # a validation
 

@@ -12,6 +12,7 @@ from ..tasks import TaskSpec
 from ._events import Listener
 from ._fit import Outcome, fit
 from ._group import process_group
+from ._probe import Probe
 from ._spec import TrainingSpec
 
 RUN = "run.json"
@@ -34,7 +35,12 @@ class Run:
     training: TrainingSpec = setting(about="how to train")
 
     def fit(
-        self, out: Path | str, *, listeners: Sequence[Listener] = (), resume: bool = True
+        self,
+        out: Path | str,
+        *,
+        listeners: Sequence[Listener] = (),
+        probes: Sequence[Probe] = (),
+        resume: bool = True,
     ) -> Outcome:
         """Train and save into a folder, or go on with what the folder has; see `fit`.
 
@@ -67,5 +73,6 @@ class Run:
                 test=[] if self.test is None else list(self.test),
                 num_examples=None if training.epochs is None else sum(1 for _ in self.train),
                 listeners=listeners,
+                probes=probes,
                 resume=resume,
             )

@@ -8,11 +8,12 @@ from pathlib import Path
 from typing import Any
 
 from ..errors import MissingPackageError
-from ._events import Evaluated, Event, Failed, Finished, Started, StepDone
+from ._events import Evaluated, Event, Failed, Finished, Probed, Started, StepDone
 
 
 class TensorBoardWriter:
-    """Writes loss, gradient norm, learning rate, metrics and samples below a folder.
+    """Writes loss, gradient norm, learning rate, metrics, readings of probes and samples below a
+    folder.
 
     A run that goes on from a checkpoint hides the steps that it does again (`purge_step`).
     """
@@ -39,6 +40,10 @@ class TensorBoardWriter:
                 )
                 table = f"| source | expected | output |\n|---|---|---|\n{rows}"
                 self._writer.add_text("validation/samples", table, event.step)
+            case Probed():
+                for name, value in event.readings.items():
+                    if not isinstance(value, list):
+                        self._writer.add_scalar(f"probe/{name}", value, event.step)
             case Finished() | Failed() if self._writer is not None:
                 self._writer.close()
             case _:
