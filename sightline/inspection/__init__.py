@@ -1,22 +1,54 @@
-"""Views: plain data to drawings, and drawings to a page.
+"""Looking into models: views of what was attended to, explanations of answers, reports of runs, the
+doctor, and alignments.
 
-Every view is a function from an `AttentionTrace`, or from small values defined here, to an SVG string
-that stands alone: light and dark, with a title, a description and every number as hover text. `page`
-puts drawings and tables into one HTML file that opens offline.
+    views         plain data to drawings (SVG strings that stand alone) and pages (HTML, offline)
+    explaining    one answer: what was read, what else could have been said, what is needed of it
+    doctor        what is wrong with a model or a run, in plain words, and which flag helps
+    aligning      which word goes with which, and how right that is
 """
 
-from ._arcs import arcs as arcs
-from ._beam import Hypothesis as Hypothesis, beam_tree as beam_tree
-from ._chain import chain as chain
-from ._curves import Series as Series, curves as curves
-from ._heatmap import heatmap as heatmap
-from ._overlay import overlay as overlay
-from ._page import Section as Section, page as page
-from ._sentences import sentences as sentences
-from ._tables import (
+from ._report import report as report
+from .aligning import (
+    Aligned as Aligned,
+    AlignmentScores as AlignmentScores,
+    align as align,
+    alignment_scores as alignment_scores,
+    forced_traces as forced_traces,
+    symmetrise as symmetrise,
+)
+from .doctor import (
+    Finding as Finding,
+    Watch as Watch,
+    examine as examine,
+    findings_section as findings_section,
+    vital_signs as vital_signs,
+)
+from .explaining import (
+    Explanation as Explanation,
+    Faithfulness as Faithfulness,
+    erased as erased,
+    explain as explain,
+    explanation_page as explanation_page,
+    faithfulness as faithfulness,
+)
+from .views import (
+    DARK as DARK,
+    LIGHT as LIGHT,
+    Hypothesis as Hypothesis,
+    Section as Section,
+    Series as Series,
     Table as Table,
+    Theme as Theme,
+    arcs as arcs,
+    beam_tree as beam_tree,
+    chain as chain,
+    curves as curves,
     heads_table as heads_table,
+    heatmap as heatmap,
     hypotheses_table as hypotheses_table,
+    overlay as overlay,
+    page as page,
+    sentences as sentences,
     series_table as series_table,
     weights_table as weights_table,
 )

@@ -8,7 +8,7 @@ from hypothesis import given, settings, strategies as st
 
 from sightline.errors import ShapeError
 from sightline.inspection import Series, curves, series_table
-from sightline.inspection._curves import thinned
+from sightline.inspection.views._curves import thinned
 from tests.inspection.drawings import SVG, parsed, titles
 
 LOSS = Series(

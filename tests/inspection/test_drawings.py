@@ -8,7 +8,7 @@ import pytest
 from hypothesis import example, given, settings, strategies as st
 
 from sightline.inspection import Section, page
-from sightline.inspection._text import bounded, width
+from sightline.inspection.views._text import bounded, width
 from tests.inspection.drawings import (
     ARABIC,
     ENGLISH,

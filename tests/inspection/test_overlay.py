@@ -10,8 +10,8 @@ from hypothesis.extra import numpy as arrays
 from sightline.attention import AttentionTrace, Layout
 from sightline.errors import ShapeError, ValueRangeError
 from sightline.inspection import overlay
-from sightline.inspection._overlay import DARKEST, _half
-from sightline.inspection._png import data_uri, shrunk
+from sightline.inspection.views._overlay import DARKEST, _half
+from sightline.inspection.views._png import data_uri, shrunk
 from tests.inspection.drawings import SVG, elements, parsed, pixels, random_weights, titles, value
 
 

@@ -1,31 +1,15 @@
-"""Contrast by the formula of WCAG 2, written here once more, in both schemes."""
+"""Contrast by the formula of WCAG 2, in both schemes."""
 
 import re
 
 import pytest
 
 from sightline.inspection import Section, page
-from sightline.inspection._theme import DARK, LIGHT, Theme, ramp, tone
+from sightline.inspection.views._theme import DARK, LIGHT, Theme, ramp, tone
 from tests.inspection.drawings import ENGLISH, VIEWS
-
-READABLE, VISIBLE = 4.5, 3.0  # for text, and for marks that must be seen
+from tests.inspection.pages import READABLE, VISIBLE, contrast, luminance, rgb
 
 themes = pytest.mark.parametrize("theme", [LIGHT, DARK], ids=["light", "dark"])
-
-
-def luminance(channels: tuple[float, ...]) -> float:
-    shares = [channel / 255 for channel in channels]
-    red, green, blue = (s / 12.92 if s <= 0.04045 else ((s + 0.055) / 1.055) ** 2.4 for s in shares)
-    return 0.2126 * red + 0.7152 * green + 0.0722 * blue
-
-
-def contrast(one: tuple[float, ...], other: tuple[float, ...]) -> float:
-    low, high = sorted([luminance(one), luminance(other)])
-    return (high + 0.05) / (low + 0.05)
-
-
-def rgb(colour: str) -> tuple[float, ...]:
-    return tuple(int(colour[at : at + 2], 16) for at in (1, 3, 5))
 
 
 def test_the_formula_knows_the_extremes() -> None:

@@ -1,0 +1,70 @@
+"""Do the models of `python -m benchmarks.first_models` need what they attend to?
+
+    python -m benchmarks.first_models --keep runs          the models, about two hours
+    python -m benchmarks.faithfulness runs                 what is erased, and what it changes
+
+On the first hundred test examples of each kind of file, the place that a step attends to most is made
+unknown, or another one is; see docs/explain.md. Spreads are 95 % intervals over draws of examples.
+"""
+
+import argparse
+import tempfile
+from collections.abc import Sequence
+from dataclasses import replace
+from itertools import islice
+from pathlib import Path
+
+from examples.support import DATA
+from sightline.data import open_source
+from sightline.inspection import Faithfulness, faithfulness
+from sightline.tasks import load_bundle
+
+from .first_models import CASES, Case
+from .results import Results, Row, digest
+
+OUT = Path("results/faithfulness.json")
+NUM_EXAMPLES = 100
+
+
+def measure(case: Case, run: Path) -> list[Row]:
+    """The rows of one model."""
+    with tempfile.TemporaryDirectory(prefix="faithfulness") as folder:
+        test = case.files(Path(folder)).test
+        source = open_source(test[0], test[1] if len(test) > 1 else None).source
+        examples = list(islice(source, NUM_EXAMPLES))
+    return _rows(case.title, faithfulness(load_bundle(run), examples))
+
+
+def _rows(title: str, found: Faithfulness) -> list[Row]:
+    figures = {
+        "attended place erased, change of log p of the step's symbol": found.attended,
+        "another place erased": found.random,
+        "attended place erased, change of log p of the whole output": found.whole_attended,
+        "another place erased, whole output": found.whole_random,
+    }
+    rows = [
+        Row(name=f"{title}: {name}", value=value, unit="nats", spread=(low, high))
+        for name, (value, low, high) in figures.items()
+    ]
+    value, low, high = (100 * part for part in found.share)
+    name = "other places that matter less (chance: 50)"
+    return [*rows, Row(name=f"{title}: {name}", value=value, unit="%", spread=(low, high))]
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Measure every model that is there."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
+    parser.add_argument("runs", type=Path, help="where first_models has left its runs")
+    parser.add_argument("--out", type=Path, default=OUT)
+    given = parser.parse_args(arguments)
+    results = Results.here("python -m benchmarks.faithfulness runs")
+    for name, case in CASES.items():
+        if (given.runs / name).is_dir():
+            rows = measure(case, given.runs / name)
+            data = {**results.data, **{path: digest(DATA / path) for path in case.data}}
+            results = replace(results.with_rows(rows), data=data)
+            results.save(given.out)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,64 @@
+"""The curves of a run, from its log: loss, validation score, learning rate, gradient norm."""
+
+from array import array
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from ..training import read_log
+from .views import Point, Section, Series, curves, series_table
+
+MOST_POINTS = 200  # of a curve; of more, stretches are averaged
+
+
+def curves_section(log: Path) -> Section:
+    """The section of a page; a run that has not logged anything has a sentence instead."""
+    steps = {name: array("d") for name in ("step", "loss", "rate", "norm")}
+    others = list[dict[str, Any]]()  # of a long run there are few beside its steps
+    for line in read_log(log) if log.is_file() else ():
+        if line["event"] == "step_done":
+            for name, values in steps.items():
+                values.append(line[name])
+        elif line["event"] in ("started", "evaluated"):
+            others.append(line)
+    if not steps["step"]:
+        return Section(title="Curves", text="The folder has no log of a training.")
+    loss, rate, norm = (
+        Series(name=label, points=_averaged(steps["step"], steps[name]))
+        for name, label in (
+            ("loss", "training loss"),
+            ("rate", "learning rate"),
+            ("norm", "gradient norm"),
+        )
+    )
+    scores = _scores(others)
+    drawings = [curves([loss], title="Training loss, per symbol")]
+    if scores.points:
+        drawings.append(curves([scores], title=f"Validation, free-running: {scores.name}"))
+    drawings += [
+        curves([norm], title="Gradient norm, before clipping"),
+        curves([rate], title="Learning rate"),
+    ]
+    table = series_table([loss, scores, norm, rate])
+    return Section(title="Curves", drawings=tuple(drawings), tables=(table,))
+
+
+def _scores(lines: Sequence[dict[str, Any]]) -> Series:
+    """The main metric at every validation."""
+    main = next((line["metric"] for line in lines if line["event"] == "started"), "")
+    points = tuple(
+        (line["step"], line["metrics"][main]) for line in lines if line["event"] == "evaluated"
+    )
+    return Series(name=main or "score", points=points)
+
+
+def _averaged(steps: Sequence[float], values: Sequence[float]) -> tuple[Point, ...]:
+    """Means of stretches of equal length, so that there are not too many points."""
+    stretch = -(-len(values) // MOST_POINTS)
+    return tuple(
+        (
+            steps[min(start + stretch, len(steps)) - 1],
+            sum(values[start : start + stretch]) / len(values[start : start + stretch]),
+        )
+        for start in range(0, len(values), stretch)
+    )

@@ -1,0 +1,219 @@
+"""Alignments of words, or of symbols, from the attention of a model that is given the target.
+
+    posterior   i-j where p(target word j comes from source word i) is at least a threshold
+    argmax      i-j where the most probable selection of some symbol of j has a symbol of i
+
+Symbols to words: a step that reads one place reads word i with the sum of the weights of its symbols;
+where places are read each by itself (segments, sigmoid), with their maximum. Of the symbols of a target
+word the one that reads i most counts, so that subwords link their words as in Garg et al. 2019.
+Spaces belong to no word; what is read of them counts for none.
+
+With a model of the other direction there are two such tables. Their links are made one set by
+`symmetrise`, or the tables are: `product` takes the threshold to the geometric mean of the posteriors
+(Liang et al. 2006), soft where `intersection` is hard.
+
+Axes: J target words, I source words.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Literal, NamedTuple, TypeAlias
+
+import numpy as np
+from jaxtyping import Bool, Float
+
+from ...attention import AttentionTrace
+from ...data import Example, Link, TokeniserSpec, Words, words_of
+from ...errors import ValueRangeError
+from ...tasks import AbstractTask, Transduction
+from ..explaining import is_exclusive
+from ._forced_attention import forced_traces
+from ._symmetrisation import Symmetrisation, symmetrise
+
+Units: TypeAlias = Literal["words", "symbols"]
+By: TypeAlias = Literal["posterior", "argmax"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Aligned:
+    """One pair with its links.
+
+    >>> pair = Aligned(
+    ...     sources=("no", "way"), targets=("never",), links=frozenset({(0, 0), (1, 0)}),
+    ...     weights=((0.6, 0.4),),
+    ... )
+    >>> pair.pharaoh
+    '0-0 1-0'
+    """
+
+    sources: tuple[str, ...]
+    targets: tuple[str, ...]
+    links: frozenset[Link]  # source, target
+    weights: tuple[tuple[float, ...], ...]  # weights[j][i] = p(target j comes from source i)
+
+    @property
+    def pharaoh(self) -> str:
+        """The links as text, by source and target."""
+        return " ".join(f"{i}-{j}" for i, j in sorted(self.links))
+
+
+class _Table(NamedTuple):
+    """One direction: how much each target word reads of each source word, and what it selects."""
+
+    weights: Float[np.ndarray, "J I"]
+    best: Bool[np.ndarray, "J I"]
+
+
+def align(
+    task: AbstractTask[Any],
+    examples: Sequence[Example],
+    *,
+    by: By = "posterior",
+    threshold: float = 0.5,
+    units: Units | None = None,
+    reverse: AbstractTask[Any] | None = None,
+    symmetrisation: Symmetrisation | Literal["product"] = "grow-diag-final",
+) -> list[Aligned]:
+    """The alignment of each example's source with its target.
+
+    Args:
+        task: a trained transduction.
+        examples: with targets.
+        by: posterior probabilities above a threshold, or the most probable selection.
+        threshold: links need at least this probability; for posterior.
+        units: what is linked; by default words where outputs are texts, symbols where they are words.
+        reverse: a transduction from targets to sources.
+        symmetrisation: how both directions are made one, if there are both.
+    """
+    forward = _transduction("align", task)
+    backward = None if reverse is None else _transduction("align: reverse", reverse)
+    if not 0 < threshold <= 1:
+        raise ValueRangeError(
+            f"align: threshold is a probability above 0 and at most 1, got {threshold}. Take 0.5."
+        )
+    if reverse is not None and symmetrisation == "product" and by == "argmax":
+        raise ValueRangeError(
+            "align: product is of posterior probabilities, got argmax. Take by posterior, or "
+            "symmetrise by intersection."
+        )
+    units = units or usual_units(forward)
+    ours = [_words(forward.spec.source, e.source, units) for e in examples]
+    theirs = [_words(forward.spec.target, e.target or "", units) for e in examples]
+    pairs = [(a.words, b.words) for a, b in zip(ours, theirs, strict=True)]
+    tables = _tables(forward, examples, ours, theirs)
+    if backward is None:
+        links = [_links(table, by, threshold) for table in tables]
+        rows = zip(pairs, links, (table.weights for table in tables), strict=True)
+        return [_aligned(pair, found, weights) for pair, found, weights in rows]
+    back = _backward(backward, examples, units, pairs)
+    return [
+        _joint(pair, there, here, by, threshold, symmetrisation)
+        for pair, there, here in zip(pairs, tables, back, strict=True)
+    ]
+
+
+def usual_units(task: Transduction) -> Units:
+    """Words where an output is a text; where it is one word, as in pronunciation, symbols."""
+    return "symbols" if task.spec.outputs == "words" else "words"
+
+
+def _transduction(what: str, task: AbstractTask[Any]) -> Transduction:
+    if not isinstance(task, Transduction):
+        raise ValueRangeError(
+            f"{what}: alignments are of a source and a target text, got a model for "
+            f"{task.spec.kind}. Give a transduction."
+        )
+    return task
+
+
+def _words(tokeniser: TokeniserSpec, text: str, units: Units) -> Words:
+    if units == "words":
+        return words_of(tokeniser, text)
+    symbols = tokeniser.encode(text)
+    return Words(tuple(symbols), tuple(range(len(symbols))))
+
+
+def _tables(
+    task: Transduction, examples: Sequence[Example], ours: Sequence[Words], theirs: Sequence[Words]
+) -> list[_Table]:
+    attention = task.spec.decoder.attention
+    exclusive = attention is not None and is_exclusive(attention)
+    traces = forced_traces(task, examples)
+    return [
+        _table(trace, a, b, exclusive=exclusive)
+        for trace, a, b in zip(traces, ours, theirs, strict=True)
+    ]
+
+
+def _backward(
+    task: Transduction,
+    examples: Sequence[Example],
+    units: Units,
+    pairs: Sequence[tuple[tuple[str, ...], tuple[str, ...]]],
+) -> list[_Table]:
+    """What the model of the other direction says, turned round."""
+    turned = [replace(e, source=e.target or "", target=e.source, features="") for e in examples]
+    ours = [_words(task.spec.source, e.source, units) for e in turned]
+    theirs = [_words(task.spec.target, e.target or "", units) for e in turned]
+    for pair, a, b in zip(pairs, ours, theirs, strict=True):
+        if pair != (b.words, a.words):
+            raise ValueRangeError(
+                f"align: the model of the other direction cuts {' '.join(pair[0])!r} and "
+                f"{' '.join(pair[1])!r} into other symbols, so that links cannot be compared. "
+                f"Align words: units words."
+            )
+    tables = _tables(task, turned, ours, theirs)
+    return [_Table(table.weights.T, table.best.T) for table in tables]
+
+
+def _table(trace: AttentionTrace, ours: Words, theirs: Words, *, exclusive: bool) -> _Table:
+    """A trace of symbols as a table of words."""
+    assert trace.best is not None
+    assert len(theirs.of_symbol) == len(trace.targets) - 1  # the last row is for the end
+    kept, owners = _owned(ours)
+    rows, numbers = _owned(theirs)
+    shape = len(theirs.words), len(ours.words)
+    weights = np.array(trace.weights)[np.ix_(rows, kept)]
+    best = np.array(trace.best)[np.ix_(rows, kept)]
+    read, chosen = np.zeros((len(rows), shape[1])), np.zeros((len(rows), shape[1]), bool)
+    (np.add if exclusive else np.maximum).at(read.T, owners, weights.T)
+    np.logical_or.at(chosen.T, owners, best.T)
+    found = _Table(np.zeros(shape), np.zeros(shape, bool))
+    np.maximum.at(found.weights, numbers, read)
+    np.logical_or.at(found.best, numbers, chosen)
+    return found._replace(weights=found.weights.clip(max=1.0))
+
+
+def _owned(words: Words) -> tuple[list[int], list[int]]:
+    """The symbols that belong to a word, and the words that they belong to."""
+    owned = [(n, owner) for n, owner in enumerate(words.of_symbol) if owner is not None]
+    return [n for n, _ in owned], [owner for _, owner in owned]
+
+
+def _links(table: _Table, by: By, threshold: float) -> frozenset[Link]:
+    chosen = table.best if by == "argmax" else table.weights >= threshold
+    return frozenset((int(i), int(j)) for j, i in np.argwhere(chosen))
+
+
+def _joint(
+    pair: tuple[tuple[str, ...], tuple[str, ...]],
+    forward: _Table,
+    backward: _Table,
+    by: By,
+    threshold: float,
+    symmetrisation: Symmetrisation | Literal["product"],
+) -> Aligned:
+    both = np.sqrt(forward.weights * backward.weights)
+    if symmetrisation == "product":
+        return _aligned(pair, _links(_Table(both, forward.best), "posterior", threshold), both)
+    there, back = (_links(table, by, threshold) for table in (forward, backward))
+    return _aligned(pair, symmetrise(there, back, symmetrisation), both)
+
+
+def _aligned(
+    pair: tuple[tuple[str, ...], tuple[str, ...]],
+    links: frozenset[Link],
+    weights: Float[np.ndarray, "J I"],
+) -> Aligned:
+    rows = tuple(tuple(row) for row in weights.tolist())
+    return Aligned(sources=pair[0], targets=pair[1], links=links, weights=rows)

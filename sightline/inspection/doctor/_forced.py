@@ -1,0 +1,115 @@
+"""What a model says of the right answers: likelihoods, guesses and attention under teacher forcing.
+
+    log p(y | x) = sum over t of log p(y_t | y_<t, x)
+
+Axes: B examples, T target symbols (for a classifier one), S source places, N rows of any kind.
+"""
+
+import math
+from typing import Any, NamedTuple
+
+import torch
+from jaxtyping import Bool, Float
+from torch import Tensor
+
+from ...data import LabelledBatch, SequenceBatch, TaggedBatch, TextBatch, move
+from ...models import Source
+from ...tasks import AbstractTask, Classification, LanguageModelling, Tagging, Transduction
+
+
+class Looked(NamedTuple):
+    """Weights of attention, and which queries and places are real."""
+
+    weights: Float[Tensor, "N T S"]  # several heads are several rows
+    queries: Bool[Tensor, "N T"]
+    places: Bool[Tensor, "N S"]
+
+
+class Forced(NamedTuple):
+    """The right answers under a model. A task of another kind has its loss in one piece."""
+
+    log_prob: Float[Tensor, " B"]  # of each answer, with its gradient
+    num_symbols: int
+    num_right: int | None  # symbols that the model would have guessed; None where nobody asks
+    looked: Looked | None = None
+
+
+def forced(task: AbstractTask[Any], batch: Any) -> Forced:
+    """Read a batch with its right answers; the model is as the caller has set it."""
+    if isinstance(task, Transduction):
+        return _transduced(task, move(batch, task.device))
+    if isinstance(task, Classification):
+        return _classified(task, move(batch, task.device))
+    if isinstance(task, Tagging):
+        return _tagged(task, move(batch, task.device))
+    if isinstance(task, LanguageModelling):
+        return _continued(task, move(batch, task.device))
+    loss = task.loss(batch)
+    return Forced(-loss.total.unsqueeze(0), int(loss.count), None)
+
+
+def guessing(task: AbstractTask[Any]) -> float:
+    """The loss, for each symbol, of a guess that gives all outputs the same probability; 0 where
+    nobody knows how many there are.
+    """
+    if isinstance(task, Transduction | LanguageModelling):
+        return math.log(task.model.num_tokens)
+    if isinstance(task, Classification | Tagging) and task.vocabularies.labels is not None:
+        return math.log(len(task.vocabularies.labels.names))
+    return 0.0
+
+
+def source_of(task: Transduction, batch: SequenceBatch) -> Source:
+    """What the encoder reads: features, where there are some, before the source."""
+    if batch.features is None or batch.features_mask is None:
+        return Source(batch.source, batch.source_mask)
+    return task.model.with_features(
+        batch.features, batch.features_mask, batch.source, batch.source_mask
+    )
+
+
+def _transduced(task: Transduction, batch: SequenceBatch) -> Forced:
+    source = source_of(task, batch)
+    unrolled = task.model(source.tokens, source.mask, batch.tokens, batch.mask)
+    chosen = unrolled.log_probs.gather(-1, batch.targets.unsqueeze(-1)).squeeze(-1)
+    right = (unrolled.log_probs.argmax(-1) == batch.targets) & batch.mask
+    weights = unrolled.weights
+    return Forced(
+        (chosen * batch.mask).sum(-1),
+        int(batch.mask.sum()),
+        int(right.sum()),
+        None if weights is None else _looked(weights, batch.mask, source.mask),
+    )
+
+
+def _classified(task: Classification, batch: LabelledBatch) -> Forced:
+    classified = task.model(batch.tokens, batch.mask)
+    labels, weights = batch.labels.unsqueeze(-1), classified.weights
+    once = torch.ones_like(labels, dtype=torch.bool)
+    return Forced(
+        classified.log_probs.gather(-1, labels).squeeze(-1),
+        len(labels),
+        int((classified.log_probs.argmax(-1) == batch.labels).sum()),
+        None if weights is None else _looked(weights.unsqueeze(-2), once, batch.mask),
+    )
+
+
+def _tagged(task: Tagging, batch: TaggedBatch) -> Forced:
+    taggings = task.model(batch.tokens, batch.mask)
+    right = (taggings.argmax() == batch.tags) & batch.mask
+    return Forced(taggings.log_prob(batch.tags), int(batch.mask.sum()), int(right.sum()))
+
+
+def _continued(task: LanguageModelling, batch: TextBatch) -> Forced:
+    # The loss of each symbol has a gradient, its log-probability in `Scored` has none.
+    scored = task.model.score(batch.tokens, batch.targets, batch.mask)
+    return Forced(-scored.loss.sum(-1), int(batch.mask.sum()), None)
+
+
+def _looked(weights: Tensor, queries: Tensor, places: Tensor) -> Looked:
+    """Weights (B, T, S), or (B, H, T, S) of several heads."""
+    if weights.ndim == 4:
+        heads = weights.shape[1]
+        queries, places = (mask.repeat_interleave(heads, 0) for mask in (queries, places))
+        weights = weights.flatten(0, 1)
+    return Looked(weights.detach(), queries, places)

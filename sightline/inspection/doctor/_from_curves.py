@@ -1,0 +1,215 @@
+"""Diagnoses from the curves of a run: loss, gradient norm, scores of validations.
+
+A loss is compared with that of the first step, which is the loss of guessing: no unit of the task is
+needed, and no loss that a good model should reach. Means are over a twentieth of the run.
+"""
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from ..views import Series, curves
+from ._finding import Finding
+from ._history import LEAST_STEPS, History
+from ._remedies import Remedies
+
+# The mean loss of a twentieth of the run is a fifth above what guessing may cost in a single batch.
+ABOVE_GUESSING = 1.2
+LOST = 0.5  # of what had been learnt, lost again
+LEARNT_NOTHING = 0.95  # of the first loss is left at the end: within what batches differ by
+STILL = 0.01  # of the first loss: the last half of the run brought less than this
+ALWAYS_CLIPPED = 0.9  # of the last half of the steps
+# A score that fell by a tenth of all it had gained, and by more than it goes up and down by itself.
+WORSE = 0.1
+LEAST_SCORES = 6  # two means of three
+MEMORISED = (
+    0.5  # of the first loss is what training has left, while unseen examples cost more than it
+)
+
+
+def from_curves(history: History, remedies: Remedies) -> Iterator[Finding]:
+    """What the curves say, if anything."""
+    if history.failure and "finite" in history.failure:
+        yield _diverged(history, remedies, f"The run ended with an error: {history.failure}")
+        return
+    if len(history.losses) < LEAST_STEPS:
+        return
+    windows = history.windows()
+    rising = _rising(history, windows, remedies)
+    if rising:
+        yield _diverged(history, remedies, rising)
+    elif windows[-1] > LEARNT_NOTHING * max(history.first_loss, windows[0]) and (
+        history.progress > 0.5
+    ):
+        yield _learnt_nothing(history, float(windows[-1]), remedies)
+    yield from _over_fitting(history, remedies)
+    yield from _plateau(history, windows, remedies)
+    yield from _clipping(history, remedies)
+
+
+def from_unseen(history: History, unseen_loss: float, remedies: Remedies) -> Iterator[Finding]:
+    """Over-fitting that no curve shows: on examples that it has not seen, a model that has learnt
+    its own by heart is more surprised than one that guesses.
+    """
+    if len(history.losses) < LEAST_STEPS:
+        return
+    first, last = history.first_loss, float(history.windows()[-1])
+    if last < MEMORISED * first and unseen_loss > history.guessing:
+        yield _over_fitted(
+            history,
+            "alarm",
+            f"The loss on training examples fell from {first:.2f} to {last:.2f}; on examples that "
+            f"the model has not seen it is {unseen_loss:.2f}, worse than guessing.",
+            remedies,
+            {"training_loss": last, "unseen_loss": unseen_loss, "first_loss": first},
+        )
+
+
+def _rising(history: History, windows: np.ndarray, remedies: Remedies) -> str:
+    """In which way the loss rises, or nothing."""
+    first, peak, low, last = history.first_loss, windows.max(), windows.min(), windows[-1]
+    if peak > ABOVE_GUESSING * history.guessing:
+        return (
+            f"The mean loss rose to {peak:.3g}, above the {first:.3g} of the first step: for a while "
+            f"the model was worse than one that guesses."
+        )
+    # With scheduled sampling the task itself becomes harder in the course of a run.
+    has_own_inputs = remedies.training.own_inputs > 0
+    learnt = first - low
+    if not has_own_inputs and learnt > 0.1 * first and last - low > LOST * learnt:
+        return (
+            f"The loss fell from {first:.3g} to {low:.3g} and then rose to {last:.3g}: most of what "
+            f"was learnt is lost."
+        )
+    return ""
+
+
+def _diverged(history: History, remedies: Remedies, text: str) -> Finding:
+    norms = np.array(history.norms)
+    finite = norms[np.isfinite(norms)]
+    spikes = float(finite.max() / max(np.median(finite), 1e-30)) if len(finite) else 0.0
+    return Finding(
+        name="learning rate too high",
+        severity="alarm",
+        text=text,
+        cause=f"Updates overshoot: with a learning rate of up to {history.highest_rate:g} a step "
+        f"goes further than the gradient can be trusted. The largest gradient norm was "
+        f"{spikes:.3g} times the usual one.",
+        remedy=remedies.warmer(10.0),
+        drawing=_losses(history),
+        numbers={"learning_rate": history.highest_rate, "norm_spike": spikes},
+    )
+
+
+def _learnt_nothing(history: History, last: float, remedies: Remedies) -> Finding:
+    return Finding(
+        name="stagnation",
+        severity="alarm",
+        text=f"The loss went from {history.first_loss:.3g} to {last:.3g}: next to nothing was learnt.",
+        cause="A learning rate too low or far too high, inputs that say nothing about the targets, or "
+        "too few steps.",
+        remedy=remedies.faster(),
+        drawing=_losses(history),
+        numbers={"first_loss": history.first_loss, "last_loss": last},
+    )
+
+
+def _plateau(history: History, windows: np.ndarray, remedies: Remedies) -> Iterator[Finding]:
+    half = windows[len(windows) // 2]
+    gained, first = float(half - windows[-1]), history.first_loss
+    if len(windows) >= 8 and abs(gained) < STILL * first and windows[-1] < 0.9 * first:
+        yield Finding(
+            name="plateau",
+            severity="note",
+            text=f"In the second half of the run the loss changed by {gained:.2g}, under 1 % of what "
+            f"it was at first: the run could have been shorter.",
+            cause="The model has learnt what it can with this size and this data.",
+            remedy=remedies.stopping(),
+            drawing=_losses(history),
+            numbers={"gained": gained},
+        )
+
+
+def _clipping(history: History, remedies: Remedies) -> Iterator[Finding]:
+    limit = remedies.training.clip_norm
+    norms = np.array(history.norms)[len(history.norms) // 2 :]
+    if limit is None or not len(norms):
+        return
+    share = float((norms > limit).mean())
+    if share > ALWAYS_CLIPPED:
+        usual = float(np.median(norms))
+        yield Finding(
+            name="clipping always active",
+            severity="note",
+            text=f"{share:.0%} of the gradients in the second half of the run were longer than "
+            f"clip_norm ({limit:g}) and were shortened; the usual norm was {usual:.3g}. Adam divides "
+            f"by the usual size of a gradient, so this does little harm, but clipping no longer "
+            f"tells exceptions from the rule.",
+            cause="clip_norm is below the usual norm of the gradient.",
+            remedy=remedies.looser(usual),
+            drawing=_norms(history),
+            numbers={"share": share, "usual_norm": usual},
+        )
+
+
+def _over_fitting(history: History, remedies: Remedies) -> Iterator[Finding]:
+    """The scores of validations, smoothed over three, fell from their best while the loss fell on."""
+    if len(history.scores) < LEAST_SCORES:
+        return
+    values = np.array([value for _, value in history.scores])
+    signed = values if history.higher_is_better else -values
+    smooth = np.convolve(signed, np.ones(3) / 3, "valid")
+    best = int(smooth.argmax())
+    fall, gain = float(smooth[best] - smooth[-1]), float(smooth[best] - signed[0])
+    noise = float(np.median(np.abs(np.diff(signed)[best:]))) if best < len(signed) - 1 else 0.0
+    if fall <= max(WORSE * abs(gain), 2 * noise):
+        return
+    step = history.scores[best + 1][0]
+    losses, steps = np.array(history.losses), np.array(history.steps)
+    before, after = losses[steps <= step][-LEAST_STEPS:], losses[-LEAST_STEPS:]
+    if len(before) and after.mean() < before.mean():
+        yield _over_fitted(
+            history,
+            "warning",
+            f"Around step {step:,} validation {history.metric} was {abs(smooth[best]):.3g}, at the "
+            f"end {abs(smooth[-1]):.3g}, while the training loss fell from {before.mean():.3g} to "
+            f"{after.mean():.3g}. The best weights were kept.",
+            remedies,
+            {"best": abs(float(smooth[best])), "last": abs(float(smooth[-1])), "step": float(step)},
+        )
+
+
+def _over_fitted(
+    history: History,
+    severity: str,
+    text: str,
+    remedies: Remedies,
+    numbers: dict[str, float],
+) -> Finding:
+    return Finding(
+        name="over-fitting",
+        severity="alarm" if severity == "alarm" else "warning",
+        text=text,
+        cause="The model learns its training examples by heart: it is large for so little data, or "
+        "trains too long on it.",
+        remedy=remedies.regularised(),
+        drawing=_scores(history) or _losses(history),
+        numbers=numbers,
+    )
+
+
+def _losses(history: History) -> str:
+    points = tuple(zip(history.steps, history.losses, strict=True))
+    return curves([Series(name="loss", points=points)], title="Training loss")
+
+
+def _norms(history: History) -> str:
+    points = tuple(zip(history.steps, history.norms, strict=True))
+    return curves([Series(name="gradient norm", points=points)], title="Gradient norm")
+
+
+def _scores(history: History) -> str:
+    if not history.scores:
+        return ""
+    series = Series(name=f"validation {history.metric}", points=tuple(history.scores))
+    return curves([series], title=f"Validation {history.metric}")

@@ -1,0 +1,73 @@
+"""Whether padding is left alone: what it holds, and how much of it there is, must change nothing.
+
+    more     largest change of log p(answer) when every text has three more places of padding
+    holds    the same when all padding, these places too, has another symbol
+    marked   share of places which are marked as real and have the symbol of padding
+
+Axes: B examples.
+"""
+
+from dataclasses import replace
+from typing import Any
+
+import torch
+from torch import Tensor
+from torch.nn.functional import pad
+
+from ...data import PADDING, UNKNOWN, LabelledBatch, SequenceBatch, TaggedBatch, TextBatch
+from ...tasks import AbstractTask
+from ._forced import forced
+
+_MORE = 3  # places
+Batch = SequenceBatch | LabelledBatch | TaggedBatch | TextBatch
+
+
+@torch.no_grad()
+def padding(task: AbstractTask[Any], batch: Any, log_prob: Tensor) -> dict[str, float]:
+    """What padding does to the likelihoods of a batch, which are `log_prob` as it stands."""
+    if not isinstance(batch, Batch):
+        return {}
+    wider = _with_more(batch)
+    padded = forced(task, wider).log_prob
+    other = forced(task, _with_other_symbols(wider)).log_prob
+    tokens, mask = _read(batch)
+    marked = (tokens == PADDING) & mask
+    return {
+        "more": float((padded - log_prob).abs().max()),
+        "holds": float((padded - other).abs().max()),
+        "marked": float(marked.sum() / mask.sum().clamp(min=1)),
+    }
+
+
+def _read(batch: Batch) -> tuple[Tensor, Tensor]:
+    """The symbols that are read, and which are real."""
+    if isinstance(batch, SequenceBatch):
+        return batch.source, batch.source_mask
+    return batch.tokens, batch.mask
+
+
+def _with_other_symbols(batch: Batch) -> Batch:
+    """Every vocabulary has the unknown symbol, and no text is padded with it."""
+    if isinstance(batch, SequenceBatch):
+        return replace(
+            batch,
+            source=batch.source.masked_fill(~batch.source_mask, UNKNOWN),
+            tokens=batch.tokens.masked_fill(~batch.mask, UNKNOWN),
+            targets=batch.targets.masked_fill(~batch.mask, UNKNOWN),
+        )
+    return replace(batch, tokens=batch.tokens.masked_fill(~batch.mask, UNKNOWN))
+
+
+def _with_more(batch: Batch) -> Batch:
+    if isinstance(batch, SequenceBatch):
+        names = ("source", "source_mask", "tokens", "targets", "mask")
+        return replace(batch, **_wider(batch, names), alignment=None)
+    if isinstance(batch, LabelledBatch):
+        return replace(batch, **_wider(batch, ("tokens", "mask")))
+    if isinstance(batch, TaggedBatch):
+        return replace(batch, **_wider(batch, ("tokens", "tags", "mask")))
+    return replace(batch, **_wider(batch, ("tokens", "targets", "mask")))
+
+
+def _wider(batch: Batch, names: tuple[str, ...]) -> dict[str, Any]:
+    return {name: pad(getattr(batch, name), (0, _MORE)) for name in names}

@@ -1,0 +1,162 @@
+"""A cell read again a step at a time: the gradient at every step, the gates, the units.
+
+    dL/ds_t = dL/ds_T  prod over k = t+1..T of  ds_k/ds_{k-1}          s the state: h, or (h, c)
+
+The norm of this product against the distance T - t is a straight line on a logarithmic scale where
+the Jacobians are alike; its slope is the rate at which a gradient grows or fades with each step. Only
+the product is measured: the gradient enters at the end and nowhere else.
+
+References: Bengio et al. 1994; Pascanu et al. 2013, section 2 (the products); Karpathy et al. 2015,
+section 4.2 (saturated gates).
+
+Axes: B rows, T steps, D distances, H units.
+"""
+
+import math
+from typing import NamedTuple
+
+import torch
+from jaxtyping import Bool, Float
+from torch import Tensor
+from torch.nn.functional import linear
+
+from ...networks import CellState, GRUCell, LSTMCell
+from ._recurrences import Recurrence
+
+MAX_STEPS = 100  # back from the end; what happens in a hundred steps is clear after them
+SATURATED = 0.05  # a gate below this, or above 1 - this, passes under a fifth of its steepest slope
+CONSTANT = 1e-3  # standard deviation of a unit, of outputs in -1..1, that says nothing
+_TINY = 1e-37  # the smallest float32 that keeps its digits
+_LEAST_DISTANCE = 3  # a slope needs some points
+
+
+class Course(NamedTuple):
+    """How one cell does over a batch."""
+
+    name: str
+    norms: list[float]  # of the gradient, by distance from the end, that at the end being 1
+    rate: float | None  # factor of the norm for each step back; None where texts are too short
+    saturated: float | None  # share of gates; None where the cell has none
+    dead: float  # share of units whose output is the same all over the batch
+
+    @property
+    def factor(self) -> float:
+        """The norm at the farthest distance that at least half of the texts have."""
+        return self.norms[-1]
+
+
+def course(recurrence: Recurrence) -> Course:
+    """Read a recurrence again and look at it."""
+    recurrence = _shortened(recurrence)
+    states = _states(recurrence)
+    hidden = torch.stack([state.hidden for state in states], 1).detach()
+    steps = torch.arange(recurrence.inputs.shape[1], device=hidden.device)
+    real = steps < recurrence.lengths.unsqueeze(-1)
+    norms = _profile(_log_norms(recurrence, states), recurrence)
+    return Course(
+        recurrence.name,
+        [math.exp(value) for value in norms],
+        _rate(norms),
+        _saturated(recurrence, hidden[:, :-1], real),
+        _dead(hidden[:, 1:], real),
+    )
+
+
+def _shortened(recurrence: Recurrence) -> Recurrence:
+    """The rows that have a symbol, and not too many steps."""
+    rows = recurrence.lengths > 0
+    start, gradient = recurrence.start, recurrence.gradient
+    return recurrence._replace(
+        inputs=recurrence.inputs[rows, :MAX_STEPS],
+        lengths=recurrence.lengths[rows].clamp(max=MAX_STEPS),
+        start=CellState(start.hidden[rows], None if start.memory is None else start.memory[rows]),
+        gradient=None if gradient is None else gradient[rows],
+    )
+
+
+def _states(recurrence: Recurrence) -> list[CellState]:
+    """The states before the first step and after each, h and c apart: `where` makes tensors that
+    depend on each other through the next step alone.
+    """
+    cell, start = recurrence.cell, recurrence.start
+    with torch.enable_grad():
+        hidden = start.hidden.clone().requires_grad_()
+        memory = None if start.memory is None else start.memory.clone().requires_grad_()
+        states = [CellState(hidden, memory)]
+        for t, inputs in enumerate(recurrence.inputs.unbind(1)):
+            real = (t < recurrence.lengths).unsqueeze(-1)
+            before, after = states[-1], cell(inputs, states[-1])
+            memory = None
+            if after.memory is not None and before.memory is not None:
+                memory = torch.where(real, after.memory, before.memory)
+            states.append(CellState(torch.where(real, after.hidden, before.hidden), memory))
+    return states
+
+
+def _log_norms(recurrence: Recurrence, states: list[CellState]) -> Float[Tensor, "B T"]:
+    """Of the gradient in each state, h and c together."""
+    last = states[-1].hidden
+    direction = torch.ones_like(last)
+    if recurrence.gradient is not None:
+        # A row that the loss does not reach has no direction of its own.
+        reached = recurrence.gradient.norm(dim=-1, keepdim=True) > 0
+        direction = torch.where(reached, recurrence.gradient, direction)
+    direction = direction / direction.norm(dim=-1, keepdim=True)
+    tensors = [part for state in states for part in state if part is not None]
+    found = torch.autograd.grad(last, tensors, direction, allow_unused=True, materialize_grads=True)
+    squares = torch.stack([gradient.square().sum(-1) for gradient in found], -1)
+    parts = 1 if states[0].memory is None else 2
+    return squares.unflatten(-1, (-1, parts)).sum(-1).sqrt().clamp(min=_TINY).log()
+
+
+def _profile(log_norms: Float[Tensor, "B T"], recurrence: Recurrence) -> list[float]:
+    """Means by distance from the end, as far as half of the rows go."""
+    lengths = recurrence.lengths
+    if not len(lengths):
+        return [0.0]
+    farthest = int(lengths.median())
+    distance = torch.arange(farthest + 1, device=lengths.device)
+    index = lengths.unsqueeze(-1) - distance
+    values = log_norms.gather(1, index.clamp(min=0))
+    there = index >= 0
+    means = torch.where(there, values, 0.0).sum(0) / there.sum(0)
+    return (means - means[0]).tolist()
+
+
+def _rate(norms: list[float]) -> float | None:
+    """The slope of a straight line through the logarithms, as a factor."""
+    if len(norms) <= _LEAST_DISTANCE:
+        return None
+    distance = torch.arange(len(norms), dtype=torch.float64)
+    centred = distance - distance.mean()
+    slope = (centred * torch.tensor(norms, dtype=torch.float64)).sum() / centred.square().sum()
+    return math.exp(float(slope))
+
+
+def _saturated(
+    recurrence: Recurrence, before: Float[Tensor, "B T H"], real: Bool[Tensor, "B T"]
+) -> float | None:
+    """The share of gates, over real steps, that are all but open or shut."""
+    cell = recurrence.cell
+    if not isinstance(cell, LSTMCell | GRUCell):
+        return None
+    with torch.no_grad():
+        weights = cell.weights
+        scores = linear(recurrence.inputs, weights.input, weights.input_bias)
+        scores = scores + linear(before, weights.hidden, weights.hidden_bias)
+        if isinstance(cell, LSTMCell):
+            i, f, _, o = scores.chunk(4, -1)
+            scores = torch.cat([i, f, o], -1)
+        else:
+            scores = torch.cat(scores.chunk(3, -1)[:2], -1)
+        gates = scores[real].sigmoid()
+        shut = (gates < SATURATED) | (gates > 1 - SATURATED)
+        return float(shut.float().mean()) if len(gates) else None
+
+
+def _dead(after: Float[Tensor, "B T H"], real: Bool[Tensor, "B T"]) -> float:
+    """The share of units that do not change over all real steps of all rows."""
+    outputs = after[real]
+    if len(outputs) < 2:
+        return 0.0
+    return float((outputs.std(0) < CONSTANT).float().mean())

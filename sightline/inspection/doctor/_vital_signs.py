@@ -1,0 +1,124 @@
+"""Vital signs: what the doctor measures of a model on one batch, as plain numbers.
+
+The names are paths: `gradient_rate/decoder`, `attention/entropy`, `padding/more`. Measuring changes
+nothing: dropout is off, parameters get no gradient, and the model is left in the mode it was in.
+
+Axes: B examples.
+"""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import fields, replace
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from ...data import LabelledBatch, SequenceBatch, TaggedBatch, TextBatch, move
+from ...models import AbstractEncoderDecoder
+from ...networks import InputFeedingDecoder
+from ...tasks import AbstractTask, Classification, Transduction
+from ._forced import Forced, forced, guessing, source_of
+from ._looking import looking
+from ._padding import padding
+from ._readings import Readings
+from ._recurrences import Recurrence, fed_recurrences, listening, recurrences
+from ._through_time import course
+
+MAX_ROWS = 8  # of a batch: enough for means, and a probe stays cheap
+
+
+def vital_signs(task: AbstractTask[Any], batch: Any) -> Readings:
+    """Measure a model on some rows of a batch; a probe for `fit`.
+
+    Gradients through time, saturated gates and dead units of every recurrent cell; where attention
+    looks; whether padding is left alone; the loss.
+    """
+    return measured(task, batch, MAX_ROWS)
+
+
+def measured(task: AbstractTask[Any], batch: Any, num_rows: int) -> Readings:
+    """The same on so many rows."""
+    batch = _rows(batch, num_rows)
+    with _measuring(task.model), listening(task.model) as heard:
+        found = forced(task, batch)
+        likelihood = found.log_prob.sum()
+        read = recurrences(heard, -likelihood) if likelihood.requires_grad else []
+    with _measuring(task.model):
+        return {
+            "guessing": guessing(task),
+            "loss": -float(likelihood.detach()) / max(1, found.num_symbols),
+            **_of_cells(task, [*read, *_fed(task, batch)]),
+            **_of_attention(found),
+            **_named("padding", padding(task, batch, found.log_prob.detach())),
+        }
+
+
+def _of_cells(task: AbstractTask[Any], read: list[Recurrence]) -> Readings:
+    readings: dict[str, float | list[float]] = {}
+    is_bridged = float(_is_bridged(task))
+    for each in read:
+        one = course(each)
+        if one.rate is not None:
+            readings[f"gradient_norms/{one.name}"] = one.norms
+            readings[f"gradient_rate/{one.name}"] = one.rate
+            readings[f"gradient_factor/{one.name}"] = one.factor
+            readings[f"gradient_steps/{one.name}"] = float(len(one.norms) - 1)
+            readings[f"gradient_gated/{one.name}"] = float(one.saturated is not None)
+            readings[f"gradient_bridged/{one.name}"] = is_bridged
+        if one.saturated is not None:
+            readings[f"gates_saturated/{one.name}"] = one.saturated
+        readings[f"units_dead/{one.name}"] = one.dead
+    return readings
+
+
+def _of_attention(found: Forced) -> Readings:
+    return {} if found.looked is None else _named("attention", looking(found.looked))
+
+
+def _named(group: str, numbers: dict[str, float]) -> Readings:
+    return {f"{group}/{name}": value for name, value in numbers.items()}
+
+
+def _is_bridged(task: AbstractTask[Any]) -> bool:
+    """Whether the model has a way round its recurrence, however far away a symbol is: attention, or
+    a pool over all places.
+    """
+    if isinstance(task, Transduction):
+        return task.spec.decoder.attention is not None
+    return isinstance(task, Classification) and task.spec.pooling != "summary"
+
+
+def _fed(task: AbstractTask[Any], batch: Any) -> list[Recurrence]:
+    """The recurrence of a decoder whose stack takes single steps, which no hook on it hears of."""
+    if not isinstance(task, Transduction):
+        return []
+    model: AbstractEncoderDecoder = task.model
+    if not isinstance(model.decoder, InputFeedingDecoder):
+        return []
+    batch = move(batch, task.device)
+    memory = model.encode(*source_of(task, batch))
+    return fed_recurrences(model.decoder, batch.tokens, batch.mask, memory)
+
+
+@contextmanager
+def _measuring(model: nn.Module) -> Iterator[None]:
+    """The model without dropout. cuDNN has no backward for that; torch's own kernels do."""
+    was_training = model.training
+    model.eval()
+    try:
+        with torch.backends.cudnn.flags(enabled=False):
+            yield
+    finally:
+        model.train(was_training)
+
+
+def _rows(batch: Any, number: int) -> Any:
+    """The first rows of a batch, whose examples come in no order of their own."""
+    if not isinstance(batch, SequenceBatch | LabelledBatch | TaggedBatch | TextBatch):
+        return batch
+    values = {field.name: getattr(batch, field.name) for field in fields(batch)}
+    return replace(
+        batch,
+        **{name: part[:number] for name, part in values.items() if isinstance(part, Tensor)},
+    )

@@ -1,0 +1,75 @@
+"""The doctor beside a run: alarms, said once each, when they appear."""
+
+from collections.abc import Callable
+from typing import Any, final
+
+from ...training import Evaluated, Event, Probed, Started, StepDone, TrainingSpec
+from ._finding import Finding
+from ._from_curves import from_curves
+from ._from_signs import from_signs
+from ._history import History
+from ._remedies import Remedies
+
+# Attention begins uniform, and loss with guessing: what is not learnt yet is no fault so early.
+_TIME_TO_LEARN = 0.25  # of the run
+_FAILED = "no diagnosis"
+_AT_ONCE = ("exploding gradient", "learning rate too high", "no mask", "leaked padding", _FAILED)
+
+# What curves are made of, by its name in the log.
+_LOGGED = {
+    Started: "started",
+    StepDone: "step_done",
+    Evaluated: "evaluated",
+    Probed: "probed",
+}
+
+
+@final
+class Watch:
+    """A listener that hands every new alarm to a function. It never ends the run that it watches: if
+    it fails, it says so and looks no more.
+
+    Args:
+        say: what is done with an alarm.
+        task: the spec of the task, to name remedies.
+        training: how it is trained.
+    """
+
+    def __init__(self, say: Callable[[Finding], None], task: Any, training: TrainingSpec) -> None:
+        self._say, self._remedies = say, Remedies(task, training)
+        self._history = History()
+        self._said: set[str] = set()
+        self._has_failed = False
+
+    def __call__(self, event: Event) -> None:
+        """Take in one event; probes are the moments to think."""
+        if type(event) in _LOGGED:
+            self._history.add({"event": _LOGGED[type(event)], **vars(event)})
+        if not isinstance(event, Probed) or self._has_failed:
+            return
+        try:
+            found = self._findings(event)
+        except Exception as error:  # whatever it is, the run is worth more
+            self._has_failed = True
+            found = [_failure(error)]
+        for finding in found:
+            is_time = finding.name in _AT_ONCE or self._history.progress >= _TIME_TO_LEARN
+            if finding.severity == "alarm" and is_time and finding.name not in self._said:
+                self._said.add(finding.name)
+                self._say(finding)
+
+    def _findings(self, event: Probed) -> list[Finding]:
+        return [
+            *from_curves(self._history, self._remedies),
+            *from_signs(event.readings, self._remedies),
+        ]
+
+
+def _failure(error: Exception) -> Finding:
+    return Finding(
+        name=_FAILED,
+        severity="alarm",
+        text=f"the doctor could not make sense of what was measured ({error!r}); the run goes on.",
+        cause="a fault of the doctor, not of the run",
+        remedy="nothing needs to be done for this run; please report it",
+    )

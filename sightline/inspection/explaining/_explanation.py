@@ -1,0 +1,126 @@
+"""Explanation: how a model came to one answer, as plain data.
+
+A page, a server, a browser and a test all read this, and none of them needs torch for it.
+"""
+
+import math
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+from ...attention import AttentionTrace
+from ...tasks import Candidate
+from ..views import Hypothesis
+
+# What a view shows for the end symbol, whose token is ""; "end" alone may be a word.
+END_NAME = "⟨end⟩"
+
+
+class Alternative(NamedTuple):
+    """What might have stood at a step, with the model's probability."""
+
+    token: str
+    probability: float
+
+
+class ExplainedStep(NamedTuple):
+    """One symbol of the answer; the end symbol is the token ""."""
+
+    token: str
+    probability: float  # given the symbols before it
+    alternatives: tuple[Alternative, ...]  # the most probable symbols, this one mostly among them
+    weights: tuple[float, ...] | None = None  # how much of each place was read
+    forced: bool = False  # whether the weights were given from outside
+
+
+class Branch(NamedTuple):
+    """A symbol that a beam search kept, after those before it; the end symbol is the token ""."""
+
+    token: str
+    parent: int  # the number of the branch before it in the list; -1 for a first symbol
+    probability: float  # given the symbols before it
+    kept: bool  # it leads to one of the answers; otherwise the beam dropped what came of it
+
+
+@dataclass(frozen=True, kw_only=True)
+class Explanation:
+    """The answer to one input, and what led to it. `score` and the probabilities of steps are the
+    model's own; `confidence` and the probabilities of `nbest` are calibrated.
+    """
+
+    task: str
+    input: str
+    output: str
+    score: float
+    confidence: float
+    nbest: tuple[Candidate, ...]
+    sources: tuple[str, ...]  # a label for each place that was read
+    steps: tuple[ExplainedStep, ...]
+    attention: str | None = None  # its kind
+    exclusive: bool = False  # the weights of a step sum to 1
+    best: tuple[tuple[bool, ...], ...] | None = None  # the most probable segments of each step
+    tree: tuple[Branch, ...] | None = None
+
+    @property
+    def trace(self) -> AttentionTrace | None:
+        """Where each step looked, for a heat map; None without attention."""
+        rows = tuple(step.weights for step in self.steps if step.weights is not None)
+        if self.attention is None or len(rows) < len(self.steps):
+            return None
+        return AttentionTrace(
+            kind=self.attention,
+            sources=self.sources,
+            targets=tuple(step.token or END_NAME for step in self.steps),
+            weights=rows,
+            best=self.best,
+        )
+
+    @property
+    def hypotheses(self) -> tuple[Hypothesis, ...]:
+        """The paths of the search, for `beam_tree`: answers, and what the beam dropped."""
+        branches = self.tree or ()
+        inner = {branch.parent for branch in branches}
+        scores = [candidate.score for candidate in self.nbest]
+        found = list[Hypothesis]()
+        for number, branch in enumerate(branches):
+            if number in inner:
+                continue
+            path = list[Branch]()
+            at = number
+            while at >= 0:
+                path.append(branches[at])
+                at = branches[at].parent
+            logs = [math.log(max(step.probability, 1e-300)) for step in reversed(path)]
+            finished, total = branch.token == "", sum(logs)
+            tokens = tuple(step.token or END_NAME for step in reversed(path))
+            # An answer is ranked by its score, which a length penalty may have changed.
+            score = min(scores, key=lambda score: abs(score - total)) if finished else total
+            found.append(
+                Hypothesis(tokens=tokens, log_probs=tuple(logs), score=score, finished=finished)
+            )
+        return tuple(found)
+
+    def to_data(self) -> dict[str, Any]:
+        """What JSON can hold."""
+        return {
+            "task": self.task,
+            "input": self.input,
+            "output": self.output,
+            "score": self.score,
+            "confidence": self.confidence,
+            "nbest": [candidate._asdict() for candidate in self.nbest],
+            "sources": list(self.sources),
+            "steps": [
+                {
+                    "token": step.token,
+                    "probability": step.probability,
+                    "alternatives": [each._asdict() for each in step.alternatives],
+                    "weights": None if step.weights is None else list(step.weights),
+                    "forced": step.forced,
+                }
+                for step in self.steps
+            ],
+            "attention": self.attention,
+            "exclusive": self.exclusive,
+            "best": None if self.best is None else [list(row) for row in self.best],
+            "tree": None if self.tree is None else [branch._asdict() for branch in self.tree],
+        }

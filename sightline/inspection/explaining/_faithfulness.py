@@ -1,0 +1,168 @@
+"""Faithfulness: whether the places that a model attends to are those that its answer needs.
+
+Weights alone are no explanation: a model may look at a place that its answer does not depend on.
+So the place that each step attends to most is erased (made unknown), and the change of the
+log-probability of the step's own symbol is compared with what erasing another place, drawn at
+random, would change:
+
+    attended = mean over steps t of change[s_t, t],          s_t the place that t attends to most
+    random   = mean over steps t of mean over s != s_t of change[s, t]
+    share    = mean over steps t of the share of s != s_t whose erasing changes less
+
+The mean over all other places is what a random one gives on average, without the noise of a draw. A
+share of 0.5 is what attention without any meaning would have. The whole answer is measured too, but
+tells less: every place matters to some symbol of it.
+
+An unknown symbol may be something that the model has never met, and what it then says is not what
+it would say if the symbol had not been there. This is a test that attention can fail, not a proof.
+
+References: Jain and Wallace 2019; Serrano and Smith 2019; Jacovi and Goldberg 2020.
+
+Axes: N examples, S places, T symbols.
+"""
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, NamedTuple
+
+import numpy as np
+from jaxtyping import Float, Int
+
+from ...data import Example
+from ...errors import ValueRangeError
+from ...tasks import AbstractTask, Statistics, measure
+from ._erasure import erased
+
+
+class Estimate(NamedTuple):
+    """A mean over steps, with its 95 % interval over draws of examples."""
+
+    value: float
+    low: float
+    high: float
+
+
+@dataclass(frozen=True, kw_only=True)
+class Faithfulness:
+    """How the log-probability of what was said changes when a place is erased."""
+
+    num_examples: int
+    num_steps: int
+    attended: Estimate  # of the step's own symbol, when the place it attends to most is erased
+    random: Estimate  # when another place is
+    difference: Estimate  # attended - random; below 0: what is attended to matters more
+    share: Estimate  # of other places that matter less than the one attended to; 0.5 by chance
+    whole_attended: (
+        Estimate  # of the whole answer, when the place that a step attends to most is erased
+    )
+    whole_random: Estimate
+    hidden: float  # share of symbols that were made unknown in training
+
+    def text(self) -> str:
+        """What was found, in words that claim no more."""
+        more = (
+            "more than"
+            if self.difference.high < 0
+            else "less than"
+            if self.difference.low > 0
+            else "no differently, beyond chance, from"
+        )
+        met = (
+            f"as {self.hidden:.0%} of symbols were in training"
+            if self.hidden
+            else "which was not done in training: what the model then says need not be what it would "
+            "say without the symbol"
+        )
+        return (
+            f"Erasing the place that a step attends to most changes the log-probability of the step's "
+            f"symbol by {_said(self.attended)}; erasing another place, drawn at random, by "
+            f"{_said(self.random)}. So the attended place matters {more} a random one; it matters more "
+            f"than {self.share.value:.0%} of the other places ({self.share.low:.0%} to "
+            f"{self.share.high:.0%}; 50% is chance). {self.num_steps:,} steps of "
+            f"{self.num_examples:,} examples; intervals are 95 %.\n\n"
+            f"Weights alone are no explanation: this tests whether the answer depends on what they "
+            f"point at. To erase is to make a symbol unknown, {met}."
+        )
+
+
+def faithfulness(
+    task: AbstractTask[Any], examples: Sequence[Example], *, seed: int = 0
+) -> Faithfulness:
+    """Whether what a task attends to is what its own answers need; targets are not looked at.
+
+    Examples with a single place, or without an answer, say nothing and are left out.
+
+    Args:
+        task: transduction or classification with attention.
+        examples: some tens are enough to see a difference, some hundreds to measure it.
+        seed: of the intervals' draws.
+    """
+    rows = np.array(list(_rows(task, examples)), np.float64).reshape(-1, 6)
+    if not len(rows):
+        raise ValueRangeError(
+            f"faithfulness: expected examples of two places and more that the task answers with "
+            f"attention, got none among {len(examples)}. Give longer inputs, or train with attention."
+        )
+
+    def estimate(score: Callable[[np.ndarray], np.ndarray]) -> Estimate:
+        statistics = Statistics(
+            name="", rows=rows, score=score, signature="", higher_is_better=False
+        )
+        return Estimate(*measure(statistics, seed=seed)[:3])
+
+    means = [estimate(lambda sums, n=n: sums[:, n] / sums[:, -1]) for n in range(5)]
+    attended, random, share, whole_attended, whole_random = means
+    return Faithfulness(
+        num_examples=len(rows),
+        num_steps=int(rows[:, -1].sum()),
+        attended=attended,
+        random=random,
+        difference=estimate(lambda sums: (sums[:, 0] - sums[:, 1]) / sums[:, -1]),
+        share=share,
+        whole_attended=whole_attended,
+        whole_random=whole_random,
+        hidden=task.spec.hidden,
+    )
+
+
+def _rows(
+    task: AbstractTask[Any], examples: Sequence[Example]
+) -> Iterator[Float[np.ndarray, " 6"]]:
+    """Sums over the steps of each example, and how many steps there are."""
+    predictions = task.predict(examples, replace(task.spec.prediction, trace=True))
+    for example, prediction in zip(examples, predictions, strict=True):
+        trace = prediction.trace
+        if trace is None or not trace.targets or len(trace.sources) < 2:
+            continue
+        change = erased(task, example, trace.targets)
+        yield step_sums(np.array(trace.weights), change)
+
+
+def step_sums(
+    weights: Float[np.ndarray, "T S"], change: Float[np.ndarray, "S T"]
+) -> Float[np.ndarray, " 6"]:
+    """Of attended, random, share, and the first two of the whole answer; and the number of steps."""
+    num_steps, num_places = weights.shape
+    steps, most = np.arange(num_steps), weights.argmax(1)
+    of_symbol = change.T  # (T, S)
+    whole = np.broadcast_to(change.sum(1), of_symbol.shape)
+    attended = of_symbol[steps, most]
+    less = of_symbol > attended[:, None]  # a smaller fall
+    same = of_symbol == attended[:, None]
+    same[steps, most] = False
+    share = (less.sum(1) + 0.5 * same.sum(1)) / (num_places - 1)
+    sums = [attended.sum(), _others(of_symbol, most).sum(), share.sum()]
+    sums += [whole[steps, most].sum(), _others(whole, most).sum(), num_steps]
+    return np.array(sums)
+
+
+def _others(
+    changes: Float[np.ndarray, "T S"], most: Int[np.ndarray, " T"]
+) -> Float[np.ndarray, " T"]:
+    """The mean over the places that a step does not attend to most."""
+    own = changes[np.arange(len(most)), most]
+    return (changes.sum(1) - own) / (changes.shape[1] - 1)
+
+
+def _said(estimate: Estimate) -> str:
+    return f"{estimate.value:+.2f} ({estimate.low:+.2f} to {estimate.high:+.2f})"

@@ -1,0 +1,75 @@
+"""What a user forces on a search: the beginning of an output, and where some steps look."""
+
+import difflib
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+import torch
+from jaxtyping import Float
+from torch import Tensor
+
+from ...errors import ValueRangeError
+from ...models import MultiHeadSpec, SegmentSpec, SigmoidSpec
+from ...tasks import Transduction
+
+
+def prefix_numbers(task: Transduction, prefix: Sequence[str]) -> list[int]:
+    """The numbers of the symbols that an output must begin with."""
+    target = task.vocabularies.target
+    assert target is not None
+    for symbol in prefix:
+        if symbol not in target:
+            near = difflib.get_close_matches(symbol, target.tokens, n=1)
+            advice = f"Did you mean {near[0]!r}?" if near else "Give symbols, not whole words."
+            raise ValueRangeError(
+                f"explain: a prefix is made of symbols of outputs, got {symbol!r}, which no output "
+                f"of the training data has. {advice}"
+            )
+    return target.encode(prefix)
+
+
+def forced_rows(
+    task: Transduction, forced: Mapping[int, Sequence[float | int]], num_places: int
+) -> dict[int, Float[Tensor, " S"]]:
+    """The weights of the steps that are forced."""
+    attention = task.spec.decoder.attention
+    if forced and attention is None:
+        raise ValueRangeError(
+            "explain: attention can be forced where there is one, got a decoder that reads no "
+            "context. Leave forced out, or train with --attention softmax."
+        )
+    head = attention.attention if isinstance(attention, MultiHeadSpec) else attention
+    rows = dict[int, Tensor]()
+    for step, given in forced.items():
+        row = np.asarray(given, np.float64)
+        if step < 0 or row.shape != (num_places,):
+            raise ValueRangeError(
+                f"explain: forced attention is a step number from 0 on and a weight for each of the "
+                f"{num_places} places, got step {step} and weights of shape {row.shape}."
+            )
+        if isinstance(head, SigmoidSpec | SegmentSpec):
+            most = (head.total or 1.0) if isinstance(head, SegmentSpec) else 1.0
+            _check_range(step, row, most)
+        else:
+            _check_range(step, row, np.inf)
+            row = _normalised(step, row)
+        rows[step] = torch.tensor(row, dtype=torch.float32, device=task.device)
+    return rows
+
+
+def _check_range(step: int, row: Float[np.ndarray, " S"], most: float) -> None:
+    if not (np.isfinite(row).all() and row.min() >= 0 and row.max() <= most + 1e-6):
+        bound = "0" if most == np.inf else f"0 and at most {most:g}"
+        raise ValueRangeError(
+            f"explain: forced weights must be finite and at least {bound}, got {row.min():g} to "
+            f"{row.max():g} at step {step}. Give 0 to a place that is not to be read."
+        )
+
+
+def _normalised(step: int, row: Float[np.ndarray, " S"]) -> Float[np.ndarray, " S"]:
+    if row.sum() == 0:
+        raise ValueRangeError(
+            f"explain: some forced weight must be above 0, got none at step {step}: softmax "
+            f"attention always reads something. Give 1 to a place to be read."
+        )
+    return row / row.sum()

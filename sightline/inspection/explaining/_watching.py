@@ -1,0 +1,98 @@
+"""A stepper that watches a search, and may make the model look elsewhere.
+
+A search steps every prefix that it keeps, so that what it has kept can be written down here, and
+the search itself need not know that it is watched.
+
+Axes: K hypotheses of the one input, k as many after a choice, S places, W tokens of the vocabulary.
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple, final
+
+import torch
+from jaxtyping import Float, Int
+from torch import Tensor
+
+from ...networks import Stepped
+from ...tasks import Speaking
+
+DEAD = -2  # the branch of a hypothesis that is none: a beam wider than there are continuations
+ROOT = -1
+
+
+class Kept(NamedTuple):
+    """A prefix that the search kept: its last token, after the prefix `parent`."""
+
+    token: int
+    parent: int
+    log_prob: float
+
+
+class WatchedState(NamedTuple):
+    """Where a search is, and where it has been."""
+
+    state: Any
+    step: int = 0
+    branches: tuple[int, ...] = (ROOT,)  # the prefix of each hypothesis
+    log_probs: Float[Tensor, "1 K W"] | None = (
+        None  # of what comes next; None before the first step
+    )
+
+
+@final
+class Watched:
+    """The steps of one search for one input. `kept` is filled while the search runs."""
+
+    def __init__(self, stepper: Speaking, forced: Mapping[int, Float[Tensor, " S"]]) -> None:
+        self._stepper, self._forced = stepper, forced
+        self.num_tokens = stepper.num_tokens
+        self.kept = list[Kept]()
+
+    def batch_size(self, state: WatchedState) -> int:
+        """One input."""
+        return self._stepper.batch_size(state.state)
+
+    def step(self, state: WatchedState, tokens: Int[Tensor, "1 K"]) -> Stepped:
+        """Every hypothesis reads one token, and reads the memory as it is told to."""
+        branches = self._grown(state, tokens)
+        forced = self._forced.get(state.step)
+        if forced is not None:
+            forced = forced.expand(*tokens.shape, -1)
+        after, log_probs, weights = self._stepper.step(state.state, tokens, forced)
+        return Stepped(WatchedState(after, state.step + 1, branches, log_probs), log_probs, weights)
+
+    def reorder(self, state: WatchedState, parents: Int[Tensor, "1 k"]) -> WatchedState:
+        """Hypothesis k continues `parents[0, k]`."""
+        rows = parents[0].tolist()
+        assert state.log_probs is not None
+        return state._replace(
+            state=self._stepper.reorder(state.state, parents),
+            branches=tuple(state.branches[row] for row in rows),
+            log_probs=state.log_probs[:, parents[0]],
+        )
+
+    def keep(self, state: WatchedState, items: Int[Tensor, " b"]) -> WatchedState:
+        """There is one input, which stays."""
+        return state._replace(state=self._stepper.keep(state.state, items))
+
+    def _grown(self, state: WatchedState, tokens: Tensor) -> tuple[int, ...]:
+        """The branch of each hypothesis with its new token."""
+        if state.log_probs is None:  # the begin symbol
+            return state.branches
+        chosen = state.log_probs[0].gather(1, tokens[0].unsqueeze(1)).squeeze(1).tolist()
+        branches = list[int]()
+        for token, parent, log_prob in zip(tokens[0].tolist(), state.branches, chosen, strict=True):
+            alive = parent != DEAD and log_prob > -torch.inf
+            branches.append(len(self.kept) if alive else DEAD)
+            if alive:
+                self.kept.append(Kept(token, parent, log_prob))
+        return tuple(branches)
+
+
+def branch_of(kept: Sequence[Kept], tokens: Sequence[int]) -> int:
+    """The number of the prefix that these tokens are."""
+    known = {(each.parent, each.token): number for number, each in enumerate(kept)}
+    at = ROOT
+    for token in tokens:
+        at = known[at, token]
+    return at

@@ -1,0 +1,137 @@
+"""Runs and models for the doctor: healthy ones, trained until they work."""
+
+import random
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import torch
+
+from sightline.data import Example, InMemory
+from sightline.inspection import Finding, Watch, vital_signs
+from sightline.models import (
+    DecoderSpec,
+    LocalSpec,
+    MultiHeadSpec,
+    SegmentSpec,
+    SoftmaxSpec,
+    SparsemaxSpec,
+    TextEncoderSpec,
+)
+from sightline.tasks import (
+    AbstractTask,
+    ClassificationSpec,
+    LanguageModellingSpec,
+    PredictionSpec,
+    TaggingSpec,
+    TransductionSpec,
+)
+from sightline.training import Event, Probed, StepDone, TrainingSpec, fit
+
+WORDS = {"the": "DET", "a": "DET", "old": "ADJ", "good": "ADJ", "cat": "NOUN", "ship": "NOUN"}
+ENCODER = TextEncoderSpec(embedding_size=16, hidden_size=16, dropout=0.1)
+DECODER = DecoderSpec(embedding_size=16, hidden_size=24, dropout=0.1)
+TRANSDUCTION = TransductionSpec(
+    encoder=ENCODER, decoder=DECODER, prediction=PredictionSpec(width=1)
+)
+
+
+class Patient(NamedTuple):
+    """What a run is made of."""
+
+    task: Any  # a spec
+    examples: tuple[Example, ...]
+    training: TrainingSpec
+    good: float  # what the main metric must reach for the run to have worked
+
+
+def capitals(number: int, seed: int = 0) -> tuple[Example, ...]:
+    """Words, to be written in capitals."""
+    draw = random.Random(seed)
+    words = ("".join(draw.choices("abcde", k=draw.randint(3, 6))) for _ in range(number))
+    return tuple(Example(word, word.upper()) for word in words)
+
+
+def sentences(number: int, seed: int = 0) -> tuple[Example, ...]:
+    """Words and their parts of speech."""
+    draw = random.Random(seed)
+    texts = [draw.choices(list(WORDS), k=draw.randint(3, 9)) for _ in range(number)]
+    return tuple(Example(" ".join(t), " ".join(WORDS[word] for word in t)) for t in texts)
+
+
+def opinions(number: int, seed: int = 0) -> tuple[Example, ...]:
+    """Sentences, labelled by whether "good" is in them."""
+    return tuple(
+        Example(example.source, "yes" if "good" in example.source else "no")
+        for example in sentences(number, seed)
+    )
+
+
+def counting(number: int, seed: int = 0) -> tuple[Example, ...]:
+    """Lines that go up the alphabet: what comes next can be known."""
+    draw = random.Random(seed)
+    starts = [draw.randint(0, 12) for _ in range(number)]
+    return tuple(Example("".join(chr(97 + s + n) for n in range(12))) for s in starts)
+
+
+def writing(attention: Any, **changes: Any) -> TransductionSpec:
+    return replace(TRANSDUCTION, decoder=replace(DECODER, attention=attention, **changes))
+
+
+def steps(number: int, seed: int = 1, **changes: Any) -> TrainingSpec:
+    settings = {"learning_rate": 2e-2, "batch_size": 16, "checkpoint_seconds": 1000.0, **changes}
+    return TrainingSpec(steps=number, seed=seed, **settings)
+
+
+LETTERS, WORD_TAGS, LABELS = capitals(400), sentences(200), opinions(240)
+HEALTHY = {
+    "softmax": Patient(writing(SoftmaxSpec()), LETTERS, steps(180), 30.0),
+    "softmax, another seed, gru": Patient(
+        writing(SoftmaxSpec(), cell="gru"), LETTERS, steps(180, seed=2), 30.0
+    ),
+    "input feeding": Patient(writing(SoftmaxSpec(), input_feeding=True), LETTERS, steps(160), 30.0),
+    "segment": Patient(writing(SegmentSpec(), bridge="none"), LETTERS, steps(300), 30.0),
+    "sparsemax": Patient(writing(SparsemaxSpec()), LETTERS, steps(180), 30.0),
+    "local": Patient(writing(LocalSpec()), LETTERS, steps(180), 30.0),
+    "multi-head": Patient(writing(MultiHeadSpec(num_heads=2)), LETTERS, steps(320, seed=3), 30.0),
+    "classification": Patient(ClassificationSpec(encoder=ENCODER), LABELS, steps(120), 95.0),
+    "tagging": Patient(TaggingSpec(encoder=ENCODER), WORD_TAGS, steps(120), 95.0),
+    "language model": Patient(
+        LanguageModellingSpec(embedding_size=16, hidden_size=24, dropout=0.1, stretch=26),
+        counting(200),
+        steps(120),
+        2.0,
+    ),
+}
+
+
+class Treated(NamedTuple):
+    """What came of a run with the doctor beside it."""
+
+    task: AbstractTask[Any]
+    said: list[Finding]  # alarms while it went on
+    num_probes: int
+    score: float
+
+
+def treat(patient: Patient, out: Path, every: int = 60) -> Treated:
+    """Train with the doctor watching, who measures more often than the clock would let him."""
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(patient.training.seed)
+        task = patient.task.build_from(patient.examples[40:])
+    stream = task.batches(
+        InMemory(patient.examples[40:]), batch_size=patient.training.batch_size, seed=1
+    )
+    batch, said, num_probes = next(iter(stream)), list[Finding](), 0
+    watch = Watch(said.append, patient.task, patient.training)
+
+    def listen(event: Event) -> None:
+        nonlocal num_probes
+        watch(event)
+        if isinstance(event, StepDone) and event.step % every == 0:
+            num_probes += 1
+            watch(Probed(step=event.step, readings=vital_signs(task, batch), seconds=0.0))
+
+    outcome = fit(task, stream, patient.examples[:40], patient.training, out, listeners=[listen])
+    value = outcome.metrics[task.main_metric.name].value
+    return Treated(task, said, num_probes, value)

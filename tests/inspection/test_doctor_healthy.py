@@ -1,0 +1,32 @@
+"""Ten healthy runs, trained until they work, raise no alarm: not while they train, not after."""
+
+from pathlib import Path
+
+import pytest
+
+from sightline.inspection import examine
+from sightline.training import _outputs
+from tests.inspection.patients import HEALTHY, treat
+
+
+@pytest.fixture(autouse=True)
+def _no_curves(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Drawing has tests of its own."""
+    monkeypatch.setattr(_outputs, "draw_curves", lambda log, out: None)
+
+
+@pytest.mark.parametrize("name", HEALTHY)
+def test_a_healthy_run_raises_no_alarm(name: str, tmp_path: Path) -> None:
+    patient = HEALTHY[name]
+    treated = treat(patient, tmp_path)
+    higher = treated.task.main_metric.higher_is_better
+    worked = treated.score >= patient.good if higher else treated.score <= patient.good
+    assert worked, treated.score
+    assert treated.num_probes >= 2
+    assert treated.said == []
+    found = examine(tmp_path, patient.examples[:40])
+    assert [finding for finding in found if finding.severity == "alarm"] == []
+
+
+def test_there_are_ten() -> None:
+    assert len(HEALTHY) == 10

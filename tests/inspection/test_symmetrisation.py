@@ -1,0 +1,58 @@
+"""The laws of alignments made of two directions."""
+
+from collections.abc import Set
+
+from hypothesis import given, strategies as st
+
+from sightline.data import Link
+from sightline.inspection import symmetrise
+
+LINKS = st.frozensets(st.tuples(st.integers(0, 5), st.integers(0, 5)), max_size=14)
+
+
+@given(forward=LINKS, backward=LINKS)
+def test_each_method_finds_more_than_the_one_before(
+    forward: frozenset[Link], backward: frozenset[Link]
+) -> None:
+    both = symmetrise(forward, backward, "intersection")
+    grown = symmetrise(forward, backward, "grow-diag-final")
+    either = symmetrise(forward, backward, "union")
+    assert both <= grown <= either
+    assert both == forward & backward
+    assert either == forward | backward
+
+
+@given(forward=LINKS, backward=LINKS)
+def test_every_word_that_either_direction_links_is_linked(
+    forward: frozenset[Link], backward: frozenset[Link]
+) -> None:
+    grown = symmetrise(forward, backward)
+    for side in (0, 1):
+        assert {link[side] for link in grown} == {link[side] for link in forward | backward}
+
+
+@given(links=LINKS)
+def test_two_that_agree_are_left_alone(links: frozenset[Link]) -> None:
+    for method in ("intersection", "union", "grow-diag-final"):
+        assert symmetrise(links, links, method) == links
+
+
+@given(forward=LINKS, backward=LINKS)
+def test_texts_may_change_places(forward: frozenset[Link], backward: frozenset[Link]) -> None:
+    """For the methods whose result does not depend on an order of links."""
+
+    def turned(links: Set[Link]) -> frozenset[Link]:
+        return frozenset((j, i) for i, j in links)
+
+    for method in ("intersection", "union"):
+        there = symmetrise(forward, backward, method)
+        assert symmetrise(turned(backward), turned(forward), method) == turned(there)
+
+
+def test_growing_by_hand() -> None:
+    forward = {(0, 0), (1, 1), (1, 2), (3, 4)}
+    backward = {(0, 0), (2, 2), (1, 1), (0, 4)}
+    # 1-2 brings target 2 in, beside 1-1; then 2-2 brings source 2 in; 3-4 is beside nothing, and is
+    # taken last for its two words; then 0-4 brings in nothing.
+    grown = symmetrise(forward, backward)
+    assert grown == {(0, 0), (1, 1), (1, 2), (2, 2), (3, 4)}
