@@ -1,0 +1,122 @@
+"""The guard before the application: who may ask, how much, and what a browser may do with answers.
+
+A page from elsewhere can make a browser send requests to this machine, and with a name that it has
+pointed at 127.0.0.1 (DNS rebinding) it could even read the answers. So a request is refused unless
+it names this machine as its host, and unless a page that sends it comes from here.
+"""
+
+from collections.abc import Mapping
+from urllib.parse import urlsplit
+
+from starlette.datastructures import Headers, MutableHeaders
+from starlette.responses import JSONResponse
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+# Any port: one that ssh forwards is another than ours.
+HOSTS = frozenset({"127.0.0.1", "localhost"})
+MOST_BYTES = 256 * 1024  # of a body: weights for some tens of steps of the longest input
+
+HEADERS: Mapping[str, str] = {
+    "content-security-policy": (
+        "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; "
+        "img-src data:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'; "
+        "require-trusted-types-for 'script'; trusted-types 'none'"
+    ),
+    "x-content-type-options": "nosniff",
+    "referrer-policy": "no-referrer",
+    "cross-origin-resource-policy": "same-origin",
+    "cross-origin-opener-policy": "same-origin",
+    "cache-control": "no-store",  # what was typed stays out of the browser's files
+}
+
+
+class Guard:
+    """An application that lets through only what this machine asks for."""
+
+    def __init__(self, app: ASGIApp) -> None:
+        self._app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer a request, or refuse it."""
+        if scope["type"] == "lifespan":
+            await self._app(scope, receive, send)
+            return
+        if scope["type"] != "http":
+            await send({"type": "websocket.close", "code": 1008})
+            return
+
+        async def send_with_headers(message: Message) -> None:
+            if message["type"] == "http.response.start":
+                MutableHeaders(scope=message).update(HEADERS)
+            await send(message)
+
+        headers = Headers(scope=scope)
+        refusal = _stranger(headers)
+        if refusal is not None:
+            await refusal(scope, receive, send_with_headers)
+            return
+        body = await _body(headers, receive)
+        if body is None:
+            await error_response(413, f"The body is longer than {MOST_BYTES:,} bytes.")(
+                scope, receive, send_with_headers
+            )
+            return
+        await self._app(scope, _replayed(body, receive), send_with_headers)
+
+
+def error_response(status: int, text: str) -> JSONResponse:
+    """An error as the page shows it: one line."""
+    return JSONResponse({"error": " ".join(text.split())}, status)
+
+
+def _stranger(headers: Headers) -> JSONResponse | None:
+    """The answer to a request that names another host or comes from a page that is not ours."""
+    host = headers.get("host", "")
+    if _name(f"//{host}") not in HOSTS:
+        return error_response(
+            403,
+            "The explorer answers only under 127.0.0.1 or localhost. Use the address it printed.",
+        )
+    origin = headers.get("origin")
+    if origin is not None and origin != f"http://{host}":
+        return error_response(403, "The explorer answers only its own page.")
+    return None
+
+
+def _name(address: str) -> str | None:
+    try:
+        return urlsplit(address).hostname
+    except ValueError:  # such as a bracket that is not closed
+        return None
+
+
+async def _body(headers: Headers, receive: Receive) -> bytes | None:
+    """All of the body, or None as soon as it is seen to be too long."""
+    said = headers.get("content-length", "0")
+    if said.isdecimal() and int(said) > MOST_BYTES:
+        return None
+    parts, size = list[bytes](), 0
+    while True:
+        message = await receive()
+        if message["type"] != "http.request":  # the asker has gone
+            return b""
+        parts.append(message.get("body", b""))
+        size += len(parts[-1])
+        if size > MOST_BYTES:
+            return None
+        if not message.get("more_body", False):
+            return b"".join(parts)
+
+
+def _replayed(body: bytes, receive: Receive) -> Receive:
+    """What the application receives: the body, then whatever comes after it."""
+    is_sent = False
+
+    async def received() -> Message:
+        nonlocal is_sent
+        if is_sent:
+            return await receive()
+        is_sent = True
+        return {"type": "http.request", "body": body, "more_body": False}
+
+    return received

@@ -1,0 +1,54 @@
+"""What the page asks: an input to a run, and what is to be other than the model would have it."""
+
+from typing import Annotated
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic_core import ErrorDetails
+
+# A page of text. Longer inputs would answer slower than anyone types, and have more weights than fit
+# on a screen.
+MOST_CHARACTERS = 2000
+MOST_STEPS = 2000
+
+Text = Annotated[str, Field(max_length=MOST_CHARACTERS)]
+Step = Annotated[int, Field(ge=0, lt=MOST_STEPS)]
+Weight = Annotated[float, Field(ge=0, allow_inf_nan=False)]
+Weights = Annotated[list[Weight], Field(max_length=MOST_STEPS)]
+
+
+class Question(BaseModel):
+    """The body of a request: see `sightline.inspection.explain` for `prefix` and `forced`."""
+
+    model_config = ConfigDict(extra="forbid", strict=True, frozen=True)
+
+    run: str
+    input: Text
+    features: Text = ""
+    prefix: Annotated[list[Text], Field(max_length=MOST_STEPS)] = []
+    forced: Annotated[dict[Step, Weights], Field(max_length=MOST_STEPS)] = {}
+
+
+class QuestionError(ValueError):
+    """A body that is no question; the text says why in one line."""
+
+
+def read_question(body: bytes) -> Question:
+    """The question in the body of a request.
+
+    >>> read_question(b'{"run": "ice", "input": "af"}').input
+    'af'
+    >>> read_question(b'{"run": "ice"}')
+    Traceback (most recent call last):
+    ...
+    sightline.explorer._question.QuestionError: input: Field required
+    """
+    try:
+        return Question.model_validate_json(body)
+    except ValidationError as error:
+        first = error.errors(include_input=False, include_url=False)[0]
+        raise QuestionError(_said(first)) from None
+
+
+def _said(error: ErrorDetails) -> str:
+    place = ".".join(str(part) for part in error["loc"])
+    return f"{place or 'the body'}: {error['msg']}"

@@ -1,0 +1,84 @@
+// The page: an input that all runs read, a panel for each, and what they say compared.
+
+import {Refused, runs} from "./asking.js";
+import {element, fit, say} from "./dom.js";
+import {Panel} from "./panel.js";
+import {number} from "./text.js";
+
+const QUIET = 600; // milliseconds without a key before an answer is read out
+
+const at = (name) => document.getElementById(name);
+const panels = [];
+let announcement = null;
+
+function ask(since) {
+  // A line break cannot be typed into a model that reads lines.
+  const text = at("input").value.replace(/\s*\n\s*/g, " ");
+  for (const panel of panels) panel.read(text, at("features").value, since);
+}
+
+/** Say how the answers go together, and how long the last one took. */
+function answered(panel, since) {
+  const tokens = panels.map((one) => one.tokens());
+  const all = panels.length > 1 && tokens.every((one) => one !== null);
+  panels.forEach((one, n) => one.compare(all ? tokens[1 - n] : null));
+  const verdict = at("verdict");
+  verdict.hidden = !all;
+  if (all) {
+    const [first, second] = panels.map((one) => one.data);
+    const said = panels.map(
+      (one) => `${one.name} \u2068${one.data.output}\u2069 (${number(one.data.confidence)})`,
+    );
+    const same = first.output === second.output;
+    say(verdict, same ? `Both write \u2068${first.output}\u2069.` : `They differ: ${said.join(", ")}.`);
+    verdict.classList.toggle("differ", !same);
+  }
+  if (since === null) return;
+  requestAnimationFrame(() => {
+    const took = performance.measure("sightline-answer", {start: since, end: performance.now()});
+    say(at("latency"), `answered in ${Math.max(1, Math.round(took.duration))} ms`);
+  });
+  clearTimeout(announcement);
+  announcement = setTimeout(announce, QUIET);
+}
+
+function announce() {
+  const said = panels
+    .filter((one) => one.data)
+    .map((one) => {
+      const who = panels.length > 1 ? `${one.name}: ` : "";
+      return `${who}${one.data.output || "nothing"}, confidence ${number(one.data.confidence)}`;
+    });
+  say(at("announced"), said.join("; "));
+}
+
+async function start() {
+  at("asking").addEventListener("submit", (event) => event.preventDefault());
+  at("asking").addEventListener("input", (event) => ask(event.timeStamp));
+  at("input").addEventListener("keydown", (event) => {
+    if (event.key === "Enter" && !event.isComposing) event.preventDefault();
+  });
+  let found;
+  try {
+    found = await runs();
+  } catch (error) {
+    if (!(error instanceof Refused)) throw error;
+    say(at("failure"), error.message);
+    at("failure").hidden = false;
+    return;
+  }
+  document.title = `${found.map((run) => run.name).join(" and ")} – Sightline explorer`;
+  at("features-field").hidden = !found.some((run) => run.features);
+  const symbols = [...new Set(found.flatMap((run) => run.symbols))];
+  fit(at("symbols"), symbols, () => element("option"), (option, one) => (option.value = one));
+  for (const run of found) {
+    const panel = new Panel(run, answered);
+    panels.push(panel);
+    at("answers").append(panel.root);
+  }
+  if (!at("input").value) at("input").value = found[0].example;
+  at("input").focus();
+  ask(performance.now());
+}
+
+start();

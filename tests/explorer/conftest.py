@@ -1,0 +1,88 @@
+"""A real server, started as a user starts it, and a real browser with a fresh profile."""
+
+import contextlib
+import os
+import queue
+import signal
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+import torch
+from selenium import webdriver
+
+from benchmarks.browser import BrowserMissingError, open_browser
+from sightline.tasks import save_bundle
+from tests.tasks.stored import BUNDLES
+from tests.tasks.tiny import train, transduction, upper_cased
+
+SECONDS = 90  # that a start or a page may take on a busy machine
+GOOD = BUNDLES / "0.1.0" / "transduction"  # writes short words in capitals
+
+
+class Served(NamedTuple):
+    """The address of a server, and the file that its errors go to."""
+
+    address: str
+    log: Path
+
+
+@pytest.fixture(scope="session")
+def other_run(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A model that has hardly learnt anything."""
+    torch.manual_seed(1)
+    task = transduction()
+    train(task, upper_cased(100), epochs=4, rate=1e-2)
+    task.model.eval()
+    folder = tmp_path_factory.mktemp("runs") / "hasty"
+    save_bundle(task, folder)
+    return folder
+
+
+@pytest.fixture(scope="session")
+def served(other_run: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
+    """`sightline explore` with a good run and a hasty one, ended by Ctrl-C."""
+    log = tmp_path_factory.mktemp("server") / "log.txt"
+    with log.open("w") as errors:
+        process = subprocess.Popen(
+            [sys.executable, "-m", "sightline.cli", "explore", GOOD, other_run, "--no-browser"],
+            env=os.environ | {"OMP_NUM_THREADS": "1", "PYTHONUNBUFFERED": "1"},
+            stdout=subprocess.PIPE,
+            stderr=errors,
+            text=True,
+        )
+        try:
+            yield Served(_first_line(process, log).split()[0], log)
+            process.send_signal(signal.SIGINT)
+            assert process.wait(SECONDS) == 0
+        finally:
+            process.kill()
+            process.wait(SECONDS)
+            assert process.stdout is not None
+            process.stdout.close()
+
+
+def _first_line(process: "subprocess.Popen[str]", log: Path) -> str:
+    assert process.stdout is not None
+    lines: queue.Queue[str] = queue.Queue()
+    threading.Thread(
+        target=lambda stream: lines.put(stream.readline()), args=(process.stdout,), daemon=True
+    ).start()
+    line = lines.get(timeout=SECONDS)
+    assert line, log.read_text()
+    return line
+
+
+@pytest.fixture(scope="session")
+def chromium() -> Iterator[webdriver.Chrome]:
+    """One browser for all tests, each of which opens the page anew."""
+    with contextlib.ExitStack() as stack:
+        try:
+            browser = stack.enter_context(open_browser())
+        except BrowserMissingError as error:
+            pytest.skip(str(error))
+        yield browser
