@@ -1,10 +1,15 @@
-"""A progress bar for a known number of answers, on the standard error: answers go to the output."""
+"""What moves on a terminal while a command works; nothing is drawn elsewhere.
+
+A bar for a known number of answers goes to the standard error: answers go to the output.
+"""
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+
+from ..training import Event, Listener
 
 
 @contextmanager
@@ -21,3 +26,20 @@ def answering_bar(total: int | None, *, is_quiet: bool = False) -> Iterator[Call
     ) as progress:
         bar = progress.add_task("answering", total=total)
         yield lambda number: progress.advance(bar, number)
+
+
+@contextmanager
+def waiting(console: Console, text: str) -> Iterator[Listener]:
+    """A sign that something is going on, until a run says its first word: the listener that is given
+    must hear it before the one that shows the run. Of a large corpus, two minutes can pass.
+    """
+    status = console.status(text)
+    status.start()
+
+    def first_word(_: Event) -> None:
+        status.stop()
+
+    try:
+        yield first_word
+    finally:
+        status.stop()

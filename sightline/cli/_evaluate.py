@@ -16,7 +16,7 @@ from ..data import Example
 from ..specs import check
 from ..tasks import AbstractTask, Evaluation, Metric, compare, load_bundle
 from ._bars import answering_bar
-from ._files import open_files
+from ._files import open_for
 
 _MISTAKES = 5
 _RISKS = (0.01, 0.05, 0.1)
@@ -40,7 +40,7 @@ def command(
         width: candidates kept in search; 1 is greedy. By default as the model was fitted.
         as_json: print everything as one JSON object.
     """
-    opened = open_files(files)
+    opened = open_for(bundle, files)
     examples = list(opened.source)
     found = _evaluated(load_bundle(bundle), examples, width, as_json)
     other = None if against is None else _evaluated(load_bundle(against), examples, width, as_json)

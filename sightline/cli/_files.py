@@ -5,6 +5,8 @@ from dataclasses import replace
 from pathlib import Path
 
 from ..data import Opened, Parallel, SourceSpec, open_source
+from ..errors import SpecError
+from ..training import load_plan
 
 _PACKED = (".gz", ".zst")
 
@@ -26,6 +28,18 @@ def open_like(other: SourceSpec, files: Sequence[str]) -> SourceSpec:
     if isinstance(opened, Parallel) or type(opened) is not type(other):
         return opened
     return replace(other, paths=opened.paths)
+
+
+def open_for(bundle: Path, files: Sequence[str]) -> Opened:
+    """The source that files are, with the columns that the model was trained on, if that is known:
+    ten lines do not tell labels from texts.
+    """
+    opened = open_files(files)
+    try:
+        source = open_like(load_plan(bundle).run.train, files)
+    except SpecError:  # a bundle by itself, without its run
+        return opened
+    return opened if source == opened.source else Opened(source, "columns as in training")
 
 
 def _unpacked(file: str) -> Path:

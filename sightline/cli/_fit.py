@@ -2,6 +2,7 @@
 
 import importlib.util
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 from typing import Annotated
 
@@ -11,6 +12,7 @@ from tyro.conf import Positional, UseAppendAction, arg
 
 from ..data import SourceSpec, check_data
 from ..errors import SpecError
+from ..inspection import Finding, Watch, vital_signs
 from ..specs import settings, with_setting
 from ..tasks import TransductionSpec
 from ..training import (
@@ -26,7 +28,9 @@ from ..training import (
     plan,
     process_group,
 )
+from ._bars import waiting
 from ._files import open_files, open_like
+from ._report import write_report
 
 
 def command(
@@ -78,11 +82,18 @@ def command(
             planned.save(out)
         group.agree([0.0])  # the others read what process 0 has planned
         writers = (TensorBoardWriter(out / "tensorboard"),) if tensorboard else ()
-        outcome = load_plan(out).run.fit(
-            out, listeners=(Display(console), *writers), resume=not fresh
-        )
+        run = load_plan(out).run
+        watch = Watch(partial(_say_alarm, console), run.task, run.training)
+        with waiting(console, "counting the symbols of the training files") as first_word:
+            outcome = run.fit(
+                out,
+                listeners=(first_word, Display(console), *writers, watch),
+                probes=(vital_signs,),
+                resume=not fresh,
+            )
         if group.is_first:
             _say_outcome(console, outcome)
+            _write_report(console, out)
 
 
 def _given(
@@ -119,14 +130,16 @@ def _from_files(
     ]
     source, held_out = opened.source, None
     if sources[0] is None:
-        parts = hold_out(source, out / "data")
+        with console.status("setting some examples apart"):
+            parts = hold_out(source, out / "data")
         source, sources[0] = parts.train, parts.dev
         held_out = (
             f"no --dev: {parts.num_dev:,} of {parts.num_train + parts.num_dev:,} examples are set "
             f"apart, in {out / 'data'}"
         )
         console.print(held_out, markup=False, soft_wrap=True)
-    planned = plan(source, *sources)
+    with console.status("finding out what the files are for"):
+        planned = plan(source, *sources)
     if held_out is not None:
         planned = planned._replace(
             choices=(
@@ -193,6 +206,27 @@ def _say_findings(console: Console, run: Run) -> None:
         )
     for line in findings.lines():
         console.print(f"note: {line}", style="yellow", markup=False, soft_wrap=True)
+
+
+def _say_alarm(console: Console, finding: Finding) -> None:
+    """What the doctor thinks of a run that still goes on."""
+    console.print(
+        f"{finding.name}: {finding.text} What helps: {finding.remedy}",
+        style="red",
+        markup=False,
+        soft_wrap=True,
+    )
+
+
+def _write_report(console: Console, out: Path) -> None:
+    """The page of the run. The model is there already, and no page is worth losing it."""
+    try:
+        with console.status("writing the report"):
+            path = write_report(out, is_quiet=True)
+    except Exception as error:
+        console.print(f"note: no report: {error}", style="yellow", markup=False, soft_wrap=True)
+    else:
+        console.print(f"{path} shows how it went", markup=False, soft_wrap=True)
 
 
 def _say_outcome(console: Console, outcome: Outcome) -> None:

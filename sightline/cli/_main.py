@@ -16,6 +16,11 @@ COMMANDS = {
     "fit": "train a model from files, or go on with one",
     "evaluate": "score a model on files with targets",
     "predict": "answer for every line of a file or of the standard input",
+    "explore": "serve a page where one or two models are asked and looked into",
+    "report": "write the page of a run: curves, scores, mistakes, what to mend",
+    "explain": "write a page on how a model came to one answer",
+    "align": "link the words of pairs of texts by attention, and score the links",
+    "doctor": "say what is wrong with a run, why, and which flag helps",
     "explain-config": "list every setting of a run, where it came from and why",
 }
 
@@ -34,9 +39,9 @@ def main(arguments: Sequence[str] | None = None) -> None:
         near = difflib.get_close_matches(name, COMMANDS, n=1)
         advice = f"Did you mean {near[0]}?" if near else "Commands: " + ", ".join(COMMANDS) + "."
         _end(f"sightline: there is no command {name!r}. {advice}", _WRONG_USE)
-    module = importlib.import_module(f"._{name.replace('-', '_')}", __package__)
     reader = importlib.import_module("tyro")
     try:
+        module = importlib.import_module(f"._{name.replace('-', '_')}", __package__)
         reader.cli(module.command, prog=f"sightline {name}", args=words[1:])
     except SightlineError as error:
         _end(f"sightline {name}: {error}", _WRONG_USE)

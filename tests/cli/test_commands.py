@@ -166,6 +166,24 @@ def test_fit_without_dev_sets_some_apart(fitted: Path) -> None:
     assert load_plan(fitted / "runs/apart").run.training.steps == 2
 
 
+def test_a_label_may_stand_in_the_first_column(tmp_path: Path) -> None:
+    texts = [("good" if n % 2 else "bad", f"the film number {n} was {n % 2}") for n in range(80)]
+    write(tmp_path / "train.tsv", texts)
+    write(tmp_path / "few.tsv", texts[:4])
+    done = sightline(
+        *("fit", "train.tsv", "--dev", "few.tsv", "--out", "runs/labels", "--set", "steps=2"),
+        folder=tmp_path,
+    )
+    assert done.returncode == 0, done.stderr
+    assert "label in the first (2 different in 80 lines)" in done.stdout
+    labels = load_bundle(tmp_path / "runs/labels").vocabularies.labels
+    assert labels is not None
+    assert sorted(labels.names) == ["bad", "good"]
+    done = sightline("evaluate", "runs/labels", "few.tsv", folder=tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert "4 examples; columns as in training" in done.stdout
+
+
 def test_a_recipe_is_the_python_call(fitted: Path) -> None:
     (fitted / "recipe.py").write_text(
         "from dataclasses import replace\n"
