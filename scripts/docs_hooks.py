@@ -6,10 +6,13 @@
     <!-- picture: copy_and_reverse -->       curves of figures in results/, by scripts/docs_curves.py
     pictures/views.html                      a page of scripts/docs_views.py, to link to
 
+A view of the gallery comes with a caption, whose figures are read from results/gallery.
+
 A missing file is a warning, which `mkdocs build --strict` turns into a failure.
 """
 
 import ast
+import html
 import json
 import logging
 import re
@@ -24,10 +27,10 @@ RESULTS_MARKER = re.compile(r"^<!-- results: ([a-z0-9_-]+) -->$", re.MULTILINE)
 PICTURE_MARKER = re.compile(r"^<!-- picture: ([a-z0-9_]+) -->$", re.MULTILINE)
 EXPORTS_MARKER = re.compile(r"^<!-- exports: ([a-z0-9_.]+) -->$", re.MULTILINE)
 
-sys.path.insert(0, str(ROOT / "scripts"))  # mkdocs loads this file alone
+sys.path[:0] = [str(ROOT / "scripts"), str(ROOT)]  # mkdocs loads this file alone
 from docs_curves import CURVES  # noqa: E402
 from docs_pictures import PICTURES  # noqa: E402
-from docs_views import PAGES  # noqa: E402
+from docs_views import CAPTIONS, GALLERY_VIEWS, PAGES  # noqa: E402
 
 log = logging.getLogger("mkdocs.hooks.results")
 
@@ -126,9 +129,15 @@ def on_files(files: Any, *, config: Any) -> Any:
 
 
 def picture(name: str, page: str) -> str:
-    """The image for one marker; mkdocs warns if there is no such picture."""
-    up = "../" * page.count("/")
-    return f"![{name.replace('_', ' ')}]({up}pictures/{name}.svg)"
+    """The image for one marker, and its caption if it has one; mkdocs warns if there is no such
+    picture.
+    """
+    address = f"{'../' * page.count('/')}pictures/{name}.svg"
+    if name not in CAPTIONS:
+        return f"![{name.replace('_', ' ')}]({address})"
+    # As HTML: a formula has asterisks, which Markdown would take for its own.
+    caption = html.escape(CAPTIONS[name]())
+    return f"![{GALLERY_VIEWS[name].heading}]({address})\n\n<p><small>{caption}</small></p>"
 
 
 def on_page_markdown(markdown: str, *, page: Any, **_: Any) -> str:

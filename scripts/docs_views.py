@@ -1,23 +1,22 @@
-"""The views of the documentation, drawn when it is built: name -> SVG, and one whole page.
+"""The views of the documentation, drawn when it is built: name -> SVG, a caption of each, and one
+whole page.
 
-No model is trained here: scores are written by hand, and the weights are what the distributions of
-the library make of them. The image, the hypotheses and the curves are made up.
+All is drawn from results/gallery, which `python -m benchmarks.gallery` writes: what models that were
+really trained looked at. Nothing is trained here. What a caption says of data, scores and time is
+read from the same files; what is seen in a picture is said in docs/pictures.md.
 """
 
-import math
 from collections.abc import Callable
+from dataclasses import replace
+from functools import cache
+from pathlib import Path
+from typing import NamedTuple
 
-import numpy as np
-import torch
-from torch import Tensor
-from torch.nn.functional import one_hot
-
-from sightline.attention import AttentionTrace, Layout
-from sightline.distributions import Categorical, LinearChain, ProjectiveTree, Subset
+from benchmarks.gallery import Exhibit
+from sightline.attention import AttentionTrace
 from sightline.inspection import (
-    Hypothesis,
     Section,
-    Series,
+    Table,
     arcs,
     beam_tree,
     chain,
@@ -32,231 +31,222 @@ from sightline.inspection import (
     weights_table,
 )
 
+GALLERY = Path(__file__).resolve().parent.parent / "results/gallery"
 
-def _words(text: str) -> list[str]:
-    return text.split()
-
-
-def _rows(table: Tensor) -> tuple[tuple[float, ...], ...]:
-    return tuple(map(tuple, table.tolist()))
+WORDS = "Icelandic pronunciation, 800 words to learn from"
 
 
-def _flags(table: Tensor) -> tuple[tuple[bool, ...], ...]:
-    return tuple(map(tuple, table.bool().tolist()))
+class View(NamedTuple):
+    """A drawing, the table of its numbers, what it is of, and the file it was drawn from."""
+
+    heading: str
+    case: str
+    draw: Callable[[Exhibit], str]
+    table: Callable[[Exhibit], Table]
+    caption: Callable[[Exhibit], str]
 
 
-def _noise(*shape: int, seed: int) -> Tensor:
-    return 0.6 * torch.randn(shape, generator=torch.Generator().manual_seed(seed))
+@cache
+def exhibit(case: str) -> Exhibit:
+    """What a case of the gallery has left."""
+    return Exhibit.load(GALLERY / f"{case}.json")
 
 
-def softmax() -> AttentionTrace:
-    """A translation whose order changes a little."""
-    sources, targets = _words("the old cat sat on my mat"), _words("mon vieux chat était assis")
-    read = [5, 1, 2, 3, 3]  # what each word of the translation comes from
-    scores = 3.0 * one_hot(torch.tensor(read), 7) + _noise(5, 7, seed=0)
-    return AttentionTrace(
-        kind="softmax",
-        sources=tuple(sources),
-        targets=tuple(targets),
-        weights=_rows(Categorical(scores).marginals()),
+def scores(shown: Exhibit) -> str:
+    """Every score of the model, the time it was trained, and its seed."""
+    said = list[str]()
+    for row in shown.results.rows:
+        if row.unit == "s":
+            seed = f"seed {row.seeds[0]}"
+            said.append(f"trained and scored in {row.value / 60:.1f} minutes on one thread, {seed}")
+            continue
+        between = ""
+        if row.spread is not None:
+            between = f" (95 % interval {row.spread[0]:.0f} to {row.spread[1]:.0f})"
+        said.append(f"{row.name}: {row.value:.1f} {row.unit}{between}")
+    text = "; ".join(said)
+    return f"{text[0].upper()}{text[1:]}."
+
+
+def _verdict(shown: Exhibit) -> str:
+    """What came out, and whether it is right."""
+    facts = shown.shown.facts
+    if facts["output"] == facts["reference"]:
+        return f"{facts['output']!r}, which is right"
+    return f"{facts['output']!r}, where {facts['reference']!r} is right"
+
+
+def _word(shown: Exhibit) -> str:
+    return (
+        f"{WORDS}; {shown.shown.trace.kind} attention. Of the test word {shown.shown.facts['input']!r} the model makes "
+        f"{_verdict(shown)}. {scores(shown)}"
     )
 
 
-def sigmoid() -> AttentionTrace:
-    """Questions that ask for several words of a sentence."""
-    sources = _words("Ann , Bo and Cy met in Oslo in May")
-    wanted = torch.tensor([[1, 0, 1, 0, 1, 0, 0, 0, 0, 0], [0, 0, 0, 0, 0, 0, 1, 1, 0, 0]])
-    scores = 5.0 * wanted - 2.5 + _noise(2, 10, seed=1)
-    return AttentionTrace(
-        kind="sigmoid",
-        sources=tuple(sources),
-        targets=("who?", "where?"),
-        weights=_rows(Subset(scores).marginals()),
+def _formula(shown: Exhibit) -> str:
+    return (
+        f"Formulas from prefix to infix notation, 10,000 to learn from, syntactic attention in the "
+        f"encoder. The model writes {_verdict(shown)}. {scores(shown)}"
     )
 
 
-def segment() -> AttentionTrace:
-    """Characters that are read in runs: 私の is "my", マット "mat", 座った "sat"."""
-    sources, targets = tuple("私のマットに座った"), ("sat", "on", "my", "mat")
-    runs = ((6, 9), (5, 6), (0, 2), (2, 5))
-    scores = torch.full((4, 9), -2.0)
-    for row, (start, end) in enumerate(runs):
-        # A run of one place has no neighbour to lean on.
-        scores[row, start:end] = 2.5 if end - start > 1 else 5.0
-    scores = scores + _noise(4, 9, seed=2)
-    states = torch.stack([torch.zeros_like(scores), scores], -1)
-    read = LinearChain(states, 2 * torch.eye(2) - 1)  # neighbours keep together
-    return AttentionTrace(
-        kind="segment",
-        sources=sources,
-        targets=targets,
-        weights=_rows(read.marginals()[..., 1]),
-        best=_flags(read.argmax() == 1),
+def _sentence(shown: Exhibit) -> str:
+    facts = shown.shown.facts
+    num_right = sum(map(int.__eq__, facts["output"], facts["reference"]))
+    return (
+        f"English Web Treebank, syntactic attention that learnt from given trees. "
+        f"{num_right} of the {len(facts['reference'])} heads in the most probable tree are those of "
+        f"the treebank; its probability is {facts['probability']:.2f}. {scores(shown)}"
     )
 
 
-def tree() -> AttentionTrace:
-    """A sentence whose every word has a likely head."""
-    words = tuple(_words("the old cat sat on my mat"))
-    heads = torch.tensor([3, 3, 4, 0, 4, 7, 5])  # words count from 1, 0 is the root
-    scores = 2.2 * one_hot(heads, 8).T + 1.2 * _noise(8, 7, seed=3)
-    read = ProjectiveTree(torch.cat([torch.zeros(8, 1), scores], 1))
-    return AttentionTrace(
-        kind="syntactic",
-        sources=words,
-        targets=words,
-        weights=_rows(read.marginals()[1:, 1:].T),
-        best=_flags(one_hot(read.argmax(), 8)[:, 1:]),
+def _given(shown: Exhibit) -> str:
+    return (
+        f"The tree that the treebank has for {shown.shown.facts['input']!r}: what the drawing above "
+        f"should be."
     )
 
 
-def facts() -> AttentionTrace:
-    """Where is the ball? Mary has it, and she is in the garden."""
-    sources = (
-        "Mary went to the kitchen.",
-        "Mary took the ball.",
-        "John moved to the hallway.",
-        "Mary travelled to the garden.",
-        "John took the milk.",
-    )
-    unary = 2.4 * one_hot(torch.tensor([1, 3]), 5) + _noise(2, 5, seed=4)
-    follow = _noise(5, 5, seed=5)
-    follow[1, 0] += 1.5  # a fact about Mary follows a fact about Mary
-    follow[1, 3] += 1.5
-    read = LinearChain(unary, follow)
-    return AttentionTrace(
-        kind="k-step",
-        sources=sources,
-        targets=("step 1", "step 2"),
-        weights=_rows(read.marginals()),
-        layout=Layout("facts"),
-        best=_flags(one_hot(read.argmax(), 5)),
+def _treebank(shown: Exhibit) -> AttentionTrace:
+    """The given tree as weights of 0 and 1."""
+    trace, heads = shown.shown.trace, shown.shown.facts["reference"]
+    places = range(1, len(heads) + 1)  # 0 is the root
+    best = tuple(tuple(place == head for place in places) for head in heads)
+    weights = tuple(tuple(map(float, row)) for row in best)
+    return replace(trace, kind="given", weights=weights, best=best)
+
+
+def _question(shown: Exhibit) -> str:
+    facts = shown.shown.facts
+    support = " and ".join(repr(fact) for fact in facts["support"])
+    num_known = shown.results.spec["training"]["questions"]
+    return (
+        f"bAbI, task 2, {num_known:,} questions to learn from, each after at most 20 facts. Asked {facts['input']!r}, the model answers "
+        f"{_verdict(shown)}; the facts that support the answer are {support}. "
+        f"{scores(shown)}"
     )
 
 
-def document() -> AttentionTrace:
-    """A review; the second sentence says what its writer thinks."""
-    review = [
-        _words("We came on a rainy Monday and waited for a table ."),
-        _words("The service was delicious and the food simply wonderful !"),
-        _words("I would not mind the queue next time ."),
-    ]
-    longest = max(map(len, review))
-    told = {
-        "delicious": 2.6,
-        "wonderful": 2.8,
-        "simply": 1.2,
-        "waited": 1.5,
-        "mind": 1.4,
-        "not": 1.2,
-    }
-    padded = [words + [""] * (longest - len(words)) for words in review]
-    scores = torch.tensor([[told.get(word, 0.0) for word in words] for words in padded])
-    real = torch.tensor([[bool(word) for word in words] for words in padded])
-    within = Categorical(scores, real).marginals()
-    between = Categorical(torch.tensor([-0.4, 1.6, 0.2])).marginals()
-    return AttentionTrace(
-        kind="hierarchical",
-        sources=tuple(word for words in padded for word in words),
-        targets=("positive",),
-        weights=_rows((between[:, None] * within).view(1, -1)),
-        layout=Layout("sentences", len(review), longest),
+def _review(shown: Exhibit) -> str:
+    facts = shown.shown.facts
+    return (
+        f"Reviews of films (Pang and Lee 2004), 1,800 to learn from. The model says {_verdict(shown)}, "
+        f"with probability {facts['probability']:.2f}. {scores(shown)}"
     )
 
 
-def picture() -> tuple[AttentionTrace, np.ndarray]:
-    """A red circle and a blue square, and a caption that looks at one and then the other."""
-    image = np.full((96, 128, 3), 0.93)
-    down, right = np.mgrid[:96, :128]
-    image[(down - 32) ** 2 + (right - 36) ** 2 < 18**2] = (0.80, 0.12, 0.10)
-    image[52:84, 80:112] = (0.10, 0.28, 0.75)
-    rows, columns = 12, 16
-    y, x = torch.meshgrid(torch.arange(rows), torch.arange(columns), indexing="ij")
-    spots = {
-        "a": (5.5, 7, 5.0),
-        "red": (3.5, 4, 2.0),
-        "circle": (3.5, 4, 2.6),
-        "and": (6, 8, 3.2),
-        "blue": (8, 11.5, 2.0),
-        "square": (8, 11.5, 2.6),
-    }
-    scores = [-((y - a) ** 2 + (x - b) ** 2) / (2 * wide**2) for a, b, wide in spots.values()]
-    weights = Categorical(torch.stack(scores).flatten(1)).marginals()
-    cells = tuple(f"row {r + 1}, column {c + 1}" for r in range(rows) for c in range(columns))
-    looked = AttentionTrace(
-        kind="spatial",
-        sources=cells,
-        targets=tuple(spots),
-        weights=_rows(weights),
-        layout=Layout("grid", rows, columns),
+def _image(shown: Exhibit) -> str:
+    return (
+        f"Drawn shapes; the captions of the test are not among those learnt from. The model writes "
+        f"{_verdict(shown)}. {scores(shown)}"
     )
-    return looked, image
 
 
-def search() -> list[Hypothesis]:
-    """Ways to pronounce "read", with two that were dropped."""
-    found = [
-        ("R IY D", (-0.05, -0.45, -0.02), True),
-        ("R EH D", (-0.05, -1.10, -0.03), True),
-        ("R IY IH D", (-0.05, -0.45, -4.10, -0.60), True),
-        ("R EY", (-0.05, -4.30), False),
-        ("R IY T", (-0.05, -0.45, -5.20), False),
-    ]
-    return [
-        Hypothesis(
-            tokens=tuple(text.split()), log_probs=logs, score=math.fsum(logs), finished=finished
-        )
-        for text, logs, finished in found
-    ]
+def _search(shown: Exhibit) -> str:
+    num_kept = sum(each.finished for each in shown.shown.hypotheses)
+    return (
+        f"The search behind the first heat map: a beam of {num_kept} for "
+        f"{shown.shown.facts['input']!r}. Its best output has probability "
+        f"{shown.shown.facts['probability']:.2f}; it is {_verdict(shown)}."
+    )
 
 
-def losses() -> list[Series]:
-    """Curves of a run that begins to learn its training set by heart."""
-    steps = range(0, 10_001, 250)
-    return [
-        Series(
-            name="training loss",
-            points=tuple((step, 2.9 * math.exp(-step / 1500) + 0.35) for step in steps),
+def _log(shown: Exhibit) -> str:
+    num_updates = int(shown.shown.series[0].points[-1][0])
+    return (
+        f"The log of the run behind the first heat map, {num_updates:,} updates: loss on training "
+        f"words, with label smoothing and dropout, and the share of 100 development words that free "
+        f"decoding gets wrong."
+    )
+
+
+def _overlay(shown: Exhibit) -> str:
+    assert shown.shown.image is not None
+    return overlay(shown.shown.trace, shown.shown.image)
+
+
+def _trace(shown: Exhibit) -> AttentionTrace:
+    return shown.shown.trace
+
+
+def _weights(shown: Exhibit) -> Table:
+    return weights_table(shown.shown.trace)
+
+
+def _map(heading: str, case: str) -> View:
+    return View(heading, case, lambda shown: heatmap(_trace(shown)), _weights, _word)
+
+
+def _heads(
+    heading: str,
+    case: str,
+    trace: Callable[[Exhibit], AttentionTrace],
+    caption: Callable[[Exhibit], str],
+) -> View:
+    return View(
+        heading,
+        case,
+        lambda shown: arcs(trace(shown), title=heading),
+        lambda shown: heads_table(trace(shown)),
+        caption,
+    )
+
+
+GALLERY_VIEWS = {
+    "view_softmax": _map("Softmax", "softmax"),
+    "view_sigmoid": _map("Sigmoid", "sigmoid"),
+    "view_segment": _map("Segments", "segment"),
+    "view_arcs": _heads("Heads of words", "parses", _trace, _sentence),
+    "view_gold": _heads("Heads in the treebank", "parses", _treebank, _given),
+    "view_latent": _heads("Heads that nobody gave", "formulas", _trace, _formula),
+    "view_chain": View("Facts", "facts", lambda shown: chain(_trace(shown)), _weights, _question),
+    "view_sentences": View(
+        "Sentences", "reviews", lambda shown: sentences(_trace(shown)), _weights, _review
+    ),
+    "view_overlay": View("Image", "shapes", _overlay, _weights, _image),
+    "view_beam_tree": View(
+        "Search",
+        "softmax",
+        lambda shown: beam_tree(
+            shown.shown.hypotheses, title=f"Pronunciations of {shown.shown.facts['input']!r}"
         ),
-        Series(
-            name="loss on held-out words",
-            points=tuple(
-                (step, 2.8 * math.exp(-step / 1400) + 0.55 + 2.5e-5 * step) for step in steps[::4]
-            ),
-        ),
-    ]
+        lambda shown: hypotheses_table(shown.shown.hypotheses),
+        _search,
+    ),
+    "view_curves": View(
+        "Curves",
+        "softmax",
+        lambda shown: curves(shown.shown.series, title="Loss and mistakes", x_label="updates"),
+        lambda shown: series_table(shown.shown.series),
+        _log,
+    ),
+}
 
 
-VIEWS: dict[str, Callable[[], str]] = {
-    "view_softmax": lambda: heatmap(softmax()),
-    "view_sigmoid": lambda: heatmap(sigmoid()),
-    "view_segment": lambda: heatmap(segment()),
-    "view_arcs": lambda: arcs(tree()),
-    "view_chain": lambda: chain(facts()),
-    "view_sentences": lambda: sentences(document()),
-    "view_overlay": lambda: overlay(*picture()),
-    "view_beam_tree": lambda: beam_tree(search(), title='Pronunciations of "read"'),
-    "view_curves": lambda: curves(losses(), title="Loss", y_label="nats per phone"),
+def _drawn(view: View) -> Callable[[], str]:
+    return lambda: view.draw(exhibit(view.case))
+
+
+def _captioned(view: View) -> Callable[[], str]:
+    return lambda: view.caption(exhibit(view.case))
+
+
+VIEWS: dict[str, Callable[[], str]] = {name: _drawn(each) for name, each in GALLERY_VIEWS.items()}
+CAPTIONS: dict[str, Callable[[], str]] = {
+    name: _captioned(each) for name, each in GALLERY_VIEWS.items()
 }
 
 
 def _views_page() -> str:
-    made_up = "The numbers behind this drawing were written by hand; no model was trained for it."
-    traces = {"Softmax": softmax(), "Segments": segment()}
     sections = [
-        Section(title=name, text=made_up, drawings=(heatmap(each),), tables=(weights_table(each),))
-        for name, each in traces.items()
+        Section(
+            title=view.heading,
+            text=view.caption(exhibit(view.case)),
+            drawings=(view.draw(exhibit(view.case)),),
+            tables=(view.table(exhibit(view.case)),),
+        )
+        for view in GALLERY_VIEWS.values()
     ]
-    rest = {
-        "Heads": (arcs(tree()), heads_table(tree())),
-        "Facts": (chain(facts()), weights_table(facts())),
-        "Sentences": (sentences(document()), weights_table(document())),
-        "Image": (overlay(*picture()), weights_table(picture()[0])),
-        "Search": (VIEWS["view_beam_tree"](), hypotheses_table(search())),
-        "Curves": (VIEWS["view_curves"](), series_table(losses())),
-    }
-    for name, (drawing, table) in rest.items():
-        sections.append(Section(title=name, text=made_up, drawings=(drawing,), tables=(table,)))
     return page("Every view on one page", sections)
 
 

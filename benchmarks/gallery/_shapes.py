@@ -1,0 +1,184 @@
+"""Captions of drawn shapes, with attention over the grid of the image (Xu et al. 2015).
+
+    red circle above blue square        two shapes one over the other, named from the top
+    red circle beside blue square       or next to each other, named from the left
+
+Every image is drawn anew, in places that vary; a tenth of all captions is kept out of training
+altogether, and the test is on images of these. Beside its three colours the model sees where a
+pixel is (Liu et al. 2018), since convolutions alone do not know above from below. No summary of the
+image reaches the decoder: what it says it has read by attention.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from itertools import product
+from random import Random
+
+import numpy as np
+import torch
+from jaxtyping import Float, UInt8
+from torch import Tensor
+
+from examples.support.texts import Descent
+from sightline.attention import AttentionTrace
+from sightline.data import BEGIN, END, Encoded, Vocabulary, collate_pairs
+from sightline.decoding import greedy
+from sightline.models import (
+    Captioner,
+    CaptionerSpec,
+    DecoderSpec,
+    ImageEncoderSpec,
+    SoftmaxSpec,
+)
+from sightline.specs import to_data
+
+from ..results import Results
+from ._exhibit import Budget, Exhibit, Shown, Stopwatch, rounded, share_row
+
+COLOURS = {
+    "red": (204, 31, 26),
+    "blue": (26, 71, 191),
+    "green": (20, 130, 60),
+    "yellow": (230, 180, 20),
+    "purple": (125, 50, 150),
+}
+SHAPES = ("circle", "square", "triangle", "cross")
+RELATIONS = ("above", "beside")
+WORDS = Vocabulary((*COLOURS, *SHAPES, *RELATIONS))
+SIDE, CELL = 48, 16  # pixels: of an image, and of a place for a shape
+PAPER = 238
+NUM_TESTED = 500
+UPDATES, BATCH, RATE = 1500, 64, 3e-3
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Scene:
+    """Two shapes and what is said of them."""
+
+    image: UInt8[np.ndarray, "h w 3"]
+    caption: tuple[str, ...]
+
+
+def captions() -> list[tuple[str, ...]]:
+    """All that can be said."""
+    kinds = list(product(COLOURS, SHAPES))
+    return [(*one, how, *other) for how in RELATIONS for one in kinds for other in kinds]
+
+
+def divided(seed: int) -> tuple[list[tuple[str, ...]], list[tuple[str, ...]]]:
+    """Captions to train on, and those to test on."""
+    every = captions()
+    Random(seed).shuffle(every)
+    tenth = len(every) // 10
+    return every[tenth:], every[:tenth]
+
+
+def draw(caption: tuple[str, ...], chance: Random) -> Scene:
+    """An image of which the caption is true."""
+    image = np.full((SIDE, SIDE, 3), PAPER, np.uint8)
+    first, second = sorted(chance.sample(range(3), 2))
+    line = chance.randrange(3)
+    places = ((first, line), (second, line))
+    if caption[2] == "beside":
+        places = ((line, first), (line, second))
+    for (row, column), (colour, shape) in zip(places, (caption[:2], caption[3:]), strict=True):
+        top, left = (CELL * place + chance.randint(5, 10) for place in (row, column))
+        image[_mask(shape, top, left, chance.uniform(4.5, 6.0))] = COLOURS[colour]
+    return Scene(image=image, caption=caption)
+
+
+def _mask(shape: str, y: int, x: int, size: float) -> np.ndarray:
+    """The pixels of a shape around a point."""
+    down, right = np.mgrid[:SIDE, :SIDE]
+    down, right = down - y, right - x
+    if shape == "circle":
+        return down**2 + right**2 <= size**2
+    if shape == "square":
+        return np.maximum(abs(down), abs(right)) <= 0.85 * size
+    if shape == "triangle":
+        return (abs(right) <= (down + size) / 2) & (down <= size)
+    return (np.minimum(abs(down), abs(right)) <= 0.35 * size) & (
+        np.maximum(abs(down), abs(right)) <= size
+    )
+
+
+def pixels(scenes: Sequence[Scene]) -> Float[Tensor, "B 5 h w"]:
+    """Three colours and two coordinates, all from -1 to 1."""
+    images = torch.tensor(np.stack([scene.image for scene in scenes])).movedim(-1, 1)
+    line = torch.linspace(-1, 1, SIDE).expand(len(scenes), 1, SIDE, SIDE)
+    return torch.cat([images / 127.5 - 1, line, line.mT], 1)
+
+
+def spec() -> CaptionerSpec:
+    """Three stages of convolutions, and a decoder that remembers what it has looked at."""
+    return CaptionerSpec(
+        vocabulary=len(WORDS),
+        encoder=ImageEncoderSpec(num_channels=5, sizes=(16, 32, 64)),
+        decoder=DecoderSpec(
+            embedding_size=32,
+            hidden_size=96,
+            dropout=0.0,
+            attention=SoftmaxSpec(),
+            input_feeding=True,
+            bridge="none",
+        ),
+    )
+
+
+def shapes(budget: Budget) -> Exhibit:
+    """Train, test, and look at the first test image."""
+    watch, chance = Stopwatch(), Random(budget.seed)
+    torch.manual_seed(budget.seed)
+    known, kept = divided(budget.seed)
+    model, steps = spec().build(), budget.steps(UPDATES)
+    descent = Descent(model, learning_rate=RATE, num_steps=steps)
+    for _ in range(steps):
+        scenes = [draw(chance.choice(known), chance) for _ in range(BATCH)]
+        batch = collate_pairs([Encoded([], WORDS.encode(scene.caption)) for scene in scenes])
+        scored = model.score(pixels(scenes), None, batch.tokens, batch.targets, batch.mask)
+        descent.step(scored.loss.sum() / batch.mask.sum())
+    model.eval()
+    tested = [draw(chance.choice(kept), chance) for _ in range(NUM_TESTED)]
+    right = [said == scene.caption for said, scene in zip(say(model, tested), tested, strict=True)]
+    rows = [share_row("images with the whole caption right", right, budget.seed)]
+    training = {"updates": steps, "batch": BATCH, "learning rate": RATE}
+    results = Results.here("python -m benchmarks.gallery --cases shapes")
+    return Exhibit(
+        results=replace(
+            results.with_rows([*rows, watch.row(budget.seed)]),
+            spec={"model": to_data(spec()), "training": training},
+        ),
+        shown=_look(model, tested[0]),
+    )
+
+
+def say(model: Captioner, scenes: Sequence[Scene]) -> list[tuple[str, ...]]:
+    """The captions that a model gives."""
+    found = greedy(model.stepper(), model.start(pixels(scenes)), begin=BEGIN, end=END, max_length=8)
+    return [tuple(WORDS.decode(best)) for (best,) in found.token_lists(END)]
+
+
+def _look(model: Captioner, scene: Scene) -> Shown:
+    (said,) = say(model, [scene])
+    image = pixels([scene])
+    batch = collate_pairs([Encoded([], WORDS.encode(said))])
+    with torch.no_grad():
+        weights = model(image, None, batch.tokens).weights
+        layout = model.encode(image).layout
+    assert weights is not None
+    rows, columns = layout.rows or 0, layout.columns or 0
+    return Shown(
+        facts={"output": " ".join(said), "reference": " ".join(scene.caption)},
+        trace=AttentionTrace(
+            kind="spatial",
+            sources=tuple(
+                f"row {row + 1}, column {column + 1}"
+                for row in range(rows)
+                for column in range(columns)
+            ),
+            targets=said,
+            weights=rounded(weights[0, : len(said)]),
+            layout=layout,
+        ),
+        image=scene.image,
+    )
