@@ -15,14 +15,13 @@ import subprocess
 import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from hashlib import sha256
 from pathlib import Path
 from statistics import mean
 from time import perf_counter
 
 from examples.support import DATA
 
-from .results import Results, Row
+from .results import Results, Row, digest
 from .timing import use_one_thread
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -73,11 +72,11 @@ def measure(example: str, seeds: Sequence[int]) -> Results:
     chosen = " ".join(str(seed) for seed in seeds)
     results = replace(
         Results.here(f"python -m benchmarks.examples {example} --seeds {chosen}"),
-        data={name: _digest(DATA / name) for name in FILES[example]},
+        data={name: digest(_found(DATA / name)) for name in FILES[example]},
         spec={
             "command": f"python {source}",
-            source: _digest(ROOT / source),
-            **{f"examples/support/{path.name}": _digest(path) for path in SUPPORT},
+            source: digest(ROOT / source),
+            **{f"examples/support/{path.name}": digest(path) for path in SUPPORT},
         },
     )
     runs = [run(ROOT / source, seed) for seed in seeds]
@@ -115,10 +114,10 @@ def _row(name: str, values: Sequence[float], unit: str, seeds: Sequence[int]) ->
     return Row(name=name, value=mean(values), unit=unit, spread=spread, seeds=tuple(seeds))
 
 
-def _digest(path: Path) -> str:
+def _found(path: Path) -> Path:
     if not path.exists():
         raise SystemExit(f"data not found at {path}; set SIGHTLINE_DATA to the data folder")
-    return sha256(path.read_bytes()).hexdigest()
+    return path
 
 
 if __name__ == "__main__":

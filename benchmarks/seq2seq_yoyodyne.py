@@ -30,8 +30,8 @@ class Yoyodyne:
     """
 
     def __init__(self, *, vocabulary: int, embedding: int, hidden: int, max_length: int) -> None:
-        models, self._data = _load("yoyodyne.models"), _load("yoyodyne.data")
-        modules = _load("yoyodyne.models.modules")
+        models, self._data = load_toolkit("yoyodyne.models"), load_toolkit("yoyodyne.data")
+        modules = load_toolkit("yoyodyne.models.modules")
         # Its `validating` asks a trainer, which a model that only predicts does not have.
         kind: Any = type(
             "Predicting", (models.SoftAttentionLSTMModel,), {"validating": False, "trainer": None}
@@ -60,15 +60,15 @@ class Yoyodyne:
         return found if width == 1 else found[0][:, 0]
 
 
-def _load(module: str) -> Any:
-    """Import a module of the toolkit, which is untyped, or say how to install it."""
+def load_toolkit(module: str) -> Any:
+    """Import a module of a toolkit, which is untyped, or say how to install it."""
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # its dependencies', of no concern here
             found = importlib.import_module(module)
     except ModuleNotFoundError as error:
         raise ToolkitMissingError(
-            f"The benchmark needs {PACKAGE} and what it stands on, and found no {error.name}. Install "
+            f"The benchmark needs {module} and what it stands on, and found no {error.name}. Install "
             f"it without its dependencies: pip install --no-deps -c constraints.txt --group toolkits"
         ) from error
     logging.getLogger("lightning").setLevel(logging.ERROR)

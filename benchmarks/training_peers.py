@@ -1,0 +1,218 @@
+"""How fast is training beside other toolkits, at the same sizes?
+
+    pip install --no-deps -c constraints.txt --group toolkits
+    python -m benchmarks.training_peers                    both
+    python -m benchmarks.training_peers joeynmt --rounds 5
+
+Ours is a step of the whole loop: a batch made by the stream, schedule, loss, backward, clipping,
+optimiser, bookkeeping, log. The peers' is their bare step on batches made beforehand (see
+`training_toolkits`). All run in this process, one thread, in turn; a round gives each some seconds of the
+processor and its rate is divided by the peer's rate of the same round. Batches are each toolkit's own:
+theirs of sentences as they are drawn, ours of about one length.
+
+**yoyodyne** on the pronunciation of Hungarian words, at the sizes of its own test suite (256 units) and at
+its defaults (512 units). **JoeyNMT** on Japanese to English: characters to words seen twice, 256 units.
+JoeyNMT feeds its context back into the decoder, which ours does not do by default; a row has ours with it.
+"""
+
+import argparse
+import tempfile
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import replace
+from itertools import islice
+from pathlib import Path
+from statistics import median
+from time import process_time
+from typing import Any, Literal
+
+import torch
+from rich.console import Console
+
+from examples.support import DATA
+from sightline.data import CharacterSpec, Example, InMemory, WhitespaceSpec, open_source, tsv
+from sightline.models import DecoderSpec, TextEncoderSpec
+from sightline.tasks import TransductionSpec
+from sightline.training import Failed, Group, LogWriter, TrainingSpec
+from sightline.training._interrupt import Interrupt
+from sightline.training._loop import Loop
+
+from .results import Results, Row
+from .timing import use_one_thread
+from .training_toolkits import Done, Sizes, Step, joeynmt, yoyodyne
+
+OUT = Path("results/training_peers.json")
+WORDS = "g2p_sigmorphon2021/medium/hun_train.tsv.gz"
+SENTENCES = "enja_tanaka50k/train.{}.gz"
+SECONDS = 3.0  # of the processor that a turn takes
+WARM = 3  # steps
+YOYODYNE = {
+    "256 units, batch 100": Sizes(embedding=64, hidden=256, dropout=0.2, batch=100),
+    "512 units, batch 32": Sizes(embedding=128, hidden=512, dropout=0.2, batch=32),
+}
+JOEYNMT = Sizes(embedding=256, hidden=256, dropout=0.3, batch=64)
+TARGETS = {"yoyodyne": 6.0, "joeynmt": 3.0}
+
+Unit = Literal["examples", "symbols"]
+
+
+def model_of(sizes: Sizes, *, feeding: bool = False, characters: bool = True) -> TransductionSpec:
+    """Ours, of these sizes."""
+    each = {
+        "embedding_size": sizes.embedding,
+        "hidden_size": sizes.hidden,
+        "dropout": sizes.dropout,
+    }
+    return TransductionSpec(
+        source=CharacterSpec() if characters else CharacterSpec(spaces="drop"),
+        target=WhitespaceSpec(),
+        min_count=1 if characters else 2,
+        encoder=TextEncoderSpec(**each),
+        decoder=DecoderSpec(**each, input_feeding=feeding),
+    )
+
+
+@contextmanager
+def ours(
+    spec: TransductionSpec, examples: Sequence[Example], batch: int, folder: Path, *, bf16: bool
+) -> Iterator[Step]:
+    """A step of the loop on the next batch."""
+    torch.manual_seed(0)
+    task = spec.build_from(examples)
+    stream = task.batches(InMemory(tuple(examples)), batch_size=batch, seed=1)
+    loop = Loop(
+        task,
+        stream,
+        [],
+        TrainingSpec(steps=10**9, batch_size=batch, learning_rate=1e-3, bf16=bf16),
+        folder,
+        num_examples=None,
+        group=Group(0, 1),
+        listeners=[LogWriter(folder / "log.jsonl")],
+        interrupt=Interrupt(),
+    )
+    loop.begin(resume=False)
+    seen: list[Done] = []
+    batches = _noted(stream.forever(), seen)
+
+    def step() -> Done:
+        loop.advance(batches)
+        return seen.pop()
+
+    try:
+        yield step
+    finally:
+        loop.tell(Failed(step=loop.at.step, text="measured"))  # which closes the log
+
+
+def _noted(batches: Iterator[Any], seen: list[Done]) -> Iterator[Any]:
+    for batch in batches:
+        seen.append(Done(len(batch.mask), int(batch.mask.sum())))
+        yield batch
+
+
+def rates(steps: Mapping[str, Step], unit: Unit, rounds: int) -> dict[str, list[float]]:
+    """Examples or symbols for each second of the processor: one number for each round."""
+    for step in steps.values():
+        for _ in range(WARM):
+            step()
+    found: dict[str, list[float]] = {name: [] for name in steps}
+    for number in range(rounds):
+        for name in list(steps)[:: 1 if number % 2 == 0 else -1]:
+            began, seen = process_time(), 0
+            while (taken := process_time() - began) < SECONDS:
+                done = steps[name]()
+                seen += done.examples if unit == "examples" else done.symbols
+            found[name].append(seen / taken)
+    return found
+
+
+def rows(
+    title: str, peer: str, found: Mapping[str, Sequence[float]], unit: Unit, target: float
+) -> Iterator[Row]:
+    """Each of ours over the peer, then all in figures."""
+    for name, speeds in found.items():
+        if name != peer:
+            ratios = [own / other for own, other in zip(speeds, found[peer], strict=True)]
+            yield Row(
+                name=f"{title}: {name} to {peer}",
+                value=median(ratios),
+                unit=f"x {peer}",
+                spread=(min(ratios), max(ratios)),
+                target=target if name == "ours" else None,
+                sense=">=" if name == "ours" else None,
+            )
+    for name, speeds in found.items():
+        yield Row(
+            name=f"{title}: {name}",
+            value=median(speeds),
+            unit=f"{unit}/s",
+            spread=(min(speeds), max(speeds)),
+        )
+
+
+def beside_yoyodyne(rounds: int, folder: Path) -> Iterator[Row]:
+    """Words of Hungarian and their phones."""
+    examples = list(tsv(DATA / WORDS))
+    for title, sizes in YOYODYNE.items():
+        spec = model_of(sizes)
+        steps = {"yoyodyne": yoyodyne(examples, sizes)}
+        with ExitStack() as stack:
+            for name, bf16 in (("ours", False), ("ours, bf16", True)):
+                own = ours(spec, examples, sizes.batch, folder / f"{title} {name}", bf16=bf16)
+                steps[name] = stack.enter_context(own)
+            found = rates(steps, "examples", rounds)
+        yield from rows(
+            f"Hungarian words, {title}", "yoyodyne", found, "examples", TARGETS["yoyodyne"]
+        )
+
+
+def beside_joeynmt(rounds: int, folder: Path) -> Iterator[Row]:
+    """Japanese sentences and their translations."""
+    files = (DATA / SENTENCES.format(side) for side in ("ja", "en"))
+    examples = list(islice(open_source(*files).source, 50_000))
+    plain = model_of(JOEYNMT, characters=False)
+    fed = replace(plain, decoder=replace(plain.decoder, input_feeding=True))
+    steps = {"joeynmt": joeynmt(examples, JOEYNMT)}
+    with ExitStack() as stack:
+        for name, spec, bf16 in (
+            ("ours", plain, False),
+            ("ours, bf16", plain, True),
+            ("ours with input feeding", fed, False),
+            ("ours with input feeding, bf16", fed, True),
+        ):
+            own = ours(spec, examples, JOEYNMT.batch, folder / name, bf16=bf16)
+            steps[name] = stack.enter_context(own)
+        found = rates(steps, "symbols", rounds)
+    title = f"Japanese to English, {JOEYNMT.hidden} units, batch {JOEYNMT.batch}"
+    yield from rows(title, "joeynmt", found, "symbols", TARGETS["joeynmt"])
+
+
+PEERS = {"yoyodyne": beside_yoyodyne, "joeynmt": beside_joeynmt}
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Measure, print, write."""
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.training_peers")
+    parser.add_argument("peers", nargs="*", metavar="peer", help=f"of {', '.join(PEERS)}")
+    parser.add_argument("--rounds", type=int, default=9)
+    given = parser.parse_args(arguments)
+    if unknown := set(given.peers) - set(PEERS):
+        parser.error(f"no peer {sorted(unknown)}; there are {list(PEERS)}")
+    use_one_thread()
+    chosen = given.peers or list(PEERS)
+    results = Results.here("python -m benchmarks.training_peers", packages=chosen)
+    results = results.continued_from(OUT)
+    console = Console(highlight=False)
+    for peer in chosen:
+        with tempfile.TemporaryDirectory() as folder:
+            for row in PEERS[peer](given.rounds, Path(folder)):
+                results = results.with_rows([row])
+                console.print(
+                    f"{row.name}: {row.value:.3f} {row.unit} {row.spread}", soft_wrap=True
+                )
+    results.save(OUT)
+
+
+if __name__ == "__main__":
+    main()

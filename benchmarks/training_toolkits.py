@@ -1,0 +1,174 @@
+"""yoyodyne and JoeyNMT as peers of training: their models, their batches, their training steps.
+
+A step is what their loops do for a batch, without what the loops do beside it (logging, callbacks, the
+worker process that makes batches): batches are made beforehand, which is in the peers' favour.
+
+References: Gorman et al., yoyodyne 0.5, small-vocabulary sequence-to-sequence generation; Kreutzer et
+al. 2019, Joey NMT: a minimalist NMT toolkit for novices.
+"""
+
+import logging
+import tempfile
+from collections.abc import Callable, Sequence
+from itertools import cycle, islice
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any, NamedTuple
+
+import torch
+from torch import nn
+
+from sightline.data import Example
+
+from .seq2seq_yoyodyne import load_toolkit
+
+NUM_BATCHES = 60  # made beforehand, and trained on again and again
+SMOOTHING = 0.1
+# What JoeyNMT's reader of YAML fills in.
+SPECIAL = SimpleNamespace(
+    unk_id=0,
+    unk_token="<unk>",
+    pad_id=1,
+    pad_token="<pad>",
+    bos_id=2,
+    bos_token="<s>",
+    eos_id=3,
+    eos_token="</s>",
+    sep_id=None,
+    sep_token=None,
+    lang_tags=[],
+)
+
+
+class Sizes(NamedTuple):
+    """Of the model, each way of the encoder and the decoder alike, and of a batch."""
+
+    embedding: int
+    hidden: int
+    dropout: float
+    batch: int
+
+
+class Done(NamedTuple):
+    """What a step has seen."""
+
+    examples: int
+    symbols: int  # of the targets, the end among them
+
+
+Step = Callable[[], Done]
+
+
+def yoyodyne(examples: Sequence[Example], sizes: Sizes) -> Step:
+    """Soft attention over a two-way LSTM, an LSTM decoder, as yoyodyne trains them on words and their
+    phones.
+    """
+    data, models = load_toolkit("yoyodyne.data"), load_toolkit("yoyodyne.models")
+    modules = load_toolkit("yoyodyne.models.modules")
+    with tempfile.TemporaryDirectory() as folder:
+        file = Path(folder) / "train.tsv"
+        lines = (f"{example.source}\t{example.target}\n" for example in examples)
+        file.write_text("".join(lines), encoding="utf-8")
+        words = data.DataModule(
+            model_dir=folder,
+            train=str(file),
+            target_sep=" ",
+            batch_size=sizes.batch,
+        )
+        loader = torch.utils.data.DataLoader(
+            words.train_dataloader().dataset,
+            collate_fn=words.collator,
+            batch_size=sizes.batch,
+            shuffle=True,
+        )
+        batches = cycle(list(islice(loader, NUM_BATCHES)))
+    # Its `log` asks a trainer, which there is none of.
+    kind: Any = type(
+        "Training",
+        (models.SoftAttentionLSTMModel,),
+        {"log": lambda *_, **__: None, "validating": False, "trainer": None},
+    )
+    model = kind(
+        source_encoder=modules.LSTMEncoder(
+            dropout=sizes.dropout, embedding_size=sizes.embedding, hidden_size=sizes.hidden
+        ),
+        compute_accuracy=False,
+        decoder_dropout=sizes.dropout,
+        decoder_hidden_size=sizes.hidden,
+        embedding_size=sizes.embedding,
+        label_smoothing=SMOOTHING,
+        target_vocab_size=words.target_vocab_size,
+        vocab_size=words.vocab_size,
+    ).train()
+    (optimiser,), _ = model.configure_optimizers()
+
+    def step() -> Done:
+        batch = next(batches)
+        optimiser.zero_grad()
+        model.training_step(batch, 0).backward()
+        nn.utils.clip_grad_norm_(model.parameters(), 1.0)
+        optimiser.step()
+        return Done(len(batch), int((~batch.target.mask).sum()))
+
+    return step
+
+
+def joeynmt(examples: Sequence[Example], sizes: Sizes) -> Step:
+    """A two-way LSTM, Bahdanau attention, an LSTM decoder with input feeding, as JoeyNMT trains them
+    to translate characters to words.
+    """
+    data, models = load_toolkit("joeynmt.data"), load_toolkit("joeynmt.model")
+    logging.disable(logging.INFO)  # it tells of every file and layer
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        for side, texts in (
+            ("src", ["".join(example.source.split()) for example in examples]),
+            ("trg", [example.target or "" for example in examples]),
+        ):
+            (folder / f"train.{side}").write_text("\n".join(texts) + "\n", encoding="utf-8")
+        sides = {
+            side: {"lang": side, "level": level, "voc_min_freq": 2, "max_length": 1000}
+            for side, level in (("src", "char"), ("trg", "word"))
+        }
+        settings = {"train": str(folder / "train"), "special_symbols": SPECIAL, **sides}
+        source, target, train, _, _ = data.load_data(settings, datasets=["train"])
+    embeddings = {"embedding_dim": sizes.embedding, "dropout": sizes.dropout}
+    side = {
+        "type": "recurrent",
+        "rnn_type": "lstm",
+        "num_layers": 1,
+        "embeddings": embeddings,
+        "hidden_size": sizes.hidden,
+        "dropout": sizes.dropout,
+    }
+    settings = {
+        "encoder": {**side, "bidirectional": True},
+        "decoder": {
+            **side,
+            "attention": "bahdanau",
+            "input_feeding": True,
+            "init_hidden": "bridge",
+        },
+    }
+    model = models.build_model(settings, src_vocab=source, trg_vocab=target).train()
+    model.loss_function = ("crossentropy", SMOOTHING)
+    optimiser = torch.optim.Adam(model.parameters(), lr=2e-3)
+    loader = train.make_iter(
+        sizes.batch,
+        shuffle=True,
+        pad_index=source.pad_index,
+        eos_index=source.eos_index,
+    )
+    batches = cycle(list(islice(loader, NUM_BATCHES)))
+
+    def step() -> Done:
+        batch = next(batches)
+        batch.sort_by_src_length()
+        loss, *_ = model(return_type="loss", **vars(batch))
+        batch.normalize(loss, "batch").backward()
+        nn.utils.clip_grad_norm_(model.parameters(), 1.0)
+        optimiser.step()
+        optimiser.zero_grad()
+        return Done(int(batch.nseqs), int(batch.ntokens))
+
+    return step

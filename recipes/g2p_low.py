@@ -1,0 +1,50 @@
+"""Pronunciation of Icelandic from 800 words: SIGMORPHON 2021 task 1, the low-resource part.
+
+    sightline fit --recipe recipes/g2p_low.py:recipe --out runs/ice
+
+It is what `sightline fit` chooses by itself for these files, written down, so that it stays what it is
+when defaults change. The data folder is `../shared/data`, or what SIGHTLINE_DATA says.
+
+Reference: Ashby et al. 2021, results of the second SIGMORPHON shared task on multilingual
+grapheme-to-phoneme conversion.
+"""
+
+import os
+from dataclasses import replace
+from pathlib import Path
+
+from sightline.data import CharacterSpec, TabSeparated, WhitespaceSpec, tsv
+from sightline.models import DecoderSpec, SegmentSpec, TextEncoderSpec
+from sightline.tasks import TransductionSpec
+from sightline.training import Run, TrainingSpec
+
+DATA = Path(os.environ.get("SIGHTLINE_DATA", Path(__file__).resolve().parents[2] / "shared/data"))
+
+
+def recipe() -> Run:
+    """Letters to phones with a two-way LSTM, additive attention and an LSTM: some four minutes."""
+    return Run(
+        task=TransductionSpec(
+            source=CharacterSpec(),
+            target=WhitespaceSpec(),
+            encoder=TextEncoderSpec(embedding_size=64, hidden_size=128, dropout=0.4),
+            decoder=DecoderSpec(embedding_size=64, hidden_size=128, dropout=0.4),
+        ),
+        train=part("train"),
+        dev=part("dev"),
+        test=part("test"),
+        training=TrainingSpec(epochs=100.0, batch_tokens=424, learning_rate=2e-3, seed=1),
+    )
+
+
+def segment() -> Run:
+    """The same, with an attention that reads segments of the word (Kim et al. 2017)."""
+    run = recipe()
+    assert isinstance(run.task, TransductionSpec)
+    decoder = replace(run.task.decoder, attention=SegmentSpec())
+    return replace(run, task=replace(run.task, decoder=decoder))
+
+
+def part(name: str) -> TabSeparated:
+    """One of the three files: a word, a tab, and its phones with spaces between them."""
+    return tsv(DATA / f"g2p_sigmorphon2021/low/ice_{name}.tsv")

@@ -1,0 +1,96 @@
+"""Recipes: functions in files that return a whole run, by the command and by Python alike."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from safetensors.numpy import load_file
+
+from examples.support import DATA
+from recipes import g2p_low
+from sightline.specs import from_json, to_json, with_setting
+from sightline.training import Run, load_plan, plan
+
+ROOT = Path(__file__).resolve().parents[2]
+FILE = ROOT / "recipes/g2p_low.py"
+SECONDS = 120
+SHORT = ("training.epochs=none", "training.steps=4", "task.prediction.width=1")
+SIZES = {"train": 60, "dev": 8, "test": 8}
+LETTERS = "aábdðeéfghiíjklmnoóprstuúvxyýþæö"
+
+PROGRAM = """
+import sys
+
+from recipes import g2p_low
+from sightline.specs import with_setting
+
+name, out, *given = sys.argv[1:]
+run = {"recipe": g2p_low.recipe, "segment": g2p_low.segment}[name]()
+for text in given:
+    run = with_setting(run, *text.split("="))
+run.fit(out)
+"""
+
+
+@pytest.fixture(scope="module")
+def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A data folder with words in the places where the recipe looks."""
+    folder = tmp_path_factory.mktemp("data")
+    place = folder / "g2p_sigmorphon2021/low"
+    place.mkdir(parents=True)
+    number = 0
+    for name, size in SIZES.items():
+        lines = []
+        for _ in range(size):
+            number += 1
+            word = "".join(LETTERS[(number * k * k) % len(LETTERS)] for k in range(1, 5))
+            lines.append(f"{word}\t{' '.join(word)}\n")
+        (place / f"ice_{name}.tsv").write_text("".join(lines), encoding="utf-8")
+    return folder
+
+
+def python(*words: object, data: Path) -> None:
+    """A process of its own, with the data of a test."""
+    done = subprocess.run(
+        [sys.executable, *map(str, words)],
+        cwd=ROOT,
+        env=os.environ | {"OMP_NUM_THREADS": "1", "SIGHTLINE_DATA": str(data)},
+        timeout=SECONDS,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+
+
+@pytest.mark.parametrize("name", ["recipe", "segment"])
+def test_the_command_is_the_python_call_bit_for_bit(name: str, data: Path, tmp_path: Path) -> None:
+    short = [word for text in SHORT for word in ("--set", text)]
+    command = ("-m", "sightline.cli", "fit", "--recipe", f"{FILE}:{name}", *short)
+    python(*command, "--out", tmp_path / "command", data=data)
+    python("-c", PROGRAM, name, tmp_path / "python", *SHORT, data=data)
+    runs = [load_plan(tmp_path / folder).run for folder in ("command", "python")]
+    assert runs[0] == runs[1]
+    assert runs[0].training.steps == 4
+    weights = [load_file(tmp_path / f / "weights.safetensors") for f in ("command", "python")]
+    assert weights[0].keys() == weights[1].keys()
+    assert all(weights[0][key].tobytes() == weights[1][key].tobytes() for key in weights[0])
+
+
+def test_a_recipe_has_its_json_both_ways() -> None:
+    for run in (g2p_low.recipe(), g2p_low.segment()):
+        assert from_json(Run, to_json(run)) == run
+
+
+def test_the_variant_differs_in_its_attention_alone() -> None:
+    changed = with_setting(g2p_low.recipe(), "task.decoder.attention", "segment")
+    assert changed == g2p_low.segment() != g2p_low.recipe()
+
+
+def test_the_recipe_is_what_fit_chooses_for_the_files() -> None:
+    run = g2p_low.recipe()
+    if not DATA.joinpath("g2p_sigmorphon2021/low").exists():
+        pytest.skip(f"data not found at {DATA}; set SIGHTLINE_DATA")
+    assert plan(run.train, run.dev, run.test).run == run
