@@ -4,6 +4,7 @@ from collections.abc import Callable
 
 import torch
 from torch import Tensor
+from torch.nn.functional import pad
 
 from sightline.distributions import LinearChain, SemiMarkov
 
@@ -15,6 +16,7 @@ from .peers import (
     segments_as_edges,
     torch_struct_fits,
 )
+from .supar import load_supar
 
 
 def chain_edges(size: Size) -> Case:
@@ -75,7 +77,7 @@ def chain_edges(size: Size) -> Case:
 
 
 def chain_unary(size: Size) -> Case:
-    """The chain as pytorch-crf has it: a score for every label, and shared transitions.
+    """The chain as pytorch-crf and supar have it: a score for every label, and shared transitions.
 
     Potentials (B, T, K) and (K, K); marginals of the labels, gradients in both potentials.
     """
@@ -103,6 +105,12 @@ def chain_unary(size: Size) -> Case:
             (crf.marginals(scores) * weights).sum(), (scores, crf.transitions)
         )
 
+    def supar_step() -> tuple[Tensor, ...]:
+        scores, links = unary.detach().requires_grad_(), transitions.detach().requires_grad_()
+        # its table has a row and a column more, for the start and the end
+        chain = load_supar().LinearChainCRF(scores, pad(links, (0, 1, 0, 1)))
+        return torch.autograd.grad((chain.marginals * weights).sum(), (scores, links))
+
     return Case(
         operations={
             "log_partition": {
@@ -113,7 +121,7 @@ def chain_unary(size: Size) -> Case:
                 US: without_gradient(lambda: ours().marginals()),
                 "pytorch-crf": their_marginals,
             },
-            "train": {US: our_step, "pytorch-crf": their_step},
+            "train": {US: our_step, "pytorch-crf": their_step, "supar": supar_step},
             "argmax": {
                 US: lambda: ours().argmax(),
                 "pytorch-crf": without_gradient(lambda: crf.argmax(unary)),

@@ -32,7 +32,7 @@ FAMILIES = (
         axes="(batch, length, states)",
         build=chain_unary,
         sizes=CHAIN_SIZES,
-        peers=("pytorch-crf",),
+        peers=("pytorch-crf", "supar"),
     ),
     Family(
         structure="semi-Markov",

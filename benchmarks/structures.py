@@ -4,6 +4,7 @@
     python -m benchmarks.structures --sizes 32,25,2 --operations train  one cell, the rest is kept
     python -m benchmarks.structures --parts speed --structures "projective tree" "span tree"
     python -m benchmarks.structures --parts accuracy memory
+    python -m benchmarks.structures --native                            with the C++ kernels, see `native`
 
 Speed is peer's time divided by ours, so that 3 means three times faster; one thread, float32,
 interleaved in one process (see `timing`). What each operation does on each side is in `cases`.
@@ -19,19 +20,23 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 from rich.table import Table
 
-from . import accuracy, memory, tree_accuracy
+from sightline.inference import _native
+
+from . import accuracy, memory, native, tree_accuracy
 from .cases import SEED, US, Call, Family, Size
 from .families import FAMILIES
 from .results import Results, Row
 from .timing import Plan, Timing, compare, use_one_thread
 
 OUT = Path("results/structures.json")
+NATIVE_OUT = Path("results/structures_native.json")
 STRUCTURES = tuple(dict.fromkeys(family.structure for family in FAMILIES))
 OTHER_PARTS = {
     "accuracy": (accuracy.rows, tree_accuracy.rows),
     "memory": (memory.rows,),
 }
 PARTS = ("speed", *OTHER_PARTS)
+NATIVE_PARTS = ("speed", "accuracy", "native")
 
 # How many times faster than the peer has been asked for.
 SPEED_TARGETS = {
@@ -56,6 +61,7 @@ class Options:
     rounds: int
     out: Path
     fresh: bool
+    native: bool
 
     def wants(self, family: Family) -> tuple[Size, ...]:
         """The sizes of a family to measure."""
@@ -69,8 +75,10 @@ def main(arguments: Sequence[str] | None = None) -> None:
     options = parse(arguments)
     console = Console()
     use_one_thread()
+    _native._IN_USE = options.native
     packages = sorted({peer for family in FAMILIES for peer in family.peers})
-    results = Results.here("python -m benchmarks.structures", packages=packages)
+    made_by = f"python -m benchmarks.structures{' --native' if options.native else ''}"
+    results = Results.here(made_by, packages=packages)
     if not options.fresh:
         results = results.continued_from(options.out)
     with Progress(
@@ -82,7 +90,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
     ) as progress:
         if "speed" in options.parts:
             results = measure_speed(options, results, progress)
-        for name, sources in OTHER_PARTS.items():
+        parts = {**OTHER_PARTS, "native": (native.rows,)} if options.native else OTHER_PARTS
+        for name, sources in parts.items():
             if name in options.parts:
                 task = progress.add_task(name, total=len(sources))
                 for rows in sources:
@@ -100,7 +109,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
 def parse(arguments: Sequence[str] | None) -> Options:
     """Options from the command line."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.structures")
-    parser.add_argument("--parts", nargs="+", choices=PARTS, default=PARTS)
+    parser.add_argument("--native", action="store_true", help="with the C++ kernels")
+    parser.add_argument("--parts", nargs="+", choices={*PARTS, *NATIVE_PARTS}, default=())
     parser.add_argument("--structures", nargs="+", choices=STRUCTURES, default=STRUCTURES)
     parser.add_argument(
         "--sizes", nargs="+", type=_size, default=(), help="such as 32,25,2; all if left out"
@@ -109,20 +119,21 @@ def parse(arguments: Sequence[str] | None) -> Options:
         "--operations", nargs="+", default=(), help="such as train argmax; all if left out"
     )
     parser.add_argument("--rounds", type=int, default=Plan().rounds)
-    parser.add_argument("--out", type=Path, default=OUT)
+    parser.add_argument("--out", type=Path, default=None)
     parser.add_argument("--fresh", action="store_true", help="drop the rows that are in the file")
     given = parser.parse_args(arguments)
     known = {size for family in FAMILIES for size in family.sizes}
     if unknown := [size for size in given.sizes if size not in known]:
         parser.error(f"no family has the sizes {unknown}; there are {sorted(known)}")
     return Options(
-        parts=tuple(given.parts),
+        parts=tuple(given.parts) or (NATIVE_PARTS if given.native else PARTS),
         structures=tuple(given.structures),
         sizes=tuple(given.sizes),
         operations=tuple(given.operations),
         rounds=given.rounds,
-        out=given.out,
+        out=given.out or (NATIVE_OUT if given.native else OUT),
         fresh=given.fresh,
+        native=given.native,
     )
 
 
@@ -132,13 +143,16 @@ def measure_speed(options: Options, results: Results, progress: Progress) -> Res
     task = progress.add_task("speed", total=len(cells))
     for family, size in cells:
         case = family.build(size)
+        if options.native:
+            case = native.beside_reference(case, family.form)
         for line in case.left_out:
             progress.console.print(line, highlight=False)
         for operation, candidates in case.operations.items():
             if not options.operations or operation in options.operations:
                 progress.update(task, description=f"{family.name} {operation} {size}")
                 plan = Plan(rounds=options.rounds, budget=family.budget)
-                rows = time_cell(family, operation, size, candidates, plan)
+                targets = native.TARGETS if options.native else SPEED_TARGETS
+                rows = time_cell(family, operation, size, candidates, plan, targets)
                 results = results.with_rows(rows)
         results.save(options.out)
         progress.advance(task)
@@ -146,14 +160,19 @@ def measure_speed(options: Options, results: Results, progress: Progress) -> Res
 
 
 def time_cell(
-    family: Family, operation: str, size: Size, candidates: Mapping[str, Call], plan: Plan
+    family: Family,
+    operation: str,
+    size: Size,
+    candidates: Mapping[str, Call],
+    plan: Plan,
+    targets: Mapping[str, float] = SPEED_TARGETS,
 ) -> list[Row]:
     """Our own time, and one row per peer that has this operation."""
     timings = compare(candidates, reference=US, plan=plan)
     return [
         _time_row(_time_name(family, operation, size), timings[US]),
         *(
-            _ratio_row(_ratio_name(family, operation, size, peer), timing)
+            _ratio_row(_ratio_name(family, operation, size, peer), timing, targets)
             for peer, timing in timings.items()
             if peer != US
         ),
@@ -169,14 +188,15 @@ def speed_table(family: Family, results: Results) -> Table:
     table.add_column("operation")
     table.add_column("size")
     table.add_column("ours, ms", justify="right")
-    for peer in family.peers:
+    peers = (*family.peers, native.reference_of(family.form))
+    for peer in peers:
         table.add_column(peer, justify="right")
     for operation in dict.fromkeys(_operations_of(family, results)):
         for size in family.sizes:
             own = rows.get(_time_name(family, operation, size))
             if own is not None:
-                peers = [rows.get(_ratio_name(family, operation, size, p)) for p in family.peers]
-                cells = [_ratio_cell(row) for row in peers]
+                found = [rows.get(_ratio_name(family, operation, size, peer)) for peer in peers]
+                cells = [_ratio_cell(row) for row in found]
                 table.add_row(operation, str(size), f"{own.value:.3g}", *cells)
     return table
 
@@ -228,8 +248,8 @@ def _time_row(name: str, timing: Timing) -> Row:
     )
 
 
-def _ratio_row(name: str, timing: Timing) -> Row:
-    target = SPEED_TARGETS.get(name)
+def _ratio_row(name: str, timing: Timing, targets: Mapping[str, float]) -> Row:
+    target = targets.get(name)
     return Row(
         name=name,
         value=timing.ratio,

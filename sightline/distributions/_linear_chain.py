@@ -17,7 +17,13 @@ from jaxtyping import Bool, Float, Int
 from torch import Tensor
 from typing_extensions import override
 
-from ..inference import chain_best, chain_log_partition, chain_marginals, chain_sample
+from ..inference import (
+    chain_best,
+    chain_log_partition,
+    chain_marginals,
+    chain_node_marginals,
+    chain_sample,
+)
 from ..shapes import flatten_batch, join_batch_shapes, restore_batch
 from ._checks import (
     check_mask,
@@ -85,7 +91,7 @@ class LinearChain(AbstractDistribution):
     @override
     def marginals(self) -> Float[Tensor, "*batch T K"]:
         """p(y_t = j), 0 on padding; differentiable."""
-        return self._marginals()[0]
+        return restore_batch(chain_node_marginals(*self._flat()), self.batch_shape)
 
     def pair_marginals(self) -> Float[Tensor, "*batch N K K"]:
         """p(y_t = i, y_{t+1} = j) for the N = T - 1 steps, in the layout of per-position

@@ -19,6 +19,7 @@ from ._chain import (
     chain_best as chain_best,
     chain_log_partition as chain_log_partition,
     chain_marginals as chain_marginals,
+    chain_node_marginals as chain_node_marginals,
     chain_sample as chain_sample,
 )
 from ._entmax import entmax_marginals as entmax_marginals, entmax_maximum as entmax_maximum

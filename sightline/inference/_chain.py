@@ -15,18 +15,18 @@ import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
-from . import _chain_passes as passes, _chain_search as search
+from . import _chain_native as kernels, _chain_passes as passes, _chain_search as search, _native
 from ._derivatives import Differentiable, differentiable
 from ._precision import result_dtype
 from ._recursions import softmax_or_zero
 
 _PURE = differentiable("linear chain", passes, num_potentials=2)
+_NATIVE = _native.differentiable("linear chain", kernels, num_potentials=2)
 
 
-def _chain(unary: Tensor) -> Differentiable:
-    """The passes for this tensor: the one place where a kernel is chosen."""
-    del unary  # the reference passes serve every device
-    return _PURE
+def _chain(unary: Tensor, transitions: Tensor) -> Differentiable:
+    """The passes for these tensors: native kernels where they serve, the reference elsewhere."""
+    return _NATIVE if _native.serves(unary, transitions) else _PURE
 
 
 class ChainMarginals(NamedTuple):
@@ -47,7 +47,7 @@ def chain_log_partition(
     >>> chain_log_partition(unary, transitions).exp().round()    # 2^3 labellings
     tensor([8.])
     """
-    return _chain(unary).log_partition((unary, transitions), mask)
+    return _chain(unary, transitions).log_partition((unary, transitions), mask)
 
 
 def chain_marginals(
@@ -61,7 +61,23 @@ def chain_marginals(
     tensor([[[[0.2500, 0.2500],
               [0.2500, 0.2500]]]])
     """
-    return ChainMarginals(*_chain(unary).marginals((unary, transitions), mask))
+    return ChainMarginals(*_chain(unary, transitions).marginals((unary, transitions), mask))
+
+
+def chain_node_marginals(
+    unary: Float[Tensor, "B T K"],
+    transitions: Float[Tensor, "#B #T-1 K K"],
+    mask: Bool[Tensor, "B T"] | None = None,
+) -> Float[Tensor, "B T K"]:
+    """p(y_t = j) alone, which may cost less than all of `chain_marginals`.
+
+    >>> chain_node_marginals(torch.zeros(1, 2, 2), torch.zeros(1, 1, 2, 2))
+    tensor([[[0.5000, 0.5000],
+             [0.5000, 0.5000]]])
+    """
+    if _native.serves(unary, transitions) and kernels.has_node_kernel(unary, transitions):
+        return kernels.node_marginals(unary, transitions, mask)
+    return _chain(unary, transitions).marginals((unary, transitions), mask)[0]
 
 
 class ChainBest(NamedTuple):
@@ -83,6 +99,9 @@ def chain_best(
     >>> chain_best(torch.tensor([[[0.0, 1.0], [2.0, 0.0]]]), torch.zeros(1, 1, 2, 2)).labels
     tensor([[[1, 0]]])
     """
+    if k == 1 and _native.serves(unary, transitions):
+        labels, scores = kernels.best(unary.detach(), transitions.detach(), mask)
+        return ChainBest(labels.unsqueeze(0), scores.unsqueeze(0))
     chain = passes.prepare(unary, transitions, mask)
     labels, scores = search.best(chain, k)
     return ChainBest(labels.permute(2, 1, 0), scores.T.to(result_dtype(unary)))
@@ -109,6 +128,9 @@ def chain_sample(
     >>> chain_sample(never, torch.zeros(1, 1, 2, 2), num_samples=1).labels
     tensor([[[0, 1]]])
     """
+    if _native.serves(unary, transitions):
+        drawn = kernels.sample(unary.detach(), transitions.detach(), mask, num_samples, generator)
+        return ChainSamples(*drawn)
     chain = passes.prepare(unary, transitions, mask)
     conditionals, alpha = passes.conditionals(chain, torch.float64)
     last = softmax_or_zero(alpha, torch.float64)

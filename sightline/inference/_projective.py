@@ -15,18 +15,22 @@ import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
-from . import _projective_derivations as derivations
+from . import _native, _projective_derivations as derivations
 from ._derivatives import Differentiable, differentiable
 from ._precision import result_dtype
+from ._projective_native import MultiRootKernels, SingleRootKernels
 from ._projective_passes import MultiRoot, SingleRoot, prepare
 
 _SINGLE_ROOT = differentiable("projective tree", SingleRoot, 1)
 _MULTI_ROOT = differentiable("projective tree", MultiRoot, 1)
+_NATIVE_SINGLE_ROOT = _native.differentiable("projective tree", SingleRootKernels, 1)
+_NATIVE_MULTI_ROOT = _native.differentiable("projective tree", MultiRootKernels, 1)
 
 
 def _projective(arcs: Tensor, single_root: bool) -> Differentiable:
-    """The passes for this tensor: the one place where a kernel is chosen."""
-    del arcs  # the reference passes serve every device
+    """The passes for this tensor: native kernels where they serve, the reference elsewhere."""
+    if _native.serves(arcs):
+        return _NATIVE_SINGLE_ROOT if single_root else _NATIVE_MULTI_ROOT
     return _SINGLE_ROOT if single_root else _MULTI_ROOT
 
 
@@ -83,6 +87,10 @@ def projective_best(
     <BLANKLINE>
             [[2, 0]]])
     """
+    if k == 1 and _native.serves(arcs):
+        kernels = SingleRootKernels if single_root else MultiRootKernels
+        heads, scores = kernels.best(arcs.detach(), mask)
+        return ProjectiveBest(heads.unsqueeze(0), scores.unsqueeze(0))
     heads, scores = derivations.best(*prepare(arcs, mask, single_root=single_root), k)
     return ProjectiveBest(heads, scores.to(result_dtype(arcs)))
 
@@ -108,5 +116,8 @@ def projective_sample(
     >>> projective_sample(never, num_samples=1).heads
     tensor([[[0, 1]]])
     """
+    if _native.serves(arcs):
+        kernels = SingleRootKernels if single_root else MultiRootKernels
+        return ProjectiveSamples(*kernels.sample(arcs.detach(), mask, num_samples, generator))
     ready = prepare(arcs, mask, single_root=single_root)
     return ProjectiveSamples(*derivations.draw(*ready, num_samples, generator))

@@ -15,17 +15,17 @@ import torch
 from jaxtyping import Bool, Float
 from torch import Tensor
 
-from . import _span_passes as passes, _span_search as search
+from . import _native, _span_native as kernels, _span_passes as passes, _span_search as search
 from ._derivatives import Differentiable, differentiable
 from ._precision import result_dtype
 
 _PURE = differentiable("bracketing", passes, num_potentials=1)
+_NATIVE = _native.differentiable("bracketing", kernels, num_potentials=1)
 
 
 def _bracketing(spans: Tensor) -> Differentiable:
-    """The passes for this tensor: the one place where a kernel is chosen."""
-    del spans  # the reference passes serve every device
-    return _PURE
+    """The passes for this tensor: native kernels where they serve, the reference elsewhere."""
+    return _NATIVE if _native.serves(spans) else _PURE
 
 
 def span_log_partition(
@@ -70,6 +70,9 @@ def span_best(
             [False,  True,  True],
             [False, False,  True]])
     """
+    if k == 1 and _native.serves(spans):
+        values, scores = kernels.best(spans.detach(), mask)
+        return SpanBest(values.unsqueeze(0), scores.unsqueeze(0))
     values, scores = search.best(spans.detach(), search.find_words(spans, mask), k)
     return SpanBest(values, scores.to(result_dtype(spans)))
 
@@ -94,6 +97,8 @@ def span_sample(
     tensor([[ True,  True],
             [False,  True]])
     """
+    if _native.serves(spans):
+        return SpanSamples(*kernels.sample(spans.detach(), mask, num_samples, generator))
     solved = passes.solve((spans.detach().double(),), mask)
     weights, labels, _ = solved.saved
     words = search.find_words(spans, mask)

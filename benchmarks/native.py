@@ -1,0 +1,294 @@
+"""What the C++ kernels give: beside the peers, our own passes in PyTorch operations, and the floor.
+
+    floor      the same loss on the potentials themselves, a multiplication by 1 in the place of
+               inference: what autograd alone costs
+    tangent    the kernel of the tangent pass over that of the marginals
+    threads    two threads against one, by the wall clock
+    lengths    the training step on lengths drawn from T/2 to T
+
+`python -m benchmarks.structures --native` runs all of it.
+"""
+
+import time
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
+
+import torch
+from torch import Tensor
+
+from sightline.distributions import LinearChain, ProjectiveTree
+from sightline.inference import _native
+from sightline.masking import mask_from_lengths
+
+from .cases import SEED, US, Call, Case, Size
+from .peers import torch_struct_class, with_gradient
+from .results import Row, Sense
+from .timing import Plan, Timing, compare, use_one_thread
+from .tree_peers import root_on_diagonal
+
+REFERENCE = "reference passes"
+
+_CHAIN_TRAIN = {
+    (32, 25, 2): 30.0,
+    (64, 25, 2): 30.0,
+    (32, 100, 2): 30.0,
+    (32, 50, 20): 80.0,
+    (16, 200, 50): 250.0,
+    (16, 1000, 10): 45.0,
+}
+_TREE_TRAIN = {
+    (32, 10): (80.0, 50.0),
+    (32, 20): (80.0, 50.0),
+    (32, 40): (25.0, 20.0),
+    (16, 80): (25.0, 20.0),
+}
+
+# How many times faster than the peer has been asked for.
+TARGETS = {
+    **{f"chain train {size} vs torch-struct": target for size, target in _CHAIN_TRAIN.items()},
+    **{
+        f"chain train {size} vs {peer}": 15.0
+        for size in _CHAIN_TRAIN
+        if size != (64, 25, 2)
+        for peer in ("pytorch-crf", "supar")
+    },
+    "chain argmax (32, 25, 2) vs pytorch-crf": 50.0,
+    "chain argmax (32, 100, 2) vs pytorch-crf": 50.0,
+    "chain argmax (32, 50, 20) vs pytorch-crf": 15.0,
+    **{
+        f"projective tree train {size} vs torch-struct": both[0]
+        for size, both in _TREE_TRAIN.items()
+    },
+    **{f"projective tree train {size} vs supar": both[1] for size, both in _TREE_TRAIN.items()},
+    "span tree train (32, 20) vs torch-struct": 35.0,
+    "span tree train (32, 40) vs torch-struct": 35.0,
+}
+_FLOOR_TARGETS = {
+    (32, 25, 2): 2.0,
+    (64, 25, 2): 2.0,
+    (32, 100, 2): 2.0,
+    (32, 50, 20): 3.0,
+    (16, 200, 50): 3.0,
+}
+_PLAN = Plan(rounds=15, budget=4.0)
+
+
+def without_kernels(call: Call) -> Call:
+    """The same call, by the passes in PyTorch operations."""
+
+    def slow() -> object:
+        _native._IN_USE = False
+        try:
+            return call()
+        finally:
+            _native._IN_USE = True
+
+    return slow
+
+
+def reference_of(form: str) -> str:
+    """What our own passes are called beside the peers of a form."""
+    return f"{REFERENCE}, {form}"
+
+
+def beside_reference(case: Case, form: str) -> Case:
+    """A case with our own reference passes as one more peer."""
+    operations = {
+        name: {**calls, reference_of(form): without_kernels(calls[US])}
+        for name, calls in case.operations.items()
+    }
+    return replace(case, operations=operations)
+
+
+def rows() -> Iterator[Row]:
+    """Floor, tangent, threads and lengths."""
+    yield from floor_rows()
+    yield from tangent_rows()
+    yield from thread_rows()
+    yield from length_rows()
+
+
+def floor_rows() -> Iterator[Row]:
+    """Our training step over the floor, on edges as in `chain_cases`."""
+    for size, target in _FLOOR_TARGETS.items():
+        edges, weights = _drawn(*_edge_shape(size)), _drawn(*_edge_shape(size))
+        no_unary = torch.zeros(size)
+
+        def train(
+            edges: Tensor = edges, weights: Tensor = weights, unary: Tensor = no_unary
+        ) -> object:
+            leaf = edges.detach().requires_grad_()
+            return torch.autograd.grad(
+                (LinearChain(unary, leaf).pair_marginals() * weights).sum(), leaf
+            )
+
+        def floor(edges: Tensor = edges, weights: Tensor = weights) -> object:
+            leaf = edges.detach().requires_grad_()
+            return torch.autograd.grad((leaf * 1.0 * weights).sum(), leaf)
+
+        timing = compare({"floor": floor, US: train}, reference="floor", plan=_PLAN)[US]
+        yield _row(f"chain train {size} over the autograd floor", timing, target)
+
+
+def tangent_rows() -> Iterator[Row]:
+    """The kernel of the tangent pass over that of the marginals."""
+    ops = torch.ops.sightline_native
+    for size in _CHAIN_TRAIN:
+        unary, edges, along = (
+            torch.zeros(size),
+            _drawn(*_edge_shape(size)),
+            _drawn(*_edge_shape(size)),
+        )
+        _, nodes, pairs = ops.chain_marginals(unary, edges, None)
+        calls: dict[str, Call] = {
+            "marginals": lambda u=unary, e=edges: ops.chain_marginals(u, e, None),
+            US: lambda n=nodes, p=pairs, g=along: ops.chain_tangent(n, p, None, None, g, True),
+        }
+        timing = compare(calls, reference="marginals", plan=_PLAN)[US]
+        yield _row(f"chain tangent {size} over marginals", timing, 1.5)
+    for batch, words in _TREE_TRAIN:
+        arcs, along = _drawn(batch, words + 1, words + 1), _drawn(batch, words + 1, words + 1)
+        _, found, kept = ops.projective_marginals(arcs, None, False)
+        calls = {
+            "marginals": lambda a=arcs: ops.projective_marginals(a, None, False),
+            US: lambda m=found, k=kept, g=along: ops.projective_tangent(m, k, None, g, False),
+        }
+        timing = compare(calls, reference="marginals", plan=_PLAN)[US]
+        yield _row(f"projective tree tangent {(batch, words)} over marginals", timing, 1.5)
+
+
+def thread_rows() -> Iterator[Row]:
+    """One thread's time over that of two, marginals, by the wall clock."""
+    unary, edges = torch.zeros(64, 100, 20), _drawn(64, 99, 20, 20)
+    arcs = _drawn(64, 41, 41)
+    ops = torch.ops.sightline_native
+    cases: dict[str, Call] = {
+        "chain marginals (64, 100, 20)": lambda: ops.chain_marginals(unary, edges, None),
+        "projective tree marginals (64, 40)": lambda: ops.projective_marginals(arcs, None, False),
+    }
+    for name, call in cases.items():
+        calls = {"two": _with_threads(2, call), US: _with_threads(1, call)}
+        timing = compare(calls, reference="two", plan=_PLAN, clock=time.perf_counter)[US]
+        use_one_thread()
+        yield _row(f"{name} two threads over one", timing, 1.7, sense=">=", unit="x faster")
+
+
+def length_rows() -> Iterator[Row]:
+    """The training step on lengths uniform in T/2 .. T, beside torch-struct, which takes lengths."""
+    for size in _CHAIN_TRAIN:
+        batch, length, states = size
+        edges, weights, lengths = (
+            _drawn(*_edge_shape(size)),
+            _drawn(*_edge_shape(size)),
+            _lengths(batch, length),
+        )
+        mask, no_unary = mask_from_lengths(lengths, length), torch.zeros(size)
+        calls = _steps(
+            edges,
+            {
+                US: lambda leaf, u=no_unary, m=mask, w=weights: (
+                    LinearChain(u, leaf, m).pair_marginals() * w
+                ),
+                "torch-struct": lambda leaf, n=lengths, w=weights: (
+                    torch_struct_class("LinearChainCRF")(
+                        with_gradient(leaf.transpose(-1, -2)), lengths=n
+                    ).marginals.transpose(-1, -2)
+                    * w
+                ),
+            },
+        )
+        if states == 50:
+            del calls["torch-struct"]  # its scan takes minutes
+        yield from _length_rows(f"chain train {size}", calls)
+    for batch, words in _TREE_TRAIN:
+        arcs, weights, lengths = (
+            _drawn(batch, words + 1, words + 1),
+            _drawn(batch, words + 1, words + 1),
+            _lengths(batch, words),
+        )
+        mask, their_weights = mask_from_lengths(lengths, words), root_on_diagonal(weights)
+        calls = _steps(
+            arcs,
+            {
+                US: lambda leaf, m=mask, w=weights: (
+                    ProjectiveTree(leaf, single_root=False, mask=m).marginals() * w
+                ),
+                "torch-struct": lambda leaf, n=lengths, w=their_weights: (
+                    torch_struct_class("DependencyCRF")(
+                        root_on_diagonal(leaf), lengths=n, multiroot=True
+                    ).marginals
+                    * w
+                ),
+            },
+        )
+        yield from _length_rows(f"projective tree train {(batch, words)}", calls)
+
+
+def _steps(potentials: Tensor, losses: Mapping[str, Callable[[Tensor], Tensor]]) -> dict[str, Call]:
+    """Training steps: the gradient of each loss in the potentials."""
+
+    def step(loss: Callable[[Tensor], Tensor]) -> Call:
+        def run() -> object:
+            leaf = potentials.detach().requires_grad_()
+            return torch.autograd.grad(loss(leaf).sum(), leaf)
+
+        return run
+
+    return {name: step(loss) for name, loss in losses.items()}
+
+
+def _length_rows(name: str, calls: dict[str, Call]) -> Iterator[Row]:
+    calls[REFERENCE] = without_kernels(calls[US])
+    timings = compare(calls, reference=US, plan=_PLAN)
+    milliseconds = sorted(1e3 * seconds for seconds in timings[US].seconds)
+    yield Row(
+        name=f"{name} varied lengths time",
+        value=milliseconds[len(milliseconds) // 2],
+        unit="ms",
+        spread=(milliseconds[0], milliseconds[-1]),
+        seeds=(SEED,),
+    )
+    for peer, timing in timings.items():
+        if peer != US:
+            yield _row(f"{name} varied lengths vs {peer}", timing, None, unit="x faster")
+
+
+def _row(
+    name: str, timing: Timing, target: float | None, *, sense: Sense = "<=", unit: str = "times"
+) -> Row:
+    return Row(
+        name=name,
+        value=timing.ratio,
+        unit=unit,
+        spread=timing.ratio_spread,
+        seeds=(SEED,),
+        target=target,
+        sense=None if target is None else sense,
+    )
+
+
+def _with_threads(count: int, call: Call) -> Call:
+    """The call on so many threads, which stay for the calls after it."""
+
+    def run() -> object:
+        if torch.get_num_threads() != count:
+            torch.set_num_threads(count)
+        return call()
+
+    return run
+
+
+def _edge_shape(size: Size) -> Size:
+    batch, length, states = size
+    return batch, length - 1, states, states
+
+
+def _drawn(*shape: int) -> Tensor:
+    return torch.randn(shape, generator=torch.Generator().manual_seed(SEED))
+
+
+def _lengths(batch: int, longest: int) -> Tensor:
+    generator = torch.Generator().manual_seed(SEED)
+    lengths = torch.randint((longest + 1) // 2, longest + 1, (batch,), generator=generator)
+    lengths[0] = longest  # torch-struct wants one that is full
+    return lengths

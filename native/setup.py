@@ -1,0 +1,43 @@
+"""Build the kernels: one extension on Python's limited API and torch's stable ABI."""
+
+import platform
+
+from setuptools import setup
+from torch.utils.cpp_extension import BuildExtension, CppExtension
+
+SOURCES = (
+    "module",
+    "dispatch",
+    "scratch",
+    "chain_ops",
+    "projective_ops",
+    "span_ops",
+    "kernels_baseline",
+    "kernels_avx2",
+    "kernels_avx512",
+)
+X86 = platform.machine().lower() in ("x86_64", "amd64")
+
+setup(
+    ext_modules=[
+        CppExtension(
+            "sightline_native._kernels",
+            [f"src/{name}.cpp" for name in SOURCES],
+            include_dirs=["src"],
+            extra_compile_args=[
+                "-O3",
+                "-g0",
+                "-std=c++17",
+                "-fno-math-errno",  # no fast-math: -inf means what it says
+                "-fno-strict-aliasing",  # lanes are read as arrays of numbers
+                "-Wno-psabi",  # wide registers never cross a library's border
+                "-fvisibility=hidden",
+                "-DTORCH_TARGET_VERSION=0x020a000000000000",  # loads on torch 2.10 and later
+                *(["-DSIGHTLINE_X86"] if X86 else []),
+            ],
+            py_limited_api=True,
+        )
+    ],
+    cmdclass={"build_ext": BuildExtension},
+    options={"bdist_wheel": {"py_limited_api": "cp311"}},
+)

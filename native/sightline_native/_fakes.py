@@ -1,0 +1,157 @@
+"""The shapes and types that each op gives, for tensors without data."""
+
+import torch
+from torch import Tensor
+
+from . import _kernels as _kernels  # registers the ops
+
+register = torch.library.register_fake
+
+
+@register("sightline_native::chain_log_partition")
+def _chain_log_partition(unary: Tensor, transitions: Tensor, mask: Tensor | None) -> Tensor:
+    return unary.new_empty(unary.shape[0])
+
+
+@register("sightline_native::chain_marginals")
+def _chain_marginals(
+    unary: Tensor, transitions: Tensor, mask: Tensor | None
+) -> tuple[Tensor, Tensor, Tensor]:
+    batch, length, states = unary.shape
+    return (
+        unary.new_empty(batch),
+        unary.new_empty(batch, length, states),
+        unary.new_empty(batch, length - 1, states, states),
+    )
+
+
+@register("sightline_native::chain_tangent")
+def _chain_tangent(
+    nodes: Tensor,
+    pairs: Tensor,
+    mask: Tensor | None,
+    on_nodes: Tensor | None,
+    on_pairs: Tensor | None,
+    want_pairs: bool,
+) -> tuple[Tensor, Tensor]:
+    along = nodes.new_empty(pairs.shape) if want_pairs else nodes.new_empty(0)
+    return nodes.new_empty(nodes.shape), along
+
+
+@register("sightline_native::chain_nodes")
+def _chain_nodes(
+    unary: Tensor, transitions: Tensor, mask: Tensor | None
+) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+    batch, length, states = unary.shape
+    return (
+        unary.new_empty(batch),
+        unary.new_empty(batch, length, states),
+        unary.new_empty(batch, 3, length, states, dtype=torch.float64),
+        unary.new_empty(batch, dtype=torch.bool),
+    )
+
+
+@register("sightline_native::chain_nodes_tangent")
+def _chain_nodes_tangent(
+    unary: Tensor,
+    transitions: Tensor,
+    mask: Tensor | None,
+    kept: Tensor,
+    safe: Tensor,
+    on_nodes: Tensor,
+) -> tuple[Tensor, Tensor]:
+    return unary.new_empty(unary.shape), unary.new_empty(transitions.shape)
+
+
+@register("sightline_native::chain_best")
+def _chain_best(unary: Tensor, transitions: Tensor, mask: Tensor | None) -> tuple[Tensor, Tensor]:
+    batch, length, _ = unary.shape
+    return unary.new_empty(batch, length, dtype=torch.long), unary.new_empty(batch)
+
+
+@register("sightline_native::chain_sample")
+def _chain_sample(
+    unary: Tensor, transitions: Tensor, mask: Tensor | None, uniforms: Tensor
+) -> tuple[Tensor, Tensor]:
+    batch = unary.shape[0]
+    labels = unary.new_empty(uniforms.shape, dtype=torch.long)
+    return labels, unary.new_empty(batch, dtype=torch.bool)
+
+
+def _padded(count: int) -> int:
+    return (count + 15) // 16 * 16
+
+
+def _kept_of_spans(words: int) -> int:
+    """How many numbers are kept of a sentence; see `kept_of_spans` in src/kernels.h."""
+    splits = sum(width * _padded(words - width) for width in range(1, words))
+    return splits + 2 * words * _padded(words)
+
+
+def _kept_of_arcs(words: int, single_root: bool) -> int:
+    """The same for arcs: three sums over splits where a bracketing has one."""
+    return 3 * _kept_of_spans(words if single_root else words + 1)
+
+
+@register("sightline_native::projective_log_partition")
+def _projective_log_partition(arcs: Tensor, mask: Tensor | None, single_root: bool) -> Tensor:
+    return arcs.new_empty(arcs.shape[0])
+
+
+@register("sightline_native::projective_marginals")
+def _projective_marginals(
+    arcs: Tensor, mask: Tensor | None, single_root: bool
+) -> tuple[Tensor, Tensor, Tensor]:
+    batch, size, _ = arcs.shape
+    kept = arcs.new_empty(batch, _kept_of_arcs(size - 1, single_root))
+    return arcs.new_empty(batch), arcs.new_empty(arcs.shape), kept
+
+
+@register("sightline_native::projective_tangent")
+def _projective_tangent(
+    marginals: Tensor, kept: Tensor, mask: Tensor | None, direction: Tensor, single_root: bool
+) -> Tensor:
+    return marginals.new_empty(marginals.shape)
+
+
+@register("sightline_native::projective_best")
+def _projective_best(arcs: Tensor, mask: Tensor | None, single_root: bool) -> tuple[Tensor, Tensor]:
+    batch, size, _ = arcs.shape
+    return arcs.new_empty(batch, size - 1, dtype=torch.long), arcs.new_empty(batch)
+
+
+@register("sightline_native::projective_sample")
+def _projective_sample(
+    arcs: Tensor, mask: Tensor | None, uniforms: Tensor, single_root: bool
+) -> tuple[Tensor, Tensor]:
+    batch, size, _ = arcs.shape
+    heads = arcs.new_empty(uniforms.shape[0], batch, size - 1, dtype=torch.long)
+    return heads, arcs.new_empty(batch, dtype=torch.bool)
+
+
+@register("sightline_native::span_log_partition")
+def _span_log_partition(spans: Tensor, mask: Tensor | None) -> Tensor:
+    return spans.new_empty(spans.shape[0])
+
+
+@register("sightline_native::span_marginals")
+def _span_marginals(spans: Tensor, mask: Tensor | None) -> tuple[Tensor, Tensor, Tensor]:
+    batch, words, _ = spans.shape
+    kept = spans.new_empty(batch, _kept_of_spans(words))
+    return spans.new_empty(batch), spans.new_empty(spans.shape), kept
+
+
+@register("sightline_native::span_tangent")
+def _span_tangent(kept: Tensor, mask: Tensor | None, direction: Tensor) -> Tensor:
+    return direction.new_empty(direction.shape)
+
+
+@register("sightline_native::span_best")
+def _span_best(spans: Tensor, mask: Tensor | None) -> tuple[Tensor, Tensor]:
+    return spans.new_empty(spans.shape, dtype=torch.bool), spans.new_empty(spans.shape[0])
+
+
+@register("sightline_native::span_sample")
+def _span_sample(spans: Tensor, mask: Tensor | None, uniforms: Tensor) -> tuple[Tensor, Tensor]:
+    chosen = spans.new_empty(uniforms.shape[0], *spans.shape, dtype=torch.bool)
+    return chosen, spans.new_empty(spans.shape[0], dtype=torch.bool)

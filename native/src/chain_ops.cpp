@@ -1,0 +1,200 @@
+// The ops of the linear chain: tensors to pointers, batch items to threads.
+
+#include <algorithm>
+#include <tuple>
+#include <vector>
+
+#include "tensors.h"
+
+namespace sightline {
+namespace {
+
+template <class T>
+const ChainKernels<T>& chain_kernels();
+
+template <>
+const ChainKernels<float>& chain_kernels<float>() {
+  return kernels().chain_float;
+}
+
+template <>
+const ChainKernels<double>& chain_kernels<double>() {
+  return kernels().chain_double;
+}
+
+// The potentials, contiguous, and their sizes.
+struct Potentials {
+  Tensor unary, transitions;
+  std::optional<Tensor> mask;
+  int64_t batch, length, states;
+
+  Potentials(const Tensor& given_unary, const Tensor& given_transitions, const std::optional<Tensor>& given_mask)
+      : unary(dense(given_unary)), transitions(dense(given_transitions)), mask(dense(given_mask)),
+        batch(unary.size(0)), length(unary.size(1)), states(unary.size(2)) {
+    STD_TORCH_CHECK(unary.dim() == 3 && transitions.dim() == 4 && length > 0,
+                    "sightline_native: a chain wants unary (B, T, K) and transitions (B, T-1, K, K)");
+    STD_TORCH_CHECK(unary.scalar_type() == transitions.scalar_type(),
+                    "sightline_native: unary and transitions must have one type");
+  }
+
+  template <class T>
+  Chain<T> view() const {
+    const int64_t edges = states * states;
+    const int64_t step_stride = transitions.size(1) == 1 ? 0 : edges;
+    const int64_t item_stride = transitions.size(0) == 1 ? 0 : transitions.size(1) * edges;
+    return {length, states, read<T>(unary), read<T>(transitions), item_stride, step_stride, read<bool>(mask)};
+  }
+};
+
+Tensor chain_log_partition(Tensor unary, Tensor transitions, std::optional<Tensor> mask) {
+  const Potentials given(unary, transitions, mask);
+  Tensor out = like(given.unary, {given.batch});
+  by_type(given.unary, [&](auto kind) {
+    using T = decltype(kind);
+    const Chain<T> chain = given.view<T>();
+    T* found = write<T>(out);
+    in_groups(given.batch, [&](int64_t first, int64_t last) {
+      chain_kernels<T>().log_partition(chain, found, first, last);
+    });
+  });
+  return out;
+}
+
+std::tuple<Tensor, Tensor, Tensor> chain_marginals(Tensor unary, Tensor transitions, std::optional<Tensor> mask) {
+  const Potentials given(unary, transitions, mask);
+  const int64_t states = given.states;
+  Tensor log_partition = like(given.unary, {given.batch});
+  Tensor nodes = like(given.unary, {given.batch, given.length, states});
+  Tensor pairs = like(given.unary, {given.batch, given.length - 1, states, states});
+  by_type(given.unary, [&](auto kind) {
+    using T = decltype(kind);
+    const Chain<T> chain = given.view<T>();
+    const ChainMarginals<T> out{write<T>(log_partition), write<T>(nodes), write<T>(pairs)};
+    in_groups(given.batch, [&](int64_t first, int64_t last) {
+      chain_kernels<T>().marginals(chain, out, first, last);
+    });
+  });
+  return {log_partition, nodes, pairs};
+}
+
+std::tuple<Tensor, Tensor> chain_tangent(Tensor nodes, Tensor pairs, std::optional<Tensor> mask,
+                                         std::optional<Tensor> on_nodes, std::optional<Tensor> on_pairs,
+                                         bool want_pairs) {
+  nodes = dense(nodes), pairs = dense(pairs), mask = dense(mask);
+  on_nodes = dense(on_nodes), on_pairs = dense(on_pairs);
+  const int64_t batch = nodes.size(0), length = nodes.size(1), states = nodes.size(2);
+  Tensor node_tangent = like(nodes, {batch, length, states});
+  Tensor pair_tangent = want_pairs ? like(nodes, {batch, length - 1, states, states}) : like(nodes, {0});
+  by_type(nodes, [&](auto kind) {
+    using T = decltype(kind);
+    const ChainTangent<T> task{length, states, read<T>(nodes), read<T>(pairs), read<T>(on_nodes),
+                               read<T>(on_pairs), read<bool>(mask), write<T>(node_tangent),
+                               want_pairs ? write<T>(pair_tangent) : nullptr};
+    in_groups(batch, [&](int64_t first, int64_t last) { chain_kernels<T>().tangent(task, first, last); });
+  });
+  return {node_tangent, pair_tangent};
+}
+
+std::tuple<Tensor, Tensor, Tensor, Tensor> chain_nodes(Tensor unary, Tensor transitions, std::optional<Tensor> mask) {
+  const Potentials given(unary, transitions, mask);
+  Tensor log_partition = like(given.unary, {given.batch});
+  Tensor nodes = like(given.unary, {given.batch, given.length, given.states});
+  Tensor kept = like(given.unary, {given.batch, 3, given.length, given.states}, ScalarType::Double);
+  Tensor safe = like(given.unary, {given.batch}, ScalarType::Bool);
+  by_type(given.unary, [&](auto kind) {
+    using T = decltype(kind);
+    const Chain<T> chain = given.view<T>();
+    STD_TORCH_CHECK(chain.step_stride == 0 && chain.item_stride == 0,
+                    "sightline_native: marginals of nodes alone want one table of transitions");
+    const ChainNodes<T> out{write<T>(log_partition), write<T>(nodes), write<double>(kept), write<bool>(safe)};
+    in_groups(given.batch, [&](int64_t first, int64_t last) {
+      chain_kernels<T>().nodes(chain, out, first, last);
+    });
+  });
+  return {log_partition, nodes, kept, safe};
+}
+
+std::tuple<Tensor, Tensor> chain_nodes_tangent(Tensor unary, Tensor transitions, std::optional<Tensor> mask,
+                                               Tensor kept, Tensor safe, Tensor on_nodes) {
+  const Potentials given(unary, transitions, mask);
+  kept = dense(kept), safe = dense(safe), on_nodes = dense(on_nodes);
+  const int64_t edges = given.states * given.states;
+  Tensor node_tangent = like(given.unary, {given.batch, given.length, given.states});
+  Tensor transition_tangent = like(given.unary, {1, 1, given.states, given.states});
+  // Each group of items has a sum of its own, so that threads do not change the result.
+  std::vector<double> sums((given.batch + kGrain - 1) / kGrain * edges);
+  by_type(given.unary, [&](auto kind) {
+    using T = decltype(kind);
+    const ChainNodesTangent<T> task{given.view<T>(), read<double>(kept), read<bool>(safe), read<T>(on_nodes), write<T>(node_tangent)};
+    torch::stable::parallel_for(0, (given.batch + kGrain - 1) / kGrain, 1, [&](int64_t begin, int64_t end) {
+      for (int64_t group = begin; group < end; ++group) {
+        const int64_t last = std::min(given.batch, (group + 1) * kGrain);
+        chain_kernels<T>().nodes_tangent(task, sums.data() + group * edges, group * kGrain, last);
+      }
+    });
+    T* total = write<T>(transition_tangent);
+    for (int64_t e = 0; e < edges; ++e) {
+      double sum = 0;
+      for (std::size_t place = e; place < sums.size(); place += edges) sum += sums[place];
+      total[e] = static_cast<T>(sum);
+    }
+  });
+  return {node_tangent, transition_tangent};
+}
+
+std::tuple<Tensor, Tensor> chain_best(Tensor unary, Tensor transitions, std::optional<Tensor> mask) {
+  const Potentials given(unary, transitions, mask);
+  Tensor labels = like(given.unary, {given.batch, given.length}, ScalarType::Long);
+  Tensor scores = like(given.unary, {given.batch});
+  by_type(given.unary, [&](auto kind) {
+    using T = decltype(kind);
+    const Chain<T> chain = given.view<T>();
+    int64_t* found = write<int64_t>(labels);
+    T* values = write<T>(scores);
+    in_groups(given.batch, [&](int64_t first, int64_t last) {
+      chain_kernels<T>().best(chain, found, values, first, last);
+    });
+  });
+  return {labels, scores};
+}
+
+std::tuple<Tensor, Tensor> chain_sample(Tensor unary, Tensor transitions, std::optional<Tensor> mask, Tensor uniforms) {
+  const Potentials given(unary, transitions, mask);
+  uniforms = dense(uniforms);
+  const int64_t samples = uniforms.size(0);
+  Tensor labels = like(given.unary, {samples, given.batch, given.length}, ScalarType::Long);
+  Tensor possible = like(given.unary, {given.batch}, ScalarType::Bool);
+  const ChainDraws draws{samples, given.batch, read<double>(uniforms), write<int64_t>(labels), write<bool>(possible)};
+  by_type(given.unary, [&](auto kind) {
+    using T = decltype(kind);
+    const Chain<T> chain = given.view<T>();
+    in_groups(given.batch, [&](int64_t first, int64_t last) {
+      chain_kernels<T>().sample(chain, draws, first, last);
+    });
+  });
+  return {labels, possible};
+}
+
+}  // namespace
+
+STABLE_TORCH_LIBRARY_FRAGMENT(sightline_native, m) {
+  m.def("chain_log_partition(Tensor unary, Tensor transitions, Tensor? mask) -> Tensor");
+  m.def("chain_marginals(Tensor unary, Tensor transitions, Tensor? mask) -> (Tensor, Tensor, Tensor)");
+  m.def("chain_tangent(Tensor nodes, Tensor pairs, Tensor? mask, Tensor? on_nodes, Tensor? on_pairs, bool want_pairs) -> (Tensor, Tensor)");
+  m.def("chain_nodes(Tensor unary, Tensor transitions, Tensor? mask) -> (Tensor, Tensor, Tensor, Tensor)");
+  m.def("chain_nodes_tangent(Tensor unary, Tensor transitions, Tensor? mask, Tensor kept, Tensor safe, Tensor on_nodes) -> (Tensor, Tensor)");
+  m.def("chain_best(Tensor unary, Tensor transitions, Tensor? mask) -> (Tensor, Tensor)");
+  m.def("chain_sample(Tensor unary, Tensor transitions, Tensor? mask, Tensor uniforms) -> (Tensor, Tensor)");
+}
+
+STABLE_TORCH_LIBRARY_IMPL(sightline_native, CPU, m) {
+  m.impl("chain_log_partition", TORCH_BOX(&chain_log_partition));
+  m.impl("chain_marginals", TORCH_BOX(&chain_marginals));
+  m.impl("chain_tangent", TORCH_BOX(&chain_tangent));
+  m.impl("chain_nodes", TORCH_BOX(&chain_nodes));
+  m.impl("chain_nodes_tangent", TORCH_BOX(&chain_nodes_tangent));
+  m.impl("chain_best", TORCH_BOX(&chain_best));
+  m.impl("chain_sample", TORCH_BOX(&chain_sample));
+}
+
+}  // namespace sightline

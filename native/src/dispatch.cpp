@@ -1,0 +1,39 @@
+#include <cstdlib>
+#include <string>
+
+#include "kernels.h"
+
+namespace sightline {
+namespace {
+
+const Kernels& best_for_this_processor() {
+#if defined(SIGHTLINE_X86)
+  if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512vl") &&
+      __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512dq")) {
+    return avx512_kernels;
+  }
+  if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma")) return avx2_kernels;
+#endif
+  return baseline_kernels;
+}
+
+const Kernels& choose() {
+  const char* wanted = std::getenv("SIGHTLINE_KERNELS");
+  const std::string name = wanted == nullptr ? "" : wanted;
+  const Kernels& best = best_for_this_processor();
+  if (name == "baseline") return baseline_kernels;
+#if defined(SIGHTLINE_X86)
+  // A processor that has the wider instructions has the narrower ones.
+  if (name == "avx2" && &best != &baseline_kernels) return avx2_kernels;
+#endif
+  return best;
+}
+
+}  // namespace
+
+const Kernels& kernels() {
+  static const Kernels& chosen = choose();
+  return chosen;
+}
+
+}  // namespace sightline

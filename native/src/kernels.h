@@ -1,0 +1,197 @@
+// The kernels as plain functions on pointers, one table of them for each instruction set.
+//
+// Each works on one batch item, or on the items first .. last - 1, and keeps nothing between calls, so
+// that a caller may split a batch over threads; `kGrain` items at a time waste no lanes.
+
+#pragma once
+
+#include <cstdint>
+
+namespace sightline {
+
+constexpr int64_t kGrain = 16;  // the widest lanes of any instruction set
+
+// Scores of chains: B items, T positions, K states.
+template <class T>
+struct Chain {
+  int64_t length, states;
+  const T* unary;                      // (B, T, K)
+  const T* transitions;                // (K, K) for item b and step t at b * item_stride + t * step_stride
+  int64_t item_stride, step_stride;    // 0 where transitions are shared
+  const bool* mask;                    // (B, T), true on real positions; or null: all are real
+};
+
+template <class T>
+struct ChainMarginals {
+  T* log_partition;  // (B)
+  T* nodes;          // (B, T, K)
+  T* pairs;          // (B, T-1, K, K)
+};
+
+// Marginals of the nodes alone, for one table of transitions and many states.
+template <class T>
+struct ChainNodes {
+  T* log_partition;  // (B)
+  T* nodes;          // (B, T, K)
+  double* kept;      // (B, 3, T, K), for the tangent pass
+  bool* safe;        // (B), whether probability space was safe; if not, nothing is kept
+};
+
+template <class T>
+struct ChainNodesTangent {
+  Chain<T> chain;
+  const double* kept;
+  const bool* safe;
+  const T* on_nodes;  // the direction
+  T* node_tangent;
+};
+
+// A direction in the potentials, and the derivative of the marginals along it.
+template <class T>
+struct ChainTangent {
+  int64_t length, states;
+  const T* nodes;     // the marginals
+  const T* pairs;
+  const T* on_nodes;  // the direction; null: 0
+  const T* on_pairs;
+  const bool* mask;
+  T* node_tangent;
+  T* pair_tangent;  // null: not wanted
+};
+
+// Draws: `uniforms` (S, B, T) in [0, 1) become labels (S, B, T).
+struct ChainDraws {
+  int64_t samples, batch;
+  const double* uniforms;
+  int64_t* labels;
+  bool* possible;  // (B)
+};
+
+template <class T>
+struct ChainKernels {
+  void (*log_partition)(const Chain<T>&, T* out, int64_t first, int64_t last);
+  void (*marginals)(const Chain<T>&, const ChainMarginals<T>&, int64_t first, int64_t last);
+  void (*tangent)(const ChainTangent<T>&, int64_t first, int64_t last);
+  void (*nodes)(const Chain<T>&, const ChainNodes<T>&, int64_t first, int64_t last);
+  void (*nodes_tangent)(const ChainNodesTangent<T>&, double* on_transitions, int64_t first, int64_t last);
+  void (*best)(const Chain<T>&, int64_t* labels, T* scores, int64_t first, int64_t last);
+  void (*sample)(const Chain<T>&, const ChainDraws&, int64_t first, int64_t last);
+};
+
+// How many numbers the outside pass keeps of a sentence, for the tangent pass.
+inline int64_t kept_of_spans(int64_t words) {
+  const auto padded = [](int64_t count) { return (count + kGrain - 1) / kGrain * kGrain; };
+  int64_t total = 2 * words * padded(words);
+  for (int64_t width = 1; width < words; ++width) total += width * padded(words - width);
+  return total;
+}
+
+// The same for arcs, which have three sums over splits where a bracketing has one.
+inline int64_t kept_of_arcs(int64_t words, bool single_root) {
+  return 3 * kept_of_spans(single_root ? words : words + 1);
+}
+
+// Scores of arcs: B sentences of n words; index 0 is the root.
+template <class T>
+struct Arcs {
+  int64_t words;
+  bool single_root;
+  const T* scores;   // (B, n+1, n+1), [head, word]; tangents do not read them
+  const bool* mask;  // (B, n), true on real words; or null: all are real
+};
+
+template <class T>
+struct ArcMarginals {
+  T* log_partition;  // (B)
+  T* marginals;      // (B, n+1, n+1)
+  T* kept;           // (B, kept_size)
+  int64_t kept_size;
+};
+
+template <class T>
+struct ArcTangent {
+  const T* marginals;  // as the outside pass gave them
+  const T* kept;
+  int64_t kept_size;
+  const T* direction;  // (B, n+1, n+1)
+  T* tangent;
+};
+
+// Draws: `uniforms` (S, B, 2n+2) in [0, 1) become heads (S, B, n).
+struct ArcDraws {
+  int64_t samples, batch, kept_size;
+  const double* uniforms;
+  int64_t* heads;
+  bool* possible;  // (B)
+};
+
+template <class T>
+struct ArcKernels {
+  void (*log_partition)(const Arcs<T>&, T* out, int64_t item);
+  void (*marginals)(const Arcs<T>&, const ArcMarginals<T>&, int64_t item);
+  void (*tangent)(const Arcs<T>&, const ArcTangent<T>&, int64_t item);
+  void (*best)(const Arcs<T>&, int64_t* heads, T* scores, int64_t item);
+  void (*sample)(const Arcs<T>&, const ArcDraws&, int64_t item);
+};
+
+// Scores of spans: B sentences of n words; labels are summed already.
+template <class T>
+struct Spans {
+  int64_t words;
+  const T* scores;   // (B, n, n), read on and above the diagonal; tangents do not read them
+  const bool* mask;  // (B, n), true on real words; or null: all are real
+};
+
+template <class T>
+struct SpanMarginals {
+  T* log_partition;  // (B)
+  T* marginals;      // (B, n, n)
+  T* kept;           // (B, kept_size)
+  int64_t kept_size;
+};
+
+template <class T>
+struct SpanTangent {
+  const T* kept;  // as the outside pass gave them
+  int64_t kept_size;
+  const T* direction;  // (B, n, n)
+  T* tangent;
+};
+
+// Draws: `uniforms` (S, B, n) in [0, 1) become the spans of trees (S, B, n, n).
+struct SpanDraws {
+  int64_t samples, batch, kept_size;
+  const double* uniforms;
+  bool* chosen;
+  bool* possible;  // (B)
+};
+
+template <class T>
+struct SpanKernels {
+  void (*log_partition)(const Spans<T>&, T* out, int64_t item);
+  void (*marginals)(const Spans<T>&, const SpanMarginals<T>&, int64_t item);
+  void (*tangent)(const Spans<T>&, const SpanTangent<T>&, int64_t item);
+  void (*best)(const Spans<T>&, bool* chosen, T* scores, int64_t item);
+  void (*sample)(const Spans<T>&, const SpanDraws&, int64_t item);
+};
+
+struct Kernels {
+  const char* name;
+  ChainKernels<float> chain_float;
+  ChainKernels<double> chain_double;
+  ArcKernels<float> projective_float;
+  ArcKernels<double> projective_double;
+  SpanKernels<float> span_float;
+  SpanKernels<double> span_double;
+};
+
+extern const Kernels baseline_kernels;
+#if defined(SIGHTLINE_X86)
+extern const Kernels avx2_kernels;
+extern const Kernels avx512_kernels;
+#endif
+
+// The table for this processor, or the one named by the variable SIGHTLINE_KERNELS.
+const Kernels& kernels();
+
+}  // namespace sightline

@@ -1,0 +1,38 @@
+// The kernels for AVX2.
+
+#if defined(SIGHTLINE_X86)
+
+// Headers that others share come first: only what stands below the pragma is compiled for it.
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <cstring>
+#include <limits>
+#include <immintrin.h>
+
+#include "kernels.h"
+#include "scratch.h"
+
+#pragma GCC target("avx2,fma")
+#define SIGHTLINE_ISA avx2
+#define SIGHTLINE_REGISTER_BYTES 32
+
+#include "chain.h"
+#include "projective_search.h"
+#include "span.h"
+
+namespace sightline {
+
+const Kernels avx2_kernels = {
+    "avx2",
+    avx2::chain::table<float>(),
+    avx2::chain::table<double>(),
+    avx2::projective::table<float>(),
+    avx2::projective::table<double>(),
+    avx2::span::table<float>(),
+    avx2::span::table<double>(),
+};
+
+}  // namespace sightline
+
+#endif

@@ -1,0 +1,38 @@
+// The kernels for AVX-512.
+
+#if defined(SIGHTLINE_X86)
+
+// Headers that others share come first: only what stands below the pragma is compiled for it.
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <cstring>
+#include <limits>
+#include <immintrin.h>
+
+#include "kernels.h"
+#include "scratch.h"
+
+#pragma GCC target("avx512f,avx512vl,avx512bw,avx512dq,avx2,fma,prefer-vector-width=512")
+#define SIGHTLINE_ISA avx512
+#define SIGHTLINE_REGISTER_BYTES 64
+
+#include "chain.h"
+#include "projective_search.h"
+#include "span.h"
+
+namespace sightline {
+
+const Kernels avx512_kernels = {
+    "avx512",
+    avx512::chain::table<float>(),
+    avx512::chain::table<double>(),
+    avx512::projective::table<float>(),
+    avx512::projective::table<double>(),
+    avx512::span::table<float>(),
+    avx512::span::table<double>(),
+};
+
+}  // namespace sightline
+
+#endif

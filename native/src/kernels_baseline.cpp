@@ -1,0 +1,31 @@
+// The kernels for any processor.
+
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <cstring>
+#include <limits>
+
+#include "kernels.h"
+#include "scratch.h"
+
+#define SIGHTLINE_ISA baseline
+#define SIGHTLINE_REGISTER_BYTES 16  // SSE2 and NEON
+
+#include "chain.h"
+#include "projective_search.h"
+#include "span.h"
+
+namespace sightline {
+
+const Kernels baseline_kernels = {
+    "baseline",
+    baseline::chain::table<float>(),
+    baseline::chain::table<double>(),
+    baseline::projective::table<float>(),
+    baseline::projective::table<double>(),
+    baseline::span::table<float>(),
+    baseline::span::table<double>(),
+};
+
+}  // namespace sightline

@@ -1,0 +1,369 @@
+// SIMD lanes under one name for every instruction set.
+//
+// `Lanes<T>` holds `kLanes` numbers: one register of floats, or two registers of doubles, so that
+// the same lane of both is the same sentence (or state, or span) and a kernel can keep its sums in
+// double and its probabilities in T. Arithmetic is GCC's vector extension. The file that includes this
+// one chooses the instruction set by a pragma, says how wide a register is (a pragma defines no macro
+// in C++) and names the namespace, `SIGHTLINE_ISA`.
+//
+// exp and log are polynomials: exp(x) is exactly 0 below the smallest normal number (-inf
+// included), log wants a positive normal number. Neither is ever given a NaN by the kernels.
+
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <cstring>
+#include <limits>
+
+#if SIGHTLINE_REGISTER_BYTES > 16
+#include <immintrin.h>
+#endif
+
+#define SIGHTLINE_INLINE inline __attribute__((always_inline))
+
+namespace sightline {
+namespace SIGHTLINE_ISA {
+
+constexpr int kLanes = SIGHTLINE_REGISTER_BYTES / sizeof(float);
+
+template <class T>
+struct Lanes {
+  static constexpr int parts = sizeof(T) / sizeof(float);
+  static constexpr int width = kLanes / parts;  // numbers in one register
+  typedef T Register __attribute__((vector_size(SIGHTLINE_REGISTER_BYTES)));
+  typedef T Unaligned __attribute__((vector_size(SIGHTLINE_REGISTER_BYTES), aligned(sizeof(T))));
+
+  Register part[parts];
+
+  static SIGHTLINE_INLINE Lanes of(T value) {
+    Lanes out;
+    for (int p = 0; p < parts; ++p) out.part[p] = Register{} + value;
+    return out;
+  }
+  static SIGHTLINE_INLINE Lanes load(const T* from) {
+    Lanes out;
+    for (int p = 0; p < parts; ++p) {
+      out.part[p] = *reinterpret_cast<const Unaligned*>(from + p * width);
+    }
+    return out;
+  }
+  SIGHTLINE_INLINE void store(T* to) const {
+    for (int p = 0; p < parts; ++p) *reinterpret_cast<Unaligned*>(to + p * width) = part[p];
+  }
+  SIGHTLINE_INLINE T lane(int index) const { return part[index / width][index % width]; }
+  SIGHTLINE_INLINE void set_lane(int index, T value) { part[index / width][index % width] = value; }
+};
+
+#define SIGHTLINE_OPERATOR(op)                                                   \
+  template <class T>                                                             \
+  SIGHTLINE_INLINE Lanes<T> operator op(const Lanes<T>& a, const Lanes<T>& b) {  \
+    Lanes<T> out;                                                                \
+    for (int p = 0; p < Lanes<T>::parts; ++p) out.part[p] = a.part[p] op b.part[p]; \
+    return out;                                                                  \
+  }                                                                              \
+  template <class T>                                                             \
+  SIGHTLINE_INLINE Lanes<T> operator op(const Lanes<T>& a, T b) {                \
+    return a op Lanes<T>::of(b);                                                 \
+  }                                                                              \
+  template <class T>                                                             \
+  SIGHTLINE_INLINE Lanes<T>& operator op##=(Lanes<T>& a, const Lanes<T>& b) {    \
+    return a = a op b;                                                           \
+  }
+SIGHTLINE_OPERATOR(+)
+SIGHTLINE_OPERATOR(-)
+SIGHTLINE_OPERATOR(*)
+SIGHTLINE_OPERATOR(/)
+#undef SIGHTLINE_OPERATOR
+
+// a < b ? then : otherwise, lane by lane; nothing is computed with what is not chosen.
+template <class T>
+SIGHTLINE_INLINE Lanes<T> where_less(const Lanes<T>& a, const Lanes<T>& b, const Lanes<T>& then,
+                                     const Lanes<T>& otherwise) {
+  Lanes<T> out;
+  for (int p = 0; p < Lanes<T>::parts; ++p) {
+    out.part[p] = a.part[p] < b.part[p] ? then.part[p] : otherwise.part[p];
+  }
+  return out;
+}
+
+template <class T>
+SIGHTLINE_INLINE Lanes<T> max(const Lanes<T>& a, const Lanes<T>& b) {
+  return where_less(a, b, b, a);
+}
+
+// condition > 0 ? then : otherwise
+template <class T>
+SIGHTLINE_INLINE Lanes<T> where_positive(const Lanes<T>& condition, const Lanes<T>& then,
+                                         const Lanes<T>& otherwise) {
+  return where_less(Lanes<T>::of(T(0)), condition, then, otherwise);
+}
+
+// 1 / x, and 0 where x is 0: the weight of what is impossible.
+template <class T>
+SIGHTLINE_INLINE Lanes<T> reciprocal_or_zero(const Lanes<T>& x) {
+  const auto zero = Lanes<T>::of(T(0));
+  return where_less(Lanes<T>::of(std::numeric_limits<T>::min()), x, Lanes<T>::of(T(1)) / x, zero);
+}
+
+template <class T>
+SIGHTLINE_INLINE T sum(const Lanes<T>& x) {
+  typename Lanes<T>::Register all = x.part[0];
+  for (int p = 1; p < Lanes<T>::parts; ++p) all += x.part[p];
+#if SIGHTLINE_REGISTER_BYTES == 64
+  if constexpr (sizeof(T) == 4) return _mm512_reduce_add_ps((__m512)all);
+  if constexpr (sizeof(T) == 8) return _mm512_reduce_add_pd((__m512d)all);
+#endif
+  T total = 0;
+  for (int i = 0; i < Lanes<T>::width; ++i) total += all[i];
+  return total;
+}
+
+template <class T>
+SIGHTLINE_INLINE T largest(const Lanes<T>& x) {
+  T found = x.lane(0);
+  for (int i = 1; i < kLanes; ++i) found = std::max(found, x.lane(i));
+  return found;
+}
+
+// The first `count` numbers from memory, `fill` in the other lanes; reads nothing beyond them.
+template <class T>
+SIGHTLINE_INLINE Lanes<T> load_first(const T* from, int64_t count, T fill) {
+  if (count >= kLanes) return Lanes<T>::load(from);
+#if SIGHTLINE_REGISTER_BYTES == 64
+  Lanes<T> out;
+  if constexpr (sizeof(T) == 4) {
+    const auto mask = static_cast<__mmask16>((1u << count) - 1);
+    out.part[0] = _mm512_mask_loadu_ps(_mm512_set1_ps(fill), mask, from);
+  } else {
+    const unsigned mask = (1u << count) - 1;
+    out.part[0] = _mm512_mask_loadu_pd(_mm512_set1_pd(fill), static_cast<__mmask8>(mask), from);
+    out.part[1] =
+        _mm512_mask_loadu_pd(_mm512_set1_pd(fill), static_cast<__mmask8>(mask >> 8), from + 8);
+  }
+  return out;
+#else
+  T buffer[kLanes];
+  for (int i = 0; i < kLanes; ++i) buffer[i] = i < count ? from[i] : fill;
+  return Lanes<T>::load(buffer);
+#endif
+}
+
+template <class T>
+SIGHTLINE_INLINE void store_first(T* to, int64_t count, const Lanes<T>& x) {
+  if (count >= kLanes) return x.store(to);
+#if SIGHTLINE_REGISTER_BYTES == 64
+  if constexpr (sizeof(T) == 4) {
+    _mm512_mask_storeu_ps(to, static_cast<__mmask16>((1u << count) - 1), (__m512)x.part[0]);
+  } else {
+    const unsigned mask = (1u << count) - 1;
+    _mm512_mask_storeu_pd(to, static_cast<__mmask8>(mask), (__m512d)x.part[0]);
+    _mm512_mask_storeu_pd(to + 8, static_cast<__mmask8>(mask >> 8), (__m512d)x.part[1]);
+  }
+#else
+  T buffer[kLanes];
+  x.store(buffer);
+  std::memcpy(to, buffer, count * sizeof(T));
+#endif
+}
+
+SIGHTLINE_INLINE Lanes<double> widen(const Lanes<double>& x) { return x; }
+
+SIGHTLINE_INLINE Lanes<double> widen(const Lanes<float>& x) {
+  Lanes<double> out;
+#if SIGHTLINE_REGISTER_BYTES == 64
+  out.part[0] = (Lanes<double>::Register)_mm512_cvtps_pd(_mm512_castps512_ps256((__m512)x.part[0]));
+  out.part[1] = (Lanes<double>::Register)_mm512_cvtps_pd(_mm512_extractf32x8_ps((__m512)x.part[0], 1));
+#elif SIGHTLINE_REGISTER_BYTES == 32
+  out.part[0] = (Lanes<double>::Register)_mm256_cvtps_pd(_mm256_castps256_ps128((__m256)x.part[0]));
+  out.part[1] = (Lanes<double>::Register)_mm256_cvtps_pd(_mm256_extractf128_ps((__m256)x.part[0], 1));
+#else
+  for (int i = 0; i < kLanes; ++i) out.set_lane(i, x.lane(i));
+#endif
+  return out;
+}
+
+template <class T>
+Lanes<T> narrow(const Lanes<double>& x);
+
+template <>
+SIGHTLINE_INLINE Lanes<double> narrow<double>(const Lanes<double>& x) {
+  return x;
+}
+
+template <>
+SIGHTLINE_INLINE Lanes<float> narrow<float>(const Lanes<double>& x) {
+  Lanes<float> out;
+#if SIGHTLINE_REGISTER_BYTES == 64
+  const __m256 low = _mm512_cvtpd_ps((__m512d)x.part[0]), high = _mm512_cvtpd_ps((__m512d)x.part[1]);
+  out.part[0] = (Lanes<float>::Register)_mm512_insertf32x8(_mm512_castps256_ps512(low), high, 1);
+#elif SIGHTLINE_REGISTER_BYTES == 32
+  const __m128 low = _mm256_cvtpd_ps((__m256d)x.part[0]), high = _mm256_cvtpd_ps((__m256d)x.part[1]);
+  out.part[0] = (Lanes<float>::Register)_mm256_insertf128_ps(_mm256_castps128_ps256(low), high, 1);
+#else
+  for (int i = 0; i < kLanes; ++i) out.set_lane(i, static_cast<float>(x.lane(i)));
+#endif
+  return out;
+}
+
+// What exp and log need to know of a floating-point type.
+template <class T>
+struct Format;
+
+template <>
+struct Format<float> {
+  typedef int32_t Bits __attribute__((vector_size(SIGHTLINE_REGISTER_BYTES)));
+  static constexpr int mantissa = 23;
+  static constexpr int32_t root_half = 0x3f3504f3;  // the bits of sqrt(1/2)
+  static constexpr float magic = 12582912.0f;       // 1.5 * 2^23: adding it rounds to an integer
+  static constexpr int32_t magic_bits = 0x4b400000;
+  static constexpr float lowest_exponent = -87.3f;
+  static constexpr float log2_high = 0.693359375f, log2_low = -2.12194440e-4f;
+  static constexpr int exp_order = 7, log_terms = 4;
+};
+
+template <>
+struct Format<double> {
+  typedef int64_t Bits __attribute__((vector_size(SIGHTLINE_REGISTER_BYTES)));
+  static constexpr int mantissa = 52;
+  static constexpr int64_t root_half = 0x3fe6a09e667f3bcd;
+  static constexpr double magic = 6755399441055744.0;  // 1.5 * 2^52
+  static constexpr int64_t magic_bits = 0x4338000000000000;
+  static constexpr double lowest_exponent = -708.0;
+  static constexpr double log2_high = 6.93145751953125e-1, log2_low = 1.42860682030941723212e-6;
+  static constexpr int exp_order = 13, log_terms = 10;
+};
+
+// exp(x) = 2^n exp(r) with |r| <= log(2) / 2, the second factor by its Taylor series.
+template <class T>
+SIGHTLINE_INLINE Lanes<T> exp(const Lanes<T>& x) {
+  using F = Format<T>;
+  using Bits = typename F::Bits;
+  using Register = typename Lanes<T>::Register;
+  constexpr T inverse_factorial[] = {1,
+                                     1,
+                                     T(1.0 / 2),
+                                     T(1.0 / 6),
+                                     T(1.0 / 24),
+                                     T(1.0 / 120),
+                                     T(1.0 / 720),
+                                     T(1.0 / 5040),
+                                     T(1.0 / 40320),
+                                     T(1.0 / 362880),
+                                     T(1.0 / 3628800),
+                                     T(1.0 / 39916800),
+                                     T(1.0 / 479001600),
+                                     T(1.0 / 6227020800.0)};
+  const Register lowest = Register{} + F::lowest_exponent;
+  Lanes<T> out;
+  for (int p = 0; p < Lanes<T>::parts; ++p) {
+    const Register z = x.part[p] < lowest ? lowest : x.part[p];
+    const Register shifted = z * T(1.44269504088896340736) + F::magic;
+    const Register n = shifted - F::magic;
+    Register r = z - n * F::log2_high;
+    r = r - n * F::log2_low;
+    Register y = Register{} + inverse_factorial[F::exp_order];
+    for (int k = F::exp_order - 1; k >= 0; --k) y = y * r + inverse_factorial[k];
+    const Bits scaled = (Bits)y + ((Bits)shifted << F::mantissa);  // n stands in the low bits
+    out.part[p] = x.part[p] < lowest ? Register{} : (Register)scaled;
+  }
+  return out;
+}
+
+// log(x) = n log(2) + 2 artanh( (m - 1) / (m + 1) ) with x = 2^n m, sqrt(1/2) <= m < sqrt(2).
+template <class T>
+SIGHTLINE_INLINE Lanes<T> log(const Lanes<T>& x) {
+  using F = Format<T>;
+  using Bits = typename F::Bits;
+  using Register = typename Lanes<T>::Register;
+  Lanes<T> out;
+  for (int p = 0; p < Lanes<T>::parts; ++p) {
+    const Bits n = ((Bits)x.part[p] - F::root_half) >> F::mantissa;
+    const Register m = (Register)((Bits)x.part[p] - (n << F::mantissa));
+    const Register count = (Register)(n + F::magic_bits) - F::magic;
+    const Register s = (m - T(1)) / (m + T(1));
+    const Register square = s * s;
+    Register series = Register{} + T(1.0 / (2 * F::log_terms + 1));
+    for (int k = F::log_terms - 1; k >= 1; --k) series = series * square + T(1.0 / (2 * k + 1));
+    const Register tail = s * square * series;
+    out.part[p] = count * F::log2_high + (T(2) * s + (T(2) * tail + count * F::log2_low));
+  }
+  return out;
+}
+
+// One round of a transposition: rows `apart` from each other swap the halves of their blocks.
+template <class T, int apart>
+SIGHTLINE_INLINE void swap_blocks(typename Lanes<T>::Register* rows) {
+  constexpr int width = Lanes<T>::width;
+  typename Format<T>::Bits upper{}, lower{};
+  for (int l = 0; l < width; ++l) {
+    upper[l] = (l & apart) == 0 ? l : width + l - apart;
+    lower[l] = (l & apart) == 0 ? l + apart : width + l;
+  }
+  for (int r = 0; r < width; ++r) {
+    if (r & apart) continue;
+    const auto a = rows[r], b = rows[r + apart];
+    rows[r] = __builtin_shuffle(a, b, upper);
+    rows[r + apart] = __builtin_shuffle(a, b, lower);
+  }
+}
+
+// A square of registers, rows to columns.
+template <class T>
+SIGHTLINE_INLINE void transpose(typename Lanes<T>::Register* rows) {
+  swap_blocks<T, 1>(rows);
+  if constexpr (Lanes<T>::width > 2) swap_blocks<T, 2>(rows);
+  if constexpr (Lanes<T>::width > 4) swap_blocks<T, 4>(rows);
+  if constexpr (Lanes<T>::width > 8) swap_blocks<T, 8>(rows);
+}
+
+// out[e] lane l = from[l * stride + e], for `count` numbers of `lanes` rows; the lanes beyond
+// repeat the first row.
+template <class T>
+void gather(const T* from, int64_t stride, int lanes, int64_t count, Lanes<T>* out) {
+  constexpr int width = Lanes<T>::width;
+  if (stride == 0) {
+    for (int64_t e = 0; e < count; ++e) out[e] = Lanes<T>::of(from[e]);
+    return;
+  }
+  const auto row = [&](int l) { return from + (l < lanes ? l : 0) * stride; };
+  int64_t e = 0;
+  for (; e + width <= count; e += width) {
+    for (int p = 0; p < Lanes<T>::parts; ++p) {
+      typename Lanes<T>::Register square[width];
+      for (int l = 0; l < width; ++l) {
+        square[l] = *reinterpret_cast<const typename Lanes<T>::Unaligned*>(row(p * width + l) + e);
+      }
+      transpose<T>(square);
+      for (int k = 0; k < width; ++k) out[e + k].part[p] = square[k];
+    }
+  }
+  T* numbers = reinterpret_cast<T*>(out);
+  for (; e < count; ++e) {
+    for (int l = 0; l < kLanes; ++l) numbers[e * kLanes + l] = row(l)[e];
+  }
+}
+
+// to[l * stride + e] = from[e] lane l
+template <class T>
+void scatter(const Lanes<T>* from, int64_t stride, int lanes, int64_t count, T* to) {
+  constexpr int width = Lanes<T>::width;
+  int64_t e = 0;
+  for (; e + width <= count; e += width) {
+    for (int p = 0; p * width < lanes; ++p) {
+      typename Lanes<T>::Register square[width];
+      for (int k = 0; k < width; ++k) square[k] = from[e + k].part[p];
+      transpose<T>(square);
+      for (int l = 0; l < width && p * width + l < lanes; ++l) {
+        *reinterpret_cast<typename Lanes<T>::Unaligned*>(to + (p * width + l) * stride + e) = square[l];
+      }
+    }
+  }
+  const T* numbers = reinterpret_cast<const T*>(from);
+  for (; e < count; ++e) {
+    for (int l = 0; l < lanes; ++l) to[l * stride + e] = numbers[e * kLanes + l];
+  }
+}
+
+}  // namespace SIGHTLINE_ISA
+}  // namespace sightline

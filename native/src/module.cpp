@@ -1,0 +1,22 @@
+// The module that Python imports to have the ops registered.
+
+#include <Python.h>
+
+#include "kernels.h"
+
+namespace {
+
+PyObject* instruction_set(PyObject*, PyObject*) {
+  return PyUnicode_FromString(sightline::kernels().name);
+}
+
+PyMethodDef methods[] = {
+    {"instruction_set", instruction_set, METH_NOARGS, "The instruction set of the kernels in use."},
+    {nullptr, nullptr, 0, nullptr},
+};
+
+PyModuleDef definition = {PyModuleDef_HEAD_INIT, "_kernels", nullptr, -1, methods, nullptr, nullptr, nullptr, nullptr};
+
+}  // namespace
+
+PyMODINIT_FUNC PyInit__kernels() { return PyModule_Create(&definition); }

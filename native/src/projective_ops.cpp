@@ -1,0 +1,132 @@
+// The ops of projective trees: tensors to pointers, sentences to threads.
+
+#include <tuple>
+
+#include "tensors.h"
+
+namespace sightline {
+namespace {
+
+template <class T>
+const ArcKernels<T>& arc_kernels();
+
+template <>
+const ArcKernels<float>& arc_kernels<float>() {
+  return kernels().projective_float;
+}
+
+template <>
+const ArcKernels<double>& arc_kernels<double>() {
+  return kernels().projective_double;
+}
+
+// Something on arcs, contiguous, and the words that are real.
+struct Given {
+  Tensor arcs;
+  std::optional<Tensor> mask;
+  bool single_root;
+  int64_t batch, words;
+
+  Given(const Tensor& given_arcs, const std::optional<Tensor>& given_mask, bool single_root)
+      : arcs(dense(given_arcs)), mask(dense(given_mask)), single_root(single_root),
+        batch(arcs.size(0)), words(arcs.size(1) - 1) {
+    STD_TORCH_CHECK(arcs.dim() == 3 && arcs.size(1) == arcs.size(2) && words >= 0,
+                    "sightline_native: a tree wants arcs (B, n+1, n+1)");
+  }
+  int64_t kept_size() const { return kept_of_arcs(words, single_root); }
+
+  template <class T>
+  Arcs<T> view() const {
+    return {words, single_root, read<T>(arcs), read<bool>(mask)};
+  }
+};
+
+Tensor projective_log_partition(Tensor arcs, std::optional<Tensor> mask, bool single_root) {
+  const Given given(arcs, mask, single_root);
+  Tensor out = like(given.arcs, {given.batch});
+  by_type(given.arcs, [&](auto kind) {
+    using T = decltype(kind);
+    const Arcs<T> view = given.view<T>();
+    T* found = write<T>(out);
+    one_by_one(given.batch, [&](int64_t item) { arc_kernels<T>().log_partition(view, found, item); });
+  });
+  return out;
+}
+
+std::tuple<Tensor, Tensor, Tensor> projective_marginals(Tensor arcs, std::optional<Tensor> mask, bool single_root) {
+  const Given given(arcs, mask, single_root);
+  const int64_t size = given.words + 1, kept_size = given.kept_size();
+  Tensor log_partition = like(given.arcs, {given.batch});
+  Tensor marginals = like(given.arcs, {given.batch, size, size});
+  Tensor kept = like(given.arcs, {given.batch, kept_size});
+  by_type(given.arcs, [&](auto kind) {
+    using T = decltype(kind);
+    const Arcs<T> view = given.view<T>();
+    const ArcMarginals<T> out{write<T>(log_partition), write<T>(marginals), write<T>(kept), kept_size};
+    one_by_one(given.batch, [&](int64_t item) { arc_kernels<T>().marginals(view, out, item); });
+  });
+  return {log_partition, marginals, kept};
+}
+
+Tensor projective_tangent(Tensor marginals, Tensor kept, std::optional<Tensor> mask, Tensor direction, bool single_root) {
+  const Given given(marginals, mask, single_root);
+  kept = dense(kept), direction = dense(direction);
+  const int64_t size = given.words + 1;
+  Tensor tangent = like(given.arcs, {given.batch, size, size});
+  by_type(given.arcs, [&](auto kind) {
+    using T = decltype(kind);
+    const Arcs<T> view = given.view<T>();
+    const ArcTangent<T> task{read<T>(given.arcs), read<T>(kept), given.kept_size(), read<T>(direction), write<T>(tangent)};
+    one_by_one(given.batch, [&](int64_t item) { arc_kernels<T>().tangent(view, task, item); });
+  });
+  return tangent;
+}
+
+std::tuple<Tensor, Tensor> projective_best(Tensor arcs, std::optional<Tensor> mask, bool single_root) {
+  const Given given(arcs, mask, single_root);
+  Tensor heads = like(given.arcs, {given.batch, given.words}, ScalarType::Long);
+  Tensor scores = like(given.arcs, {given.batch});
+  by_type(given.arcs, [&](auto kind) {
+    using T = decltype(kind);
+    const Arcs<T> view = given.view<T>();
+    int64_t* found = write<int64_t>(heads);
+    T* values = write<T>(scores);
+    one_by_one(given.batch, [&](int64_t item) { arc_kernels<T>().best(view, found, values, item); });
+  });
+  return {heads, scores};
+}
+
+std::tuple<Tensor, Tensor> projective_sample(Tensor arcs, std::optional<Tensor> mask, Tensor uniforms, bool single_root) {
+  const Given given(arcs, mask, single_root);
+  uniforms = dense(uniforms);
+  const int64_t samples = uniforms.size(0);
+  Tensor heads = like(given.arcs, {samples, given.batch, given.words}, ScalarType::Long);
+  Tensor possible = like(given.arcs, {given.batch}, ScalarType::Bool);
+  const ArcDraws draws{samples, given.batch, given.kept_size(), read<double>(uniforms), write<int64_t>(heads), write<bool>(possible)};
+  by_type(given.arcs, [&](auto kind) {
+    using T = decltype(kind);
+    const Arcs<T> view = given.view<T>();
+    one_by_one(given.batch, [&](int64_t item) { arc_kernels<T>().sample(view, draws, item); });
+  });
+  return {heads, possible};
+}
+
+}  // namespace
+
+STABLE_TORCH_LIBRARY_FRAGMENT(sightline_native, m) {
+  m.def("projective_log_partition(Tensor arcs, Tensor? mask, bool single_root) -> Tensor");
+  m.def("projective_marginals(Tensor arcs, Tensor? mask, bool single_root) -> (Tensor, Tensor, Tensor)");
+  m.def("projective_tangent(Tensor marginals, Tensor kept, Tensor? mask, Tensor direction, bool single_root) -> Tensor");
+  m.def("projective_best(Tensor arcs, Tensor? mask, bool single_root) -> (Tensor, Tensor)");
+  m.def("projective_sample(Tensor arcs, Tensor? mask, Tensor uniforms, bool single_root) -> (Tensor, Tensor)");
+}
+
+STABLE_TORCH_LIBRARY_IMPL(sightline_native, CPU, m) {
+  m.impl("projective_log_partition", TORCH_BOX(&projective_log_partition));
+  m.impl("projective_marginals", TORCH_BOX(&projective_marginals));
+  m.impl("projective_tangent", TORCH_BOX(&projective_tangent));
+  m.impl("projective_best", TORCH_BOX(&projective_best));
+  m.impl("projective_sample", TORCH_BOX(&projective_sample));
+}
+
+}  // namespace sightline

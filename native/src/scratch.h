@@ -1,0 +1,40 @@
+// Working memory of a thread. It is kept between calls, since getting megabytes from the operating
+// system anew costs more than a small kernel takes.
+
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+namespace sightline {
+
+// A block of the thread's memory; blocks are given back in reverse order, at the end of a scope.
+class Scratch {
+ public:
+  explicit Scratch(std::size_t bytes);
+  ~Scratch();
+  Scratch(const Scratch&) = delete;
+  Scratch& operator=(const Scratch&) = delete;
+
+  template <class Item>
+  Item* as() const {
+    return static_cast<Item*>(data_);
+  }
+
+ private:
+  void* data_;
+};
+
+// `count` items, aligned for any register, not initialised.
+template <class Item>
+class Buffer {
+ public:
+  explicit Buffer(int64_t count) : scratch_(static_cast<std::size_t>(count) * sizeof(Item)) {}
+  Item* data() const { return scratch_.as<Item>(); }
+  Item& operator[](int64_t index) const { return data()[index]; }
+
+ private:
+  Scratch scratch_;
+};
+
+}  // namespace sightline

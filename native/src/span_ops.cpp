@@ -1,0 +1,127 @@
+// The ops of bracketings: tensors to pointers, sentences to threads.
+
+#include <tuple>
+
+#include "tensors.h"
+
+namespace sightline {
+namespace {
+
+template <class T>
+const SpanKernels<T>& span_kernels();
+
+template <>
+const SpanKernels<float>& span_kernels<float>() {
+  return kernels().span_float;
+}
+
+template <>
+const SpanKernels<double>& span_kernels<double>() {
+  return kernels().span_double;
+}
+
+// Something on spans, contiguous, and the words that are real.
+struct Given {
+  Tensor spans;
+  std::optional<Tensor> mask;
+  int64_t batch, words;
+
+  Given(const Tensor& given_spans, const std::optional<Tensor>& given_mask)
+      : spans(dense(given_spans)), mask(dense(given_mask)), batch(spans.size(0)), words(spans.size(1)) {
+    STD_TORCH_CHECK(spans.dim() == 3 && spans.size(1) == spans.size(2),
+                    "sightline_native: a bracketing wants spans (B, n, n)");
+  }
+  template <class T>
+  Spans<T> view() const {
+    return {words, read<T>(spans), read<bool>(mask)};
+  }
+};
+
+Tensor span_log_partition(Tensor spans, std::optional<Tensor> mask) {
+  const Given given(spans, mask);
+  Tensor out = like(given.spans, {given.batch});
+  by_type(given.spans, [&](auto kind) {
+    using T = decltype(kind);
+    const Spans<T> view = given.view<T>();
+    T* found = write<T>(out);
+    one_by_one(given.batch, [&](int64_t item) { span_kernels<T>().log_partition(view, found, item); });
+  });
+  return out;
+}
+
+std::tuple<Tensor, Tensor, Tensor> span_marginals(Tensor spans, std::optional<Tensor> mask) {
+  const Given given(spans, mask);
+  const int64_t kept_size = kept_of_spans(given.words);
+  Tensor log_partition = like(given.spans, {given.batch});
+  Tensor marginals = like(given.spans, {given.batch, given.words, given.words});
+  Tensor kept = like(given.spans, {given.batch, kept_size});
+  by_type(given.spans, [&](auto kind) {
+    using T = decltype(kind);
+    const Spans<T> view = given.view<T>();
+    const SpanMarginals<T> out{write<T>(log_partition), write<T>(marginals), write<T>(kept), kept_size};
+    one_by_one(given.batch, [&](int64_t item) { span_kernels<T>().marginals(view, out, item); });
+  });
+  return {log_partition, marginals, kept};
+}
+
+Tensor span_tangent(Tensor kept, std::optional<Tensor> mask, Tensor direction) {
+  const Given given(direction, mask);
+  kept = dense(kept);
+  Tensor tangent = like(given.spans, {given.batch, given.words, given.words});
+  by_type(given.spans, [&](auto kind) {
+    using T = decltype(kind);
+    const Spans<T> view = given.view<T>();
+    const SpanTangent<T> task{read<T>(kept), kept_of_spans(given.words), read<T>(given.spans), write<T>(tangent)};
+    one_by_one(given.batch, [&](int64_t item) { span_kernels<T>().tangent(view, task, item); });
+  });
+  return tangent;
+}
+
+std::tuple<Tensor, Tensor> span_best(Tensor spans, std::optional<Tensor> mask) {
+  const Given given(spans, mask);
+  Tensor chosen = like(given.spans, {given.batch, given.words, given.words}, ScalarType::Bool);
+  Tensor scores = like(given.spans, {given.batch});
+  by_type(given.spans, [&](auto kind) {
+    using T = decltype(kind);
+    const Spans<T> view = given.view<T>();
+    bool* found = write<bool>(chosen);
+    T* values = write<T>(scores);
+    one_by_one(given.batch, [&](int64_t item) { span_kernels<T>().best(view, found, values, item); });
+  });
+  return {chosen, scores};
+}
+
+std::tuple<Tensor, Tensor> span_sample(Tensor spans, std::optional<Tensor> mask, Tensor uniforms) {
+  const Given given(spans, mask);
+  uniforms = dense(uniforms);
+  const int64_t samples = uniforms.size(0);
+  Tensor chosen = like(given.spans, {samples, given.batch, given.words, given.words}, ScalarType::Bool);
+  Tensor possible = like(given.spans, {given.batch}, ScalarType::Bool);
+  const SpanDraws draws{samples, given.batch, kept_of_spans(given.words), read<double>(uniforms), write<bool>(chosen), write<bool>(possible)};
+  by_type(given.spans, [&](auto kind) {
+    using T = decltype(kind);
+    const Spans<T> view = given.view<T>();
+    one_by_one(given.batch, [&](int64_t item) { span_kernels<T>().sample(view, draws, item); });
+  });
+  return {chosen, possible};
+}
+
+}  // namespace
+
+STABLE_TORCH_LIBRARY_FRAGMENT(sightline_native, m) {
+  m.def("span_log_partition(Tensor spans, Tensor? mask) -> Tensor");
+  m.def("span_marginals(Tensor spans, Tensor? mask) -> (Tensor, Tensor, Tensor)");
+  m.def("span_tangent(Tensor kept, Tensor? mask, Tensor direction) -> Tensor");
+  m.def("span_best(Tensor spans, Tensor? mask) -> (Tensor, Tensor)");
+  m.def("span_sample(Tensor spans, Tensor? mask, Tensor uniforms) -> (Tensor, Tensor)");
+}
+
+STABLE_TORCH_LIBRARY_IMPL(sightline_native, CPU, m) {
+  m.impl("span_log_partition", TORCH_BOX(&span_log_partition));
+  m.impl("span_marginals", TORCH_BOX(&span_marginals));
+  m.impl("span_tangent", TORCH_BOX(&span_tangent));
+  m.impl("span_best", TORCH_BOX(&span_best));
+  m.impl("span_sample", TORCH_BOX(&span_sample));
+}
+
+}  // namespace sightline

@@ -1,0 +1,101 @@
+// From tensors to pointers, for the op wrappers.
+
+#pragma once
+
+#include <torch/csrc/inductor/aoti_torch/c/shim.h>
+#include <torch/csrc/stable/library.h>
+#include <torch/csrc/stable/ops.h>
+#include <torch/csrc/stable/tensor.h>
+#include <torch/headeronly/util/Exception.h>
+
+#include <initializer_list>
+#include <optional>
+
+#include "kernels.h"
+
+namespace sightline {
+
+using torch::headeronly::ScalarType;
+using torch::stable::Tensor;
+
+inline Tensor dense(const Tensor& tensor) {
+  return tensor.is_contiguous() ? tensor : torch::stable::contiguous(tensor);
+}
+
+inline std::optional<Tensor> dense(const std::optional<Tensor>& tensor) {
+  return tensor.has_value() ? std::optional<Tensor>(dense(*tensor)) : std::nullopt;
+}
+
+template <class T>
+const T* read(const Tensor& tensor) {
+  return static_cast<const T*>(tensor.const_data_ptr());
+}
+
+template <class T>
+const T* read(const std::optional<Tensor>& tensor) {
+  return tensor.has_value() ? read<T>(*tensor) : nullptr;
+}
+
+template <class T>
+T* write(const Tensor& tensor) {
+  return static_cast<T*>(tensor.mutable_data_ptr());
+}
+
+inline int32_t code_of(ScalarType type) {
+  switch (type) {
+    case ScalarType::Float: return aoti_torch_dtype_float32();
+    case ScalarType::Long: return aoti_torch_dtype_int64();
+    case ScalarType::Bool: return aoti_torch_dtype_bool();
+    default: return aoti_torch_dtype_float64();
+  }
+}
+
+// A new tensor on the processor, contiguous; directly, since going through the dispatcher by name
+// takes longer than a small kernel.
+inline Tensor like(const Tensor& tensor, std::initializer_list<int64_t> sizes,
+                   std::optional<ScalarType> type = std::nullopt) {
+  const int64_t* size = sizes.begin();
+  const int64_t axes = static_cast<int64_t>(sizes.size());
+  int64_t strides[4];
+  STD_TORCH_CHECK(axes <= 4, "sightline_native: at most four axes");
+  for (int64_t axis = axes - 1, stride = 1; axis >= 0; --axis) {
+    strides[axis] = stride;
+    stride *= size[axis] > 0 ? size[axis] : 1;
+  }
+  AtenTensorHandle made;
+  STABLE_TORCH_ERROR_CODE_CHECK(aoti_torch_empty_strided(axes, size, strides, code_of(type.value_or(tensor.scalar_type())),
+                                                         aoti_torch_device_type_cpu(), 0, &made));
+  return Tensor(made);
+}
+
+// Calls `run` with a value of the tensor's scalar type.
+template <class Run>
+void by_type(const Tensor& tensor, Run run) {
+  const ScalarType type = tensor.scalar_type();
+  STD_TORCH_CHECK(type == ScalarType::Float || type == ScalarType::Double,
+                  "sightline_native: potentials must be float32 or float64");
+  if (type == ScalarType::Float) {
+    run(float());
+  } else {
+    run(double());
+  }
+}
+
+// Splits `count` items over threads, in groups that fill the lanes.
+template <class Run>
+void in_groups(int64_t count, const Run& run) {
+  const int64_t groups = (count + kGrain - 1) / kGrain;
+  torch::stable::parallel_for(0, groups, 1, [&](int64_t first, int64_t last) {
+    run(first * kGrain, last * kGrain < count ? last * kGrain : count);
+  });
+}
+
+// Splits `count` items over threads, one after the other.
+template <class Run>
+void one_by_one(int64_t count, const Run& run) {
+  torch::stable::parallel_for(0, count, 1, [&](int64_t first, int64_t last) {
+    for (int64_t item = first; item < last; ++item) run(item);
+  });
+}
+
+}  // namespace sightline

@@ -1,0 +1,21 @@
+// Runs every kernel of every instruction set against enumeration, without torch; meant to be built
+// with sanitizers. Arrays have exactly the size that a kernel may touch.
+
+#include "chain_test.h"
+#include "projective_test.h"
+#include "span_test.h"
+
+int main() {
+  using namespace sightline;
+  for (const Kernels* table : tables()) {
+    std::printf("%s\n", table->name);
+    check_chains(table->chain_float, 2e-5);
+    check_chains(table->chain_double, 1e-10);
+    check_trees(table->projective_float, 2e-5);
+    check_trees(table->projective_double, 1e-10);
+    check_bracketings(table->span_float, 2e-5);
+    check_bracketings(table->span_double, 1e-10);
+  }
+  std::printf("%s\n", failures == 0 ? "passed" : "FAILED");
+  return failures == 0 ? 0 : 1;
+}

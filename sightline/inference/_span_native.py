@@ -1,0 +1,91 @@
+"""Bracketings by the C++ kernels; the recurrences are in `native/src/span.h`.
+
+Labels of a span are summed before and shared out after, as in the passes.
+
+Axes: B batch, n words, L labels, S samples.
+"""
+
+import torch
+from jaxtyping import Bool, Float
+from torch import Tensor
+from torch.nn.functional import one_hot
+
+from ._derivatives import Tensors
+from ._native import NativeSolved, raised
+from ._recursions import keep
+from ._span_passes import read_spans, sum_labels
+
+_OPS = torch.ops.sightline_native
+
+
+def _summed(
+    spans: Float[Tensor, "B n n L"], mask: Bool[Tensor, "B n"] | None
+) -> tuple[Float[Tensor, "B n n"], Float[Tensor, "#B #n #n L"]]:
+    """Scores of spans, and p(label | span); both in the dtype of the scores."""
+    totals, labels = sum_labels(spans, mask)
+    return totals.to(spans.dtype), labels
+
+
+def log_partition(potentials: Tensors, mask: Bool[Tensor, "B n"] | None) -> Float[Tensor, " B"]:
+    """log Z alone."""
+    (spans,) = potentials
+    return _OPS.span_log_partition.default(_summed(spans, mask)[0], mask)
+
+
+def solve(potentials: Tensors, mask: Bool[Tensor, "B n"] | None) -> NativeSolved:
+    """Log-partition, span marginals (B, n, n, L); without labels, and split weights."""
+    (spans,) = potentials
+    totals, labels = _summed(spans, mask)
+    log_partition, nodes, kept = _OPS.span_marginals.default(totals, mask)
+    if spans.shape[-1] == 1:
+        found = nodes.unsqueeze(-1)
+        return NativeSolved(log_partition, (found,), (nodes, labels, kept))
+    return NativeSolved(log_partition, (labels * nodes.unsqueeze(-1),), (nodes, labels, kept))
+
+
+def tangent(
+    saved: Tensors,
+    mask: Bool[Tensor, "B n"] | None,
+    directions: tuple[Tensor | None, ...],
+    wanted: tuple[bool, ...],
+) -> tuple[Tensor | None, ...]:
+    """The derivative of the span marginals."""
+    del wanted  # there is one potential, and it is wanted
+    _, nodes, labels, kept = saved
+    (direction,) = directions
+    assert direction is not None
+    if direction.shape[-1] == 1:
+        return (_OPS.span_tangent.default(kept, mask, direction.squeeze(-1)).unsqueeze(-1),)
+    on_labels = keep(direction, read_spans(direction, mask))
+    on_spans = (labels * on_labels).sum(-1)
+    along = _OPS.span_tangent.default(kept, mask, on_spans).unsqueeze(-1)
+    shares = nodes.unsqueeze(-1) * (on_labels - on_spans.unsqueeze(-1))
+    return (labels * (along + shares),)
+
+
+def best(
+    spans: Float[Tensor, "B n n L"], mask: Bool[Tensor, "B n"] | None
+) -> tuple[Bool[Tensor, "B n n L"], Float[Tensor, " B"]]:
+    """The best bracketing, and its score."""
+    scores, labels = raised(spans).max(-1)
+    chosen, score = _OPS.span_best.default(scores, mask)
+    return chosen.unsqueeze(-1) & one_hot(labels, spans.shape[-1]).bool(), score
+
+
+def sample(
+    spans: Float[Tensor, "B n n L"],
+    mask: Bool[Tensor, "B n"] | None,
+    num_samples: int,
+    generator: torch.Generator | None,
+) -> tuple[Bool[Tensor, "S B n n L"], Bool[Tensor, " B"]]:
+    """Exact samples, one uniform number for each split; and where there is one to draw."""
+    totals, labels = _summed(raised(spans), mask)
+    shape = (num_samples, *spans.shape[:2])
+    uniforms = torch.rand(shape, dtype=torch.float64, generator=generator)
+    chosen, possible = _OPS.span_sample.default(totals, mask, uniforms)
+    if spans.shape[-1] == 1:
+        return chosen.unsqueeze(-1), possible
+    # The highest of w / e with e exponential is a draw from w.
+    noise = labels.new_empty(num_samples, *labels.shape).exponential_(generator=generator)
+    drawn = one_hot((labels / noise).argmax(-1), spans.shape[-1]).bool()
+    return chosen.unsqueeze(-1) & drawn, possible

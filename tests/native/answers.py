@@ -1,0 +1,106 @@
+"""What the structures with kernels answer, in the path that SIGHTLINE_KERNELS chooses.
+
+    python answers.py OUT
+
+Run by test_paths.py once for each path; writes the answers to OUT.
+"""
+
+import sys
+from pathlib import Path
+
+import torch
+from torch import Tensor
+
+from sightline.distributions import AbstractDistribution, LinearChain, ProjectiveTree, SpanTree
+
+Answers = dict[str, Tensor]
+
+
+def drawn(seed: int, *shape: int, spread: float = 3.0) -> Tensor:
+    generator = torch.Generator().manual_seed(seed)
+    return spread * torch.randn(shape, generator=generator, dtype=torch.float64)
+
+
+def forbidden(scores: Tensor, seed: int) -> Tensor:
+    generator = torch.Generator().manual_seed(seed)
+    return torch.where(torch.rand(scores.shape, generator=generator) < 0.1, -torch.inf, scores)
+
+
+def masked(seed: int, *shape: int) -> Tensor:
+    """Right padding of any length, and holes in every third row."""
+    generator = torch.Generator().manual_seed(seed)
+    lengths = torch.randint(0, shape[-1] + 1, shape[:-1], generator=generator)
+    mask = torch.arange(shape[-1]) < lengths.unsqueeze(-1)
+    mask[::3] &= torch.rand(mask[::3].shape, generator=generator) > 0.3
+    return mask
+
+
+def answers_of(
+    name: str, distribution: AbstractDistribution, marginals: Tensor, leaves: list[Tensor]
+) -> Answers:
+    """Log-partition, marginals, and the gradients of both."""
+    log_partition = distribution.log_partition()
+    possible = torch.where(log_partition > -torch.inf, log_partition, 0.0).sum()
+    weights = drawn(9, *marginals.shape).to(marginals.dtype)
+    first = torch.autograd.grad(possible, leaves, retain_graph=True)
+    second = torch.autograd.grad((marginals * weights).sum(), leaves)
+    parts = (log_partition, marginals, *first, *second)
+    return {f"{name} {i}": part.detach() for i, part in enumerate(parts)}
+
+
+def chains() -> Answers:
+    found: Answers = {}
+    sizes = [(19, 7, 2), (3, 1, 2), (2, 30, 5), (18, 9, 10), (5, 8, 17), (2, 6, 40)]
+    for dtype in (torch.float32, torch.float64):
+        for case, (batch, length, states) in enumerate(sizes):
+            for shape in ((batch, length - 1), (1, 1)):
+                mask = masked(case, batch, length) if case % 2 else None
+                scores = drawn(case, batch, length, states), drawn(case, *shape, states, states)
+                leaves = [forbidden(part, 5).to(dtype).requires_grad_() for part in scores]
+                links = leaves[1] if shape != (1, 1) else leaves[1].squeeze((0, 1))
+                chain = LinearChain(leaves[0], links, mask)
+                name = f"chain {dtype} {case} {shape}"
+                found |= answers_of(f"{name} nodes", chain, chain.marginals(), leaves)
+                found |= answers_of(f"{name} pairs", chain, chain.pair_marginals(), leaves)
+                found[f"{name} best"] = chain.topk(1).log_probs
+    return found
+
+
+def trees() -> Answers:
+    found: Answers = {}
+    for dtype in (torch.float32, torch.float64):
+        for case, (batch, words) in enumerate([(3, 1), (4, 5), (2, 18), (3, 33)]):
+            mask = masked(case, batch, words) if case % 2 else None
+            for single_root in (True, False):
+                scores = forbidden(drawn(case, batch, words + 1, words + 1), 5)
+                arcs = scores.to(dtype).requires_grad_()
+                tree = ProjectiveTree(arcs, single_root=single_root, mask=mask)
+                name = f"tree {dtype} {case} {single_root}"
+                found |= answers_of(name, tree, tree.marginals(), [arcs])
+                found[f"{name} best"] = tree.topk(1).log_probs
+    return found
+
+
+def bracketings() -> Answers:
+    found: Answers = {}
+    for dtype in (torch.float32, torch.float64):
+        for case, (batch, words) in enumerate([(3, 1), (4, 5), (2, 18), (3, 33)]):
+            mask = masked(case, batch, words) if case % 2 else None
+            for labels in ((), (3,)):
+                scores = forbidden(drawn(case, batch, words, words, *labels), 5)
+                spans = scores.to(dtype).requires_grad_()
+                tree = SpanTree(spans, mask, labelled=bool(labels))
+                name = f"bracketing {dtype} {case} {labels}"
+                found |= answers_of(name, tree, tree.marginals(), [spans])
+                found[f"{name} best"] = tree.topk(1).log_probs
+    return found
+
+
+def main() -> None:
+    """Write all answers."""
+    torch.set_num_threads(1)
+    torch.save(chains() | trees() | bracketings(), Path(sys.argv[1]))
+
+
+if __name__ == "__main__":
+    main()

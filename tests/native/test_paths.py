@@ -1,0 +1,69 @@
+"""The paths (PyTorch operations, kernels of each instruction set) agree, and each obeys the laws."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import torch
+
+native = pytest.importorskip("sightline_native", reason="sightline-native is not installed")
+
+HERE = Path(__file__).resolve().parent
+ROOT = HERE.parents[1]
+WIDTHS = ("baseline", "avx2", "avx512")
+# What this processor has: each includes those before it.
+NATIVE_PATHS = WIDTHS[: WIDTHS.index(native.instruction_set()) + 1]
+LAWS = (
+    "tests/distributions/test_laws.py::test_linear_chain",
+    "tests/inference/test_chain.py",
+    "tests/distributions/test_projective_tree.py::test_the_laws",
+    "tests/distributions/test_span_tree.py::test_bracketings",
+    "tests/distributions/test_span_tree.py::test_labelled_bracketings",
+)
+
+
+def run(path: str, *arguments: str) -> None:
+    done = subprocess.run(
+        [sys.executable, *arguments],
+        cwd=ROOT,
+        env={**os.environ, "SIGHTLINE_KERNELS": path},
+        capture_output=True,
+        text=True,
+        timeout=600,
+        check=False,
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+@pytest.fixture(scope="module")
+def reference(tmp_path_factory: pytest.TempPathFactory) -> dict[str, torch.Tensor]:
+    out = tmp_path_factory.mktemp("pure") / "answers.pt"
+    run("pure", str(HERE / "answers.py"), str(out))
+    return torch.load(out)
+
+
+@pytest.mark.timeout(900)
+@pytest.mark.parametrize("path", NATIVE_PATHS)
+def test_a_path_agrees_with_the_reference(
+    path: str, reference: dict[str, torch.Tensor], tmp_path: Path
+) -> None:
+    run(path, str(HERE / "answers.py"), str(tmp_path / "answers.pt"))
+    found = torch.load(tmp_path / "answers.pt")
+    assert found.keys() == reference.keys()
+    for name, expected in reference.items():
+        tolerance = 1e-9 if expected.dtype == torch.float64 else 2e-5
+        torch.testing.assert_close(
+            found[name],
+            expected,
+            rtol=tolerance,
+            atol=tolerance,
+            msg=lambda text, name=name: f"{name}: {text}",
+        )
+
+
+@pytest.mark.timeout(900)
+@pytest.mark.parametrize("path", ["pure", *NATIVE_PATHS[1:-1]])  # the widest runs with all tests
+def test_a_path_obeys_the_laws(path: str) -> None:
+    run(path, "-m", "pytest", "-q", "-p", "no:cacheprovider", *LAWS)
