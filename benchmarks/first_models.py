@@ -103,7 +103,10 @@ CASES = {
     "hungarian": Case(
         "pronunciation, Hungarian, 8,000 words",
         hungarian,
-        tuple(f"g2p_sigmorphon2021/medium/hun_{part}.tsv" for part in ("train", "dev", "test")),
+        tuple(
+            f"g2p_sigmorphon2021/medium/hun_{part}"
+            for part in ("train.tsv.gz", "dev.tsv", "test.tsv")
+        ),
         {"calibration error": (0.05, "<=")},
     ),
     "polarity": Case(

@@ -60,7 +60,8 @@ def command(
         test: files for the score at the end.
         out: the folder of the run, which becomes a model that other commands take.
         recipe: a run written down, as file.py:function, instead of files.
-        attention: how the decoder reads the source: softmax, segment, sigmoid, local, ...
+        attention: how the decoder reads the source: softmax, segment, sigmoid, local, sparsemax, hard,
+            exact_hard, monotone, multi_head or none.
         settings_given: one setting as path=value, for example encoder.num_layers=2; may be repeated.
             `sightline explain-config` lists all.
         minutes: stop after so long; the learning rate is planned for it.
@@ -99,14 +100,17 @@ def command(
 def _given(
     texts: Sequence[str], *, attention: str | None, minutes: float | None, seed: int | None
 ) -> list[str]:
-    """All settings of the command, the short forms written out."""
-    given = list(texts)
+    """All settings of the command, the short forms written out and first: what --set says may be about
+    the attention that was chosen.
+    """
+    given = list[str]()
     if attention is not None:
         given.append(f"task.decoder.attention={attention}")
     if minutes is not None:
         given += ["training.epochs=none", f"training.minutes={minutes}"]
     if seed is not None:
         given.append(f"training.seed={seed}")
+    given += texts
     return given
 
 

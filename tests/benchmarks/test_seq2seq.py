@@ -93,7 +93,8 @@ def test_memory_rows_are_linear_at_any_size() -> None:
 
 def test_growth_counts_what_is_left_behind() -> None:
     left: list[torch.Tensor] = []
-    assert seq2seq_memory.growth(lambda: left.append(torch.ones(100_000)), 100) > 20e6
+    # 36 MB each: what is smaller may come from memory that an earlier test has given back.
+    assert seq2seq_memory.growth(lambda: left.append(torch.ones(9_000_000)), 10) > 300e6
 
 
 def test_the_command_writes_its_part_and_keeps_the_others(

@@ -75,7 +75,8 @@ def fitted(tmp_path_factory: pytest.TempPathFactory) -> Path:
     done = process(
         *("fit", "train.tsv", "--dev", "dev.tsv", "--test", "dev.tsv", "--out", "runs/words"),
         *("--set", "training.epochs=12", "--set", "encoder.hidden_size=16"),
-        *("--set", "decoder.hidden_size=16", "--attention", "segment"),
+        *("--set", "decoder.hidden_size=16", "--set", "decoder.attention.total=2"),
+        *("--attention", "segment"),
         folder=folder,
     )
     assert done.returncode == 0, done.stderr
@@ -92,6 +93,7 @@ def test_fit_leaves_a_bundle_with_everything(fitted: Path) -> None:
     assert {"curves.svg", "samples.tsv", "log.jsonl", "run.json", "choices.json"} <= names
     task = load_bundle(run)
     assert task.spec.decoder.attention.kind == "segment"
+    assert task.spec.decoder.attention.total == 2
     assert task.spec.encoder.hidden_size == 16
 
 
