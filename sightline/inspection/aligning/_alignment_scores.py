@@ -39,8 +39,8 @@ def alignment_scores(links: Sequence[Collection[Link]], gold: Sequence[Gold]) ->
 
     >>> known = Gold(frozenset({(0, 0), (1, 1)}), frozenset({(0, 0), (1, 1), (1, 2)}))
     >>> scores = alignment_scores([{(0, 0), (1, 2), (2, 2)}], [known])
-    >>> scores.precision.value, scores.recall.value, scores.aer.value    # 2/3, 1/2, 1 - 3/5
-    (66.66666666666667, 50.0, 40.0)
+    >>> [round(one.value, 2) for one in (scores.precision, scores.recall, scores.aer)]    # 2/3, 1/2, 1 - 3/5
+    [66.67, 50.0, 40.0]
     """
     if len(links) != len(gold) or not gold:
         raise ShapeError(
