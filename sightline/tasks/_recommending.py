@@ -22,7 +22,7 @@ from ..data import (
     infer_task,
 )
 from ..errors import DataError
-from ..models import DecoderSpec, TextEncoderSpec
+from ..models import AttentionSpec, DecoderSpec, ExactHardSpec, SoftmaxSpec, TextEncoderSpec
 from ._classification import ClassificationSpec
 from ._language_modelling import LanguageModellingSpec
 from ._prediction import PredictionSpec
@@ -132,7 +132,12 @@ def _transduction(
         outputs=choices.because("texts" if is_text else "words", why, "outputs"),
         min_count=_min_count(choices, inferred.source, target) if is_text else 1,
         encoder=TextEncoderSpec(embedding_size=embedding, hidden_size=hidden, dropout=dropout),
-        decoder=DecoderSpec(embedding_size=embedding, hidden_size=hidden, dropout=dropout),
+        decoder=DecoderSpec(
+            embedding_size=embedding,
+            hidden_size=hidden,
+            dropout=dropout,
+            attention=SoftmaxSpec() if is_text else _attention(choices),
+        ),
         label_smoothing=choices.because(
             0.1, "a model that is never quite sure generalises better", "label_smoothing"
         ),
@@ -145,6 +150,18 @@ def _transduction(
         )
         if is_text
         else PredictionSpec(),
+    )
+
+
+def _attention(choices: _Choices) -> AttentionSpec:
+    """Of words, whose symbols each come from about one place."""
+    if choices.num_examples >= _FEW:
+        return SoftmaxSpec()
+    return choices.because(
+        ExactHardSpec(),
+        f"{choices.num_examples} training examples: to take each symbol from one place, and to sum over "
+        f"which, made no more errors than softmax in four languages, and fewer in three",
+        "decoder.attention",
     )
 
 

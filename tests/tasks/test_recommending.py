@@ -7,6 +7,7 @@ import pytest
 
 from sightline.data import Example
 from sightline.errors import DataError
+from sightline.models import ExactHardSpec, SoftmaxSpec
 from sightline.specs import settings
 from sightline.tasks import (
     ClassificationSpec,
@@ -36,6 +37,7 @@ def test_words_of_phones() -> None:
     assert isinstance(found.task, TransductionSpec)
     assert found.task.outputs == "words"
     assert found.task.encoder.embedding_size == 64
+    assert found.task.decoder.attention == ExactHardSpec()
     assert found.training["epochs"] == 100
     assert found.task.prediction.length_penalty == 0
 
@@ -46,6 +48,7 @@ def test_more_words_get_wider_networks_and_fewer_readings() -> None:
     assert isinstance(many.task, TransductionSpec)
     assert many.task.decoder.hidden_size > few.task.decoder.hidden_size
     assert many.task.decoder.dropout < few.task.decoder.dropout
+    assert many.task.decoder.attention == SoftmaxSpec()
     assert many.training["epochs"] == 25
 
 
@@ -53,6 +56,7 @@ def test_texts() -> None:
     found = recommend(translated(400))
     assert isinstance(found.task, TransductionSpec)
     assert found.task.outputs == "texts"
+    assert found.task.decoder.attention == SoftmaxSpec()
     assert found.task.prediction.length_penalty > 0
 
 
