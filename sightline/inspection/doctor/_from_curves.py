@@ -29,7 +29,19 @@ MEMORISED = (
 
 def from_curves(history: History, remedies: Remedies) -> Iterator[Finding]:
     """What the curves say, if anything."""
-    if history.failure and "finite" in history.failure:
+    yield from alarms_of_curves(history, remedies)
+    if _has_failed(history) or len(history.losses) < LEAST_STEPS:
+        return
+    yield from _over_fitting(history, remedies)
+    yield from _plateau(history, history.windows(), remedies)
+    yield from _clipping(history, remedies)
+
+
+def alarms_of_curves(history: History, remedies: Remedies) -> Iterator[Finding]:
+    """The alarms among it. While a run goes on nothing else is said, and a picture of a hundred
+    thousand steps takes longer than many steps do.
+    """
+    if _has_failed(history):
         yield _diverged(history, remedies, f"The run ended with an error: {history.failure}")
         return
     if len(history.losses) < LEAST_STEPS:
@@ -42,9 +54,10 @@ def from_curves(history: History, remedies: Remedies) -> Iterator[Finding]:
         history.progress > 0.5
     ):
         yield _learnt_nothing(history, float(windows[-1]), remedies)
-    yield from _over_fitting(history, remedies)
-    yield from _plateau(history, windows, remedies)
-    yield from _clipping(history, remedies)
+
+
+def _has_failed(history: History) -> bool:
+    return "finite" in history.failure
 
 
 def from_unseen(history: History, unseen_loss: float, remedies: Remedies) -> Iterator[Finding]:

@@ -5,7 +5,7 @@ from typing import Any, final
 
 from ...training import Evaluated, Event, Probed, Started, StepDone, TrainingSpec
 from ._finding import Finding
-from ._from_curves import from_curves
+from ._from_curves import alarms_of_curves
 from ._from_signs import from_signs
 from ._history import History
 from ._remedies import Remedies
@@ -60,7 +60,7 @@ class Watch:
 
     def _findings(self, event: Probed) -> list[Finding]:
         return [
-            *from_curves(self._history, self._remedies),
+            *alarms_of_curves(self._history, self._remedies),
             *from_signs(event.readings, self._remedies),
         ]
 
