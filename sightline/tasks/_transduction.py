@@ -112,7 +112,7 @@ class Transduction(AbstractAnsweringTask[Seq2Seq]):
         if self.model.training and self.spec.hidden:
             hidden = hide(batch.source, batch.source_mask, self.spec.hidden)
             batch = replace(batch, source=hidden)
-        source, source_mask = self._source(batch)
+        source, source_mask = self.source_of(batch)
         scored = self.model.score(
             source,
             source_mask,
@@ -156,8 +156,8 @@ class Transduction(AbstractAnsweringTask[Seq2Seq]):
             )
         return Encoded(numbered(self.vocabularies.source, self.symbols(example)), features=features)
 
-    def _source(self, batch: SequenceBatch) -> Source:
-        """What the encoder reads."""
+    def source_of(self, batch: SequenceBatch) -> Source:
+        """What the encoder reads of a batch: features, where there are some, before the source."""
         if batch.features is None or batch.features_mask is None:
             return Source(batch.source, batch.source_mask)
         return self.model.with_features(
@@ -169,7 +169,7 @@ class Transduction(AbstractAnsweringTask[Seq2Seq]):
         return self._read([self._encode_source(example) for example in examples])
 
     def _read(self, encoded: Sequence[Encoded]) -> Source:
-        return self._source(move(collate_pairs(encoded), self.device))
+        return self.source_of(move(collate_pairs(encoded), self.device))
 
     def places(self, example: Example) -> tuple[str, ...]:
         """A label for every place that the encoder reads of an example."""

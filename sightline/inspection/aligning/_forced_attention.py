@@ -71,8 +71,7 @@ def _traces(
 ) -> Iterator[AttentionTrace]:
     """The traces of one batch."""
     batch = move(task.collate([task.encode(example) for example in examples]), task.device)
-    source = task.read(examples)
-    scored = task.model.score(*source, batch.tokens, batch.targets, batch.mask)
+    scored = task.model.score(*task.source_of(batch), batch.tokens, batch.targets, batch.mask)
     readings = [_reading(reading) for reading in scored.attended]
     weights, best = (torch.cat(parts, -2) for parts in zip(*readings, strict=True))
     if isinstance(attention, MultiHeadSpec):

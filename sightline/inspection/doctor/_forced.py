@@ -13,7 +13,6 @@ from jaxtyping import Bool, Float
 from torch import Tensor
 
 from ...data import LabelledBatch, SequenceBatch, TaggedBatch, TextBatch, move
-from ...models import Source
 from ...tasks import AbstractTask, Classification, LanguageModelling, Tagging, Transduction
 
 
@@ -59,17 +58,8 @@ def guessing(task: AbstractTask[Any]) -> float:
     return 0.0
 
 
-def source_of(task: Transduction, batch: SequenceBatch) -> Source:
-    """What the encoder reads: features, where there are some, before the source."""
-    if batch.features is None or batch.features_mask is None:
-        return Source(batch.source, batch.source_mask)
-    return task.model.with_features(
-        batch.features, batch.features_mask, batch.source, batch.source_mask
-    )
-
-
 def _transduced(task: Transduction, batch: SequenceBatch) -> Forced:
-    source = source_of(task, batch)
+    source = task.source_of(batch)
     unrolled = task.model(source.tokens, source.mask, batch.tokens, batch.mask)
     chosen = unrolled.log_probs.gather(-1, batch.targets.unsqueeze(-1)).squeeze(-1)
     right = (unrolled.log_probs.argmax(-1) == batch.targets) & batch.mask

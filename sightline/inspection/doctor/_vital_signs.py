@@ -18,7 +18,7 @@ from ...data import LabelledBatch, SequenceBatch, TaggedBatch, TextBatch, move
 from ...models import AbstractEncoderDecoder
 from ...networks import InputFeedingDecoder
 from ...tasks import AbstractTask, Classification, Transduction
-from ._forced import Forced, forced, guessing, source_of
+from ._forced import Forced, forced, guessing
 from ._looking import looking
 from ._padding import padding
 from ._readings import Readings
@@ -97,7 +97,7 @@ def _fed(task: AbstractTask[Any], batch: Any) -> list[Recurrence]:
     if not isinstance(model.decoder, InputFeedingDecoder):
         return []
     batch = move(batch, task.device)
-    memory = model.encode(*source_of(task, batch))
+    memory = model.encode(*task.source_of(batch))
     return fed_recurrences(model.decoder, batch.tokens, batch.mask, memory)
 
 
