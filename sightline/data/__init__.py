@@ -20,7 +20,12 @@ from ._batches import (
 from ._bytes import CHUNK as CHUNK
 from ._checks import Finding as Finding, Findings as Findings, check_data as check_data
 from ._conllu import ConllU as ConllU, conllu as conllu
-from ._example import Example as Example, Where as Where, read_alignment as read_alignment
+from ._example import (
+    Example as Example,
+    Where as Where,
+    evenly_spaced as evenly_spaced,
+    read_alignment as read_alignment,
+)
 from ._formats import (
     JsonLines as JsonLines,
     Parallel as Parallel,

@@ -1,5 +1,6 @@
 """Example: what one line, or one record, of a file says, before any symbol has a number."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -35,6 +36,16 @@ class Example:
     features: str = ""
     alignment: str = ""
     where: Where | None = None
+
+
+def evenly_spaced(examples: Sequence[Example], most: int) -> list[Example]:
+    """So many of the examples at most, in their order.
+
+    >>> [example.source for example in evenly_spaced([Example(x) for x in "abcde"], 2)]
+    ['a', 'c']
+    """
+    size = min(most, len(examples))
+    return [examples[n * len(examples) // size] for n in range(size)]
 
 
 def data_error(where: Where | str | None, what: str, remedy: str) -> DataError:

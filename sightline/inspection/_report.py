@@ -8,7 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from ..data import Example
+from ..data import Example, evenly_spaced
 from ..errors import SightlineError, ValueRangeError
 from ..specs import settings
 from ..tasks import (
@@ -95,15 +95,9 @@ def _scored(
         except SightlineError:  # the file has been moved since
             continue
         if examples:
-            some = spaced(examples, MOST_EXAMPLES)
+            some = evenly_spaced(examples, MOST_EXAMPLES)
             return Scored(name, some, task.evaluate(some, answered=answered))
     return None
-
-
-def spaced(examples: Sequence[Example], most: int) -> Sequence[Example]:
-    """So many examples at most, evenly spaced."""
-    size = min(most, len(examples))
-    return [examples[n * len(examples) // size] for n in range(size)]
 
 
 def _scores(folder: Path, task: AbstractTask[Any], scored: Scored | None) -> Section:
@@ -239,7 +233,7 @@ def _attends(task: Transduction | Classification) -> bool:
 def _attention(task: Transduction | Classification, examples: Sequence[Example]) -> Section:
     """Faithfulness on some of the examples."""
     some, work = list[Example](), 0
-    for example in spaced(examples, MOST_TESTED):
+    for example in evenly_spaced(examples, MOST_TESTED):
         work += len(task.symbols(example)) ** 2
         if work > MOST_TESTED_WORK and some:
             break

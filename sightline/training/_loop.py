@@ -18,7 +18,7 @@ import torch
 from torch import Tensor
 from torch.utils import _pytree as pytree
 
-from ..data import AbstractStream, Example, TextBatch
+from ..data import AbstractStream, Example, TextBatch, evenly_spaced
 from ..errors import CheckpointError
 from ..specs import to_data
 from ..tasks import AbstractTask, Evaluation, Loss, PredictionSpec, measure
@@ -91,7 +91,7 @@ class Loop:
         self._task, self._train, self._spec, self._folder = task, train, spec, folder
         self._num_examples, self._group, self._interrupt = num_examples, group, interrupt
         self._listeners = listeners if group.is_first else ()
-        self._sample = _evenly(dev, spec.validation_size)
+        self._sample = evenly_spaced(dev, spec.validation_size)
         self._engine = Engine(task.model, spec, group, _NUM_SIGNALS)
         self._ledger = Ledger()
         self._best: dict[str, Tensor] = {}
@@ -413,10 +413,3 @@ def _score_of(evaluation: Evaluation) -> Score:
     if not others or not math.isfinite(others[0].value):
         return Score(evaluation.value)
     return Score(evaluation.value, others[0].value * (1 if others[0].higher_is_better else -1))
-
-
-def _evenly(examples: Sequence[Example], number: int) -> list[Example]:
-    """At most so many of the examples, evenly spaced."""
-    if len(examples) <= number:
-        return list(examples)
-    return [examples[place * len(examples) // number] for place in range(number)]

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 import torch
 
 from ...attention import AttentionTrace
-from ...data import Example, InMemory
+from ...data import Example, InMemory, evenly_spaced
 from ...errors import DataError, SightlineError, SpecError
 from ...tasks import AbstractTask, load_bundle
 from ...training import Run, TrainingSpec, load_plan, read_log
@@ -72,7 +72,7 @@ def examine_task(
 ) -> list[Finding]:
     """What is wrong with a model, by examples that it was not trained on."""
     remedies = Remedies(task.spec, training)
-    usable = _evenly(_encodable(task, examples), MOST_EXAMPLES)
+    usable = evenly_spaced(_encodable(task, examples), MOST_EXAMPLES)
     if not usable:
         return []
     outputs = written(task, usable)
@@ -147,7 +147,7 @@ def _on_unseen(task: AbstractTask[Any], examples: Sequence[Example]) -> _Unseen:
 
 
 def _batch(task: AbstractTask[Any], examples: Sequence[Example]) -> Any:
-    some = tuple(_evenly(examples, _ROWS))
+    some = tuple(evenly_spaced(examples, _ROWS))
     return next(iter(task.batches(InMemory(some), batch_size=len(some))))
 
 
@@ -191,9 +191,3 @@ def _with_drawing(finding: Finding, drawing: str) -> Finding:
     if finding.drawing or "attention" not in finding.name:
         return finding
     return replace(finding, drawing=drawing)
-
-
-def _evenly(examples: Sequence[Example], number: int) -> list[Example]:
-    if len(examples) <= number:
-        return list(examples)
-    return [examples[place * len(examples) // number] for place in range(number)]
