@@ -2,9 +2,11 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
 from ..errors import DataError
+
+Item = TypeVar("Item")
 
 MAX_SHOWN = 40  # characters of a file's text that an error quotes
 
@@ -38,14 +40,14 @@ class Example:
     where: Where | None = None
 
 
-def evenly_spaced(examples: Sequence[Example], most: int) -> list[Example]:
-    """So many of the examples at most, in their order.
+def evenly_spaced(items: Sequence[Item], most: int) -> list[Item]:
+    """So many of the items at most, in their order.
 
-    >>> "".join(example.source for example in evenly_spaced([Example(x) for x in "abcde"], 2))
+    >>> "".join(evenly_spaced("abcde", 2))
     'ac'
     """
-    size = min(most, len(examples))
-    return [examples[n * len(examples) // size] for n in range(size)]
+    size = min(most, len(items))
+    return [items[n * len(items) // size] for n in range(size)]
 
 
 def data_error(where: Where | str | None, what: str, remedy: str) -> DataError:
