@@ -1,4 +1,4 @@
-"""A stepper that never says a symbol which is no output: padding, begin, unknown."""
+"""Steppers that never say a symbol which is no output: padding, begin, unknown."""
 
 from typing import Any, final
 
@@ -8,6 +8,7 @@ from torch import Tensor
 
 from ..attention import Memory
 from ..data import BEGIN, PADDING, UNKNOWN
+from ..decoding import Ensemble
 from ..networks import DecoderStepper, MarginalStepper, Stepped, SteppingState
 
 _UNSPEAKABLE = [PADDING, UNKNOWN, BEGIN]
@@ -53,3 +54,32 @@ class Speaking:
     def keep(self, state: Any, items: Int[Tensor, " b"]) -> Any:
         """Only these items."""
         return self._stepper.keep(state, items)
+
+
+@final
+class SpeakingTogether:
+    """The steps of several models as one, with the same symbols forbidden. That is done after they are
+    combined: a product of what each may say would be normalised over fewer symbols.
+    """
+
+    def __init__(self, ensemble: Ensemble) -> None:
+        self._ensemble = ensemble
+        self.num_tokens = ensemble.num_tokens
+
+    def batch_size(self, state: Any) -> int:
+        """How many items the state has."""
+        return self._ensemble.batch_size(state)
+
+    def step(self, state: Any, tokens: Int[Tensor, "B K"]) -> Stepped:
+        """Every hypothesis reads one token, in every model."""
+        stepped = self._ensemble.step(state, tokens)
+        stepped.log_probs[..., _UNSPEAKABLE] = -torch.inf
+        return stepped
+
+    def reorder(self, state: Any, parents: Int[Tensor, "B k"]) -> Any:
+        """Hypothesis k of item b continues `parents[b, k]`."""
+        return self._ensemble.reorder(state, parents)
+
+    def keep(self, state: Any, items: Int[Tensor, " b"]) -> Any:
+        """Only these items."""
+        return self._ensemble.keep(state, items)

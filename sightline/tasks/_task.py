@@ -9,12 +9,13 @@ A task is an object of a spec, vocabularies and a model; nothing else of it is s
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from typing import Any, Generic, NamedTuple, TypeAlias, TypeVar
 
 import numpy as np
 import torch
 from torch import nn
+from typing_extensions import override
 
 from ..attention import AttentionTrace
 from ..data import AbstractStream, BatchStream, Encoded, Example, Source
@@ -52,6 +53,18 @@ class Answers(NamedTuple):
 
 # Answers to some examples, all in one batch.
 Search: TypeAlias = Callable[[Sequence[Example]], list[Answers]]
+
+
+@contextmanager
+def at_rest(model: nn.Module) -> Iterator[None]:
+    """A model without dropout, and without gradients; afterwards it is as it was."""
+    was_training = model.training
+    model.eval()
+    try:
+        with torch.inference_mode():
+            yield
+    finally:
+        model.train(was_training)
 
 
 class AbstractTask(ABC, Generic[Model]):
@@ -134,25 +147,30 @@ class AbstractTask(ABC, Generic[Model]):
         """Where the model is."""
         return next(self.model.parameters()).device
 
-    @contextmanager
-    def answering(self) -> Iterator[None]:
+    def answering(self) -> AbstractContextManager[None]:
         """The model without dropout, and without gradients."""
-        was_training = self.model.training
-        self.model.eval()
-        try:
-            with torch.inference_mode():
-                yield
-        finally:
-            self.model.train(was_training)
+        return at_rest(self.model)
 
 
-class AbstractAnsweringTask(AbstractTask[Model]):
-    """A task whose every example has one right answer. A subclass looks for answers and scores
-    them; confidence, n-best lists and evaluation follow.
+class AbstractAnswering(ABC):
+    """What gives every example one answer, of which it can be told whether it is right: a task, or
+    several as one. A subclass looks for answers and scores them; confidence, n-best lists and
+    evaluation follow.
     """
 
+    vocabularies: Vocabularies
+    calibration: Calibration
     prediction: PredictionSpec  # how to look for answers where nothing else is said
     is_complete: bool  # whether the candidates of an example are all there is
+
+    @property
+    @abstractmethod
+    def main_metric(self) -> MainMetric:
+        """The score that tells which of two models is better."""
+
+    @abstractmethod
+    def answering(self) -> AbstractContextManager[None]:
+        """Whatever answers without dropout, and without gradients."""
 
     @abstractmethod
     def symbols(self, example: Example) -> list[str]:
@@ -249,6 +267,14 @@ class AbstractAnsweringTask(AbstractTask[Model]):
                 answers.update(zip(rows, found, strict=True))
                 answered(len(rows))
         return [answers[n] for n in range(len(examples))]
+
+
+class AbstractAnsweringTask(AbstractAnswering, AbstractTask[Model]):
+    """A task whose every example has one right answer."""
+
+    @override
+    def answering(self) -> AbstractContextManager[None]:
+        return at_rest(self.model)
 
 
 def _table(found: Sequence[Answers]) -> np.ndarray:

@@ -2,21 +2,16 @@
 
     loss = - sum over t of log p(y_t | y_<t, x)  (smoothed)  + weight * alignment loss
 
-Axes: B examples, N candidates, T target places, S source places.
+Axes: B examples, T target places, S source places.
 """
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
 from typing import Any, Literal, final
 
-import torch
 from typing_extensions import override
 
-from ..attention import AttentionTrace
 from ..data import (
-    BEGIN,
-    END,
     CharacterSpec,
     Encoded,
     Example,
@@ -30,7 +25,6 @@ from ..data import (
     move,
     read_alignment,
 )
-from ..decoding import Hypotheses, LengthPenalty, beam_search, greedy
 from ..errors import DataError, ValueRangeError
 from ..models import (
     DecoderSpec,
@@ -57,9 +51,10 @@ from ._metrics import (
     wrong_words,
 )
 from ._prediction import Loss, PredictionSpec
+from ._searching import Reading, searcher
 from ._speaking import Speaking
 from ._statistics import Statistics
-from ._task import AbstractAnsweringTask, Answers, Search
+from ._task import AbstractAnsweringTask, Search
 from ._vocabularies import Survey, Vocabularies, numbered, required_target, survey_lengths, trained
 
 
@@ -168,6 +163,12 @@ class Transduction(AbstractAnsweringTask[Seq2Seq]):
         """What the encoder reads of examples: features, if there are any, and the source symbols."""
         return self._read([self._encode_source(example) for example in examples])
 
+    def reading(self, examples: Sequence[Example], settings: PredictionSpec) -> Reading:
+        """What the encoder reads of examples, and the longest outputs to look for."""
+        encoded = [self._encode_source(example) for example in examples]
+        limits = [self._limit(len(one.source), settings) for one in encoded]
+        return Reading(self._read(encoded), limits)
+
     def _read(self, encoded: Sequence[Encoded]) -> Source:
         return self.source_of(move(collate_pairs(encoded), self.device))
 
@@ -179,6 +180,16 @@ class Transduction(AbstractAnsweringTask[Seq2Seq]):
     def decode(self, tokens: Iterable[int]) -> list[str]:
         """The symbols of an output, up to its end."""
         return self._target.decode(tokens)
+
+    def text(self, symbols: Sequence[str]) -> str:
+        """The text of an output's symbols."""
+        return self.spec.target.decode(symbols)
+
+    @property
+    def attention(self) -> str | None:
+        """The kind of attention that the decoder has, if any."""
+        attention = self.spec.decoder.attention
+        return None if attention is None else attention.kind
 
     def limit(self, example: Example, settings: PredictionSpec | None = None) -> int:
         """The longest output to look for, the end symbol counted."""
@@ -195,80 +206,7 @@ class Transduction(AbstractAnsweringTask[Seq2Seq]):
 
     @override
     def _searcher(self, settings: PredictionSpec) -> Search:
-        return partial(self._search, settings=settings, prepared=self.model.prepare())
-
-    def _search(
-        self, examples: Sequence[Example], settings: PredictionSpec, prepared: Prepared
-    ) -> list[Answers]:
-        encoded = [self._encode_source(example) for example in examples]
-        source = self._read(encoded)
-        limits = [self._limit(len(one.source), settings) for one in encoded]
-        hypotheses = self._hypotheses(prepared, source, limits, settings)
-        rows = zip(
-            hypotheses.token_lists(END),
-            hypotheses.scores.tolist(),
-            hypotheses.totals.tolist(),
-            hypotheses.lengths.tolist(),
-            strict=True,
-        )
-        first = hypotheses.log_probs[:, 0].exp().tolist()
-        found = []
-        for number, (lists, scores, totals, lengths) in enumerate(rows):
-            # An output that was cut off has no end symbol, but the room for one.
-            tokens = [self._target.decode(ids[: limits[number] - 1]) for ids in lists]
-            real = [n for n, length in enumerate(lengths) if length > 0]
-            found.append(
-                Answers(
-                    [self.spec.target.decode(tokens[n]) for n in real],
-                    [scores[n] for n in real],
-                    [totals[n] for n in real],
-                    tuple(first[number][: len(tokens[0])]),
-                    self._trace(examples[number], tokens[0], source, hypotheses, number),
-                )
-            )
-        return found
-
-    def _hypotheses(
-        self, prepared: Prepared, source: Source, longest: list[int], settings: PredictionSpec
-    ) -> Hypotheses:
-        stepper, state = self.stepper(prepared), prepared.start(*source)
-        limits = torch.tensor(longest, device=self.device)
-        begin = torch.full_like(limits, BEGIN)
-        if settings.width == 1:
-            return greedy(
-                stepper, state, begin=begin, end=END, max_length=limits, with_weights=settings.trace
-            )
-        alpha = settings.length_penalty
-        return beam_search(
-            stepper,
-            state,
-            begin=begin,
-            end=END,
-            max_length=limits,
-            width=settings.width,
-            nbest=settings.width,
-            length_penalty=LengthPenalty(alpha=alpha) if alpha else None,
-            with_weights=settings.trace,
-        )
-
-    def _trace(
-        self,
-        example: Example,
-        tokens: list[str],
-        source: Source,
-        hypotheses: Hypotheses,
-        number: int,
-    ) -> AttentionTrace | None:
-        attention = self.spec.decoder.attention
-        if hypotheses.weights is None or attention is None:
-            return None
-        rows = hypotheses.weights[number, 0, : len(tokens)][:, source.mask[number]]
-        return AttentionTrace(
-            kind=attention.kind,
-            sources=self.places(example),
-            targets=tuple(tokens),
-            weights=tuple(map(tuple, rows.tolist())),
-        )
+        return searcher([self], settings)
 
     @override
     def _statistics(
