@@ -10,6 +10,7 @@ from ._classification import (
     Classification as Classification,
     ClassificationSpec as ClassificationSpec,
 )
+from ._ensemble import TransductionEnsemble as TransductionEnsemble
 from ._evaluation import (
     Evaluation as Evaluation,
     MainMetric as MainMetric,
@@ -58,12 +59,14 @@ from ._reliability import (
     reliability as reliability,
     risk_coverage as risk_coverage,
 )
+from ._searching import Reading as Reading
 from ._slices import Slice as Slice, length_slices as length_slices, rarity_slices as rarity_slices
 from ._speaking import Speaking as Speaking
 from ._specs import TaskSpec as TaskSpec
 from ._statistics import Statistics as Statistics
 from ._tagging import Tagging as Tagging, TaggingSpec as TaggingSpec
 from ._task import (
+    AbstractAnswering as AbstractAnswering,
     AbstractAnsweringTask as AbstractAnsweringTask,
     AbstractTask as AbstractTask,
     Answers as Answers,

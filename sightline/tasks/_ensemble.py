@@ -1,0 +1,159 @@
+"""Several transductions that answer as one.
+
+    mixture   p(y_t | y_<t, x) = mean over m of p_m(y_t | y_<t, x)
+    product   p(y_t | y_<t, x) ~ prod over m of p_m(y_t | y_<t, x)^(1 / M)
+
+Members differ in what chance and choice made of them (seeds, sizes, attentions), and so in their errors;
+what they write must be the same: one target vocabulary, the same tokenisers. Each reads sources by a
+vocabulary of its own.
+
+Axes: M members.
+"""
+
+import reprlib
+from collections.abc import Iterator, Sequence
+from contextlib import AbstractContextManager, ExitStack, contextmanager
+from dataclasses import fields
+from typing import Any, Literal, final
+
+from typing_extensions import override
+
+from ..data import Example, Vocabulary
+from ..errors import ValueRangeError
+from ._evaluation import MainMetric
+from ._prediction import PredictionSpec
+from ._searching import searcher
+from ._statistics import Statistics
+from ._task import AbstractAnswering, Search
+from ._transduction import Transduction
+
+_ADVICE = "Fit the members on the same files with the same tokenisers, or leave that one out."
+_SHOWN = 5  # symbols of a vocabulary that another has not
+
+
+@final
+class TransductionEnsemble(AbstractAnswering):
+    """Transductions as one; their order matters to nothing but what is the first one's: how answers
+    are looked for where nothing else is said, which source symbols are rare, and, until `calibrate`
+    has been called, the calibration.
+
+    An answer's trace is the mean over the members, if all of them attend. Several cannot be trained or
+    saved as one: train and save the members.
+    """
+
+    is_complete = False
+
+    def __init__(
+        self,
+        members: Sequence[Transduction],
+        *,
+        combine: Literal["mixture", "product"] = "mixture",
+    ) -> None:
+        if not members:
+            raise ValueRangeError(
+                "TransductionEnsemble: expected at least one member, got none. "
+                "Give tasks that load_bundle has loaded."
+            )
+        self.members = tuple(members)
+        self.combine: Literal["mixture", "product"] = combine
+        first = self.members[0]
+        for number, member in enumerate(self.members[1:], start=2):
+            _check_alike(first, member, number)
+        self.vocabularies, self.prediction = first.vocabularies, first.prediction
+        self.calibration = first.calibration
+
+    @property
+    @override
+    def main_metric(self) -> MainMetric:
+        return self.members[0].main_metric
+
+    @override
+    def answering(self) -> AbstractContextManager[None]:
+        return _at_rest(self.members)
+
+    @override
+    def symbols(self, example: Example) -> list[str]:
+        return self.members[0].symbols(example)
+
+    @override
+    def reference(self, example: Example) -> str:
+        return self.members[0].reference(example)
+
+    @override
+    def _searcher(self, settings: PredictionSpec) -> Search:
+        return searcher(self.members, settings, combine=self.combine)
+
+    @override
+    def _statistics(
+        self, references: Sequence[str], outputs: Sequence[str]
+    ) -> Sequence[Statistics]:
+        return self.members[0]._statistics(references, outputs)
+
+
+@contextmanager
+def _at_rest(members: Sequence[Transduction]) -> Iterator[None]:
+    """All members without dropout, and each as it was afterwards."""
+    with ExitStack() as stack:
+        for member in members:
+            stack.enter_context(member.answering())
+        yield
+
+
+def _check_alike(first: Transduction, member: Transduction, number: int) -> None:
+    """What is written must mean the same to both, and what is read have the same places."""
+    one, other = first.spec, member.spec
+    settings = (
+        ("source", one.source, other.source),
+        ("features", one.features, other.features),
+        ("target", one.target, other.target),
+        ("outputs", one.outputs, other.outputs),
+    )
+    for name, expected, got in settings:
+        if got != expected:
+            raise ValueRangeError(
+                f"TransductionEnsemble: {name} of member {number} is not that of member 1, "
+                f"{_difference(got, expected)}. {_ADVICE}"
+            )
+    expected, got = first.vocabularies.target, member.vocabularies.target
+    assert expected is not None
+    assert got is not None
+    if got != expected:
+        raise ValueRangeError(
+            f"TransductionEnsemble: the target vocabulary of member {number} is not that of member 1, "
+            f"{_symbols_that_differ(got, expected)}. {_ADVICE}"
+        )
+
+
+def _difference(got: Any, expected: Any) -> str:
+    """Two settings, or those parts of them that differ: subwords would fill pages."""
+    if type(got) is not type(expected) or isinstance(got, str):
+        sides = [
+            repr(side) if isinstance(side, str) else "none" if side is None else repr(side.kind)
+            for side in (got, expected)
+        ]
+        return f"got {sides[0]}, expected {sides[1]}"
+    names = [field.name for field in fields(got) if field.compare]
+    pairs = [(name, getattr(got, name), getattr(expected, name)) for name in names]
+    return "; ".join(
+        f"got {name} {reprlib.repr(one)}, expected {reprlib.repr(other)}"
+        for name, one, other in pairs
+        if one != other
+    )
+
+
+def _symbols_that_differ(got: Vocabulary, expected: Vocabulary) -> str:
+    """What one vocabulary has and the other has not."""
+    if set(got.tokens) == set(expected.tokens):
+        return "got its symbols in another order, expected the same"
+    sides = [
+        f"{len(one.tokens)} symbols{_only([token for token in one.tokens if token not in other])}"
+        for one, other in ((got, expected), (expected, got))
+    ]
+    return f"got {sides[0]}, expected {sides[1]}"
+
+
+def _only(tokens: Sequence[str]) -> str:
+    if not tokens:
+        return ""
+    more = ", ..." if len(tokens) > _SHOWN else ""
+    return f", of which only it has {', '.join(map(repr, tokens[:_SHOWN]))}{more}"
