@@ -14,9 +14,10 @@ from tyro.conf import Positional, arg
 
 from ..data import Example
 from ..specs import check
-from ..tasks import AbstractTask, Evaluation, Metric, compare, load_bundle
+from ..tasks import Evaluation, Metric, compare
 from ._bars import answering_bar
 from ._files import open_for
+from ._models import Loaded, load_models
 
 _MISTAKES = 5
 _RISKS = (0.01, 0.05, 0.1)
@@ -29,6 +30,7 @@ def command(
     *,
     against: Path | None = None,
     width: int | None = None,
+    others: Annotated[tuple[Path, ...], arg(name="with")] = (),
     as_json: Annotated[bool, arg(name="json")] = False,
 ) -> None:
     """Score a model on files with targets.
@@ -38,12 +40,15 @@ def command(
         files: what to score on, in the format of the training files; a pattern in quotes is allowed.
         against: another model, scored on the same files, and whether the difference is chance.
         width: candidates kept in search; 1 is greedy. By default as the model was fitted.
+        others: folders of more models, which answer together with the first as one.
         as_json: print everything as one JSON object.
     """
     opened = open_for(bundle, files)
     examples = list(opened.source)
-    found = _evaluated(load_bundle(bundle), examples, width, as_json)
-    other = None if against is None else _evaluated(load_bundle(against), examples, width, as_json)
+    found = _evaluated(load_models(bundle, others), examples, width, as_json)
+    other = None
+    if against is not None:
+        other = _evaluated(load_models(against, ()), examples, width, as_json)
     if as_json:
         sys.stdout.write(json.dumps(_data(found, other), ensure_ascii=False) + "\n")
         return
@@ -60,13 +65,14 @@ def command(
 
 
 def _evaluated(
-    task: AbstractTask[Any], examples: Sequence[Example], width: int | None, is_quiet: bool
+    loaded: Loaded, examples: Sequence[Example], width: int | None, is_quiet: bool
 ) -> Evaluation:
     """The evaluation, with a bar on a terminal: it is a search for every example."""
-    settings = task.spec.prediction if width is None else replace(task.spec.prediction, width=width)
+    usual = loaded.spec.prediction
+    settings = usual if width is None else replace(usual, width=width)
     check(settings)
     with answering_bar(len(examples), is_quiet=is_quiet) as answered:
-        return task.evaluate(examples, settings, answered=answered)
+        return loaded.task.evaluate(examples, settings, answered=answered)
 
 
 def _scores(found: Evaluation) -> Table:

@@ -4,8 +4,8 @@ from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from ..data import Opened, Parallel, SourceSpec, open_source
-from ..errors import SpecError
+from ..data import Example, Opened, Parallel, SourceSpec, open_source
+from ..errors import SightlineError, SpecError
 from ..training import load_plan
 
 _PACKED = (".gz", ".zst")
@@ -40,6 +40,15 @@ def open_for(bundle: Path, files: Sequence[str]) -> Opened:
     except SpecError:  # a bundle by itself, without its run
         return opened
     return opened if source == opened.source else Opened(source, "columns as in training")
+
+
+def validation_examples(bundle: Path) -> list[Example]:
+    """The examples that told the best weights of a run; none where they are not to be found again."""
+    try:
+        dev = load_plan(bundle).run.dev
+        return [] if dev is None else [example for example in dev if example.target is not None]
+    except (SightlineError, OSError):  # a bundle without its run, or a file moved or changed since
+        return []
 
 
 def _unpacked(file: str) -> Path:

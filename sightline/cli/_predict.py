@@ -20,8 +20,9 @@ from tyro.conf import Positional, arg
 
 from ..data import CHUNK, Example, LineReader
 from ..specs import check
-from ..tasks import Prediction, PredictionSpec, TransductionSpec, load_bundle
+from ..tasks import Prediction, PredictionSpec, TransductionSpec
 from ._bars import answering_bar
+from ._models import load_models
 
 # Lines: enough to fill batches of one length, few enough that answers begin to come soon.
 _AT_ONCE = 4096
@@ -36,6 +37,7 @@ def command(
     width: int | None = None,
     output: Annotated[Literal["tsv", "jsonl"], arg(name="format")] = "tsv",
     attention: bool = False,
+    others: Annotated[tuple[Path, ...], arg(name="with")] = (),
 ) -> None:
     """Answer for every line of files or, without any, of the standard input.
 
@@ -46,10 +48,11 @@ def command(
         width: candidates kept in search; 1 is greedy. By default as the model was fitted, or nbest.
         output: a table, or one JSON object for each line.
         attention: say where the model looked, for every symbol of the answer; with --format jsonl.
+        others: folders of more models, which answer together with the first as one.
     """
-    task = load_bundle(bundle)
-    settings = _settings(task.spec.prediction, nbest, width, attention and output == "jsonl")
-    has_features = isinstance(task.spec, TransductionSpec) and task.spec.features is not None
+    task, spec = load_models(bundle, others)
+    settings = _settings(spec.prediction, nbest, width, attention and output == "jsonl")
+    has_features = isinstance(spec, TransductionSpec) and spec.features is not None
     is_asking = not files and sys.stdin.isatty()
     examples = (_example(line, has_features) for reader in _readers(files) for line in reader)
     with answering_bar(None, is_quiet=is_asking) as answered:

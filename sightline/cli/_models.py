@@ -1,0 +1,84 @@
+"""Models as a user names them: the folder of one, or folders of several that answer as one."""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from rich.console import Console
+
+from ..data import evenly_spaced
+from ..errors import ValueRangeError
+from ..tasks import AbstractTask, TaskSpec, Transduction, TransductionEnsemble, load_bundle
+from ._files import validation_examples
+
+# Examples that confidence is fitted on: enough for two numbers, and soon answered.
+_MOST_CALIBRATING = 1000
+
+
+class Loaded(NamedTuple):
+    """What answers, and the spec of it or of its first member."""
+
+    task: AbstractTask[Any] | TransductionEnsemble
+    spec: TaskSpec
+
+
+def load_models(folder: Path, others: Sequence[Path]) -> Loaded:
+    """The model in a folder or, with others, all of them as one, whose confidence is fitted on the
+    validation examples of the first run.
+    """
+    if not others:
+        task = load_bundle(folder)
+        return Loaded(task, task.spec)
+    _check_distinct([folder, *others])
+    first = _transduction(folder)
+    members = [first]
+    for other in others:
+        member = _transduction(other)
+        try:
+            TransductionEnsemble([first, member])
+        except ValueRangeError as error:
+            raise ValueRangeError(
+                f"--with {other}: it cannot answer together with {folder}. {error}"
+            ) from None
+        members.append(member)
+    ensemble = TransductionEnsemble(members)
+    _calibrate(ensemble, folder)
+    return Loaded(ensemble, first.spec)
+
+
+def _check_distinct(folders: Sequence[Path]) -> None:
+    seen: dict[Path, Path] = {}
+    for folder in folders:
+        real = folder.resolve()
+        if real in seen:
+            raise ValueRangeError(
+                f"--with: got the same run twice, {seen[real]} and {folder}, expected runs that differ. "
+                f"Name each once; a second run differs by its --seed, at least."
+            )
+        seen[real] = folder
+
+
+def _transduction(folder: Path) -> Transduction:
+    task = load_bundle(folder)
+    if not isinstance(task, Transduction):
+        raise ValueRangeError(
+            f"--with: only transductions answer together, got {task.spec.kind} in {folder}. "
+            f"Use it by itself."
+        )
+    return task
+
+
+def _calibrate(ensemble: TransductionEnsemble, first: Path) -> None:
+    """Fit confidence where that can be done; otherwise say what it is."""
+    console = Console(stderr=True, highlight=False)
+    examples = validation_examples(first)
+    if examples:
+        with console.status("fitting confidence on validation examples"):
+            ensemble.calibrate(evenly_spaced(examples, _MOST_CALIBRATING))
+        return
+    console.print(
+        f"note: the dev file of {first} is not to be found, so that confidence is as for that model "
+        f"alone. Restore the file to have it fitted for all together.",
+        markup=False,
+        soft_wrap=True,
+    )
