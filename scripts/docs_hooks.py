@@ -2,6 +2,9 @@
 
     <!-- results: structures -->             the table of results/structures.json
     <!-- exports: sightline.inference -->    the reference of all names the package exports
+    <!-- record: g2p_low -->                 scores and costs of a recipe, by scripts/docs_records.py
+    <!-- slices: g2p_low -->                 where it errs
+    <!-- mistakes: g2p_low -->               and its surest mistakes, with heat maps
     <!-- picture: linear_chain -->           a drawing of scripts/docs_pictures.py or docs_views.py
     <!-- picture: copy_and_reverse -->       curves of figures in results/, by scripts/docs_curves.py
     pictures/views.html                      a page of scripts/docs_views.py, to link to
@@ -25,11 +28,13 @@ from mkdocs.structure.files import File
 ROOT = Path(__file__).resolve().parent.parent
 RESULTS_MARKER = re.compile(r"^<!-- results: ([a-z0-9_-]+) -->$", re.MULTILINE)
 PICTURE_MARKER = re.compile(r"^<!-- picture: ([a-z0-9_]+) -->$", re.MULTILINE)
+RECORD_MARKER = re.compile(r"^<!-- (record|slices|mistakes): ([a-z0-9_]+) -->$", re.MULTILINE)
 EXPORTS_MARKER = re.compile(r"^<!-- exports: ([a-z0-9_.]+) -->$", re.MULTILINE)
 
 sys.path[:0] = [str(ROOT / "scripts"), str(ROOT)]  # mkdocs loads this file alone
 from docs_curves import CURVES  # noqa: E402
 from docs_pictures import PICTURES  # noqa: E402
+from docs_records import drawings, mistakes, record, slices  # noqa: E402
 from docs_views import CAPTIONS, GALLERY_VIEWS, PAGES  # noqa: E402
 
 log = logging.getLogger("mkdocs.hooks.results")
@@ -121,7 +126,7 @@ def reference(package: str) -> str:
 
 def on_files(files: Any, *, config: Any) -> Any:
     """Called by mkdocs when it has found the pages: add the pictures and the sample pages, drawn now."""
-    for name, draw in (PICTURES | CURVES).items():
+    for name, draw in (PICTURES | CURVES | drawings()).items():
         files.append(File.generated(config, f"pictures/{name}.svg", content=draw()))
     for name, draw in PAGES.items():
         files.append(File.generated(config, f"pictures/{name}.html", content=draw()))
@@ -140,9 +145,21 @@ def picture(name: str, page: str) -> str:
     return f"![{GALLERY_VIEWS[name].heading}]({address})\n\n<p><small>{caption}</small></p>"
 
 
+def record_part(part: str, recipe: str, page: str) -> str:
+    """What a page of records shows of one recipe, or a warning and a sentence in its place."""
+    try:
+        if part == "mistakes":
+            return mistakes(recipe, f"{'../' * page.count('/')}pictures")
+        return record(recipe) if part == "record" else slices(recipe)
+    except FileNotFoundError as error:
+        log.warning("%s asks for %s, which does not exist. Score the recipe.", page, error.filename)
+        return f"*{recipe} has not been scored.*"
+
+
 def on_page_markdown(markdown: str, *, page: Any, **_: Any) -> str:
     """Called by mkdocs for every page: replace each marker."""
     source = page.file.src_uri
     markdown = RESULTS_MARKER.sub(lambda match: results_table(match[1], source), markdown)
     markdown = PICTURE_MARKER.sub(lambda match: picture(match[1], source), markdown)
+    markdown = RECORD_MARKER.sub(lambda match: record_part(match[1], match[2], source), markdown)
     return EXPORTS_MARKER.sub(lambda match: reference(match[1]), markdown)

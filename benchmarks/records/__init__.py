@@ -1,0 +1,1 @@
+"""Records: recipes fitted with several seeds, scored once on their test files, beside what is published."""

@@ -1,0 +1,45 @@
+"""Fit a recipe with several seeds, or score what was fitted.
+
+    python -m benchmarks.records fit g2p_low --runs runs                      ten languages, seeds 1, 2 and 3
+    python -m benchmarks.records fit g2p_low --runs runs --cases ice --seeds 4
+    python -m benchmarks.records score g2p_low --runs runs                    writes results/g2p_low.json
+
+Runs that are there already are not repeated, so that a queue can be stopped and started, and two of them
+may work on different cases. Test words are read by `score` alone.
+"""
+
+import argparse
+from collections.abc import Sequence
+from pathlib import Path
+
+import torch
+
+from ._catalogue import RECORDS
+from ._fitting import fit_case, folder_of
+from ._scoring import score
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Do what the first word says."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
+    parser.add_argument("what", choices=("fit", "score"))
+    parser.add_argument("recipe", choices=tuple(RECORDS))
+    parser.add_argument("--runs", type=Path, required=True, help="the folder of all runs")
+    parser.add_argument("--cases", nargs="+", help="by default all of the recipe")
+    parser.add_argument("--seeds", type=int, nargs="+", default=[1, 2, 3])
+    parser.add_argument("--results", type=Path, default=Path("results"))
+    given = parser.parse_args(arguments)
+    record, seeds = RECORDS[given.recipe], tuple(given.seeds)
+    cases = tuple(given.cases or record.cases)
+    if given.what == "score":
+        score(given.recipe, cases, seeds, given.runs, given.results)
+        return
+    torch.set_num_threads(1)  # two queues are faster than two threads
+    for seed in seeds:
+        for case in cases:
+            print(f"{given.recipe}, {case}, seed {seed}", flush=True)
+            fit_case(record.run(case), seed, folder_of(given.runs, given.recipe, case, seed))
+
+
+if __name__ == "__main__":
+    main()

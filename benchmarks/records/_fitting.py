@@ -1,0 +1,48 @@
+"""Fitting: one run for each case and seed, in a folder of its own, and what it cost."""
+
+import json
+import time
+from dataclasses import replace
+from pathlib import Path
+from typing import NamedTuple
+
+import torch
+
+from sightline.training import Run
+
+COST = "cost.json"
+
+
+class Cost(NamedTuple):
+    """What a run took. On a machine that does other work too, processor time says more."""
+
+    processor_minutes: float
+    minutes: float
+    threads: int
+
+    @classmethod
+    def load(cls, folder: Path) -> "Cost":
+        """What `fit_case` wrote."""
+        return cls(**json.loads((folder / COST).read_text(encoding="utf-8")))
+
+
+def folder_of(runs: Path, recipe: str, case: str, seed: int) -> Path:
+    """Where a run is."""
+    return runs / recipe / f"{case}_{seed}"
+
+
+def fit_case(run: Run, seed: int, folder: Path) -> None:
+    """Fit, unless the folder has it already. Test examples are not shown to it: they are for scoring,
+    once.
+    """
+    if (folder / COST).exists():
+        return
+    began, used = time.perf_counter(), time.process_time()
+    run = replace(run, test=None, training=replace(run.training, seed=seed))
+    run.fit(folder)
+    cost = Cost(
+        (time.process_time() - used) / 60,
+        (time.perf_counter() - began) / 60,
+        torch.get_num_threads(),
+    )
+    (folder / COST).write_text(json.dumps(cost._asdict()), encoding="utf-8")

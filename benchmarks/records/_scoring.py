@@ -1,0 +1,176 @@
+"""Scoring: each run once on the test examples of its case, all seeds of a case as one, and where they err.
+
+    results/<recipe>.json              scores and costs of every case, and their means
+    results/mistakes/<recipe>.json     errors by slice, and the ten most telling mistakes
+
+A mistake is telling if the model was sure of it.
+"""
+
+import json
+import time
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from statistics import mean
+from typing import Any, NamedTuple
+
+import torch
+
+from examples.support import DATA
+from sightline.data import Source
+from sightline.specs import to_json
+from sightline.tasks import Evaluation, Transduction, TransductionEnsemble, load_bundle
+
+from ..results import Results, Row, digest
+from ._catalogue import RECORDS
+from ._fitting import Cost, folder_of
+
+MISTAKES = 10
+MOST_OF_A_CASE = 2  # mistakes, so that ten are not all of one language
+
+
+class Scored(NamedTuple):
+    """What was found of one case."""
+
+    metric: str
+    singles: tuple[float, ...]  # by seed
+    ensemble: float
+    parameters: int
+    costs: tuple[Cost, ...]
+    speed: float  # examples a second, on one thread
+    shown: Evaluation  # of the ensemble
+
+
+def score(
+    recipe: str, cases: Sequence[str], seeds: Sequence[int], runs: Path, results: Path
+) -> None:
+    """Write both files; cases that were scored before and are not now stay."""
+    torch.set_num_threads(1)
+    record, out = RECORDS[recipe], results / f"{recipe}.json"
+    found = Results.here(f"python -m benchmarks.records score {recipe}").continued_from(out)
+    data = dict(Results.load(out).data) if out.exists() else {}
+    told = results / "mistakes" / f"{recipe}.json"
+    slices = json.loads(told.read_text(encoding="utf-8"))["slices"] if told.exists() else {}
+    scored = dict[str, Scored]()
+    for case in cases:
+        run = record.run(case)
+        folders = [folder_of(runs, recipe, case, seed) for seed in seeds]
+        scored[case] = _scored(run.test, folders)
+        rows = _rows(case, scored[case], seeds, record.published.get(case))
+        for source in (run.train, run.dev, run.test):
+            data |= {str(path.relative_to(DATA)): digest(path) for path in _files(source)}
+        spec = json.loads(to_json(replace(run, training=replace(run.training, seed=seeds[0]))))
+        found = replace(
+            found.with_rows(rows), data=data, spec={k: spec[k] for k in ("task", "training")}
+        )
+        slices[case] = [
+            {"name": part.name, "examples": part.num_examples, **part.metric._asdict()}
+            for part in scored[case].shown.slices
+        ]
+        print(f"{case}: {mean(scored[case].singles):.2f}, together {scored[case].ensemble:.2f}")
+    if set(cases) == set(record.cases):
+        found = found.with_rows(_means(scored.values(), seeds, record.aim))
+    found.save(out)
+    told.parent.mkdir(parents=True, exist_ok=True)
+    text = {"made_by": found.made_by, "slices": slices, "mistakes": list(_mistakes(scored))}
+    told.write_text(json.dumps(text, ensure_ascii=False, indent=1) + "\n", encoding="utf-8")
+
+
+def _scored(test: Source | None, folders: Sequence[Path]) -> Scored:
+    assert test is not None
+    examples = list(test)
+    tasks = [load_bundle(folder) for folder in folders]
+    members = [task for task in tasks if isinstance(task, Transduction)]
+    singles, seconds = list[float](), list[float]()
+    for task in members:
+        began = time.perf_counter()
+        singles.append(task.evaluate(examples).value)
+        seconds.append(time.perf_counter() - began)
+    together = TransductionEnsemble(members)
+    shown = together.evaluate(examples, replace(members[0].prediction, trace=True))
+    return Scored(
+        metric=shown.main.name,
+        singles=tuple(singles),
+        ensemble=shown.value,
+        parameters=sum(weights.numel() for weights in members[0].model.parameters()),
+        costs=tuple(Cost.load(folder) for folder in folders),
+        speed=len(examples) / min(seconds),
+        shown=shown,
+    )
+
+
+def _rows(
+    case: str, scored: Scored, seeds: Sequence[int], published: float | None
+) -> Iterator[Row]:
+    """The figures of a case; what is before the colon is the row of a table, and after it the column."""
+    unit = "BLEU" if scored.metric == "bleu" else "%"
+
+    def row(name: str, values: Sequence[float], unit: str) -> Row:
+        spread = (min(values), max(values)) if len(values) > 1 else None
+        return Row(
+            name=f"{case}: {name}", value=mean(values), unit=unit, spread=spread, seeds=tuple(seeds)
+        )
+
+    if published is not None:
+        yield Row(name=f"{case}: published", value=published, unit=unit)
+    yield row(scored.metric, scored.singles, unit)
+    yield row(f"{scored.metric} of {len(seeds)} together", [scored.ensemble], unit)
+    yield row("parameters", [scored.parameters], "")
+    yield row("processor minutes", [cost.processor_minutes for cost in scored.costs], "min")
+    yield row("examples/s", [scored.speed], "1/s")
+
+
+def _means(scored: Collection[Scored], seeds: Sequence[int], aim: float) -> Iterator[Row]:
+    """Over all cases: of each seed, and of the ensembles."""
+    metric = next(iter(scored)).metric
+    sense = ">=" if metric == "bleu" else "<="
+    singles = [mean(one) for one in zip(*(each.singles for each in scored), strict=True)]
+    unit = "BLEU" if metric == "bleu" else "%"
+    yield Row(
+        name=f"mean: {metric}",
+        value=mean(singles),
+        unit=unit,
+        spread=(min(singles), max(singles)),
+        seeds=tuple(seeds),
+        target=aim,
+        sense=sense,
+    )
+    yield Row(
+        name=f"mean: {metric} of {len(seeds)} together",
+        value=mean(each.ensemble for each in scored),
+        unit=unit,
+        seeds=tuple(seeds),
+        target=aim,
+        sense=sense,
+    )
+
+
+def _mistakes(scored: Mapping[str, Scored]) -> Iterator[dict[str, Any]]:
+    """Wrong answers, the surest first."""
+    wrong = list[tuple[float, dict[str, Any]]]()
+    for case, each in scored.items():
+        shown = each.shown
+        rows = zip(shown.examples, shown.references, shown.predictions, strict=True)
+        own = [
+            (
+                answer.confidence,
+                {
+                    "case": case,
+                    "source": example.source,
+                    "expected": reference,
+                    "output": answer.output,
+                    "confidence": answer.confidence,
+                    "attention": answer.trace and json.loads(answer.trace.to_json()),
+                },
+            )
+            for example, reference, answer in rows
+            if answer.output != reference
+        ]
+        wrong += sorted(own, key=lambda pair: -pair[0])[:MOST_OF_A_CASE]
+    for _, mistake in sorted(wrong, key=lambda pair: -pair[0])[:MISTAKES]:
+        yield mistake
+
+
+def _files(source: Source | None) -> Iterator[Path]:
+    for shard in source.shards() if source is not None else ():
+        yield from map(Path, shard.files)

@@ -1,0 +1,50 @@
+"""Pronunciation from 8,000 words: SIGMORPHON 2021 task 1, the medium-resource part, ten languages.
+
+    sightline fit --recipe recipes/g2p_medium.py:hun --out runs/hun    or :bul, :kor, ... any of LANGUAGES
+    python -m benchmarks.records fit g2p_medium --runs runs            all of them, three seeds
+    python -m benchmarks.records score g2p_medium --runs runs
+
+Armenian is the eastern one, Serbo-Croatian in Latin script, Japanese in hiragana, Vietnamese of Hanoi. The
+data folder is `../shared/data`, or what SIGHTLINE_DATA says.
+
+Reference: Ashby et al. 2021, results of the second SIGMORPHON shared task on multilingual
+grapheme-to-phoneme conversion.
+"""
+
+import os
+from functools import partial
+from pathlib import Path
+
+from sightline.data import CharacterSpec, TabSeparated, WhitespaceSpec, tsv
+from sightline.models import DecoderSpec, TextEncoderSpec
+from sightline.tasks import TransductionSpec
+from sightline.training import Run, TrainingSpec
+
+DATA = Path(os.environ.get("SIGHTLINE_DATA", Path(__file__).resolve().parents[2] / "shared/data"))
+LANGUAGES = ("arm", "bul", "dut", "fre", "geo", "hbs", "hun", "jpn", "kor", "vie")
+FILES = {"arm": "arm_e", "hbs": "hbs_latn", "jpn": "jpn_hira", "vie": "vie_hanoi"}
+
+
+def recipe(language: str = "hun") -> Run:
+    """Letters to phones with a two-way LSTM, attention and an LSTM: about five minutes."""
+    return Run(
+        task=TransductionSpec(
+            source=CharacterSpec(),
+            target=WhitespaceSpec(),
+            encoder=TextEncoderSpec(embedding_size=128, hidden_size=256, dropout=0.3),
+            decoder=DecoderSpec(embedding_size=128, hidden_size=256, dropout=0.3),
+        ),
+        train=part(language, "train"),
+        dev=part(language, "dev"),
+        test=part(language, "test"),
+        training=TrainingSpec(epochs=25.0, batch_tokens=1200, learning_rate=2e-3, seed=1),
+    )
+
+
+arm, bul, dut, fre, geo, hbs, hun, jpn, kor, vie = (partial(recipe, name) for name in LANGUAGES)
+
+
+def part(language: str, name: str) -> TabSeparated:
+    """One of a language's three files, packed or not: a word, a tab, and its phones between spaces."""
+    path = DATA / f"g2p_sigmorphon2021/medium/{FILES.get(language, language)}_{name}.tsv"
+    return tsv(path if path.exists() else path.with_name(path.name + ".gz"))

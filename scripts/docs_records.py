@@ -1,0 +1,105 @@
+"""What the pages of docs/records show: scores beside costs, errors by slice, and telling mistakes.
+
+All is read from results/<recipe>.json and results/mistakes/<recipe>.json, which
+`python -m benchmarks.records score <recipe>` writes.
+"""
+
+import html
+import json
+from collections.abc import Callable
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from benchmarks.results import Results, Row
+from sightline.attention import AttentionTrace
+from sightline.inspection import heatmap
+
+RESULTS = Path(__file__).resolve().parent.parent / "results"
+
+
+def record(recipe: str) -> str:
+    """A row for each case, a column for each figure, and where they come from."""
+    results = Results.load(RESULTS / f"{recipe}.json")
+    cells = dict[str, dict[str, Row]]()
+    for row in results.rows:
+        case, _, figure = row.name.partition(": ")
+        cells.setdefault(case, {})[figure] = row
+    columns = list(dict.fromkeys(figure for row in cells.values() for figure in row))
+    lines = [
+        "| | " + " | ".join(columns) + " |",
+        "|---|" + "---:|" * len(columns),
+    ]
+    for case, row in cells.items():
+        name = f"**{case}**" if case == "mean" else case
+        texts = (_cell(row[column]) if column in row else "" for column in columns)
+        lines.append(f"| {name} | " + " | ".join(texts) + " |")
+    versions = ", ".join(f"{name} {version}" for name, version in results.versions.items())
+    machine = results.machine
+    lines += [
+        "",
+        f"Made by `{results.made_by}` on {results.date}, with {versions}, on {machine.cpu}, "
+        f"{machine.threads} of {machine.cores} cores; data sha256 in "
+        f"`results/{recipe}.json`.",
+    ]
+    return "\n".join(lines)
+
+
+def slices(recipe: str) -> str:
+    """Errors of the ensembles by kind of word, a row for each case."""
+    found = _mistakes(recipe)["slices"]
+    columns = list(dict.fromkeys(part["name"] for parts in found.values() for part in parts))
+    lines = ["| | " + " | ".join(columns) + " |", "|---|" + "---:|" * len(columns)]
+    for case, parts in found.items():
+        texts = {part["name"]: f"{part['value']:.1f} (of {part['examples']})" for part in parts}
+        lines.append(f"| {case} | " + " | ".join(texts.get(name, "") for name in columns) + " |")
+    return "\n".join(lines)
+
+
+def mistakes(recipe: str, pictures: str) -> str:
+    """The surest mistakes with where the models looked; `pictures` is the folder's address."""
+    parts = list[str]()
+    for number, each in enumerate(_mistakes(recipe)["mistakes"], start=1):
+        said = html.escape(
+            f"{each['case']}: {each['source']} → {each['output']}, where {each['expected']} is right; "
+            f"confidence {each['confidence']:.2f}"
+        )
+        parts.append(f"<p>{number}. {said}</p>")
+        if each["attention"] is not None:
+            parts.append(f"![where the models looked]({pictures}/{_picture(recipe, number)}.svg)")
+    return "\n\n".join(parts)
+
+
+def drawings() -> dict[str, Callable[[], str]]:
+    """The heat maps of all mistakes, by name."""
+    found = dict[str, Callable[[], str]]()
+    for path in sorted((RESULTS / "mistakes").glob("*.json")):
+        for number, each in enumerate(_mistakes(path.stem)["mistakes"], start=1):
+            if each["attention"] is not None:
+                trace = AttentionTrace.from_json(json.dumps(each["attention"]))
+                found[_picture(path.stem, number)] = lambda trace=trace: heatmap(trace)
+    return found
+
+
+def _picture(recipe: str, number: int) -> str:
+    return f"mistake_{recipe}_{number}"
+
+
+@cache
+def _mistakes(recipe: str) -> Any:
+    return json.loads((RESULTS / "mistakes" / f"{recipe}.json").read_text(encoding="utf-8"))
+
+
+def _cell(row: Row) -> str:
+    """The value; between brackets the lowest and the highest of the seeds."""
+    text = _number(row.value)
+    if row.spread is not None and row.spread[0] != row.spread[1]:
+        text += f" ({_number(row.spread[0])} to {_number(row.spread[1])})"
+    if row.target is not None:
+        sign = {"<=": "≤", ">=": "≥"}.get(row.sense or "", "")
+        text += f", aim {sign} {row.target:g}"
+    return text
+
+
+def _number(value: float) -> str:
+    return f"{value:,.0f}" if abs(value) >= 100 else f"{value:.1f}"

@@ -1,0 +1,100 @@
+"""Every recipe of the records trains for some steps on a cut of its own data, and is scored like the whole."""
+
+import json
+from dataclasses import replace
+from itertools import islice
+from pathlib import Path
+
+import pytest
+
+from benchmarks.records._catalogue import RECORDS, Record
+from benchmarks.records._fitting import Cost, fit_case, folder_of
+from benchmarks.records._scoring import score
+from benchmarks.results import Results
+from examples.support import DATA
+from sightline.data import Source, TabSeparated, tsv
+from sightline.specs import from_json, to_json
+from sightline.tasks import TransductionSpec
+from sightline.training import Run
+
+SEEDS = (1, 2)
+SIZES = {"train": 64, "dev": 8, "test": 12}
+
+
+def cut(source: Source | None, size: int, path: Path) -> TabSeparated:
+    """The first examples of a source, as a file of their own."""
+    assert source is not None
+    lines = [f"{each.source}\t{each.features}\t{each.target}\n" for each in islice(source, size)]
+    path.write_text("".join(lines), encoding="utf-8")
+    return tsv(path, target=2, features=1)
+
+
+def short(record: Record, case: str, folder: Path) -> Run:
+    """The run of a case for four steps on few examples."""
+    run = record.run(case)
+    assert isinstance(run.task, TransductionSpec)
+    sources = {
+        name: cut(sources_of(run)[name], size, folder / f"{name}.tsv")
+        for name, size in SIZES.items()
+    }
+    return replace(
+        run,
+        **sources,
+        task=replace(run.task, min_count=1, prediction=replace(run.task.prediction, width=2)),
+        training=replace(run.training, epochs=None, steps=4),
+    )
+
+
+def sources_of(run: Run) -> dict[str, Source | None]:
+    """The sources of a run by name."""
+    return {"train": run.train, "dev": run.dev, "test": run.test}
+
+
+@pytest.mark.parametrize("name", RECORDS)
+def test_a_recipe_is_fitted_and_scored(
+    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    record = RECORDS[name]
+    case = record.cases[0]
+    if not DATA.exists():
+        pytest.skip(f"data not found at {DATA}; set SIGHTLINE_DATA")
+    data = tmp_path / "data"
+    data.mkdir()
+    run = short(record, case, data)
+    monkeypatch.setitem(RECORDS, name, record._replace(run=lambda _: run))
+    monkeypatch.setattr("benchmarks.records._scoring.DATA", data)
+    for seed in SEEDS:
+        fit_case(run, seed, folder_of(tmp_path, name, case, seed))
+    again = folder_of(tmp_path, name, case, 1)
+    before = Cost.load(again)
+    fit_case(run, 1, again)
+    assert Cost.load(again) == before  # it was there, and is not fitted twice
+    score(name, (case,), SEEDS, tmp_path, tmp_path / "results")
+    results = Results.load(tmp_path / f"results/{name}.json")
+    figures = {row.name.partition(": ")[2]: row for row in results.rows}
+    assert isinstance(run.task, TransductionSpec)
+    metric = "bleu" if run.task.outputs == "texts" else "wer"
+    assert {metric, f"{metric} of 2 together", "parameters", "examples/s"} <= set(figures)
+    assert 0 <= figures[metric].value <= 100
+    assert figures["parameters"].value > 1000
+    assert set(results.data) == {"train.tsv", "dev.tsv", "test.tsv"}
+    told = json.loads((tmp_path / f"results/mistakes/{name}.json").read_text(encoding="utf-8"))
+    assert told["mistakes"]
+    assert all(each["output"] != each["expected"] for each in told["mistakes"])
+    assert set(told["slices"]) == {case}
+
+
+@pytest.mark.parametrize("name", RECORDS)
+def test_every_case_has_its_files_and_its_json(name: str) -> None:
+    if not DATA.exists():
+        pytest.skip(f"data not found at {DATA}; set SIGHTLINE_DATA")
+    record = RECORDS[name]
+    for case in record.cases:
+        run = record.run(case)
+        assert from_json(Run, to_json(run)) == run
+        for source in sources_of(run).values():
+            assert source is not None
+            example = next(iter(source))
+            assert example.source
+            assert example.target
+    assert set(record.published) <= set(record.cases)
