@@ -14,7 +14,7 @@ CHAIN_SIZES: tuple[Size, ...] = (
 )
 TREE_SIZES: tuple[Size, ...] = ((32, 10), (32, 20), (32, 40), (16, 80))
 SPAN_SIZES: tuple[Size, ...] = ((32, 20), (32, 40))
-SEGMENT_SIZES: tuple[Size, ...] = ((16, 50, 8, 4),)
+SEGMENT_SIZES: tuple[Size, ...] = ((32, 25, 5, 2), (16, 50, 8, 4), (8, 25, 4, 16))
 TREE_BUDGET = 4.0
 
 FAMILIES = (

@@ -16,12 +16,13 @@ from dataclasses import replace
 import torch
 from torch import Tensor
 
-from sightline.distributions import LinearChain, ProjectiveTree
+from sightline.distributions import LinearChain, ProjectiveTree, SemiMarkov
 from sightline.inference import _native
 from sightline.masking import mask_from_lengths
 
-from .cases import SEED, US, Call, Case, Size
-from .peers import torch_struct_class, with_gradient
+from .cases import SEED, US, Call, Case, Side, Size
+from .families import SEGMENT_SIZES
+from .peers import TorchStructModel, segments_as_edges, torch_struct_class, with_gradient
 from .results import Row, Sense
 from .timing import Plan, Timing, compare, use_one_thread
 from .tree_peers import root_on_diagonal
@@ -106,6 +107,7 @@ def rows() -> Iterator[Row]:
     yield from tangent_rows()
     yield from thread_rows()
     yield from length_rows()
+    yield from segment_rows()
 
 
 def floor_rows() -> Iterator[Row]:
@@ -222,6 +224,42 @@ def length_rows() -> Iterator[Row]:
             },
         )
         yield from _length_rows(f"projective tree train {(batch, words)}", calls)
+
+
+def segment_rows() -> Iterator[Row]:
+    """Semi-Markov models: the tangent pass over the marginals, and varied lengths."""
+    ops = torch.ops.sightline_native
+    for size in SEGMENT_SIZES:
+        batch, length, _, labels = size
+        segments, weights, lengths = _drawn(*size), _drawn(*size), _lengths(batch, length)
+        links = _drawn(batch, length - 1, labels, labels)
+        _, found, pairs = ops.semi_markov_marginals(segments, links, None)
+        calls: dict[str, Call] = {
+            "marginals": lambda s=segments, e=links: ops.semi_markov_marginals(s, e, None),
+            US: lambda m=found, p=pairs, g=weights: ops.semi_markov_tangent(
+                m, p, None, g, None, True
+            ),
+        }
+        timing = compare(calls, reference="marginals", plan=_PLAN)[US]
+        yield _row(f"semi-Markov tangent {size} over marginals", timing, 1.5)
+
+        mask = mask_from_lengths(lengths, length)
+        sides = {
+            US: Side(
+                make=lambda s, e, m=mask: SemiMarkov(s, e, m),
+                potentials=(segments, links),
+                weights=weights,
+            ),
+            "torch-struct": Side(
+                make=lambda edges, n=lengths: TorchStructModel(
+                    "SemiMarkovCRF", edges, lengths=n + 1
+                ),
+                potentials=(segments_as_edges(segments, links),),
+                weights=segments_as_edges(weights, torch.zeros_like(links), forbidden=0.0),
+            ),
+        }
+        steps: dict[str, Call] = {name: side.train for name, side in sides.items()}
+        yield from _length_rows(f"semi-Markov train {size}", steps)
 
 
 def _steps(potentials: Tensor, losses: Mapping[str, Callable[[Tensor], Tensor]]) -> dict[str, Call]:

@@ -97,7 +97,7 @@ class TorchStructModel:
     gradient and takes marginals as a gradient, so it gets an alias, and gradients are on.
     """
 
-    def __init__(self, name: str, potentials: Tensor, **options: bool) -> None:
+    def __init__(self, name: str, potentials: Tensor, **options: bool | Tensor) -> None:
         self._model = torch_struct_class(name)(with_gradient(potentials), **options)
 
     def log_partition(self) -> Tensor:

@@ -12,6 +12,7 @@ SOURCES = (
     "chain_ops",
     "projective_ops",
     "span_ops",
+    "semi_markov_ops",
     "kernels_baseline",
     "kernels_avx2",
     "kernels_avx512",

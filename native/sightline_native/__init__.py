@@ -6,5 +6,5 @@ shapes. `instruction_set()` says which kernels this processor runs: "avx512", "a
 
 import torch as torch  # its libraries must be loaded before the kernels
 
-from . import _fakes as _fakes
+from . import _fakes as _fakes, _semi_markov_fakes as _semi_markov_fakes
 from ._kernels import instruction_set as instruction_set

@@ -7,6 +7,8 @@
 
 #include <cstdint>
 
+#include "semi_markov_kernels.h"
+
 namespace sightline {
 
 constexpr int64_t kGrain = 16;  // the widest lanes of any instruction set
@@ -183,6 +185,8 @@ struct Kernels {
   ArcKernels<double> projective_double;
   SpanKernels<float> span_float;
   SpanKernels<double> span_double;
+  SemiMarkovKernels<float> semi_markov_float;
+  SemiMarkovKernels<double> semi_markov_double;
 };
 
 extern const Kernels baseline_kernels;

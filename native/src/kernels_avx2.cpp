@@ -19,6 +19,7 @@
 
 #include "chain.h"
 #include "projective_search.h"
+#include "semi_markov_search.h"
 #include "span.h"
 
 namespace sightline {
@@ -31,6 +32,8 @@ const Kernels avx2_kernels = {
     avx2::projective::table<double>(),
     avx2::span::table<float>(),
     avx2::span::table<double>(),
+    avx2::semi_markov::table<float>(),
+    avx2::semi_markov::table<double>(),
 };
 
 }  // namespace sightline

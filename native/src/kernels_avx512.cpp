@@ -19,6 +19,7 @@
 
 #include "chain.h"
 #include "projective_search.h"
+#include "semi_markov_search.h"
 #include "span.h"
 
 namespace sightline {
@@ -31,6 +32,8 @@ const Kernels avx512_kernels = {
     avx512::projective::table<double>(),
     avx512::span::table<float>(),
     avx512::span::table<double>(),
+    avx512::semi_markov::table<float>(),
+    avx512::semi_markov::table<double>(),
 };
 
 }  // namespace sightline

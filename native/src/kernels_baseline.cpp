@@ -14,6 +14,7 @@
 
 #include "chain.h"
 #include "projective_search.h"
+#include "semi_markov_search.h"
 #include "span.h"
 
 namespace sightline {
@@ -26,6 +27,8 @@ const Kernels baseline_kernels = {
     baseline::projective::table<double>(),
     baseline::span::table<float>(),
     baseline::span::table<double>(),
+    baseline::semi_markov::table<float>(),
+    baseline::semi_markov::table<double>(),
 };
 
 }  // namespace sightline

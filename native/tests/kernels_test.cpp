@@ -3,6 +3,7 @@
 
 #include "chain_test.h"
 #include "projective_test.h"
+#include "semi_markov_test.h"
 #include "span_test.h"
 
 int main() {
@@ -15,6 +16,8 @@ int main() {
     check_trees(table->projective_double, 1e-10);
     check_bracketings(table->span_float, 2e-5);
     check_bracketings(table->span_double, 1e-10);
+    check_segmentations(table->semi_markov_float, 2e-5);
+    check_segmentations(table->semi_markov_double, 1e-10);
   }
   std::printf("%s\n", failures == 0 ? "passed" : "FAILED");
   return failures == 0 ? 0 : 1;

@@ -15,18 +15,23 @@ import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
-from . import _semi_markov_passes as passes, _semi_markov_search as search
+from . import (
+    _native,
+    _semi_markov_native as kernels,
+    _semi_markov_passes as passes,
+    _semi_markov_search as search,
+)
 from ._derivatives import Differentiable, differentiable
 from ._precision import result_dtype
 from ._recursions import softmax_or_zero
 
 _PURE = differentiable("semi-Markov model", passes, num_potentials=2)
+_NATIVE = _native.differentiable("semi-Markov model", kernels, num_potentials=2)
 
 
-def _semi_markov(segments: Tensor) -> Differentiable:
-    """The passes for this tensor: the one place where a kernel is chosen."""
-    del segments  # the reference passes serve every device
-    return _PURE
+def _semi_markov(segments: Tensor, transitions: Tensor) -> Differentiable:
+    """The passes for these tensors: native kernels where they serve, the reference elsewhere."""
+    return _NATIVE if _native.serves(segments, transitions) else _PURE
 
 
 class SemiMarkovMarginals(NamedTuple):
@@ -47,7 +52,7 @@ def semi_markov_log_partition(
     >>> semi_markov_log_partition(segments, transitions).exp().round()    # 3, 2+1, 1+2, 1+1+1
     tensor([4.])
     """
-    return _semi_markov(segments).log_partition((segments, transitions), mask)
+    return _semi_markov(segments, transitions).log_partition((segments, transitions), mask)
 
 
 def semi_markov_marginals(
@@ -63,7 +68,8 @@ def semi_markov_marginals(
     tensor([[0.5000, 0.5000],
             [0.5000, 0.0000]])
     """
-    return SemiMarkovMarginals(*_semi_markov(segments).marginals((segments, transitions), mask))
+    found = _semi_markov(segments, transitions).marginals((segments, transitions), mask)
+    return SemiMarkovMarginals(*found)
 
 
 class SemiMarkovBest(NamedTuple):
@@ -88,6 +94,9 @@ def semi_markov_best(
     >>> semi_markov_best(segments, torch.zeros(1, 1, 1, 1)).labels    # of lengths 2 and 1
     tensor([[[ 0, -1,  0]]])
     """
+    if k == 1 and _native.serves(segments, transitions):
+        labels, scores = kernels.best(segments.detach(), transitions.detach(), mask)
+        return SemiMarkovBest(labels.unsqueeze(0), scores.unsqueeze(0))
     found = search.best(passes.prepare(segments, transitions, mask), k)
     labels = passes.restore_labels(found.labels, mask)
     return SemiMarkovBest(labels, found.scores.T.to(result_dtype(segments)))
@@ -114,6 +123,9 @@ def semi_markov_sample(
     >>> semi_markov_sample(only_long, torch.zeros(1, 1, 1, 1), num_samples=1).labels
     tensor([[[ 0, -1]]])
     """
+    if _native.serves(segments, transitions):
+        given = segments.detach(), transitions.detach()
+        return SemiMarkovSamples(*kernels.sample(*given, mask, num_samples, generator))
     model = passes.prepare(segments, transitions, mask)
     starts, ends = passes.inside(model)
     weights = passes.conditionals(model, starts, ends, torch.float64)

@@ -11,7 +11,13 @@ from pathlib import Path
 import torch
 from torch import Tensor
 
-from sightline.distributions import AbstractDistribution, LinearChain, ProjectiveTree, SpanTree
+from sightline.distributions import (
+    AbstractDistribution,
+    LinearChain,
+    ProjectiveTree,
+    SemiMarkov,
+    SpanTree,
+)
 
 Answers = dict[str, Tensor]
 
@@ -96,10 +102,38 @@ def bracketings() -> Answers:
     return found
 
 
+def segmentations() -> Answers:
+    found: Answers = {}
+    sizes = [
+        (19, 7, 3, 2),
+        (3, 1, 2, 2),
+        (2, 30, 4, 5),
+        (18, 9, 12, 3),
+        (5, 8, 2, 17),
+        (2, 6, 3, 33),
+    ]
+    for dtype in (torch.float32, torch.float64):
+        for case, (batch, length, lengths, labels) in enumerate(sizes):
+            for shape in ((batch, length - 1), (1, 1)):
+                mask = masked(case, batch, length) if case % 2 else None
+                scores = (
+                    drawn(case, batch, length, lengths, labels),
+                    drawn(case, *shape, labels, labels),
+                )
+                leaves = [forbidden(part, 5).to(dtype).requires_grad_() for part in scores]
+                links = leaves[1] if shape != (1, 1) else leaves[1].squeeze((0, 1))
+                model = SemiMarkov(leaves[0], links, mask)
+                name = f"segmentation {dtype} {case} {shape}"
+                found |= answers_of(f"{name} segments", model, model.marginals(), leaves)
+                found |= answers_of(f"{name} pairs", model, model.pair_marginals(), leaves)
+                found[f"{name} best"] = model.topk(1).log_probs
+    return found
+
+
 def main() -> None:
     """Write all answers."""
     torch.set_num_threads(1)
-    torch.save(chains() | trees() | bracketings(), Path(sys.argv[1]))
+    torch.save(chains() | trees() | bracketings() | segmentations(), Path(sys.argv[1]))
 
 
 if __name__ == "__main__":

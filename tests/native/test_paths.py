@@ -21,6 +21,7 @@ LAWS = (
     "tests/distributions/test_projective_tree.py::test_the_laws",
     "tests/distributions/test_span_tree.py::test_bracketings",
     "tests/distributions/test_span_tree.py::test_labelled_bracketings",
+    "tests/distributions/test_semi_markov.py",
 )
 
 

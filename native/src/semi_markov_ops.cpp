@@ -1,0 +1,155 @@
+// The ops of semi-Markov models: tensors to pointers, batch items to threads.
+
+#include <tuple>
+
+#include "tensors.h"
+
+namespace sightline {
+namespace {
+
+template <class T>
+const SemiMarkovKernels<T>& semi_markov_kernels();
+
+template <>
+const SemiMarkovKernels<float>& semi_markov_kernels<float>() {
+  return kernels().semi_markov_float;
+}
+
+template <>
+const SemiMarkovKernels<double>& semi_markov_kernels<double>() {
+  return kernels().semi_markov_double;
+}
+
+// The potentials, contiguous, and their sizes.
+struct Segmented {
+  Tensor segments, transitions;
+  std::optional<Tensor> mask;
+  int64_t batch;
+  SemiMarkovSizes sizes;
+
+  Segmented(const Tensor& given_segments, const Tensor& given_transitions, const std::optional<Tensor>& given_mask)
+      : segments(dense(given_segments)), transitions(dense(given_transitions)), mask(dense(given_mask)),
+        batch(segments.size(0)), sizes{segments.size(1), segments.size(2), segments.size(3), read<bool>(mask)} {
+    STD_TORCH_CHECK(segments.dim() == 4 && transitions.dim() == 4 && sizes.length > 0,
+                    "sightline_native: a semi-Markov model wants segments (B, T, D, K) and transitions (B, T-1, K, K)");
+    STD_TORCH_CHECK(segments.scalar_type() == transitions.scalar_type(),
+                    "sightline_native: segments and transitions must have one type");
+  }
+
+  template <class T>
+  SemiMarkov<T> view() const {
+    const int64_t edges = sizes.labels * sizes.labels;
+    const int64_t step_stride = transitions.size(1) == 1 ? 0 : edges;
+    const int64_t item_stride = transitions.size(0) == 1 ? 0 : transitions.size(1) * edges;
+    return {sizes, read<T>(segments), read<T>(transitions), item_stride, step_stride};
+  }
+};
+
+Tensor semi_markov_log_partition(Tensor segments, Tensor transitions, std::optional<Tensor> mask) {
+  const Segmented given(segments, transitions, mask);
+  Tensor out = like(given.segments, {given.batch});
+  by_type(given.segments, [&](auto kind) {
+    using T = decltype(kind);
+    const SemiMarkov<T> model = given.view<T>();
+    T* found = write<T>(out);
+    in_groups(given.batch, [&](int64_t first, int64_t last) {
+      semi_markov_kernels<T>().log_partition(model, found, first, last);
+    });
+  });
+  return out;
+}
+
+std::tuple<Tensor, Tensor, Tensor> semi_markov_marginals(Tensor segments, Tensor transitions, std::optional<Tensor> mask) {
+  const Segmented given(segments, transitions, mask);
+  const auto& [length, lengths, labels, real] = given.sizes;
+  Tensor log_partition = like(given.segments, {given.batch});
+  Tensor marginals = like(given.segments, {given.batch, length, lengths, labels});
+  Tensor pairs = like(given.segments, {given.batch, length - 1, labels, labels});
+  by_type(given.segments, [&](auto kind) {
+    using T = decltype(kind);
+    const SemiMarkov<T> model = given.view<T>();
+    const SemiMarkovMarginals<T> out{write<T>(log_partition), write<T>(marginals), write<T>(pairs)};
+    in_groups(given.batch, [&](int64_t first, int64_t last) {
+      semi_markov_kernels<T>().marginals(model, out, first, last);
+    });
+  });
+  return {log_partition, marginals, pairs};
+}
+
+std::tuple<Tensor, Tensor> semi_markov_tangent(Tensor segments, Tensor pairs, std::optional<Tensor> mask,
+                                               std::optional<Tensor> on_segments, std::optional<Tensor> on_pairs,
+                                               bool want_pairs) {
+  const Segmented given(segments, pairs, mask);
+  const auto& [length, lengths, labels, real] = given.sizes;
+  on_segments = dense(on_segments), on_pairs = dense(on_pairs);
+  Tensor segment_tangent = like(given.segments, {given.batch, length, lengths, labels});
+  Tensor pair_tangent =
+      want_pairs ? like(given.segments, {given.batch, length - 1, labels, labels}) : like(given.segments, {0});
+  by_type(given.segments, [&](auto kind) {
+    using T = decltype(kind);
+    const SemiMarkovTangent<T> task{given.sizes,
+                                    read<T>(given.segments),
+                                    read<T>(given.transitions),
+                                    read<T>(on_segments),
+                                    read<T>(on_pairs),
+                                    write<T>(segment_tangent),
+                                    want_pairs ? write<T>(pair_tangent) : nullptr};
+    in_groups(given.batch, [&](int64_t first, int64_t last) {
+      semi_markov_kernels<T>().tangent(task, first, last);
+    });
+  });
+  return {segment_tangent, pair_tangent};
+}
+
+std::tuple<Tensor, Tensor> semi_markov_best(Tensor segments, Tensor transitions, std::optional<Tensor> mask) {
+  const Segmented given(segments, transitions, mask);
+  Tensor labels = like(given.segments, {given.batch, given.sizes.length}, ScalarType::Long);
+  Tensor scores = like(given.segments, {given.batch});
+  by_type(given.segments, [&](auto kind) {
+    using T = decltype(kind);
+    const SemiMarkov<T> model = given.view<T>();
+    int64_t* found = write<int64_t>(labels);
+    T* values = write<T>(scores);
+    in_groups(given.batch, [&](int64_t first, int64_t last) {
+      semi_markov_kernels<T>().best(model, found, values, first, last);
+    });
+  });
+  return {labels, scores};
+}
+
+std::tuple<Tensor, Tensor> semi_markov_sample(Tensor segments, Tensor transitions, std::optional<Tensor> mask, Tensor uniforms) {
+  const Segmented given(segments, transitions, mask);
+  uniforms = dense(uniforms);
+  const int64_t samples = uniforms.size(0);
+  Tensor labels = like(given.segments, {samples, given.batch, given.sizes.length}, ScalarType::Long);
+  Tensor possible = like(given.segments, {given.batch}, ScalarType::Bool);
+  const SemiMarkovDraws draws{samples, given.batch, read<double>(uniforms), write<int64_t>(labels), write<bool>(possible)};
+  by_type(given.segments, [&](auto kind) {
+    using T = decltype(kind);
+    const SemiMarkov<T> model = given.view<T>();
+    in_groups(given.batch, [&](int64_t first, int64_t last) {
+      semi_markov_kernels<T>().sample(model, draws, first, last);
+    });
+  });
+  return {labels, possible};
+}
+
+}  // namespace
+
+STABLE_TORCH_LIBRARY_FRAGMENT(sightline_native, m) {
+  m.def("semi_markov_log_partition(Tensor segments, Tensor transitions, Tensor? mask) -> Tensor");
+  m.def("semi_markov_marginals(Tensor segments, Tensor transitions, Tensor? mask) -> (Tensor, Tensor, Tensor)");
+  m.def("semi_markov_tangent(Tensor segments, Tensor pairs, Tensor? mask, Tensor? on_segments, Tensor? on_pairs, bool want_pairs) -> (Tensor, Tensor)");
+  m.def("semi_markov_best(Tensor segments, Tensor transitions, Tensor? mask) -> (Tensor, Tensor)");
+  m.def("semi_markov_sample(Tensor segments, Tensor transitions, Tensor? mask, Tensor uniforms) -> (Tensor, Tensor)");
+}
+
+STABLE_TORCH_LIBRARY_IMPL(sightline_native, CPU, m) {
+  m.impl("semi_markov_log_partition", TORCH_BOX(&semi_markov_log_partition));
+  m.impl("semi_markov_marginals", TORCH_BOX(&semi_markov_marginals));
+  m.impl("semi_markov_tangent", TORCH_BOX(&semi_markov_tangent));
+  m.impl("semi_markov_best", TORCH_BOX(&semi_markov_best));
+  m.impl("semi_markov_sample", TORCH_BOX(&semi_markov_sample));
+}
+
+}  // namespace sightline
