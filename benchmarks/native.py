@@ -227,7 +227,11 @@ def length_rows() -> Iterator[Row]:
 
 
 def segment_rows() -> Iterator[Row]:
-    """Semi-Markov models: the tangent pass over the marginals, and varied lengths."""
+    """Semi-Markov models: the tangent pass over the marginals, and varied lengths.
+
+    Of torch-struct the time alone counts there: past the end of the shortest row of a batch its
+    sums leave out segments of more than one position.
+    """
     ops = torch.ops.sightline_native
     for size in SEGMENT_SIZES:
         batch, length, _, labels = size

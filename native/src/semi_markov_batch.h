@@ -19,7 +19,6 @@ namespace semi_markov {
 using chain_lanes::Group;
 
 constexpr double kNever = -std::numeric_limits<double>::infinity();
-constexpr int kFewLabels = 12;  // beyond these, labels in lanes are faster
 
 // The real positions of some items, in their order.
 class Places {

@@ -6,6 +6,9 @@
 
 namespace sightline {
 
+// With more labels than this an item fills the lanes by itself, and items need not come in groups.
+constexpr int kFewLabels = 12;
+
 // The sizes of a batch of models, and which positions are real.
 struct SemiMarkovSizes {
   int64_t length, lengths, labels;  // T, D, K

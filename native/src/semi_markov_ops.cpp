@@ -45,6 +45,13 @@ struct Segmented {
   }
 };
 
+// Splits the items over threads, in groups where the kernels take them in groups.
+template <class Run>
+void in_parts(const Segmented& given, const Run& run) {
+  if (given.sizes.labels <= kFewLabels) return in_groups(given.batch, run);
+  one_by_one(given.batch, [&](int64_t item) { run(item, item + 1); });
+}
+
 Tensor semi_markov_log_partition(Tensor segments, Tensor transitions, std::optional<Tensor> mask) {
   const Segmented given(segments, transitions, mask);
   Tensor out = like(given.segments, {given.batch});
@@ -52,7 +59,7 @@ Tensor semi_markov_log_partition(Tensor segments, Tensor transitions, std::optio
     using T = decltype(kind);
     const SemiMarkov<T> model = given.view<T>();
     T* found = write<T>(out);
-    in_groups(given.batch, [&](int64_t first, int64_t last) {
+    in_parts(given, [&](int64_t first, int64_t last) {
       semi_markov_kernels<T>().log_partition(model, found, first, last);
     });
   });
@@ -69,7 +76,7 @@ std::tuple<Tensor, Tensor, Tensor> semi_markov_marginals(Tensor segments, Tensor
     using T = decltype(kind);
     const SemiMarkov<T> model = given.view<T>();
     const SemiMarkovMarginals<T> out{write<T>(log_partition), write<T>(marginals), write<T>(pairs)};
-    in_groups(given.batch, [&](int64_t first, int64_t last) {
+    in_parts(given, [&](int64_t first, int64_t last) {
       semi_markov_kernels<T>().marginals(model, out, first, last);
     });
   });
@@ -94,7 +101,7 @@ std::tuple<Tensor, Tensor> semi_markov_tangent(Tensor segments, Tensor pairs, st
                                     read<T>(on_pairs),
                                     write<T>(segment_tangent),
                                     want_pairs ? write<T>(pair_tangent) : nullptr};
-    in_groups(given.batch, [&](int64_t first, int64_t last) {
+    in_parts(given, [&](int64_t first, int64_t last) {
       semi_markov_kernels<T>().tangent(task, first, last);
     });
   });
@@ -110,7 +117,7 @@ std::tuple<Tensor, Tensor> semi_markov_best(Tensor segments, Tensor transitions,
     const SemiMarkov<T> model = given.view<T>();
     int64_t* found = write<int64_t>(labels);
     T* values = write<T>(scores);
-    in_groups(given.batch, [&](int64_t first, int64_t last) {
+    in_parts(given, [&](int64_t first, int64_t last) {
       semi_markov_kernels<T>().best(model, found, values, first, last);
     });
   });
@@ -127,7 +134,7 @@ std::tuple<Tensor, Tensor> semi_markov_sample(Tensor segments, Tensor transition
   by_type(given.segments, [&](auto kind) {
     using T = decltype(kind);
     const SemiMarkov<T> model = given.view<T>();
-    in_groups(given.batch, [&](int64_t first, int64_t last) {
+    in_parts(given, [&](int64_t first, int64_t last) {
       semi_markov_kernels<T>().sample(model, draws, first, last);
     });
   });

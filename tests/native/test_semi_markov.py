@@ -99,7 +99,7 @@ def test_a_thousand_positions_keep_the_bounds(labels: int, spread: str) -> None:
     segments = torch.rand(shape) * 100 - 50 if wide else torch.randn(shape)
     transitions = torch.rand(labels, labels) * 100 - 50 if wide else torch.zeros(labels, labels)
     transitions[0, 1] = -torch.inf
-    direction = torch.randn(shape) if wide else 1 + torch.rand(shape)  # not centred
+    direction = torch.randn(shape) if wide else 10 + torch.rand(shape)  # not centred
     found = []
     for dtype in (torch.float32, torch.float64):
         leaf, links = segments.to(dtype).requires_grad_(), transitions.to(dtype)
@@ -114,8 +114,9 @@ def test_a_thousand_positions_keep_the_bounds(labels: int, spread: str) -> None:
     assert_close(exact, reference, rtol=1e-9, atol=1e-9)
 
 
-def test_threads_change_nothing() -> None:
-    segments, transitions, mask = random_model(FEW, batch=70)
+@pytest.mark.parametrize("labels", [FEW, MANY])
+def test_threads_change_nothing(labels: int) -> None:
+    segments, transitions, mask = random_model(labels, batch=70)
     model = SemiMarkov(segments, transitions, mask)
     alone = model.marginals()
     before = torch.get_num_threads()
