@@ -117,7 +117,7 @@ class LabelSteps {
   void onward(int64_t r, const Lanes<double>* from, Lanes<double>* starts, Lanes<double>* scales) const {
     const T* edges = transitions_ + layout_.step(r) * step_stride_;
     const double* ends = reinterpret_cast<const double*>(from);
-    T* weights = row(r);
+    T* weights = scales ? row(r) : nullptr;
     const double top = *std::max_element(ends, ends + labels_), reference = top > kNever ? top : 0.0;
     for (int64_t block = 0; block < labels_; block += kLanes) {
       const int64_t count = labels_ - block;

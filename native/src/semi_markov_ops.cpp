@@ -30,7 +30,7 @@ struct Segmented {
   Segmented(const Tensor& given_segments, const Tensor& given_transitions, const std::optional<Tensor>& given_mask)
       : segments(dense(given_segments)), transitions(dense(given_transitions)), mask(dense(given_mask)),
         batch(segments.size(0)), sizes{segments.size(1), segments.size(2), segments.size(3), read<bool>(mask)} {
-    STD_TORCH_CHECK(segments.dim() == 4 && transitions.dim() == 4 && sizes.length > 0,
+    STD_TORCH_CHECK(segments.dim() == 4 && transitions.dim() == 4 && sizes.length > 0 && sizes.lengths > 0 && sizes.labels > 0,
                     "sightline_native: a semi-Markov model wants segments (B, T, D, K) and transitions (B, T-1, K, K)");
     STD_TORCH_CHECK(segments.scalar_type() == transitions.scalar_type(),
                     "sightline_native: segments and transitions must have one type");
