@@ -78,19 +78,20 @@ def _chain_sample(
     return labels, unary.new_empty(batch, dtype=torch.bool)
 
 
+# As in src/kernels.h.
+_GRAIN, _FEW_SENTENCES, _SHORT_WITH_ARCS, _SHORT_WITH_SPANS = 16, 4, 32, 64
+
+
 def _padded(count: int) -> int:
-    return (count + 15) // 16 * 16
+    return (count + _GRAIN - 1) // _GRAIN * _GRAIN
 
 
-def _kept_of_spans(words: int) -> int:
-    """How many numbers are kept of a sentence; see `kept_of_spans` in src/kernels.h."""
-    splits = sum(width * _padded(words - width) for width in range(1, words))
-    return splits + 2 * words * _padded(words)
-
-
-def _kept_of_arcs(words: int, single_root: bool) -> int:
-    """The same for arcs: three sums over splits where a bracketing has one."""
-    return 3 * _kept_of_spans(words if single_root else words + 1)
+def _kept(potentials: Tensor, words: int, sums: int, *, together: bool) -> Tensor:
+    """What is kept of trees over so many words: see `kept_of_sentence` in src/kernels.h."""
+    batch = potentials.shape[0]
+    spans = ((width, words - width) for width in range(1, words))
+    size = sum((width + 2) * (count if together else _padded(count)) for width, count in spans)
+    return potentials.new_empty(_padded(batch) if together else batch, sums * size)
 
 
 @register("sightline_native::projective_log_partition")
@@ -103,7 +104,8 @@ def _projective_marginals(
     arcs: Tensor, mask: Tensor | None, single_root: bool
 ) -> tuple[Tensor, Tensor, Tensor]:
     batch, size, _ = arcs.shape
-    kept = arcs.new_empty(batch, _kept_of_arcs(size - 1, single_root))
+    together = batch >= _FEW_SENTENCES and size - 1 <= _SHORT_WITH_ARCS
+    kept = _kept(arcs, size - 1 if single_root else size, 3, together=together)
     return arcs.new_empty(batch), arcs.new_empty(arcs.shape), kept
 
 
@@ -137,7 +139,8 @@ def _span_log_partition(spans: Tensor, mask: Tensor | None) -> Tensor:
 @register("sightline_native::span_marginals")
 def _span_marginals(spans: Tensor, mask: Tensor | None) -> tuple[Tensor, Tensor, Tensor]:
     batch, words, _ = spans.shape
-    kept = spans.new_empty(batch, _kept_of_spans(words))
+    together = batch >= _FEW_SENTENCES and words <= _SHORT_WITH_SPANS
+    kept = _kept(spans, words, 1, together=together)
     return spans.new_empty(batch), spans.new_empty(spans.shape), kept
 
 

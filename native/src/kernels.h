@@ -80,33 +80,46 @@ struct ChainKernels {
   void (*sample)(const Chain<T>&, const ChainDraws&, int64_t first, int64_t last);
 };
 
-// How many numbers the outside pass keeps of a sentence, for the tangent pass.
-inline int64_t kept_of_spans(int64_t words) {
-  const auto padded = [](int64_t count) { return (count + kGrain - 1) / kGrain * kGrain; };
-  int64_t total = 2 * words * padded(words);
-  for (int64_t width = 1; width < words; ++width) total += width * padded(words - width);
-  return total;
+// The sentences of a batch, for trees.
+struct Batch {
+  int64_t items, words;
+  const bool* mask;      // (B, n), true on real words; or null: all are real
+  const int64_t* order;  // which item stands at each place, such as by length; or null: as they come
+  bool together;         // whether sentences stand side by side in the lanes
+};
+
+// Sentences of up to so many words leave lanes empty if they are computed one by one, unless there are
+// too few of them to fill the lanes. What is kept about longer ones side by side outgrows the cache.
+constexpr int64_t kShortWithArcs = 32, kShortWithSpans = 64, kFewSentences = 4;
+
+inline bool is_together(int64_t items, int64_t words, int64_t shortness) {
+  return items >= kFewSentences && words <= shortness;
 }
 
-// The same for arcs, which have three sums over splits where a bracketing has one.
-inline int64_t kept_of_arcs(int64_t words, bool single_root) {
-  return 3 * kept_of_spans(single_root ? words : words + 1);
+// How many numbers are kept of a sentence, for the tangent pass: of every span of two words or more, a
+// weight for each split, a scale and a probability. Spans side by side are padded to fill lanes.
+inline int64_t kept_of_sentence(int64_t words, bool together) {
+  int64_t total = 0;
+  for (int64_t width = 1; width < words; ++width) {
+    const int64_t spans = words - width;
+    total += (width + 2) * (together ? spans : (spans + kGrain - 1) / kGrain * kGrain);
+  }
+  return total;
 }
 
 // Scores of arcs: B sentences of n words; index 0 is the root.
 template <class T>
 struct Arcs {
-  int64_t words;
+  Batch batch;
   bool single_root;
-  const T* scores;   // (B, n+1, n+1), [head, word]; tangents do not read them
-  const bool* mask;  // (B, n), true on real words; or null: all are real
+  const T* scores;  // (B, n+1, n+1), [head, word]; tangents do not read them
 };
 
 template <class T>
 struct ArcMarginals {
   T* log_partition;  // (B)
   T* marginals;      // (B, n+1, n+1)
-  T* kept;           // (B, kept_size)
+  T* kept;           // (B, kept_size), by places of `order`; B rounded up to fill lanes if together
   int64_t kept_size;
 };
 
@@ -121,7 +134,7 @@ struct ArcTangent {
 
 // Draws: `uniforms` (S, B, 2n+2) in [0, 1) become heads (S, B, n).
 struct ArcDraws {
-  int64_t samples, batch, kept_size;
+  int64_t samples;
   const double* uniforms;
   int64_t* heads;
   bool* possible;  // (B)
@@ -129,26 +142,25 @@ struct ArcDraws {
 
 template <class T>
 struct ArcKernels {
-  void (*log_partition)(const Arcs<T>&, T* out, int64_t item);
-  void (*marginals)(const Arcs<T>&, const ArcMarginals<T>&, int64_t item);
-  void (*tangent)(const Arcs<T>&, const ArcTangent<T>&, int64_t item);
-  void (*best)(const Arcs<T>&, int64_t* heads, T* scores, int64_t item);
-  void (*sample)(const Arcs<T>&, const ArcDraws&, int64_t item);
+  void (*log_partition)(const Arcs<T>&, T* out, int64_t first, int64_t last);
+  void (*marginals)(const Arcs<T>&, const ArcMarginals<T>&, int64_t first, int64_t last);
+  void (*tangent)(const Arcs<T>&, const ArcTangent<T>&, int64_t first, int64_t last);
+  void (*best)(const Arcs<T>&, int64_t* heads, T* scores, int64_t place);
+  void (*sample)(const Arcs<T>&, const ArcDraws&, int64_t place);
 };
 
 // Scores of spans: B sentences of n words; labels are summed already.
 template <class T>
 struct Spans {
-  int64_t words;
-  const T* scores;   // (B, n, n), read on and above the diagonal; tangents do not read them
-  const bool* mask;  // (B, n), true on real words; or null: all are real
+  Batch batch;
+  const T* scores;  // (B, n, n), read on and above the diagonal; tangents do not read them
 };
 
 template <class T>
 struct SpanMarginals {
   T* log_partition;  // (B)
   T* marginals;      // (B, n, n)
-  T* kept;           // (B, kept_size)
+  T* kept;           // as of arcs
   int64_t kept_size;
 };
 
@@ -162,7 +174,7 @@ struct SpanTangent {
 
 // Draws: `uniforms` (S, B, n) in [0, 1) become the spans of trees (S, B, n, n).
 struct SpanDraws {
-  int64_t samples, batch, kept_size;
+  int64_t samples;
   const double* uniforms;
   bool* chosen;
   bool* possible;  // (B)
@@ -170,11 +182,11 @@ struct SpanDraws {
 
 template <class T>
 struct SpanKernels {
-  void (*log_partition)(const Spans<T>&, T* out, int64_t item);
-  void (*marginals)(const Spans<T>&, const SpanMarginals<T>&, int64_t item);
-  void (*tangent)(const Spans<T>&, const SpanTangent<T>&, int64_t item);
-  void (*best)(const Spans<T>&, bool* chosen, T* scores, int64_t item);
-  void (*sample)(const Spans<T>&, const SpanDraws&, int64_t item);
+  void (*log_partition)(const Spans<T>&, T* out, int64_t first, int64_t last);
+  void (*marginals)(const Spans<T>&, const SpanMarginals<T>&, int64_t first, int64_t last);
+  void (*tangent)(const Spans<T>&, const SpanTangent<T>&, int64_t first, int64_t last);
+  void (*best)(const Spans<T>&, bool* chosen, T* scores, int64_t place);
+  void (*sample)(const Spans<T>&, const SpanDraws&, int64_t place);
 };
 
 struct Kernels {

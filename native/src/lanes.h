@@ -317,22 +317,16 @@ SIGHTLINE_INLINE void transpose(typename Lanes<T>::Register* rows) {
   if constexpr (Lanes<T>::width > 8) swap_blocks<T, 8>(rows);
 }
 
-// out[e] lane l = from[l * stride + e], for `count` numbers of `lanes` rows; the lanes beyond
-// repeat the first row.
+// out[e] lane l = rows[l][e], for `count` numbers; every lane has a row.
 template <class T>
-void gather(const T* from, int64_t stride, int lanes, int64_t count, Lanes<T>* out) {
+void gather(const T* const* rows, int64_t count, Lanes<T>* out) {
   constexpr int width = Lanes<T>::width;
-  if (stride == 0) {
-    for (int64_t e = 0; e < count; ++e) out[e] = Lanes<T>::of(from[e]);
-    return;
-  }
-  const auto row = [&](int l) { return from + (l < lanes ? l : 0) * stride; };
   int64_t e = 0;
   for (; e + width <= count; e += width) {
     for (int p = 0; p < Lanes<T>::parts; ++p) {
       typename Lanes<T>::Register square[width];
       for (int l = 0; l < width; ++l) {
-        square[l] = *reinterpret_cast<const typename Lanes<T>::Unaligned*>(row(p * width + l) + e);
+        square[l] = *reinterpret_cast<const typename Lanes<T>::Unaligned*>(rows[p * width + l] + e);
       }
       transpose<T>(square);
       for (int k = 0; k < width; ++k) out[e + k].part[p] = square[k];
@@ -340,13 +334,25 @@ void gather(const T* from, int64_t stride, int lanes, int64_t count, Lanes<T>* o
   }
   T* numbers = reinterpret_cast<T*>(out);
   for (; e < count; ++e) {
-    for (int l = 0; l < kLanes; ++l) numbers[e * kLanes + l] = row(l)[e];
+    for (int l = 0; l < kLanes; ++l) numbers[e * kLanes + l] = rows[l][e];
   }
 }
 
-// to[l * stride + e] = from[e] lane l
+// The same for rows that stand `stride` apart; the lanes beyond `lanes` repeat the first row.
 template <class T>
-void scatter(const Lanes<T>* from, int64_t stride, int lanes, int64_t count, T* to) {
+void gather(const T* from, int64_t stride, int lanes, int64_t count, Lanes<T>* out) {
+  if (stride == 0) {
+    for (int64_t e = 0; e < count; ++e) out[e] = Lanes<T>::of(from[e]);
+    return;
+  }
+  const T* rows[kLanes];
+  for (int l = 0; l < kLanes; ++l) rows[l] = from + (l < lanes ? l : 0) * stride;
+  gather(rows, count, out);
+}
+
+// rows[l][e] = from[e] lane l
+template <class T>
+void scatter(const Lanes<T>* from, int lanes, int64_t count, T* const* rows) {
   constexpr int width = Lanes<T>::width;
   int64_t e = 0;
   for (; e + width <= count; e += width) {
@@ -355,14 +361,21 @@ void scatter(const Lanes<T>* from, int64_t stride, int lanes, int64_t count, T* 
       for (int k = 0; k < width; ++k) square[k] = from[e + k].part[p];
       transpose<T>(square);
       for (int l = 0; l < width && p * width + l < lanes; ++l) {
-        *reinterpret_cast<typename Lanes<T>::Unaligned*>(to + (p * width + l) * stride + e) = square[l];
+        *reinterpret_cast<typename Lanes<T>::Unaligned*>(rows[p * width + l] + e) = square[l];
       }
     }
   }
   const T* numbers = reinterpret_cast<const T*>(from);
   for (; e < count; ++e) {
-    for (int l = 0; l < lanes; ++l) to[l * stride + e] = numbers[e * kLanes + l];
+    for (int l = 0; l < lanes; ++l) rows[l][e] = numbers[e * kLanes + l];
   }
+}
+
+template <class T>
+void scatter(const Lanes<T>* from, int64_t stride, int lanes, int64_t count, T* to) {
+  T* rows[kLanes];
+  for (int l = 0; l < lanes; ++l) rows[l] = to + l * stride;
+  scatter(from, lanes, count, rows);
 }
 
 }  // namespace SIGHTLINE_ISA

@@ -1,4 +1,4 @@
-// Projective dependency trees (Eisner), one sentence at a time.
+// Projective dependency trees (Eisner).
 //
 //   join        J[i, j]  = sum_s  R[i, i+s]  L[i+s+1, j]        s = 0 .. k-1,  j = i + k
 //   incomplete  I>[i, j] = J[i, j] a[i, j],      I<[i, j] = J[i, j] a[j, i]
@@ -6,105 +6,76 @@
 //               L[i, j]  = sum_s  L[i, i+s]  I<[i+s, j]         head j
 //
 // With any number of roots the root is node 0 and a tree is R[0, n]; with a single root the nodes
-// are the words alone and Z = sum_r a[0, r] L[1, r] R[r, n]. Words that are masked out are no
-// nodes. Charts hold logarithms in double; what follows are probabilities, in the type T.
+// are the words alone and Z = sum_r a[0, r] L[1, r] R[r, n]. Charts hold logarithms in double; what
+// follows are probabilities, in the type T. Arcs that reach beyond the end of a sentence are
+// impossible, so that sentences of different lengths stand side by side, each with a top of its own.
 
 #pragma once
 
-#include "charts.h"
+#include "sentences.h"
 
 namespace sightline {
 namespace SIGHTLINE_ISA {
 namespace projective {
 
 using charts::Columns;
-using charts::Weights;
+using charts::Entry;
+using charts::Grid;
+using charts::Kept;
 using charts::kNever;
+using charts::lane_of;
 
 // The sums over splits, which have weights, scales and probabilities of their own.
-enum Sum { kJoin, kRight, kLeft };
+enum Sum { kJoin, kRight, kLeft, kSums };
 
-inline int64_t padded(int64_t count) { return (count + kGrain - 1) / kGrain * kGrain; }
-
-// The nodes of a sentence, and the layout of its charts and of what is kept about it: the weights,
-// by width, sum and split; the scales; the probabilities of J, R and L.
-class Sentence {
- public:
-  template <class T>
-  Sentence(const Arcs<T>& arcs, int64_t item) : places_(arcs.words + 1), offsets_(arcs.words + 2) {
-    single_root_ = arcs.single_root;
-    if (!single_root_) places_[nodes_++] = 0;
-    for (int64_t word = 1; word <= arcs.words; ++word) {
-      if (arcs.mask == nullptr || arcs.mask[item * arcs.words + word - 1]) places_[nodes_++] = word;
-    }
-    row_ = padded(nodes_);
-    for (int64_t width = 1, offset = 0; width <= nodes_; ++width) {
-      offsets_[width] = offset;
-      offset += 3 * width * padded(nodes_ - width);
-    }
-    offsets_[0] = 0;
-  }
-  int64_t nodes() const { return nodes_; }
-  int64_t row() const { return row_; }
-  int64_t chart() const { return nodes_ * row_; }
-  bool single_root() const { return single_root_; }
-  int64_t place(int64_t node) const { return places_[node]; }  // where it stands in the scores
+// The sentences that are computed together, and their nodes: node i stands at i + shift in squares.
+template <class Layout>
+struct Nodes {
+  Sentences<Layout> sentences;
+  int64_t shift;
+  Grid<Layout> grid;
 
   template <class T>
-  Weights<T> weights(T* kept, Sum sum, int64_t width, int64_t start) const {
-    const int64_t stride = padded(nodes_ - width);
-    return {kept + offsets_[width] + sum * width * stride + start, stride};
-  }
-  template <class T>
-  T* scales(T* kept, Sum sum) const {
-    return kept + offsets_[nodes_] + sum * chart();
-  }
-  template <class T>
-  T* masses(T* kept, Sum sum) const {
-    return kept + offsets_[nodes_] + (3 + sum) * chart();
-  }
-
- private:
-  Buffer<int64_t> places_, offsets_;
-  int64_t nodes_ = 0, row_ = 0;
-  bool single_root_;
+  Nodes(const Arcs<T>& arcs, int64_t first, int lanes)
+      : sentences(arcs.batch, 1, first, lanes), shift(arcs.single_root ? 1 : 0),
+        grid(sentences.longest() - shift, kSums) {}
+  int64_t count(int lane) const { return sentences.count(lane) - shift; }
+  bool single_root() const { return shift == 1; }
 };
 
-// Numbers on arcs, in the order of the spans whose ends they join, `fill` where there is no arc.
-template <class T>
+// Numbers on arcs, in the order of the spans whose ends they join, `value` where there is no arc.
+template <class Layout, class T>
 struct ByWidth {
-  Buffer<T> rightward, leftward;
+  Buffer<Entry<Layout, T>> rightward, leftward;
 
-  ByWidth(const Sentence& sentence, const T* square, int64_t size, T fill)
-      : rightward(sentence.chart()), leftward(sentence.chart()) {
-    const int64_t nodes = sentence.nodes(), row = sentence.row();
-    std::fill(rightward.data(), rightward.data() + sentence.chart(), fill);
-    std::fill(leftward.data(), leftward.data() + sentence.chart(), fill);
-    for (int64_t i = 0; i < nodes; ++i) {
-      for (int64_t j = i + 1; j < nodes; ++j) {
-        const int64_t head = sentence.place(i), word = sentence.place(j);
-        rightward[(j - i) * row + i] = square[head * size + word];
-        if (head > 0) leftward[(j - i) * row + i] = square[word * size + head];  // the root has no head
+  ByWidth(const Nodes<Layout>& nodes, const Entry<Layout, T>* square, T value)
+      : rightward(nodes.grid.chart()), leftward(nodes.grid.chart()) {
+    const auto& grid = nodes.grid;
+    const int64_t size = nodes.sentences.size(), shift = nodes.shift;
+    charts::fill(leftward, grid.chart(), value);  // the root has no head
+    if constexpr (Layout::spans > 1) charts::fill(rightward, grid.chart(), value);
+    for (int64_t i = 0; i < grid.words(); ++i) {
+      for (int64_t j = i + 1; j < grid.words(); ++j) {
+        const int64_t head = i + shift, word = j + shift;
+        rightward[grid.at(j - i, i)] = square[head * size + word];
+        if (head > 0) leftward[grid.at(j - i, i)] = square[word * size + head];
       }
     }
   }
 };
 
 // Four charts, of complete and incomplete spans, and the columns of their sums.
-template <class Number>
+template <class Layout, class Number>
 struct Charts {
-  Buffer<Number> right, left, rightward, leftward;  // R, L, I>, I<
+  Buffer<Entry<Layout, Number>> right, left, rightward, leftward;  // R, L, I>, I<
   int64_t row;
 
-  Charts(const Sentence& sentence, Number value)
-      : right(sentence.chart()), left(sentence.chart()), rightward(sentence.chart()),
-        leftward(sentence.chart()), row(sentence.row()) {
-    for (Number* chart : {right.data(), left.data(), rightward.data(), leftward.data()}) {
-      std::fill(chart, chart + sentence.chart(), value);
-    }
+  explicit Charts(const Grid<Layout>& grid)
+      : right(grid.chart()), left(grid.chart()), rightward(grid.chart()), leftward(grid.chart()), row(grid.row()) {}
+  void fill(int64_t count, Number value) const {
+    for (const auto* chart : {&right, &left, &rightward, &leftward}) charts::fill(*chart, count, value);
   }
-  template <class Access = Number>
-  Columns<Access> columns(Sum sum, int64_t width, int64_t start) const {
+  SIGHTLINE_INLINE Columns<Entry<Layout, Number>> columns(Sum sum, int64_t width, int64_t start) const {
     const int64_t below = (width - 1) * row + start + 1;
     if (sum == kJoin) return {right.data() + start, left.data() + below, row, width};
     if (sum == kRight) return {rightward.data() + row + start, right.data() + below, row, width};
@@ -112,209 +83,253 @@ struct Charts {
   }
 };
 
-// Calls each(width, start, place) for every block of spans, from the narrowest or the widest.
-template <class Each>
-void ascend(const Sentence& sentence, Each each) {
-  for (int64_t width = 1; width < sentence.nodes(); ++width) {
-    for (int64_t start = 0; start + width < sentence.nodes(); start += kLanes) {
-      each(width, start, width * sentence.row() + start);
-    }
-  }
-}
-
-template <class Each>
-void descend(const Sentence& sentence, Each each) {
-  for (int64_t width = sentence.nodes() - 1; width > 0; --width) {
-    for (int64_t start = 0; start + width < sentence.nodes(); start += kLanes) {
-      each(width, start, width * sentence.row() + start);
-    }
-  }
-}
-
-// Fills the charts, a block of spans at a time; `total(sum, width, start, place)` adds up splits.
-template <class T, class Total>
-void inside(const Sentence& sentence, const ByWidth<T>& arcs, const Charts<double>& charts, Total total) {
-  std::fill(charts.right.data(), charts.right.data() + sentence.nodes(), 0.0);
-  std::fill(charts.left.data(), charts.left.data() + sentence.nodes(), 0.0);
-  ascend(sentence, [&](int64_t width, int64_t start, int64_t place) {
-    const Lanes<double> join = total(kJoin, width, start, place);
-    (join + widen(Lanes<T>::load(arcs.rightward.data() + place))).store(charts.rightward.data() + place);
-    (join + widen(Lanes<T>::load(arcs.leftward.data() + place))).store(charts.leftward.data() + place);
-    total(kRight, width, start, place).store(charts.right.data() + place);
-    total(kLeft, width, start, place).store(charts.left.data() + place);
+// Fills the charts, a block of spans at a time; `total(sum, width, start)` adds up splits.
+template <class Layout, class T, class Total>
+void inside(const Grid<Layout>& grid, const ByWidth<Layout, T>& arcs, const Charts<Layout, double>& charts, Total total) {
+  if constexpr (Layout::spans > 1) charts.fill(grid.chart(), kNever);  // lanes to spare read it
+  charts::fill(charts.right, grid.words(), 0.0);
+  charts::fill(charts.left, grid.words(), 0.0);
+  grid.ascend([&](int64_t width, int64_t start) {
+    const int64_t place = grid.at(width, start);
+    const Lanes<double> join = total(kJoin, width, start);
+    charts::store(join + widen(charts::load(arcs.rightward.data() + place)), charts.rightward.data() + place);
+    charts::store(join + widen(charts::load(arcs.leftward.data() + place)), charts.leftward.data() + place);
+    charts::store(total(kRight, width, start), charts.right.data() + place);
+    charts::store(total(kLeft, width, start), charts.left.data() + place);
   });
 }
 
 // The inside pass with sums; keeps weights and scales if `kept` is not null.
-template <class T>
-void sum_inside(const Sentence& sentence, const ByWidth<T>& arcs, const Charts<double>& charts, T* kept) {
-  inside(sentence, arcs, charts, [&](Sum sum, int64_t width, int64_t start, int64_t place) {
-    const auto columns = charts.columns<const double>(sum, width, start);
-    if (kept == nullptr) return charts::sum<T>(columns, {nullptr, 0}, nullptr);
-    return charts::sum<T>(columns, sentence.weights(kept, sum, width, start), sentence.scales(kept, sum) + place);
+template <class Layout, class T>
+void sum_inside(const Grid<Layout>& grid, const ByWidth<Layout, T>& arcs, const Charts<Layout, double>& charts, T* kept) {
+  inside(grid, arcs, charts, [&](Sum sum, int64_t width, int64_t start) {
+    const auto columns = charts.columns(sum, width, start);
+    if (kept == nullptr) return charts::sum<T>(columns, {nullptr, 0});
+    return charts::sum<T>(columns, grid.kept(kept, sum, width, start));
   });
 }
 
 // Scores of the choices at the top: the root's word if it is to be one, otherwise a single choice.
-template <class T>
-int64_t roots(const Sentence& sentence, const Charts<double>& charts, const T* square, double* scores) {
-  const int64_t nodes = sentence.nodes(), row = sentence.row();
-  if (nodes == 0) {
+template <class Layout, class T>
+int64_t roots(const Nodes<Layout>& nodes, int lane, const Charts<Layout, double>& charts,
+              const Entry<Layout, T>* square, double* scores) {
+  const auto& grid = nodes.grid;
+  const int64_t count = nodes.count(lane);
+  if (count == 0) {
     scores[0] = 0;  // the empty sentence has one tree
     return 1;
   }
-  if (!sentence.single_root()) {
-    scores[0] = charts.right[(nodes - 1) * row];
+  if (!nodes.single_root()) {
+    scores[0] = lane_of(charts.right[grid.at(count - 1, 0)], lane);
     return 1;
   }
-  for (int64_t r = 0; r < nodes; ++r) {
-    const double root = static_cast<double>(square[sentence.place(r)]);
-    scores[r] = root + charts.left[r * row] + charts.right[(nodes - 1 - r) * row + r];
+  for (int64_t r = 0; r < count; ++r) {
+    scores[r] = static_cast<double>(lane_of(square[r + 1], lane)) + lane_of(charts.left[grid.at(r, 0)], lane) +
+                lane_of(charts.right[grid.at(count - 1 - r, r)], lane);
   }
-  return nodes;
+  return count;
 }
 
 // Turns log-scores into probabilities, all 0 if none is possible; gives their log-sum.
 inline double normalise(double* scores, int64_t count) {
-  const double top = *std::max_element(scores, scores + count);
-  double total = 0;
-  for (int64_t i = 0; i < count; ++i) total += scores[i] = top > kNever ? std::exp(scores[i] - top) : 0;
-  for (int64_t i = 0; i < count; ++i) scores[i] = top > kNever ? scores[i] / total : 0;
-  return top > kNever ? top + std::log(total) : kNever;
+  if (count == 1) {
+    const double only = scores[0];
+    scores[0] = only > kNever ? 1 : 0;
+    return only;
+  }
+  auto highest = Lanes<double>::of(std::numeric_limits<double>::lowest());
+  for (int64_t i = 0; i < count; i += kLanes) highest = max(highest, load_first(scores + i, count - i, kNever));
+  highest = Lanes<double>::of(largest(highest));
+  auto total = Lanes<double>::of(0.0);
+  for (int64_t i = 0; i < count; i += kLanes) {
+    const auto weight = exp(load_first(scores + i, count - i, kNever) - highest);
+    store_first(scores + i, count - i, weight);
+    total += weight;
+  }
+  const double all = sum(total);
+  for (int64_t i = 0; i < count; ++i) scores[i] = all > 0 ? scores[i] / all : 0;
+  return all > 0 ? highest.lane(0) + std::log(all) : kNever;
 }
 
 template <class T>
-void log_partition(const Arcs<T>& arcs, T* out, int64_t item) {
-  const Sentence sentence(arcs, item);
-  const int64_t size = arcs.words + 1;
-  const T* square = arcs.scores + item * size * size;
-  const ByWidth<T> scores(sentence, square, size, T(kNever));
-  const Charts<double> charts(sentence, kNever);
-  sum_inside<T>(sentence, scores, charts, nullptr);
-  Buffer<double> chosen(size);
-  out[item] = static_cast<T>(normalise(chosen.data(), roots(sentence, charts, square, chosen.data())));
-}
-
-// What stands on the incomplete spans, into the layout of the scores.
-template <class T>
-void write_arcs(const Sentence& sentence, const Charts<T>& charts, T* square, int64_t size) {
-  for (int64_t i = 0; i < sentence.nodes(); ++i) {
-    for (int64_t j = i + 1; j < sentence.nodes(); ++j) {
-      const int64_t place = (j - i) * charts.row + i, head = sentence.place(i), word = sentence.place(j);
-      square[head * size + word] = charts.rightward[place];
-      if (head > 0) square[word * size + head] = charts.leftward[place];
+void log_partition(const Arcs<T>& arcs, T* out, int64_t begin, int64_t end) {
+  for_sentences(arcs.batch, begin, end, [&](auto layout, int64_t first, int lanes) {
+    using Layout = decltype(layout);
+    const Nodes<Layout> nodes(arcs, first, lanes);
+    const int64_t size = nodes.sentences.size();
+    Buffer<Entry<Layout, T>> square(size * size);
+    nodes.sentences.read(arcs.scores, T(kNever), square.data());
+    const ByWidth<Layout, T> scores(nodes, square.data(), T(kNever));
+    const Charts<Layout, double> charts(nodes.grid);
+    sum_inside<Layout, T>(nodes.grid, scores, charts, nullptr);
+    Buffer<double> chosen(size);
+    for (int l = 0; l < lanes; ++l) {
+      const int64_t count = roots<Layout, T>(nodes, l, charts, square.data(), chosen.data());
+      out[nodes.sentences.item(l)] = static_cast<T>(normalise(chosen.data(), count));
     }
-  }
-}
-
-template <class T>
-void marginals(const Arcs<T>& arcs, const ArcMarginals<T>& out, int64_t item) {
-  const Sentence sentence(arcs, item);
-  const int64_t size = arcs.words + 1, nodes = sentence.nodes(), row = sentence.row();
-  const T* square = arcs.scores + item * size * size;
-  T* kept = out.kept + item * out.kept_size;
-  T* found = out.marginals + item * size * size;
-  Buffer<double> chosen(size);
-  {
-    const ByWidth<T> scores(sentence, square, size, T(kNever));
-    const Charts<double> charts(sentence, kNever);
-    sum_inside(sentence, scores, charts, kept);
-    out.log_partition[item] = static_cast<T>(normalise(chosen.data(), roots(sentence, charts, square, chosen.data())));
-  }
-  std::fill(found, found + size * size, T(0));
-  if (nodes == 0) return;
-  const Charts<T> mass(sentence, T(0));
-  if (sentence.single_root()) {
-    for (int64_t r = 0; r < nodes; ++r) {
-      mass.left[r * row] += found[sentence.place(r)] = static_cast<T>(chosen[r]);
-      mass.right[(nodes - 1 - r) * row + r] += static_cast<T>(chosen[r]);
-    }
-  } else {
-    mass.right[(nodes - 1) * row] = static_cast<T>(chosen[0]);
-  }
-  descend(sentence, [&](int64_t width, int64_t start, int64_t place) {
-    const auto pass_on = [&](Sum sum, const Lanes<T>& probability) {
-      probability.store(sentence.masses(kept, sum) + place);
-      const auto scaled = probability * Lanes<T>::load(sentence.scales(kept, sum) + place);
-      charts::share(scaled, sentence.weights<const T>(kept, sum, width, start), mass.columns(sum, width, start));
-    };
-    pass_on(kRight, Lanes<T>::load(mass.right.data() + place));
-    pass_on(kLeft, Lanes<T>::load(mass.left.data() + place));
-    pass_on(kJoin, Lanes<T>::load(mass.rightward.data() + place) + Lanes<T>::load(mass.leftward.data() + place));
   });
-  write_arcs(sentence, mass, found, size);
 }
 
-// The derivative of the arc marginals along a direction g: Cov(arc, G), with G(tree) the sum of g over
-// the arcs of a tree; `below` is E[ G in the span | span ], `above` the change of its probability.
-// Each word has one head in every tree: a constant taken off a column of g changes nothing, and the
-// one that makes its mean 0 keeps the numbers small.
-template <class T>
-void tangent(const Arcs<T>& arcs, const ArcTangent<T>& task, int64_t item) {
-  const Sentence sentence(arcs, item);
-  const int64_t size = arcs.words + 1, nodes = sentence.nodes(), row = sentence.row();
-  const T* marginal = task.marginals + item * size * size;
-  const T* given = task.direction + item * size * size;
-  const T* kept = task.kept + item * task.kept_size;
-  T* along = task.tangent + item * size * size;
-  std::fill(along, along + size * size, T(0));
-  if (nodes == 0) return;
-  Buffer<T> centred(size * size);
-  std::fill(centred.data(), centred.data() + size * size, T(0));
-  const auto each_head = [&](int64_t word, auto visit) {
-    if (sentence.single_root()) visit(word);
-    for (int64_t i = 0; i < nodes; ++i) {
-      if (sentence.place(i) != word) visit(sentence.place(i) * size + word);
+// What stands on the incomplete spans, into a square.
+template <class Layout, class T>
+void write_arcs(const Nodes<Layout>& nodes, const Charts<Layout, T>& charts, Entry<Layout, T>* square) {
+  const auto& grid = nodes.grid;
+  const int64_t size = nodes.sentences.size(), shift = nodes.shift;
+  for (int64_t i = 0; i < grid.words(); ++i) {
+    for (int64_t j = i + 1; j < grid.words(); ++j) {
+      const int64_t head = i + shift, word = j + shift;
+      square[head * size + word] = charts.rightward[grid.at(j - i, i)];
+      if (head > 0) square[word * size + head] = charts.leftward[grid.at(j - i, i)];
     }
-  };
-  for (int64_t j = sentence.single_root() ? 0 : 1; j < nodes; ++j) {
-    T mean = 0;
-    each_head(sentence.place(j), [&](int64_t arc) { mean += marginal[arc] * given[arc]; });
-    each_head(sentence.place(j), [&](int64_t arc) { centred[arc] = given[arc] - mean; });
   }
-  const ByWidth<T> direction(sentence, centred.data(), size, T(0));
-  const Charts<T> below(sentence, T(0)), above(sentence, T(0));
-  Buffer<T> joins(sentence.chart());
-  ascend(sentence, [&](int64_t width, int64_t start, int64_t place) {
+}
+
+// The outside pass, from the probabilities at the top down.
+template <class Layout, class T>
+void share_out(const Grid<Layout>& grid, const Charts<Layout, T>& mass, T* kept) {
+  grid.descend([&](int64_t width, int64_t start) {
+    const int64_t place = grid.at(width, start);
+    const auto pass_on = [&](Sum sum, const Lanes<T>& probability) {
+      charts::share(probability, grid.kept(kept, sum, width, start), mass.columns(sum, width, start));
+    };
+    pass_on(kRight, charts::load(mass.right.data() + place));
+    pass_on(kLeft, charts::load(mass.left.data() + place));
+    pass_on(kJoin, charts::load(mass.rightward.data() + place) + charts::load(mass.leftward.data() + place));
+  });
+}
+
+template <class T>
+void marginals(const Arcs<T>& arcs, const ArcMarginals<T>& out, int64_t begin, int64_t end) {
+  for_sentences(arcs.batch, begin, end, [&](auto layout, int64_t first, int lanes) {
+    using Layout = decltype(layout);
+    const Nodes<Layout> nodes(arcs, first, lanes);
+    const auto& grid = nodes.grid;
+    const int64_t size = nodes.sentences.size();
+    T* kept = out.kept + first * out.kept_size;
+    const Charts<Layout, T> mass(grid);
+    mass.fill(grid.chart(), T(0));
+    Buffer<Entry<Layout, T>> square(size * size), found(size * size);
+    charts::fill(found, size * size, T(0));
+    {
+      nodes.sentences.read(arcs.scores, T(kNever), square.data());
+      const ByWidth<Layout, T> scores(nodes, square.data(), T(kNever));
+      const Charts<Layout, double> charts(grid);
+      sum_inside(grid, scores, charts, kept);
+      Buffer<double> chosen(size);
+      for (int l = 0; l < lanes; ++l) {
+        const int64_t count = nodes.count(l), choices = roots<Layout, T>(nodes, l, charts, square.data(), chosen.data());
+        out.log_partition[nodes.sentences.item(l)] = static_cast<T>(normalise(chosen.data(), choices));
+        for (int64_t r = 0; r < choices && count > 0; ++r) {
+          lane_of(mass.right[grid.at(count - 1 - r, r)], l) += static_cast<T>(chosen[r]);
+          if (!nodes.single_root()) continue;
+          lane_of(mass.left[grid.at(r, 0)], l) += static_cast<T>(chosen[r]);
+          lane_of(found[r + 1], l) = static_cast<T>(chosen[r]);
+        }
+      }
+    }
+    share_out(grid, mass, kept);
+    write_arcs(nodes, mass, found.data());
+    nodes.sentences.write(found.data(), out.marginals);
+  });
+}
+
+// A constant taken off the direction on the arcs to one word changes nothing, since each word has one
+// head in every tree; the one that makes their mean 0 keeps the numbers small.
+template <class Layout, class T>
+void centre(const Nodes<Layout>& nodes, const Entry<Layout, T>* marginals, Entry<Layout, T>* direction) {
+  const int64_t size = nodes.sentences.size(), places = nodes.sentences.longest();
+  Buffer<Entry<Layout, T>> means(places);
+  charts::fill(means, places, T(0));
+  for (int64_t i = 0; i < places; ++i) {
+    direction[i * size + i] = means[0];  // 0: no word is its own head
+    for (int64_t j = 1; j < places; ++j) means[j] += marginals[i * size + j] * direction[i * size + j];
+  }
+  for (int64_t i = 0; i < places; ++i) {
+    for (int64_t j = 1; j < places; ++j) direction[i * size + j] = direction[i * size + j] - means[j];
+  }
+}
+
+// The change of the probabilities at the top, for a single root.
+template <class Layout, class T>
+void change_roots(const Nodes<Layout>& nodes, const Entry<Layout, T>* marginals, const Entry<Layout, T>* direction,
+                  const Charts<Layout, T>& below, const Charts<Layout, T>& above, Entry<Layout, T>* along) {
+  const auto& grid = nodes.grid;
+  for (int l = 0; l < nodes.sentences.lanes(); ++l) {
+    const int64_t count = nodes.count(l);
+    const auto sum_of = [&](int64_t r) {
+      return lane_of(direction[r + 1], l) + lane_of(below.left[grid.at(r, 0)], l) +
+             lane_of(below.right[grid.at(count - 1 - r, r)], l);
+    };
+    T mean = 0;
+    for (int64_t r = 0; r < count; ++r) mean += lane_of(marginals[r + 1], l) * sum_of(r);
+    for (int64_t r = 0; r < count; ++r) {
+      const T change = lane_of(marginals[r + 1], l) * (sum_of(r) - mean);
+      lane_of(along[r + 1], l) = change;
+      lane_of(above.left[grid.at(r, 0)], l) += change;
+      lane_of(above.right[grid.at(count - 1 - r, r)], l) += change;
+    }
+  }
+}
+
+// E[ G in the span | span ] for every span, with G(tree) the sum of g over the arcs of a tree; and of
+// the joins without their arcs.
+template <class Layout, class T>
+void expect(const Grid<Layout>& grid, const ByWidth<Layout, T>& direction, const T* kept, const Charts<Layout, T>& below,
+            Entry<Layout, T>* joins) {
+  grid.ascend([&](int64_t width, int64_t start) {
+    const int64_t place = grid.at(width, start);
     const auto mixed = [&](Sum sum) {
-      const auto columns = below.template columns<const T>(sum, width, start);
-      const auto total = charts::mix(sentence.weights(kept, sum, width, start), columns);
-      return total * Lanes<T>::load(sentence.scales(kept, sum) + place);
+      return charts::mix(grid.kept(kept, sum, width, start), below.columns(sum, width, start));
     };
     const auto join = mixed(kJoin);
-    join.store(joins.data() + place);
-    (join + Lanes<T>::load(direction.rightward.data() + place)).store(below.rightward.data() + place);
-    (join + Lanes<T>::load(direction.leftward.data() + place)).store(below.leftward.data() + place);
-    mixed(kRight).store(below.right.data() + place);
-    mixed(kLeft).store(below.left.data() + place);
+    charts::store(join, joins + place);
+    charts::store(join + charts::load(direction.rightward.data() + place), below.rightward.data() + place);
+    charts::store(join + charts::load(direction.leftward.data() + place), below.leftward.data() + place);
+    charts::store(mixed(kRight), below.right.data() + place);
+    charts::store(mixed(kLeft), below.left.data() + place);
   });
-  if (sentence.single_root()) {
-    T mean = 0;
-    const auto sum_of = [&](int64_t r) {
-      return centred[sentence.place(r)] + below.left[r * row] + below.right[(nodes - 1 - r) * row + r];
+}
+
+// The change of the probability of every span, from the top down.
+template <class Layout, class T>
+void share_change(const Grid<Layout>& grid, const T* kept, const Charts<Layout, T>& below, const Entry<Layout, T>* joins,
+                  const Charts<Layout, T>& above) {
+  grid.descend([&](int64_t width, int64_t start) {
+    const int64_t place = grid.at(width, start);
+    const auto pass_on = [&](Sum sum, const Lanes<T>& change, const Entry<Layout, T>* mixture) {
+      charts::share_change(change, charts::load(mixture + place), grid.kept(kept, sum, width, start),
+                           below.columns(sum, width, start), above.columns(sum, width, start));
     };
-    for (int64_t r = 0; r < nodes; ++r) mean += marginal[sentence.place(r)] * sum_of(r);
-    for (int64_t r = 0; r < nodes; ++r) {
-      const T change = marginal[sentence.place(r)] * (sum_of(r) - mean);
-      along[sentence.place(r)] = change;
-      above.left[r * row] += change;
-      above.right[(nodes - 1 - r) * row + r] += change;
-    }
-  }
-  descend(sentence, [&](int64_t width, int64_t start, int64_t place) {
-    const auto pass_on = [&](Sum sum, const Lanes<T>& change, const T* mixture) {
-      const auto scale = Lanes<T>::load(sentence.scales(kept, sum) + place);
-      const auto scaled = Lanes<T>::load(sentence.masses(kept, sum) + place) * scale;
-      charts::share_change(change * scale - scaled * Lanes<T>::load(mixture + place), scaled,
-                           sentence.weights(kept, sum, width, start),
-                           below.template columns<const T>(sum, width, start), above.columns(sum, width, start));
-    };
-    pass_on(kRight, Lanes<T>::load(above.right.data() + place), below.right.data());
-    pass_on(kLeft, Lanes<T>::load(above.left.data() + place), below.left.data());
-    const auto both = Lanes<T>::load(above.rightward.data() + place) + Lanes<T>::load(above.leftward.data() + place);
-    pass_on(kJoin, both, joins.data());
+    pass_on(kRight, charts::load(above.right.data() + place), below.right.data());
+    pass_on(kLeft, charts::load(above.left.data() + place), below.left.data());
+    pass_on(kJoin, charts::load(above.rightward.data() + place) + charts::load(above.leftward.data() + place), joins);
   });
-  write_arcs(sentence, above, along, size);
+}
+
+// The derivative of the arc marginals along a direction g: Cov(arc, G).
+template <class T>
+void tangent(const Arcs<T>& arcs, const ArcTangent<T>& task, int64_t begin, int64_t end) {
+  for_sentences(arcs.batch, begin, end, [&](auto layout, int64_t first, int lanes) {
+    using Layout = decltype(layout);
+    const Nodes<Layout> nodes(arcs, first, lanes);
+    const auto& grid = nodes.grid;
+    const int64_t area = nodes.sentences.size() * nodes.sentences.size();
+    const T* kept = task.kept + first * task.kept_size;
+    Buffer<Entry<Layout, T>> marginals(area), direction(area), along(area), joins(grid.chart());
+    nodes.sentences.read(task.marginals, T(0), marginals.data());
+    nodes.sentences.read(task.direction, T(0), direction.data());
+    centre<Layout, T>(nodes, marginals.data(), direction.data());
+    const ByWidth<Layout, T> by_width(nodes, direction.data(), T(0));
+    const Charts<Layout, T> below(grid), above(grid);
+    below.fill(Layout::spans > 1 ? grid.chart() : grid.words(), T(0));
+    above.fill(grid.chart(), T(0));
+    charts::fill(along, area, T(0));
+    expect(grid, by_width, kept, below, joins.data());
+    if (nodes.single_root()) change_roots(nodes, marginals.data(), direction.data(), below, above, along.data());
+    share_change(grid, kept, below, joins.data(), above);
+    write_arcs(nodes, above, along.data());
+    nodes.sentences.write(along.data(), task.tangent);
+  });
 }
 
 }  // namespace projective

@@ -26,18 +26,21 @@ struct Given {
   std::optional<Tensor> mask;
   bool single_root;
   int64_t batch, words;
+  SentenceBatch sentences;
 
   Given(const Tensor& given_arcs, const std::optional<Tensor>& given_mask, bool single_root)
       : arcs(dense(given_arcs)), mask(dense(given_mask)), single_root(single_root),
-        batch(arcs.size(0)), words(arcs.size(1) - 1) {
+        batch(arcs.size(0)), words(arcs.size(1) - 1), sentences(batch, words, read<bool>(mask), kShortWithArcs) {
     STD_TORCH_CHECK(arcs.dim() == 3 && arcs.size(1) == arcs.size(2) && words >= 0,
                     "sightline_native: a tree wants arcs (B, n+1, n+1)");
   }
-  int64_t kept_size() const { return kept_of_arcs(words, single_root); }
+  int64_t kept_size() const {
+    return 3 * kept_of_sentence(single_root ? words : words + 1, sentences.view().together);
+  }
 
   template <class T>
   Arcs<T> view() const {
-    return {words, single_root, read<T>(arcs), read<bool>(mask)};
+    return {sentences.view(), single_root, read<T>(arcs)};
   }
 };
 
@@ -48,7 +51,7 @@ Tensor projective_log_partition(Tensor arcs, std::optional<Tensor> mask, bool si
     using T = decltype(kind);
     const Arcs<T> view = given.view<T>();
     T* found = write<T>(out);
-    one_by_one(given.batch, [&](int64_t item) { arc_kernels<T>().log_partition(view, found, item); });
+    given.sentences.split([&](int64_t first, int64_t last) { arc_kernels<T>().log_partition(view, found, first, last); });
   });
   return out;
 }
@@ -58,12 +61,12 @@ std::tuple<Tensor, Tensor, Tensor> projective_marginals(Tensor arcs, std::option
   const int64_t size = given.words + 1, kept_size = given.kept_size();
   Tensor log_partition = like(given.arcs, {given.batch});
   Tensor marginals = like(given.arcs, {given.batch, size, size});
-  Tensor kept = like(given.arcs, {given.batch, kept_size});
+  Tensor kept = like(given.arcs, {given.sentences.kept_items(), kept_size});
   by_type(given.arcs, [&](auto kind) {
     using T = decltype(kind);
     const Arcs<T> view = given.view<T>();
     const ArcMarginals<T> out{write<T>(log_partition), write<T>(marginals), write<T>(kept), kept_size};
-    one_by_one(given.batch, [&](int64_t item) { arc_kernels<T>().marginals(view, out, item); });
+    given.sentences.split([&](int64_t first, int64_t last) { arc_kernels<T>().marginals(view, out, first, last); });
   });
   return {log_partition, marginals, kept};
 }
@@ -77,7 +80,7 @@ Tensor projective_tangent(Tensor marginals, Tensor kept, std::optional<Tensor> m
     using T = decltype(kind);
     const Arcs<T> view = given.view<T>();
     const ArcTangent<T> task{read<T>(given.arcs), read<T>(kept), given.kept_size(), read<T>(direction), write<T>(tangent)};
-    one_by_one(given.batch, [&](int64_t item) { arc_kernels<T>().tangent(view, task, item); });
+    given.sentences.split([&](int64_t first, int64_t last) { arc_kernels<T>().tangent(view, task, first, last); });
   });
   return tangent;
 }
@@ -91,7 +94,7 @@ std::tuple<Tensor, Tensor> projective_best(Tensor arcs, std::optional<Tensor> ma
     const Arcs<T> view = given.view<T>();
     int64_t* found = write<int64_t>(heads);
     T* values = write<T>(scores);
-    one_by_one(given.batch, [&](int64_t item) { arc_kernels<T>().best(view, found, values, item); });
+    one_by_one(given.batch, [&](int64_t place) { arc_kernels<T>().best(view, found, values, place); });
   });
   return {heads, scores};
 }
@@ -102,11 +105,11 @@ std::tuple<Tensor, Tensor> projective_sample(Tensor arcs, std::optional<Tensor> 
   const int64_t samples = uniforms.size(0);
   Tensor heads = like(given.arcs, {samples, given.batch, given.words}, ScalarType::Long);
   Tensor possible = like(given.arcs, {given.batch}, ScalarType::Bool);
-  const ArcDraws draws{samples, given.batch, given.kept_size(), read<double>(uniforms), write<int64_t>(heads), write<bool>(possible)};
+  const ArcDraws draws{samples, read<double>(uniforms), write<int64_t>(heads), write<bool>(possible)};
   by_type(given.arcs, [&](auto kind) {
     using T = decltype(kind);
     const Arcs<T> view = given.view<T>();
-    one_by_one(given.batch, [&](int64_t item) { arc_kernels<T>().sample(view, draws, item); });
+    one_by_one(given.batch, [&](int64_t place) { arc_kernels<T>().sample(view, draws, place); });
   });
   return {heads, possible};
 }

@@ -21,20 +21,21 @@ struct Open {
 // Writes the head of every real word (n); `root` is the root's word, as a node, if it is to be one.
 // `choose(sum, start, width)` gives the split of a span.
 template <class Choose>
-void grow(const Sentence& sentence, int64_t root, int64_t* heads, Choose choose) {
-  const int64_t nodes = sentence.nodes();
-  Buffer<Open> stack(2 * nodes + 2);
+void grow(const Nodes<charts::Starts>& nodes, int64_t root, int64_t* heads, Choose choose) {
+  const int64_t count = nodes.count(0);
+  Buffer<Open> stack(2 * count + 2);
   int64_t height = 0;
   const auto push = [&](Sum sum, int64_t start, int64_t width) {
     if (width > 0) stack[height++] = {sum, start, width};
   };
-  const auto attach = [&](int64_t head, int64_t word) { heads[sentence.place(word) - 1] = sentence.place(head); };
-  if (sentence.single_root()) {
-    heads[sentence.place(root) - 1] = 0;
+  const auto place = [&](int64_t node) { return nodes.sentences.place(node + nodes.shift); };
+  const auto attach = [&](int64_t head, int64_t word) { heads[place(word) - 1] = place(head); };
+  if (nodes.single_root()) {
+    heads[place(root) - 1] = 0;
     push(kLeft, 0, root);
-    push(kRight, root, nodes - 1 - root);
+    push(kRight, root, count - 1 - root);
   } else {
-    push(kRight, 0, nodes - 1);
+    push(kRight, 0, count - 1);
   }
   while (height > 0) {
     const auto [sum, start, width] = stack[--height];
@@ -55,54 +56,56 @@ void grow(const Sentence& sentence, int64_t root, int64_t* heads, Choose choose)
 }
 
 template <class T>
-void best(const Arcs<T>& arcs, int64_t* heads, T* scores, int64_t item) {
-  const Sentence sentence(arcs, item);
-  const int64_t size = arcs.words + 1, row = sentence.row();
-  const T* square = arcs.scores + item * size * size;
-  int64_t* found = heads + item * arcs.words;
-  std::fill(found, found + arcs.words, int64_t(0));
-  const ByWidth<T> by_width(sentence, square, size, T(kNever));
-  const Charts<double> charts(sentence, kNever);
-  Buffer<T> pointers(3 * sentence.chart());
-  inside(sentence, by_width, charts, [&](Sum sum, int64_t width, int64_t start, int64_t place) {
-    const auto columns = charts.columns<const double>(sum, width, start);
-    return charts::best<T>(columns, pointers.data() + sum * sentence.chart() + place);
+void best(const Arcs<T>& arcs, int64_t* heads, T* scores, int64_t place) {
+  const Nodes<charts::Starts> nodes(arcs, place, 1);
+  const auto& grid = nodes.grid;
+  const int64_t item = nodes.sentences.item(0), size = nodes.sentences.size(), words = size - 1;
+  int64_t* found = heads + item * words;
+  std::fill(found, found + words, int64_t(0));
+  Buffer<T> square(size * size), pointers(kSums * grid.chart());
+  nodes.sentences.read(arcs.scores, T(kNever), square.data());
+  const ByWidth<charts::Starts, T> by_width(nodes, square.data(), T(kNever));
+  const Charts<charts::Starts, double> charts(grid);
+  inside(grid, by_width, charts, [&](Sum sum, int64_t width, int64_t start) {
+    return charts::best<T>(charts.columns(sum, width, start), pointers.data() + sum * grid.chart() + grid.at(width, start));
   });
   Buffer<double> chosen(size);
-  const int64_t count = roots(sentence, charts, square, chosen.data());
+  const int64_t count = roots<charts::Starts, T>(nodes, 0, charts, square.data(), chosen.data());
   const int64_t root = std::max_element(chosen.data(), chosen.data() + count) - chosen.data();
   scores[item] = static_cast<T>(chosen[root]);
-  if (sentence.nodes() == 0) return;
-  grow(sentence, root, found, [&](Sum sum, int64_t start, int64_t width) {
-    return static_cast<int64_t>(pointers[sum * sentence.chart() + width * row + start]);
+  if (nodes.count(0) == 0) return;
+  grow(nodes, root, found, [&](Sum sum, int64_t start, int64_t width) {
+    return static_cast<int64_t>(pointers[sum * grid.chart() + grid.at(width, start)]);
   });
 }
 
 template <class T>
-void sample(const Arcs<T>& arcs, const ArcDraws& draws, int64_t item) {
-  const Sentence sentence(arcs, item);
-  const int64_t size = arcs.words + 1;
-  const T* square = arcs.scores + item * size * size;
-  Buffer<T> kept(draws.kept_size);
+void sample(const Arcs<T>& arcs, const ArcDraws& draws, int64_t place) {
+  const Nodes<charts::Starts> nodes(arcs, place, 1);
+  const auto& grid = nodes.grid;
+  const int64_t item = nodes.sentences.item(0), size = nodes.sentences.size(), words = size - 1;
+  Buffer<T> kept(grid.kept_size());
   Buffer<double> chosen(size), options(size);
+  int64_t count;
   {
-    const ByWidth<T> by_width(sentence, square, size, T(kNever));
-    const Charts<double> charts(sentence, kNever);
-    sum_inside(sentence, by_width, charts, kept.data());
-    const int64_t count = roots(sentence, charts, square, chosen.data());
+    Buffer<T> square(size * size);
+    nodes.sentences.read(arcs.scores, T(kNever), square.data());
+    const ByWidth<charts::Starts, T> by_width(nodes, square.data(), T(kNever));
+    const Charts<charts::Starts, double> charts(grid);
+    sum_inside(grid, by_width, charts, kept.data());
+    count = roots<charts::Starts, T>(nodes, 0, charts, square.data(), chosen.data());
     draws.possible[item] = normalise(chosen.data(), count) > kNever;
   }
   for (int64_t s = 0; s < draws.samples; ++s) {
-    int64_t* found = draws.heads + (s * draws.batch + item) * arcs.words;
-    const double* uniform = draws.uniforms + (s * draws.batch + item) * 2 * size;
-    std::fill(found, found + arcs.words, int64_t(0));
-    if (sentence.nodes() == 0) continue;
-    const int64_t count = sentence.single_root() ? sentence.nodes() : 1;
+    int64_t* found = draws.heads + (s * arcs.batch.items + item) * words;
+    const double* uniform = draws.uniforms + (s * arcs.batch.items + item) * 2 * size;
+    std::fill(found, found + words, int64_t(0));
+    if (nodes.count(0) == 0) continue;
     const int64_t root = chain_search::choose(chosen.data(), count, 1.0, *uniform++);
-    grow(sentence, root, found, [&](Sum sum, int64_t start, int64_t width) {
-      const auto weights = sentence.weights<const T>(kept.data(), sum, width, start);
+    grow(nodes, root, found, [&](Sum sum, int64_t start, int64_t width) {
+      const auto of_span = grid.kept(kept.data(), sum, width, start);
       double total = 0;
-      for (int64_t i = 0; i < width; ++i) total += options[i] = weights.first[i * weights.stride];
+      for (int64_t i = 0; i < width; ++i) total += options[i] = *of_span.weight(i);
       return chain_search::choose(options.data(), width, total, *uniform++);
     });
   }

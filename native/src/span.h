@@ -1,212 +1,204 @@
-// Binary bracketings (CKY), one sentence at a time.
+// Binary bracketings (CKY).
 //
 //   a[i, i] = s[i, i],      a[i, j] = s[i, j] + log sum_u exp( a[i, i+u] + a[i+u+1, j] )
 //
-// The span from word i to word j has width j - i. Words that are masked out are left out. The chart
-// holds logarithms in double; what follows are probabilities, in the type T.
+// The span from word i to word j has width j - i. The chart holds logarithms in double; what follows
+// are probabilities, in the type T. Spans that reach beyond the end of a sentence are impossible, so
+// that sentences of different lengths stand side by side, each with a top of its own.
 
 #pragma once
 
 #include "chain_search.h"
-#include "charts.h"
+#include "sentences.h"
 
 namespace sightline {
 namespace SIGHTLINE_ISA {
 namespace span {
 
 using charts::Columns;
-using charts::Weights;
+using charts::Entry;
+using charts::Grid;
 using charts::kNever;
+using charts::lane_of;
 
-inline int64_t padded(int64_t count) { return (count + kGrain - 1) / kGrain * kGrain; }
-
-// The words of a sentence, and the layout of its chart and of what is kept about it: the weights, by
-// width and split; the scales; the probabilities of the spans.
-class Sentence {
- public:
-  template <class T>
-  Sentence(const Spans<T>& spans, int64_t item) : places_(spans.words), offsets_(spans.words + 1) {
-    for (int64_t word = 0; word < spans.words; ++word) {
-      if (spans.mask == nullptr || spans.mask[item * spans.words + word]) places_[words_++] = word;
-    }
-    row_ = padded(words_);
-    int64_t offset = 0;
-    for (int64_t width = 0; width <= words_; ++width) {
-      offsets_[width] = offset;
-      offset += width * padded(words_ - width);
-    }
-  }
-  int64_t words() const { return words_; }
-  int64_t row() const { return row_; }
-  int64_t chart() const { return words_ * row_; }
-  int64_t top() const { return (words_ - 1) * row_; }          // the span of all words
-  int64_t place(int64_t word) const { return places_[word]; }  // where it stands in the scores
-
-  template <class T>
-  Weights<T> weights(T* kept, int64_t width, int64_t start) const {
-    return {kept + offsets_[width] + start, padded(words_ - width)};
-  }
-  template <class T>
-  T* scales(T* kept) const {
-    return kept + offsets_[words_];
-  }
-  template <class T>
-  T* masses(T* kept) const {
-    return scales(kept) + chart();
-  }
-  template <class Number>
-  Columns<Number> columns(Number* chart, int64_t width, int64_t start) const {
-    return {chart + start, chart + (width - 1) * row_ + start + 1, row_, width};
-  }
-
- private:
-  Buffer<int64_t> places_, offsets_;
-  int64_t words_ = 0, row_ = 0;
-};
-
-// Numbers on spans, by width; `fill` where there is no span.
-template <class T>
-void read_square(const Sentence& sentence, const T* square, int64_t size, T fill, T* chart) {
-  std::fill(chart, chart + sentence.chart(), fill);
-  for (int64_t i = 0; i < sentence.words(); ++i) {
-    for (int64_t j = i; j < sentence.words(); ++j) {
-      chart[(j - i) * sentence.row() + i] = square[sentence.place(i) * size + sentence.place(j)];
-    }
+// Numbers on spans, by width; `value` where there is no span.
+template <class Layout, class T>
+void read_square(const Grid<Layout>& grid, const Sentences<Layout>& sentences, const T* squares, T value,
+                 const Buffer<Entry<Layout, T>>& chart) {
+  const int64_t size = sentences.size();
+  Buffer<Entry<Layout, T>> square(size * size);
+  sentences.read(squares, value, square.data());
+  if constexpr (Layout::spans > 1) charts::fill(chart, grid.chart(), value);
+  for (int64_t i = 0; i < grid.words(); ++i) {
+    for (int64_t j = i; j < grid.words(); ++j) chart[grid.at(j - i, i)] = square[i * size + j];
   }
 }
 
-template <class T>
-void write_square(const Sentence& sentence, const T* chart, int64_t size, T* square) {
-  std::fill(square, square + size * size, T(0));
-  for (int64_t i = 0; i < sentence.words(); ++i) {
-    for (int64_t j = i; j < sentence.words(); ++j) {
-      square[sentence.place(i) * size + sentence.place(j)] = chart[(j - i) * sentence.row() + i];
-    }
+template <class Layout, class T>
+void write_square(const Grid<Layout>& grid, const Sentences<Layout>& sentences,
+                  const Buffer<Entry<Layout, T>>& chart, T* squares) {
+  const int64_t size = sentences.size();
+  Buffer<Entry<Layout, T>> square(size * size);
+  charts::fill(square, size * size, T(0));
+  for (int64_t i = 0; i < grid.words(); ++i) {
+    for (int64_t j = i; j < grid.words(); ++j) square[i * size + j] = chart[grid.at(j - i, i)];
   }
+  sentences.write(square.data(), squares);
 }
 
-// Calls each(width, start, place) for every block of spans of two words or more, by rising width.
-template <class Each>
-void ascend(const Sentence& sentence, Each each) {
-  for (int64_t width = 1; width < sentence.words(); ++width) {
-    for (int64_t start = 0; start + width < sentence.words(); start += kLanes) {
-      each(width, start, width * sentence.row() + start);
-    }
-  }
+template <class Layout, class Number>
+SIGHTLINE_INLINE Columns<Number> columns(const Grid<Layout>& grid, const Buffer<Number>& chart, int64_t width,
+                                         int64_t start) {
+  return {chart.data() + start, chart.data() + grid.at(width - 1, start + 1), grid.row(), width};
 }
 
-template <class Each>
-void descend(const Sentence& sentence, Each each) {
-  for (int64_t width = sentence.words() - 1; width > 0; --width) {
-    for (int64_t start = 0; start + width < sentence.words(); start += kLanes) {
-      each(width, start, width * sentence.row() + start);
-    }
+// Fills the chart (double) from the scores; `total(width, start)` adds up splits.
+template <class Layout, class T, class Total>
+void inside(const Grid<Layout>& grid, const Sentences<Layout>& sentences, const T* squares,
+            const Buffer<Entry<Layout, double>>& chart, Total total) {
+  Buffer<Entry<Layout, T>> scores(grid.chart());
+  read_square(grid, sentences, squares, T(kNever), scores);
+  if constexpr (Layout::spans > 1) charts::fill(chart, grid.chart(), kNever);  // lanes to spare read it
+  for (int64_t i = 0; i < grid.words(); i += Layout::spans) {
+    charts::store(widen(charts::load(scores.data() + i)), chart.data() + i);
   }
-}
-
-// Fills the chart (double) from the scores of an item; `total(width, start, place)` adds up splits.
-template <class T, class Total>
-void inside(const Spans<T>& spans, int64_t item, const Sentence& sentence, double* chart, Total total) {
-  Buffer<T> scores(sentence.chart());
-  read_square(sentence, spans.scores + item * spans.words * spans.words, spans.words, T(kNever), scores.data());
-  std::fill(chart, chart + sentence.chart(), kNever);
-  for (int64_t i = 0; i < sentence.words(); ++i) chart[i] = static_cast<double>(scores[i]);
-  ascend(sentence, [&](int64_t width, int64_t start, int64_t place) {
-    (total(width, start, place) + widen(Lanes<T>::load(scores.data() + place))).store(chart + place);
+  grid.ascend([&](int64_t width, int64_t start) {
+    const int64_t place = grid.at(width, start);
+    charts::store(total(width, start) + widen(charts::load(scores.data() + place)), chart.data() + place);
   });
 }
 
-// The inside pass with sums; keeps weights and scales if `kept` is not null. Gives log Z.
-template <class T>
-double sum_inside(const Spans<T>& spans, int64_t item, const Sentence& sentence, T* kept) {
-  if (sentence.words() == 0) return 0;  // the empty sentence has one bracketing
-  Buffer<double> chart(sentence.chart());
-  inside(spans, item, sentence, chart.data(), [&](int64_t width, int64_t start, int64_t place) {
-    const auto columns = sentence.columns<const double>(chart.data(), width, start);
-    if (kept == nullptr) return charts::sum<T>(columns, {nullptr, 0}, nullptr);
-    return charts::sum<T>(columns, sentence.weights(kept, width, start), sentence.scales(kept) + place);
+// The inside pass with sums; keeps weights and scales if `kept` is not null.
+template <class Layout, class T>
+void sum_inside(const Grid<Layout>& grid, const Sentences<Layout>& sentences, const T* squares,
+                const Buffer<Entry<Layout, double>>& chart, T* kept) {
+  inside(grid, sentences, squares, chart, [&](int64_t width, int64_t start) {
+    const auto from = columns(grid, chart, width, start);
+    if (kept == nullptr) return charts::sum<T>(from, {nullptr, 0});
+    return charts::sum<T>(from, grid.kept(kept, 0, width, start));
   });
-  return chart[sentence.top()];
+}
+
+// log Z from a chart of inside scores.
+template <class Layout>
+double whole(const Grid<Layout>& grid, const Sentences<Layout>& sentences, const Buffer<Entry<Layout, double>>& chart,
+             int lane) {
+  const int64_t count = sentences.count(lane);
+  return count == 0 ? 0 : lane_of(chart[grid.at(count - 1, 0)], lane);  // the empty sentence has one bracketing
 }
 
 template <class T>
-void log_partition(const Spans<T>& spans, T* out, int64_t item) {
-  out[item] = static_cast<T>(sum_inside<T>(spans, item, Sentence(spans, item), nullptr));
+void log_partition(const Spans<T>& spans, T* out, int64_t begin, int64_t end) {
+  for_sentences(spans.batch, begin, end, [&](auto layout, int64_t first, int lanes) {
+    using Layout = decltype(layout);
+    const Sentences<Layout> sentences(spans.batch, 0, first, lanes);
+    const Grid<Layout> grid(sentences.longest(), 1);
+    Buffer<Entry<Layout, double>> chart(grid.chart());
+    sum_inside<Layout, T>(grid, sentences, spans.scores, chart, nullptr);
+    for (int l = 0; l < lanes; ++l) out[sentences.item(l)] = static_cast<T>(whole(grid, sentences, chart, l));
+  });
 }
 
 template <class T>
-void marginals(const Spans<T>& spans, const SpanMarginals<T>& out, int64_t item) {
-  const Sentence sentence(spans, item);
-  T* kept = out.kept + item * out.kept_size;
-  const double total = sum_inside(spans, item, sentence, kept);
-  out.log_partition[item] = static_cast<T>(total);
-  Buffer<T> mass(sentence.chart());
-  std::fill(mass.data(), mass.data() + sentence.chart(), T(0));
-  if (sentence.words() > 0 && total > kNever) mass[sentence.top()] = 1;
-  descend(sentence, [&](int64_t width, int64_t start, int64_t place) {
-    const auto probability = Lanes<T>::load(mass.data() + place);
-    probability.store(sentence.masses(kept) + place);
-    const auto scaled = probability * Lanes<T>::load(sentence.scales(kept) + place);
-    charts::share(scaled, sentence.weights<const T>(kept, width, start), sentence.columns(mass.data(), width, start));
+void marginals(const Spans<T>& spans, const SpanMarginals<T>& out, int64_t begin, int64_t end) {
+  for_sentences(spans.batch, begin, end, [&](auto layout, int64_t first, int lanes) {
+    using Layout = decltype(layout);
+    const Sentences<Layout> sentences(spans.batch, 0, first, lanes);
+    const Grid<Layout> grid(sentences.longest(), 1);
+    T* kept = out.kept + first * out.kept_size;
+    Buffer<Entry<Layout, T>> mass(grid.chart());
+    charts::fill(mass, grid.chart(), T(0));
+    {
+      Buffer<Entry<Layout, double>> chart(grid.chart());
+      sum_inside(grid, sentences, spans.scores, chart, kept);
+      for (int l = 0; l < lanes; ++l) {
+        const double total = whole(grid, sentences, chart, l);
+        const int64_t count = sentences.count(l);
+        out.log_partition[sentences.item(l)] = static_cast<T>(total);
+        if (count > 0 && total > kNever) lane_of(mass[grid.at(count - 1, 0)], l) = 1;
+      }
+    }
+    grid.descend([&](int64_t width, int64_t start) {
+      charts::share(charts::load(mass.data() + grid.at(width, start)), grid.kept(kept, 0, width, start),
+                    columns(grid, mass, width, start));
+    });
+    // A word is a span of every bracketing: its probability is 1, free of rounding.
+    for (int l = 0; l < lanes; ++l) {
+      const bool possible = out.log_partition[sentences.item(l)] > T(kNever);
+      for (int64_t i = 0; i < sentences.count(l); ++i) lane_of(mass[i], l) = possible ? T(1) : T(0);
+    }
+    write_square<Layout, T>(grid, sentences, mass, out.marginals);
   });
-  // A word is a span of every bracketing: its probability is 1, free of rounding.
-  for (int64_t i = 0; i < sentence.words(); ++i) mass[i] = total > kNever ? T(1) : T(0);
-  write_square(sentence, mass.data(), spans.words, out.marginals + item * spans.words * spans.words);
+}
+
+// The direction g on the spans without a constant: all trees have the same number of spans of two words
+// or more, so it changes nothing, and the one that makes E[G] = 0 keeps the numbers small.
+template <class Layout, class T>
+void centre(const Grid<Layout>& grid, const Sentences<Layout>& sentences, const T* kept,
+            const Buffer<Entry<Layout, T>>& direction) {
+  auto total = Lanes<T>::of(T(0)), count = total;
+  grid.ascend([&](int64_t width, int64_t start) {
+    const auto mass = Lanes<T>::load(grid.kept(kept, 0, width, start).mass());
+    total += mass * charts::load(direction.data() + grid.at(width, start));
+  });
+  Lanes<T> mean;
+  if constexpr (Layout::sentences == 1) {
+    mean = Lanes<T>::of(sum(total) / static_cast<T>(std::max<int64_t>(1, sentences.count(0) - 1)));
+  } else {
+    for (int l = 0; l < kLanes; ++l) count.set_lane(l, static_cast<T>(std::max<int64_t>(1, sentences.count(l) - 1)));
+    mean = total / count;
+  }
+  grid.ascend([&](int64_t width, int64_t start) {
+    charts::add(direction.data() + grid.at(width, start), Lanes<T>::of(T(0)) - mean);
+  });
 }
 
 // The derivative of span marginals along a direction g in the span scores: Cov(span, G), with G(tree)
-// the sum of g over the spans of a tree. Words are in every tree: their g is left out. All trees have
-// the same number of wider spans: a constant taken off their g changes nothing either, and the one
-// that makes E[G] = 0 keeps the numbers small.
+// the sum of g over the spans of a tree. Words are in every tree: their g is left out.
 template <class T>
-void tangent(const Spans<T>& spans, const SpanTangent<T>& task, int64_t item) {
-  const Sentence sentence(spans, item);
-  const int64_t size = spans.words, words = sentence.words(), row = sentence.row();
-  const T* kept = task.kept + item * task.kept_size;
-  Buffer<T> direction(sentence.chart()), mixtures(sentence.chart()), below(sentence.chart()), above(sentence.chart());
-  read_square(sentence, task.direction + item * size * size, size, T(0), direction.data());
-  std::fill(below.data(), below.data() + sentence.chart(), T(0));
-  std::fill(above.data(), above.data() + sentence.chart(), T(0));
-  T mean = 0;
-  for (int64_t width = 1; width < words; ++width) {
-    for (int64_t i = 0; i + width < words; ++i) {
-      mean += sentence.masses(kept)[width * row + i] * direction[width * row + i];
-    }
-  }
-  mean /= static_cast<T>(std::max<int64_t>(1, words - 1));
-  ascend(sentence, [&](int64_t width, int64_t start, int64_t place) {
-    const auto columns = sentence.columns<const T>(below.data(), width, start);
-    const auto total = charts::mix(sentence.weights(kept, width, start), columns);
-    const auto mixture = total * Lanes<T>::load(sentence.scales(kept) + place);
-    mixture.store(mixtures.data() + place);
-    (mixture + (Lanes<T>::load(direction.data() + place) - mean)).store(below.data() + place);
+void tangent(const Spans<T>& spans, const SpanTangent<T>& task, int64_t begin, int64_t end) {
+  for_sentences(spans.batch, begin, end, [&](auto layout, int64_t first, int lanes) {
+    using Layout = decltype(layout);
+    const Sentences<Layout> sentences(spans.batch, 0, first, lanes);
+    const Grid<Layout> grid(sentences.longest(), 1);
+    const T* kept = task.kept + first * task.kept_size;
+    Buffer<Entry<Layout, T>> direction(grid.chart()), mixtures(grid.chart()), below(grid.chart()), above(grid.chart());
+    read_square(grid, sentences, task.direction, T(0), direction);
+    centre<Layout, T>(grid, sentences, kept, direction);
+    charts::fill(below, Layout::spans > 1 ? grid.chart() : grid.words(), T(0));
+    charts::fill(above, grid.chart(), T(0));
+    grid.ascend([&](int64_t width, int64_t start) {
+      const int64_t place = grid.at(width, start);
+      const auto mixture = charts::mix(grid.kept(kept, 0, width, start), columns(grid, below, width, start));
+      charts::store(mixture, mixtures.data() + place);
+      charts::store(mixture + charts::load(direction.data() + place), below.data() + place);
+    });
+    grid.descend([&](int64_t width, int64_t start) {
+      const int64_t place = grid.at(width, start);
+      charts::share_change(charts::load(above.data() + place), charts::load(mixtures.data() + place),
+                           grid.kept(kept, 0, width, start), columns(grid, below, width, start),
+                           columns(grid, above, width, start));
+    });
+    charts::fill(above, grid.words(), T(0));  // the probability of a word does not change
+    write_square<Layout, T>(grid, sentences, above, task.tangent);
   });
-  descend(sentence, [&](int64_t width, int64_t start, int64_t place) {
-    const auto scale = Lanes<T>::load(sentence.scales(kept) + place);
-    const auto scaled = Lanes<T>::load(sentence.masses(kept) + place) * scale;
-    const auto change = Lanes<T>::load(above.data() + place) * scale - scaled * Lanes<T>::load(mixtures.data() + place);
-    charts::share_change(change, scaled, sentence.weights(kept, width, start),
-                         sentence.columns<const T>(below.data(), width, start),
-                         sentence.columns(above.data(), width, start));
-  });
-  std::fill(above.data(), above.data() + words, T(0));  // the probability of a word does not change
-  write_square(sentence, above.data(), size, task.tangent + item * size * size);
 }
 
 // Marks the spans of one bracketing (n, n); `choose(start, width)` gives the split of a span.
 template <class Choose>
-void unfold(const Sentence& sentence, int64_t size, bool* chosen, Choose choose) {
+void unfold(const Sentences<charts::Starts>& sentences, bool* chosen, Choose choose) {
   struct Open {
     int64_t start, width;
   };
+  const int64_t size = sentences.size(), words = sentences.count(0);
   std::fill(chosen, chosen + size * size, false);
-  if (sentence.words() == 0) return;
-  Buffer<Open> stack(sentence.words() + 1);
+  if (words == 0) return;
+  Buffer<Open> stack(words + 1);
   int64_t height = 0;
-  stack[height++] = {0, sentence.words() - 1};
+  stack[height++] = {0, words - 1};
   while (height > 0) {
     const auto [start, width] = stack[--height];
-    chosen[sentence.place(start) * size + sentence.place(start + width)] = true;
+    chosen[sentences.place(start) * size + sentences.place(start + width)] = true;
     if (width == 0) continue;
     const int64_t split = choose(start, width);
     stack[height++] = {start, split};
@@ -215,34 +207,37 @@ void unfold(const Sentence& sentence, int64_t size, bool* chosen, Choose choose)
 }
 
 template <class T>
-void best(const Spans<T>& spans, bool* chosen, T* scores, int64_t item) {
-  const Sentence sentence(spans, item);
-  const int64_t size = spans.words;
-  Buffer<double> chart(sentence.chart() + 1);
-  Buffer<T> pointers(sentence.chart());
-  inside(spans, item, sentence, chart.data(), [&](int64_t width, int64_t start, int64_t place) {
-    return charts::best<T>(sentence.columns<const double>(chart.data(), width, start), pointers.data() + place);
+void best(const Spans<T>& spans, bool* chosen, T* scores, int64_t place) {
+  const Sentences<charts::Starts> sentences(spans.batch, 0, place, 1);
+  const Grid<charts::Starts> grid(sentences.longest(), 1);
+  const int64_t item = sentences.item(0), size = sentences.size();
+  Buffer<double> chart(grid.chart());
+  Buffer<T> pointers(grid.chart());
+  inside(grid, sentences, spans.scores, chart, [&](int64_t width, int64_t start) {
+    return charts::best<T>(columns(grid, chart, width, start), pointers.data() + grid.at(width, start));
   });
-  scores[item] = sentence.words() == 0 ? T(0) : static_cast<T>(chart[sentence.top()]);
-  unfold(sentence, size, chosen + item * size * size, [&](int64_t start, int64_t width) {
-    return static_cast<int64_t>(pointers[width * sentence.row() + start]);
+  scores[item] = static_cast<T>(whole(grid, sentences, chart, 0));
+  unfold(sentences, chosen + item * size * size, [&](int64_t start, int64_t width) {
+    return static_cast<int64_t>(pointers[grid.at(width, start)]);
   });
 }
 
 template <class T>
-void sample(const Spans<T>& spans, const SpanDraws& draws, int64_t item) {
-  const Sentence sentence(spans, item);
-  const int64_t size = spans.words;
-  Buffer<T> kept(draws.kept_size);
-  Buffer<double> options(size);
-  draws.possible[item] = sum_inside(spans, item, sentence, kept.data()) > kNever;
+void sample(const Spans<T>& spans, const SpanDraws& draws, int64_t place) {
+  const Sentences<charts::Starts> sentences(spans.batch, 0, place, 1);
+  const Grid<charts::Starts> grid(sentences.longest(), 1);
+  const int64_t item = sentences.item(0), size = sentences.size();
+  Buffer<T> kept(grid.kept_size());
+  Buffer<double> chart(grid.chart()), options(size);
+  sum_inside(grid, sentences, spans.scores, chart, kept.data());
+  draws.possible[item] = whole(grid, sentences, chart, 0) > kNever;
   for (int64_t s = 0; s < draws.samples; ++s) {
-    const double* uniform = draws.uniforms + (s * draws.batch + item) * size;
-    bool* chosen = draws.chosen + (s * draws.batch + item) * size * size;
-    unfold(sentence, size, chosen, [&](int64_t start, int64_t width) {
-      const auto weights = sentence.weights<const T>(kept.data(), width, start);
+    const int64_t draw = s * spans.batch.items + item;
+    const double* uniform = draws.uniforms + draw * size;
+    unfold(sentences, draws.chosen + draw * size * size, [&](int64_t start, int64_t width) {
+      const auto of_span = grid.kept(kept.data(), 0, width, start);
       double total = 0;
-      for (int64_t i = 0; i < width; ++i) total += options[i] = weights.first[i * weights.stride];
+      for (int64_t i = 0; i < width; ++i) total += options[i] = *of_span.weight(i);
       return chain_search::choose(options.data(), width, total, *uniform++);
     });
   }

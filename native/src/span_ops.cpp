@@ -25,16 +25,19 @@ struct Given {
   Tensor spans;
   std::optional<Tensor> mask;
   int64_t batch, words;
+  SentenceBatch sentences;
 
   Given(const Tensor& given_spans, const std::optional<Tensor>& given_mask)
-      : spans(dense(given_spans)), mask(dense(given_mask)), batch(spans.size(0)), words(spans.size(1)) {
+      : spans(dense(given_spans)), mask(dense(given_mask)), batch(spans.size(0)), words(spans.size(1)),
+        sentences(batch, words, read<bool>(mask), kShortWithSpans) {
     STD_TORCH_CHECK(spans.dim() == 3 && spans.size(1) == spans.size(2),
                     "sightline_native: a bracketing wants spans (B, n, n)");
   }
   template <class T>
   Spans<T> view() const {
-    return {words, read<T>(spans), read<bool>(mask)};
+    return {sentences.view(), read<T>(spans)};
   }
+  int64_t kept_size() const { return kept_of_sentence(words, sentences.view().together); }
 };
 
 Tensor span_log_partition(Tensor spans, std::optional<Tensor> mask) {
@@ -44,22 +47,22 @@ Tensor span_log_partition(Tensor spans, std::optional<Tensor> mask) {
     using T = decltype(kind);
     const Spans<T> view = given.view<T>();
     T* found = write<T>(out);
-    one_by_one(given.batch, [&](int64_t item) { span_kernels<T>().log_partition(view, found, item); });
+    given.sentences.split([&](int64_t first, int64_t last) { span_kernels<T>().log_partition(view, found, first, last); });
   });
   return out;
 }
 
 std::tuple<Tensor, Tensor, Tensor> span_marginals(Tensor spans, std::optional<Tensor> mask) {
   const Given given(spans, mask);
-  const int64_t kept_size = kept_of_spans(given.words);
+  const int64_t kept_size = given.kept_size();
   Tensor log_partition = like(given.spans, {given.batch});
   Tensor marginals = like(given.spans, {given.batch, given.words, given.words});
-  Tensor kept = like(given.spans, {given.batch, kept_size});
+  Tensor kept = like(given.spans, {given.sentences.kept_items(), kept_size});
   by_type(given.spans, [&](auto kind) {
     using T = decltype(kind);
     const Spans<T> view = given.view<T>();
     const SpanMarginals<T> out{write<T>(log_partition), write<T>(marginals), write<T>(kept), kept_size};
-    one_by_one(given.batch, [&](int64_t item) { span_kernels<T>().marginals(view, out, item); });
+    given.sentences.split([&](int64_t first, int64_t last) { span_kernels<T>().marginals(view, out, first, last); });
   });
   return {log_partition, marginals, kept};
 }
@@ -71,8 +74,8 @@ Tensor span_tangent(Tensor kept, std::optional<Tensor> mask, Tensor direction) {
   by_type(given.spans, [&](auto kind) {
     using T = decltype(kind);
     const Spans<T> view = given.view<T>();
-    const SpanTangent<T> task{read<T>(kept), kept_of_spans(given.words), read<T>(given.spans), write<T>(tangent)};
-    one_by_one(given.batch, [&](int64_t item) { span_kernels<T>().tangent(view, task, item); });
+    const SpanTangent<T> task{read<T>(kept), given.kept_size(), read<T>(given.spans), write<T>(tangent)};
+    given.sentences.split([&](int64_t first, int64_t last) { span_kernels<T>().tangent(view, task, first, last); });
   });
   return tangent;
 }
@@ -86,7 +89,7 @@ std::tuple<Tensor, Tensor> span_best(Tensor spans, std::optional<Tensor> mask) {
     const Spans<T> view = given.view<T>();
     bool* found = write<bool>(chosen);
     T* values = write<T>(scores);
-    one_by_one(given.batch, [&](int64_t item) { span_kernels<T>().best(view, found, values, item); });
+    one_by_one(given.batch, [&](int64_t place) { span_kernels<T>().best(view, found, values, place); });
   });
   return {chosen, scores};
 }
@@ -97,11 +100,11 @@ std::tuple<Tensor, Tensor> span_sample(Tensor spans, std::optional<Tensor> mask,
   const int64_t samples = uniforms.size(0);
   Tensor chosen = like(given.spans, {samples, given.batch, given.words, given.words}, ScalarType::Bool);
   Tensor possible = like(given.spans, {given.batch}, ScalarType::Bool);
-  const SpanDraws draws{samples, given.batch, kept_of_spans(given.words), read<double>(uniforms), write<bool>(chosen), write<bool>(possible)};
+  const SpanDraws draws{samples, read<double>(uniforms), write<bool>(chosen), write<bool>(possible)};
   by_type(given.spans, [&](auto kind) {
     using T = decltype(kind);
     const Spans<T> view = given.view<T>();
-    one_by_one(given.batch, [&](int64_t item) { span_kernels<T>().sample(view, draws, item); });
+    one_by_one(given.batch, [&](int64_t place) { span_kernels<T>().sample(view, draws, place); });
   });
   return {chosen, possible};
 }

@@ -8,8 +8,11 @@
 #include <torch/csrc/stable/tensor.h>
 #include <torch/headeronly/util/Exception.h>
 
+#include <algorithm>
 #include <initializer_list>
+#include <numeric>
 #include <optional>
+#include <vector>
 
 #include "kernels.h"
 
@@ -97,5 +100,40 @@ void one_by_one(int64_t count, const Run& run) {
     for (int64_t item = first; item < last; ++item) run(item);
   });
 }
+
+// The sentences of a batch, and how they are computed: together if they are short, then in the order of
+// their lengths, so that those side by side waste little.
+class SentenceBatch {
+ public:
+  SentenceBatch(int64_t items, int64_t words, const bool* mask, int64_t shortness)
+      : batch_{items, words, mask, nullptr, is_together(items, words, shortness)} {
+    if (!batch_.together || mask == nullptr || items <= kGrain) return;
+    std::vector<int64_t> lengths(items);
+    for (int64_t item = 0; item < items; ++item) {
+      lengths[item] = std::count(mask + item * words, mask + (item + 1) * words, true);
+    }
+    order_.resize(items);
+    std::iota(order_.begin(), order_.end(), int64_t(0));
+    std::stable_sort(order_.begin(), order_.end(), [&](int64_t a, int64_t b) { return lengths[a] < lengths[b]; });
+    batch_.order = order_.data();
+  }
+  const Batch& view() const { return batch_; }
+  // For how many sentences there must be room for what is kept.
+  int64_t kept_items() const { return batch_.together ? (batch_.items + kGrain - 1) / kGrain * kGrain : batch_.items; }
+
+  // Splits the batch over threads; the kernels take a range of places.
+  template <class Run>
+  void split(const Run& run) const {
+    if (batch_.together) {
+      in_groups(batch_.items, run);
+    } else {
+      one_by_one(batch_.items, [&](int64_t item) { run(item, item + 1); });
+    }
+  }
+
+ private:
+  Batch batch_;
+  std::vector<int64_t> order_;
+};
 
 }  // namespace sightline

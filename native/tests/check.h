@@ -59,4 +59,16 @@ inline Mask random_mask(std::mt19937& random, int64_t count) {
   return mask;
 }
 
+// The items of a batch from the last to the first: an order that is not theirs.
+inline std::vector<int64_t> reversed(int64_t items) {
+  std::vector<int64_t> order;
+  for (int64_t item = items - 1; item >= 0; --item) order.push_back(item);
+  return order;
+}
+
+// For how many sentences there must be room for what is kept.
+inline int64_t kept_items(int64_t items, bool together) {
+  return together ? (items + kGrain - 1) / kGrain * kGrain : items;
+}
+
 }  // namespace sightline

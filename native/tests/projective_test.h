@@ -85,24 +85,28 @@ struct ArcSums {
 template <class T>
 void check_trees_of(const ArcKernels<T>& kernels, const ArcCase<T>& given, double tolerance) {
   const int64_t batch = given.batch, words = given.words, size = words + 1;
-  const int64_t kept_size = kept_of_arcs(words, given.single_root);
-  const Arcs<T> arcs{words, given.single_root, given.scores_.data(), given.mask.data()};
-  std::vector<T> log_partition(batch), again(batch), best(batch), kept(batch * kept_size);
+  const bool together = is_together(batch, words, kShortWithArcs);
+  const int64_t kept_size = 3 * kept_of_sentence(given.single_root ? words : size, together);
+  const auto order = reversed(batch);
+  const Arcs<T> arcs{{batch, words, given.mask.data(), order.data(), together}, given.single_root, given.scores_.data()};
+  std::vector<T> log_partition(batch), again(batch), best(batch), kept(kept_items(batch, together) * kept_size);
   std::vector<T> marginals(batch * size * size), tangent(batch * size * size);
   std::vector<int64_t> heads(batch * words), drawn(2 * batch * words);
   std::vector<double> uniforms(2 * batch * 2 * size, 0.5);
   std::vector<char> possible(batch);
   const ArcMarginals<T> out{again.data(), marginals.data(), kept.data(), kept_size};
   const ArcTangent<T> task{marginals.data(), kept.data(), kept_size, given.direction.data(), tangent.data()};
-  const ArcDraws draws{2, batch, kept_size, uniforms.data(), drawn.data(), reinterpret_cast<bool*>(possible.data())};
+  const ArcDraws draws{2, uniforms.data(), drawn.data(), reinterpret_cast<bool*>(possible.data())};
   constexpr double step = 1e-5;
   const double rough = std::max(tolerance, 1e-6);  // differences are good to no more
+  kernels.log_partition(arcs, log_partition.data(), 0, batch);
+  kernels.marginals(arcs, out, 0, batch);
+  kernels.tangent(arcs, task, 0, batch);
+  for (int64_t place = 0; place < batch; ++place) {
+    kernels.best(arcs, heads.data(), best.data(), place);
+    kernels.sample(arcs, draws, place);
+  }
   for (int64_t item = 0; item < batch; ++item) {
-    kernels.log_partition(arcs, log_partition.data(), item);
-    kernels.marginals(arcs, out, item);
-    kernels.tangent(arcs, task, item);
-    kernels.best(arcs, heads.data(), best.data(), item);
-    kernels.sample(arcs, draws, item);
     const ArcSums<T> sums(given, item, 0), up(given, item, step), down(given, item, -step);
     expect("log partition of trees", log_partition[item], sums.log_partition, tolerance);
     expect("log partition of trees with marginals", again[item], sums.log_partition, tolerance);
@@ -124,6 +128,8 @@ void check_trees(const ArcKernels<T>& kernels, double tolerance) {
     for (int64_t words : {1, 2, 5}) {
       check_trees_of(kernels, ArcCase<T>(random, 3, words, single_root, masked, forbid), tolerance);
     }
+    // Side by side, in one group of lanes that is full and one that is not.
+    check_trees_of(kernels, ArcCase<T>(random, 19, 4, single_root, masked, forbid), tolerance);
   }
 }
 
