@@ -16,7 +16,7 @@ from dataclasses import replace
 import torch
 from torch import Tensor
 
-from sightline.distributions import LinearChain, ProjectiveTree, SemiMarkov
+from sightline.distributions import LinearChain, ProjectiveTree, SemiMarkov, SpanTree
 from sightline.inference import _native
 from sightline.masking import mask_from_lengths
 
@@ -25,7 +25,7 @@ from .families import SEGMENT_SIZES
 from .peers import TorchStructModel, segments_as_edges, torch_struct_class, with_gradient
 from .results import Row, Sense
 from .timing import Plan, Timing, compare, use_one_thread
-from .tree_peers import root_on_diagonal
+from .tree_peers import one_label, root_on_diagonal
 
 REFERENCE = "reference passes"
 
@@ -43,6 +43,7 @@ _TREE_TRAIN = {
     (32, 40): (25.0, 20.0),
     (16, 80): (25.0, 20.0),
 }
+_SPAN_TRAIN = ((32, 20), (32, 40))
 
 # How many times faster than the peer has been asked for.
 TARGETS = {
@@ -61,8 +62,7 @@ TARGETS = {
         for size, both in _TREE_TRAIN.items()
     },
     **{f"projective tree train {size} vs supar": both[1] for size, both in _TREE_TRAIN.items()},
-    "span tree train (32, 20) vs torch-struct": 35.0,
-    "span tree train (32, 40) vs torch-struct": 35.0,
+    **{f"span tree train {size} vs torch-struct": 35.0 for size in _SPAN_TRAIN},
 }
 _FLOOR_TARGETS = {
     (32, 25, 2): 2.0,
@@ -150,9 +150,9 @@ def tangent_rows() -> Iterator[Row]:
         yield _row(f"chain tangent {size} over marginals", timing, 1.5)
     for batch, words in _TREE_TRAIN:
         arcs, along = _drawn(batch, words + 1, words + 1), _drawn(batch, words + 1, words + 1)
-        _, found, kept = ops.projective_marginals(arcs, None, False)
+        _, found, kept = ops.projective_marginals(arcs, None, False, True)
         calls = {
-            "marginals": lambda a=arcs: ops.projective_marginals(a, None, False),
+            "marginals": lambda a=arcs: ops.projective_marginals(a, None, False, True),
             US: lambda m=found, k=kept, g=along: ops.projective_tangent(m, k, None, g, False),
         }
         timing = compare(calls, reference="marginals", plan=_PLAN)[US]
@@ -166,7 +166,9 @@ def thread_rows() -> Iterator[Row]:
     ops = torch.ops.sightline_native
     cases: dict[str, Call] = {
         "chain marginals (64, 100, 20)": lambda: ops.chain_marginals(unary, edges, None),
-        "projective tree marginals (64, 40)": lambda: ops.projective_marginals(arcs, None, False),
+        "projective tree marginals (64, 40)": lambda: ops.projective_marginals(
+            arcs, None, False, True
+        ),
     }
     for name, call in cases.items():
         calls = {"two": _with_threads(2, call), US: _with_threads(1, call)}
@@ -177,6 +179,12 @@ def thread_rows() -> Iterator[Row]:
 
 def length_rows() -> Iterator[Row]:
     """The training step on lengths uniform in T/2 .. T, beside torch-struct, which takes lengths."""
+    yield from _chain_lengths()
+    yield from _tree_lengths()
+    yield from _span_lengths()
+
+
+def _chain_lengths() -> Iterator[Row]:
     for size in _CHAIN_TRAIN:
         batch, length, states = size
         edges, weights, lengths = (
@@ -202,6 +210,9 @@ def length_rows() -> Iterator[Row]:
         if states == 50:
             del calls["torch-struct"]  # its scan takes minutes
         yield from _length_rows(f"chain train {size}", calls)
+
+
+def _tree_lengths() -> Iterator[Row]:
     for batch, words in _TREE_TRAIN:
         arcs, weights, lengths = (
             _drawn(batch, words + 1, words + 1),
@@ -264,6 +275,26 @@ def segment_rows() -> Iterator[Row]:
         }
         steps: dict[str, Call] = {name: side.train for name, side in sides.items()}
         yield from _length_rows(f"semi-Markov train {size}", steps)
+
+
+def _span_lengths() -> Iterator[Row]:
+    for batch, words in _SPAN_TRAIN:
+        spans, weights, lengths = (
+            _drawn(batch, words, words),
+            _drawn(batch, words, words),
+            _lengths(batch, words),
+        )
+        mask, their_weights = mask_from_lengths(lengths, words), one_label(weights)
+        calls = _steps(
+            spans,
+            {
+                US: lambda leaf, m=mask, w=weights: SpanTree(leaf, m).marginals() * w,
+                "torch-struct": lambda leaf, n=lengths, w=their_weights: (
+                    torch_struct_class("TreeCRF")(one_label(leaf), lengths=n).marginals * w
+                ),
+            },
+        )
+        yield from _length_rows(f"span tree train {(batch, words)}", calls)
 
 
 def _steps(potentials: Tensor, losses: Mapping[str, Callable[[Tensor], Tensor]]) -> dict[str, Call]:

@@ -79,17 +79,18 @@ def _chain_sample(
 
 
 # As in src/kernels.h.
-_GRAIN, _FEW_SENTENCES, _SHORT_WITH_ARCS, _SHORT_WITH_SPANS = 16, 4, 32, 64
+_GRAIN, _MOST_WORDS_WITH_ARCS, _MOST_WORDS_WITH_SPANS = 16, 48, 56
 
 
 def _padded(count: int) -> int:
     return (count + _GRAIN - 1) // _GRAIN * _GRAIN
 
 
-def _kept(potentials: Tensor, words: int, sums: int, *, together: bool) -> Tensor:
-    """What is kept of trees over so many words: see `kept_of_sentence` in src/kernels.h."""
+def _kept(potentials: Tensor, words: int, most_words: int, *, nodes: int, sums: int) -> Tensor:
+    """What is kept of trees: see `is_together` and `kept_of_sentence` in src/kernels.h."""
     batch = potentials.shape[0]
-    spans = ((width, words - width) for width in range(1, words))
+    together = words <= most_words and 3 * batch >= words * (_padded(batch) // _GRAIN)
+    spans = ((width, nodes - width) for width in range(1, nodes))
     size = sum((width + 2) * (count if together else _padded(count)) for width, count in spans)
     return potentials.new_empty(_padded(batch) if together else batch, sums * size)
 
@@ -101,11 +102,13 @@ def _projective_log_partition(arcs: Tensor, mask: Tensor | None, single_root: bo
 
 @register("sightline_native::projective_marginals")
 def _projective_marginals(
-    arcs: Tensor, mask: Tensor | None, single_root: bool
+    arcs: Tensor, mask: Tensor | None, single_root: bool, keep: bool
 ) -> tuple[Tensor, Tensor, Tensor]:
     batch, size, _ = arcs.shape
-    together = batch >= _FEW_SENTENCES and size - 1 <= _SHORT_WITH_ARCS
-    kept = _kept(arcs, size - 1 if single_root else size, 3, together=together)
+    words, nodes = size - 1, size - 1 if single_root else size
+    kept = arcs.new_empty(0)
+    if keep:
+        kept = _kept(arcs, words, _MOST_WORDS_WITH_ARCS, nodes=nodes, sums=3)
     return arcs.new_empty(batch), arcs.new_empty(arcs.shape), kept
 
 
@@ -137,10 +140,13 @@ def _span_log_partition(spans: Tensor, mask: Tensor | None) -> Tensor:
 
 
 @register("sightline_native::span_marginals")
-def _span_marginals(spans: Tensor, mask: Tensor | None) -> tuple[Tensor, Tensor, Tensor]:
+def _span_marginals(
+    spans: Tensor, mask: Tensor | None, keep: bool
+) -> tuple[Tensor, Tensor, Tensor]:
     batch, words, _ = spans.shape
-    together = batch >= _FEW_SENTENCES and words <= _SHORT_WITH_SPANS
-    kept = _kept(spans, words, 1, together=together)
+    kept = spans.new_empty(0)
+    if keep:
+        kept = _kept(spans, words, _MOST_WORDS_WITH_SPANS, nodes=words, sums=1)
     return spans.new_empty(batch), spans.new_empty(spans.shape), kept
 
 

@@ -88,12 +88,13 @@ struct Batch {
   bool together;         // whether sentences stand side by side in the lanes
 };
 
-// Sentences of up to so many words leave lanes empty if they are computed one by one, unless there are
-// too few of them to fill the lanes. What is kept about longer ones side by side outgrows the cache.
-constexpr int64_t kShortWithArcs = 32, kShortWithSpans = 64, kFewSentences = 4;
+// What is kept about sentences of more words, side by side, outgrows the cache.
+constexpr int64_t kMostWordsWithArcs = 48, kMostWordsWithSpans = 56;
 
-inline bool is_together(int64_t items, int64_t words, int64_t shortness) {
-  return items >= kFewSentences && words <= shortness;
+// Whether sentences stand side by side. One by one, short ones leave lanes empty; side by side, those do
+// that are too few to fill groups of lanes, and a third of the words is where the two are even.
+inline bool is_together(int64_t items, int64_t words, int64_t most_words) {
+  return words <= most_words && 3 * items >= words * ((items + kGrain - 1) / kGrain);
 }
 
 // How many numbers are kept of a sentence, for the tangent pass: of every span of two words or more, a
@@ -119,7 +120,7 @@ template <class T>
 struct ArcMarginals {
   T* log_partition;  // (B)
   T* marginals;      // (B, n+1, n+1)
-  T* kept;           // (B, kept_size), by places of `order`; B rounded up to fill lanes if together
+  T* kept;           // (B, kept_size), by places of `order`, B rounded up to fill lanes if together; or null
   int64_t kept_size;
 };
 

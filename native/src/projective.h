@@ -205,7 +205,8 @@ void marginals(const Arcs<T>& arcs, const ArcMarginals<T>& out, int64_t begin, i
     const Nodes<Layout> nodes(arcs, first, lanes);
     const auto& grid = nodes.grid;
     const int64_t size = nodes.sentences.size();
-    T* kept = out.kept + first * out.kept_size;
+    Buffer<T> passing(out.kept == nullptr ? grid.kept_size() : 0);
+    T* kept = out.kept == nullptr ? passing.data() : out.kept + first * out.kept_size;
     const Charts<Layout, T> mass(grid);
     mass.fill(grid.chart(), T(0));
     Buffer<Entry<Layout, T>> square(size * size), found(size * size);

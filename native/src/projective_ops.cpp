@@ -30,7 +30,7 @@ struct Given {
 
   Given(const Tensor& given_arcs, const std::optional<Tensor>& given_mask, bool single_root)
       : arcs(dense(given_arcs)), mask(dense(given_mask)), single_root(single_root),
-        batch(arcs.size(0)), words(arcs.size(1) - 1), sentences(batch, words, read<bool>(mask), kShortWithArcs) {
+        batch(arcs.size(0)), words(arcs.size(1) - 1), sentences(batch, words, read<bool>(mask), kMostWordsWithArcs) {
     STD_TORCH_CHECK(arcs.dim() == 3 && arcs.size(1) == arcs.size(2) && words >= 0,
                     "sightline_native: a tree wants arcs (B, n+1, n+1)");
   }
@@ -56,16 +56,17 @@ Tensor projective_log_partition(Tensor arcs, std::optional<Tensor> mask, bool si
   return out;
 }
 
-std::tuple<Tensor, Tensor, Tensor> projective_marginals(Tensor arcs, std::optional<Tensor> mask, bool single_root) {
+std::tuple<Tensor, Tensor, Tensor> projective_marginals(Tensor arcs, std::optional<Tensor> mask, bool single_root,
+                                                        bool keep) {
   const Given given(arcs, mask, single_root);
   const int64_t size = given.words + 1, kept_size = given.kept_size();
   Tensor log_partition = like(given.arcs, {given.batch});
   Tensor marginals = like(given.arcs, {given.batch, size, size});
-  Tensor kept = like(given.arcs, {given.sentences.kept_items(), kept_size});
+  Tensor kept = keep ? like(given.arcs, {given.sentences.kept_items(), kept_size}) : like(given.arcs, {0});
   by_type(given.arcs, [&](auto kind) {
     using T = decltype(kind);
     const Arcs<T> view = given.view<T>();
-    const ArcMarginals<T> out{write<T>(log_partition), write<T>(marginals), write<T>(kept), kept_size};
+    const ArcMarginals<T> out{write<T>(log_partition), write<T>(marginals), keep ? write<T>(kept) : nullptr, kept_size};
     given.sentences.split([&](int64_t first, int64_t last) { arc_kernels<T>().marginals(view, out, first, last); });
   });
   return {log_partition, marginals, kept};
@@ -118,7 +119,7 @@ std::tuple<Tensor, Tensor> projective_sample(Tensor arcs, std::optional<Tensor> 
 
 STABLE_TORCH_LIBRARY_FRAGMENT(sightline_native, m) {
   m.def("projective_log_partition(Tensor arcs, Tensor? mask, bool single_root) -> Tensor");
-  m.def("projective_marginals(Tensor arcs, Tensor? mask, bool single_root) -> (Tensor, Tensor, Tensor)");
+  m.def("projective_marginals(Tensor arcs, Tensor? mask, bool single_root, bool keep) -> (Tensor, Tensor, Tensor)");
   m.def("projective_tangent(Tensor marginals, Tensor kept, Tensor? mask, Tensor direction, bool single_root) -> Tensor");
   m.def("projective_best(Tensor arcs, Tensor? mask, bool single_root) -> (Tensor, Tensor)");
   m.def("projective_sample(Tensor arcs, Tensor? mask, Tensor uniforms, bool single_root) -> (Tensor, Tensor)");

@@ -105,7 +105,8 @@ void marginals(const Spans<T>& spans, const SpanMarginals<T>& out, int64_t begin
     using Layout = decltype(layout);
     const Sentences<Layout> sentences(spans.batch, 0, first, lanes);
     const Grid<Layout> grid(sentences.longest(), 1);
-    T* kept = out.kept + first * out.kept_size;
+    Buffer<T> passing(out.kept == nullptr ? grid.kept_size() : 0);
+    T* kept = out.kept == nullptr ? passing.data() : out.kept + first * out.kept_size;
     Buffer<Entry<Layout, T>> mass(grid.chart());
     charts::fill(mass, grid.chart(), T(0));
     {

@@ -29,7 +29,7 @@ struct Given {
 
   Given(const Tensor& given_spans, const std::optional<Tensor>& given_mask)
       : spans(dense(given_spans)), mask(dense(given_mask)), batch(spans.size(0)), words(spans.size(1)),
-        sentences(batch, words, read<bool>(mask), kShortWithSpans) {
+        sentences(batch, words, read<bool>(mask), kMostWordsWithSpans) {
     STD_TORCH_CHECK(spans.dim() == 3 && spans.size(1) == spans.size(2),
                     "sightline_native: a bracketing wants spans (B, n, n)");
   }
@@ -52,16 +52,16 @@ Tensor span_log_partition(Tensor spans, std::optional<Tensor> mask) {
   return out;
 }
 
-std::tuple<Tensor, Tensor, Tensor> span_marginals(Tensor spans, std::optional<Tensor> mask) {
+std::tuple<Tensor, Tensor, Tensor> span_marginals(Tensor spans, std::optional<Tensor> mask, bool keep) {
   const Given given(spans, mask);
   const int64_t kept_size = given.kept_size();
   Tensor log_partition = like(given.spans, {given.batch});
   Tensor marginals = like(given.spans, {given.batch, given.words, given.words});
-  Tensor kept = like(given.spans, {given.sentences.kept_items(), kept_size});
+  Tensor kept = keep ? like(given.spans, {given.sentences.kept_items(), kept_size}) : like(given.spans, {0});
   by_type(given.spans, [&](auto kind) {
     using T = decltype(kind);
     const Spans<T> view = given.view<T>();
-    const SpanMarginals<T> out{write<T>(log_partition), write<T>(marginals), write<T>(kept), kept_size};
+    const SpanMarginals<T> out{write<T>(log_partition), write<T>(marginals), keep ? write<T>(kept) : nullptr, kept_size};
     given.sentences.split([&](int64_t first, int64_t last) { span_kernels<T>().marginals(view, out, first, last); });
   });
   return {log_partition, marginals, kept};
@@ -113,7 +113,7 @@ std::tuple<Tensor, Tensor> span_sample(Tensor spans, std::optional<Tensor> mask,
 
 STABLE_TORCH_LIBRARY_FRAGMENT(sightline_native, m) {
   m.def("span_log_partition(Tensor spans, Tensor? mask) -> Tensor");
-  m.def("span_marginals(Tensor spans, Tensor? mask) -> (Tensor, Tensor, Tensor)");
+  m.def("span_marginals(Tensor spans, Tensor? mask, bool keep) -> (Tensor, Tensor, Tensor)");
   m.def("span_tangent(Tensor kept, Tensor? mask, Tensor direction) -> Tensor");
   m.def("span_best(Tensor spans, Tensor? mask) -> (Tensor, Tensor)");
   m.def("span_sample(Tensor spans, Tensor? mask, Tensor uniforms) -> (Tensor, Tensor)");

@@ -105,8 +105,8 @@ void one_by_one(int64_t count, const Run& run) {
 // their lengths, so that those side by side waste little.
 class SentenceBatch {
  public:
-  SentenceBatch(int64_t items, int64_t words, const bool* mask, int64_t shortness)
-      : batch_{items, words, mask, nullptr, is_together(items, words, shortness)} {
+  SentenceBatch(int64_t items, int64_t words, const bool* mask, int64_t most_words)
+      : batch_{items, words, mask, nullptr, is_together(items, words, most_words)} {
     if (!batch_.together || mask == nullptr || items <= kGrain) return;
     std::vector<int64_t> lengths(items);
     for (int64_t item = 0; item < items; ++item) {

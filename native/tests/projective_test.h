@@ -85,7 +85,7 @@ struct ArcSums {
 template <class T>
 void check_trees_of(const ArcKernels<T>& kernels, const ArcCase<T>& given, double tolerance) {
   const int64_t batch = given.batch, words = given.words, size = words + 1;
-  const bool together = is_together(batch, words, kShortWithArcs);
+  const bool together = is_together(batch, words, kMostWordsWithArcs);
   const int64_t kept_size = 3 * kept_of_sentence(given.single_root ? words : size, together);
   const auto order = reversed(batch);
   const Arcs<T> arcs{{batch, words, given.mask.data(), order.data(), together}, given.single_root, given.scores_.data()};

@@ -71,7 +71,7 @@ struct SpanSums {
 template <class T>
 void check_bracketings_of(const SpanKernels<T>& kernels, const SpanCase<T>& given, double tolerance) {
   const int64_t batch = given.batch, words = given.words, square = words * words;
-  const bool together = is_together(batch, words, kShortWithSpans);
+  const bool together = is_together(batch, words, kMostWordsWithSpans);
   const int64_t kept_size = kept_of_sentence(words, together);
   const auto order = reversed(batch);
   const Spans<T> spans{{batch, words, given.mask.data(), order.data(), together}, given.scores_.data()};

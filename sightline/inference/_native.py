@@ -10,6 +10,7 @@ to call: small kernels take less time than torch takes to record them.
 """
 
 import os
+from collections.abc import Callable
 from importlib import import_module
 from typing import Any, NamedTuple, NoReturn, Protocol, runtime_checkable
 
@@ -83,8 +84,17 @@ def raised(potential: Tensor) -> Tensor:
     return potential.float() if potential.dtype in _RAISED else potential
 
 
-def differentiable(name: str, kernels: Kernels, num_potentials: int) -> Differentiable:
-    """Wrap the kernels of a structure; `name` is how errors call it."""
+def differentiable(
+    name: str,
+    kernels: Kernels,
+    num_potentials: int,
+    *,
+    marginals_alone: Callable[[Tensors, Tensor | None], Tensors] | None = None,
+) -> Differentiable:
+    """Wrap the kernels of a structure; `name` is how errors call it.
+
+    `marginals_alone` gives the marginals where no gradient is wanted, if that is less than `solve`.
+    """
     tangent_function = _tangent_function(name, kernels, num_potentials)
     marginals_function = _marginals_function(kernels, num_potentials, tangent_function)
     log_partition_function = _log_partition_function(kernels, num_potentials, marginals_function)
@@ -101,6 +111,8 @@ def differentiable(name: str, kernels: Kernels, num_potentials: int) -> Differen
             potentials = tuple(map(raised, potentials))
         if wants_gradient(potentials):
             return marginals_function.apply(mask, *potentials)
+        if marginals_alone is not None:
+            return marginals_alone(potentials, mask)
         return kernels.solve(potentials, mask).marginals
 
     return Differentiable(log_partition, marginals)
@@ -108,7 +120,11 @@ def differentiable(name: str, kernels: Kernels, num_potentials: int) -> Differen
 
 def wants_gradient(potentials: Tensors) -> bool:
     """Whether a gradient in these potentials will be asked for."""
-    return torch.is_grad_enabled() and any(part.requires_grad for part in potentials)
+    if torch.is_grad_enabled():
+        for part in potentials:  # a loop: any() makes a generator, in every call
+            if part.requires_grad:
+                return True
+    return False
 
 
 def records_gradient() -> bool:
@@ -168,7 +184,10 @@ def _marginals_function(kernels: Kernels, num_potentials: int, tangent: Function
 
         @staticmethod
         def backward(ctx: Any, *directions: Any) -> Any:
-            if all(direction is None for direction in directions):
+            for direction in directions:
+                if direction is not None:
+                    break
+            else:
                 return None, *directions
             mask, *tensors = ctx.saved_tensors
             wanted = ctx.needs_input_grad[1:]

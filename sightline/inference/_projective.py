@@ -23,8 +23,12 @@ from ._projective_passes import MultiRoot, SingleRoot, prepare
 
 _SINGLE_ROOT = differentiable("projective tree", SingleRoot, 1)
 _MULTI_ROOT = differentiable("projective tree", MultiRoot, 1)
-_NATIVE_SINGLE_ROOT = _native.differentiable("projective tree", SingleRootKernels, 1)
-_NATIVE_MULTI_ROOT = _native.differentiable("projective tree", MultiRootKernels, 1)
+_NATIVE_SINGLE_ROOT = _native.differentiable(
+    "projective tree", SingleRootKernels, 1, marginals_alone=SingleRootKernels.marginals
+)
+_NATIVE_MULTI_ROOT = _native.differentiable(
+    "projective tree", MultiRootKernels, 1, marginals_alone=MultiRootKernels.marginals
+)
 
 
 def _projective(arcs: Tensor, single_root: bool) -> Differentiable:

@@ -31,9 +31,15 @@ class ProjectiveKernels:
     def solve(cls, potentials: Tensors, mask: Bool[Tensor, "B n"] | None) -> NativeSolved:
         """Log-partition, arc marginals (B, m, m), and split weights."""
         log_partition, arcs, kept = _OPS.projective_marginals.default(
-            *potentials, mask, cls.single_root
+            *potentials, mask, cls.single_root, True
         )
         return NativeSolved(log_partition, (arcs,), (kept,))
+
+    @classmethod
+    def marginals(cls, potentials: Tensors, mask: Bool[Tensor, "B n"] | None) -> Tensors:
+        """Arc marginals (B, m, m) alone."""
+        _, arcs, _ = _OPS.projective_marginals.default(*potentials, mask, cls.single_root, False)
+        return (arcs,)
 
     @classmethod
     def tangent(

@@ -20,7 +20,9 @@ from ._derivatives import Differentiable, differentiable
 from ._precision import result_dtype
 
 _PURE = differentiable("bracketing", passes, num_potentials=1)
-_NATIVE = _native.differentiable("bracketing", kernels, num_potentials=1)
+_NATIVE = _native.differentiable(
+    "bracketing", kernels, num_potentials=1, marginals_alone=kernels.marginals
+)
 
 
 def _bracketing(spans: Tensor) -> Differentiable:

@@ -36,11 +36,20 @@ def solve(potentials: Tensors, mask: Bool[Tensor, "B n"] | None) -> NativeSolved
     """Log-partition, span marginals (B, n, n, L); without labels, and split weights."""
     (spans,) = potentials
     totals, labels = _summed(spans, mask)
-    log_partition, nodes, kept = _OPS.span_marginals.default(totals, mask)
+    log_partition, nodes, kept = _OPS.span_marginals.default(totals, mask, True)
     if spans.shape[-1] == 1:
         found = nodes.unsqueeze(-1)
         return NativeSolved(log_partition, (found,), (nodes, labels, kept))
     return NativeSolved(log_partition, (labels * nodes.unsqueeze(-1),), (nodes, labels, kept))
+
+
+def marginals(potentials: Tensors, mask: Bool[Tensor, "B n"] | None) -> Tensors:
+    """Span marginals (B, n, n, L) alone."""
+    (spans,) = potentials
+    totals, labels = _summed(spans, mask)
+    _, nodes, _ = _OPS.span_marginals.default(totals, mask, False)
+    found = nodes.unsqueeze(-1)
+    return (found if spans.shape[-1] == 1 else labels * found,)
 
 
 def tangent(

@@ -21,6 +21,9 @@ from sightline.distributions import (
 
 Answers = dict[str, Tensor]
 
+# Batch and words: few enough to be computed one by one, and enough to stand side by side in the lanes.
+SENTENCES = ((3, 1), (4, 5), (2, 18), (3, 33), (19, 6), (33, 18), (16, 33))
+
 
 def drawn(seed: int, *shape: int, spread: float = 3.0) -> Tensor:
     generator = torch.Generator().manual_seed(seed)
@@ -75,7 +78,7 @@ def chains() -> Answers:
 def trees() -> Answers:
     found: Answers = {}
     for dtype in (torch.float32, torch.float64):
-        for case, (batch, words) in enumerate([(3, 1), (4, 5), (2, 18), (3, 33)]):
+        for case, (batch, words) in enumerate(SENTENCES):
             mask = masked(case, batch, words) if case % 2 else None
             for single_root in (True, False):
                 scores = forbidden(drawn(case, batch, words + 1, words + 1), 5)
@@ -90,7 +93,7 @@ def trees() -> Answers:
 def bracketings() -> Answers:
     found: Answers = {}
     for dtype in (torch.float32, torch.float64):
-        for case, (batch, words) in enumerate([(3, 1), (4, 5), (2, 18), (3, 33)]):
+        for case, (batch, words) in enumerate(SENTENCES):
             mask = masked(case, batch, words) if case % 2 else None
             for labels in ((), (3,)):
                 scores = forbidden(drawn(case, batch, words, words, *labels), 5)

@@ -13,6 +13,7 @@ pytest.importorskip("sightline_native", reason="sightline-native is not installe
 
 OPS = torch.ops.sightline_native
 CHECKS = ("test_schema", "test_faketensor")
+SENTENCES = (3, 20)  # one by one, and side by side in the lanes
 
 
 def chain_inputs() -> tuple[Tensor, Tensor, Tensor]:
@@ -45,28 +46,35 @@ def test_the_ops_of_shared_transitions_are_what_their_schemas_say(with_mask: boo
     torch.library.opcheck(OPS.chain_nodes_tangent, saved, test_utils=CHECKS)
 
 
+@pytest.mark.parametrize("batch", SENTENCES)
 @pytest.mark.parametrize("single_root", [True, False])
-def test_the_ops_of_trees_are_what_their_schemas_say(single_root: bool) -> None:
+def test_the_ops_of_trees_are_what_their_schemas_say(single_root: bool, batch: int) -> None:
     torch.manual_seed(2)
-    arcs, mask = torch.randn(3, 20, 20), torch.rand(3, 19) > 0.3
-    for op in (OPS.projective_log_partition, OPS.projective_marginals, OPS.projective_best):
+    arcs, mask = torch.randn(batch, 20, 20), torch.rand(batch, 19) > 0.3
+    for op in (OPS.projective_log_partition, OPS.projective_best):
         torch.library.opcheck(op, (arcs, mask, single_root), test_utils=CHECKS)
-    uniforms = torch.rand(2, 3, 40, dtype=torch.float64)
+    for keep in (True, False):
+        given = (arcs, mask, single_root, keep)
+        torch.library.opcheck(OPS.projective_marginals, given, test_utils=CHECKS)
+    uniforms = torch.rand(2, batch, 40, dtype=torch.float64)
     drawn = (arcs, mask, uniforms, single_root)
     torch.library.opcheck(OPS.projective_sample, drawn, test_utils=CHECKS)
-    _, found, kept = OPS.projective_marginals(arcs, mask, single_root)
+    _, found, kept = OPS.projective_marginals(arcs, mask, single_root, True)
     saved = (found, kept, mask, torch.randn_like(arcs), single_root)
     torch.library.opcheck(OPS.projective_tangent, saved, test_utils=CHECKS)
 
 
-def test_the_ops_of_bracketings_are_what_their_schemas_say() -> None:
+@pytest.mark.parametrize("batch", SENTENCES)
+def test_the_ops_of_bracketings_are_what_their_schemas_say(batch: int) -> None:
     torch.manual_seed(3)
-    spans, mask = torch.randn(3, 20, 20), torch.rand(3, 20) > 0.3
-    for op in (OPS.span_log_partition, OPS.span_marginals, OPS.span_best):
+    spans, mask = torch.randn(batch, 20, 20), torch.rand(batch, 20) > 0.3
+    for op in (OPS.span_log_partition, OPS.span_best):
         torch.library.opcheck(op, (spans, mask), test_utils=CHECKS)
-    uniforms = torch.rand(2, 3, 20, dtype=torch.float64)
+    for keep in (True, False):
+        torch.library.opcheck(OPS.span_marginals, (spans, mask, keep), test_utils=CHECKS)
+    uniforms = torch.rand(2, batch, 20, dtype=torch.float64)
     torch.library.opcheck(OPS.span_sample, (spans, mask, uniforms), test_utils=CHECKS)
-    kept = OPS.span_marginals(spans, mask)[2]
+    kept = OPS.span_marginals(spans, mask, True)[2]
     torch.library.opcheck(
         OPS.span_tangent, (kept, mask, torch.randn_like(spans)), test_utils=CHECKS
     )
