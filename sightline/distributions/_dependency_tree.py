@@ -16,7 +16,7 @@ from torch import Tensor
 from typing_extensions import override
 
 from ..errors import ShapeError, ValueRangeError
-from ..shapes import flatten_batch, join_batch_shapes
+from ..shapes import flatten_batch, join_batch_shapes, restore_batch
 from ._checks import check_mask, check_scores, require_labels
 from ._distribution import AbstractDistribution, expectation
 
@@ -91,13 +91,12 @@ class AbstractDependencyTree(AbstractDistribution):
 
     @override
     def log_partition(self) -> Float[Tensor, "*batch"]:
-        return self._inference().log_partition(**self._flat()).reshape(self.batch_shape)
+        return restore_batch(self._inference().log_partition(**self._flat()), self.batch_shape)
 
     @override
     def marginals(self) -> Float[Tensor, "*batch m m"]:
         """p(h is the head of d), 0 on the diagonal, on column 0 and on padding; differentiable."""
-        found = self._inference().marginals(**self._flat())
-        return found.reshape(*self.batch_shape, *found.shape[1:])
+        return restore_batch(self._inference().marginals(**self._flat()), self.batch_shape)
 
     @override
     def _best(self, k: int) -> tuple[Tensor, Tensor]:

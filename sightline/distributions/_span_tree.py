@@ -18,7 +18,7 @@ from torch import Tensor
 from typing_extensions import override
 
 from ..inference import span_best, span_log_partition, span_marginals, span_sample
-from ..shapes import flatten_batch, join_batch_shapes
+from ..shapes import flatten_batch, join_batch_shapes, restore_batch
 from ._checks import check_mask, check_scores, check_sizes
 from ._distribution import AbstractDistribution, expectation
 
@@ -76,7 +76,7 @@ class SpanTree(AbstractDistribution):
 
     @override
     def log_partition(self) -> Float[Tensor, "*batch"]:
-        return span_log_partition(*self._flat()).reshape(self.batch_shape)
+        return restore_batch(span_log_partition(*self._flat()), self.batch_shape)
 
     @override
     def marginals(self) -> Float[Tensor, "..."]:

@@ -33,14 +33,16 @@ def log_partition(potentials: Tensors, mask: Bool[Tensor, "B n"] | None) -> Floa
 
 
 def solve(potentials: Tensors, mask: Bool[Tensor, "B n"] | None) -> NativeSolved:
-    """Log-partition, span marginals (B, n, n, L); without labels, and split weights."""
+    """Log-partition, span marginals (B, n, n, L); split weights, and if there are labels, theirs
+    and the marginals without them.
+    """
     (spans,) = potentials
+    if spans.shape[-1] == 1:
+        log_partition, nodes, kept = _OPS.span_marginals.default(spans.squeeze(-1), mask, True)
+        return NativeSolved(log_partition, (nodes.unsqueeze(-1),), (kept,))
     totals, labels = _summed(spans, mask)
     log_partition, nodes, kept = _OPS.span_marginals.default(totals, mask, True)
-    if spans.shape[-1] == 1:
-        found = nodes.unsqueeze(-1)
-        return NativeSolved(log_partition, (found,), (nodes, labels, kept))
-    return NativeSolved(log_partition, (labels * nodes.unsqueeze(-1),), (nodes, labels, kept))
+    return NativeSolved(log_partition, (labels * nodes.unsqueeze(-1),), (kept, nodes, labels))
 
 
 def marginals(potentials: Tensors, mask: Bool[Tensor, "B n"] | None) -> Tensors:
@@ -60,11 +62,12 @@ def tangent(
 ) -> tuple[Tensor | None, ...]:
     """The derivative of the span marginals."""
     del wanted  # there is one potential, and it is wanted
-    _, nodes, labels, kept = saved
+    _, kept, *of_labels = saved
     (direction,) = directions
     assert direction is not None
-    if direction.shape[-1] == 1:
+    if not of_labels:
         return (_OPS.span_tangent.default(kept, mask, direction.squeeze(-1)).unsqueeze(-1),)
+    nodes, labels = of_labels
     on_labels = keep(direction, read_spans(direction, mask))
     on_spans = (labels * on_labels).sum(-1)
     along = _OPS.span_tangent.default(kept, mask, on_spans).unsqueeze(-1)
