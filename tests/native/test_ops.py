@@ -119,6 +119,22 @@ def test_threads_change_nothing(operation: Callable[[LinearChain], Tensor]) -> N
         torch.set_num_threads(before)
 
 
+@pytest.mark.parametrize("words", [9, 60])  # side by side in the lanes, and one by one
+def test_sentences_of_a_batch_do_not_see_each_other(words: int) -> None:
+    """Neither the threads nor the sentences in the other lanes change what one has."""
+    torch.manual_seed(2)
+    arcs, mask = torch.randn(40, words + 1, words + 1), torch.rand(40, words) > 0.2
+    found = OPS.projective_marginals(arcs, mask, True, False)[1]
+    before = torch.get_num_threads()
+    torch.set_num_threads(2)
+    try:
+        assert torch.equal(OPS.projective_marginals(arcs, mask, True, False)[1], found)
+    finally:
+        torch.set_num_threads(before)
+    backwards = OPS.projective_marginals(arcs.flip(0), mask.flip(0), True, False)[1].flip(0)
+    torch.testing.assert_close(backwards, found, rtol=0.0, atol=1e-6)
+
+
 def test_an_exported_program_runs_the_kernels() -> None:
     class Step(torch.nn.Module):
         def forward(self, unary: Tensor) -> Tensor:
