@@ -13,6 +13,7 @@ SOURCES = (
     "projective_ops",
     "span_ops",
     "semi_markov_ops",
+    "alignment_ops",
     "kernels_baseline",
     "kernels_avx2",
     "kernels_avx512",

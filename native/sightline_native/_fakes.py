@@ -164,3 +164,31 @@ def _span_best(spans: Tensor, mask: Tensor | None) -> tuple[Tensor, Tensor]:
 def _span_sample(spans: Tensor, mask: Tensor | None, uniforms: Tensor) -> tuple[Tensor, Tensor]:
     chosen = spans.new_empty(uniforms.shape[0], *spans.shape, dtype=torch.bool)
     return chosen, spans.new_empty(spans.shape[0], dtype=torch.bool)
+
+
+@register("sightline_native::alignment_log_partition")
+def _alignment_log_partition(moves: Tensor, mask: Tensor | None) -> Tensor:
+    return moves.new_empty(moves.shape[0])
+
+
+@register("sightline_native::alignment_marginals")
+def _alignment_marginals(moves: Tensor, mask: Tensor | None) -> tuple[Tensor, Tensor]:
+    return moves.new_empty(moves.shape[0]), moves.new_empty(moves.shape)
+
+
+@register("sightline_native::alignment_tangent")
+def _alignment_tangent(marginals: Tensor, mask: Tensor | None, direction: Tensor) -> Tensor:
+    return direction.new_empty(direction.shape)
+
+
+@register("sightline_native::alignment_best")
+def _alignment_best(moves: Tensor, mask: Tensor | None) -> tuple[Tensor, Tensor]:
+    return moves.new_empty(moves.shape, dtype=torch.bool), moves.new_empty(moves.shape[0])
+
+
+@register("sightline_native::alignment_sample")
+def _alignment_sample(
+    moves: Tensor, mask: Tensor | None, uniforms: Tensor
+) -> tuple[Tensor, Tensor]:
+    paths = moves.new_empty(uniforms.shape[0], *moves.shape, dtype=torch.bool)
+    return paths, moves.new_empty(moves.shape[0], dtype=torch.bool)

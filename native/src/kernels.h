@@ -8,6 +8,7 @@
 #include <cstdint>
 
 #include "semi_markov_kernels.h"
+#include "alignment_kernels.h"
 
 namespace sightline {
 
@@ -200,6 +201,8 @@ struct Kernels {
   SpanKernels<double> span_double;
   SemiMarkovKernels<float> semi_markov_float;
   SemiMarkovKernels<double> semi_markov_double;
+  AlignmentKernels<float> alignment_float;
+  AlignmentKernels<double> alignment_double;
 };
 
 extern const Kernels baseline_kernels;

@@ -17,6 +17,7 @@
 #define SIGHTLINE_ISA avx2
 #define SIGHTLINE_REGISTER_BYTES 32
 
+#include "alignment_search.h"
 #include "chain.h"
 #include "projective_search.h"
 #include "semi_markov_search.h"
@@ -34,6 +35,8 @@ const Kernels avx2_kernels = {
     avx2::span::table<double>(),
     avx2::semi_markov::table<float>(),
     avx2::semi_markov::table<double>(),
+    avx2::alignment::table<float>(),
+    avx2::alignment::table<double>(),
 };
 
 }  // namespace sightline

@@ -17,6 +17,7 @@
 #define SIGHTLINE_ISA avx512
 #define SIGHTLINE_REGISTER_BYTES 64
 
+#include "alignment_search.h"
 #include "chain.h"
 #include "projective_search.h"
 #include "semi_markov_search.h"
@@ -34,6 +35,8 @@ const Kernels avx512_kernels = {
     avx512::span::table<double>(),
     avx512::semi_markov::table<float>(),
     avx512::semi_markov::table<double>(),
+    avx512::alignment::table<float>(),
+    avx512::alignment::table<double>(),
 };
 
 }  // namespace sightline

@@ -12,6 +12,7 @@
 #define SIGHTLINE_ISA baseline
 #define SIGHTLINE_REGISTER_BYTES 16  // SSE2 and NEON
 
+#include "alignment_search.h"
 #include "chain.h"
 #include "projective_search.h"
 #include "semi_markov_search.h"
@@ -29,6 +30,8 @@ const Kernels baseline_kernels = {
     baseline::span::table<double>(),
     baseline::semi_markov::table<float>(),
     baseline::semi_markov::table<double>(),
+    baseline::alignment::table<float>(),
+    baseline::alignment::table<double>(),
 };
 
 }  // namespace sightline

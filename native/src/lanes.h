@@ -16,7 +16,7 @@
 #include <cstring>
 #include <limits>
 
-#if SIGHTLINE_REGISTER_BYTES > 16
+#if defined(SIGHTLINE_X86)
 #include <immintrin.h>
 #endif
 
@@ -26,6 +26,25 @@ namespace sightline {
 namespace SIGHTLINE_ISA {
 
 constexpr int kLanes = SIGHTLINE_REGISTER_BYTES / sizeof(float);
+
+// Subnormal numbers count as 0 as long as this lives. A product with one takes a processor a hundred
+// times as long as another, and where a probability falls by a factor with each step away from a
+// path, many of them are subnormal.
+class FlushSubnormals {
+ public:
+#if defined(SIGHTLINE_X86)
+  FlushSubnormals() : before_(_mm_getcsr()) { _mm_setcsr(before_ | 0x8040); }
+  ~FlushSubnormals() { _mm_setcsr(before_); }
+
+ private:
+  const unsigned before_;
+#else
+  FlushSubnormals() {}  // other processors are slower for them, or are not
+  ~FlushSubnormals() {}
+#endif
+  FlushSubnormals(const FlushSubnormals&) = delete;
+  FlushSubnormals& operator=(const FlushSubnormals&) = delete;
+};
 
 template <class T>
 struct Lanes {
@@ -234,12 +253,11 @@ struct Format<double> {
   static constexpr int exp_order = 13, log_terms = 10;
 };
 
-// exp(x) = 2^n exp(r) with |r| <= log(2) / 2, the second factor by its Taylor series.
+// exp(r) for |r| <= log(2) / 2, by its Taylor series.
 template <class T>
-SIGHTLINE_INLINE Lanes<T> exp(const Lanes<T>& x) {
-  using F = Format<T>;
-  using Bits = typename F::Bits;
+SIGHTLINE_INLINE typename Lanes<T>::Register exp_series(const typename Lanes<T>::Register& r) {
   using Register = typename Lanes<T>::Register;
+  constexpr int order = Format<T>::exp_order;
   constexpr T inverse_factorial[] = {1,
                                      1,
                                      T(1.0 / 2),
@@ -254,6 +272,17 @@ SIGHTLINE_INLINE Lanes<T> exp(const Lanes<T>& x) {
                                      T(1.0 / 39916800),
                                      T(1.0 / 479001600),
                                      T(1.0 / 6227020800.0)};
+  Register y = Register{} + inverse_factorial[order];
+  for (int k = order - 1; k >= 0; --k) y = y * r + inverse_factorial[k];
+  return y;
+}
+
+// exp(x) = 2^n exp(r) with |r| <= log(2) / 2.
+template <class T>
+SIGHTLINE_INLINE Lanes<T> exp(const Lanes<T>& x) {
+  using F = Format<T>;
+  using Bits = typename F::Bits;
+  using Register = typename Lanes<T>::Register;
   const Register lowest = Register{} + F::lowest_exponent;
   Lanes<T> out;
   for (int p = 0; p < Lanes<T>::parts; ++p) {
@@ -262,8 +291,7 @@ SIGHTLINE_INLINE Lanes<T> exp(const Lanes<T>& x) {
     const Register n = shifted - F::magic;
     Register r = z - n * F::log2_high;
     r = r - n * F::log2_low;
-    Register y = Register{} + inverse_factorial[F::exp_order];
-    for (int k = F::exp_order - 1; k >= 0; --k) y = y * r + inverse_factorial[k];
+    const Register y = exp_series<T>(r);
     const Bits scaled = (Bits)y + ((Bits)shifted << F::mantissa);  // n stands in the low bits
     out.part[p] = x.part[p] < lowest ? Register{} : (Register)scaled;
   }
@@ -287,6 +315,34 @@ SIGHTLINE_INLINE Lanes<T> log(const Lanes<T>& x) {
     for (int k = F::log_terms - 1; k >= 1; --k) series = series * square + T(1.0 / (2 * k + 1));
     const Register tail = s * square * series;
     out.part[p] = count * F::log2_high + (T(2) * s + (T(2) * tail + count * F::log2_low));
+  }
+  return out;
+}
+
+// Lane l takes what lane l - 1 holds, the first one `before`.
+template <class T>
+SIGHTLINE_INLINE Lanes<T> shift_in(const Lanes<T>& x, T before) {
+  typename Format<T>::Bits index{};
+  for (int l = 0; l < Lanes<T>::width; ++l) index[l] = Lanes<T>::width - 1 + l;
+  typename Lanes<T>::Register previous = typename Lanes<T>::Register{} + before;
+  Lanes<T> out;
+  for (int p = 0; p < Lanes<T>::parts; ++p) {
+    out.part[p] = __builtin_shuffle(previous, x.part[p], index);
+    previous = x.part[p];
+  }
+  return out;
+}
+
+// Lane l takes what lane l + 1 holds, the last one `after`.
+template <class T>
+SIGHTLINE_INLINE Lanes<T> shift_out(const Lanes<T>& x, T after) {
+  typename Format<T>::Bits index{};
+  for (int l = 0; l < Lanes<T>::width; ++l) index[l] = l + 1;
+  typename Lanes<T>::Register next = typename Lanes<T>::Register{} + after;
+  Lanes<T> out;
+  for (int p = Lanes<T>::parts - 1; p >= 0; --p) {
+    out.part[p] = __builtin_shuffle(x.part[p], next, index);
+    next = x.part[p];
   }
   return out;
 }

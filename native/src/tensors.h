@@ -59,8 +59,8 @@ inline Tensor like(const Tensor& tensor, std::initializer_list<int64_t> sizes,
                    std::optional<ScalarType> type = std::nullopt) {
   const int64_t* size = sizes.begin();
   const int64_t axes = static_cast<int64_t>(sizes.size());
-  int64_t strides[4];
-  STD_TORCH_CHECK(axes <= 4, "sightline_native: at most four axes");
+  int64_t strides[5];
+  STD_TORCH_CHECK(axes <= 5, "sightline_native: at most five axes");
   for (int64_t axis = axes - 1, stride = 1; axis >= 0; --axis) {
     strides[axis] = stride;
     stride *= size[axis] > 0 ? size[axis] : 1;

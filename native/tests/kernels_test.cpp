@@ -1,6 +1,7 @@
 // Runs every kernel of every instruction set against enumeration, without torch; meant to be built
 // with sanitizers. Arrays have exactly the size that a kernel may touch.
 
+#include "alignment_test.h"
 #include "chain_test.h"
 #include "projective_test.h"
 #include "semi_markov_test.h"
@@ -18,6 +19,8 @@ int main() {
     check_bracketings(table->span_double, 1e-10);
     check_segmentations(table->semi_markov_float, 2e-5);
     check_segmentations(table->semi_markov_double, 1e-10);
+    check_alignments(table->alignment_float, 2e-5);
+    check_alignments(table->alignment_double, 1e-10);
   }
   std::printf("%s\n", failures == 0 ? "passed" : "FAILED");
   return failures == 0 ? 0 : 1;

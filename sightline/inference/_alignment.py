@@ -16,17 +16,17 @@ import torch
 from jaxtyping import Bool, Float
 from torch import Tensor
 
-from . import _alignment_passes as passes, _alignment_search as search
-from ._derivatives import Differentiable, differentiable
+from . import (
+    _alignment_native as kernels,
+    _alignment_passes as passes,
+    _alignment_search as search,
+    _native,
+)
+from ._derivatives import differentiable
 from ._precision import result_dtype
 
 _PURE = differentiable("alignment", passes, num_potentials=1)
-
-
-def _alignment(moves: Tensor) -> Differentiable:
-    """The passes for this tensor: the one place where a kernel is chosen."""
-    del moves  # the reference passes serve every device
-    return _PURE
+_NATIVE = _native.differentiable("alignment", kernels, num_potentials=1)
 
 
 def alignment_log_partition(
@@ -39,9 +39,11 @@ def alignment_log_partition(
     >>> alignment_log_partition(torch.zeros(1, 3, 3, 3)).exp().round()    # a Delannoy number
     tensor([13.])
     """
+    if _native.serves(moves):
+        return _NATIVE.log_partition((moves,), _join(moves, source_mask, target_mask))
     upright = _is_upright(moves)
     mask = _join(moves, source_mask, target_mask, upright)
-    return _alignment(moves).log_partition((_turn(moves, upright),), mask)
+    return _PURE.log_partition((_turn(moves, upright),), mask)
 
 
 def alignment_marginals(
@@ -54,9 +56,11 @@ def alignment_marginals(
     >>> alignment_marginals(torch.zeros(1, 2, 2, 3))[0, 1, 1]    # three paths; the last moves
     tensor([0.3333, 0.3333, 0.3333])
     """
+    if _native.serves(moves):
+        return _NATIVE.marginals((moves,), _join(moves, source_mask, target_mask))[0]
     upright = _is_upright(moves)
     mask = _join(moves, source_mask, target_mask, upright)
-    return _turn(_alignment(moves).marginals((_turn(moves, upright),), mask)[0], upright)
+    return _turn(_PURE.marginals((_turn(moves, upright),), mask)[0], upright)
 
 
 class AlignmentBest(NamedTuple):
@@ -79,6 +83,10 @@ def alignment_best(
     tensor([[0.],
             [0.]])
     """
+    if k == 1 and _native.serves(moves):
+        mask = _join(moves, source_mask, target_mask)
+        paths, scores = kernels.best(moves.detach(), mask)
+        return AlignmentBest(paths.unsqueeze(0), scores.unsqueeze(0))
     upright = _is_upright(moves)
     mask = _join(moves, source_mask, target_mask, upright)
     found = search.best(passes.prepare(_turn(moves, upright), mask), k)
@@ -106,6 +114,9 @@ def alignment_sample(
     >>> alignment_sample(torch.zeros(1, 2, 2, 3), num_samples=5).paths.shape
     torch.Size([5, 1, 2, 2, 3])
     """
+    if _native.serves(moves):
+        mask = _join(moves, source_mask, target_mask)
+        return AlignmentSamples(*kernels.sample(moves.detach(), mask, num_samples, generator))
     upright = _is_upright(moves)
     mask = _join(moves, source_mask, target_mask, upright)
     grid = passes.prepare(_turn(moves, upright), mask)
@@ -132,9 +143,9 @@ def _turn(moves: Tensor, upright: bool) -> Tensor:
 
 
 def _join(
-    moves: Tensor, source_mask: Tensor | None, target_mask: Tensor | None, upright: bool
+    moves: Tensor, source_mask: Tensor | None, target_mask: Tensor | None, upright: bool = True
 ) -> Tensor | None:
-    """One mask (B, S + T) of rows and columns, as the passes take it."""
+    """One mask (B, S + T) of rows and columns, as passes and kernels take it."""
     if source_mask is None and target_mask is None:
         return None
     sides = [

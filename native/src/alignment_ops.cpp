@@ -1,0 +1,127 @@
+// The ops of monotone alignments: tensors to pointers, items to threads.
+
+#include <tuple>
+
+#include "tensors.h"
+
+namespace sightline {
+namespace {
+
+template <class T>
+const AlignmentKernels<T>& alignment_kernels();
+
+template <>
+const AlignmentKernels<float>& alignment_kernels<float>() {
+  return kernels().alignment_float;
+}
+
+template <>
+const AlignmentKernels<double>& alignment_kernels<double>() {
+  return kernels().alignment_double;
+}
+
+// Something on moves, contiguous, and the items that are real.
+struct Given {
+  Tensor moves;
+  std::optional<Tensor> mask;
+  int64_t batch, rows, columns;
+
+  Given(const Tensor& given_moves, const std::optional<Tensor>& given_mask)
+      : moves(dense(given_moves)), mask(dense(given_mask)), batch(moves.size(0)), rows(moves.size(1)), columns(moves.size(2)) {
+    STD_TORCH_CHECK(moves.dim() == 4 && rows > 0 && columns > 0 && moves.size(3) == 3,
+                    "sightline_native: an alignment wants moves (B, R, C, 3)");
+    STD_TORCH_CHECK(!mask.has_value() || mask->size(1) == rows + columns - 2,
+                    "sightline_native: an alignment wants a mask (B, R-1 + C-1)");
+  }
+  template <class T>
+  Alignments<T> view() const {
+    return {rows, columns, read<T>(moves), read<bool>(mask)};
+  }
+};
+
+Tensor alignment_log_partition(Tensor moves, std::optional<Tensor> mask) {
+  const Given given(moves, mask);
+  Tensor out = like(given.moves, {given.batch});
+  by_type(given.moves, [&](auto kind) {
+    using T = decltype(kind);
+    const Alignments<T> view = given.view<T>();
+    T* found = write<T>(out);
+    one_by_one(given.batch, [&](int64_t item) { alignment_kernels<T>().log_partition(view, found, item); });
+  });
+  return out;
+}
+
+std::tuple<Tensor, Tensor> alignment_marginals(Tensor moves, std::optional<Tensor> mask) {
+  const Given given(moves, mask);
+  Tensor log_partition = like(given.moves, {given.batch});
+  Tensor marginals = like(given.moves, {given.batch, given.rows, given.columns, 3});
+  by_type(given.moves, [&](auto kind) {
+    using T = decltype(kind);
+    const Alignments<T> view = given.view<T>();
+    const AlignmentMarginals<T> out{write<T>(log_partition), write<T>(marginals)};
+    one_by_one(given.batch, [&](int64_t item) { alignment_kernels<T>().marginals(view, out, item); });
+  });
+  return {log_partition, marginals};
+}
+
+Tensor alignment_tangent(Tensor marginals, std::optional<Tensor> mask, Tensor direction) {
+  const Given given(direction, mask);
+  marginals = dense(marginals);
+  Tensor tangent = like(given.moves, {given.batch, given.rows, given.columns, 3});
+  by_type(given.moves, [&](auto kind) {
+    using T = decltype(kind);
+    const Alignments<T> view = given.view<T>();
+    const AlignmentTangent<T> task{read<T>(marginals), read<T>(given.moves), write<T>(tangent)};
+    one_by_one(given.batch, [&](int64_t item) { alignment_kernels<T>().tangent(view, task, item); });
+  });
+  return tangent;
+}
+
+std::tuple<Tensor, Tensor> alignment_best(Tensor moves, std::optional<Tensor> mask) {
+  const Given given(moves, mask);
+  Tensor paths = like(given.moves, {given.batch, given.rows, given.columns, 3}, ScalarType::Bool);
+  Tensor scores = like(given.moves, {given.batch});
+  by_type(given.moves, [&](auto kind) {
+    using T = decltype(kind);
+    const Alignments<T> view = given.view<T>();
+    bool* found = write<bool>(paths);
+    T* values = write<T>(scores);
+    one_by_one(given.batch, [&](int64_t item) { alignment_kernels<T>().best(view, found, values, item); });
+  });
+  return {paths, scores};
+}
+
+std::tuple<Tensor, Tensor> alignment_sample(Tensor moves, std::optional<Tensor> mask, Tensor uniforms) {
+  const Given given(moves, mask);
+  uniforms = dense(uniforms);
+  const int64_t samples = uniforms.size(0);
+  Tensor paths = like(given.moves, {samples, given.batch, given.rows, given.columns, 3}, ScalarType::Bool);
+  Tensor possible = like(given.moves, {given.batch}, ScalarType::Bool);
+  const AlignmentDraws draws{samples, given.batch, read<double>(uniforms), write<bool>(paths), write<bool>(possible)};
+  by_type(given.moves, [&](auto kind) {
+    using T = decltype(kind);
+    const Alignments<T> view = given.view<T>();
+    one_by_one(given.batch, [&](int64_t item) { alignment_kernels<T>().sample(view, draws, item); });
+  });
+  return {paths, possible};
+}
+
+}  // namespace
+
+STABLE_TORCH_LIBRARY_FRAGMENT(sightline_native, m) {
+  m.def("alignment_log_partition(Tensor moves, Tensor? mask) -> Tensor");
+  m.def("alignment_marginals(Tensor moves, Tensor? mask) -> (Tensor, Tensor)");
+  m.def("alignment_tangent(Tensor marginals, Tensor? mask, Tensor direction) -> Tensor");
+  m.def("alignment_best(Tensor moves, Tensor? mask) -> (Tensor, Tensor)");
+  m.def("alignment_sample(Tensor moves, Tensor? mask, Tensor uniforms) -> (Tensor, Tensor)");
+}
+
+STABLE_TORCH_LIBRARY_IMPL(sightline_native, CPU, m) {
+  m.impl("alignment_log_partition", TORCH_BOX(&alignment_log_partition));
+  m.impl("alignment_marginals", TORCH_BOX(&alignment_marginals));
+  m.impl("alignment_tangent", TORCH_BOX(&alignment_tangent));
+  m.impl("alignment_best", TORCH_BOX(&alignment_best));
+  m.impl("alignment_sample", TORCH_BOX(&alignment_sample));
+}
+
+}  // namespace sightline

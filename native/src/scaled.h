@@ -1,0 +1,82 @@
+// Positive numbers of any size: a mantissa in T, and its power of two in double.
+//
+// A sum over structures is a sum of products of exp(score). In logarithms each step of a recursion
+// waits for an exp and a log; with the exponent apart it waits for a product and a sum, and the exps of
+// the scores are taken before. Nothing over- or underflows, so there is no range to watch. 0 has mantissa
+// 0 and the lowest exponent, or -inf.
+
+#pragma once
+
+#include "lanes.h"
+
+namespace sightline {
+namespace SIGHTLINE_ISA {
+
+template <class T>
+struct Scaled {
+  Lanes<T> mantissa;
+  Lanes<double> exponent;
+};
+
+constexpr double kLowestExponent = std::numeric_limits<double>::lowest();
+
+// exp(x) as 2^n y with sqrt(1/2) <= y <= sqrt(2), and 0 for -inf. Where T has no digits left behind the
+// point, what remains of x is cut to the range of y, less than x is uncertain by; where x / log(2)
+// is beyond the range of T, it counts as infinite.
+template <class T>
+SIGHTLINE_INLINE Scaled<T> split_exp(const Lanes<T>& x) {
+  using F = Format<T>;
+  using Register = typename Lanes<T>::Register;
+  constexpr T half = T(0.34657359027997264);  // log(2) / 2
+  const Register lowest = Register{} + std::numeric_limits<T>::lowest();
+  const Register least = Register{} - half, most = Register{} + half;
+  Lanes<T> mantissa, exponent;
+  for (int p = 0; p < Lanes<T>::parts; ++p) {
+    const Register z = x.part[p];
+    const Register n = (z * T(1.44269504088896340736) + F::magic) - F::magic;
+    Register r = z - n * F::log2_high;
+    r = r - n * F::log2_low;
+    r = r < least ? least : r;
+    r = most < r ? most : r;
+    mantissa.part[p] = z < lowest ? Register{} : exp_series<T>(r);
+    exponent.part[p] = n;
+  }
+  return {mantissa, widen(exponent)};
+}
+
+// 2^n for whole numbers n <= 0, and exactly 0 below the smallest normal number.
+template <class T>
+SIGHTLINE_INLINE Lanes<T> power_of_two(const Lanes<double>& n) {
+  using F = Format<T>;
+  using Register = typename Lanes<T>::Register;
+  constexpr T bias = std::numeric_limits<T>::max_exponent - 1;
+  const Register lowest = Register{} - bias;
+  const Lanes<T> narrowed = narrow<T>(n);
+  Lanes<T> out;
+  for (int p = 0; p < Lanes<T>::parts; ++p) {
+    const Register cut = narrowed.part[p] < lowest ? lowest : narrowed.part[p];
+    const Register shifted = cut + (F::magic + bias);  // n + bias stands in the low bits
+    out.part[p] = (Register)((typename F::Bits)shifted << F::mantissa);
+  }
+  return out;
+}
+
+// The same number with 1 <= mantissa < 2; the mantissa must not be subnormal.
+template <class T>
+SIGHTLINE_INLINE Scaled<T> normalised(const Scaled<T>& x) {
+  using F = Format<T>;
+  using Bits = typename F::Bits;
+  using Register = typename Lanes<T>::Register;
+  constexpr int bias = std::numeric_limits<T>::max_exponent - 1;
+  Lanes<T> mantissa, exponent;
+  for (int p = 0; p < Lanes<T>::parts; ++p) {
+    const Register given = x.mantissa.part[p];
+    const Bits n = ((Bits)given >> F::mantissa) - bias;
+    mantissa.part[p] = given > Register{} ? (Register)((Bits)given - (n << F::mantissa)) : given;
+    exponent.part[p] = (Register)(n + F::magic_bits) - F::magic;
+  }
+  return {mantissa, x.exponent + widen(exponent)};
+}
+
+}  // namespace SIGHTLINE_ISA
+}  // namespace sightline
