@@ -122,21 +122,22 @@ class Writer {
     const int64_t rows = grid.rows_of(strip), count = 3 * grid.steps_of(strip), stride = grid.row_stride();
     T* to = numbers_ + strip * kLanes * stride;
     for (int64_t start = 0; start < count; start += width) {
+      const bool is_inside = start >= 3 * (rows - 1) && start + width <= 3 * grid.columns();
       for (int p = 0; p * width < rows; ++p) {
         typename Lanes<T>::Register square[width];
-        for (int k = 0; k < width; ++k) {
-          square[k] = start + k < count ? cells[start + k].part[p] : typename Lanes<T>::Register{};
-        }
+        for (int k = 0; k < width; ++k) square[k] = cells[std::min(start + k, count - 1)].part[p];
         transpose<T>(square);
-        for (int l = p * width; l < (p + 1) * width && l < rows; ++l) {
-          const int64_t from = std::max<int64_t>(start, 3 * l);
-          const int64_t end = std::min<int64_t>(start + width, 3 * (l + grid.columns()));
-          T* row = to + l * (stride - 3);
-          if (end - from == width) {
-            *reinterpret_cast<typename Lanes<T>::Unaligned*>(row + start) = square[l - p * width];
-          } else {
-            for (int64_t e = from; e < end; ++e) row[e] = square[l - p * width][e - start];
+        T* corner = to + p * width * (stride - 3) + start;
+        if (is_inside && rows >= (p + 1) * width) {
+          for (int l = 0; l < width; ++l) {
+            *reinterpret_cast<typename Lanes<T>::Unaligned*>(corner + l * (stride - 3)) = square[l];
           }
+          continue;
+        }
+        for (int l = 0; l < width && p * width + l < rows; ++l) {
+          const int64_t first = 3 * (p * width + l) - start;
+          const int64_t from = std::max<int64_t>(0, first), end = std::min<int64_t>(width, first + 3 * grid.columns());
+          store_between<T>(corner + l * (stride - 3), from, end, square[l]);
         }
       }
     }

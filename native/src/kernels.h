@@ -7,8 +7,8 @@
 
 #include <cstdint>
 
-#include "semi_markov_kernels.h"
 #include "alignment_kernels.h"
+#include "semi_markov_kernels.h"
 
 namespace sightline {
 

@@ -186,6 +186,21 @@ SIGHTLINE_INLINE void store_first(T* to, int64_t count, const Lanes<T>& x) {
 #endif
 }
 
+// Numbers from .. end - 1 of one register to the same places in memory; none if there are none.
+template <class T>
+SIGHTLINE_INLINE void store_between(T* to, int64_t from, int64_t end, const typename Lanes<T>::Register& x) {
+  if (from >= end) return;
+#if SIGHTLINE_REGISTER_BYTES == 64
+  const unsigned mask = (1u << end) - (1u << from);
+  if constexpr (sizeof(T) == 4) _mm512_mask_storeu_ps(to, static_cast<__mmask16>(mask), (__m512)x);
+  if constexpr (sizeof(T) == 8) _mm512_mask_storeu_pd(to, static_cast<__mmask8>(mask), (__m512d)x);
+#else
+  T buffer[Lanes<T>::width];
+  std::memcpy(buffer, &x, sizeof(buffer));
+  for (int64_t i = from; i < end; ++i) to[i] = buffer[i];
+#endif
+}
+
 SIGHTLINE_INLINE Lanes<double> widen(const Lanes<double>& x) { return x; }
 
 SIGHTLINE_INLINE Lanes<double> widen(const Lanes<float>& x) {

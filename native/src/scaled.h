@@ -26,22 +26,14 @@ constexpr double kLowestExponent = std::numeric_limits<double>::lowest();
 template <class T>
 SIGHTLINE_INLINE Scaled<T> split_exp(const Lanes<T>& x) {
   using F = Format<T>;
-  using Register = typename Lanes<T>::Register;
-  constexpr T half = T(0.34657359027997264);  // log(2) / 2
-  const Register lowest = Register{} + std::numeric_limits<T>::lowest();
-  const Register least = Register{} - half, most = Register{} + half;
-  Lanes<T> mantissa, exponent;
-  for (int p = 0; p < Lanes<T>::parts; ++p) {
-    const Register z = x.part[p];
-    const Register n = (z * T(1.44269504088896340736) + F::magic) - F::magic;
-    Register r = z - n * F::log2_high;
-    r = r - n * F::log2_low;
-    r = r < least ? least : r;
-    r = most < r ? most : r;
-    mantissa.part[p] = z < lowest ? Register{} : exp_series<T>(r);
-    exponent.part[p] = n;
-  }
-  return {mantissa, widen(exponent)};
+  const auto half = Lanes<T>::of(T(0.34657359027997264)), zero = Lanes<T>::of(T(0));  // log(2) / 2
+  const auto n = (x * T(1.44269504088896340736) + F::magic) - F::magic;
+  const auto r = max((x - n * F::log2_high) - n * F::log2_low, zero - half);
+  const auto cut = where_less(half, r, half, r);
+  Lanes<T> mantissa;
+  for (int p = 0; p < Lanes<T>::parts; ++p) mantissa.part[p] = exp_series<T>(cut.part[p]);
+  const auto lowest = Lanes<T>::of(std::numeric_limits<T>::lowest());
+  return {where_less(x, lowest, zero, mantissa), widen(n)};
 }
 
 // 2^n for whole numbers n <= 0, and exactly 0 below the smallest normal number.
@@ -50,12 +42,10 @@ SIGHTLINE_INLINE Lanes<T> power_of_two(const Lanes<double>& n) {
   using F = Format<T>;
   using Register = typename Lanes<T>::Register;
   constexpr T bias = std::numeric_limits<T>::max_exponent - 1;
-  const Register lowest = Register{} - bias;
-  const Lanes<T> narrowed = narrow<T>(n);
+  const auto cut = max(narrow<T>(n), Lanes<T>::of(-bias));
   Lanes<T> out;
   for (int p = 0; p < Lanes<T>::parts; ++p) {
-    const Register cut = narrowed.part[p] < lowest ? lowest : narrowed.part[p];
-    const Register shifted = cut + (F::magic + bias);  // n + bias stands in the low bits
+    const Register shifted = cut.part[p] + (F::magic + bias);  // n + bias stands in the low bits
     out.part[p] = (Register)((typename F::Bits)shifted << F::mantissa);
   }
   return out;

@@ -13,6 +13,7 @@ from torch import Tensor
 
 from sightline.distributions import (
     AbstractDistribution,
+    Alignment,
     LinearChain,
     ProjectiveTree,
     SemiMarkov,
@@ -133,10 +134,30 @@ def segmentations() -> Answers:
     return found
 
 
+def alignments() -> Answers:
+    found: Answers = {}
+    sizes = [(2, 0, 0), (2, 0, 5), (2, 4, 0), (4, 3, 4), (3, 20, 33), (2, 40, 9), (5, 16, 16)]
+    for dtype in (torch.float32, torch.float64):
+        for case, (batch, num_source, num_target) in enumerate(sizes):
+            scores = forbidden(drawn(case, batch, num_source + 1, num_target + 1, 3), 5)
+            for sides in ((False, False), (True, False), (False, True), (True, True)):
+                masks = [
+                    masked(case, batch, size) if side else None
+                    for side, size in zip(sides, (num_source, num_target), strict=True)
+                ]
+                moves = scores.to(dtype).requires_grad_()
+                model = Alignment(moves, *masks)
+                name = f"alignment {dtype} {case} {sides}"
+                found |= answers_of(name, model, model.marginals(), [moves])
+                found[f"{name} best"] = model.topk(1).log_probs
+    return found
+
+
 def main() -> None:
     """Write all answers."""
     torch.set_num_threads(1)
-    torch.save(chains() | trees() | bracketings() | segmentations(), Path(sys.argv[1]))
+    found = chains() | trees() | bracketings() | segmentations() | alignments()
+    torch.save(found, Path(sys.argv[1]))
 
 
 if __name__ == "__main__":
