@@ -9,6 +9,7 @@ structure and the peer have them:
     train           marginals, a random linear loss of them, its gradient in the potentials
     argmax          the best structure
     sample          one draw;  sample x10: ten draws in one call
+    loss            of CTC: the log-likelihood and its gradient in the log-probabilities
 
 A new structure is a function that builds its case, and one line in FAMILIES (see `families`).
 """

@@ -1,5 +1,6 @@
 """Every family that is measured, with its sizes and peers."""
 
+from .alignment_cases import alignments, ctc
 from .cases import Family, Size
 from .chain_cases import chain_edges, chain_unary, semi_markov
 from .tree_cases import projective_trees, span_trees, spanning_trees
@@ -15,6 +16,8 @@ CHAIN_SIZES: tuple[Size, ...] = (
 TREE_SIZES: tuple[Size, ...] = ((32, 10), (32, 20), (32, 40), (16, 80))
 SPAN_SIZES: tuple[Size, ...] = ((32, 20), (32, 40))
 SEGMENT_SIZES: tuple[Size, ...] = ((32, 25, 5, 2), (16, 50, 8, 4), (8, 25, 4, 16))
+GRID_SIZES: tuple[Size, ...] = ((32, 16, 16), (32, 50, 50), (16, 100, 100), (16, 200, 60))
+CTC_SIZES: tuple[Size, ...] = ((32, 50, 10), (16, 200, 40))
 TREE_BUDGET = 4.0
 
 FAMILIES = (
@@ -68,6 +71,24 @@ FAMILIES = (
         build=span_trees,
         sizes=SPAN_SIZES,
         peers=("torch-struct", "supar"),
+        budget=TREE_BUDGET,
+    ),
+    Family(
+        structure="alignment",
+        form="grid",
+        axes="(batch, source items, target items)",
+        build=alignments,
+        sizes=GRID_SIZES,
+        peers=(),
+        budget=TREE_BUDGET,
+    ),
+    Family(
+        structure="CTC",
+        form="full lengths",
+        axes="(batch, frames, labels)",
+        build=ctc,
+        sizes=CTC_SIZES,
+        peers=("torch",),
         budget=TREE_BUDGET,
     ),
 )

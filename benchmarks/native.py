@@ -16,7 +16,7 @@ from dataclasses import replace
 import torch
 from torch import Tensor
 
-from sightline.distributions import LinearChain, ProjectiveTree, SemiMarkov, SpanTree
+from sightline.distributions import Alignment, LinearChain, ProjectiveTree, SemiMarkov, SpanTree
 from sightline.inference import _native
 from sightline.masking import mask_from_lengths
 
@@ -64,6 +64,7 @@ TARGETS = {
     **{f"projective tree train {size} vs supar": both[1] for size, both in _TREE_TRAIN.items()},
     **{f"span tree train {size} vs torch-struct": 35.0 for size in _SPAN_TRAIN},
 }
+_GRID_TRAIN = ((32, 16, 16), (32, 50, 50), (16, 100, 100))
 _FLOOR_TARGETS = {
     (32, 25, 2): 2.0,
     (64, 25, 2): 2.0,
@@ -108,6 +109,7 @@ def rows() -> Iterator[Row]:
     yield from thread_rows()
     yield from length_rows()
     yield from segment_rows()
+    yield from alignment_rows()
 
 
 def floor_rows() -> Iterator[Row]:
@@ -295,6 +297,29 @@ def _span_lengths() -> Iterator[Row]:
             },
         )
         yield from _length_rows(f"span tree train {(batch, words)}", calls)
+
+
+def alignment_rows() -> Iterator[Row]:
+    """Tangent over marginals, and varied lengths of both sides, on grids; they have no peer here."""
+    ops = torch.ops.sightline_native
+    for size in _GRID_TRAIN:
+        batch, num_source, num_target = size
+        shape = batch, num_source + 1, num_target + 1, 3
+        moves, along = _drawn(*shape), _drawn(*shape)
+        calls: dict[str, Call] = {
+            "marginals": lambda x=moves: ops.alignment_marginals(x, None),
+            US: lambda m=ops.alignment_marginals(moves, None)[1], g=along: ops.alignment_tangent(
+                m, None, g
+            ),
+        }
+        timing = compare(calls, reference="marginals", plan=_PLAN)[US]
+        yield _row(f"alignment tangent {size} over marginals", timing, 1.5)
+        masks = [
+            mask_from_lengths(_lengths(batch, longest), longest)
+            for longest in (num_source, num_target)
+        ]
+        losses = {US: lambda leaf, m=masks, w=along: Alignment(leaf, *m).marginals() * w}
+        yield from _length_rows(f"alignment train {size}", _steps(moves, losses))
 
 
 def _steps(potentials: Tensor, losses: Mapping[str, Callable[[Tensor], Tensor]]) -> dict[str, Call]:

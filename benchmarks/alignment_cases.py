@@ -1,0 +1,56 @@
+"""Monotone alignments, by us and by the peers.
+
+Of grids there is no peer on the processor: torch-struct's `AlignmentCRF` stands on genbmm, which has
+CUDA operations alone. Of CTC, which is `Alignment.ctc`, torch has its own; the operation `loss` is
+the log-likelihood of the labels and its gradient in the log-probabilities. Torch's gradient holds
+that of the softmax before it, a subtraction more; ours holds the making of the grid.
+"""
+
+import torch
+from torch import Tensor
+from torch.nn.functional import ctc_loss
+
+from sightline.distributions import Alignment
+
+from .cases import SEED, US, Case, Side, Size, case_of, without_gradient
+
+_NUM_SYMBOLS = 40
+
+
+def alignments(size: Size) -> Case:
+    """Moves (B, S+1, T+1, 3) of N(0, 1), marginals of the moves."""
+    batch, num_source, num_target = size
+    torch.manual_seed(SEED)
+    moves = torch.randn(batch, num_source + 1, num_target + 1, 3)
+    weights = torch.randn_like(moves)
+    return case_of({US: Side(make=Alignment, potentials=(moves,), weights=weights)})
+
+
+def ctc(size: Size) -> Case:
+    """Log-probabilities (B, frames, symbols) and labels (B, labels), all of full length."""
+    batch, num_frames, num_labels = size
+    torch.manual_seed(SEED)
+    log_probs = torch.randn(batch, num_frames, _NUM_SYMBOLS).log_softmax(-1)
+    targets = torch.randint(1, _NUM_SYMBOLS, (batch, num_labels))
+    sizes = torch.full((batch,), num_frames), torch.full((batch,), num_labels)
+
+    def ours(scores: Tensor = log_probs) -> Tensor:
+        return -Alignment.ctc(scores, targets).log_partition().sum()
+
+    def theirs(scores: Tensor = log_probs) -> Tensor:
+        return ctc_loss(scores.transpose(0, 1), targets, *sizes, reduction="sum")
+
+    def our_step() -> tuple[Tensor, ...]:
+        leaf = log_probs.detach().requires_grad_()
+        return torch.autograd.grad(ours(leaf), leaf)
+
+    def their_step() -> tuple[Tensor, ...]:
+        leaf = log_probs.detach().requires_grad_()
+        return torch.autograd.grad(theirs(leaf), leaf)
+
+    return Case(
+        operations={
+            "log_partition": {US: without_gradient(ours), "torch": without_gradient(theirs)},
+            "loss": {US: our_step, "torch": their_step},
+        }
+    )
