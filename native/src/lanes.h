@@ -27,9 +27,9 @@ namespace SIGHTLINE_ISA {
 
 constexpr int kLanes = SIGHTLINE_REGISTER_BYTES / sizeof(float);
 
-// Subnormal numbers count as 0 as long as this lives. A product with one takes a processor a hundred
-// times as long as another, and where a probability falls by a factor with each step away from a
-// path, many of them are subnormal.
+// Subnormal numbers count as 0 as long as this lives. Products with them are slow, and where
+// probabilities fall by a factor with each step away from a path, many are subnormal. Elsewhere than on
+// x86 nothing is set: that costs no more than time.
 class FlushSubnormals {
  public:
 #if defined(SIGHTLINE_X86)
@@ -39,7 +39,7 @@ class FlushSubnormals {
  private:
   const unsigned before_;
 #else
-  FlushSubnormals() {}  // other processors are slower for them, or are not
+  FlushSubnormals() {}
   ~FlushSubnormals() {}
 #endif
   FlushSubnormals(const FlushSubnormals&) = delete;
