@@ -148,10 +148,10 @@ void check_alignments_of(const AlignmentKernels<T>& kernels, const AlignmentCase
 template <class T>
 void check_alignments(const AlignmentKernels<T>& kernels, double tolerance) {
   std::mt19937 random(0);
-  const int64_t shapes[][2] = {{1, 1}, {1, 20}, {20, 1}, {2, 2}, {5, 6}, {35, 3}, {3, 35}, {16, 3}, {17, 4}};
+  const int64_t shapes[][2] = {{1, 1}, {1, 20}, {20, 1}, {4, 5}, {35, 2}, {2, 35}, {16, 2}, {17, 3}};
   for (int kind = 0; kind < 4; ++kind) {
     for (const auto& [rows, columns] : shapes) {
-      check_alignments_of(kernels, AlignmentCase<T>(random, 3, rows, columns, kind & 1, kind & 2), tolerance);
+      check_alignments_of(kernels, AlignmentCase<T>(random, 2, rows, columns, kind & 1, kind & 2), tolerance);
     }
   }
 }
