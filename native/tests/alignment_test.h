@@ -26,7 +26,8 @@ inline std::vector<Path> paths_to(int64_t row, int64_t column) {
   return found;
 }
 
-// What stands where no path leads is NaN: a kernel that reads it cannot hide it.
+// What stands where no path leads is NaN: a kernel that reads it cannot hide it. A direction is NaN on
+// forbidden moves besides.
 template <class T>
 struct AlignmentCase {
   int64_t batch, rows, columns;
@@ -43,9 +44,10 @@ struct AlignmentCase {
         for (int64_t j = 0; j < columns; ++j) {
           const bool is_node = has(real_rows, i) && has(real_columns, j);
           for (int64_t kind = 0; kind < 3; ++kind) {
-            if (is_node && (kind == 2 || i > 0) && (kind == 1 || j > 0)) continue;
-            scores_[place(item, i, j, kind)] = std::numeric_limits<T>::quiet_NaN();
-            direction[place(item, i, j, kind)] = std::numeric_limits<T>::quiet_NaN();
+            const int64_t there = place(item, i, j, kind);
+            const bool is_move = is_node && (kind == 2 || i > 0) && (kind == 1 || j > 0);
+            if (!is_move) scores_[there] = std::numeric_limits<T>::quiet_NaN();
+            if (!is_move || std::isinf(scores_[there])) direction[there] = std::numeric_limits<T>::quiet_NaN();
           }
         }
       }
@@ -85,7 +87,7 @@ struct AlignmentSums {
       double score = 0;
       for (const auto& [row, column, kind] : path) {
         const int64_t place = given.place(item, rows[row], columns[column], kind);
-        score += given.scores_[place] + step * given.direction[place];
+        score += given.scores_[place] + (std::isinf(given.scores_[place]) ? 0 : step * given.direction[place]);
       }
       total += std::exp(score);
       best = std::max(best, score);
