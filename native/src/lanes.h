@@ -57,7 +57,7 @@ struct Lanes {
 
   static SIGHTLINE_INLINE Lanes of(T value) {
     Lanes out;
-    for (int p = 0; p < parts; ++p) out.part[p] = Register{} + value;
+    for (int p = 0; p < parts; ++p) out.part[p] = value - Register{};  // adding 0 would change -0
     return out;
   }
   static SIGHTLINE_INLINE Lanes load(const T* from) {
