@@ -5,6 +5,7 @@
     tangent    the kernel of the tangent pass over that of the marginals
     threads    two threads against one, by the wall clock
     lengths    the training step on lengths drawn from T/2 to T
+    subsets    k of n items, which no peer has: our own passes, and the floor
 
 `python -m benchmarks.structures --native` runs all of it.
 """
@@ -16,7 +17,14 @@ from dataclasses import replace
 import torch
 from torch import Tensor
 
-from sightline.distributions import Alignment, LinearChain, ProjectiveTree, SemiMarkov, SpanTree
+from sightline.distributions import (
+    Alignment,
+    KSubset,
+    LinearChain,
+    ProjectiveTree,
+    SemiMarkov,
+    SpanTree,
+)
 from sightline.inference import _native
 from sightline.masking import mask_from_lengths
 
@@ -72,6 +80,7 @@ _FLOOR_TARGETS = {
     (32, 50, 20): 3.0,
     (16, 200, 50): 3.0,
 }
+_SUBSETS = ((32, 25, 3), (32, 100, 5), (32, 100, 20), (16, 200, 20))  # (batch, items, k)
 _PLAN = Plan(rounds=15, budget=4.0)
 
 
@@ -103,13 +112,14 @@ def beside_reference(case: Case, form: str) -> Case:
 
 
 def rows() -> Iterator[Row]:
-    """Floor, tangent, threads and lengths."""
+    """Floor, tangent, threads, lengths and subsets."""
     yield from floor_rows()
     yield from tangent_rows()
     yield from thread_rows()
     yield from length_rows()
     yield from segment_rows()
     yield from alignment_rows()
+    yield from subset_rows()
 
 
 def floor_rows() -> Iterator[Row]:
@@ -159,6 +169,15 @@ def tangent_rows() -> Iterator[Row]:
         }
         timing = compare(calls, reference="marginals", plan=_PLAN)[US]
         yield _row(f"projective tree tangent {(batch, words)} over marginals", timing, 1.5)
+        _, _, factors, safe = ops.spanning_marginals(arcs, None, False)
+        calls = {
+            "marginals": lambda a=arcs: ops.spanning_marginals(a, None, False),
+            US: lambda a=arcs, k=factors, s=safe, g=along: ops.spanning_tangent(
+                a, None, k, s, g, False
+            ),
+        }
+        timing = compare(calls, reference="marginals", plan=_PLAN)[US]
+        yield _row(f"spanning tree tangent {(batch, words)} over marginals", timing, 1.5)
 
 
 def thread_rows() -> Iterator[Row]:
@@ -319,6 +338,33 @@ def alignment_rows() -> Iterator[Row]:
         ]
         losses = {US: lambda leaf, m=masks, w=along: Alignment(leaf, *m).marginals() * w}
         yield from _length_rows(f"alignment train {size}", _steps(moves, losses))
+
+
+def subset_rows() -> Iterator[Row]:
+    """The training step of subsets beside our own passes, and over the floor; the tangent."""
+    ops = torch.ops.sightline_native
+    for batch, items, k in _SUBSETS:
+        scores, weights = _drawn(batch, items), _drawn(batch, items)
+        calls = _steps(
+            scores,
+            {
+                US: lambda leaf, k=k, w=weights: KSubset(leaf, k).marginals() * w,
+                "floor": lambda leaf, w=weights: leaf * 1.0 * w,
+            },
+        )
+        calls[REFERENCE] = without_kernels(calls[US])
+        timings = compare(calls, reference=US, plan=_PLAN)
+        name = f"k-subset train {(batch, items, k)}"
+        yield _row(f"{name} vs {REFERENCE}", timings[REFERENCE], None, unit="x faster")
+        timing = compare(calls, reference="floor", plan=_PLAN)[US]
+        yield _row(f"{name} over the autograd floor", timing, None)
+        _, found, kept = ops.k_subset_marginals(scores, None, k)
+        kernels: dict[str, Call] = {
+            "marginals": lambda s=scores, k=k: ops.k_subset_marginals(s, None, k),
+            US: lambda m=found, q=kept, g=weights: ops.k_subset_tangent(m, q, None, g),
+        }
+        timing = compare(kernels, reference="marginals", plan=_PLAN)[US]
+        yield _row(f"k-subset tangent {(batch, items, k)} over marginals", timing, 1.5)
 
 
 def _steps(potentials: Tensor, losses: Mapping[str, Callable[[Tensor], Tensor]]) -> dict[str, Call]:

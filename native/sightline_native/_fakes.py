@@ -192,3 +192,80 @@ def _alignment_sample(
 ) -> tuple[Tensor, Tensor]:
     paths = moves.new_empty(uniforms.shape[0], *moves.shape, dtype=torch.bool)
     return paths, moves.new_empty(moves.shape[0], dtype=torch.bool)
+
+
+def _kept_of_spanning(words: int, single_root: bool) -> int:
+    """How many numbers are kept of a sentence; see `kept_of_spanning` in src/spanning_kernels.h."""
+    size = words + (2 if single_root else 1)
+    return 2 * size * (size + 1)
+
+
+@register("sightline_native::spanning_log_partition")
+def _spanning_log_partition(arcs: Tensor, mask: Tensor | None, single_root: bool) -> Tensor:
+    return arcs.new_empty(arcs.shape[0])
+
+
+@register("sightline_native::spanning_marginals")
+def _spanning_marginals(
+    arcs: Tensor, mask: Tensor | None, single_root: bool
+) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+    batch, size, _ = arcs.shape
+    kept = arcs.new_empty(batch, _kept_of_spanning(size - 1, single_root), dtype=torch.float64)
+    safe = arcs.new_empty(batch, dtype=torch.bool)
+    return arcs.new_empty(batch), arcs.new_empty(arcs.shape), kept, safe
+
+
+@register("sightline_native::spanning_tangent")
+def _spanning_tangent(
+    arcs: Tensor,
+    mask: Tensor | None,
+    kept: Tensor,
+    safe: Tensor,
+    direction: Tensor,
+    single_root: bool,
+) -> Tensor:
+    return arcs.new_empty(arcs.shape)
+
+
+@register("sightline_native::spanning_best")
+def _spanning_best(arcs: Tensor, mask: Tensor | None, single_root: bool) -> tuple[Tensor, Tensor]:
+    batch, size, _ = arcs.shape
+    return arcs.new_empty(batch, size - 1, dtype=torch.long), arcs.new_empty(batch)
+
+
+@register("sightline_native::spanning_sample")
+def _spanning_sample(
+    arcs: Tensor, mask: Tensor | None, seeds: Tensor, single_root: bool
+) -> tuple[Tensor, Tensor]:
+    batch, size, _ = arcs.shape
+    heads = arcs.new_empty(seeds.shape[0], batch, size - 1, dtype=torch.long)
+    return heads, arcs.new_empty(batch, dtype=torch.bool)
+
+
+@register("sightline_native::k_subset_log_partition")
+def _k_subset_log_partition(scores: Tensor, mask: Tensor | None, k: int) -> Tensor:
+    return scores.new_empty(scores.shape[0])
+
+
+@register("sightline_native::k_subset_marginals")
+def _k_subset_marginals(
+    scores: Tensor, mask: Tensor | None, k: int
+) -> tuple[Tensor, Tensor, Tensor]:
+    batch, items = scores.shape
+    kept = scores.new_empty(_padded(batch), items, k)
+    return scores.new_empty(batch), scores.new_empty(batch, items), kept
+
+
+@register("sightline_native::k_subset_tangent")
+def _k_subset_tangent(
+    marginals: Tensor, kept: Tensor, mask: Tensor | None, direction: Tensor
+) -> Tensor:
+    return marginals.new_empty(marginals.shape)
+
+
+@register("sightline_native::k_subset_sample")
+def _k_subset_sample(
+    scores: Tensor, mask: Tensor | None, k: int, uniforms: Tensor
+) -> tuple[Tensor, Tensor]:
+    chosen = scores.new_empty(uniforms.shape, dtype=torch.bool)
+    return chosen, scores.new_empty(scores.shape[0], dtype=torch.bool)

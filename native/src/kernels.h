@@ -8,7 +8,9 @@
 #include <cstdint>
 
 #include "alignment_kernels.h"
+#include "k_subset_kernels.h"
 #include "semi_markov_kernels.h"
+#include "spanning_kernels.h"
 
 namespace sightline {
 
@@ -203,6 +205,10 @@ struct Kernels {
   SemiMarkovKernels<double> semi_markov_double;
   AlignmentKernels<float> alignment_float;
   AlignmentKernels<double> alignment_double;
+  SpanningKernels<float> spanning_float;
+  SpanningKernels<double> spanning_double;
+  ItemKernels<float> k_subset_float;
+  ItemKernels<double> k_subset_double;
 };
 
 extern const Kernels baseline_kernels;

@@ -19,9 +19,11 @@
 
 #include "alignment_search.h"
 #include "chain.h"
+#include "k_subset.h"
 #include "projective_search.h"
 #include "semi_markov_search.h"
 #include "span.h"
+#include "spanning_search.h"
 
 namespace sightline {
 
@@ -37,6 +39,10 @@ const Kernels avx2_kernels = {
     avx2::semi_markov::table<double>(),
     avx2::alignment::table<float>(),
     avx2::alignment::table<double>(),
+    avx2::spanning::table<float>(),
+    avx2::spanning::table<double>(),
+    avx2::k_subset::table<float>(),
+    avx2::k_subset::table<double>(),
 };
 
 }  // namespace sightline

@@ -19,9 +19,11 @@
 
 #include "alignment_search.h"
 #include "chain.h"
+#include "k_subset.h"
 #include "projective_search.h"
 #include "semi_markov_search.h"
 #include "span.h"
+#include "spanning_search.h"
 
 namespace sightline {
 
@@ -37,6 +39,10 @@ const Kernels avx512_kernels = {
     avx512::semi_markov::table<double>(),
     avx512::alignment::table<float>(),
     avx512::alignment::table<double>(),
+    avx512::spanning::table<float>(),
+    avx512::spanning::table<double>(),
+    avx512::k_subset::table<float>(),
+    avx512::k_subset::table<double>(),
 };
 
 }  // namespace sightline

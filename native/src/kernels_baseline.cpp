@@ -14,9 +14,11 @@
 
 #include "alignment_search.h"
 #include "chain.h"
+#include "k_subset.h"
 #include "projective_search.h"
 #include "semi_markov_search.h"
 #include "span.h"
+#include "spanning_search.h"
 
 namespace sightline {
 
@@ -32,6 +34,10 @@ const Kernels baseline_kernels = {
     baseline::semi_markov::table<double>(),
     baseline::alignment::table<float>(),
     baseline::alignment::table<double>(),
+    baseline::spanning::table<float>(),
+    baseline::spanning::table<double>(),
+    baseline::k_subset::table<float>(),
+    baseline::k_subset::table<double>(),
 };
 
 }  // namespace sightline

@@ -3,9 +3,11 @@
 
 #include "alignment_test.h"
 #include "chain_test.h"
+#include "k_subset_test.h"
 #include "projective_test.h"
 #include "semi_markov_test.h"
 #include "span_test.h"
+#include "spanning_test.h"
 
 int main() {
   using namespace sightline;
@@ -21,6 +23,10 @@ int main() {
     check_segmentations(table->semi_markov_double, 1e-10);
     check_alignments(table->alignment_float, 2e-5);
     check_alignments(table->alignment_double, 1e-10);
+    check_spanning_trees(table->spanning_float, 2e-5);
+    check_spanning_trees(table->spanning_double, 1e-10);
+    check_subsets(table->k_subset_float, 2e-5);
+    check_subsets(table->k_subset_double, 1e-10);
   }
   std::printf("%s\n", failures == 0 ? "passed" : "FAILED");
   return failures == 0 ? 0 : 1;

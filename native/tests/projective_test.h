@@ -3,13 +3,14 @@
 #pragma once
 
 #include <algorithm>
+#include <utility>
 
 #include "check.h"
 
 namespace sightline {
 
-// Whether heads (0: the root) of the given words are a projective tree.
-inline bool is_projective_tree(const std::vector<int64_t>& words, const std::vector<int64_t>& heads, bool single_root) {
+// Whether heads (0: the root) of the given words are a tree, projective unless arcs may cross.
+inline bool is_tree(const std::vector<int64_t>& words, const std::vector<int64_t>& heads, bool single_root, bool may_cross) {
   int64_t from_root = 0;
   for (std::size_t i = 0; i < words.size(); ++i) {
     from_root += heads[i] == 0;
@@ -21,7 +22,7 @@ inline bool is_projective_tree(const std::vector<int64_t>& words, const std::vec
     for (std::size_t k = 0; k < words.size(); ++k) {
       const int64_t a = std::min(words[i], heads[i]), b = std::max(words[i], heads[i]);
       const int64_t c = std::min(words[k], heads[k]), d = std::max(words[k], heads[k]);
-      if (a < c && c < b && b < d) return false;
+      if (!may_cross && a < c && c < b && b < d) return false;
     }
   }
   return words.empty() || !single_root || from_root == 1;
@@ -48,7 +49,8 @@ struct ArcSums {
   double log_partition, best = -std::numeric_limits<double>::infinity();
   std::vector<double> arcs;
 
-  ArcSums(const ArcCase<T>& given, int64_t item, double step) : arcs((given.words + 1) * (given.words + 1)) {
+  ArcSums(const ArcCase<T>& given, int64_t item, double step, bool may_cross = false)
+      : arcs((given.words + 1) * (given.words + 1)) {
     const int64_t size = given.words + 1;
     std::vector<int64_t> real;
     for (int64_t word = 1; word < size; ++word) {
@@ -56,29 +58,36 @@ struct ArcSums {
     }
     std::vector<int64_t> options = real, choice(real.size(), 0), heads(real.size());
     options.insert(options.begin(), 0);
-    double total = 0;
+    std::vector<std::pair<double, std::vector<int64_t>>> trees;
     while (true) {
       bool valid = true;
       for (std::size_t i = 0; i < real.size(); ++i) {
         heads[i] = options[choice[i]];
         valid = valid && heads[i] != real[i];
       }
-      if (valid && is_projective_tree(real, heads, given.single_root)) {
+      if (valid && is_tree(real, heads, given.single_root, may_cross)) {
         double score = 0;
         for (std::size_t i = 0; i < real.size(); ++i) {
           const int64_t place = item * size * size + heads[i] * size + real[i];
           score += given.scores_[place] + step * given.direction[place];
         }
-        total += std::exp(score);
         best = std::max(best, score);
-        for (std::size_t i = 0; i < real.size(); ++i) arcs[heads[i] * size + real[i]] += std::exp(score);
+        trees.emplace_back(score, heads);
       }
       std::size_t k = 0;
       while (k < choice.size() && ++choice[k] == static_cast<int64_t>(options.size())) choice[k++] = 0;
       if (k == choice.size()) break;
     }
-    log_partition = std::log(total);
-    for (double& mass : arcs) mass = total > 0 ? mass / total : 0;
+    double total = 0;
+    log_partition = best;
+    if (best == -std::numeric_limits<double>::infinity()) return;
+    for (const auto& [score, chosen] : trees) {
+      const double weight = std::exp(score - best);
+      total += weight;
+      for (std::size_t i = 0; i < real.size(); ++i) arcs[chosen[i] * size + real[i]] += weight;
+    }
+    log_partition += std::log(total);
+    for (double& mass : arcs) mass /= total;
   }
 };
 

@@ -15,17 +15,22 @@ import torch
 from jaxtyping import Bool, Float
 from torch import Tensor
 
-from . import _k_subset_passes as passes
+from ..masking import forbid_padding
+from . import _k_subset_native as kernels, _k_subset_passes as passes, _native
 from ._derivatives import Differentiable, differentiable
 from ._precision import result_dtype
 
 _PURE = differentiable("k-subset", passes, num_potentials=2)
+_NATIVE = _native.differentiable("k-subset", kernels, num_potentials=2)
 
 
-def _k_subset(scores: Tensor) -> Differentiable:
-    """The passes for this tensor: the one place where a kernel is chosen."""
-    del scores  # the reference passes serve every device
-    return _PURE
+def _k_subset(scores: Tensor, k: int) -> tuple[Differentiable, Tensor]:
+    """The passes for this tensor, native kernels where they serve and the reference elsewhere; and
+    k as they take it.
+    """
+    if _native.serves(scores):
+        return _NATIVE, kernels.exactly(k, scores)
+    return _PURE, _exactly(k, scores)
 
 
 def _exactly(k: int, scores: Tensor) -> Float[Tensor, "1 {k}+1"]:
@@ -42,7 +47,8 @@ def k_subset_log_partition(
     >>> k_subset_log_partition(torch.zeros(1, 4), 2).exp().round()    # 4 choose 2
     tensor([6.])
     """
-    return _k_subset(scores).log_partition((scores, _exactly(k, scores)), mask)
+    functions, size = _k_subset(scores, k)
+    return functions.log_partition((scores, size), mask)
 
 
 def k_subset_marginals(
@@ -53,7 +59,8 @@ def k_subset_marginals(
     >>> k_subset_marginals(torch.zeros(1, 4), 3)
     tensor([[0.7500, 0.7500, 0.7500, 0.7500]])
     """
-    return _k_subset(scores).marginals((scores, _exactly(k, scores)), mask)[0]
+    functions, size = _k_subset(scores, k)
+    return functions.marginals((scores, size), mask)[0]
 
 
 class KSubsetBest(NamedTuple):
@@ -70,11 +77,17 @@ def k_subset_best(
     *,
     num_ranks: int = 1,
 ) -> KSubsetBest:
-    """The subsets of size k of highest score. O(n k R log R) time.
+    """The subsets of size k of highest score. O(n k R log R) time; the best one has the k highest
+    scores.
 
     >>> k_subset_best(torch.tensor([[2.0, 0.0, 1.0]]), 2).values
     tensor([[[ True, False,  True]]])
     """
+    if num_ranks == 1 and k <= scores.shape[-1]:
+        highest = forbid_padding(scores.detach().double(), mask).topk(k)
+        values = torch.zeros_like(scores, dtype=torch.bool).scatter(-1, highest.indices, True)
+        total = highest.values.sum(-1).to(result_dtype(scores))
+        return KSubsetBest(values.unsqueeze(0), total.unsqueeze(0))
     found = passes.best(scores.detach(), _exactly(k, scores), mask, num_ranks)
     return KSubsetBest(found.values, found.scores.to(result_dtype(scores)))
 
@@ -99,6 +112,8 @@ def k_subset_sample(
     >>> k_subset_sample(torch.tensor([[0.0, -torch.inf]]), 1, num_samples=1).values
     tensor([[[ True, False]]])
     """
+    if _native.serves(scores):
+        return KSubsetSamples(*kernels.sample(scores.detach(), k, mask, num_samples, generator))
     solved = passes.solve((scores.detach().double(), _exactly(k, scores)), mask)
     root, rows, *weights = solved.saved
     values = passes.draw(root, weights, len(rows), num_samples, generator)

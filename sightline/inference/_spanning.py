@@ -15,18 +15,22 @@ import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
-from . import _spanning_search as search
+from . import _native, _spanning_search as search
 from ._derivatives import Differentiable, differentiable
 from ._precision import result_dtype
+from ._spanning_native import MultiRootKernels, SingleRootKernels
 from ._spanning_passes import MultiRoot, SingleRoot
 
 _SINGLE_ROOT = differentiable("spanning tree", SingleRoot, 1)
 _MULTI_ROOT = differentiable("spanning tree", MultiRoot, 1)
+_NATIVE_SINGLE_ROOT = _native.differentiable("spanning tree", SingleRootKernels, 1)
+_NATIVE_MULTI_ROOT = _native.differentiable("spanning tree", MultiRootKernels, 1)
 
 
 def _spanning(arcs: Tensor, single_root: bool) -> Differentiable:
-    """The passes for this tensor: the one place where a kernel is chosen."""
-    del arcs  # the reference passes serve every device
+    """The passes for this tensor: native kernels where they serve, the reference elsewhere."""
+    if _native.serves(arcs):
+        return _NATIVE_SINGLE_ROOT if single_root else _NATIVE_MULTI_ROOT
     return _SINGLE_ROOT if single_root else _MULTI_ROOT
 
 
@@ -84,6 +88,10 @@ def spanning_best(
     <BLANKLINE>
             [[2, 0]]])
     """
+    if k == 1 and _native.serves(arcs):
+        kernels = SingleRootKernels if single_root else MultiRootKernels
+        heads, scores = kernels.best(arcs.detach(), mask)
+        return SpanningBest(heads.unsqueeze(0), scores.unsqueeze(0))
     heads, scores = search.best(search.prepare(arcs, mask), mask, single_root, k)
     return SpanningBest(heads, scores.to(result_dtype(arcs)))
 
@@ -109,6 +117,9 @@ def spanning_sample(
     >>> spanning_sample(never, num_samples=1).heads
     tensor([[[0, 1]]])
     """
+    if _native.serves(arcs):
+        kernels = SingleRootKernels if single_root else MultiRootKernels
+        return SpanningSamples(*kernels.sample(arcs.detach(), mask, num_samples, generator))
     arcs = arcs.detach().double()
     scores = search.prepare(arcs, mask)
     batch, num_heads, n = scores.shape

@@ -14,9 +14,11 @@ from torch import Tensor
 from sightline.distributions import (
     AbstractDistribution,
     Alignment,
+    KSubset,
     LinearChain,
     ProjectiveTree,
     SemiMarkov,
+    SpanningTree,
     SpanTree,
 )
 
@@ -153,10 +155,42 @@ def alignments() -> Answers:
     return found
 
 
+def spanning_trees() -> Answers:
+    found: Answers = {}
+    sizes = [(3, 1), (4, 5), (2, 18), (3, 33), (2, 7)]
+    for dtype in (torch.float32, torch.float64):
+        for case, (batch, words) in enumerate(sizes):
+            mask = masked(case, batch, words) if case % 2 else None
+            # The last is out of the range of doubles.
+            spread = 200.0 if case == len(sizes) - 1 else 3.0
+            for single_root in (True, False):
+                scores = forbidden(drawn(case, batch, words + 1, words + 1, spread=spread), 5)
+                arcs = scores.to(dtype).requires_grad_()
+                tree = SpanningTree(arcs, single_root=single_root, mask=mask)
+                name = f"spanning tree {dtype} {case} {single_root}"
+                found |= answers_of(name, tree, tree.marginals(), [arcs])
+                found[f"{name} best"] = tree.topk(1).log_probs
+    return found
+
+
+def subsets() -> Answers:
+    found: Answers = {}
+    for dtype in (torch.float32, torch.float64):
+        for case, (batch, items, k) in enumerate([(3, 1, 1), (19, 7, 3), (2, 30, 12), (5, 9, 9)]):
+            mask = masked(case, batch, items) if case % 2 else None
+            scores = forbidden(drawn(case, batch, items), 5).to(dtype).requires_grad_()
+            subset = KSubset(scores, k, mask)
+            name = f"subset {dtype} {case}"
+            found |= answers_of(name, subset, subset.marginals(), [scores])
+            found[f"{name} best"] = subset.topk(1).log_probs
+    return found
+
+
 def main() -> None:
     """Write all answers."""
     torch.set_num_threads(1)
     found = chains() | trees() | bracketings() | segmentations() | alignments()
+    found |= spanning_trees() | subsets()
     torch.save(found, Path(sys.argv[1]))
 
 

@@ -23,6 +23,9 @@ LAWS = (
     "tests/distributions/test_span_tree.py::test_labelled_bracketings",
     "tests/distributions/test_semi_markov.py",
     "tests/distributions/test_alignment.py",
+    "tests/distributions/test_spanning_tree.py::test_laws",
+    "tests/distributions/test_spanning_tree.py::test_forbidden_arcs",
+    "tests/distributions/test_k_subset.py::test_k_subset",
 )
 
 

@@ -1,0 +1,355 @@
+// Spanning trees: elimination without subtraction, one sentence at a time.
+//
+// With w[h, d] the weight of the arc from head h to word d, words are eliminated from the last to the
+// first; what hangs from an eliminated word p then hangs from the heads of p. An arc is read when the
+// later of its ends has its turn, as one sum over itself and the detours by words j > p:
+//
+//   hangs[p, d] = w[p, d] + sum_j picks[j, p] hangs[j, d]       d < p
+//   picks[p, h] = ( w[h, p] + sum_j hangs[j, p] picks[j, h] ) / totals[p],    so that they sum to 1
+//   Z           = prod_p totals[p]
+//
+// The derivative of log Z in each entry, its slope, comes from the first word to the last:
+//
+//   slope[p, d] = sum_h picks[p, h] slope[h, d]
+//   slope[h, p] = ( spare + drop[h] ) / totals[p],   drop[h] = sum_d hangs[p, d] slope[h, d],
+//                 spare = 1 - sum_h picks[p, h] drop[h], which is p( no arc that is read uses p's head )
+//   marginal    = w slope
+//
+// and its derivative along a direction by the product rule, over the same factors.
+//
+// All but `spare` adds and multiplies numbers that are not negative, so each entry has the digits of
+// a double while none leaves its range. Words are scaled to have their best arc at 1; entries only
+// grow, so that scores up to 345 apart are safe, and where arcs are forbidden the range is watched. A
+// sentence that leaves it is done again with numbers of any magnitude.
+//
+// Exactly one root arc: scaled by e, with e to 0 (see `_spanning_passes.py`). Root arcs do not count in
+// totals[p] unless p has no other head left and is closed; what hangs from a closed word then hangs
+// from a second root, node 1, that pays for no arc.
+
+#pragma once
+
+#include "kernels.h"
+#include "lanes.h"
+#include "rows.h"
+#include "scratch.h"
+
+namespace sightline {
+namespace SIGHTLINE_ISA {
+namespace spanning {
+
+using rows::kTargets;
+
+constexpr double kNever = -std::numeric_limits<double>::infinity();
+
+// The nodes of a sentence: one root or two, then its real words.
+class Sentence {
+ public:
+  template <class T>
+  Sentence(const Arcs<T>& arcs, int64_t item) : places_(arcs.words + 2), roots_(arcs.single_root ? 2 : 1) {
+    size_ = roots_;
+    places_[0] = places_[roots_ - 1] = 0;
+    for (int64_t word = 0; word < arcs.words; ++word) {
+      if (arcs.mask == nullptr || arcs.mask[item * arcs.words + word]) places_[size_++] = word + 1;
+    }
+    stride_ = (size_ + kLanes - 1) / kLanes * kLanes;
+  }
+  int64_t roots() const { return roots_; }
+  int64_t first_counted() const { return roots_ - 1; }  // heads from here on count in the totals
+  int64_t size() const { return size_; }
+  int64_t words() const { return size_ - roots_; }
+  int64_t stride() const { return stride_; }
+  int64_t place(int64_t node) const { return places_[node]; }  // where it stands in the scores
+  bool is_whole() const { return places_[size_ - 1] == words(); }  // no word of the scores is left out before another
+  bool is_free_root(int64_t node) const { return roots_ == 2 && node == 1; }
+
+ private:
+  Buffer<int64_t> places_;
+  int64_t roots_, size_, stride_;
+};
+
+// A number for each pair of nodes, in whole lanes both ways; not initialised.
+template <class Number>
+class Square {
+ public:
+  explicit Square(const Sentence& sentence) : numbers_(sentence.stride() * sentence.stride()), stride_(sentence.stride()) {}
+  Number* row(int64_t node) const { return numbers_.data() + node * stride_; }
+  Number* at(int64_t node, int64_t other) const { return row(node) + other; }
+  int64_t stride() const { return stride_; }
+  void fill(Number value) const { std::fill(row(0), row(stride_), value); }
+
+ private:
+  Buffer<Number> numbers_;
+  int64_t stride_;
+};
+
+inline void transpose(const Square<double>& from, const Square<double>& to) {
+  constexpr int width = Lanes<double>::width;
+  using Unaligned = Lanes<double>::Unaligned;
+  for (int64_t i = 0; i < from.stride(); i += width) {
+    for (int64_t j = 0; j < from.stride(); j += width) {
+      Lanes<double>::Register block[width];
+      for (int k = 0; k < width; ++k) block[k] = *reinterpret_cast<const Unaligned*>(from.at(i + k, j));
+      SIGHTLINE_ISA::transpose<double>(block);
+      for (int k = 0; k < width; ++k) *reinterpret_cast<Unaligned*>(to.at(j + k, i)) = block[k];
+    }
+  }
+}
+
+inline void transpose(const Square<Wide>& from, const Square<Wide>& to) {
+  for (int64_t i = 0; i < from.stride(); ++i) {
+    for (int64_t j = 0; j < from.stride(); ++j) *to.at(j, i) = *from.at(i, j);
+  }
+}
+
+// Numbers on arcs [head, word], `fill` where there is none.
+template <class T>
+void read(const Sentence& sentence, const T* square, int64_t size, double fill, const Square<double>& out) {
+  const int64_t roots = sentence.roots();
+  for (int64_t head = 0; head < sentence.size(); ++head) {
+    double* row = out.row(head);
+    std::fill(row, sentence.is_free_root(head) ? row + sentence.size() : row + roots, fill);
+    std::fill(row + sentence.size(), row + sentence.stride(), fill);
+    if (sentence.is_free_root(head)) continue;
+    const T* given = square + sentence.place(head) * size;
+    if (sentence.is_whole()) {
+      for (int64_t word = 1; word <= sentence.words(); ++word) row[roots - 1 + word] = static_cast<double>(given[word]);
+    } else {
+      for (int64_t word = roots; word < sentence.size(); ++word) row[word] = static_cast<double>(given[sentence.place(word)]);
+    }
+    if (head >= roots) row[head] = fill;
+  }
+}
+
+// What was taken off the scores: in all, and of each word.
+struct Shifts {
+  double total = 0;
+  bool is_safe = true;  // whether the weights are in range
+};
+
+inline double highest_of(const double* from, int64_t count) {
+  double found = kNever;
+  for (int64_t i = 0; i < count; ++i) found = std::max(found, from[i]);
+  return found;
+}
+
+// Takes off each word's scores the best of those that count; and off the root's, where it has one arc.
+inline Shifts shift(const Sentence& sentence, const Square<double>& logs) {
+  const int64_t size = sentence.size(), roots = sentence.roots(), counted = sentence.first_counted();
+  Buffer<double> best(sentence.stride());
+  std::fill(best.data(), best.data() + sentence.stride(), kNever);
+  for (int64_t head = counted; head < size; ++head) {
+    for (int64_t c = 0; c < size; c += kLanes) {
+      max(Lanes<double>::load(&best[c]), Lanes<double>::load(logs.at(head, c))).store(&best[c]);
+    }
+  }
+  Shifts shifts;
+  for (int64_t word = roots; word < size; ++word) {
+    if (best[word] == kNever) best[word] = *logs.at(0, word);  // the root, or no arc at all
+    if (best[word] == kNever) best[word] = 0;
+    shifts.total += best[word];
+  }
+  std::fill(best.data(), best.data() + roots, 0.0);
+  std::fill(best.data() + size, best.data() + sentence.stride(), 0.0);
+  const auto never = Lanes<double>::of(kNever);
+  auto lowest = Lanes<double>::of(0.0);
+  for (int64_t head = 0; head < size; ++head) {
+    double root_best = 0;
+    if (head == 0 && roots == 2) {
+      for (int64_t word = roots; word < size; ++word) *logs.at(0, word) -= best[word];
+      root_best = highest_of(logs.at(0, roots), size - roots);
+      if (root_best == kNever) root_best = 0;
+      shifts.total += root_best;
+    }
+    for (int64_t c = 0; c < size; c += kLanes) {
+      const auto off = roots == 2 && head == 0 ? Lanes<double>::of(root_best) : Lanes<double>::load(&best[c]);
+      const auto moved = Lanes<double>::load(logs.at(head, c)) - off;
+      moved.store(logs.at(head, c));
+      const auto finite = where_less(never, moved, moved, Lanes<double>::of(0.0));
+      lowest = where_less(finite, lowest, finite, lowest);
+    }
+  }
+  shifts.is_safe = largest(Lanes<double>::of(0.0) - lowest) < 345;
+  return shifts;
+}
+
+inline void weigh(const Sentence& sentence, const Square<double>& logs, const Square<double>& weights) {
+  for (int64_t head = 0; head < sentence.size(); ++head) {
+    for (int64_t c = 0; c < sentence.size(); c += kLanes) {
+      exp(Lanes<double>::load(logs.at(head, c))).store(weights.at(head, c));
+    }
+  }
+}
+
+inline void weigh(const Sentence& sentence, const Square<double>& logs, const Square<Wide>& weights) {
+  for (int64_t head = 0; head < sentence.size(); ++head) {
+    for (int64_t c = 0; c < sentence.size(); ++c) *weights.at(head, c) = wide_exp(*logs.at(head, c));
+  }
+}
+
+// The factors of the Laplacian; rows are read up to the diagonal.
+template <class Number>
+struct Factors {
+  Square<Number> hangs, picks;
+  Buffer<Number> totals;
+  Buffer<double> is_open;  // 1, or 0 for words that are closed
+
+  explicit Factors(const Sentence& sentence)
+      : hangs(sentence), picks(sentence), totals(sentence.size()), is_open(sentence.size()) {
+    std::fill(totals.data(), totals.data() + sentence.roots(), Number(1));
+    std::fill(is_open.data(), is_open.data() + sentence.roots(), 1.0);
+  }
+
+  // Puts the arcs themselves in all rows. What is beyond the diagonal is never read as a result.
+  void start(const Square<Number>& arcs) const {
+    std::copy(arcs.row(0), arcs.row(arcs.stride()), hangs.row(0));
+    transpose(arcs, picks);
+  }
+};
+
+template <class Number>
+void settle(const Sentence& sentence, int64_t p, const Factors<Number>& factors) {
+  Number* picks = factors.picks.row(p);
+  const int64_t counted = sentence.first_counted();
+  Number total = rows::total(picks + counted, p - counted);
+  factors.is_open[p] = 1;
+  if (total == Number(0) && counted > 0) {
+    total = picks[0];
+    std::fill(picks, picks + p, Number(0));
+    picks[1] = Number(1);
+    factors.is_open[p] = 0;
+  } else if (!(total == Number(0))) {
+    const Number scale = Number(1) / total;
+    for (int64_t h = 0; h < p; ++h) picks[h] *= scale;
+  }
+  factors.totals[p] = total;
+}
+
+// All words in turn; whether the range of numbers was kept.
+template <class Number>
+bool eliminate(const Sentence& sentence, const Square<Number>& weights, const Factors<Number>& factors) {
+  const auto& [hangs, picks, totals, is_open] = factors;
+  const int64_t size = sentence.size(), roots = sentence.roots(), stride = sentence.stride();
+  rows::Range<Number> range;
+  factors.start(weights);
+  for (int64_t last = size; last > roots;) {
+    const int64_t first = std::max(roots, last - kTargets);
+    if (last < size) {
+      rows::add(hangs.row(first), {picks.at(last, first), 1, stride, hangs.row(last), stride, size - last}, last - first, last - 1);
+      rows::add(picks.row(first), {hangs.at(last, first), 1, stride, picks.row(last), stride, size - last}, last - first, last - 1);
+    }
+    for (int64_t p = last - 1; p >= first; --p) {
+      if (p + 1 < last) {
+        rows::add(hangs.row(p), {picks.at(p + 1, p), 1, stride, hangs.row(p + 1), stride, last - 1 - p}, 1, p);
+        rows::add(picks.row(p), {hangs.at(p + 1, p), 1, stride, picks.row(p + 1), stride, last - 1 - p}, 1, p);
+      }
+      settle(sentence, p, factors);
+      range.watch(hangs.row(p), p);
+      range.watch(picks.row(p), p);
+    }
+    last = first;
+  }
+  return range.is_kept();
+}
+
+// Whether there is a tree: every word has a head, and one at most is closed.
+template <class Number>
+bool is_possible(const Sentence& sentence, const Factors<Number>& factors) {
+  int64_t num_closed = 0;
+  for (int64_t p = sentence.roots(); p < sentence.size(); ++p) {
+    if (factors.totals[p] == Number(0)) return false;
+    if (factors.is_open[p] == 0) ++num_closed;
+  }
+  return num_closed <= 1;
+}
+
+// log Z of the weights.
+template <class Number>
+double log_of_product(const Sentence& sentence, const Factors<Number>& factors) {
+  if (!is_possible(sentence, factors)) return kNever;
+  double total = 0;
+  for (int64_t p = sentence.roots(); p < sentence.size(); ++p) total += log_of(factors.totals[p]);
+  return total;
+}
+
+// The slopes [head, word] and their transpose, by rows; 0 where nothing has been found yet, and on the
+// diagonal.
+template <class Number>
+struct Slopes {
+  Square<Number> of_heads, of_words;
+
+  explicit Slopes(const Sentence& sentence) : of_heads(sentence), of_words(sentence) {
+    of_heads.fill(Number(0));
+    of_words.fill(Number(0));
+  }
+
+  // Copies what was found at pivot p, in its rows, to its columns in the rows from .. p.
+  void spread(int64_t p, int64_t from) const {
+    *of_heads.at(p, p) = *of_words.at(p, p) = Number(0);
+    for (int64_t x = from; x < p; ++x) {
+      *of_heads.at(x, p) = *of_words.at(p, x);
+      *of_words.at(x, p) = *of_heads.at(p, x);
+    }
+  }
+
+  // The same for the pivots first .. last - 1, in the rows before them: side by side, since each row is
+  // another line of memory.
+  void spread_panel(int64_t first, int64_t last) const {
+    for (int64_t x = 0; x < first; ++x) {
+      for (int64_t p = first; p < last; ++p) {
+        *of_heads.at(x, p) = *of_words.at(p, x);
+        *of_words.at(x, p) = *of_heads.at(p, x);
+      }
+    }
+  }
+};
+
+// Adds to row p of `to` the multiples of the rows first .. p - 1. Its entries from `first` on are not to
+// be read after this: their rows were not whole when those before `first` were added.
+template <class Number>
+void add_latest(const Square<Number>& to, const Number* factors, const Square<Number>& over, int64_t first, int64_t p) {
+  if (p > first) rows::add(to.row(p), {factors + first, 0, 1, over.row(first), to.stride(), p - first}, 1, first);
+}
+
+// Zero where an entry is 0: whatever its slope, nothing depends on it.
+template <class Number>
+void drop_unused(Number* slopes, const Number* entries, int64_t count) {
+  for (int64_t x = 0; x < count; ++x) slopes[x] = entries[x] == Number(0) ? Number(0) : slopes[x];
+}
+
+template <class Number>
+void differentiate(const Sentence& sentence, const Factors<Number>& factors, const Slopes<Number>& slopes) {
+  const auto& [hangs, picks, totals, is_open] = factors;
+  const auto& [of_heads, of_words] = slopes;
+  const int64_t size = sentence.size(), stride = sentence.stride(), counted = sentence.first_counted();
+  for (int64_t first = sentence.roots(); first < size; first += kTargets) {
+    const int64_t last = std::min(size, first + kTargets);
+    rows::add(of_heads.row(first), {picks.row(first), stride, 1, of_heads.row(0), stride, first}, last - first, first);
+    rows::add(of_words.row(first), {hangs.row(first), stride, 1, of_words.row(0), stride, first}, last - first, first);
+    for (int64_t p = first; p < last; ++p) {
+      Number *row = of_heads.row(p), *column = of_words.row(p);
+      add_latest(of_heads, picks.row(p), of_heads, first, p);
+      add_latest(of_words, hangs.row(p), of_words, first, p);
+      for (int64_t x = first; x < p; ++x) {
+        row[x] = rows::dot(picks.row(p), of_words.row(x), p);
+        column[x] = rows::dot(hangs.row(p), of_heads.row(x), p);
+      }
+      const Number scale = Number(1) / totals[p];
+      if (is_open[p] == 0) {
+        std::fill(column, column + p, Number(0));
+        column[0] = scale;
+      } else {
+        const Number spare = Number(1) - rows::dot(picks.row(p), column, p);
+        for (int64_t h = 0; h < counted; ++h) column[h] *= scale;
+        for (int64_t h = counted; h < p; ++h) column[h] = (column[h] + spare) * scale;
+        drop_unused(column, picks.row(p), p);
+      }
+      drop_unused(row, hangs.row(p), p);
+      slopes.spread(p, first);
+    }
+    slopes.spread_panel(first, last);
+  }
+}
+
+}  // namespace spanning
+}  // namespace SIGHTLINE_ISA
+}  // namespace sightline

@@ -1,0 +1,53 @@
+// What the kernels of spanning trees take and give; `Arcs` and `ArcDraws` are those of projective trees.
+
+#pragma once
+
+#include <cstdint>
+
+namespace sightline {
+
+template <class T>
+struct Arcs;
+
+// How many numbers the marginals keep of a sentence, for the tangent pass.
+inline int64_t kept_of_spanning(int64_t words, bool single_root) {
+  const int64_t size = words + (single_root ? 2 : 1);
+  return 2 * size * (size + 1);
+}
+
+template <class T>
+struct SpanningMarginals {
+  T* log_partition;  // (B)
+  T* marginals;      // (B, n+1, n+1)
+  double* kept;      // (B, kept_size)
+  bool* safe;        // (B), whether doubles had the range; if not, nothing is kept
+  int64_t kept_size;
+};
+
+template <class T>
+struct SpanningTangent {
+  const double* kept;
+  const bool* safe;
+  int64_t kept_size;
+  const T* direction;  // (B, n+1, n+1)
+  T* tangent;
+};
+
+// Draws: `seeds` (S, B) become heads (S, B, n).
+struct SpanningDraws {
+  int64_t samples, batch;
+  const int64_t* seeds;
+  int64_t* heads;
+  bool* possible;  // (B)
+};
+
+template <class T>
+struct SpanningKernels {
+  void (*log_partition)(const Arcs<T>&, T* out, int64_t item);
+  void (*marginals)(const Arcs<T>&, const SpanningMarginals<T>&, int64_t item);
+  void (*tangent)(const Arcs<T>&, const SpanningTangent<T>&, int64_t item);
+  void (*best)(const Arcs<T>&, int64_t* heads, T* scores, int64_t item);
+  void (*sample)(const Arcs<T>&, const SpanningDraws&, int64_t item);
+};
+
+}  // namespace sightline

@@ -1,0 +1,84 @@
+// Numbers of any magnitude: a double and an exponent of its own.
+//
+//   value = digits * 2^exponent,      1 <= |digits| < 2, or both are 0
+//
+// Fifteen digits like a double, and the range of exp of any double. For the few cases that leave the
+// range of doubles: each operation costs some nanoseconds.
+
+#pragma once
+
+#include <cmath>
+#include <cstdint>
+#include <cstring>
+#include <limits>
+
+namespace sightline {
+namespace SIGHTLINE_ISA {
+
+struct Wide {
+  double digits = 0;
+  int64_t exponent = 0;
+
+  Wide() = default;
+  Wide(double value) : digits(value) { normalise(); }
+  Wide(double digits, int64_t exponent) : digits(digits), exponent(exponent) { normalise(); }
+
+  // The bits of a double say its exponent; products and sums of digits are never subnormal.
+  void normalise() {
+    if (digits == 0) {
+      exponent = 0;
+      return;
+    }
+    constexpr int64_t field = int64_t(0x7ff) << 52, one = int64_t(0x3ff) << 52;
+    int64_t bits;
+    std::memcpy(&bits, &digits, sizeof(bits));
+    exponent += ((bits & field) >> 52) - 0x3ff;
+    bits = (bits & ~field) | one;
+    std::memcpy(&digits, &bits, sizeof(bits));
+  }
+};
+
+inline Wide operator*(const Wide& a, const Wide& b) { return {a.digits * b.digits, a.exponent + b.exponent}; }
+inline Wide operator/(const Wide& a, const Wide& b) { return {a.digits / b.digits, a.exponent - b.exponent}; }
+inline Wide operator-(const Wide& a) {
+  Wide out = a;
+  out.digits = -out.digits;
+  return out;
+}
+inline Wide operator+(const Wide& a, const Wide& b) {
+  if (a.digits == 0) return b;
+  if (b.digits == 0) return a;
+  const Wide& high = a.exponent < b.exponent ? b : a;
+  const Wide& low = a.exponent < b.exponent ? a : b;
+  const int64_t apart = high.exponent - low.exponent;
+  if (apart > 100) return high;
+  return {high.digits + std::ldexp(low.digits, -static_cast<int>(apart)), high.exponent};
+}
+inline Wide operator-(const Wide& a, const Wide& b) { return a + -b; }
+inline Wide& operator+=(Wide& a, const Wide& b) { return a = a + b; }
+inline Wide& operator*=(Wide& a, const Wide& b) { return a = a * b; }
+inline bool operator==(const Wide& a, const Wide& b) { return a.digits == b.digits && a.exponent == b.exponent; }
+
+// As a double, where it is in range.
+inline double value_of(const Wide& x) {
+  if (x.exponent < -2000) return 0;
+  return std::ldexp(x.digits, static_cast<int>(x.exponent < 2000 ? x.exponent : 2000));
+}
+inline double value_of(double x) { return x; }
+
+// exp(x) = 2^n exp(r); the product of n with the first part of log(2) is exact.
+inline Wide wide_exp(double x) {
+  if (x == -std::numeric_limits<double>::infinity()) return {};
+  const double n = std::floor(x * 1.44269504088896340736);
+  const double r = (x - n * 6.93145751953125e-1) - n * 1.42860682030941723212e-6;
+  return {std::exp(r), static_cast<int64_t>(n)};
+}
+
+inline double log_of(const Wide& x) {
+  const double n = static_cast<double>(x.exponent);
+  return n * 6.93145751953125e-1 + (std::log(x.digits) + n * 1.42860682030941723212e-6);
+}
+inline double log_of(double x) { return std::log(x); }
+
+}  // namespace SIGHTLINE_ISA
+}  // namespace sightline
