@@ -112,7 +112,10 @@ void read(const Sentence& sentence, const T* square, int64_t size, double fill, 
     if (sentence.is_free_root(head)) continue;
     const T* given = square + sentence.place(head) * size;
     if (sentence.is_whole()) {
-      for (int64_t word = 1; word <= sentence.words(); ++word) row[roots - 1 + word] = static_cast<double>(given[word]);
+      for (int64_t c = 0; c < sentence.words(); c += kLanes) {
+        const int64_t left = sentence.words() - c;
+        store_first(row + roots + c, left, widen(load_first(given + 1 + c, left, T(0))));
+      }
     } else {
       for (int64_t word = roots; word < sentence.size(); ++word) row[word] = static_cast<double>(given[sentence.place(word)]);
     }
@@ -120,10 +123,10 @@ void read(const Sentence& sentence, const T* square, int64_t size, double fill, 
   }
 }
 
-// What was taken off the scores: in all, and of each word.
+// What was taken off the scores of a tree, and whether the weights of what is left are in range.
 struct Shifts {
   double total = 0;
-  bool is_safe = true;  // whether the weights are in range
+  bool is_safe = true;
 };
 
 inline double highest_of(const double* from, int64_t count) {
@@ -277,7 +280,9 @@ template <class Number>
 struct Slopes {
   Square<Number> of_heads, of_words;
 
-  explicit Slopes(const Sentence& sentence) : of_heads(sentence), of_words(sentence) {
+  explicit Slopes(const Sentence& sentence) : of_heads(sentence), of_words(sentence) {}
+
+  void clear() const {
     of_heads.fill(Number(0));
     of_words.fill(Number(0));
   }
@@ -321,6 +326,7 @@ void differentiate(const Sentence& sentence, const Factors<Number>& factors, con
   const auto& [hangs, picks, totals, is_open] = factors;
   const auto& [of_heads, of_words] = slopes;
   const int64_t size = sentence.size(), stride = sentence.stride(), counted = sentence.first_counted();
+  slopes.clear();
   for (int64_t first = sentence.roots(); first < size; first += kTargets) {
     const int64_t last = std::min(size, first + kTargets);
     rows::add(of_heads.row(first), {picks.row(first), stride, 1, of_heads.row(0), stride, first}, last - first, first);

@@ -17,9 +17,9 @@ namespace spanning {
 class Contraction {
  public:
   Contraction(const Square<double>& scores, int64_t size, bool single_root)
-      : scores_(scores), size_(size), single_root_(single_root), offsets_(size), values_(size), heads_(size), states_(size),
-        rounds_(size * size * 4) {
-    for (int64_t node = 0; node < size; ++node) offsets_[node] = 0;
+      : scores_(scores), size_(size), single_root_(single_root), offsets_(scores.stride()), values_(scores.stride()),
+        heads_(scores.stride()), names_(scores.stride()), states_(size), rounds_(size * size * 4) {
+    std::fill(offsets_.data(), offsets_.data() + scores.stride(), 0.0);
   }
 
   // Heads of the best tree, -1 for the root.
@@ -43,26 +43,16 @@ class Contraction {
     const int64_t* own = component(round);
     Buffer<double> best(size_), of_root(size_);
     for (int64_t d = 0; d < size_; ++d) {
-      values_[d] = kNever;
-      heads_[d] = 0;
       best[d] = of_root[d] = kNever;
       head(round)[d] = 0;
       word(round)[d] = d;
     }
-    for (int64_t h = 1; h < size_; ++h) {
-      const double* row = scores_.row(h);
-      const int64_t inside = own[h];
-      for (int64_t d = 1; d < size_; ++d) {
-        const double value = own[d] == inside ? kNever : row[d] - offsets_[d];
-        heads_[d] = value > values_[d] ? h : heads_[d];
-        values_[d] = value > values_[d] ? value : values_[d];
-      }
-    }
+    search(own);
     for (int64_t d = 1; d < size_; ++d) {
       const int64_t c = own[d];
       if (values_[d] > best[c]) {
         best[c] = values_[d];
-        head(round)[c] = heads_[d];
+        head(round)[c] = static_cast<int64_t>(heads_[d]);
         word(round)[c] = d;
       }
     }
@@ -76,6 +66,25 @@ class Contraction {
       word(round)[c] = d;
     }
     for (int64_t c = 1; c < size_; ++c) values_[c] = head(round)[c] == 0 ? of_root[c] : best[c];
+  }
+
+  // The best head of each word among the words of other components, and its value.
+  void search(const int64_t* own) {
+    const auto never = Lanes<double>::of(kNever);
+    for (int64_t d = 0; d < scores_.stride(); ++d) names_[d] = d < size_ ? static_cast<double>(own[d]) : 0;
+    for (int64_t c = 0; c < size_; c += kLanes) {
+      const auto names = Lanes<double>::load(&names_[c]), offsets = Lanes<double>::load(&offsets_[c]);
+      auto value = never, head = Lanes<double>::of(0.0);
+      for (int64_t h = 1; h < size_; ++h) {
+        const auto inside = Lanes<double>::of(names_[h]);
+        const auto found = Lanes<double>::load(scores_.at(h, c)) - offsets;
+        const auto outside = where_less(names, inside, found, where_less(inside, names, found, never));
+        head = where_less(value, outside, Lanes<double>::of(static_cast<double>(h)), head);
+        value = max(value, outside);
+      }
+      value.store(&values_[c]);
+      head.store(&heads_[c]);
+    }
   }
 
   // Joins the components on cycles; false if there are none.
@@ -127,8 +136,8 @@ class Contraction {
   const Square<double>& scores_;
   int64_t size_;
   bool single_root_;
-  Buffer<double> offsets_, values_;
-  Buffer<int64_t> heads_, states_, rounds_;
+  Buffer<double> offsets_, values_, heads_, names_;
+  Buffer<int64_t> states_, rounds_;
 };
 
 template <class T>

@@ -11,6 +11,8 @@
 
 #pragma once
 
+#include <type_traits>
+
 #include "spanning.h"
 
 namespace sightline {
@@ -61,6 +63,7 @@ void push_slopes(const Sentence& sentence, const Factors<Number>& factors, const
   const auto& [of_heads, of_words] = slopes;
   const auto& [on_heads, on_words] = on_slopes;
   const int64_t size = sentence.size(), stride = sentence.stride(), counted = sentence.first_counted();
+  on_slopes.clear();
   for (int64_t first = sentence.roots(); first < size; first += kTargets) {
     const int64_t last = std::min(size, first + kTargets), targets = last - first;
     rows::add(on_heads.row(first), {on_picks.row(first), stride, 1, of_heads.row(0), stride, first}, targets, first);
@@ -141,12 +144,14 @@ void write(const Sentence& sentence, int64_t size, T* square, Each each) {
   }
 }
 
-// Numbers of a row, as doubles.
-SIGHTLINE_INLINE Lanes<double> load(const double* from) { return Lanes<double>::load(from); }
+// Products of two rows, as doubles.
+SIGHTLINE_INLINE Lanes<double> product(const double* a, const double* b) {
+  return Lanes<double>::load(a) * Lanes<double>::load(b);
+}
 
-inline Lanes<double> load(const Wide* from) {
+inline Lanes<double> product(const Wide* a, const Wide* b) {
   auto out = Lanes<double>::of(0.0);
-  for (int i = 0; i < kLanes; ++i) out.set_lane(i, value_of(from[i]));
+  for (int i = 0; i < kLanes; ++i) out.set_lane(i, value_of(a[i] * b[i]));
   return out;
 }
 
@@ -184,11 +189,6 @@ void log_partition(const Arcs<T>& arcs, T* out, int64_t item) {
   out[item] = static_cast<T>(log_partition_by<Wide>(sentence, shifted, Square<Wide>(sentence), Factors<Wide>(sentence)));
 }
 
-template <class Number>
-void multiply(const Sentence& sentence, const Square<Number>& numbers, const Square<Number>& by) {
-  for (int64_t i = 0; i < sentence.size() * sentence.stride(); ++i) numbers.row(0)[i] *= by.row(0)[i];
-}
-
 // Marginals of one sentence by one type of numbers; whether they had the range.
 template <class Number, class T>
 bool marginals_by(const Arcs<T>& arcs, const SpanningMarginals<T>& out, int64_t item, const Sentence& sentence,
@@ -199,12 +199,11 @@ bool marginals_by(const Arcs<T>& arcs, const SpanningMarginals<T>& out, int64_t 
   const double found = log_partition_by(sentence, shifted, weights, factors);
   if (found != found) return false;
   out.log_partition[item] = static_cast<T>(found);
-  if (found > kNever) differentiate(sentence, factors, slopes);
+  found > kNever ? differentiate(sentence, factors, slopes) : slopes.clear();
   const int64_t size = arcs.words + 1;
   // An arc that is all but impossible may come out a rounding error below 0.
-  multiply(sentence, weights, slopes.of_heads);
   write(sentence, size, out.marginals + item * size * size, [&](int64_t head, int64_t word) {
-    return max(load(weights.at(head, word)), Lanes<double>::of(0.0));
+    return max(product(weights.at(head, word), slopes.of_heads.at(head, word)), Lanes<double>::of(0.0));
   });
   if constexpr (std::is_same_v<Number, double>) pack(sentence, factors, slopes, out.kept + item * out.kept_size);
   return true;
@@ -218,6 +217,14 @@ void marginals(const Arcs<T>& arcs, const SpanningMarginals<T>& out, int64_t ite
   if (!out.safe[item]) marginals_by<Wide>(arcs, out, item, sentence, shifted);
 }
 
+inline void scale(const double* row, const double* by, int64_t count, double* out) {
+  for (int64_t c = 0; c < count; c += kLanes) product(row + c, by + c).store(out + c);
+}
+
+inline void scale(const Wide* row, const double* by, int64_t count, Wide* out) {
+  for (int64_t c = 0; c < count; ++c) out[c] = row[c] * Wide(by[c]);
+}
+
 template <class Number, class T>
 void tangent_by(const Arcs<T>& arcs, const SpanningTangent<T>& task, int64_t item, const Sentence& sentence,
                 const Factors<Number>& factors, const Slopes<Number>& slopes, const Square<Number>& weights) {
@@ -227,17 +234,14 @@ void tangent_by(const Arcs<T>& arcs, const SpanningTangent<T>& task, int64_t ite
   const Square<double> direction(sentence);
   read(sentence, task.direction + item * size * size, size, 0.0, direction);
   const Square<Number> moves(sentence);
-  for (int64_t i = 0; i < sentence.size() * sentence.stride(); ++i) {
-    moves.row(0)[i] = weights.row(0)[i] * Number(direction.row(0)[i]);
-  }
+  for (int64_t head = 0; head < sentence.size(); ++head) scale(weights.row(head), direction.row(head), sentence.size(), moves.row(head));
   const Factors<Number> changes(sentence);
   const Slopes<Number> on_slopes(sentence);
   push_factors(sentence, moves, factors, changes);
   push_slopes(sentence, factors, slopes, changes, on_slopes);
-  multiply(sentence, moves, slopes.of_heads);
-  multiply(sentence, weights, on_slopes.of_heads);
   write(sentence, size, tangent, [&](int64_t head, int64_t word) {
-    return load(moves.at(head, word)) + load(weights.at(head, word));
+    return product(moves.at(head, word), slopes.of_heads.at(head, word)) +
+           product(weights.at(head, word), on_slopes.of_heads.at(head, word));
   });
 }
 
