@@ -45,7 +45,7 @@ constexpr double kNever = -std::numeric_limits<double>::infinity();
 class Sentence {
  public:
   template <class T>
-  Sentence(const Arcs<T>& arcs, int64_t item) : places_(arcs.words + 2), roots_(arcs.single_root ? 2 : 1) {
+  Sentence(const Graph<T>& arcs, int64_t item) : places_(arcs.words + 2), roots_(arcs.single_root ? 2 : 1) {
     size_ = roots_;
     places_[0] = places_[roots_ - 1] = 0;
     for (int64_t word = 0; word < arcs.words; ++word) {

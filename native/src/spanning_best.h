@@ -141,8 +141,8 @@ class Contraction {
 };
 
 template <class T>
-void best(const Arcs<T>& arcs, int64_t* heads, T* scores, int64_t item) {
-  const Arcs<T> one_root{arcs.words, false, arcs.scores, arcs.mask};
+void best(const Graph<T>& arcs, int64_t* heads, T* scores, int64_t item) {
+  const Graph<T> one_root{arcs.words, false, arcs.scores, arcs.mask};
   const Sentence sentence(one_root, item);
   const int64_t size = arcs.words + 1;
   const Square<double> square(sentence);

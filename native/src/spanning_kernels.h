@@ -1,4 +1,4 @@
-// What the kernels of spanning trees take and give; `Arcs` and `ArcDraws` are those of projective trees.
+// What the kernels of spanning trees take and give.
 
 #pragma once
 
@@ -6,8 +6,14 @@
 
 namespace sightline {
 
+// Scores of arcs: B sentences of n words; index 0 is the root.
 template <class T>
-struct Arcs;
+struct Graph {
+  int64_t words;
+  bool single_root;
+  const T* scores;   // (B, n+1, n+1), [head, word]
+  const bool* mask;  // (B, n), true on real words; or null: all are real
+};
 
 // How many numbers the marginals keep of a sentence, for the tangent pass.
 inline int64_t kept_of_spanning(int64_t words, bool single_root) {
@@ -43,11 +49,11 @@ struct SpanningDraws {
 
 template <class T>
 struct SpanningKernels {
-  void (*log_partition)(const Arcs<T>&, T* out, int64_t item);
-  void (*marginals)(const Arcs<T>&, const SpanningMarginals<T>&, int64_t item);
-  void (*tangent)(const Arcs<T>&, const SpanningTangent<T>&, int64_t item);
-  void (*best)(const Arcs<T>&, int64_t* heads, T* scores, int64_t item);
-  void (*sample)(const Arcs<T>&, const SpanningDraws&, int64_t item);
+  void (*log_partition)(const Graph<T>&, T* out, int64_t item);
+  void (*marginals)(const Graph<T>&, const SpanningMarginals<T>&, int64_t item);
+  void (*tangent)(const Graph<T>&, const SpanningTangent<T>&, int64_t item);
+  void (*best)(const Graph<T>&, int64_t* heads, T* scores, int64_t item);
+  void (*sample)(const Graph<T>&, const SpanningDraws&, int64_t item);
 };
 
 }  // namespace sightline

@@ -36,7 +36,7 @@ struct Given {
   int64_t kept_size() const { return kept_of_spanning(words, single_root); }
 
   template <class T>
-  Arcs<T> view() const {
+  Graph<T> view() const {
     return {words, single_root, read<T>(arcs), read<bool>(mask)};
   }
 };
@@ -46,7 +46,7 @@ Tensor spanning_log_partition(Tensor arcs, std::optional<Tensor> mask, bool sing
   Tensor out = like(given.arcs, {given.batch});
   by_type(given.arcs, [&](auto kind) {
     using T = decltype(kind);
-    const Arcs<T> view = given.view<T>();
+    const Graph<T> view = given.view<T>();
     T* found = write<T>(out);
     one_by_one(given.batch, [&](int64_t item) { spanning_kernels<T>().log_partition(view, found, item); });
   });
@@ -62,7 +62,7 @@ std::tuple<Tensor, Tensor, Tensor, Tensor> spanning_marginals(Tensor arcs, std::
   Tensor safe = like(given.arcs, {given.batch}, ScalarType::Bool);
   by_type(given.arcs, [&](auto kind) {
     using T = decltype(kind);
-    const Arcs<T> view = given.view<T>();
+    const Graph<T> view = given.view<T>();
     const SpanningMarginals<T> out{write<T>(log_partition), write<T>(marginals), write<double>(kept), write<bool>(safe), kept_size};
     one_by_one(given.batch, [&](int64_t item) { spanning_kernels<T>().marginals(view, out, item); });
   });
@@ -77,7 +77,7 @@ Tensor spanning_tangent(Tensor arcs, std::optional<Tensor> mask, Tensor kept, Te
   Tensor tangent = like(given.arcs, {given.batch, given.words + 1, given.words + 1});
   by_type(given.arcs, [&](auto kind) {
     using T = decltype(kind);
-    const Arcs<T> view = given.view<T>();
+    const Graph<T> view = given.view<T>();
     const SpanningTangent<T> task{read<double>(kept), read<bool>(safe), given.kept_size(), read<T>(direction), write<T>(tangent)};
     one_by_one(given.batch, [&](int64_t item) { spanning_kernels<T>().tangent(view, task, item); });
   });
@@ -90,7 +90,7 @@ std::tuple<Tensor, Tensor> spanning_best(Tensor arcs, std::optional<Tensor> mask
   Tensor scores = like(given.arcs, {given.batch});
   by_type(given.arcs, [&](auto kind) {
     using T = decltype(kind);
-    const Arcs<T> view = given.view<T>();
+    const Graph<T> view = given.view<T>();
     int64_t* found = write<int64_t>(heads);
     T* values = write<T>(scores);
     one_by_one(given.batch, [&](int64_t item) { spanning_kernels<T>().best(view, found, values, item); });
@@ -107,7 +107,7 @@ std::tuple<Tensor, Tensor> spanning_sample(Tensor arcs, std::optional<Tensor> ma
   const SpanningDraws draws{samples, given.batch, read<int64_t>(seeds), write<int64_t>(heads), write<bool>(possible)};
   by_type(given.arcs, [&](auto kind) {
     using T = decltype(kind);
-    const Arcs<T> view = given.view<T>();
+    const Graph<T> view = given.view<T>();
     one_by_one(given.batch, [&](int64_t item) { spanning_kernels<T>().sample(view, draws, item); });
   });
   return {heads, possible};

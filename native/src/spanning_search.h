@@ -41,7 +41,7 @@ class Random {
 class Walks {
  public:
   template <class T>
-  Walks(const Arcs<T>& arcs, const Sentence& sentence) : size_(sentence.size()), sums_(sentence), last_(size_) {
+  Walks(const Graph<T>& arcs, const Sentence& sentence) : size_(sentence.size()), sums_(sentence), last_(size_) {
     const int64_t size = arcs.words + 1;
     const int64_t first = arcs.single_root ? 1 : 0;
     for (int64_t word = 1; word < size_; ++word) {
@@ -97,7 +97,7 @@ class Conditioned {
         kept_size_(kept_of_spanning(words, single_root)) {
     marginals = found_.data();
   }
-  bool solve(const Arcs<T>& arcs) {
+  bool solve(const Graph<T>& arcs) {
     T log_partition;
     bool safe;
     spanning::marginals(arcs, {&log_partition, marginals, kept_.data(), &safe, kept_size_}, 0);
@@ -113,10 +113,10 @@ class Conditioned {
 
 // Word after word, by marginals given the heads so far. `fixed` holds scores that it changes.
 template <class T>
-void draw_in_turn(const Arcs<T>& arcs, const Sentence& sentence, T* fixed, Conditioned<T>& conditioned, Random& random,
+void draw_in_turn(const Graph<T>& arcs, const Sentence& sentence, T* fixed, Conditioned<T>& conditioned, Random& random,
                   int64_t* heads) {
   const int64_t size = arcs.words + 1;
-  const Arcs<T> view{arcs.words, arcs.single_root, fixed, arcs.mask};
+  const Graph<T> view{arcs.words, arcs.single_root, fixed, arcs.mask};
   Buffer<double> weights(sentence.size());
   for (int64_t word = 1; word < sentence.size(); ++word) {
     conditioned.solve(view);
@@ -132,11 +132,11 @@ void draw_in_turn(const Arcs<T>& arcs, const Sentence& sentence, T* fixed, Condi
 }
 
 template <class T>
-void sample(const Arcs<T>& arcs, const SpanningDraws& draws, int64_t item) {
+void sample(const Graph<T>& arcs, const SpanningDraws& draws, int64_t item) {
   const int64_t words = arcs.words, size = words + 1;
   const bool* mask = arcs.mask == nullptr ? nullptr : arcs.mask + item * words;
-  const Arcs<T> own{words, arcs.single_root, arcs.scores + item * size * size, mask};
-  const Sentence sentence(Arcs<T>{words, false, own.scores, mask}, 0);
+  const Graph<T> own{words, arcs.single_root, arcs.scores + item * size * size, mask};
+  const Sentence sentence(Graph<T>{words, false, own.scores, mask}, 0);
   Conditioned<T> conditioned(words, arcs.single_root);
   Buffer<double> roots(sentence.size());
   Buffer<T> fixed(size * size);

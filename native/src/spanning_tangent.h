@@ -161,7 +161,7 @@ struct Shifted {
   Shifts shifts;
 
   template <class T>
-  Shifted(const Arcs<T>& arcs, int64_t item, const Sentence& sentence) : logs(sentence) {
+  Shifted(const Graph<T>& arcs, int64_t item, const Sentence& sentence) : logs(sentence) {
     const int64_t size = arcs.words + 1;
     read(sentence, arcs.scores + item * size * size, size, kNever, logs);
     shifts = shift(sentence, logs);
@@ -178,7 +178,7 @@ double log_partition_by(const Sentence& sentence, const Shifted& shifted, const 
 }
 
 template <class T>
-void log_partition(const Arcs<T>& arcs, T* out, int64_t item) {
+void log_partition(const Graph<T>& arcs, T* out, int64_t item) {
   const Sentence sentence(arcs, item);
   const Shifted shifted(arcs, item, sentence);
   if (shifted.shifts.is_safe) {
@@ -191,7 +191,7 @@ void log_partition(const Arcs<T>& arcs, T* out, int64_t item) {
 
 // Marginals of one sentence by one type of numbers; whether they had the range.
 template <class Number, class T>
-bool marginals_by(const Arcs<T>& arcs, const SpanningMarginals<T>& out, int64_t item, const Sentence& sentence,
+bool marginals_by(const Graph<T>& arcs, const SpanningMarginals<T>& out, int64_t item, const Sentence& sentence,
                   const Shifted& shifted) {
   const Square<Number> weights(sentence);
   const Factors<Number> factors(sentence);
@@ -210,7 +210,7 @@ bool marginals_by(const Arcs<T>& arcs, const SpanningMarginals<T>& out, int64_t 
 }
 
 template <class T>
-void marginals(const Arcs<T>& arcs, const SpanningMarginals<T>& out, int64_t item) {
+void marginals(const Graph<T>& arcs, const SpanningMarginals<T>& out, int64_t item) {
   const Sentence sentence(arcs, item);
   const Shifted shifted(arcs, item, sentence);
   out.safe[item] = shifted.shifts.is_safe && marginals_by<double>(arcs, out, item, sentence, shifted);
@@ -226,7 +226,7 @@ inline void scale(const Wide* row, const double* by, int64_t count, Wide* out) {
 }
 
 template <class Number, class T>
-void tangent_by(const Arcs<T>& arcs, const SpanningTangent<T>& task, int64_t item, const Sentence& sentence,
+void tangent_by(const Graph<T>& arcs, const SpanningTangent<T>& task, int64_t item, const Sentence& sentence,
                 const Factors<Number>& factors, const Slopes<Number>& slopes, const Square<Number>& weights) {
   const int64_t size = arcs.words + 1;
   T* tangent = task.tangent + item * size * size;
@@ -246,7 +246,7 @@ void tangent_by(const Arcs<T>& arcs, const SpanningTangent<T>& task, int64_t ite
 }
 
 template <class T>
-void tangent(const Arcs<T>& arcs, const SpanningTangent<T>& task, int64_t item) {
+void tangent(const Graph<T>& arcs, const SpanningTangent<T>& task, int64_t item) {
   const Sentence sentence(arcs, item);
   const Shifted shifted(arcs, item, sentence);
   if (task.safe[item]) {

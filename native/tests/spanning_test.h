@@ -25,7 +25,7 @@ template <class T>
 void check_spanning_trees_of(const SpanningKernels<T>& kernels, const ArcCase<T>& given, double tolerance) {
   const int64_t batch = given.batch, words = given.words, size = words + 1, samples = 3;
   const int64_t kept_size = kept_of_spanning(words, given.single_root);
-  const Arcs<T> arcs{words, given.single_root, given.scores_.data(), given.mask.data()};
+  const Graph<T> arcs{words, given.single_root, given.scores_.data(), given.mask.data()};
   std::vector<T> log_partition(batch), again(batch), best(batch), marginals(batch * size * size), tangent(batch * size * size);
   std::vector<double> kept(batch * kept_size);
   std::vector<int64_t> heads(batch * words), drawn(samples * batch * words), seeds(samples * batch);
