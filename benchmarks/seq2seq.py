@@ -2,18 +2,23 @@
 
     python -m benchmarks.seq2seq                      everything, half an hour when nothing else runs
     python -m benchmarks.seq2seq training             the training step beside the engine run bare
+    python -m benchmarks.seq2seq --native             structured attention beside softmax, with the kernels
     python -m benchmarks.seq2seq words --without-peer words a second beside the plain loop alone
     python -m benchmarks.seq2seq beam memory          a beam's time over greedy's; growth of memory
 
-One thread, float32, interleaved in one process (see `timing`).
+One thread, float32, interleaved in one process (see `timing`). The C++ kernels are used with --native
+alone, which needs `sightline-native`.
 """
 
 import argparse
 from collections.abc import Iterator, Sequence
+from importlib import import_module
 from pathlib import Path
 
 from rich.console import Console
 from rich.table import Table
+
+from sightline.inference import _native
 
 from . import seq2seq_memory, seq2seq_search, seq2seq_training
 from .results import Results, Row
@@ -32,6 +37,8 @@ def measure(parts: Sequence[str], rounds: int, *, with_peer: bool) -> Iterator[R
     slow_peer = Plan(rounds=rounds, least_rounds=3, budget=20.0, block=0.1)
     if "training" in parts:
         yield from seq2seq_training.rows(seq2seq_training.Sizes(), every_round)
+    if "native" in parts:
+        yield from seq2seq_training.native_rows(seq2seq_training.Sizes(), every_round)
     if "words" in parts:
         yield from seq2seq_search.rows(seq2seq_search.Sizes(), slow_peer, with_peer=with_peer)
     if "beam" in parts:
@@ -44,13 +51,20 @@ def main(arguments: Sequence[str] | None = None) -> None:
     """Measure what is asked for, print it and write it to the results file."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.seq2seq")
     parser.add_argument("parts", nargs="*", metavar="part", help=f"of {', '.join(PARTS)}; all")
+    parser.add_argument(
+        "--native", action="store_true", help="with the C++ kernels, and nothing else"
+    )
     parser.add_argument("--without-peer", action="store_true", help="leave yoyodyne out")
     parser.add_argument("--rounds", type=int, default=ROUNDS)
     parser.add_argument("--out", type=Path, default=OUT)
     parser.add_argument("--fresh", action="store_true", help="drop the rows of earlier runs")
     given = parser.parse_args(arguments)
     parts = given.parts or PARTS
-    if unknown := set(parts) - set(PARTS):
+    if given.native:
+        parts = ["native"]
+        import_module("sightline_native")  # without it, an error that says what is missing
+    _native._IN_USE = given.native
+    if unknown := set(given.parts) - set(PARTS):
         parser.error(f"there is no part {sorted(unknown)[0]!r}; there are {', '.join(PARTS)}")
     use_one_thread()
     with_peer = "words" in parts and not given.without_peer

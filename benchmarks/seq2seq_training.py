@@ -37,10 +37,12 @@ from .results import Row
 from .timing import Plan, Timing, compare
 
 BARE, ADDITIVE, SEGMENT = "bare", "additive attention", "segment attention"
+SYNTACTIC = "additive attention over syntactic self-attention"
 
 # At most so many times the bare engine's time; segment attention: the additive model's.
 TARGETS = {ADDITIVE: 1.3, "additive attention with input feeding": 1.6, "dot attention": 1.15}
 SEGMENT_TARGET = 1.25
+NATIVE_TARGETS = {SEGMENT: 1.08, SYNTACTIC: 1.25}  # the same, with the C++ kernels
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -131,9 +133,7 @@ def models(sizes: Sizes) -> dict[str, Seq2Seq]:
         ),
         "dot attention": model_with(softmax_attention(hidden, hidden, DotScorer()), sizes),
         SEGMENT: model_with(segment_attention(hidden, hidden), sizes),
-        "additive attention over syntactic self-attention": model_with(
-            softmax_attention(hidden, 2 * hidden), sizes, syntactic=True
-        ),
+        SYNTACTIC: model_with(softmax_attention(hidden, 2 * hidden), sizes, syntactic=True),
     }
 
 
@@ -205,6 +205,22 @@ def rows(sizes: Sizes, plan: Plan) -> Iterator[Row]:
         timings[ADDITIVE],
         unit="x bfloat16",
     )
+
+
+def native_rows(sizes: Sizes, plan: Plan) -> Iterator[Row]:
+    """Structured attention with the C++ kernels, beside softmax attention."""
+    calls = {
+        name: call for name, call in steps(sizes).items() if name in (ADDITIVE, *NATIVE_TARGETS)
+    }
+    timings = compare(calls, reference=ADDITIVE, plan=plan)
+    for name, target in NATIVE_TARGETS.items():
+        yield to_each_other(
+            f"training step with the C++ kernels ({sizes}), {name} to additive attention",
+            timings[name],
+            timings[ADDITIVE],
+            unit="x additive attention",
+            target=target,
+        )
 
 
 def ratios(timings: Mapping[str, Timing], what: str, targets: Mapping[str, float]) -> Iterator[Row]:

@@ -11,6 +11,7 @@ from benchmarks.results import Results
 from benchmarks.seq2seq_plain import PlainSeq2Seq
 from benchmarks.seq2seq_yoyodyne import ToolkitMissingError, Yoyodyne
 from benchmarks.timing import Plan
+from sightline.inference import _native
 
 QUICK = Plan(rounds=2, least_rounds=2, budget=0.01, block=0.0, warm_up=0.0)
 TRAINING = seq2seq_training.Sizes(hidden=8, batch=3, source=5, target=4, vocabulary=11)
@@ -32,6 +33,12 @@ def test_training_rows_have_their_targets() -> None:
     assert sorted(targets) == [1.15, 1.25, 1.3, 1.6]
     assert all(row.value > 0 for row in rows)
     assert len({row.name for row in rows}) == len(rows)
+
+
+def test_structured_attention_is_measured_beside_softmax() -> None:
+    rows = list(seq2seq_training.native_rows(TRAINING, QUICK))
+    assert [row.target for row in rows] == [1.08, 1.25]
+    assert all(row.unit == "x additive attention" and row.value > 0 for row in rows)
 
 
 def test_search_rows_have_their_targets() -> None:
@@ -100,6 +107,7 @@ def test_growth_counts_what_is_left_behind() -> None:
 def test_the_command_writes_its_part_and_keeps_the_others(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setattr(_native, "_IN_USE", False)  # the command chooses for its process
     out = tmp_path / "results.json"
     for part, name in (("beam", "beam_rows"), ("memory", "rows")):
         module = seq2seq_search if part == "beam" else seq2seq_memory
