@@ -22,6 +22,8 @@ from sightline.training import Run, TrainingSpec
 
 DATA = Path(os.environ.get("SIGHTLINE_DATA", Path(__file__).resolve().parents[2] / "shared/data"))
 LANGUAGES = ("arm", "bul", "dut", "fre", "geo", "hbs", "hun", "jpn", "kor", "vie")
+# A Korean syllable is a character of two or three letters; as many as there are, letters are better known.
+UNITS = {"kor": CharacterSpec(unit="code_point", normalisation="NFD")}
 FILES = {"arm": "arm_e", "hbs": "hbs_latn", "jpn": "jpn_hira", "vie": "vie_hanoi"}
 
 
@@ -29,7 +31,7 @@ def recipe(language: str = "hun") -> Run:
     """Letters to phones with a two-way LSTM, attention and an LSTM: about five minutes."""
     return Run(
         task=TransductionSpec(
-            source=CharacterSpec(),
+            source=UNITS.get(language, CharacterSpec()),
             target=WhitespaceSpec(),
             encoder=TextEncoderSpec(embedding_size=128, hidden_size=256, dropout=0.3),
             decoder=DecoderSpec(embedding_size=128, hidden_size=256, dropout=0.3),

@@ -20,6 +20,7 @@ from examples.support import DATA
 from sightline.data import Source
 from sightline.specs import to_json
 from sightline.tasks import Evaluation, Transduction, TransductionEnsemble, load_bundle
+from sightline.training import Run
 
 from ..results import Results, Row, digest
 from ._catalogue import RECORDS
@@ -55,7 +56,7 @@ def score(
     for case in cases:
         run = record.run(case)
         folders = [folder_of(runs, recipe, case, seed) for seed in seeds]
-        scored[case] = _scored(run.test, folders)
+        scored[case] = _scored(run, folders)
         rows = _rows(case, scored[case], seeds, record.published.get(case))
         for source in (run.train, run.dev, run.test):
             data |= {str(path.relative_to(DATA)): digest(path) for path in _files(source)}
@@ -76,9 +77,10 @@ def score(
     told.write_text(json.dumps(text, ensure_ascii=False, indent=1) + "\n", encoding="utf-8")
 
 
-def _scored(test: Source | None, folders: Sequence[Path]) -> Scored:
-    assert test is not None
-    examples = list(test)
+def _scored(run: Run, folders: Sequence[Path]) -> Scored:
+    assert run.test is not None
+    assert run.dev is not None
+    examples = list(run.test)
     tasks = [load_bundle(folder) for folder in folders]
     members = [task for task in tasks if isinstance(task, Transduction)]
     singles, seconds = list[float](), list[float]()
@@ -87,6 +89,7 @@ def _scored(test: Source | None, folders: Sequence[Path]) -> Scored:
         singles.append(task.evaluate(examples).value)
         seconds.append(time.perf_counter() - began)
     together = TransductionEnsemble(members)
+    together.calibrate(list(run.dev))
     shown = together.evaluate(examples, replace(members[0].prediction, trace=True))
     return Scored(
         metric=shown.main.name,
@@ -114,7 +117,8 @@ def _rows(
     if published is not None:
         yield Row(name=f"{case}: published", value=published, unit=unit)
     yield row(scored.metric, scored.singles, unit)
-    yield row(f"{scored.metric} of {len(seeds)} together", [scored.ensemble], unit)
+    if len(seeds) > 1:
+        yield row(f"{scored.metric} of {len(seeds)} together", [scored.ensemble], unit)
     yield row("parameters", [scored.parameters], "")
     yield row("processor minutes", [cost.processor_minutes for cost in scored.costs], "min")
     yield row("examples/s", [scored.speed], "1/s")
@@ -130,11 +134,13 @@ def _means(scored: Collection[Scored], seeds: Sequence[int], aim: float) -> Iter
         name=f"mean: {metric}",
         value=mean(singles),
         unit=unit,
-        spread=(min(singles), max(singles)),
+        spread=(min(singles), max(singles)) if len(singles) > 1 else None,
         seeds=tuple(seeds),
         target=aim,
         sense=sense,
     )
+    if len(seeds) == 1:
+        return
     yield Row(
         name=f"mean: {metric} of {len(seeds)} together",
         value=mean(each.ensemble for each in scored),
