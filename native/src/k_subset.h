@@ -17,6 +17,7 @@
 #include "kernels.h"
 #include "lanes.h"
 #include "scratch.h"
+#include "transposition.h"
 
 namespace sightline {
 namespace SIGHTLINE_ISA {

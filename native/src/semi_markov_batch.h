@@ -11,6 +11,7 @@
 
 #include "chain_lanes.h"
 #include "semi_markov_kernels.h"
+#include "transposition.h"
 
 namespace sightline {
 namespace SIGHTLINE_ISA {

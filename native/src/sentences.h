@@ -6,6 +6,7 @@
 #pragma once
 
 #include "charts.h"
+#include "transposition.h"
 
 namespace sightline {
 namespace SIGHTLINE_ISA {

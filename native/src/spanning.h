@@ -32,6 +32,7 @@
 #include "lanes.h"
 #include "rows.h"
 #include "scratch.h"
+#include "transposition.h"
 
 namespace sightline {
 namespace SIGHTLINE_ISA {

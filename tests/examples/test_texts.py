@@ -53,6 +53,7 @@ def test_the_last_tenth_of_either_polarity_is_held_out(data: Path) -> None:
 
 
 def test_a_descent_goes_down() -> None:
+    torch.manual_seed(0)
     model = nn.Linear(1, 1)
     descent = Descent(model, learning_rate=0.1, num_steps=50)
     losses = [descent.step(model(torch.ones(1)).pow(2).sum()) for _ in range(50)]
