@@ -207,7 +207,7 @@ def length_rows() -> Iterator[Row]:
 
 def _chain_lengths() -> Iterator[Row]:
     for size in _CHAIN_TRAIN:
-        batch, length, states = size
+        batch, length, _ = size
         edges, weights, lengths = (
             _drawn(*_edge_shape(size)),
             _drawn(*_edge_shape(size)),
@@ -228,8 +228,6 @@ def _chain_lengths() -> Iterator[Row]:
                 ),
             },
         )
-        if states == 50:
-            del calls["torch-struct"]  # its scan takes minutes
         yield from _length_rows(f"chain train {size}", calls)
 
 
