@@ -46,14 +46,23 @@ def record(recipe: str) -> str:
 
 
 def slices(recipe: str) -> str:
-    """Errors of the ensembles by kind of word, a row for each case."""
+    """Errors of the ensembles by kind of word, a row for each case. Lengths are cut where each case
+    has words enough, so that they differ from case to case.
+    """
     found = _mistakes(recipe)["slices"]
-    columns = list(dict.fromkeys(part["name"] for parts in found.values() for part in parts))
-    lines = ["| | " + " | ".join(columns) + " |", "|---|" + "---:|" * len(columns)]
+    others = [part["name"] for parts in found.values() for part in parts if not _is_length(part)]
+    columns = ["by length", *dict.fromkeys(others)]
+    lines = ["| | " + " | ".join(columns) + " |", "|---|" + "---|" * len(columns)]
     for case, parts in found.items():
-        texts = {part["name"]: f"{part['value']:.1f} (of {part['examples']})" for part in parts}
+        texts = {part["name"]: f"{part['value']:.1f} % of {part['examples']}" for part in parts}
+        lengths = [f"{part['name']}: {texts[part['name']]}" for part in parts if _is_length(part)]
+        texts["by length"] = "<br>".join(lengths)
         lines.append(f"| {case} | " + " | ".join(texts.get(name, "") for name in columns) + " |")
     return "\n".join(lines)
+
+
+def _is_length(part: dict[str, Any]) -> bool:
+    return str(part["name"]).endswith("symbols")
 
 
 def mistakes(recipe: str, pictures: str) -> str:

@@ -1,0 +1,59 @@
+"""The tables of docs/records say what results/ has, and every mistake has its picture."""
+
+import json
+import re
+import sys
+from collections.abc import Iterator
+from importlib import import_module
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+
+from benchmarks.results import Results
+
+ROOT = Path(__file__).resolve().parent.parent
+PAGE = (ROOT / "docs/records/index.md").read_text(encoding="utf-8")
+SHOWN = re.findall(r"^<!-- record: (\w+) -->$", PAGE, re.MULTILINE)
+
+
+@pytest.fixture
+def records(monkeypatch: pytest.MonkeyPatch) -> Iterator[ModuleType]:
+    monkeypatch.syspath_prepend(str(ROOT / "scripts"))
+    yield import_module("docs_records")
+    sys.modules.pop("docs_records", None)
+
+
+def table(text: str) -> dict[str, dict[str, str]]:
+    """The cells of a Markdown table by row and column."""
+    head, _, *rows = [line for line in text.splitlines() if line.startswith("|")]
+    names = [cell.strip() for cell in head.split("|")[2:-1]]
+    cells = [[cell.strip() for cell in row.split("|")[1:-1]] for row in rows]
+    return {first.strip("*"): dict(zip(names, rest, strict=True)) for first, *rest in cells}
+
+
+@pytest.mark.parametrize("recipe", SHOWN)
+def test_a_record_is_its_results(recipe: str, records: ModuleType) -> None:
+    shown = table(records.record(recipe))
+    results = Results.load(ROOT / f"results/{recipe}.json")
+    for row in results.rows:
+        case, _, figure = row.name.partition(": ")
+        said = float(shown[case].pop(figure).split()[0].rstrip(",").replace(",", ""))
+        assert said == pytest.approx(row.value, abs=0.51 if row.value >= 100 else 0.051)
+    assert all(cell == "" for cells in shown.values() for cell in cells.values())
+
+
+@pytest.mark.parametrize("recipe", SHOWN)
+def test_slices_and_mistakes_are_those_that_were_found(recipe: str, records: ModuleType) -> None:
+    found = json.loads((ROOT / f"results/mistakes/{recipe}.json").read_text(encoding="utf-8"))
+    shown = table(records.slices(recipe))
+    assert set(shown) == set(found["slices"])
+    for case, parts in found["slices"].items():
+        said = "; ".join(shown[case].values())
+        assert all(f"{part['value']:.1f} % of {part['examples']}" in said for part in parts)
+    text, drawings = records.mistakes(recipe, "pictures"), records.drawings()
+    for number, each in enumerate(found["mistakes"], start=1):
+        assert f"confidence {each['confidence']:.2f}" in text
+        assert each["output"] != each["expected"]
+        if each["attention"] is not None:
+            assert drawings[f"mistake_{recipe}_{number}"]().startswith("<svg")
