@@ -16,6 +16,7 @@ from sightline.attention import AttentionTrace
 from sightline.inspection import heatmap
 
 RESULTS = Path(__file__).resolve().parent.parent / "results"
+COSTS = ("parameters", "processor minutes", "examples/s")
 
 
 def record(recipe: str) -> str:
@@ -25,7 +26,8 @@ def record(recipe: str) -> str:
     for row in results.rows:
         case, _, figure = row.name.partition(": ")
         cells.setdefault(case, {})[figure] = row
-    columns = list(dict.fromkeys(figure for row in cells.values() for figure in row))
+    found = dict.fromkeys(figure for row in cells.values() for figure in row)
+    columns = sorted(found, key=lambda figure: figure in COSTS)  # scores first
     lines = [
         "| | " + " | ".join(columns) + " |",
         "|---|" + "---:|" * len(columns),
