@@ -6,13 +6,15 @@ the log-likelihood of the labels and its gradient in the log-probabilities. Torc
 that of the softmax before it, a subtraction more; ours holds the making of the grid.
 """
 
+from collections.abc import Callable
+
 import torch
 from torch import Tensor
 from torch.nn.functional import ctc_loss
 
 from sightline.distributions import Alignment
 
-from .cases import SEED, US, Case, Side, Size, case_of, without_gradient
+from .cases import SEED, US, Call, Case, Side, Size, case_of, without_gradient
 
 _NUM_SYMBOLS = 40
 
@@ -40,17 +42,16 @@ def ctc(size: Size) -> Case:
     def theirs(scores: Tensor = log_probs) -> Tensor:
         return ctc_loss(scores.transpose(0, 1), targets, *sizes, reduction="sum")
 
-    def our_step() -> tuple[Tensor, ...]:
-        leaf = log_probs.detach().requires_grad_()
-        return torch.autograd.grad(ours(leaf), leaf)
+    def step(loss: Callable[[Tensor], Tensor]) -> Call:
+        def run() -> tuple[Tensor, ...]:
+            leaf = log_probs.detach().requires_grad_()
+            return torch.autograd.grad(loss(leaf), leaf)
 
-    def their_step() -> tuple[Tensor, ...]:
-        leaf = log_probs.detach().requires_grad_()
-        return torch.autograd.grad(theirs(leaf), leaf)
+        return run
 
     return Case(
         operations={
             "log_partition": {US: without_gradient(ours), "torch": without_gradient(theirs)},
-            "loss": {US: our_step, "torch": their_step},
+            "loss": {US: step(ours), "torch": step(theirs)},
         }
     )

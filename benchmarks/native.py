@@ -158,8 +158,7 @@ def tangent_rows() -> Iterator[Row]:
             "marginals": lambda u=unary, e=edges: ops.chain_marginals(u, e, None),
             US: lambda n=nodes, p=pairs, g=along: ops.chain_tangent(n, p, None, None, g, True),
         }
-        timing = compare(calls, reference="marginals", plan=_PLAN)[US]
-        yield _row(f"chain tangent {size} over marginals", timing, 1.5)
+        yield _tangent_row(f"chain tangent {size}", calls)
     for batch, words in _TREE_TRAIN:
         arcs, along = _drawn(batch, words + 1, words + 1), _drawn(batch, words + 1, words + 1)
         _, found, kept = ops.projective_marginals(arcs, None, False, True)
@@ -167,8 +166,7 @@ def tangent_rows() -> Iterator[Row]:
             "marginals": lambda a=arcs: ops.projective_marginals(a, None, False, True),
             US: lambda m=found, k=kept, g=along: ops.projective_tangent(m, k, None, g, False),
         }
-        timing = compare(calls, reference="marginals", plan=_PLAN)[US]
-        yield _row(f"projective tree tangent {(batch, words)} over marginals", timing, 1.5)
+        yield _tangent_row(f"projective tree tangent {(batch, words)}", calls)
         _, _, factors, safe = ops.spanning_marginals(arcs, None, False)
         calls = {
             "marginals": lambda a=arcs: ops.spanning_marginals(a, None, False),
@@ -176,8 +174,7 @@ def tangent_rows() -> Iterator[Row]:
                 a, None, k, s, g, False
             ),
         }
-        timing = compare(calls, reference="marginals", plan=_PLAN)[US]
-        yield _row(f"spanning tree tangent {(batch, words)} over marginals", timing, 1.5)
+        yield _tangent_row(f"spanning tree tangent {(batch, words)}", calls)
 
 
 def thread_rows() -> Iterator[Row]:
@@ -274,8 +271,7 @@ def segment_rows() -> Iterator[Row]:
                 m, p, None, g, None, True
             ),
         }
-        timing = compare(calls, reference="marginals", plan=_PLAN)[US]
-        yield _row(f"semi-Markov tangent {size} over marginals", timing, 1.5)
+        yield _tangent_row(f"semi-Markov tangent {size}", calls)
 
         mask = mask_from_lengths(lengths, length)
         sides = {
@@ -328,8 +324,7 @@ def alignment_rows() -> Iterator[Row]:
             "marginals": lambda x=moves: ops.alignment_marginals(x, None),
             US: lambda m=found, g=along: ops.alignment_tangent(m, None, g),
         }
-        timing = compare(calls, reference="marginals", plan=_PLAN)[US]
-        yield _row(f"alignment tangent {size} over marginals", timing, 1.5)
+        yield _tangent_row(f"alignment tangent {size}", calls)
         masks = [
             mask_from_lengths(_lengths(batch, longest), longest)
             for longest in (num_source, num_target)
@@ -361,8 +356,7 @@ def subset_rows() -> Iterator[Row]:
             "marginals": lambda s=scores, k=k: ops.k_subset_marginals(s, None, k),
             US: lambda m=found, q=kept, g=weights: ops.k_subset_tangent(m, q, None, g),
         }
-        timing = compare(kernels, reference="marginals", plan=_PLAN)[US]
-        yield _row(f"k-subset tangent {(batch, items, k)} over marginals", timing, 1.5)
+        yield _tangent_row(f"k-subset tangent {(batch, items, k)}", kernels)
 
 
 def _steps(potentials: Tensor, losses: Mapping[str, Callable[[Tensor], Tensor]]) -> dict[str, Call]:
@@ -392,6 +386,12 @@ def _length_rows(name: str, calls: dict[str, Call]) -> Iterator[Row]:
     for peer, timing in timings.items():
         if peer != US:
             yield _row(f"{name} varied lengths vs {peer}", timing, None, unit="x faster")
+
+
+def _tangent_row(name: str, kernels: Mapping[str, Call]) -> Row:
+    """The tangent pass over the marginals."""
+    timing = compare(kernels, reference="marginals", plan=_PLAN)[US]
+    return _row(f"{name} over marginals", timing, 1.5)
 
 
 def _row(

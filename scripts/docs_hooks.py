@@ -34,7 +34,7 @@ EXPORTS_MARKER = re.compile(r"^<!-- exports: ([a-z0-9_.]+) -->$", re.MULTILINE)
 sys.path[:0] = [str(ROOT / "scripts"), str(ROOT)]  # mkdocs loads this file alone
 from docs_curves import CURVES  # noqa: E402
 from docs_pictures import PICTURES  # noqa: E402
-from docs_records import drawings, mistakes, record, slices  # noqa: E402
+from docs_records import drawings, mistakes, origin, record, slices  # noqa: E402
 from docs_views import CAPTIONS, GALLERY_VIEWS, PAGES  # noqa: E402
 
 log = logging.getLogger("mkdocs.hooks.results")
@@ -78,12 +78,7 @@ def table(results: dict[str, Any]) -> str:
             verdict(row),
         )
         lines.append("| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |")
-    versions = ", ".join(f"{name} {version}" for name, version in results["versions"].items())
-    machine = results["machine"]
-    made = (
-        f"Made by `{results['made_by']}` on {results['date']}, with {versions}, "
-        f"on {machine['cpu']}, {machine['threads']} of {machine['cores']} cores."
-    )
+    made = origin(results)
     for label in ("data", "spec"):
         if content := results.get(label):
             entries = "; ".join(f"{name} `{_short(value)}`" for name, value in content.items())

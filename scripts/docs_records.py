@@ -7,6 +7,7 @@ All is read from results/<recipe>.json and results/mistakes/<recipe>.json, which
 import html
 import json
 from collections.abc import Callable
+from dataclasses import asdict
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -36,15 +37,18 @@ def record(recipe: str) -> str:
         name = f"**{case}**" if case == "mean" else case
         texts = (_cell(row[column]) if column in row else "" for column in columns)
         lines.append(f"| {name} | " + " | ".join(texts) + " |")
-    versions = ", ".join(f"{name} {version}" for name, version in results.versions.items())
-    machine = results.machine
-    lines += [
-        "",
-        f"Made by `{results.made_by}` on {results.date}, with {versions}, on {machine.cpu}, "
-        f"{machine.threads} of {machine.cores} cores; data sha256 in "
-        f"`results/{recipe}.json`.",
-    ]
+    lines += ["", f"{origin(asdict(results))} Data: sha256 in `results/{recipe}.json`."]
     return "\n".join(lines)
+
+
+def origin(results: dict[str, Any]) -> str:
+    """By which command figures were made, when, with what, and on what machine."""
+    versions = ", ".join(f"{name} {version}" for name, version in results["versions"].items())
+    machine = results["machine"]
+    return (
+        f"Made by `{results['made_by']}` on {results['date']}, with {versions}, "
+        f"on {machine['cpu']}, {machine['threads']} of {machine['cores']} cores."
+    )
 
 
 def slices(recipe: str) -> str:

@@ -14,7 +14,6 @@ from sightline.training import Run
 class Record(NamedTuple):
     """A recipe and what it is measured against."""
 
-    title: str
     run: Callable[[str], Run]
     cases: Sequence[str]
     published: Mapping[str, float]  # by case, in the main metric
@@ -23,14 +22,12 @@ class Record(NamedTuple):
 
 RECORDS = {
     "g2p_low": Record(
-        "pronunciation, 800 words",
         g2p_low.recipe,
         g2p_low.LANGUAGES,
         dict(zip(g2p_low.LANGUAGES, (22, 21, 12, 19, 34, 55, 19, 10, 49, 10), strict=True)),
         25.1,
     ),
     "g2p_medium": Record(
-        "pronunciation, 8,000 words",
         g2p_medium.recipe,
         g2p_medium.LANGUAGES,
         dict(

@@ -48,10 +48,12 @@ def solve(potentials: Tensors, mask: Bool[Tensor, "B n"] | None) -> NativeSolved
 def marginals(potentials: Tensors, mask: Bool[Tensor, "B n"] | None) -> Tensors:
     """Span marginals (B, n, n, L) alone."""
     (spans,) = potentials
+    if spans.shape[-1] == 1:
+        _, nodes, _ = _OPS.span_marginals.default(spans.squeeze(-1), mask, False)
+        return (nodes.unsqueeze(-1),)
     totals, labels = _summed(spans, mask)
     _, nodes, _ = _OPS.span_marginals.default(totals, mask, False)
-    found = nodes.unsqueeze(-1)
-    return (found if spans.shape[-1] == 1 else labels * found,)
+    return (labels * nodes.unsqueeze(-1),)
 
 
 def tangent(
