@@ -22,12 +22,12 @@ from sightline.specs import to_json
 from sightline.tasks import Evaluation, Transduction, TransductionEnsemble, load_bundle
 from sightline.training import Run
 
-from ..results import Results, Row, digest
-from ._catalogue import RECORDS
+from ..results import Results, Row, Sense, digest
+from ._catalogue import MEAN, RECORDS
 from ._fitting import Cost, folder_of
 
 MISTAKES = 10
-MOST_OF_A_CASE = 2  # mistakes, so that ten are not all of one language
+MOST_OF_A_CASE = 2  # mistakes where there are many cases, so that ten are not all of one language
 
 
 class Scored(NamedTuple):
@@ -51,13 +51,17 @@ def score(
     found = Results.here(f"python -m benchmarks.records score {recipe}").continued_from(out)
     data = dict(Results.load(out).data) if out.exists() else {}
     told = results / "mistakes" / f"{recipe}.json"
-    slices = json.loads(told.read_text(encoding="utf-8"))["slices"] if told.exists() else {}
+    slices, earlier = dict[str, Any](), list[dict[str, Any]]()
+    if told.exists():
+        said = json.loads(told.read_text(encoding="utf-8"))
+        slices = said["slices"]
+        earlier = [each for each in said["mistakes"] if each["case"] not in cases]
     scored = dict[str, Scored]()
     for case in cases:
         run = record.run(case)
         folders = [folder_of(runs, recipe, case, seed) for seed in seeds]
         scored[case] = _scored(run, folders)
-        rows = _rows(case, scored[case], seeds, record.published.get(case))
+        rows = _rows(case, scored[case], seeds, record.published.get(case), record.aims.get(case))
         for source in (run.train, run.dev, run.test):
             data |= {str(path.relative_to(DATA)): digest(path) for path in _files(source)}
         spec = json.loads(to_json(replace(run, training=replace(run.training, seed=seeds[0]))))
@@ -69,17 +73,21 @@ def score(
             for part in scored[case].shown.slices
         ]
         print(f"{case}: {mean(scored[case].singles):.2f}, together {scored[case].ensemble:.2f}")
-    if set(cases) == set(record.cases):
-        found = found.with_rows(_means(scored.values(), seeds, record.aim))
+    if record.is_averaged and len(cases) > 1 and set(cases) == set(record.cases):
+        found = found.with_rows(_means(scored.values(), seeds, record.aims.get(MEAN)))
     found.save(out)
     told.parent.mkdir(parents=True, exist_ok=True)
-    text = {"made_by": found.made_by, "slices": slices, "mistakes": list(_mistakes(scored))}
+    most = max(MOST_OF_A_CASE, MISTAKES // len(record.cases))
+    text = {
+        "made_by": found.made_by,
+        "slices": slices,
+        "mistakes": _surest(scored, earlier, most),
+    }
     told.write_text(json.dumps(text, ensure_ascii=False, indent=1) + "\n", encoding="utf-8")
 
 
 def _scored(run: Run, folders: Sequence[Path]) -> Scored:
     assert run.test is not None
-    assert run.dev is not None
     examples = list(run.test)
     tasks = [load_bundle(folder) for folder in folders]
     members = [task for task in tasks if isinstance(task, Transduction)]
@@ -89,7 +97,8 @@ def _scored(run: Run, folders: Sequence[Path]) -> Scored:
         singles.append(task.evaluate(examples).value)
         seconds.append(time.perf_counter() - began)
     together = TransductionEnsemble(members)
-    together.calibrate(list(run.dev))
+    if run.dev is not None:
+        together.calibrate(list(run.dev))
     shown = together.evaluate(examples, replace(members[0].prediction, trace=True))
     return Scored(
         metric=shown.main.name,
@@ -103,78 +112,83 @@ def _scored(run: Run, folders: Sequence[Path]) -> Scored:
 
 
 def _rows(
-    case: str, scored: Scored, seeds: Sequence[int], published: float | None
+    case: str, scored: Scored, seeds: Sequence[int], published: float | None, aim: float | None
 ) -> Iterator[Row]:
     """The figures of a case; what is before the colon is the row of a table, and after it the column."""
-    unit = "BLEU" if scored.metric == "bleu" else "%"
-
-    def row(name: str, values: Sequence[float], unit: str) -> Row:
-        spread = (min(values), max(values)) if len(values) > 1 else None
-        return Row(
-            name=f"{case}: {name}", value=mean(values), unit=unit, spread=spread, seeds=tuple(seeds)
-        )
-
     if published is not None:
+        unit, _ = _sense_of(scored.metric)
         yield Row(name=f"{case}: published", value=published, unit=unit)
-    yield row(scored.metric, scored.singles, unit)
-    if len(seeds) > 1:
-        yield row(f"{scored.metric} of {len(seeds)} together", [scored.ensemble], unit)
-    yield row("parameters", [scored.parameters], "")
-    yield row("processor minutes", [cost.processor_minutes for cost in scored.costs], "min")
-    yield row("examples/s", [scored.speed], "1/s")
+    yield from _scores(case, scored.metric, scored.singles, scored.ensemble, seeds, aim)
+    yield _row(f"{case}: parameters", [scored.parameters], "", seeds)
+    minutes = [cost.processor_minutes for cost in scored.costs]
+    yield _row(f"{case}: processor minutes", minutes, "min", seeds)
+    yield _row(f"{case}: examples/s", [scored.speed], "1/s", seeds)
 
 
-def _means(scored: Collection[Scored], seeds: Sequence[int], aim: float) -> Iterator[Row]:
+def _means(scored: Collection[Scored], seeds: Sequence[int], aim: float | None) -> Iterator[Row]:
     """Over all cases: of each seed, and of the ensembles."""
     metric = next(iter(scored)).metric
-    sense = ">=" if metric == "bleu" else "<="
     singles = [mean(one) for one in zip(*(each.singles for each in scored), strict=True)]
-    unit = "BLEU" if metric == "bleu" else "%"
-    yield Row(
-        name=f"mean: {metric}",
-        value=mean(singles),
-        unit=unit,
-        spread=(min(singles), max(singles)) if len(singles) > 1 else None,
-        seeds=tuple(seeds),
-        target=aim,
-        sense=sense,
-    )
-    if len(seeds) == 1:
-        return
-    yield Row(
-        name=f"mean: {metric} of {len(seeds)} together",
-        value=mean(each.ensemble for each in scored),
-        unit=unit,
-        seeds=tuple(seeds),
-        target=aim,
-        sense=sense,
-    )
+    ensemble = mean(each.ensemble for each in scored)
+    yield from _scores(MEAN, metric, singles, ensemble, seeds, aim)
 
 
-def _mistakes(scored: Mapping[str, Scored]) -> Iterator[dict[str, Any]]:
-    """Wrong answers, the surest first."""
-    wrong = list[tuple[float, dict[str, Any]]]()
+def _scores(
+    case: str,
+    metric: str,
+    singles: Sequence[float],
+    ensemble: float,
+    seeds: Sequence[int],
+    aim: float | None,
+) -> Iterator[Row]:
+    """Of single models, and of all of them together."""
+    unit, sense = _sense_of(metric)
+    wanted = {} if aim is None else {"target": aim, "sense": sense}
+    yield replace(_row(f"{case}: {metric}", singles, unit, seeds), **wanted)
+    if len(seeds) > 1:
+        together = _row(f"{case}: {metric} of {len(seeds)} together", [ensemble], unit, seeds)
+        yield replace(together, **wanted)
+
+
+def _sense_of(metric: str) -> tuple[str, Sense]:
+    """The unit of a metric, and which way is better."""
+    return ("BLEU", ">=") if metric == "bleu" else ("%", "<=")
+
+
+def _row(name: str, values: Sequence[float], unit: str, seeds: Sequence[int]) -> Row:
+    spread = (min(values), max(values)) if len(values) > 1 else None
+    return Row(name=name, value=mean(values), unit=unit, spread=spread, seeds=tuple(seeds))
+
+
+def _surest(
+    scored: Mapping[str, Scored], earlier: Sequence[dict[str, Any]], most: int
+) -> list[dict[str, Any]]:
+    """Wrong answers, the surest first, and at most so many of a case; `earlier` are those of cases
+    that are not scored now.
+    """
+    wrong = list(earlier)
     for case, each in scored.items():
-        shown = each.shown
-        rows = zip(shown.examples, shown.references, shown.predictions, strict=True)
-        own = [
-            (
-                answer.confidence,
-                {
-                    "case": case,
-                    "source": example.source,
-                    "expected": reference,
-                    "output": answer.output,
-                    "confidence": answer.confidence,
-                    "attention": answer.trace and json.loads(answer.trace.to_json()),
-                },
-            )
-            for example, reference, answer in rows
-            if answer.output != reference
-        ]
-        wrong += sorted(own, key=lambda pair: -pair[0])[:MOST_OF_A_CASE]
-    for _, mistake in sorted(wrong, key=lambda pair: -pair[0])[:MISTAKES]:
-        yield mistake
+        wrong += sorted(_mistakes(case, each.shown), key=_sureness)[:most]
+    return sorted(wrong, key=_sureness)[:MISTAKES]
+
+
+def _sureness(mistake: Mapping[str, Any]) -> float:
+    return -mistake["confidence"]
+
+
+def _mistakes(case: str, shown: Evaluation) -> Iterator[dict[str, Any]]:
+    for example, reference, answer in zip(
+        shown.examples, shown.references, shown.predictions, strict=True
+    ):
+        if answer.output != reference:
+            yield {
+                "case": case,
+                "source": example.source,
+                "expected": reference,
+                "output": answer.output,
+                "confidence": answer.confidence,
+                "attention": answer.trace and json.loads(answer.trace.to_json()),
+            }
 
 
 def _files(source: Source | None) -> Iterator[Path]:

@@ -52,6 +52,7 @@ from ._links import (
 )
 from ._opening import Opened as Opened, SourceSpec as SourceSpec, open_source as open_source
 from ._packed import Encoded as Encoded, Packed as Packed, Ragged as Ragged
+from ._patterned import Patterned as Patterned, patterned as patterned
 from ._pools import LeftOut as LeftOut
 from ._sentencepiece import SentencePieceSpec as SentencePieceSpec
 from ._source import (

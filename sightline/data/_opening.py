@@ -23,9 +23,10 @@ from ._formats import (
     tsv,
 )
 from ._lines import MAX_LINE, LineReader
+from ._patterned import Patterned
 from ._source import Paths, expand, path_texts
 
-SourceSpec = TabSeparated | JsonLines | Parallel | ConllU | Babi | PlainLines
+SourceSpec = TabSeparated | JsonLines | Parallel | ConllU | Babi | Patterned | PlainLines
 
 NUM_PEEKED = 200  # lines
 # A first column is taken for labels where each of them is seen so often, in a file of two columns

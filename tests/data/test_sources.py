@@ -23,9 +23,10 @@ from sightline.data import (
     lines,
     open_source,
     parallel,
+    patterned,
     tsv,
 )
-from sightline.errors import DataError
+from sightline.errors import DataError, SpecError
 
 PACKINGS: dict[str, Callable[[bytes], bytes]] = {
     "plain": bytes,
@@ -44,6 +45,7 @@ BABI = "".join(
     f"4 Mary left.\n5 Where is John?\tgone\t2 4\n"
     for number in range(6)
 )
+IN_OUT = "IN: (?P<source>.*) OUT: (?P<target>.*)"
 JSON = "".join(json.dumps({"x": f"ä{n}", "y": n, "z": ["a", "b"]}) + "\n" for n in range(20))
 
 
@@ -63,6 +65,9 @@ def a_source(kind: str, folder: Path, packing: str = "plain") -> Source:
             return babi(write(folder, "some.txt", BABI, packing))
         case "json_lines":
             return json_lines(write(folder, "some.jsonl", JSON, packing), "x", "z", features="y")
+        case "patterned":
+            text = TSV.replace("wö", "IN: wö").replace("\t", " OUT: ")
+            return patterned(write(folder, "some.in_out", text, packing), IN_OUT)
         case "lines":
             return lines(write(folder, "some.lines", TSV, packing))
         case "parallel":
@@ -74,7 +79,7 @@ def a_source(kind: str, folder: Path, packing: str = "plain") -> Source:
             return InMemory(tuple(Example(str(number)) for number in range(9)))
 
 
-KINDS = ["tsv", "conllu", "babi", "json_lines", "lines", "parallel", "memory"]
+KINDS = ["tsv", "conllu", "babi", "json_lines", "patterned", "lines", "parallel", "memory"]
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -212,6 +217,26 @@ def test_a_question_has_the_story_before_it(tmp_path: Path) -> None:
     ):
         with pytest.raises(DataError, match=error):
             list(babi(write(tmp_path, "wrong", text)))
+
+
+def test_the_groups_of_a_pattern_are_the_parts_of_an_example(tmp_path: Path) -> None:
+    first, *_ = a_source("patterned", tmp_path)
+    assert (first.source, first.target, first.features) == ("wörd0", "w 0", "")
+    path = write(tmp_path, "forms", "go (V;PST) went\n\nbe alone\n")
+    source = patterned(path, r"(?P<source>\w+) (\((?P<features>.*)\))?(?P<target>.*)")
+    assert [(each.source, each.features, each.target) for each in source] == [
+        ("go", "V;PST", "went"),
+        ("be", "", "alone"),
+    ]
+    with pytest.raises(DataError, match="line 3: expected a line like"):
+        list(patterned(path, r"(?P<source>\w+) \(.*"))
+    for pattern, error in (
+        ("(?P<source>.*", "no regular expression"),
+        ("(.*)", "with source, got none"),
+        ("(?P<source>.*)=(?P<goal>.*)", "got goal, source"),
+    ):
+        with pytest.raises(SpecError, match=error):
+            patterned(path, pattern)
 
 
 def test_a_source_is_a_spec(tmp_path: Path) -> None:

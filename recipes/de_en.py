@@ -1,0 +1,53 @@
+"""Translation from German to English: Multi30k, 29,000 captions.
+
+    sightline fit --recipe recipes/de_en.py --out runs/de_en
+    python -m benchmarks.records fit de_en --runs runs                 three seeds
+    python -m benchmarks.records score de_en --runs runs
+
+The captions are for research alone and are not ours to hand on: github.com/multi30k/dataset has them
+(data/task1/tok, in small letters and cut into words). The data folder is `../shared/data`, or what
+SIGHTLINE_DATA says; the files are in its `_measure_only/multi30k/tok`.
+
+Reference: Elliott et al. 2016, Multi30K: multilingual English-German image descriptions.
+"""
+
+import os
+from pathlib import Path
+
+from sightline.data import Parallel, WhitespaceSpec, parallel
+from sightline.models import DecoderSpec, TextEncoderSpec
+from sightline.tasks import PredictionSpec, TransductionSpec
+from sightline.training import Run, TrainingSpec
+
+DATA = Path(os.environ.get("SIGHTLINE_DATA", Path(__file__).resolve().parents[2] / "shared/data"))
+TESTS = ("test_2016_flickr",)
+
+
+def recipe(test: str = "test_2016_flickr") -> Run:
+    """A two-way LSTM, attention and an LSTM: about 20 minutes."""
+    return Run(
+        task=TransductionSpec(
+            source=WhitespaceSpec(),
+            target=WhitespaceSpec(),
+            outputs="texts",
+            min_count=2,
+            encoder=TextEncoderSpec(embedding_size=256, hidden_size=256, dropout=0.4),
+            decoder=DecoderSpec(embedding_size=256, hidden_size=256, dropout=0.4),
+            prediction=PredictionSpec(length_penalty=1.0),
+        ),
+        train=part("train", ".gz"),
+        dev=part("val"),
+        test=part(test),
+        training=TrainingSpec(
+            epochs=10.0, batch_tokens=2000, learning_rate=2e-3, bf16=True, seed=1
+        ),
+    )
+
+
+def part(name: str, packing: str = "") -> Parallel:
+    """The two files of a part, one caption on each line."""
+    german, english = (
+        DATA / f"_measure_only/multi30k/tok/{name}.lc.norm.tok.{language}{packing}"
+        for language in ("de", "en")
+    )
+    return parallel(german, english)

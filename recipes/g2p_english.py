@@ -1,0 +1,45 @@
+"""Pronunciation of American English from 33,344 words: SIGMORPHON 2021 task 1, the high-resource part.
+
+    sightline fit --recipe recipes/g2p_english.py --out runs/english
+    python -m benchmarks.records fit g2p_english --runs runs           three seeds
+    python -m benchmarks.records score g2p_english --runs runs
+
+The data folder is `../shared/data`, or what SIGHTLINE_DATA says.
+
+Reference: Ashby et al. 2021, results of the second SIGMORPHON shared task on multilingual
+grapheme-to-phoneme conversion.
+"""
+
+import os
+from pathlib import Path
+
+from sightline.data import CharacterSpec, TabSeparated, WhitespaceSpec, tsv
+from sightline.models import DecoderSpec, TextEncoderSpec
+from sightline.tasks import TransductionSpec
+from sightline.training import Run, TrainingSpec
+
+DATA = Path(os.environ.get("SIGHTLINE_DATA", Path(__file__).resolve().parents[2] / "shared/data"))
+LANGUAGES = ("eng_us",)
+
+
+def recipe(language: str = "eng_us") -> Run:
+    """Letters to phones with a two-way LSTM, attention and an LSTM: about ten minutes."""
+    return Run(
+        task=TransductionSpec(
+            source=CharacterSpec(),
+            target=WhitespaceSpec(),
+            encoder=TextEncoderSpec(embedding_size=128, hidden_size=256, dropout=0.3),
+            decoder=DecoderSpec(embedding_size=128, hidden_size=256, dropout=0.3),
+        ),
+        train=part(language, "train.tsv.gz"),
+        dev=part(language, "dev.tsv"),
+        test=part(language, "test.tsv"),
+        training=TrainingSpec(
+            epochs=15.0, batch_tokens=1600, learning_rate=2e-3, bf16=True, seed=1
+        ),
+    )
+
+
+def part(language: str, name: str) -> TabSeparated:
+    """One of the three files: a word, a tab, and its phones with spaces between them."""
+    return tsv(DATA / f"g2p_sigmorphon2021/high/{language}_{name}")

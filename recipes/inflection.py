@@ -1,0 +1,55 @@
+"""Inflection: the form of a lemma that has given features; SIGMORPHON 2023 task 0, twelve languages.
+
+    sightline fit --recipe recipes/inflection.py --out runs/deu        or :fin, :tur, ... any of LANGUAGES
+    python -m benchmarks.records fit inflection --runs runs            all of them, three seeds
+    python -m benchmarks.records score inflection --runs runs
+
+10,000 forms to learn from, and 1,000 of other lemmas to be asked for. Hebrew is taken without its vowels
+(heb_unvoc) and with them (heb). The data folder is `../shared/data`, or what SIGHTLINE_DATA says.
+
+Reference: Goldman et al. 2023, SIGMORPHON-UniMorph 2023 shared task 0.
+"""
+
+import os
+from functools import partial
+from pathlib import Path
+
+from sightline.data import CharacterSpec, FeaturesSpec, TabSeparated, tsv
+from sightline.models import DecoderSpec, TextEncoderSpec
+from sightline.tasks import TransductionSpec
+from sightline.training import Run, TrainingSpec
+
+DATA = Path(os.environ.get("SIGHTLINE_DATA", Path(__file__).resolve().parents[2] / "shared/data"))
+LANGUAGES = (
+    *("deu", "eng", "fin", "fra", "heb", "heb_unvoc", "hun", "ita"),
+    *("jap", "kat", "rus", "spa", "tur"),
+)
+
+
+def recipe(language: str = "deu") -> Run:
+    """Letters and features to letters with a two-way LSTM, attention and an LSTM: about five minutes."""
+    return Run(
+        task=TransductionSpec(
+            source=CharacterSpec(),
+            target=CharacterSpec(),
+            features=FeaturesSpec(),
+            encoder=TextEncoderSpec(embedding_size=128, hidden_size=256, dropout=0.3),
+            decoder=DecoderSpec(embedding_size=128, hidden_size=256, dropout=0.3),
+        ),
+        train=part(language, "trn.gz"),
+        dev=part(language, "dev"),
+        test=part(language, "tst"),
+        training=TrainingSpec(
+            epochs=20.0, batch_tokens=1600, learning_rate=2e-3, bf16=True, seed=1
+        ),
+    )
+
+
+(deu, eng, fin, fra, heb, heb_unvoc, hun, ita, jap, kat, rus, spa, tur) = (
+    partial(recipe, name) for name in LANGUAGES
+)
+
+
+def part(language: str, name: str) -> TabSeparated:
+    """One of a language's three files: lemma, features, form."""
+    return tsv(DATA / f"inflection_sigmorphon2023/{language}.{name}", target=2, features=1)

@@ -1,0 +1,52 @@
+"""Translation from Japanese to English: 50,000 short sentences of the Tanaka corpus.
+
+    sightline fit --recipe recipes/ja_en.py --out runs/ja_en           characters to words
+    sightline fit --recipe recipes/ja_en.py:words --out runs/words     words to words
+    python -m benchmarks.records fit ja_en --runs runs                 three seeds
+    python -m benchmarks.records score ja_en --runs runs
+
+The corpus says where Japanese words begin and end; read as characters, which is how Japanese is written,
+its spaces are dropped. The data folder is `../shared/data`, or what SIGHTLINE_DATA says.
+"""
+
+import os
+from functools import partial
+from pathlib import Path
+
+from sightline.data import CharacterSpec, Parallel, WhitespaceSpec, parallel
+from sightline.models import DecoderSpec, TextEncoderSpec
+from sightline.tasks import PredictionSpec, TransductionSpec
+from sightline.training import Run, TrainingSpec
+
+DATA = Path(os.environ.get("SIGHTLINE_DATA", Path(__file__).resolve().parents[2] / "shared/data"))
+SOURCES = {"characters": CharacterSpec(spaces="drop"), "words": WhitespaceSpec()}
+
+
+def recipe(source: str = "characters") -> Run:
+    """A two-way LSTM, attention and an LSTM: about 20 minutes."""
+    return Run(
+        task=TransductionSpec(
+            source=SOURCES[source],
+            target=WhitespaceSpec(),
+            outputs="texts",
+            min_count=2,
+            encoder=TextEncoderSpec(embedding_size=256, hidden_size=256, dropout=0.3),
+            decoder=DecoderSpec(embedding_size=256, hidden_size=256, dropout=0.3),
+            prediction=PredictionSpec(length_penalty=1.0),
+        ),
+        train=part("train", ".gz"),
+        dev=part("dev"),
+        test=part("test"),
+        training=TrainingSpec(epochs=8.0, batch_tokens=2000, learning_rate=2e-3, bf16=True, seed=1),
+    )
+
+
+words = partial(recipe, "words")
+
+
+def part(name: str, packing: str = "") -> Parallel:
+    """The two files of a part, one sentence on each line."""
+    japanese, english = (
+        DATA / f"enja_tanaka50k/{name}.{language}{packing}" for language in ("ja", "en")
+    )
+    return parallel(japanese, english)

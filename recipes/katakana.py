@@ -1,0 +1,55 @@
+"""Transliteration: names of people from Latin letters into katakana and five other scripts.
+
+    sightline fit --recipe recipes/katakana.py --out runs/katakana     or :russian, :arabic, ... any of SCRIPTS
+    python -m benchmarks.records fit katakana --runs runs              all of them, three seeds
+    python -m benchmarks.records score katakana --runs runs
+
+26,406 names (Korean) to 105,371 (Russian), each word of a name by itself. A name may be written in more
+than one way, and only the one in the file counts: no system comes near to all of them. The data folder
+is `../shared/data`, or what SIGHTLINE_DATA says.
+
+Reference: Merhav and Ash 2018, Design challenges in named entity transliteration.
+"""
+
+import os
+from functools import partial
+from pathlib import Path
+
+from sightline.data import CharacterSpec, TabSeparated, WhitespaceSpec, tsv
+from sightline.models import DecoderSpec, TextEncoderSpec
+from sightline.tasks import TransductionSpec
+from sightline.training import Run, TrainingSpec
+
+DATA = Path(os.environ.get("SIGHTLINE_DATA", Path(__file__).resolve().parents[2] / "shared/data"))
+SCRIPTS = ("katakana", "arabic", "chinese", "hebrew", "korean", "russian")
+PARTS = {"train": 64, "dev": 16, "test": 20}  # percent, by which the files are named
+# Readings of the data: the more names there are, the fewer.
+EPOCHS = dict(zip(SCRIPTS, (5.0, 6.0, 6.0, 7.0, 8.0, 4.0), strict=True))
+
+
+def recipe(script: str = "katakana") -> Run:
+    """Letters to characters with a two-way LSTM, attention and an LSTM: five to ten minutes."""
+    return Run(
+        task=TransductionSpec(
+            source=CharacterSpec(),
+            target=WhitespaceSpec(),
+            encoder=TextEncoderSpec(embedding_size=128, hidden_size=256, dropout=0.3),
+            decoder=DecoderSpec(embedding_size=128, hidden_size=256, dropout=0.3),
+        ),
+        train=part(script, "train"),
+        dev=part(script, "dev"),
+        test=part(script, "test"),
+        training=TrainingSpec(
+            epochs=EPOCHS[script], batch_tokens=1600, learning_rate=2e-3, bf16=True, seed=1
+        ),
+    )
+
+
+arabic, chinese, hebrew, korean, russian = (partial(recipe, name) for name in SCRIPTS[1:])
+
+
+def part(script: str, name: str) -> TabSeparated:
+    """One of the three files: a name, its characters with spaces between them, and how often it was
+    seen, which is not used.
+    """
+    return tsv(DATA / f"translit_coling2018/wd_{script}_{PARTS[name]}.gz")

@@ -1,0 +1,73 @@
+r"""SCAN: commands into actions, and what is learnt of commands that were never seen.
+
+    sightline fit --recipe recipes/scan.py --out runs/scan             or :jump, :length, :jump_hard, ...
+    python -m benchmarks.records fit scan --runs runs                  all of them, three seeds
+    python -m benchmarks.records score scan --runs runs
+
+Splits: `simple` at random; `jump`, where "jump" is seen by itself and must then be used like other verbs;
+`length`, where outputs are longer than any in training. Each with three kinds of attention, in two to
+four minutes:
+
+    simple            softmax over the words of the command
+    simple_hard       each action comes from one word, and which is summed over (exact hard attention)
+    simple_segment    each action reads one stretch of words or several (a chain over the words)
+
+There is no development set, and nothing is chosen on test: runs have a fixed length, and their last
+weights are kept. The data folder is `../shared/data`, or what SIGHTLINE_DATA says.
+
+Reference: Lake and Baroni 2018, Generalization without systematicity.
+"""
+
+import os
+from functools import partial
+from pathlib import Path
+
+from sightline.data import Patterned, WhitespaceSpec, patterned
+from sightline.models import (
+    DecoderSpec,
+    ExactHardSpec,
+    SegmentSpec,
+    SoftmaxSpec,
+    TextEncoderSpec,
+)
+from sightline.tasks import PredictionSpec, TransductionSpec
+from sightline.training import Run, TrainingSpec
+
+DATA = Path(os.environ.get("SIGHTLINE_DATA", Path(__file__).resolve().parents[2] / "shared/data"))
+SPLITS = {"simple": "simple", "jump": "addprim_jump", "length": "length"}
+CASES = tuple(f"{split}{kind}" for split in SPLITS for kind in ("", "_hard", "_segment"))
+ATTENTIONS = {"": SoftmaxSpec(), "hard": ExactHardSpec(), "segment": SegmentSpec()}
+LONGEST = 50  # actions, and the end
+
+
+def recipe(case: str = "simple") -> Run:
+    """Commands to actions with attention."""
+    split, _, kind = case.partition("_")
+    return Run(
+        task=TransductionSpec(
+            source=WhitespaceSpec(),
+            target=WhitespaceSpec(),
+            encoder=TextEncoderSpec(embedding_size=64, hidden_size=128, dropout=0.1),
+            decoder=DecoderSpec(
+                embedding_size=64, hidden_size=128, dropout=0.1, attention=ATTENTIONS[kind]
+            ),
+            label_smoothing=0.0,
+            prediction=PredictionSpec(max_length=LONGEST),
+        ),
+        train=part(split, "train"),
+        test=part(split, "test"),
+        training=TrainingSpec(steps=2500, batch_tokens=2000, learning_rate=2e-3, seed=1),
+    )
+
+
+# fmt: off
+(simple_hard, simple_segment,
+ jump, jump_hard, jump_segment,
+ length, length_hard, length_segment) = (partial(recipe, case) for case in CASES[1:])
+# fmt: on
+
+
+def part(split: str, name: str) -> Patterned:
+    """One of the two files of a split."""
+    path = DATA / f"scan/tasks_{name}_{SPLITS[split]}.txt.gz"
+    return patterned(path, "IN: (?P<source>.*) OUT: (?P<target>.*)")
