@@ -13,6 +13,8 @@ from jaxtyping import Float, Int
 from torch import Tensor, nn
 from torch.nn.functional import logsigmoid, pad
 
+from ..steady import Linear
+
 
 @final
 class PointerGenerator(nn.Module):
@@ -24,7 +26,7 @@ class PointerGenerator(nn.Module):
 
     def __init__(self, query_size: int, value_size: int) -> None:
         super().__init__()
-        self.gate = nn.Linear(query_size + value_size, 1)
+        self.gate = Linear(query_size + value_size, 1)
 
     def forward(
         self,

@@ -13,6 +13,7 @@ from jaxtyping import Float
 from torch import Tensor, nn
 
 from ..errors import ShapeError
+from ..steady import Linear
 from ._attention import Attended, Attention
 from ._memory import Memory
 
@@ -34,9 +35,9 @@ class MultiHead(nn.Module):
                     f"{num_heads}. Pass num_heads={_divisor_near(size, num_heads)}."
                 )
         self.attention, self.num_heads = attention, num_heads
-        self.query = nn.Linear(query_size, query_size, bias=False)
-        self.value = nn.Linear(value_size, value_size, bias=False)
-        self.output = nn.Linear(value_size, value_size, bias=False)
+        self.query = Linear(query_size, query_size, bias=False)
+        self.value = Linear(value_size, value_size, bias=False)
+        self.output = Linear(value_size, value_size, bias=False)
 
     def remember(self, memory: Memory) -> Memory:
         """Project the values for every head, once."""

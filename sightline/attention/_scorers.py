@@ -21,6 +21,7 @@ from torch import Tensor, nn
 from typing_extensions import override
 
 from ..errors import ShapeError
+from ..steady import Linear, sigmoid
 from ._additive import additive_scores
 
 
@@ -63,7 +64,7 @@ class DotScorer(AbstractScorer):
 
     @override
     def remember(self, values: Tensor) -> Tensor:
-        return self.scale * values.transpose(-1, -2)
+        return (self.scale * values).transpose(-1, -2).contiguous()
 
     @override
     def forward(self, query: Tensor, keys: Tensor) -> tuple[Float[Tensor, "*batch Q S"]]:
@@ -82,12 +83,12 @@ class BilinearScorer(AbstractScorer):
 
     def __init__(self, query_size: int, value_size: int) -> None:
         super().__init__()
-        self.project = nn.Linear(value_size, query_size, bias=False)
+        self.project = Linear(value_size, query_size, bias=False)
 
     @override
     def remember(self, values: Tensor) -> Tensor:
         check_width("BilinearScorer", "value", values.shape[-1], self.project.in_features)
-        return self.project(values).transpose(-1, -2)
+        return self.project(values).transpose(-1, -2).contiguous()
 
     @override
     def forward(self, query: Tensor, keys: Tensor) -> tuple[Float[Tensor, "*batch Q S"]]:
@@ -101,9 +102,9 @@ class AdditiveScorer(AbstractScorer):
 
     def __init__(self, query_size: int, value_size: int, hidden_size: int) -> None:
         super().__init__()
-        self.query = nn.Linear(query_size, hidden_size, bias=False)
-        self.key = nn.Linear(value_size, hidden_size)
-        self.combine = nn.Linear(hidden_size, 1, bias=False)
+        self.query = Linear(query_size, hidden_size, bias=False)
+        self.key = Linear(value_size, hidden_size)
+        self.combine = Linear(hidden_size, 1, bias=False)
 
     @override
     def remember(self, values: Tensor) -> Tensor:
@@ -123,8 +124,8 @@ class LinearScorer(AbstractScorer):
 
     def __init__(self, query_size: int, value_size: int) -> None:
         super().__init__()
-        self.query = nn.Linear(query_size, 1, bias=False)
-        self.key = nn.Linear(value_size, 1, bias=False)
+        self.query = Linear(query_size, 1, bias=False)
+        self.key = Linear(value_size, 1, bias=False)
 
     @override
     def remember(self, values: Tensor) -> Tensor:
@@ -149,9 +150,9 @@ class LocalScorer(AbstractScorer):
         super().__init__()
         self.inner = inner
         self.place = nn.Sequential(
-            nn.Linear(query_size, query_size, bias=False),
+            Linear(query_size, query_size, bias=False),
             nn.Tanh(),
-            nn.Linear(query_size, 1, bias=False),
+            Linear(query_size, 1, bias=False),
         )
 
     @override
@@ -163,4 +164,4 @@ class LocalScorer(AbstractScorer):
         self, query: Tensor, keys: Any
     ) -> tuple[Float[Tensor, "*batch Q S"], Float[Tensor, "*batch Q 1"]]:
         (scores,) = self.inner(query, keys)
-        return scores, torch.sigmoid(self.place(query))
+        return scores, sigmoid(self.place(query))

@@ -13,6 +13,7 @@ from torch.nn.functional import pad
 from typing_extensions import override
 
 from ..errors import ShapeError
+from ..steady import Linear
 from ._additive import additive_scores
 from ._scorers import AbstractScorer, check_width
 
@@ -55,7 +56,7 @@ class StepScorer(AbstractScorer):
     def __init__(self, inner: AbstractScorer, value_size: int, *, repeat: bool = True) -> None:
         super().__init__()
         self.inner, self.repeat = inner, repeat
-        self.follow = nn.Linear(value_size, value_size, bias=False)
+        self.follow = Linear(value_size, value_size, bias=False)
 
     @override
     def remember(self, values: Tensor) -> Any:
@@ -92,9 +93,9 @@ class HeadScorer(AbstractScorer):
     ) -> None:
         super().__init__()
         self.bounded = bounded
-        self.head = nn.Linear(value_size, hidden_size)
-        self.word = nn.Linear(query_size, hidden_size, bias=False)
-        self.combine = nn.Linear(hidden_size, 1, bias=False)
+        self.head = Linear(value_size, hidden_size)
+        self.word = Linear(query_size, hidden_size, bias=False)
+        self.combine = Linear(hidden_size, 1, bias=False)
         self.root = nn.Parameter(torch.empty(hidden_size).uniform_(-0.1, 0.1))
 
     @override

@@ -14,7 +14,7 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
-from ._hypotheses import Hypotheses, check_found
+from ._hypotheses import Hypotheses, check_found, total
 from ._journal import Journal, worth_leaving
 from ._limits import Limit
 from ._rules import Rules
@@ -87,7 +87,7 @@ def _hypotheses(
     after = so_far[:size, None] > lengths.unsqueeze(1)
     tokens = tokens[:, :size].masked_fill(after, end).transpose(1, 2)
     log_probs = values[:, :size].masked_fill(after, 0.0).transpose(1, 2)
-    scores = log_probs.sum(2)
+    scores = total(log_probs)
     check_found(scores.amin(1), search)
     weights = None
     if with_weights:

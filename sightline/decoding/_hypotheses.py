@@ -29,7 +29,7 @@ class Hypotheses(NamedTuple):
     @property
     def totals(self) -> Float[Tensor, "B N"]:
         """The log-probability of each output as a whole; -inf where there is none."""
-        return self.log_probs.sum(-1).masked_fill(self.lengths == 0, -torch.inf)
+        return total(self.log_probs).masked_fill(self.lengths == 0, -torch.inf)
 
     def token_lists(self, end: int) -> list[list[list[int]]]:
         """Tokens as lists, for each item and output, without the end symbol."""
@@ -40,6 +40,13 @@ class Hypotheses(NamedTuple):
             ]
             for rows, lengths in zip(self.tokens.tolist(), self.lengths.tolist(), strict=True)
         ]
+
+
+def total(log_probs: Float[Tensor, "*batch T"]) -> Float[Tensor, "*batch"]:
+    """Their sum, one after the other, so that 0 after the end changes nothing: `sum` would add them up in
+    an order that depends on T, which is that of the longest output in the batch.
+    """
+    return log_probs.cumsum(-1)[..., -1]
 
 
 def ordinary(hypotheses: Hypotheses) -> Hypotheses:

@@ -17,6 +17,7 @@ from typing_extensions import override
 
 from ..inference import chain_best
 from ..masking import forbid_padding
+from ..steady import sigmoid
 from ._checks import check_mask, check_scores, masked_batch_shape
 from ._distribution import AbstractDistribution, expectation
 
@@ -58,7 +59,7 @@ class Subset(AbstractDistribution):
 
     @override
     def marginals(self) -> Float[Tensor, "*batch n"]:
-        return self._allowed().sigmoid()
+        return sigmoid(self._allowed())
 
     @override
     def _best(self, k: int) -> tuple[Tensor, Tensor]:

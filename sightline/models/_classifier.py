@@ -22,6 +22,7 @@ from torch import Tensor, nn
 from ..attention import Attended, AttentionPooling, Memory, max_pooling, mean_pooling
 from ..networks import AbstractEncoder, Document, DocumentEncoder
 from ..specs import check, setting
+from ..steady import Linear
 from ._attention_specs import PlaceAttentionSpec, SoftmaxSpec
 from ._checks import check_mask, tokens_below
 from ._document_spec import DocumentEncoderSpec
@@ -118,7 +119,7 @@ class ClassifierSpec:
             size = encoder.summary_size if self.pooling == "summary" else size
         else:
             pool = AttentionPooling(self.pooling.build(size, size), query_size=size)
-        output = nn.Linear(size, self.num_classes)
+        output = Linear(size, self.num_classes)
         return Classifier(encoder, pool, output, vocabulary=self.vocabulary, dropout=self.dropout)
 
 

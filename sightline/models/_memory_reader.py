@@ -22,6 +22,7 @@ from torch.nn.functional import pad
 from ..attention import Attended, Layout, Memory
 from ..networks import FactsEncoder
 from ..specs import check, setting
+from ..steady import Linear
 from ._checks import check_batch, check_mask, tokens_below
 from ._reading_steps import AbstractSteps, SoftStepsSpec, StepsSpec
 
@@ -126,7 +127,7 @@ class MemoryReaderSpec:
             keys,
             self._facts(self.max_facts),
             self.steps.build(self.embedding_size, self.num_steps),
-            nn.Linear(self.embedding_size, self.num_answers),
+            Linear(self.embedding_size, self.num_answers),
             vocabulary=self.vocabulary,
         )
 

@@ -23,6 +23,7 @@ from torch import Tensor, nn
 from ..attention import Attended, Attention, Memory
 from ..networks import AbstractEncoder
 from ..specs import check, setting
+from ..steady import Linear
 from ._attention_specs import PlaceAttentionSpec, SoftmaxSpec
 from ._checks import check_batch, check_mask, tokens_below
 from ._encoder_specs import EncoderSpec, WordEncoderSpec
@@ -62,7 +63,7 @@ class PairMatcher(nn.Module):
         self.project = _perceptron(encoder.value_size, hidden_size, dropout)
         self.compare = _perceptron(2 * encoder.value_size, hidden_size, dropout)
         self.aggregate = _perceptron(2 * hidden_size, hidden_size, dropout)
-        self.output = nn.Linear(hidden_size, num_classes)
+        self.output = Linear(hidden_size, num_classes)
 
     def forward(
         self,
@@ -102,7 +103,7 @@ class PairMatcher(nn.Module):
 def _perceptron(input_size: int, size: int, dropout: float) -> nn.Sequential:
     layers = []
     for width in (input_size, size):
-        layers += [nn.Dropout(dropout), nn.Linear(width, size), nn.ReLU()]
+        layers += [nn.Dropout(dropout), Linear(width, size), nn.ReLU()]
     return nn.Sequential(*layers)
 
 

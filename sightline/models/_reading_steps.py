@@ -33,6 +33,7 @@ from ..attention import (
     softmax_attention,
 )
 from ..specs import setting
+from ..steady import Linear
 
 
 class Stepwise(NamedTuple):
@@ -60,7 +61,7 @@ class SoftSteps(AbstractSteps):
         super().__init__()
         self.num_steps = num_steps
         self.attention = softmax_attention(size, size, DotScorer())
-        self.carry = nn.Linear(size, size, bias=False)
+        self.carry = Linear(size, size, bias=False)
 
     @override
     def forward(self, question: Tensor, keys: Memory, values: Tensor) -> Stepwise:
@@ -84,8 +85,8 @@ class ChainSteps(AbstractSteps):
         self.attention = Attention(
             scorer=scorer, distribute=chain_over_steps, reader=ExpectedValue()
         )
-        self.queries = nn.Linear(size, num_steps * size, bias=False)
-        self.join = nn.Linear(num_steps * size, size, bias=False)
+        self.queries = Linear(size, num_steps * size, bias=False)
+        self.join = Linear(num_steps * size, size, bias=False)
         # Identities: before anything is learned, a fact is read that shares words with the question,
         # and is followed by one that shares words with it. From random maps a chain finds neither.
         with torch.no_grad():

@@ -20,6 +20,7 @@ from torch import Tensor, nn
 from ..distributions import LinearChain
 from ..networks import AbstractEncoder
 from ..specs import check, setting
+from ..steady import Linear
 from ._checks import check_mask, tokens_below
 from ._encoder_specs import EncoderSpec, TextEncoderSpec
 
@@ -40,7 +41,7 @@ class Tagger(nn.Module):
     ) -> None:
         super().__init__()
         self.encoder, self.vocabulary = encoder, vocabulary
-        self.unary = nn.Linear(encoder.value_size, num_tags)
+        self.unary = Linear(encoder.value_size, num_tags)
         self.transitions = nn.Parameter(torch.zeros(num_tags, num_tags)) if crf else None
 
     def forward(

@@ -20,6 +20,7 @@ from typing_extensions import override
 
 from ..attention import Memory, mean_pooling
 from ..errors import ShapeError
+from ..steady import Linear
 from ._layers import CellState
 from ._stacks import RecurrentStack, StackState
 
@@ -65,8 +66,8 @@ class InitialState(AbstractBridge):
         super().__init__()
         self.step_size = 0
         sizes = [(layer.output_size, layer.has_memory) for layer in stack.layers_in_order()]
-        self.hidden = nn.ModuleList(nn.Linear(summary_size, size) for size, _ in sizes)
-        self.memory = nn.ModuleList(nn.Linear(summary_size, size) for size, has in sizes if has)
+        self.hidden = nn.ModuleList(Linear(summary_size, size) for size, _ in sizes)
+        self.memory = nn.ModuleList(Linear(summary_size, size) for size, has in sizes if has)
 
     @override
     def start(self, memory: Memory, zero: StackState) -> StackState:

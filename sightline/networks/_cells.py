@@ -13,11 +13,11 @@ from typing import NamedTuple, final
 import torch
 from jaxtyping import Float, Int
 from torch import Tensor, nn
-from torch.nn.functional import linear
 from typing_extensions import override
 
 from ..errors import ShapeError
 from ..masking import mask_from_lengths
+from ..steady import linear, sigmoid
 from ._layers import AbstractLayer, CellState, Ran, map_state
 
 # A gate with this score is 1 to the bit, with its negative 0, whatever is added to the score.
@@ -161,7 +161,7 @@ class GRUCell(AbstractFusedCell):
     def update(self, from_input: Tensor, from_state: Tensor, state: CellState) -> CellState:
         reset_x, update_x, new_x = from_input.chunk(3, -1)
         reset_h, update_h, new_h = from_state.chunk(3, -1)
-        reset, update = torch.sigmoid(reset_x + reset_h), torch.sigmoid(update_x + update_h)
+        reset, update = sigmoid(reset_x + reset_h), sigmoid(update_x + update_h)
         new = torch.tanh(new_x + reset * new_h)
         return CellState((1 - update) * new + update * state.hidden)
 

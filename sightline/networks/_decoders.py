@@ -30,6 +30,7 @@ from ..attention import (
     MultiHead,
 )
 from ..errors import ShapeError
+from ..steady import Linear
 from ._bridges import AbstractBridge, summarised, summary_of
 from ._dropout import Dropout
 from ._marginal_reading import Posterior
@@ -323,7 +324,7 @@ class AbstractAttentionDecoder(AbstractDecoder):
             dropout=dropout,
         )
         self.attention = attention
-        self.combine = nn.Linear(value_size + stack.output_size, vector_size, bias=False)
+        self.combine = Linear(value_size + stack.output_size, vector_size, bias=False)
 
     @override
     def remember(self, memory: Memory) -> Memory:

@@ -29,13 +29,13 @@ from typing import NamedTuple, final
 import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
-from torch.nn.functional import linear
 from torch.utils.checkpoint import checkpoint
 from typing_extensions import override
 
 from ..attention import AbstractScorer, Attended, Memory
 from ..distributions import Categorical
 from ..shapes import flatten_batch, restore_batch
+from ..steady import Linear, linear
 from ._bridges import AbstractBridge, summarised
 from ._decoders import (
     AbstractRecurrentDecoder,
@@ -126,7 +126,7 @@ class MarginalDecoder(AbstractRecurrentDecoder):
             dropout=dropout,
         )
         self.scorer, self.walk = scorer, walk
-        self.combine = nn.Linear(value_size + stack.output_size, vector_size, bias=False)
+        self.combine = Linear(value_size + stack.output_size, vector_size, bias=False)
 
     @override
     def remember(self, memory: Memory) -> Memory:

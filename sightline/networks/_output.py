@@ -14,9 +14,9 @@ from typing import final
 import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
-from torch.nn.functional import linear
 
 from ..errors import ShapeError
+from ..steady import linear
 from ._token_loss import token_loss
 
 

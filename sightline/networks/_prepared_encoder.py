@@ -19,11 +19,13 @@ from torch import Tensor
 
 from ..attention import Memory
 from ..errors import ValueRangeError
+from ..steady import LEAST_ROWS
 from ._bidirectional import Bidirectional
 from ._cells import AbstractCell, LSTMCell
 from ._compaction import arranged, to_places
 from ._encoders import AbstractEncoder
 from ._prepared_lstm import InputGates, PreparedLSTM
+from ._stepping_state import map_memory
 from ._text_encoder import TextEncoder
 
 # Entries of the gates that are made at once: 1 MB of float32, which stays in cache.
@@ -75,11 +77,25 @@ class PreparedEncoder:
 
     def _as_it_is(self, inputs: Tensor, mask: Tensor | None) -> Memory:
         if not self._half:
-            return self._encoder(inputs, mask)
+            return _filled_up(self._encoder, inputs, mask)
         inputs = inputs.to(torch.bfloat16) if inputs.is_floating_point() else inputs
         memory = self._encoder(inputs, mask)
         summary = None if memory.summary is None else memory.summary.float()
         return memory._replace(values=memory.values.float(), summary=summary)
+
+
+def _filled_up(encoder: AbstractEncoder, inputs: Tensor, mask: Tensor | None) -> Memory:
+    """What an encoder gives for as many inputs as its kernels need to sum in one order, however few
+    there are.
+    """
+    size, missing = len(inputs), LEAST_ROWS - len(inputs)
+    if missing <= 0 or not size:
+        return encoder(inputs, mask)
+    inputs, mask = (
+        None if part is None else torch.cat([part, part[-1:].expand(missing, *part.shape[1:])])
+        for part in (inputs, mask)
+    )
+    return map_memory(lambda part: part[:size], encoder(inputs, mask))
 
 
 class _Direction(NamedTuple):

@@ -1,5 +1,11 @@
 """Tasks: model, data, loss, metrics and prediction in one object, one task in each file."""
 
+from ._answerer import AbstractAnswerer as AbstractAnswerer
+from ._answering import (
+    AbstractAnswering as AbstractAnswering,
+    AbstractAnsweringTask as AbstractAnsweringTask,
+    Answers as Answers,
+)
 from ._bundle import load_bundle as load_bundle, save_bundle as save_bundle
 from ._calibration import (
     Calibration as Calibration,
@@ -60,16 +66,12 @@ from ._reliability import (
     risk_coverage as risk_coverage,
 )
 from ._searching import Reading as Reading
+from ._size_classes import size_class as size_class
 from ._slices import Slice as Slice, length_slices as length_slices, rarity_slices as rarity_slices
 from ._speaking import Speaking as Speaking
 from ._specs import TaskSpec as TaskSpec
 from ._statistics import Statistics as Statistics
 from ._tagging import Tagging as Tagging, TaggingSpec as TaggingSpec
-from ._task import (
-    AbstractAnswering as AbstractAnswering,
-    AbstractAnsweringTask as AbstractAnsweringTask,
-    AbstractTask as AbstractTask,
-    Answers as Answers,
-)
+from ._task import AbstractTask as AbstractTask
 from ._transduction import Transduction as Transduction, TransductionSpec as TransductionSpec
 from ._vocabularies import Lengths as Lengths, Vocabularies as Vocabularies

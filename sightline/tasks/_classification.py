@@ -36,13 +36,15 @@ from ..models import (
     TextEncoderSpec,
 )
 from ..specs import setting
+from ..steady import LEAST_ROWS
+from ._answering import AbstractAnsweringTask, Answers, Search
 from ._calibration import Calibration, Scaling
 from ._evaluation import MainMetric
 from ._losses import hide, start_near_zero
 from ._metrics import accuracy, f1
 from ._prediction import Loss, PredictionSpec
+from ._size_classes import settled
 from ._statistics import Statistics
-from ._task import AbstractAnsweringTask, Answers, Search
 from ._vocabularies import Survey, Vocabularies, located, numbered, required_target, trained
 
 
@@ -51,6 +53,7 @@ class Classification(AbstractAnsweringTask[Classifier]):
     """Texts to labels."""
 
     is_complete = True
+    least_rows = LEAST_ROWS
 
     def __init__(
         self, spec: "ClassificationSpec", vocabularies: Vocabularies, model: Classifier
@@ -116,7 +119,8 @@ class Classification(AbstractAnsweringTask[Classifier]):
         texts = [self.symbols(example) for example in examples]
         numbers = [Encoded(numbered(self.vocabularies.source, text), target=[0]) for text in texts]
         batch = move(collate_labelled(numbers), self.device)
-        classified = self.model(batch.tokens, batch.mask)
+        tokens, mask = settled(batch.tokens, batch.mask)
+        classified = self.model(tokens, mask)
         ranked = classified.log_probs.sort(-1, descending=True)
         weights = classified.weights if settings.trace else None
         found = []
@@ -126,7 +130,7 @@ class Classification(AbstractAnsweringTask[Classifier]):
             names = [self._labels.names[label] for label in labels]
             trace = None
             if weights is not None and not isinstance(self.spec.pooling, str):
-                row = weights[number][batch.mask[number]].tolist()
+                row = weights[number][mask[number]].tolist()
                 trace = AttentionTrace(
                     kind=self.spec.pooling.kind,
                     sources=tuple(texts[number] or [""]),

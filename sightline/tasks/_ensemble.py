@@ -20,11 +20,11 @@ from typing_extensions import override
 
 from ..data import Example, Vocabulary
 from ..errors import ValueRangeError
+from ._answering import AbstractAnswering, Search
 from ._evaluation import MainMetric
 from ._prediction import PredictionSpec
 from ._searching import searcher
 from ._statistics import Statistics
-from ._task import AbstractAnswering, Search
 from ._transduction import Transduction
 
 _ADVICE = "Fit the members on the same files with the same tokenisers, or leave that one out."
@@ -74,6 +74,10 @@ class TransductionEnsemble(AbstractAnswering):
     @override
     def symbols(self, example: Example) -> list[str]:
         return self.members[0].symbols(example)
+
+    @override
+    def size(self, example: Example) -> int:
+        return self.members[0].size(example)
 
     @override
     def reference(self, example: Example) -> str:

@@ -38,12 +38,15 @@ from ..masking import mask_from_lengths
 from ..models import LanguageModel, LanguageModelSpec, detached
 from ..networks import CellState, DecoderState, SteppingState
 from ..specs import setting
+from ..steady import LEAST_ROWS
+from ._answerer import AbstractAnswerer, Answered, ignore
 from ._calibration import Calibration
 from ._evaluation import Evaluation, MainMetric
 from ._metrics import perplexity
 from ._prediction import Candidate, Loss, Prediction, PredictionSpec
+from ._size_classes import answers_of, settled
 from ._speaking import Speaking
-from ._task import AbstractTask, Answered, ignore
+from ._task import AbstractTask
 from ._vocabularies import Survey, Vocabularies, trained
 
 _MAX_PLACES = 64  # of a text that are read at once in evaluation
@@ -130,19 +133,11 @@ class LanguageModelling(AbstractTask[LanguageModel]):
         )
 
     @override
-    def predict(
-        self, examples: Sequence[Example], settings: PredictionSpec | None = None
-    ) -> list[Prediction]:
-        """Each source continued to the end of its line. The same seed gives the same text for the
-        same source, whatever else is predicted beside it.
+    def answerer(self, settings: PredictionSpec | None = None) -> AbstractAnswerer:
+        """Continues each source to the end of its line. The same seed gives the same text for the same
+        source.
         """
-        settings = settings or self.spec.prediction
-        predictions: list[Prediction] = []
-        with self.answering():
-            for start in range(0, len(examples), settings.batch_size):
-                some = examples[start : start + settings.batch_size]
-                predictions += self._continued(some, settings)
-        return predictions
+        return _Continuing(self, settings or self.spec.prediction)
 
     @override
     def evaluate(
@@ -190,11 +185,14 @@ class LanguageModelling(AbstractTask[LanguageModel]):
             found.append(scored.log_prob.cpu().double())
         return torch.cat(found, 1).flatten()[: len(text)].numpy()
 
-    def _continued(self, examples: Sequence[Example], settings: PredictionSpec) -> list[Prediction]:
+    def continued(
+        self, stepper: Speaking, examples: Sequence[Example], settings: PredictionSpec
+    ) -> list[Prediction]:
+        """Some sources of one size class continued, in one batch."""
         generation = self.spec.generation
         begun = [torch.tensor([END, *self.encode(e).source[:-1]]) for e in examples]
         drawn = sample(
-            Speaking(self.model.stepper()),
+            stepper,
             self._after([start[:-1] for start in begun]),
             begin=torch.stack([start[-1] for start in begun]).to(self.device),
             end=END,
@@ -216,10 +214,8 @@ class LanguageModelling(AbstractTask[LanguageModel]):
         """The state of a search after texts have been read."""
         state = self.model.start(len(texts))
         tokens = pad_sequence(list(texts), batch_first=True).to(self.device)
-        if not tokens.shape[1]:
-            return state
         sizes = torch.tensor([len(text) for text in texts], device=self.device)
-        mask = mask_from_lengths(sizes, tokens.shape[1])
+        tokens, mask = settled(tokens, mask_from_lengths(sizes, tokens.shape[1]))
         read = self.model.score(tokens, tokens, mask).state
         layers = (
             CellState(
@@ -244,6 +240,29 @@ class LanguageModelling(AbstractTask[LanguageModel]):
         )
         output, score, confidence = candidates[0]
         return Prediction(output, score, confidence, candidates)
+
+
+@final
+class _Continuing(AbstractAnswerer):
+    """A language model's steps, prepared."""
+
+    def __init__(self, task: LanguageModelling, settings: PredictionSpec) -> None:
+        super().__init__(settings)
+        self._task = task
+        with task.answering():
+            self._stepper = Speaking(task.model.stepper())
+
+    @override
+    def size(self, example: Example) -> int:
+        return len(self._task.spec.source.encode(example.source))
+
+    @override
+    def answer(self, examples: Sequence[Example]) -> list[Prediction]:
+        with self._task.answering():
+            return answers_of(self._continued, examples, LEAST_ROWS)
+
+    def _continued(self, examples: Sequence[Example]) -> list[Prediction]:
+        return self._task.continued(self._stepper, examples, self.settings)
 
 
 def _stretches(text: list[int], *, places: int, length: int | None) -> Iterator[TextBatch]:

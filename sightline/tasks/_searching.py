@@ -17,9 +17,9 @@ from ..attention import AttentionTrace
 from ..data import BEGIN, END, Example
 from ..decoding import Ensemble, Hypotheses, LengthPenalty, Stepper, beam_search, greedy
 from ..models import Prepared, Seq2Seq, Source
+from ._answering import Answers, Search
 from ._prediction import PredictionSpec
 from ._speaking import Speaking, SpeakingTogether
-from ._task import Answers, Search
 
 
 class Reading(NamedTuple):

@@ -27,13 +27,15 @@ from ..data import (
 from ..errors import DataError
 from ..models import EncoderSpec, Tagger, TaggerSpec, TextEncoderSpec
 from ..specs import setting
+from ..steady import LEAST_ROWS
+from ._answering import AbstractAnsweringTask, Answers, Search
 from ._calibration import Calibration
 from ._evaluation import MainMetric
 from ._losses import hide, start_near_zero
 from ._metrics import accuracy, exact_match, f1, span_f1
 from ._prediction import Loss, PredictionSpec
+from ._size_classes import settled
 from ._statistics import Statistics
-from ._task import AbstractAnsweringTask, Answers, Search
 from ._vocabularies import Survey, Vocabularies, located, required_target
 
 
@@ -42,6 +44,7 @@ class Tagging(AbstractAnsweringTask[Tagger]):
     """Words to tags."""
 
     is_complete = False
+    least_rows = LEAST_ROWS
 
     def __init__(self, spec: "TaggingSpec", vocabularies: Vocabularies, model: Tagger) -> None:
         if vocabularies.labels is None:
@@ -114,9 +117,7 @@ class Tagging(AbstractAnsweringTask[Tagger]):
             for numbers in (self.vocabularies.source.encode(self.symbols(e)) for e in examples)
         ]
         batch = move(collate_tagged(encoded), self.device)
-        if not batch.tokens.shape[1]:  # nothing but empty sentences
-            return [Answers([""], [0.0], [0.0]) for _ in examples]
-        taggings = self.model(batch.tokens, batch.mask)
+        taggings = self.model(*settled(batch.tokens, batch.mask))
         best = taggings.topk(settings.width)
         # How probable each word's tag is by itself, whatever the others are.
         chosen = best.values[0].clamp(min=0).unsqueeze(-1)

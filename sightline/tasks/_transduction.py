@@ -39,6 +39,7 @@ from ..models import (
     TextEncoderSpec,
 )
 from ..specs import setting
+from ._answering import AbstractAnsweringTask, Search
 from ._calibration import Calibration
 from ._evaluation import MainMetric
 from ._losses import alignment_loss, hide
@@ -52,9 +53,9 @@ from ._metrics import (
 )
 from ._prediction import Loss, PredictionSpec
 from ._searching import Reading, searcher
+from ._size_classes import settled
 from ._speaking import Speaking
 from ._statistics import Statistics
-from ._task import AbstractAnsweringTask, Search
 from ._vocabularies import Survey, Vocabularies, numbered, required_target, survey_lengths, trained
 
 
@@ -167,7 +168,11 @@ class Transduction(AbstractAnsweringTask[Seq2Seq]):
         """What the encoder reads of examples, and the longest outputs to look for."""
         encoded = [self._encode_source(example) for example in examples]
         limits = [self._limit(len(one.source), settings) for one in encoded]
-        return Reading(self._read(encoded), limits)
+        return Reading(Source(*settled(*self._read(encoded))), limits)
+
+    @override
+    def size(self, example: Example) -> int:
+        return len(self.places(example))
 
     def _read(self, encoded: Sequence[Encoded]) -> Source:
         return self.source_of(move(collate_pairs(encoded), self.device))

@@ -277,9 +277,9 @@ def test_greedy_search_stops_when_all_have_ended() -> None:
     lengths = found.lengths[:, 0]
     assert len(stepper.calls) == int(lengths.max()) < 40
     assert len(lengths.unique()) > 2
-    # A quarter of those in the batch must be done before they leave it.
+    # A quarter of those in the batch must be done before they leave it, and the last two stay together.
     for step, (items, _) in enumerate(stepper.calls):
-        assert 3 * items <= 4 * int((lengths > step).sum())
+        assert items == 2 or 3 * items <= 4 * int((lengths > step).sum())
 
 
 def test_results_may_be_trained_on() -> None:

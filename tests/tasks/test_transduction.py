@@ -43,15 +43,10 @@ def test_it_learns_to_write_capitals(learnt: Transduction) -> None:
 
 
 def test_company_changes_no_answer(learnt: Transduction) -> None:
-    """Alone, in any batch, in any order: the same outputs, and scores up to rounding."""
+    """Alone, in any batch, in any order: the same to the last bit."""
     together = learnt.predict(TEST, PredictionSpec(nbest=3))
-    alone = learnt.predict(TEST, PredictionSpec(nbest=3, batch_size=1))
-    backwards = learnt.predict(TEST[::-1], PredictionSpec(nbest=3, batch_size=7))[::-1]
-    for others in (alone, backwards):
-        for one, other in zip(together, others, strict=True):
-            assert one.output == other.output
-            assert one.score == pytest.approx(other.score, abs=1e-4)
-            assert one.confidence == pytest.approx(other.confidence, abs=1e-3)
+    assert learnt.predict(TEST, PredictionSpec(nbest=3, batch_size=1)) == together
+    assert learnt.predict(TEST[::-1], PredictionSpec(nbest=3, batch_size=7))[::-1] == together
 
 
 def test_answers_are_the_best_of_the_list(learnt: Transduction) -> None:

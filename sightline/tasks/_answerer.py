@@ -1,0 +1,62 @@
+"""Tasks as what answers: made ready once, then asked many times."""
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Sequence
+from typing import TypeAlias
+
+from ..data import Example
+from ._prediction import Prediction, PredictionSpec
+from ._size_classes import batched
+
+# A function that is told how many more examples have been answered.
+Answered: TypeAlias = Callable[[int], None]
+
+
+def ignore(number: int) -> None:
+    """Tell nobody."""
+    del number
+
+
+class AbstractAnswerer(ABC):
+    """A task made ready to answer in one way, from its weights as they are now; make another when they
+    have changed. What is in one batch with an example changes nothing in its answer, to the last bit.
+    """
+
+    def __init__(self, settings: PredictionSpec) -> None:
+        self.settings = settings
+
+    @abstractmethod
+    def size(self, example: Example) -> int:
+        """How many symbols are read of an example; those of one size class go into one batch."""
+
+    @abstractmethod
+    def answer(self, examples: Sequence[Example]) -> list[Prediction]:
+        """Answers to some examples of one size class, in one batch."""
+
+    def predict(
+        self, examples: Sequence[Example], *, answered: Answered = ignore
+    ) -> list[Prediction]:
+        """An answer to each of any examples, in their order; `answered` is told of every few."""
+        predictions: dict[int, Prediction] = {}
+        sizes = [self.size(example) for example in examples]
+        for rows in batched(sizes, self.settings.batch_size):
+            found = self.answer([examples[n] for n in rows])
+            predictions.update(zip(rows, found, strict=True))
+            answered(len(rows))
+        return [predictions[n] for n in range(len(examples))]
+
+
+class AbstractPredicting(ABC):
+    """What gives answers to examples."""
+
+    @abstractmethod
+    def answerer(self, settings: PredictionSpec | None = None) -> AbstractAnswerer:
+        """It made ready to answer in one way; the spec says how if `settings` does not."""
+
+    def predict(
+        self, examples: Sequence[Example], settings: PredictionSpec | None = None
+    ) -> list[Prediction]:
+        """An answer to each example, in their order; the spec says how if `settings` does not. What is
+        in one batch with an example changes nothing in its answer, to the last bit.
+        """
+        return self.answerer(settings).predict(examples)

@@ -1,0 +1,195 @@
+"""Answers of which it can be told whether they are right: confidence, n-best lists and evaluation follow.
+
+examples -> candidates, by the search of a task -> predictions, their probabilities calibrated
+"""
+
+from abc import abstractmethod
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager
+from typing import NamedTuple, TypeAlias, final
+
+import numpy as np
+from jaxtyping import Float
+from typing_extensions import override
+
+from ..attention import AttentionTrace
+from ..data import Example
+from ._answerer import AbstractAnswerer, AbstractPredicting, Answered, ignore
+from ._calibration import NONE_OF_THESE, Calibration, fit_calibration
+from ._evaluation import Evaluation, MainMetric
+from ._prediction import Candidate, Prediction, PredictionSpec
+from ._size_classes import answers_of, batched
+from ._statistics import Statistics
+from ._task import AbstractTask, Model, at_rest
+from ._vocabularies import Vocabularies
+
+
+class Answers(NamedTuple):
+    """Answers to one example as a model gives them, the best first."""
+
+    outputs: list[str]
+    scores: list[float]
+    log_probs: list[float]  # of whole answers
+    token_probabilities: tuple[float, ...] = ()  # of the first
+    trace: AttentionTrace | None = None
+
+
+# Answers to some examples, all in one batch.
+Search: TypeAlias = Callable[[Sequence[Example]], list[Answers]]
+
+
+class AbstractAnswering(AbstractPredicting):
+    """What gives every example one answer, of which it can be told whether it is right: a task, or
+    several as one. A subclass looks for answers and scores them; confidence, n-best lists and
+    evaluation follow.
+    """
+
+    vocabularies: Vocabularies
+    calibration: Calibration
+    prediction: PredictionSpec  # how to look for answers where nothing else is said
+    is_complete: bool  # whether the candidates of an example are all there is
+    least_rows = 2  # of a batch; models that are not prepared for search need more
+
+    @property
+    @abstractmethod
+    def main_metric(self) -> MainMetric:
+        """The score that tells which of two models is better."""
+
+    @abstractmethod
+    def answering(self) -> AbstractContextManager[None]:
+        """Whatever answers without dropout, and without gradients."""
+
+    @abstractmethod
+    def symbols(self, example: Example) -> list[str]:
+        """The symbols of the source."""
+
+    @abstractmethod
+    def reference(self, example: Example) -> str:
+        """The right answer, written as outputs are."""
+
+    @abstractmethod
+    def _searcher(self, settings: PredictionSpec) -> Search:
+        """What answers some examples, all in one batch. It is made ready once for all batches of a
+        prediction, for weights do not change within it.
+        """
+
+    @abstractmethod
+    def _statistics(
+        self, references: Sequence[str], outputs: Sequence[str]
+    ) -> Sequence[Statistics]:
+        """The metrics, the main one first."""
+
+    def size(self, example: Example) -> int:
+        """How many symbols are read of an example."""
+        return len(self.symbols(example))
+
+    @override
+    def answerer(self, settings: PredictionSpec | None = None) -> AbstractAnswerer:
+        return _Answerer(self, settings or self.prediction)
+
+    def evaluate(
+        self,
+        examples: Sequence[Example],
+        settings: PredictionSpec | None = None,
+        *,
+        answered: Answered = ignore,
+    ) -> Evaluation:
+        """Scores of free-running predictions against the examples' targets."""
+        references = [self.reference(example) for example in examples]
+        predictions = self.answerer(settings).predict(examples, answered=answered)
+        outputs = [prediction.output for prediction in predictions]
+        statistics = self._statistics(references, outputs)
+        return Evaluation(
+            main=self.main_metric,
+            statistics={one.name: one for one in statistics},
+            examples=examples,
+            references=references,
+            predictions=predictions,
+            symbols=[self.symbols(example) for example in examples],
+            known=self.vocabularies.source,
+            rare=frozenset(self.vocabularies.rare),
+        )
+
+    def calibrate(
+        self, examples: Sequence[Example], settings: PredictionSpec | None = None
+    ) -> None:
+        """Fit what turns probabilities into confidence on examples that were not trained on."""
+        settings = settings or self.prediction
+        answerer, found = _Answerer(self, settings), dict[int, Answers]()
+        for rows in batched([self.size(example) for example in examples], settings.batch_size):
+            found.update(zip(rows, answerer.found([examples[n] for n in rows]), strict=True))
+        ordered = [found[n] for n in range(len(examples))]
+        references = [self.reference(example) for example in examples]
+        right = np.array(
+            [
+                answers.outputs.index(text) if text in answers.outputs else NONE_OF_THESE
+                for answers, text in zip(ordered, references, strict=True)
+            ]
+        )
+        # Of a label that was never seen, a list of all labels that were has nothing to say.
+        usable = (right != NONE_OF_THESE) | (not self.is_complete)
+        self.calibration = fit_calibration(
+            _table(ordered, settings)[usable], right[usable], complete=self.is_complete
+        )
+
+
+@final
+class _Answerer(AbstractAnswerer):
+    """The search of a task, prepared."""
+
+    def __init__(self, asked: AbstractAnswering, settings: PredictionSpec) -> None:
+        super().__init__(settings)
+        self._asked = asked
+        with asked.answering():
+            self._search = asked._searcher(settings)
+
+    @override
+    def size(self, example: Example) -> int:
+        return self._asked.size(example)
+
+    @override
+    def answer(self, examples: Sequence[Example]) -> list[Prediction]:
+        found = self.found(examples)
+        probabilities = self._asked.calibration.probabilities(_table(found, self.settings))
+        return [
+            _prediction(answers, row.tolist(), self.settings.nbest)
+            for answers, row in zip(found, probabilities, strict=True)
+        ]
+
+    def found(self, examples: Sequence[Example]) -> list[Answers]:
+        """The candidates of some examples of one size class."""
+        with self._asked.answering():
+            return answers_of(self._search, examples, self._asked.least_rows)
+
+
+class AbstractAnsweringTask(AbstractAnswering, AbstractTask[Model]):
+    """A task whose every example has one right answer."""
+
+    @override
+    def answering(self) -> AbstractContextManager[None]:
+        return at_rest(self.model)
+
+
+def _table(found: Sequence[Answers], settings: PredictionSpec) -> Float[np.ndarray, "N n"]:
+    """Log-probabilities of all candidates, -inf where an example has fewer than were looked for: what
+    is made of one example's must not depend on how many another has.
+    """
+    width = max([settings.width, *(len(answers.log_probs) for answers in found)])
+    table = np.full((len(found), width), -np.inf)
+    for row, answers in zip(table, found, strict=True):
+        row[: len(answers.log_probs)] = answers.log_probs
+    return table
+
+
+def _prediction(found: Answers, probabilities: Sequence[float], nbest: int) -> Prediction:
+    rows = zip(found.outputs, found.scores, probabilities, strict=False)
+    candidates = tuple(Candidate(*row) for row in rows)[:nbest]
+    best = candidates[0]
+    return Prediction(
+        best.output,
+        best.score,
+        best.probability,
+        candidates,
+        found.token_probabilities,
+        found.trace,
+    )

@@ -1,0 +1,194 @@
+"""What is in one batch with an example changes nothing in its answer, to the last bit.
+
+Every way to sum, score and read that a model may be built with, asked alone and in batches put together
+at random, of few examples and of many.
+"""
+
+import random
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from typing import Any
+
+import pytest
+import torch
+
+from sightline.data import Example, FeaturesSpec
+from sightline.models import (
+    AttentionSpec,
+    BilinearSpec,
+    DecoderSpec,
+    DotSpec,
+    ExactHardSpec,
+    LinearSpec,
+    LocalSpec,
+    MonotoneSpec,
+    MultiHeadSpec,
+    SegmentSpec,
+    SigmoidSpec,
+    SoftmaxSpec,
+    SparsemaxSpec,
+    SyntacticSpec,
+    TextEncoderSpec,
+)
+from sightline.tasks import (
+    ClassificationSpec,
+    LanguageModellingSpec,
+    PredictionSpec,
+    TaggingSpec,
+    TransductionEnsemble,
+    TransductionSpec,
+    size_class,
+)
+from tests.tasks.tiny import WORDS, Task, opinions, sentences, upper_cased
+
+# Sizes as of real models, and sizes that no vector register divides.
+EVEN = TextEncoderSpec(embedding_size=64, hidden_size=128), DecoderSpec(hidden_size=256)
+ODD = TextEncoderSpec(embedding_size=30, hidden_size=50), DecoderSpec(hidden_size=37)
+ATTENTIONS: tuple[AttentionSpec | None, ...] = (
+    SoftmaxSpec(),
+    SoftmaxSpec(scorer=DotSpec()),
+    SoftmaxSpec(scorer=BilinearSpec()),
+    SoftmaxSpec(scorer=LinearSpec()),
+    SigmoidSpec(),
+    SegmentSpec(),
+    LocalSpec(),
+    SparsemaxSpec(),
+    MultiHeadSpec(num_heads=2),
+    ExactHardSpec(),
+    MonotoneSpec(),
+    None,
+)
+SPOKEN = [
+    Example("".join(random.Random(n).choices("abcdefg", k=size)))
+    for n, size in enumerate([0, 1, 2, 3, 5, 7, 8, 8, 9, 11, 12, 14, 20, 23, 24, 40])
+]
+WRITTEN = [
+    Example(" ".join(random.Random(n).choices([*WORDS, "unseen"], k=size)))
+    for n, size in enumerate([0, 1, 2, 4, 7, 7, 8, 10, 12, 13, 19, 30])
+]
+SIZES = (1, 2, 3, 5, 9, 40)
+
+
+def check(
+    predict: Callable[..., Any], examples: Sequence[Example], *, width: int, trace: bool = True
+) -> None:
+    """Random batches, twice over, against each example by itself."""
+    settings = PredictionSpec(width=width, nbest=width, trace=trace)
+    alone = [predict([example], settings)[0] for example in examples]
+    generator = random.Random(width)
+    for _ in range(2):
+        rest = generator.choices(range(len(examples)), k=2 * len(examples))
+        while rest:
+            size = generator.choice(SIZES)
+            some, rest = rest[:size], rest[size:]
+            found = predict([examples[n] for n in some], settings)
+            assert found == [alone[n] for n in some]
+
+
+def built(spec: TransductionSpec, seed: int = 0) -> Any:
+    torch.manual_seed(seed)
+    task = spec.build_from(upper_cased(100, letters="abcdefg", longest=30))
+    task.model.eval()
+    return task
+
+
+@pytest.mark.parametrize("attention", ATTENTIONS, ids=repr)
+def test_of_every_attention(attention: AttentionSpec | None) -> None:
+    encoder, decoder = EVEN
+    task = built(TransductionSpec(encoder=encoder, decoder=replace(decoder, attention=attention)))
+    for width in (1, 3):
+        check(task.predict, SPOKEN, width=width)
+
+
+@pytest.mark.parametrize("bridge", ["every_step", "both", "none"])
+def test_of_every_bridge(bridge: Any) -> None:
+    encoder, decoder = EVEN
+    task = built(TransductionSpec(encoder=encoder, decoder=replace(decoder, bridge=bridge)))
+    check(task.predict, SPOKEN, width=1)
+
+
+@pytest.mark.parametrize("cell", ["lstm", "gru", "elman"])
+def test_of_every_cell_and_of_odd_sizes(cell: Any) -> None:
+    encoder, decoder = replace(ODD[0], cell=cell), replace(ODD[1], cell=cell)
+    task = built(TransductionSpec(encoder=encoder, decoder=decoder))
+    for width in (1, 3):
+        check(task.predict, SPOKEN, width=width)
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [{"num_layers": 2}, {"num_layers": 2, "residual": True}, {"num_layers": 2, "skip": True}],
+    ids=str,
+)
+def test_of_deep_stacks(changes: dict[str, Any]) -> None:
+    encoder, decoder = (replace(part, **changes) for part in EVEN)
+    task = built(TransductionSpec(encoder=encoder, decoder=replace(decoder, input_feeding=True)))
+    check(task.predict, SPOKEN, width=1)
+
+
+def test_of_attention_to_oneself() -> None:
+    encoder, decoder = replace(EVEN[0], self_attention=SyntacticSpec()), EVEN[1]
+    check(built(TransductionSpec(encoder=encoder, decoder=decoder)).predict, SPOKEN, width=3)
+
+
+def test_of_wide_states() -> None:
+    """Rows of more than 768 entries, of which kernels sum many in another order than few."""
+    encoder = TextEncoderSpec(embedding_size=16, hidden_size=512)
+    task = built(TransductionSpec(encoder=encoder, decoder=DecoderSpec(hidden_size=32)))
+    check(task.predict, [*SPOKEN, *SPOKEN[-3:] * 8], width=1)
+
+
+def test_of_features() -> None:
+    spec = TransductionSpec(features=FeaturesSpec(), encoder=EVEN[0], decoder=EVEN[1])
+    examples = [
+        Example(example.source, example.source.upper(), features=["V;PST", "N", ""][n % 3])
+        for n, example in enumerate([*upper_cased(30), *SPOKEN])
+    ]
+    torch.manual_seed(0)
+    task = spec.build_from(examples)
+    task.model.eval()
+    check(task.predict, examples[-20:], width=3)
+
+
+def test_of_several_as_one() -> None:
+    encoder, decoder = EVEN
+    spec = TransductionSpec(encoder=encoder, decoder=decoder)
+    check(TransductionEnsemble([built(spec), built(spec, 1)]).predict, SPOKEN, width=3)
+
+
+@pytest.mark.parametrize("cell", ["lstm", "gru"])
+def test_of_other_tasks(cell: Any) -> None:
+    encoder = replace(ODD[0], cell=cell)
+    torch.manual_seed(0)
+    tasks: list[Task] = [
+        ClassificationSpec(encoder=encoder).build_from(opinions(60)),
+        ClassificationSpec(encoder=encoder, pooling="mean").build_from(opinions(60)),
+        TaggingSpec(encoder=encoder).build_from(sentences(60)),
+    ]
+    for task in tasks:
+        task.model.eval()
+        check(task.predict, WRITTEN, width=2)
+    model = LanguageModellingSpec(cell=cell, embedding_size=30, hidden_size=37, max_length=12)
+    continuing = model.build_from(upper_cased(60))
+    continuing.model.eval()
+    check(continuing.predict, SPOKEN, width=2, trace=False)
+
+
+def test_a_list_of_candidates_is_calibrated_by_what_was_looked_for() -> None:
+    """An example with few possible answers beside one with many, which has a scaling of its own."""
+    torch.manual_seed(0)
+    task = TaggingSpec(encoder=ODD[0]).build_from(sentences(60))
+    task.calibrate(sentences(60), PredictionSpec(width=5))
+    settings = PredictionSpec(width=5, nbest=5)
+    short, long = Example("a"), Example("the good old ship a cat")
+    (alone,) = task.predict([short], settings)
+    assert len(alone.nbest) == 3 < len(task.predict([long], settings)[0].nbest)
+    assert task.predict([short, long], settings)[0] == alone
+
+
+def test_sizes_leave_room_and_waste_little() -> None:
+    for size in range(2000):
+        places = size_class(size)
+        assert places > size
+        assert places % 4 == 0
+        assert places <= max(8, 3 * size // 2 + 1)
