@@ -25,7 +25,7 @@ from torch import Tensor
 from torch.nn.functional import pad
 
 from ..errors import ShapeError
-from ._journal import Journal, worth_leaving
+from ._journal import Journal, staying
 from ._limits import Limit
 from ._penalties import CoveragePenalty, LengthPenalty
 from ._rules import Rules
@@ -117,8 +117,7 @@ class Beams:
             num_done = int(done.sum())
             if num_done == len(done) or step + 1 == longest:
                 break
-            if worth_leaving(num_done, len(done)):
-                items = (~done.squeeze(1)).nonzero().squeeze(1)
+            if (items := staying(done, num_done)) is not None:
                 state = self._keep(state, items)
                 journal.keep(items)
                 tokens, parents, scores = tokens[items], parents[items], scores[items]

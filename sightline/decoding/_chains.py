@@ -15,7 +15,7 @@ from jaxtyping import Float, Int
 from torch import Tensor
 
 from ._hypotheses import Hypotheses, check_found, total
-from ._journal import Journal, worth_leaving
+from ._journal import Journal, staying
 from ._limits import Limit
 from ._rules import Rules
 from ._stepper import Stepper
@@ -64,8 +64,7 @@ def write_chains(
         if num_done == len(done):
             break
         rules.advance(tokens, None)
-        if worth_leaving(num_done, len(done)):
-            items = (~done.squeeze(1)).nonzero().squeeze(1)
+        if (items := staying(done, num_done)) is not None:
             state, tokens, ended = stepper.keep(state, items), tokens[items], ended[items]
             each = None if each is None else each[items]
             journal.keep(items)

@@ -8,8 +8,10 @@ Axes: B items, b those that are still there, T steps.
 from typing import final
 
 import torch
-from jaxtyping import Int, Shaped
+from jaxtyping import Bool, Int, Shaped
 from torch import Tensor
+
+_FEWEST = 2  # items in a batch
 
 
 @final
@@ -55,11 +57,16 @@ class Journal:
         return whole
 
 
-def worth_leaving(num_done: int, num_items: int) -> bool:
-    """Whether to take the items that are done out of the batch. To do so costs about a step of the
-    items that stay, so a fair part must be done: with outputs of 9 tokens, give or take 3, a quarter
-    was best or near it at 32, 64 and 256 items, greedy and with 5 hypotheses. The last two stay
-    together: a product of one row sums in another order than that of two or more, and an answer would
-    depend on who was in the batch with it.
+def staying(done: Bool[Tensor, "b 1"], num_done: int) -> Int[Tensor, " n"] | None:
+    """Which items stay in the batch when those that are done leave it; None: it is not worth while.
+
+    To leave costs about a step of the items that stay, so a fair part must be done: with outputs of 9
+    tokens, give or take 3, a quarter was best or near it at 32, 64 and 256 items, greedy and with 5
+    hypotheses. Two stay, even if one of them is done: a product of one row sums in another order than
+    that of two or more, and an answer would depend on who was in the batch with it.
     """
-    return 4 * num_done >= num_items and num_items - num_done >= 2
+    if 4 * num_done < len(done) or len(done) <= _FEWEST:
+        return None
+    # Sorted by being done, and otherwise in their order: the first are those that are not.
+    order = done.squeeze(1).to(torch.int8).argsort(stable=True)
+    return order[: max(_FEWEST, len(done) - num_done)]

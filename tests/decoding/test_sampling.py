@@ -119,7 +119,7 @@ def test_items_leave_when_they_are_cut_off() -> None:
     limits = torch.tensor([2, 2, 2, 7])
     drawn = sample(stepper, stepper.start(1, 2, 3, 4), begin=BEGIN, end=END, max_length=limits)
     assert drawn.lengths[:, 0].tolist() == limits.tolist()
-    assert [call[0] for call in stepper.calls] == [4, 4, 1, 1, 1, 1, 1]
+    assert [call[0] for call in stepper.calls] == [4, 4, 2, 2, 2, 2, 2]  # two stay together
     assert not drawn.log_probs[:3, :, 2:].any()
 
 
