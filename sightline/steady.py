@@ -33,7 +33,9 @@ def linear(
     """
     if torch.is_grad_enabled():
         return nn.functional.linear(inputs, weight, bias)
-    if len(weight) == 1:  # kernels for a matrix times a vector take rows by fours, and those left over
+    if (
+        len(weight) == 1
+    ):  # kernels for a matrix times a vector take rows by fours, and those left over
         scores = (inputs * weight[0]).sum(-1, keepdim=True)
         return scores if bias is None else scores + bias
     num_rows = inputs.numel() // max(1, inputs.shape[-1])

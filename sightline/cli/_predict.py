@@ -7,20 +7,18 @@ A model that reads features takes them from the second column of the input. Othe
 alone, so that a file with targets can be given too.
 """
 
-import json
 import os
 import sys
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
 from itertools import islice
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
 from tyro.conf import Positional, arg
 
 from ..data import CHUNK, Example, LineReader
-from ..specs import check
-from ..tasks import Prediction, PredictionSpec, TransductionSpec
+from ..serving import Predictor, answer_json
+from ..tasks import Prediction
 from ._bars import answering_bar
 from ._models import load_models
 
@@ -50,27 +48,21 @@ def command(
         attention: say where the model looked, for every symbol of the answer; with --format jsonl.
         others: folders of more models, which answer together with the first as one.
     """
-    task, spec = load_models(bundle, others)
-    settings = _settings(spec.prediction, nbest, width, attention and output == "jsonl")
-    has_features = isinstance(spec, TransductionSpec) and spec.features is not None
+    predictor = Predictor(*load_models(bundle, others))
+    settings = predictor.settings(
+        nbest=nbest, width=width, attention=attention and output == "jsonl"
+    )
     is_asking = not files and sys.stdin.isatty()
-    examples = (_example(line, has_features) for reader in _readers(files) for line in reader)
+    examples = (
+        _example(line, predictor.has_features) for reader in _readers(files) for line in reader
+    )
     with answering_bar(None, is_quiet=is_asking) as answered:
         for some in _parts(examples, 1 if is_asking else _AT_ONCE):
-            for example, prediction in zip(some, task.predict(some, settings), strict=True):
+            for example, prediction in zip(some, predictor.predict(some, settings), strict=True):
                 for line in _lines(example, prediction, nbest, output):
                     sys.stdout.write(line + "\n")
             sys.stdout.flush()
             answered(len(some))
-
-
-def _settings(
-    usual: PredictionSpec, nbest: int, width: int | None, attention: bool
-) -> PredictionSpec:
-    width = max(nbest, usual.width) if width is None else width
-    settings = replace(usual, nbest=nbest, width=width, trace=attention)
-    check(settings)
-    return settings
 
 
 def _readers(files: Sequence[str]) -> Iterator[LineReader]:
@@ -98,24 +90,9 @@ def _lines(
 ) -> Iterator[str]:
     """The lines of the output for one line of the input."""
     if output == "jsonl":
-        yield json.dumps(_data(example, prediction, nbest), ensure_ascii=False)
+        yield answer_json(example, prediction, nbest=nbest)
         return
     for rank, candidate in enumerate(prediction.nbest, start=1):
         number = () if nbest == 1 else (str(rank),)
         figures = f"{candidate.score:.4f}", f"{candidate.probability:.4f}"
         yield "\t".join((example.source, *number, candidate.output, *figures))
-
-
-def _data(example: Example, prediction: Prediction, nbest: int) -> dict[str, Any]:
-    data: dict[str, Any] = {
-        "source": example.source,
-        "output": prediction.output,
-        "score": prediction.score,
-        "confidence": prediction.confidence,
-        "token_probabilities": prediction.token_probabilities,
-    }
-    if nbest > 1:
-        data["nbest"] = [candidate._asdict() for candidate in prediction.nbest]
-    if prediction.trace is not None:
-        data["attention"] = json.loads(prediction.trace.to_json())
-    return data

@@ -18,8 +18,8 @@ def ignore(number: int) -> None:
 
 
 class AbstractAnswerer(ABC):
-    """A task made ready to answer in one way, from its weights as they are now; make another when they
-    have changed. What is in one batch with an example changes nothing in its answer, to the last bit.
+    """A task made ready to answer, from its weights as they are now; make another when they have changed.
+    `settings` say how where a call does not. What is in one batch with an example changes nothing in its answer, to the last bit.
     """
 
     def __init__(self, settings: PredictionSpec) -> None:
@@ -30,17 +30,24 @@ class AbstractAnswerer(ABC):
         """How many symbols are read of an example; those of one size class go into one batch."""
 
     @abstractmethod
-    def answer(self, examples: Sequence[Example]) -> list[Prediction]:
+    def answer(
+        self, examples: Sequence[Example], settings: PredictionSpec | None = None
+    ) -> list[Prediction]:
         """Answers to some examples of one size class, in one batch."""
 
     def predict(
-        self, examples: Sequence[Example], *, answered: Answered = ignore
+        self,
+        examples: Sequence[Example],
+        settings: PredictionSpec | None = None,
+        *,
+        answered: Answered = ignore,
     ) -> list[Prediction]:
         """An answer to each of any examples, in their order; `answered` is told of every few."""
+        settings = settings or self.settings
         predictions: dict[int, Prediction] = {}
         sizes = [self.size(example) for example in examples]
-        for rows in batched(sizes, self.settings.batch_size):
-            found = self.answer([examples[n] for n in rows])
+        for rows in batched(sizes, settings.batch_size):
+            found = self.answer([examples[n] for n in rows], settings)
             predictions.update(zip(rows, found, strict=True))
             answered(len(rows))
         return [predictions[n] for n in range(len(examples))]
@@ -51,7 +58,7 @@ class AbstractPredicting(ABC):
 
     @abstractmethod
     def answerer(self, settings: PredictionSpec | None = None) -> AbstractAnswerer:
-        """It made ready to answer in one way; the spec says how if `settings` does not."""
+        """It made ready to answer; the spec says how if `settings` does not."""
 
     def predict(
         self, examples: Sequence[Example], settings: PredictionSpec | None = None

@@ -4,9 +4,10 @@ examples -> candidates, by the search of a task -> predictions, their probabilit
 """
 
 from abc import abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from contextlib import AbstractContextManager
-from typing import NamedTuple, TypeAlias, final
+from functools import partial
+from typing import NamedTuple, Protocol, final
 
 import numpy as np
 from jaxtyping import Float
@@ -34,8 +35,12 @@ class Answers(NamedTuple):
     trace: AttentionTrace | None = None
 
 
-# Answers to some examples, all in one batch.
-Search: TypeAlias = Callable[[Sequence[Example]], list[Answers]]
+class Search(Protocol):
+    """What answers some examples of one size class, all in one batch."""
+
+    def __call__(self, examples: Sequence[Example], settings: PredictionSpec) -> list[Answers]:
+        """Their candidates, in their order."""
+        ...
 
 
 class AbstractAnswering(AbstractPredicting):
@@ -68,7 +73,7 @@ class AbstractAnswering(AbstractPredicting):
         """The right answer, written as outputs are."""
 
     @abstractmethod
-    def _searcher(self, settings: PredictionSpec) -> Search:
+    def _searcher(self) -> Search:
         """What answers some examples, all in one batch. It is made ready once for all batches of a
         prediction, for weights do not change within it.
         """
@@ -117,7 +122,8 @@ class AbstractAnswering(AbstractPredicting):
         settings = settings or self.prediction
         answerer, found = _Answerer(self, settings), dict[int, Answers]()
         for rows in batched([self.size(example) for example in examples], settings.batch_size):
-            found.update(zip(rows, answerer.found([examples[n] for n in rows]), strict=True))
+            some = answerer.found([examples[n] for n in rows], settings)
+            found.update(zip(rows, some, strict=True))
         ordered = [found[n] for n in range(len(examples))]
         references = [self.reference(example) for example in examples]
         right = np.array(
@@ -141,25 +147,29 @@ class _Answerer(AbstractAnswerer):
         super().__init__(settings)
         self._asked = asked
         with asked.answering():
-            self._search = asked._searcher(settings)
+            self._search = asked._searcher()
 
     @override
     def size(self, example: Example) -> int:
         return self._asked.size(example)
 
     @override
-    def answer(self, examples: Sequence[Example]) -> list[Prediction]:
-        found = self.found(examples)
-        probabilities = self._asked.calibration.probabilities(_table(found, self.settings))
+    def answer(
+        self, examples: Sequence[Example], settings: PredictionSpec | None = None
+    ) -> list[Prediction]:
+        settings = settings or self.settings
+        found = self.found(examples, settings)
+        probabilities = self._asked.calibration.probabilities(_table(found, settings))
         return [
-            _prediction(answers, row.tolist(), self.settings.nbest)
+            _prediction(answers, row.tolist(), settings.nbest)
             for answers, row in zip(found, probabilities, strict=True)
         ]
 
-    def found(self, examples: Sequence[Example]) -> list[Answers]:
+    def found(self, examples: Sequence[Example], settings: PredictionSpec) -> list[Answers]:
         """The candidates of some examples of one size class."""
+        search = partial(self._search, settings=settings)
         with self._asked.answering():
-            return answers_of(self._search, examples, self._asked.least_rows)
+            return answers_of(search, examples, self._asked.least_rows)
 
 
 class AbstractAnsweringTask(AbstractAnswering, AbstractTask[Model]):

@@ -7,7 +7,6 @@ Axes: B texts, S symbols, C classes.
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
 from typing import Any, Literal, final
 
 import torch
@@ -111,8 +110,8 @@ class Classification(AbstractAnsweringTask[Classifier]):
         return required_target(example).strip()
 
     @override
-    def _searcher(self, settings: PredictionSpec) -> Search:
-        return partial(self._search, settings=settings)
+    def _searcher(self) -> Search:
+        return self._search
 
     def _search(self, examples: Sequence[Example], settings: PredictionSpec) -> list[Answers]:
         """All labels, by probability."""

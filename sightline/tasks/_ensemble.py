@@ -22,7 +22,6 @@ from ..data import Example, Vocabulary
 from ..errors import ValueRangeError
 from ._answering import AbstractAnswering, Search
 from ._evaluation import MainMetric
-from ._prediction import PredictionSpec
 from ._searching import searcher
 from ._statistics import Statistics
 from ._transduction import Transduction
@@ -84,8 +83,8 @@ class TransductionEnsemble(AbstractAnswering):
         return self.members[0].reference(example)
 
     @override
-    def _searcher(self, settings: PredictionSpec) -> Search:
-        return searcher(self.members, settings, combine=self.combine)
+    def _searcher(self) -> Search:
+        return searcher(self.members, combine=self.combine)
 
     @override
     def _statistics(

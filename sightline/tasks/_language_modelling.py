@@ -11,6 +11,7 @@ Axes: B places of the text that are read at once, L symbols from each.
 import math
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Literal, final
 
 import numpy as np
@@ -257,12 +258,12 @@ class _Continuing(AbstractAnswerer):
         return len(self._task.spec.source.encode(example.source))
 
     @override
-    def answer(self, examples: Sequence[Example]) -> list[Prediction]:
+    def answer(
+        self, examples: Sequence[Example], settings: PredictionSpec | None = None
+    ) -> list[Prediction]:
+        continued = partial(self._task.continued, self._stepper, settings=settings or self.settings)
         with self._task.answering():
-            return answers_of(self._continued, examples, LEAST_ROWS)
-
-    def _continued(self, examples: Sequence[Example]) -> list[Prediction]:
-        return self._task.continued(self._stepper, examples, self.settings)
+            return answers_of(continued, examples, LEAST_ROWS)
 
 
 def _stretches(text: list[int], *, places: int, length: int | None) -> Iterator[TextBatch]:

@@ -67,26 +67,18 @@ class Member(Protocol):
 
 
 def searcher(
-    members: Sequence[Member],
-    settings: PredictionSpec,
-    *,
-    combine: Literal["mixture", "product"] = "mixture",
+    members: Sequence[Member], *, combine: Literal["mixture", "product"] = "mixture"
 ) -> Search:
     """What answers some examples, all in one batch; the members are prepared for it now. The first one
     writes symbols and names places for all.
     """
-    return _Searcher(members, settings, combine)
+    return _Searcher(members, combine)
 
 
 @final
 class _Searcher:
-    def __init__(
-        self,
-        members: Sequence[Member],
-        settings: PredictionSpec,
-        combine: Literal["mixture", "product"],
-    ) -> None:
-        self._members, self._settings = members, settings
+    def __init__(self, members: Sequence[Member], combine: Literal["mixture", "product"]) -> None:
+        self._members = members
         self._prepared = [member.model.prepare() for member in members]
         self._stepper: Stepper = members[0].stepper(self._prepared[0])
         if len(members) > 1:
@@ -96,11 +88,11 @@ class _Searcher:
         # Of several kinds all are named; where one member has none, there is nothing to show.
         self._kind = None if None in kinds else "+".join(sorted(map(str, kinds)))
 
-    def __call__(self, examples: Sequence[Example]) -> list[Answers]:
+    def __call__(self, examples: Sequence[Example], settings: PredictionSpec) -> list[Answers]:
         writer = self._members[0]
-        read = [member.reading(examples, self._settings) for member in self._members]
+        read = [member.reading(examples, settings) for member in self._members]
         limits = [max(each) for each in zip(*(one.limits for one in read), strict=True)]
-        hypotheses = self._hypotheses(read, limits)
+        hypotheses = self._hypotheses(read, limits, settings)
         rows = zip(
             hypotheses.token_lists(END),
             hypotheses.scores.tolist(),
@@ -125,11 +117,13 @@ class _Searcher:
             )
         return found
 
-    def _hypotheses(self, read: Sequence[Reading], longest: list[int]) -> Hypotheses:
+    def _hypotheses(
+        self, read: Sequence[Reading], longest: list[int], settings: PredictionSpec
+    ) -> Hypotheses:
         pairs = zip(self._prepared, read, strict=True)
         states = [prepared.start(*one.source) for prepared, one in pairs]
         state: Any = tuple(states) if len(states) > 1 else states[0]
-        settings, alpha = self._settings, self._settings.length_penalty
+        alpha = settings.length_penalty
         limits = torch.tensor(longest, device=self._members[0].device)
         begin = torch.full_like(limits, BEGIN)
         if settings.width == 1:

@@ -9,7 +9,6 @@ Axes: B sentences, T words, N candidates.
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from functools import partial
 from typing import Any, Literal, final
 
 from typing_extensions import override
@@ -108,8 +107,8 @@ class Tagging(AbstractAnsweringTask[Tagger]):
         return tags
 
     @override
-    def _searcher(self, settings: PredictionSpec) -> Search:
-        return partial(self._search, settings=settings)
+    def _searcher(self) -> Search:
+        return self._search
 
     def _search(self, examples: Sequence[Example], settings: PredictionSpec) -> list[Answers]:
         encoded = [

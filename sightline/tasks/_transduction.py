@@ -210,8 +210,8 @@ class Transduction(AbstractAnsweringTask[Seq2Seq]):
         return Speaking(prepared.stepper)
 
     @override
-    def _searcher(self, settings: PredictionSpec) -> Search:
-        return searcher([self], settings)
+    def _searcher(self) -> Search:
+        return searcher([self])
 
     @override
     def _statistics(

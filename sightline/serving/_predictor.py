@@ -1,0 +1,79 @@
+"""The predictor: examples in, predictions out. The command line, bulk jobs and the server ask the same one.
+
+It computes with one thread: the sums of two come in another order, and for models this small threads that
+wait for each other cost more than they give. More cores are used by more processes.
+"""
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
+from typing import Any, final
+
+import torch
+
+from ..data import Example
+from ..specs import check
+from ..tasks import (
+    AbstractTask,
+    Prediction,
+    PredictionSpec,
+    TaskSpec,
+    TransductionEnsemble,
+    TransductionSpec,
+)
+
+
+@final
+class Predictor:
+    """A task made ready to be asked in any way, from its weights as they are now.
+
+    Args:
+        task: what answers.
+        spec: of the task, or of the first of several.
+    """
+
+    def __init__(self, task: AbstractTask[Any] | TransductionEnsemble, spec: TaskSpec) -> None:
+        self.task, self.spec = task, spec
+        self._answerer = task.answerer(spec.prediction)
+
+    @property
+    def has_features(self) -> bool:
+        """Whether a features column is read beside the source."""
+        return isinstance(self.spec, TransductionSpec) and self.spec.features is not None
+
+    def settings(
+        self, *, nbest: int = 1, width: int | None = None, attention: bool = False
+    ) -> PredictionSpec:
+        """How to look for so many answers; the width is that of the spec where it is not given."""
+        usual = self.spec.prediction
+        width = max(nbest, usual.width) if width is None else width
+        settings = replace(usual, nbest=nbest, width=width, trace=attention)
+        check(settings)
+        return settings
+
+    def size(self, example: Example) -> int:
+        """How many symbols are read of an example."""
+        return self._answerer.size(example)
+
+    def answer(self, examples: Sequence[Example], settings: PredictionSpec) -> list[Prediction]:
+        """Answers to some examples of one size class, in one batch."""
+        with _one_thread():
+            return self._answerer.answer(examples, settings)
+
+    def predict(self, examples: Sequence[Example], settings: PredictionSpec) -> list[Prediction]:
+        """Answers to any examples, in their order."""
+        with _one_thread():
+            return self._answerer.predict(examples, settings)
+
+
+@contextmanager
+def _one_thread() -> Iterator[None]:
+    before = torch.get_num_threads()
+    if before == 1:
+        yield
+        return
+    torch.set_num_threads(1)
+    try:
+        yield
+    finally:
+        torch.set_num_threads(before)
