@@ -16,6 +16,7 @@ COMMANDS = {
     "fit": "train a model from files, or go on with one",
     "evaluate": "score a model on files with targets",
     "predict": "answer for every line of a file or of the standard input",
+    "serve": "answer over HTTP, with one model or several",
     "explore": "serve a page where one or two models are asked and looked into",
     "report": "write the page of a run: curves, scores, mistakes, what to mend",
     "explain": "write a page on how a model came to one answer",

@@ -5,5 +5,18 @@ Needs `sightline[serve]`. `sightline explore runs/x` is the usual way in.
 
 from . import _packages as _packages  # first: it says which package is missing
 from ._app import build_app as build_app
+from ._guard import (
+    HEADERS as HEADERS,
+    error_response as error_response,
+    read_body as read_body,
+    replayed as replayed,
+)
+from ._page import PAGE as PAGE, Asset as Asset, assets as assets
+from ._question import (
+    Question as Question,
+    QuestionError as QuestionError,
+    read_question as read_question,
+    said as said,
+)
 from ._runs import ServedRun as ServedRun, load_runs as load_runs
-from ._server import serve as serve
+from ._server import listening as listening, serve as serve

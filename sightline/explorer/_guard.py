@@ -55,13 +55,13 @@ class Guard:
         if refusal is not None:
             await refusal(scope, receive, send_with_headers)
             return
-        body = await _body(headers, receive)
+        body = await read_body(headers, receive, MOST_BYTES)
         if body is None:
             await error_response(413, f"The body is longer than {MOST_BYTES:,} bytes.")(
                 scope, receive, send_with_headers
             )
             return
-        await self._app(scope, _replayed(body, receive), send_with_headers)
+        await self._app(scope, replayed(body, receive), send_with_headers)
 
 
 def error_response(status: int, text: str) -> JSONResponse:
@@ -90,10 +90,11 @@ def _name(address: str) -> str | None:
         return None
 
 
-async def _body(headers: Headers, receive: Receive) -> bytes | None:
-    """All of the body, or None as soon as it is seen to be too long."""
+async def read_body(headers: Headers, receive: Receive, most: int) -> bytes | None:
+    """All of the body, or None as soon as it is seen to have more bytes than that."""
     said = headers.get("content-length", "0")
-    if said.isdecimal() and int(said) > MOST_BYTES:
+    # Of a number with more digits than that, Python would refuse to make one.
+    if said.isdecimal() and (len(said) > 20 or int(said) > most):
         return None
     parts, size = list[bytes](), 0
     while True:
@@ -102,13 +103,13 @@ async def _body(headers: Headers, receive: Receive) -> bytes | None:
             return b""
         parts.append(message.get("body", b""))
         size += len(parts[-1])
-        if size > MOST_BYTES:
+        if size > most:
             return None
         if not message.get("more_body", False):
             return b"".join(parts)
 
 
-def _replayed(body: bytes, receive: Receive) -> Receive:
+def replayed(body: bytes, receive: Receive) -> Receive:
     """What the application receives: the body, then whatever comes after it."""
     is_sent = False
 

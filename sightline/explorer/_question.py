@@ -46,9 +46,10 @@ def read_question(body: bytes) -> Question:
         return Question.model_validate_json(body)
     except ValidationError as error:
         first = error.errors(include_input=False, include_url=False)[0]
-        raise QuestionError(_said(first)) from None
+        raise QuestionError(said(first)) from None
 
 
-def _said(error: ErrorDetails) -> str:
+def said(error: ErrorDetails) -> str:
+    """What is wrong with a body, and where, without what it holds."""
     place = ".".join(str(part) for part in error["loc"])
     return f"{place or 'the body'}: {error['msg']}"

@@ -20,7 +20,7 @@ def serve(app: FastAPI, *, port: int = 0, ready: Callable[[str], None]) -> None:
         port: of 127.0.0.1; 0 takes one that is free.
         ready: is told the address as soon as it can be opened.
     """
-    with _listening(port) as bound:
+    with listening("explore", HOST, port) as bound:
         config = uvicorn.Config(
             app,
             log_level="warning",
@@ -33,18 +33,20 @@ def serve(app: FastAPI, *, port: int = 0, ready: Callable[[str], None]) -> None:
         uvicorn.Server(config).run(sockets=[bound])
 
 
-def _listening(port: int) -> socket.socket:
+def listening(command: str, host: str, port: int) -> socket.socket:
+    """A socket that listens; the command is named where it cannot."""
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
     # Named as TCP, since asyncio sends small answers at once only then; otherwise the second packet
     # of each waits 40 ms for word of the first.
-    bound = socket.socket(socket.AF_INET, socket.SOCK_STREAM, socket.IPPROTO_TCP)
+    bound = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
     try:
         bound.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        bound.bind((HOST, port))
+        bound.bind((host, port))
         bound.listen()
     except (OSError, OverflowError) as error:
         bound.close()
         raise ValueRangeError(
-            f"explore: cannot listen on port {port} of {HOST}: {error}. "
+            f"{command}: cannot listen on port {port} of {host}: {error}. "
             f"Give another --port, or 0 for one that is free."
         ) from error
     return bound

@@ -10,7 +10,7 @@ of them. Only things of one group (one model, one way to ask it, one size class)
 """
 
 import heapq
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 from itertools import count
@@ -48,7 +48,7 @@ class FairQueue:
     def __init__(self) -> None:
         self.cost = 0.0
         self._waiting: Counter[str] = Counter()  # tickets of each client
-        self._costs: Counter[str] = Counter()
+        self._costs = defaultdict[str, float](float)
         self._groups: dict[Hashable, list[tuple[float, int, Ticket]]] = {}
         self._deadlines: list[tuple[float, int, Ticket]] = []
         self._numbers, self._stale = count(), 0

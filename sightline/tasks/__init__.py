@@ -6,7 +6,11 @@ from ._answering import (
     AbstractAnsweringTask as AbstractAnsweringTask,
     Answers as Answers,
 )
-from ._bundle import load_bundle as load_bundle, save_bundle as save_bundle
+from ._bundle import (
+    bundle_files as bundle_files,
+    load_bundle as load_bundle,
+    save_bundle as save_bundle,
+)
 from ._calibration import (
     Calibration as Calibration,
     Scaling as Scaling,

@@ -20,7 +20,7 @@ from torch import Tensor, nn
 
 from .. import __version__
 from ..errors import BundleError, SightlineError
-from ..sealing import read_sealed, write_sealed
+from ..sealing import MANIFEST, read_sealed, write_sealed
 from ..specs import from_json, to_json
 from ._calibration import Calibration
 from ._specs import TaskSpec
@@ -34,6 +34,12 @@ _SPEC, _VOCABULARY, _WEIGHTS, _CALIBRATION = (
     "weights.safetensors",
     "calibration.json",
 )
+
+
+def bundle_files(folder: str | Path) -> tuple[Path, ...]:
+    """The files that a bundle in a folder has."""
+    names = (_SPEC, _VOCABULARY, _WEIGHTS, _CALIBRATION, MANIFEST)
+    return tuple(Path(folder) / name for name in names)
 
 
 def save_bundle(task: AbstractTask[Any], folder: str | Path) -> None:

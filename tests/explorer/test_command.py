@@ -12,7 +12,7 @@ from urllib.parse import urlsplit
 import pytest
 
 from sightline.cli import main
-from sightline.explorer._server import _listening
+from sightline.explorer import listening
 from tests.explorer.conftest import GOOD, SECONDS, Served
 
 
@@ -75,7 +75,7 @@ def test_a_missing_package_is_said_with_its_remedy(tmp_path: Path) -> None:
 
 
 def test_answers_are_sent_at_once() -> None:
-    with _listening(0) as bound:
+    with listening("explore", "127.0.0.1", 0) as bound:
         assert bound.getsockname()[0] == "127.0.0.1"
         with socket.create_connection(bound.getsockname(), timeout=SECONDS):
             accepted, _ = bound.accept()

@@ -1,8 +1,20 @@
 // Questions to the server. Only the answer to the latest question counts: an older one is dropped,
 // whether it is still wanted by the server or already on its way.
 
+const headers = {"Content-Type": "application/json"};
+
+/** Show this token with every question from here on. */
+export function authorise(token) {
+  headers.Authorization = `Bearer ${token}`;
+}
+
 /** An error whose text is meant for the reader. */
-export class Refused extends Error {}
+export class Refused extends Error {
+  constructor(text, status = null) {
+    super(text);
+    this.status = status;
+  }
+}
 
 async function answer(response) {
   let data;
@@ -12,7 +24,7 @@ async function answer(response) {
     if (error.name === "AbortError") throw error;
     throw new Refused(`The server answered with status ${response.status} and no text.`);
   }
-  if (!response.ok) throw new Refused(data.error);
+  if (!response.ok) throw new Refused(data.error, response.status);
   return data;
 }
 
@@ -21,13 +33,13 @@ async function fetched(address, options) {
     return await fetch(address, options);
   } catch (error) {
     if (error.name === "AbortError") throw error;
-    throw new Refused("The server does not answer. Is `sightline explore` still running?");
+    throw new Refused("The server does not answer. Is it still running?");
   }
 }
 
 /** The runs that are served. */
 export async function runs() {
-  return answer(await fetched("/api/runs", {}));
+  return answer(await fetched("/api/runs", {headers}));
 }
 
 /** Asks one question at a time. */
@@ -42,7 +54,7 @@ export class Asker {
     try {
       const response = await fetched("/api/explain", {
         method: "POST",
-        headers: {"Content-Type": "application/json"},
+        headers,
         body: JSON.stringify(question),
         signal: control.signal,
       });

@@ -1,0 +1,73 @@
+"""`sightline serve`: models by name over HTTP."""
+
+import logging
+import sys
+from pathlib import Path
+
+from tyro.conf import Positional
+
+from ..serving.server import (
+    Limits,
+    Tokens,
+    build_app,
+    load_served,
+    named_folders,
+    read_tokens,
+    serve,
+)
+
+_LIMITS = Limits()
+
+
+def command(
+    runs: Positional[tuple[str, ...]],
+    /,
+    *,
+    host: str = "127.0.0.1",
+    port: int = 8000,
+    tokens: Path | None = None,
+    certificate: Path | None = None,
+    key: Path | None = None,
+    proxies: str = "",
+    limits: Limits = _LIMITS,
+) -> None:
+    """Serve models until SIGTERM or Ctrl-C; a folder that changes is loaded anew.
+
+    Args:
+        runs: folders of models that `fit` made, each under its own name or as NAME=FOLDER.
+        host: the address to listen on; other machines can reach 0.0.0.0.
+        port: 0 takes one that is free.
+        tokens: a file of bearer tokens, one on each line, one of which every request must show.
+        certificate: for TLS, a file in PEM format.
+        key: of the certificate, if it is not in the same file.
+        proxies: addresses of proxies, with commas, whose X-Forwarded-For is believed.
+        limits: how much a request may ask for, and how long it may take.
+    """
+    logging.basicConfig(format="%(asctime)s %(levelname)s %(message)s", level=logging.WARNING)
+    found = [load_served(name, folder) for name, folder in named_folders(runs).items()]
+    is_public = host not in ("127.0.0.1", "localhost", "::1")
+    if is_public and tokens is None:
+        sys.stderr.write(
+            "note: whoever reaches this address may ask. Give --tokens FILE to let in only some.\n"
+        )
+    app = build_app(
+        found,
+        limits=limits,
+        tokens=Tokens() if tokens is None else read_tokens(tokens),
+        is_public=is_public,
+    )
+
+    def ready(address: str) -> None:
+        sys.stdout.write(f"{address}  {', '.join(one.name for one in found)}  (Ctrl-C ends)\n")
+        sys.stdout.flush()
+
+    serve(
+        app,
+        host=host,
+        port=port,
+        ready=ready,
+        certificate=certificate,
+        key=key,
+        proxies=proxies,
+    )
+    sys.stdout.write("ended\n")

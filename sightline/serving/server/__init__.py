@@ -1,0 +1,11 @@
+"""The server: models by name over HTTP, safe to put on the internet.
+
+Needs `sightline[serve]`. `sightline serve runs/x` is the usual way in.
+"""
+
+from .._served import Served as Served, load_served as load_served, named_folders as named_folders
+from . import _packages as _packages  # first: it says which package is missing
+from ._app import build_app as build_app
+from ._limits import Limits as Limits
+from ._server import serve as serve
+from ._tokens import Tokens as Tokens, read_tokens as read_tokens

@@ -1,0 +1,162 @@
+"""From a request to the batcher's thread and back: the part of it that lives in the event loop."""
+
+import asyncio
+import time
+from collections.abc import AsyncGenerator, Callable, Sequence
+from contextlib import aclosing
+from dataclasses import dataclass
+from typing import Any, NamedTuple, final
+
+from ...data import Example
+from ...explorer import Question
+from ...inspection import explain
+from ...tasks import PredictionSpec, size_class
+from .._answer import answer_json
+from .._batcher import Batcher, LateError, Outcome, QueueLimits, Seen
+from .._fair_queue import Ticket
+from .._served import Served
+from ._limits import Limits
+from ._metrics import Metrics
+from ._schema import PredictRequest
+
+# Characters whose size classes are found in the event loop; of more, in a thread.
+_FEW_CHARACTERS = 4000
+
+
+class Way(NamedTuple):
+    """Inputs of one model, asked in one way, that go into one batch."""
+
+    served: Served
+    settings: PredictionSpec
+    confidence: bool
+    places: int
+
+    def ask(self, items: Sequence[Example]) -> list[str]:
+        """Answers as JSON."""
+        predictions = self.served.predictor.answer(items, self.settings)
+        nbest = self.settings.nbest
+        return [
+            answer_json(example, prediction, nbest=nbest, confidence=self.confidence)
+            for example, prediction in zip(items, predictions, strict=True)
+        ]
+
+
+@dataclass(frozen=True, eq=False)
+class Explaining:
+    """A question of the page, which is answered by itself."""
+
+    served: Served
+
+    def ask(self, items: Sequence[Question]) -> list[dict[str, Any]]:
+        """How the model came to its answer."""
+        return [
+            explain(
+                self.served.task,
+                Example(question.input, features=question.features),
+                prefix=question.prefix,
+                forced=question.forced,
+            ).to_data()
+            for question in items
+        ]
+
+
+class _Asked:
+    """A request under way: its outcomes come in any order."""
+
+    def __init__(self, size: int) -> None:
+        self.tickets: list[Ticket] = []
+        self.answers: list[Any] = [None] * size
+        self.has_come = [asyncio.Event() for _ in range(size)]
+
+    def put(self, number: int, answer: Any) -> None:
+        self.answers[number] = answer
+        self.has_come[number].set()
+
+
+@final
+class Asking:
+    """What requests are asked through. Made in the event loop, which it hands outcomes back to."""
+
+    def __init__(self, limits: Limits, metrics: Metrics) -> None:
+        self._loop, self._limits, self._metrics = asyncio.get_running_loop(), limits, metrics
+        queue = QueueLimits(most_seconds=limits.waiting_seconds)
+        self._batcher = Batcher(lambda group: group.ask, self._deliver, queue, self._seen)
+        metrics.waiting.set_function(lambda: self._batcher.num_waiting)
+
+    async def predict(
+        self, served: Served, request: PredictRequest, client: str
+    ) -> AsyncGenerator[str, None]:
+        """Answers as JSON, in the order of the inputs, each as soon as it and those before it are there.
+        What cannot be taken is refused by the first step.
+        """
+        settings = served.predictor.settings(nbest=request.nbest, attention=request.alignment)
+        features = request.features or [""] * len(request.inputs)
+        examples = [
+            Example(text, features=each)
+            for text, each in zip(request.inputs, features, strict=True)
+        ]
+        sizes = await self._sizes(served, examples)
+        deadline = self._deadline(request.deadline_ms)
+        asked = _Asked(len(examples))
+        for number, (example, size) in enumerate(zip(examples, sizes, strict=True)):
+            places = size_class(size)
+            way = Way(served, settings, request.confidence, places)
+            cost = places * settings.width
+            asked.tickets.append(Ticket(way, example, client, cost, deadline, (asked, number)))
+        async with aclosing(self._answers(asked, deadline)) as answers:
+            async for answer in answers:
+                yield answer
+
+    async def explain(self, served: Served, question: Question, client: str) -> dict[str, Any]:
+        """How a model came to one answer."""
+        asked, deadline = _Asked(1), self._deadline(None)
+        cost = size_class(len(question.input)) * served.predictor.spec.prediction.width
+        asked.tickets = [Ticket(Explaining(served), question, client, cost, deadline, (asked, 0))]
+        return await anext(self._answers(asked, deadline))
+
+    def close(self) -> None:
+        """Answer what waits, then end."""
+        self._batcher.close()
+
+    async def _answers(self, asked: _Asked, deadline: float) -> AsyncGenerator[Any, None]:
+        self._batcher.submit(asked.tickets)
+        try:
+            for number, has_come in enumerate(asked.has_come):
+                try:
+                    async with asyncio.timeout(deadline - time.monotonic()):
+                        await has_come.wait()
+                except TimeoutError:
+                    raise LateError(
+                        "The deadline passed before there was an answer. Give more time."
+                    ) from None
+                answer = asked.answers[number]
+                if isinstance(answer, Exception):
+                    raise answer
+                yield answer
+        finally:
+            self._batcher.drop(asked.tickets)
+
+    async def _sizes(self, served: Served, examples: Sequence[Example]) -> list[int]:
+        size: Callable[[Example], int] = served.predictor.size
+        if sum(len(example.source) for example in examples) <= _FEW_CHARACTERS:
+            return [size(example) for example in examples]
+        return await asyncio.to_thread(lambda: [size(example) for example in examples])
+
+    def _deadline(self, milliseconds: int | None) -> float:
+        most = self._limits.answer_seconds
+        seconds = most if milliseconds is None else min(most, milliseconds / 1000)
+        return time.monotonic() + seconds
+
+    def _deliver(self, outcomes: Sequence[Outcome]) -> None:
+        self._loop.call_soon_threadsafe(_hand_out, outcomes)
+
+    def _seen(self, seen: Seen) -> None:
+        name = seen.group.served.name
+        self._metrics.batch_size.labels(name).observe(seen.size)
+        self._metrics.batch_seconds.labels(name).observe(seen.seconds)
+
+
+def _hand_out(outcomes: Sequence[Outcome]) -> None:
+    for ticket, answer in outcomes:
+        asked, number = ticket.asked
+        asked.put(number, answer)

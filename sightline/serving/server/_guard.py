@@ -1,0 +1,147 @@
+"""The guard before the application: who may ask, how much, how fast, and what a browser may do with answers.
+
+A page from elsewhere can make a browser send requests to a server on this machine, and with a name that it
+has pointed at 127.0.0.1 (DNS rebinding) it could read the answers. So a page must come from here, and a
+server that listens on the loopback interface must be asked under its name.
+"""
+
+import asyncio
+from collections.abc import Collection
+from typing import Any, final
+from urllib.parse import urlsplit
+
+from starlette.datastructures import Headers, MutableHeaders
+from starlette.responses import Response
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from ...explorer import HEADERS, error_response, read_body, replayed
+from ._limits import Limits
+from ._metrics import Metrics
+from ._tokens import Tokens
+
+LOOPBACK = frozenset({"127.0.0.1", "localhost", "::1"})
+# What is asked without a token: whether the server lives, and the page, which asks for one.
+_OPEN = frozenset({"/", "/healthz", "/readyz"})
+_OPEN_FOLDER = "/assets/"
+# What curl says where nothing is said, and what is right.
+_TYPES = frozenset({"", "application/json", "application/x-www-form-urlencoded"})
+_PIECE = 1 << 16  # bytes of an answer that are sent at once; the reader sets the pace
+
+
+@final
+class Guard:
+    """An application that lets through only what may be asked.
+
+    Args:
+        app: what is guarded.
+        limits: of bodies and times.
+        tokens: that must be shown, if there are any.
+        hosts: names that the server must be asked under; none: any.
+        metrics: count what is refused.
+    """
+
+    def __init__(
+        self,
+        app: ASGIApp,
+        *,
+        limits: Limits,
+        tokens: Tokens,
+        hosts: Collection[str],
+        metrics: Metrics,
+    ) -> None:
+        self._app, self._limits, self._tokens = app, limits, tokens
+        self._hosts, self._metrics = hosts, metrics
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer a request, or refuse it."""
+        if scope["type"] == "lifespan":
+            await self._app(scope, receive, send)
+            return
+        if scope["type"] != "http":
+            await send({"type": "websocket.close", "code": 1008})
+            return
+        paced = self._paced(send)
+        headers = Headers(scope=scope)
+        refusal = self._refusal(scope, headers)
+        if refusal is None:
+            body = await self._body(headers, receive)
+            if isinstance(body, bytes):
+                await self._app(scope, replayed(body, receive), paced)
+                return
+            refusal = body
+        await refusal(scope, receive, paced)
+
+    def _refusal(self, scope: Scope, headers: Headers) -> Response | None:
+        """The answer to what may not be asked. What may is given its client's name."""
+        host, origin = headers.get("host", ""), headers.get("origin")
+        if self._hosts and _name(f"//{host}") not in self._hosts:
+            names = " or ".join(sorted(self._hosts))
+            return self._refuse("host", 403, f"This server answers only under {names}.")
+        if origin is not None and origin.partition("://")[2] != host:
+            return self._refuse("origin", 403, "This server answers no page but its own.")
+        peer = scope.get("client")
+        client = peer[0] if peer else "unknown"
+        path = scope["path"]
+        if self._tokens and path not in _OPEN and not path.startswith(_OPEN_FOLDER):
+            client = self._tokens.client(headers.get("authorization", ""))
+            if client is None:
+                refusal = self._refuse(
+                    "token",
+                    401,
+                    "Show a token: Authorization: Bearer TOKEN. Ask whoever serves this.",
+                )
+                refusal.headers["www-authenticate"] = "Bearer"
+                return refusal
+        scope.setdefault("state", {})["client"] = client
+        if scope["method"] == "POST":
+            kind = headers.get("content-type", "").partition(";")[0].strip().lower()
+            if kind not in _TYPES or headers.get("content-encoding", "identity") != "identity":
+                return self._refuse("type", 415, "Expected a body of application/json, not packed.")
+        return None
+
+    async def _body(self, headers: Headers, receive: Receive) -> bytes | Response:
+        try:
+            async with asyncio.timeout(self._limits.body_seconds):
+                body = await read_body(headers, receive, self._limits.body_bytes)
+        except TimeoutError:
+            return self._refuse("slow", 408, "The body took too long to come. Send it at once.")
+        if body is None:
+            most = self._limits.body_bytes
+            return self._refuse(
+                "size", 413, f"The body is longer than {most:,} bytes. Send several requests."
+            )
+        return body
+
+    def _refuse(self, reason: str, status: int, text: str) -> Response:
+        self._metrics.rejected.labels(reason).inc()
+        response = error_response(status, text)
+        response.headers["connection"] = "close"  # what is left of the body is not worth reading
+        return response
+
+    def _paced(self, send: Send) -> Send:
+        """Sends as fast as the reader reads, and gives up on one who does not."""
+
+        async def sent(message: Any) -> None:
+            async with asyncio.timeout(self._limits.answer_seconds):
+                await send(message)
+
+        async def paced(message: Message) -> None:
+            if message["type"] == "http.response.start":
+                MutableHeaders(scope=message).update(HEADERS)
+            body = message.get("body", b"")
+            if len(body) <= _PIECE:
+                await sent(message)
+                return
+            for start in range(0, len(body), _PIECE):
+                is_last = start + _PIECE >= len(body)
+                more = not is_last or message.get("more_body", False)
+                await sent({**message, "body": body[start : start + _PIECE], "more_body": more})
+
+        return paced
+
+
+def _name(address: str) -> str | None:
+    try:
+        return urlsplit(address).hostname
+    except ValueError:  # such as a bracket that is not closed
+        return None

@@ -1,0 +1,18 @@
+"""How much a request may ask for, and how long it may take."""
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Limits:
+    """What is refused beyond these: with 413 or 422, before anything is computed."""
+
+    body_bytes: int = 1 << 20
+    inputs: int = 256  # of one request
+    characters: int = 2000  # of one input
+    nbest: int = 16
+    body_seconds: float = 10.0  # to send a body, and to send the head of a request
+    answer_seconds: float = 30.0  # the deadline of a request that gives none, and the latest of all
+    waiting_seconds: float = 1.0  # of work that waits; more is refused with 503
+    head_bytes: int = 16 << 10
+    connections: int = 1000

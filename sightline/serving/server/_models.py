@@ -1,0 +1,122 @@
+"""The models of a server, by name, and their replacement while it runs.
+
+A folder is looked at every second. When its files have changed, or the server is told to (SIGHUP), the model
+is loaded beside the one that serves, verified and tried; then it takes its place at once. What was asked of
+the old one is answered by the old one. A bundle that is torn or changed is refused, and the old one serves.
+"""
+
+import asyncio
+import contextlib
+import logging
+from collections.abc import Mapping, Sequence
+from typing import Any, TypeAlias, final
+
+from ...errors import SightlineError
+from ...tasks import TransductionSpec, bundle_files
+from .._served import Served, load_served
+from ._metrics import Metrics
+
+SECONDS_BETWEEN_LOOKS = 1.0
+
+_log = logging.getLogger(__name__)
+_Signature: TypeAlias = tuple[tuple[int, int, int] | None, ...]
+
+
+@final
+class Models:
+    """What is served now."""
+
+    def __init__(self, served: Sequence[Served], metrics: Metrics) -> None:
+        self._served = {one.name: one for one in served}
+        self._seen = {one.name: _signature(one) for one in served}
+        self._refused: dict[str, str] = {}
+        self._metrics, self._is_told = metrics, asyncio.Event()
+        for one in served:
+            _warn(one)
+
+    @property
+    def by_name(self) -> Mapping[str, Served]:
+        """The models as they are now."""
+        return self._served
+
+    def to_data(self) -> dict[str, Any]:
+        """What may be known of all."""
+        return {
+            "models": [
+                {
+                    "name": one.name,
+                    "version": one.version,
+                    "task": one.predictor.spec.kind,
+                    "features": one.predictor.has_features,
+                    "exact": one.is_exact,
+                    "refused": self._refused.get(one.name),
+                }
+                for one in self._served.values()
+            ]
+        }
+
+    def reload(self) -> None:
+        """Load all models anew, whether their files have changed or not."""
+        self._seen.clear()
+        self._is_told.set()
+
+    async def watch(self) -> None:
+        """Look at the folders, for ever."""
+        while True:
+            with contextlib.suppress(TimeoutError):
+                await asyncio.wait_for(self._is_told.wait(), SECONDS_BETWEEN_LOOKS)
+            self._is_told.clear()
+            for name, one in list(self._served.items()):
+                signature = _signature(one)
+                if self._seen.get(name) != signature:
+                    self._seen[name] = signature
+                    await self._replace(one)
+
+    async def _replace(self, old: Served) -> None:
+        try:
+            new = await asyncio.to_thread(load_served, old.name, old.folder)
+        except (SightlineError, OSError) as error:
+            self._refused[old.name] = "torn or changed; see the log"
+            self._metrics.reloads.labels(old.name, "refused").inc()
+            _log.error("%s: not loaded anew, the old one serves on: %s", old.name, error)
+            return
+        self._refused.pop(old.name, None)
+        self._served[old.name] = new
+        self._metrics.reloads.labels(old.name, "loaded").inc()
+        _log.warning("%s: version %s serves, in place of %s", old.name, new.version, old.version)
+        _warn(new)
+
+
+def run_data(served: Served) -> dict[str, Any]:
+    """What the page must know of a model before it asks anything."""
+    spec = served.predictor.spec
+    return {
+        "name": served.name,
+        "task": spec.kind,
+        "features": served.predictor.has_features,
+        "forcible": isinstance(spec, TransductionSpec),
+        "symbols": [],
+        "example": served.example,
+    }
+
+
+def _warn(served: Served) -> None:
+    if not served.is_exact:
+        _log.warning(
+            "%s: on this machine its answers depend, in their last digits, on what is in a batch with "
+            "them; see docs/decisions/0012",
+            served.name,
+        )
+
+
+def _signature(served: Served) -> _Signature:
+    """Tells whether files have changed, without reading them."""
+    return tuple(map(_state, bundle_files(served.folder)))
+
+
+def _state(path: Any) -> tuple[int, int, int] | None:
+    try:
+        found = path.stat()
+    except OSError:
+        return None
+    return found.st_mtime_ns, found.st_size, found.st_ino

@@ -1,0 +1,79 @@
+"""The operations as the OpenAPI document has them. Bodies are read by hand, for strict limits and speed."""
+
+from typing import Any
+
+from ._schema import ErrorAnswer, ModelsAnswer, PredictAnswer, PredictRequest, StateAnswer
+
+_ERRORS: dict[int, str] = {
+    401: "No token, or a wrong one",
+    403: "Asked under another host's name, or by a page from elsewhere",
+}
+_ERRORS_OF_PREDICT: dict[int, str] = _ERRORS | {
+    404: "No such model",
+    408: "The body took too long to come",
+    413: "The body is too large",
+    415: "The body is not JSON, or packed",
+    422: "The body is no request, or beyond the limits",
+    500: "A fault of the server",
+    503: "Too much to do; Retry-After says when to come back",
+    504: "The deadline passed",
+}
+
+
+def _errors(texts: dict[int, str]) -> dict[int | str, dict[str, Any]]:
+    return {status: {"model": ErrorAnswer, "description": text} for status, text in texts.items()}
+
+
+_ANSWER_EXAMPLE = {
+    "model": "g2p",
+    "version": "5f1a6b64e3c3",
+    "answers": [
+        {
+            "source": "jökull",
+            "output": "j œː k y t l",
+            "score": -0.31,
+            "confidence": 0.84,
+            "token_probabilities": [0.99, 0.97, 0.98, 0.99, 0.95, 0.99],
+        }
+    ],
+}
+
+PREDICTED: dict[str, Any] = {
+    "summary": "Answers to inputs",
+    "response_model": None,
+    "openapi_extra": {
+        "requestBody": {
+            "required": True,
+            "content": {
+                "application/json": {"schema": PredictRequest.model_json_schema()},
+            },
+        },
+    },
+    "responses": {
+        200: {
+            "model": PredictAnswer,
+            "description": "Answers in the order of the inputs; with `stream`, one on each line",
+            "content": {
+                "application/json": {"example": _ANSWER_EXAMPLE},
+                "application/x-ndjson": {"schema": {"type": "string"}},
+            },
+        },
+        **_errors(_ERRORS_OF_PREDICT),
+    },
+}
+LISTED: dict[str, Any] = {
+    "summary": "The models that can be asked",
+    "response_model": None,
+    "responses": {
+        200: {"model": ModelsAnswer, "description": "All models"},
+        **_errors(_ERRORS),
+    },
+}
+STATE: dict[str, Any] = {
+    "summary": "Whether the server lives, or is ready",
+    "response_model": None,
+    "responses": {
+        200: {"model": StateAnswer, "description": "It is"},
+        **_errors({403: _ERRORS[403], 503: "It is about to end"}),
+    },
+}

@@ -1,0 +1,59 @@
+"""Bearer tokens: who shows one of them may ask. Only their digests are kept, and all are compared."""
+
+import hashlib
+import hmac
+from collections.abc import Sequence
+from pathlib import Path
+from typing import final
+
+from ...errors import ValueRangeError
+
+_LEAST_CHARACTERS = 16
+
+
+@final
+class Tokens:
+    """The tokens of a server; with none, everybody may ask."""
+
+    def __init__(self, tokens: Sequence[str] = ()) -> None:
+        for token in tokens:
+            if len(token) < _LEAST_CHARACTERS or not token.isascii() or not token.isprintable():
+                raise ValueRangeError(
+                    f"serve: a token must be at least {_LEAST_CHARACTERS} printable ASCII characters, "
+                    f"got one of {len(token)}. Make one: python -c 'import secrets; "
+                    f"print(secrets.token_urlsafe())'"
+                )
+        self._digests = [_digest(token.encode()) for token in tokens]
+
+    def __bool__(self) -> bool:
+        return bool(self._digests)
+
+    def client(self, authorization: str) -> str | None:
+        """Whoever shows this header, as a name that tells nothing of the token; None for a stranger. The
+        time it takes does not depend on how much of a token is right, or on which.
+        """
+        scheme, _, token = authorization.partition(" ")
+        shown, found = _digest(token.strip().encode("latin-1", "replace")), None
+        for digest in self._digests:
+            if hmac.compare_digest(shown, digest):
+                found = digest
+        is_bearer = scheme.lower() == "bearer"
+        return f"token-{found.hex()[:8]}" if found is not None and is_bearer else None
+
+
+def read_tokens(file: Path) -> Tokens:
+    """The tokens in a file, one on each line; empty lines and those that begin with # are left out."""
+    try:
+        lines = [line.strip() for line in file.read_text(encoding="utf-8").splitlines()]
+    except (OSError, UnicodeDecodeError) as error:
+        raise ValueRangeError(
+            f"serve: cannot read the tokens in {file}: {error}. Give a text file, one on each line."
+        ) from error
+    tokens = [line for line in lines if line and not line.startswith("#")]
+    if not tokens:
+        raise ValueRangeError(f"serve: no tokens in {file}, expected some. Write one on a line.")
+    return Tokens(tokens)
+
+
+def _digest(token: bytes) -> bytes:
+    return hashlib.sha256(token).digest()
