@@ -18,6 +18,7 @@ from torch import set_num_threads
 
 from ..errors import SightlineError
 from ._fair_queue import FairQueue, Ticket
+from ._pace import Pace
 
 
 class OverloadedError(SightlineError, RuntimeError):
@@ -93,8 +94,7 @@ class Batcher:
         self._ask, self._deliver, self._limits, self._seen = ask, deliver, limits, seen
         self._queue, self._lock = FairQueue(), threading.Condition()
         self._is_open = True
-        # Seconds that a unit of cost takes; of the first batches it is a guess, of later ones known.
-        self._pace, self._batch_seconds = 2e-5, 0.0
+        self._pace, self._batch_seconds = Pace(), 0.0
         self._thread = threading.Thread(target=self._run, name="batcher", daemon=True)
         self._thread.start()
 
@@ -127,17 +127,27 @@ class Batcher:
         self._thread.join()
 
     def _admit(self, client: str, number: int, cost: float) -> None:
-        """Raise if there is no room. One client gets at most a half of it, and the more clients wait,
+        """Raise if there is no room. One client gets at most two thirds of it, and the more wait,
         the less each: some is always left for one more.
         """
-        queue, room = self._queue, self._limits.most_seconds / self._pace
+        queue, most = self._queue, self._limits.most_seconds
         if not len(queue):
             return  # however much it is, nothing else waits for it
-        others = queue.num_clients - (1 if queue.cost_of(client) else 0)
-        share = room / (2 + others)
-        is_full = queue.cost + cost > room or len(queue) + number > self._limits.most_waiting
-        if is_full or queue.cost_of(client) + cost > share:
-            raise OverloadedError(queue.cost * self._pace)
+        own, waiting = queue.cost_of(client), len(queue)
+        seconds = self._seconds(waiting + number, queue.cost + cost)
+        others = queue.num_clients - (1 if own else 0)
+        share = seconds * (own + cost) / (queue.cost + cost)
+        if (
+            seconds > most
+            or share > most / (1.5 + others)
+            or waiting + number > self._limits.most_waiting
+        ):
+            raise OverloadedError(self._seconds(waiting, queue.cost))
+
+    def _seconds(self, waiting: int, cost: float) -> float:
+        """How long what waits would take."""
+        num_batches = self._queue.num_groups + waiting / self._limits.most_at_once
+        return self._pace.seconds(num_batches, cost)
 
     def _run(self) -> None:
         set_num_threads(1)
@@ -168,7 +178,7 @@ class Batcher:
             answers = [answer for ticket in tickets for answer in _tried(ask, [ticket])]
         seconds = time.monotonic() - began
         cost = sum(ticket.cost for ticket in tickets)
-        self._pace += 0.1 * (seconds / cost - self._pace)
+        self._pace.saw(cost, seconds)
         self._batch_seconds += 0.1 * (seconds - self._batch_seconds)
         self._seen(Seen(group, len(tickets), seconds))
         return list(map(Outcome, tickets, answers))

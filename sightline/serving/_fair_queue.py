@@ -62,6 +62,11 @@ class FairQueue:
         """How many clients wait for something."""
         return len(self._waiting)
 
+    @property
+    def num_groups(self) -> int:
+        """How many groups there are, each of which takes a batch of its own."""
+        return len(self._groups)
+
     def cost_of(self, client: str) -> float:
         """The cost of what a client waits for."""
         return self._costs.get(client, 0.0)
