@@ -15,6 +15,7 @@ from ._coverage import (
 from ._distribute import (
     PerQuery as PerQuery,
     chain_over_steps as chain_over_steps,
+    head_selection as head_selection,
     monotone_alignment as monotone_alignment,
     near_place as near_place,
     per_memory as per_memory,
@@ -33,6 +34,7 @@ from ._hierarchical import (
 from ._memory import Layout as Layout, Memory as Memory, grid_memory as grid_memory
 from ._multi_head import MultiHead as MultiHead
 from ._named import (
+    head_selection_attention as head_selection_attention,
     k_step_attention as k_step_attention,
     local_attention as local_attention,
     monotone_attention as monotone_attention,
@@ -54,6 +56,7 @@ from ._readers import (
     ExpectedSelection as ExpectedSelection,
     ExpectedValue as ExpectedValue,
     Read as Read,
+    SelectedHeads as SelectedHeads,
     SoftChildren as SoftChildren,
     SoftHeads as SoftHeads,
 )

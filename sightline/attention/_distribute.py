@@ -10,6 +10,7 @@ from functools import partial
 
 import torch
 from torch import Tensor
+from torch.nn.functional import pad
 
 from ..distributions import Alignment, Categorical, LinearChain
 from ._attention import Distribute
@@ -62,6 +63,18 @@ def _near_place(
     places = real.cumsum(-1) - 1
     centre = share * (real.sum(-1, keepdim=True) - 1).clamp(min=0)
     return Categorical(scores - 2 * ((places - centre) / window) ** 2, mask=mask)
+
+
+def head_selection(potentials: tuple[Tensor, ...], mask: Tensor | None) -> Categorical:
+    """One head for each word by itself, any other word or the root: `arcs[h, d]` of `HeadScorer`
+    become choices `(*batch, n, n+1)`, the root first. Nothing keeps the heads from forming a cycle.
+    """
+    (arcs,) = potentials
+    words = arcs.shape[-1] - 1
+    itself = torch.eye(words, dtype=torch.bool, device=arcs.device)
+    scores = arcs[..., 1:].transpose(-1, -2).masked_fill(pad(itself, (1, 0)), -torch.inf)
+    heads = None if mask is None else pad(mask, (1, 0), value=True).unsqueeze(-2)
+    return Categorical(scores, mask=heads)
 
 
 def chain_over_steps(potentials: tuple[Tensor, ...], mask: Tensor | None) -> LinearChain:

@@ -15,12 +15,20 @@ from ..distributions import (
 )
 from ..errors import ValueRangeError
 from ._attention import Attention
-from ._distribute import chain_over_steps, monotone_alignment, near_place, per_memory, per_query
+from ._distribute import (
+    chain_over_steps,
+    head_selection,
+    monotone_alignment,
+    near_place,
+    per_memory,
+    per_query,
+)
 from ._readers import (
     AbstractReader,
     AlignedValue,
     ExpectedSelection,
     ExpectedValue,
+    SelectedHeads,
     SoftChildren,
     SoftHeads,
 )
@@ -135,6 +143,28 @@ def syntactic_attention(
         ),
         distribute=per_memory(partial(tree, single_root=single_root)),
         reader=readers[read],
+    )
+
+
+def head_selection_attention(
+    query_size: int,
+    value_size: int,
+    hidden_size: int,
+    *,
+    key_size: int | None = None,
+    bounded: bool = False,
+) -> Attention:
+    """Each word reads its head, which it chooses by itself (Zhang et al. 2017): syntactic attention
+    without the tree, with the same scores, and so what a tree has to be better than.
+
+        weights[d, h] = softmax over h of arcs[h, d],  h another word or the root
+    """
+    return Attention(
+        scorer=HeadScorer(
+            query_size, value_size if key_size is None else key_size, hidden_size, bounded=bounded
+        ),
+        distribute=head_selection,
+        reader=SelectedHeads(value_size),
     )
 
 

@@ -79,9 +79,30 @@ class SoftHeads(AbstractReader):
 
     @override
     def forward(self, distribution: Selection, values: Tensor) -> Read:
-        heads = distribution.marginals()[..., 1:].transpose(-1, -2)  # (*batch, n, n+1)
-        from_root, weights = heads[..., :1], heads[..., 1:]
-        return Read(weights @ values + from_root * self.root, weights)
+        return _read_heads(distribution.marginals()[..., 1:].transpose(-1, -2), values, self.root)
+
+
+@final
+class SelectedHeads(AbstractReader):
+    """The same where each word has chosen its head by itself: `head_selection`."""
+
+    def __init__(self, value_size: int) -> None:
+        super().__init__()
+        self.root = nn.Parameter(torch.zeros(value_size))
+
+    @override
+    def forward(self, distribution: Selection, values: Tensor) -> Read:
+        return _read_heads(distribution.marginals(), values, self.root)
+
+
+def _read_heads(
+    heads: Float[Tensor, "*batch n m"],
+    values: Float[Tensor, "*batch n V"],
+    root: Float[Tensor, " V"],
+) -> Read:
+    """The expected head of each word; the first of the m = n + 1 heads is the root."""
+    from_root, weights = heads[..., :1], heads[..., 1:]
+    return Read(weights @ values + from_root * root, weights)
 
 
 @final

@@ -8,6 +8,7 @@ from ._attention_specs import (
     AttentionSpec as AttentionSpec,
     ExactHardSpec as ExactHardSpec,
     HardSpec as HardSpec,
+    HeadSelectionSpec as HeadSelectionSpec,
     LocalSpec as LocalSpec,
     MonotoneSpec as MonotoneSpec,
     MultiHeadSpec as MultiHeadSpec,

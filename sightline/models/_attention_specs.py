@@ -17,6 +17,7 @@ from ..attention import (
     Attention,
     MultiHead,
     hard_attention,
+    head_selection_attention,
     local_attention,
     segment_attention,
     sigmoid_attention,
@@ -200,4 +201,28 @@ class SyntacticSpec:
         )
 
 
-SelfAttentionSpec = SyntacticSpec | SoftmaxSpec | SigmoidSpec | SegmentSpec | SparsemaxSpec
+@final
+@dataclass(frozen=True, kw_only=True, slots=True)
+class HeadSelectionSpec:
+    """Each word reads its head, which it chooses by itself: syntactic attention without the tree."""
+
+    kind: Literal["head_selection"] = "head_selection"
+    hidden_size: int | None = setting(
+        None, "width of the hidden layer of the score; none: as wide as a word", at_least=1
+    )
+    bounded: bool = setting(False, "scores between -1 and 1, as in the paper's code")
+
+    def build(self, query_size: int, value_size: int, key_size: int | None = None) -> Attention:
+        """The attention; `key_size` is the width of what is scored, where that is not the values."""
+        return head_selection_attention(
+            query_size,
+            value_size,
+            query_size if self.hidden_size is None else self.hidden_size,
+            key_size=key_size,
+            bounded=self.bounded,
+        )
+
+
+SelfAttentionSpec = (
+    SyntacticSpec | HeadSelectionSpec | SoftmaxSpec | SigmoidSpec | SegmentSpec | SparsemaxSpec
+)

@@ -12,7 +12,7 @@ from torch import nn
 from ..errors import ValueRangeError
 from ..networks import AbstractEncoder, SelfAttentiveEncoder, TextEncoder, WordEncoder
 from ..specs import setting
-from ._attention_specs import SelfAttentionSpec, SyntacticSpec
+from ._attention_specs import HeadSelectionSpec, SelfAttentionSpec, SyntacticSpec
 from ._recurrent_spec import AbstractRecurrentSpec, RecurrentSpec
 
 
@@ -75,7 +75,7 @@ def _attending(
     value_size = encoder.value_size
     stack = None if states is None else states.build(value_size)
     key_size = value_size if stack is None else stack.output_size
-    if isinstance(spec, SyntacticSpec):
+    if isinstance(spec, SyntacticSpec | HeadSelectionSpec):
         attention = spec.build(key_size, value_size, key_size)
     else:
         attention = spec.build(key_size, key_size)

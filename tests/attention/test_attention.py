@@ -18,6 +18,7 @@ from sightline.attention import (
     coverage_loss,
     grid_memory,
     hard_attention,
+    head_selection_attention,
     k_step_attention,
     local_attention,
     marginal_log_likelihood,
@@ -124,6 +125,23 @@ def test_syntactic_attention_reads_heads() -> None:
     children = syntactic_attention(4, 4, 5, read="children", projective=False)
     read = children(words, children.remember(Memory(words)))
     torch.testing.assert_close(read.weights.sum((-1, -2)), torch.full((2,), 5.0))
+
+
+def test_head_selection_is_a_softmax_over_other_words_and_the_root() -> None:
+    torch.manual_seed(2)
+    attention = head_selection_attention(4, 4, 5)
+    words, mask = torch.randn(5, 4), torch.tensor([True, True, False, True, True])
+    memory = attention.remember(Memory(words, mask))
+    read = attention(words, memory)
+    (arcs,) = attention.scorer(words, memory.keys)
+    for word in range(5):
+        allowed = [0, *(h + 1 for h in range(5) if mask[h] and h != word)]
+        expected = torch.zeros(6)
+        expected[allowed] = arcs[allowed, word + 1].softmax(0)
+        torch.testing.assert_close(read.weights[word], expected[1:])
+        root = attention.reader.get_parameter("root")
+        context = expected[1:] @ memory.values + expected[0] * root
+        torch.testing.assert_close(read.context[word], context)
 
 
 def test_syntactic_attention_equals_enumeration() -> None:

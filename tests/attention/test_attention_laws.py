@@ -18,11 +18,13 @@ from sightline.attention import (
     LocalScorer,
     MultiHead,
     SampledValue,
+    SelectedHeads,
     SelectionScorer,
     SoftChildren,
     SoftHeads,
     StepScorer,
     hard_attention,
+    head_selection_attention,
     k_step_attention,
     local_attention,
     monotone_attention,
@@ -89,6 +91,7 @@ def readers() -> dict[
         "aligned value": (AlignedValue(), Alignment.one_to_many(scores(2, 4, 3))),
         "sparsemax": (ExpectedValue(), Sparsemax(scores(2, 3, 4), mask=mask)),
         "soft heads": (SoftHeads(3), ProjectiveTree(scores(2, 5, 5))),
+        "selected heads": (SelectedHeads(3), Categorical(scores(2, 4, 5))),
         "soft children": (SoftChildren(), SpanningTree(scores(2, 5, 5), mask=mask[:, 0])),
     }
 
@@ -101,6 +104,7 @@ def test_a_reader_obeys_the_laws(name: str) -> None:
 
 ATTENTIONS = {
     "hard": lambda: hard_attention(4, 6),
+    "head selection": lambda: head_selection_attention(4, 6, 5),
     "k-step": lambda: k_step_attention(4, 6),
     "k-step, no repeat": lambda: k_step_attention(4, 6, repeat=False),
     "local": lambda: local_attention(4, 6),
@@ -128,7 +132,7 @@ ATTENTIONS = {
 def test_an_attention_obeys_the_laws(name: str) -> None:
     torch.manual_seed(2)
     attention: Attention | MultiHead = ATTENTIONS[name]()
-    words_ask = name.startswith("syntactic")
+    words_ask = name.startswith(("syntactic", "head"))
     check_attention(
         attention, 4, 6, num_queries=5 if words_ask else 3, num_places=5, empty=name != "hard"
     )

@@ -18,6 +18,7 @@ from sightline.models import (
     ExactHardSpec,
     FramesEncoderSpec,
     HardSpec,
+    HeadSelectionSpec,
     ImageEncoderSpec,
     LanguageModelSpec,
     LinearSpec,
@@ -109,6 +110,9 @@ MATCHERS = {
         embedding_size=4, self_attention=SyntacticSpec(single_root=False), states=STATES
     ),
     "children": WordEncoderSpec(embedding_size=4, self_attention=SyntacticSpec(read="children")),
+    "head selection": WordEncoderSpec(
+        embedding_size=4, self_attention=HeadSelectionSpec(), states=STATES
+    ),
     "recurrent": TEXT,
 }
 STEPS = {"soft": SoftStepsSpec(), "chain": ChainStepsSpec(), "repeat": ChainStepsSpec(repeat=True)}
