@@ -1,6 +1,7 @@
 """`sightline fit`: from files to a model, without any configuration; or with all of it."""
 
 import importlib.util
+import sys
 from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
@@ -169,6 +170,8 @@ def _from_recipe(text: str) -> Planned:
             f"recipes/g2p_low.py:recipe"
         )
     module = importlib.util.module_from_spec(spec)
+    # A recipe may import what lies beside its folder, as with `python -m` from there.
+    sys.path.append(str(Path.cwd()))
     spec.loader.exec_module(module)
     function = vars(module).get(name)
     run = function() if callable(function) else None

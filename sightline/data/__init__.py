@@ -9,11 +9,13 @@ from ._babi import Babi as Babi, babi as babi
 from ._batch_stream import BatchStream as BatchStream
 from ._batches import (
     LabelledBatch as LabelledBatch,
+    QuestionBatch as QuestionBatch,
     SequenceBatch as SequenceBatch,
     TaggedBatch as TaggedBatch,
     TextBatch as TextBatch,
     collate_labelled as collate_labelled,
     collate_pairs as collate_pairs,
+    collate_questions as collate_questions,
     collate_tagged as collate_tagged,
     move as move,
 )

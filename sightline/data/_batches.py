@@ -5,7 +5,7 @@
     targets           x y z end     what it should say
 
 Axes: B examples, S source places, T target places (the end symbol too), F features, N places of a
-text in a row.
+text in a row, n facts of w words.
 """
 
 from collections.abc import Sequence
@@ -21,7 +21,9 @@ from ..errors import ShapeError
 from ._packed import Encoded, Packed, Ragged
 from ._vocabulary import BEGIN, END
 
-AnyBatch = TypeVar("AnyBatch", "SequenceBatch", "LabelledBatch", "TaggedBatch", "TextBatch")
+AnyBatch = TypeVar(
+    "AnyBatch", "SequenceBatch", "LabelledBatch", "TaggedBatch", "TextBatch", "QuestionBatch"
+)
 
 
 @final
@@ -73,6 +75,19 @@ class TextBatch:
     fresh: bool  # the rows begin here: forget the state carried so far
 
 
+@final
+@dataclass(frozen=True, eq=False, slots=True)
+class QuestionBatch:
+    """Facts, a question about them, and its answer."""
+
+    facts: Int[Tensor, "B n w"]
+    facts_mask: Bool[Tensor, "B n w"]
+    question: Int[Tensor, "B w"]
+    question_mask: Bool[Tensor, "B w"]
+    answers: Int[Tensor, " B"]
+    indices: Int[Tensor, " B"]
+
+
 def collate_pairs(examples: Sequence[Encoded]) -> SequenceBatch:
     """Sequences to sequences, as transduction takes them."""
     packed = Packed.pack(examples)
@@ -109,6 +124,37 @@ def collate_labelled(examples: Sequence[Encoded]) -> LabelledBatch:
         mask=torch.from_numpy(packed.source.mask()),
         labels=torch.from_numpy(packed.target.padded()[:, 0].copy()),
         indices=torch.from_numpy(packed.indices.copy()),
+    )
+
+
+def collate_questions(examples: Sequence[Encoded]) -> QuestionBatch:
+    """Facts, questions and answers: the source of each example has the words of its facts, with
+    the end symbol after each, and then those of the question; the target is one number.
+    """
+    labelled = collate_labelled(examples)
+    ends = (labelled.tokens == END) & labelled.mask
+    words = labelled.mask & ~ends
+    rows = ends.cumsum(1) - ends.long()  # which fact a word is in; the question is the last
+    columns = torch.arange(labelled.tokens.shape[1]).expand_as(rows)
+    begins = torch.where(ends, columns + 1, 0).cummax(1).values.roll(1, 1)
+    begins[:, 0] = 0
+    columns = columns - begins
+    asked, width = ends.sum(1), int(columns[words].max()) + 1
+    table = torch.zeros(len(rows), int(asked.max()) + 1, width, dtype=torch.long)
+    real = torch.zeros_like(table, dtype=torch.bool)
+    items = torch.arange(len(rows)).unsqueeze(1).expand_as(rows)
+    places = (items[words], rows[words], columns[words])
+    table[places], real[places] = labelled.tokens[words], True
+    item = torch.arange(len(rows))
+    question, question_mask = table[item, asked], real[item, asked].clone()
+    table[item, asked], real[item, asked] = 0, False
+    return QuestionBatch(
+        facts=table[:, :-1],
+        facts_mask=real[:, :-1],
+        question=question,
+        question_mask=question_mask,
+        answers=labelled.labels,
+        indices=labelled.indices,
     )
 
 

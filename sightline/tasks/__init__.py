@@ -45,6 +45,7 @@ from ._metrics import (
     chrf as chrf,
     exact_match as exact_match,
     f1 as f1,
+    length_to_failure as length_to_failure,
     perplexity as perplexity,
     span_f1 as span_f1,
     spans as spans,
@@ -56,6 +57,11 @@ from ._prediction import (
     Loss as Loss,
     Prediction as Prediction,
     PredictionSpec as PredictionSpec,
+)
+from ._question_answering import (
+    QuestionAnswering as QuestionAnswering,
+    QuestionAnsweringSpec as QuestionAnsweringSpec,
+    supporting_facts as supporting_facts,
 )
 from ._recommending import (
     Reason as Reason,

@@ -9,7 +9,7 @@ Axes: N examples, F counts of an example, R sums of rows.
 
 from collections.abc import Sequence
 from importlib.metadata import version
-from itertools import pairwise
+from itertools import pairwise, zip_longest
 from typing import Any, Literal
 
 import jiwer
@@ -53,6 +53,27 @@ def word_error_rate(
     check_pairs("word_error_rate", len(references), len(hypotheses))
     output = jiwer.process_words(list(references), list(hypotheses))
     return _edits(name, output, "tokens between spaces")
+
+
+def length_to_failure(references: Sequence[str], hypotheses: Sequence[str]) -> Statistics:
+    """How far an output goes before its first error, in per cent of the reference, on average over
+    outputs; tokens stand between spaces, and the end is one of them (Kim et al. 2017, section 4.1).
+
+    >>> length_to_failure(["a b c", "a"], ["a b x", "b"]).value
+    25.0
+    """
+    check_pairs("length_to_failure", len(references), len(hypotheses))
+    rows = [
+        (_num_right(reference.split(), hypothesis.split()) / (len(reference.split()) + 1), 1)
+        for reference, hypothesis in zip(references, hypotheses, strict=True)
+    ]
+    return Statistics(
+        name="length_to_failure",
+        rows=np.array(rows, dtype=np.float64),
+        score=_ratio,
+        signature="tokens before the first error, the end counted, mean over outputs",
+        higher_is_better=True,
+    )
 
 
 def character_error_rate(references: Sequence[str], hypotheses: Sequence[str]) -> Statistics:
@@ -225,6 +246,13 @@ def _edits(name: str, output: jiwer.WordOutput | jiwer.CharacterOutput, units: s
 def _num_edits(chunk: jiwer.AlignmentChunk) -> int:
     """A chunk of substitutions is as long on both sides; one of the others is empty on one."""
     return max(chunk.ref_end_idx - chunk.ref_start_idx, chunk.hyp_end_idx - chunk.hyp_start_idx)
+
+
+def _num_right(reference: Sequence[str], hypothesis: Sequence[str]) -> int:
+    """Tokens before the first that differs, with the end as one more token of both."""
+    pairs = zip_longest(reference, hypothesis)  # where one has ended, the other differs from None
+    right = next((n for n, (gold, said) in enumerate(pairs) if gold != said), None)
+    return len(reference) + 1 if right is None else right
 
 
 def _by_sacrebleu(

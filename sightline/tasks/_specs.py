@@ -2,7 +2,14 @@
 
 from ._classification import ClassificationSpec
 from ._language_modelling import LanguageModellingSpec
+from ._question_answering import QuestionAnsweringSpec
 from ._tagging import TaggingSpec
 from ._transduction import TransductionSpec
 
-TaskSpec = TransductionSpec | ClassificationSpec | TaggingSpec | LanguageModellingSpec
+TaskSpec = (
+    TransductionSpec
+    | ClassificationSpec
+    | TaggingSpec
+    | LanguageModellingSpec
+    | QuestionAnsweringSpec
+)

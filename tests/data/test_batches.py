@@ -17,11 +17,13 @@ from sightline.data import (
     Where,
     collate_labelled,
     collate_pairs,
+    collate_questions,
     collate_tagged,
     move,
     read_alignment,
 )
 from sightline.errors import DataError, ShapeError
+from sightline.masking import mask_from_lengths
 
 IDS = st.lists(st.integers(4, 2**31 - 1), max_size=6)
 DRAWN = st.lists(st.tuples(IDS, IDS, IDS, st.integers(0, 2**62)), max_size=6)
@@ -119,3 +121,20 @@ def test_a_batch_moves() -> None:
     batch = move(collate_pairs([Encoded([4], [5])]), "meta")
     assert batch.source.device.type == "meta"
     assert batch.features is None
+
+
+def test_questions_are_cut_into_facts() -> None:
+    """Two facts and a question, and one fact and a longer question."""
+    batch = collate_questions(
+        [
+            Encoded([7, 8, END, 9, END, 5, 6], target=[1]),
+            Encoded([4, 5, END, 6, 7, 8], target=[0]),
+        ]
+    )
+    assert batch.facts.tolist() == [[[7, 8, 0], [9, 0, 0]], [[4, 5, 0], [0, 0, 0]]]
+    lengths = batch.facts_mask.sum(-1)
+    assert lengths.tolist() == [[2, 1], [2, 0]]
+    assert (batch.facts_mask == mask_from_lengths(lengths, 3)).all()
+    assert batch.question.tolist() == [[5, 6, 0], [6, 7, 8]]
+    assert batch.question_mask.sum(-1).tolist() == [2, 3]
+    assert batch.answers.tolist() == [1, 0]

@@ -12,7 +12,7 @@ import torch
 import sightline
 from sightline.data import Example
 from sightline.tasks import PredictionSpec, save_bundle
-from tests.tasks.tiny import Task, opinions, sentences, tasks, train, upper_cased
+from tests.tasks.tiny import Task, opinions, sentences, stories, tasks, train, upper_cased
 
 BUNDLES = Path(__file__).resolve().parents[1] / "fixtures" / "bundles"
 ANSWERS = "answers.json"
@@ -21,6 +21,7 @@ INPUTS = {
     "classification": ["the good old ship", "a cat", "", "unseen words"],
     "tagging": ["the good old ship", "a cat", "", "unseen words"],
     "language_modelling": ["abc", "edcba", "ee", "zz"],
+    "question_answering": ["Ann went to the barn.\nBob went home.\nWhere is Bob?", "Who?", ""],
 }
 
 
@@ -48,6 +49,7 @@ def main() -> None:
         "classification": opinions(60),
         "tagging": sentences(60),
         "language_modelling": upper_cased(60),
+        "question_answering": stories(60),
     }
     for kind, task in tasks().items():
         train(task, examples[kind], epochs=8, rate=1e-2)

@@ -22,7 +22,7 @@ from sightline.tasks import Calibration, Scaling, load_bundle, save_bundle
 from tests.tasks.tiny import Task, tasks, transduction
 
 FILES = ("spec.json", "vocabulary.json", "weights.safetensors", "calibration.json", "manifest.json")
-KINDS = ("transduction", "classification", "tagging", "language_modelling")
+KINDS = ("transduction", "classification", "tagging", "language_modelling", "question_answering")
 INPUTS = [Example("abc"), Example("the old cat"), Example(""), Example("e")]
 
 
@@ -36,7 +36,7 @@ def bundle(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.mark.parametrize("kind", KINDS)
 def test_there_and_back(kind: str, tmp_path: Path) -> None:
     task = tasks()[kind]
-    others = None if kind == "classification" else 0.5
+    others = None if kind in ("classification", "question_answering") else 0.5
     task.calibration = Calibration((Scaling(temperature=1.5, others=others),))
     save_bundle(task, tmp_path)
     loaded = load_bundle(tmp_path)

@@ -20,6 +20,7 @@ from sightline.tasks import (
     chrf,
     exact_match,
     f1,
+    length_to_failure,
     perplexity,
     span_f1,
     spans,
@@ -38,6 +39,7 @@ TEXT_METRICS: dict[str, TextMetric] = {
     "bleu": bleu,
     "bleu, tokenised": lambda r, h: bleu(r, h, tokenise="none"),
     "chrf": chrf,
+    "length_to_failure": length_to_failure,
 }
 
 words = st.lists(st.sampled_from(["a", "b", "c", "dd", ".", "ø"]), min_size=1, max_size=6)
@@ -158,3 +160,12 @@ def test_nothing_said_and_nothing_to_say_is_no_division_by_zero() -> None:
 def test_unpaired_outputs_are_refused(name: str) -> None:
     with pytest.raises(ShapeError, match=r"2 references and 1 hypotheses.*Give an empty string"):
         TEXT_METRICS[name](["a", "b"], ["a"])
+
+
+@pytest.mark.parametrize(
+    ("output", "share"),
+    [("a b c", 4), ("a b", 2), ("a b c d", 3), ("x a b c", 0), ("a x c", 1), ("", 0)],
+)
+def test_an_output_fails_at_its_first_error_or_at_a_wrong_end(output: str, share: int) -> None:
+    """Of the four symbols a, b, c and the end."""
+    assert length_to_failure(["a b c"], [output]).value == 25 * share

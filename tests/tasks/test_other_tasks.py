@@ -3,12 +3,13 @@ the laws that training and serving build on.
 """
 
 import math
+from dataclasses import replace
 
 import pytest
 import torch
 
 from sightline.data import Example, SentencePieceSpec, Where
-from sightline.errors import DataError
+from sightline.errors import DataError, ValueRangeError
 from sightline.models import TextEncoderSpec
 from sightline.specs import from_json, to_json
 from sightline.tasks import (
@@ -20,15 +21,17 @@ from sightline.tasks import (
     TaggingSpec,
     TaskSpec,
     Vocabularies,
+    supporting_facts,
 )
-from tests.tasks.tiny import ENCODER, Task, opinions, sentences, tasks, train, upper_cased
+from tests.tasks.tiny import ENCODER, Task, opinions, sentences, stories, tasks, train, upper_cased
 
-KINDS = ("transduction", "classification", "tagging", "language_modelling")
+KINDS = ("transduction", "classification", "tagging", "language_modelling", "question_answering")
 EXAMPLES = {
     "transduction": upper_cased(60),
     "classification": opinions(60),
     "tagging": sentences(60),
     "language_modelling": upper_cased(60),
+    "question_answering": stories(60),
 }
 
 
@@ -36,7 +39,7 @@ EXAMPLES = {
 def learnt() -> dict[str, Task]:
     """Trained for a moment, and calibrated."""
     found = tasks()
-    for kind in ("classification", "tagging", "language_modelling"):
+    for kind in KINDS[1:]:
         size = 8 if kind == "language_modelling" else 20
         train(found[kind], EXAMPLES[kind], epochs=12, rate=2e-2, batch_size=size)
         found[kind].model.eval()
@@ -99,6 +102,38 @@ def test_classification_learns(learnt: dict[str, Task]) -> None:
     assert prediction.trace.targets == ("yes",)
     assert prediction.trace.sources == ("the", "good", "old", "ship")
     assert sum(prediction.trace.weights[0]) == pytest.approx(1)
+
+
+def test_question_answering_learns_and_says_from_which_facts() -> None:
+    task = tasks()["question_answering"]
+    train(task, stories(300), epochs=15, rate=2e-2)
+    task.model.eval()
+    evaluation = task.evaluate(EXAMPLES["question_answering"], PredictionSpec(trace=True))
+    assert task.main_metric == ("accuracy", True)
+    assert evaluation.value >= 95
+    found = supporting_facts(evaluation.examples, evaluation.predictions)
+    assert found.value >= 90
+    trace = evaluation.predictions[0].trace
+    assert trace is not None
+    assert trace.sources == tuple(EXAMPLES["question_answering"][0].source.split("\n")[:-1])
+    assert trace.targets == ("step 1",)
+    with pytest.raises(ValueRangeError, match="trace=True"):
+        supporting_facts(evaluation.examples, task.predict(evaluation.examples))
+
+
+def test_facts_too_old_to_be_read_are_counted() -> None:
+    """Of a story of nine facts six are read, and the supporting one is among those left out."""
+    facts = [f"Ann went to the {place}." for place in ("hall", "barn", "shop") * 3]
+    example = Example("\n".join([*facts, "Where is Ann?"]), "hall", alignment="0-0")
+    task = tasks()["question_answering"]
+    predictions = task.predict([example], PredictionSpec(trace=True))
+    (best,) = [prediction.trace.best for prediction in predictions if prediction.trace]
+    assert best is not None
+    read = [fact for fact, is_read in enumerate(best[0]) if is_read]
+    assert len(best[0]) == 6
+    assert supporting_facts([example], predictions).value == 0
+    there = replace(example, alignment=f"{read[0] + 3}-0")
+    assert supporting_facts([there], predictions).value == 100
 
 
 def test_probabilities_of_all_labels_are_one(learnt: dict[str, Task]) -> None:

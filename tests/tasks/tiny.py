@@ -12,6 +12,7 @@ from sightline.tasks import (
     AbstractTask,
     ClassificationSpec,
     LanguageModellingSpec,
+    QuestionAnsweringSpec,
     TaggingSpec,
     Transduction,
     TransductionSpec,
@@ -49,6 +50,20 @@ def opinions(size: int) -> list[Example]:
     ]
 
 
+def stories(size: int) -> list[Example]:
+    """Who went where, and where somebody is: the last fact about him says so."""
+    generator, found = random.Random(0), list[Example]()
+    for _ in range(size):
+        who = generator.choices(["Ann", "Bob", "Eve"], k=generator.randint(2, 5))
+        where = generator.choices(["hall", "barn", "shop"], k=len(who))
+        asked = generator.choice(who)
+        last = max(n for n, name in enumerate(who) if name == asked)
+        facts = [f"{name} went to the {place}." for name, place in zip(who, where, strict=True)]
+        story = "\n".join([*facts, f"Where is {asked}?"])
+        found.append(Example(story, where[last], alignment=f"{last}-0"))
+    return found
+
+
 def transduction(**changes: Any) -> Transduction:
     settings = {"encoder": ENCODER, "decoder": DECODER, **changes}
     return TransductionSpec(**settings).build_from(upper_cased(200))
@@ -64,6 +79,9 @@ def tasks() -> dict[str, Task]:
         "language_modelling": LanguageModellingSpec(
             embedding_size=12, hidden_size=24, dropout=0.0, stretch=10, max_length=8
         ).build_from(upper_cased(60)),
+        "question_answering": QuestionAnsweringSpec(
+            embedding_size=12, num_steps=1, max_facts=6
+        ).build_from(stories(60)),
     }
 
 

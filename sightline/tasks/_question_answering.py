@@ -1,0 +1,232 @@
+"""Question answering: a question over facts, answered by one label; attention shows from which facts.
+
+    loss = - log p(answer | facts, question)
+
+The source has a fact on each line and the question on the last, as `babi` reads them. Words are in
+lower case, without the full stop or question mark behind them.
+
+Axes: B questions, n facts, K steps, C answers.
+"""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Any, Literal, final
+
+import numpy as np
+import torch
+from torch.nn.functional import nll_loss, one_hot
+from typing_extensions import override
+
+from ..attention import AttentionTrace, Layout
+from ..data import (
+    END,
+    Encoded,
+    Example,
+    Labels,
+    QuestionBatch,
+    Vocabulary,
+    collate_questions,
+    move,
+    read_alignment,
+)
+from ..errors import DataError, ValueRangeError
+from ..models import MemoryReader, MemoryReaderSpec, SoftStepsSpec, StepsSpec
+from ..specs import setting
+from ._calibration import Calibration, Scaling
+from ._evaluation import MainMetric
+from ._metrics import accuracy, f1
+from ._prediction import Loss, Prediction, PredictionSpec
+from ._statistics import Statistics
+from ._task import AbstractAnsweringTask, Answers, Search
+from ._vocabularies import Survey, Vocabularies, located, numbered, required_target
+
+# A chain that reads no fact twice in a row needs two to choose from.
+FEWEST = 2
+
+
+@final
+class QuestionAnswering(AbstractAnsweringTask[MemoryReader]):
+    """Facts and a question to an answer."""
+
+    is_complete = True
+
+    def __init__(
+        self, spec: "QuestionAnsweringSpec", vocabularies: Vocabularies, model: MemoryReader
+    ) -> None:
+        if vocabularies.labels is None:
+            raise DataError(
+                "QuestionAnswering: there are no answers, expected some. "
+                "Count them with spec.build_from(examples)."
+            )
+        self._spec, self.vocabularies, self.model = spec, vocabularies, model
+        self._labels: Labels = vocabularies.labels
+        self.prediction = spec.prediction
+        self.calibration = Calibration((Scaling(others=None),))
+
+    @property
+    @override
+    def spec(self) -> "QuestionAnsweringSpec":
+        return self._spec
+
+    @property
+    @override
+    def main_metric(self) -> MainMetric:
+        return MainMetric("accuracy", True)
+
+    @override
+    def encode(self, example: Example) -> Encoded:
+        with located(example):
+            label = self._labels.number(self.reference(example))
+        return self._encode_source(example, label)
+
+    @override
+    def collate(self, examples: Sequence[Encoded]) -> QuestionBatch:
+        return collate_questions(examples)
+
+    @override
+    def loss(self, batch: QuestionBatch, state: Any = None) -> Loss:
+        """Summed over questions."""
+        batch = move(batch, self.device)
+        answered = self.model(batch.facts, batch.facts_mask, batch.question, batch.question_mask)
+        total = nll_loss(answered.log_probs, batch.answers, reduction="sum")
+        return Loss(total, torch.tensor(len(batch.answers), device=self.device))
+
+    @override
+    def symbols(self, example: Example) -> list[str]:
+        return [word for line in example.source.split("\n") for word in words_of(line)]
+
+    @override
+    def reference(self, example: Example) -> str:
+        return required_target(example).strip()
+
+    def facts(self, example: Example) -> list[str]:
+        """The facts that are read, the latest where there are too many; empty ones stand before them
+        where there are too few.
+        """
+        told = example.source.split("\n")[:-1]
+        if self.spec.max_facts is not None:
+            told = told[-self.spec.max_facts :]
+        return [""] * (FEWEST - len(told)) + told
+
+    def _encode_source(self, example: Example, label: int) -> Encoded:
+        vocabulary, source = self.vocabularies.source, list[int]()
+        for fact in self.facts(example):
+            source += [*numbered(vocabulary, words_of(fact)), END]
+        question = example.source.rpartition("\n")[2]
+        return Encoded([*source, *numbered(vocabulary, words_of(question))], target=[label])
+
+    @override
+    def _searcher(self, settings: PredictionSpec) -> Search:
+        return partial(self._search, settings=settings)
+
+    def _search(self, examples: Sequence[Example], settings: PredictionSpec) -> list[Answers]:
+        """All answers, by probability."""
+        encoded = [self._encode_source(example, 0) for example in examples]
+        batch = move(collate_questions(encoded), self.device)
+        answered = self.model(batch.facts, batch.facts_mask, batch.question, batch.question_mask)
+        ranked = answered.log_probs.sort(-1, descending=True)
+        chains = answered.facts() if settings.trace else None
+        found = []
+        for number, example in enumerate(examples):
+            log_probs = ranked.values[number].tolist()
+            names = [self._labels.names[label] for label in ranked.indices[number].tolist()]
+            trace = None
+            if chains is not None:
+                facts = self.facts(example)
+                chosen = one_hot(chains[number], len(facts)).bool()
+                trace = AttentionTrace(
+                    kind=f"{self.spec.steps.kind} steps",
+                    sources=tuple(facts),
+                    targets=tuple(f"step {n}" for n in range(1, self.spec.num_steps + 1)),
+                    weights=_rows(answered.weights[number, :, : len(facts)].tolist()),
+                    layout=Layout("facts", rows=len(facts)),
+                    best=_rows(chosen.tolist()),
+                )
+            found.append(Answers(names, log_probs, log_probs, trace=trace))
+        return found
+
+    @override
+    def _statistics(
+        self, references: Sequence[str], outputs: Sequence[str]
+    ) -> Sequence[Statistics]:
+        rows = [[text] for text in references], [[text] for text in outputs]
+        return accuracy(*rows), f1(*rows)
+
+
+def words_of(text: str) -> list[str]:
+    """Words in lower case, without a full stop or question mark at the end.
+
+    >>> words_of("Where is Mary?")
+    ['where', 'is', 'mary']
+    """
+    return text.lower().rstrip(" .?").split()
+
+
+def supporting_facts(examples: Sequence[Example], predictions: Sequence[Prediction]) -> Statistics:
+    """The share of questions for which the facts read, at all steps together, are those that support
+    the answer: the example's alignment has them, `i-0` for each fact i, as `babi` gives it.
+    """
+    rows = list[tuple[bool, int]]()
+    for example, prediction in zip(examples, predictions, strict=True):
+        if prediction.trace is None or prediction.trace.best is None:
+            raise ValueRangeError(
+                "supporting_facts: a prediction does not say which facts were read, expected a trace. "
+                "Predict with PredictionSpec(trace=True)."
+            )
+        best = prediction.trace.best
+        # Facts too old to be read are not in the trace, whose last is the last of the story.
+        before = example.source.count("\n") - len(best[0])
+        read = {fact + before for step in best for fact, is_read in enumerate(step) if is_read}
+        rows.append((read == set(read_alignment(example)[::2]), 1))
+    return Statistics(
+        name="supporting_facts",
+        rows=np.array(rows, dtype=np.float64),
+        score=lambda sums: 100 * sums[:, 0] / np.maximum(sums[:, 1], 1),
+        signature="questions for which exactly the supporting facts were read",
+        higher_is_better=True,
+        share=True,
+    )
+
+
+def _rows(table: list[list[Any]]) -> tuple[tuple[Any, ...], ...]:
+    return tuple(map(tuple, table))
+
+
+@final
+@dataclass(frozen=True, kw_only=True, slots=True)
+class QuestionAnsweringSpec:
+    """A question over facts."""
+
+    kind: Literal["question_answering"] = "question_answering"
+    min_count: int = setting(1, "words seen less often in training are unknown", at_least=1)
+    embedding_size: int = setting(32, "width of a fact", at_least=1)
+    num_steps: int = setting(2, "number of facts that are read, one after the other", at_least=1)
+    steps: StepsSpec = setting(SoftStepsSpec(), "how a step depends on the one before")
+    max_facts: int | None = setting(
+        50,
+        "facts that are read at most, the latest, each age with its vector; none: all, without age",
+        at_least=FEWEST,
+    )
+    positions: bool = setting(True, "weight words by their position; false: plain bags of words")
+    prediction: PredictionSpec = setting(PredictionSpec(), "how answers are given")
+
+    def build(self, vocabularies: Vocabularies) -> QuestionAnswering:
+        """The task, with fresh weights."""
+        model = MemoryReaderSpec(
+            vocabulary=len(vocabularies.source),
+            num_answers=1 if vocabularies.labels is None else len(vocabularies.labels),
+            embedding_size=self.embedding_size,
+            num_steps=self.num_steps,
+            steps=self.steps,
+            max_facts=self.max_facts,
+            positions=self.positions,
+        )
+        return QuestionAnswering(self, vocabularies, model.build())
+
+    def build_from(self, examples: Iterable[Example]) -> QuestionAnswering:
+        """The task for these training examples, which are read more than once."""
+        survey = Survey(lambda text: [w for line in text.split("\n") for w in words_of(line)])
+        source = Vocabulary.count(survey.symbols(examples), min_count=self.min_count)
+        labels = Labels.count([required_target(example).strip()] for example in examples)
+        return self.build(Vocabularies(source=source, labels=labels, rare=survey.rare()))
