@@ -117,6 +117,17 @@ class MemoryReaderSpec:
         "facts of a question at most, each age with its vector; none: facts have no age",
         at_least=1,
     )
+    age_noise: float = setting(
+        0.0,
+        "chance in training that a fact counts for two, and all before it seem older",
+        at_least=0,
+        at_most=1,
+    )
+    first_values: float | None = setting(
+        None,
+        "standard deviation of what words and ages begin with; none: 2 / sqrt(embedding_size)",
+        above=0,
+    )
     positions: bool = setting(True, "weight words by their position; false: plain bags of words")
 
     def build(self) -> MemoryReader:
@@ -133,9 +144,13 @@ class MemoryReaderSpec:
 
     def _facts(self, max_facts: int | None) -> FactsEncoder:
         embedding = nn.Embedding(self.vocabulary, self.embedding_size)
-        encoder = FactsEncoder(embedding, positions=self.positions, max_facts=max_facts)
+        encoder = FactsEncoder(
+            embedding, positions=self.positions, max_facts=max_facts, age_noise=self.age_noise
+        )
         # A word that its position weights by about a half then has a length of about 1, so that scores
-        # count shared words. Unit normals saturate the softmax; the papers' 0.1 learns it late.
+        # count shared words. Unit normals saturate the softmax. The papers' 0.1 learns late, but from
+        # 1,000 questions a chain learns to answer new ones, where with more it learns them by heart.
+        deviation = self.first_values or 2 / self.embedding_size**0.5
         for table in encoder.parameters():
-            nn.init.normal_(table, std=2 / self.embedding_size**0.5)
+            nn.init.normal_(table, std=deviation)
         return encoder

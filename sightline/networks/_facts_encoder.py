@@ -24,7 +24,9 @@ from ._encoders import AbstractEncoder
 @final
 class FactsEncoder(AbstractEncoder):
     """With `positions=False` a fact is a plain bag of words; with `max_facts` each fact has a
-    learned vector for its age, 0 being the last. A fact without a real word is padding.
+    learned vector for its age, 0 being the last. In training each fact counts for two with the
+    chance `age_noise`, so that those before it seem older: ages are then learned as an order, and not
+    by heart (the paper's random noise). A fact without a real word is padding.
 
     >>> encoder = FactsEncoder(nn.Embedding(9, 4), max_facts=10)
     >>> encoder(torch.zeros(2, 3, 7, dtype=torch.long)).values.shape
@@ -32,10 +34,15 @@ class FactsEncoder(AbstractEncoder):
     """
 
     def __init__(
-        self, embedding: nn.Embedding, *, positions: bool = True, max_facts: int | None = None
+        self,
+        embedding: nn.Embedding,
+        *,
+        positions: bool = True,
+        max_facts: int | None = None,
+        age_noise: float = 0.0,
     ) -> None:
         super().__init__()
-        self.embedding, self.positions = embedding, positions
+        self.embedding, self.positions, self.age_noise = embedding, positions, age_noise
         self.ages = None if max_facts is None else nn.Embedding(max_facts, embedding.embedding_dim)
         self.value_size = self.summary_size = embedding.embedding_dim
 
@@ -58,13 +65,19 @@ class FactsEncoder(AbstractEncoder):
         self, facts: Bool[Tensor, "*batch n"], ages: nn.Embedding
     ) -> Float[Tensor, "*batch n d"]:
         """The vector of each fact's age; 0 on padding."""
-        since = facts.flip(-1).cumsum(-1).flip(-1) - 1
+        counts = facts.long()
+        if self.training and self.age_noise:
+            counts = counts + (
+                facts & (torch.rand(facts.shape, device=facts.device) < self.age_noise)
+            )
+        since = counts.flip(-1).cumsum(-1).flip(-1) - counts
         if facts.shape[-1] > ages.num_embeddings:
             raise ShapeError(
                 f"FactsEncoder: at most {ages.num_embeddings} facts, got {facts.shape[-1]}. "
                 f"Build it with max_facts={facts.shape[-1]}, or drop the oldest."
             )
-        return ages(since.clamp(min=0)).masked_fill(~facts.unsqueeze(-1), 0.0)
+        oldest = ages.num_embeddings - 1  # noise may go beyond
+        return ages(since.clamp(max=oldest)).masked_fill(~facts.unsqueeze(-1), 0.0)
 
 
 def position_encoding(

@@ -208,6 +208,17 @@ class QuestionAnsweringSpec:
         "facts that are read at most, the latest, each age with its vector; none: all, without age",
         at_least=FEWEST,
     )
+    age_noise: float = setting(
+        0.0,
+        "chance in training that a fact counts for two, and all before it seem older",
+        at_least=0,
+        at_most=1,
+    )
+    first_values: float | None = setting(
+        None,
+        "standard deviation of what words and ages begin with; none: 2 / sqrt(embedding_size)",
+        above=0,
+    )
     positions: bool = setting(True, "weight words by their position; false: plain bags of words")
     prediction: PredictionSpec = setting(PredictionSpec(), "how answers are given")
 
@@ -220,6 +231,8 @@ class QuestionAnsweringSpec:
             num_steps=self.num_steps,
             steps=self.steps,
             max_facts=self.max_facts,
+            age_noise=self.age_noise,
+            first_values=self.first_values,
             positions=self.positions,
         )
         return QuestionAnswering(self, vocabularies, model.build())

@@ -174,3 +174,21 @@ def test_heads_that_are_no_tree_are_an_error() -> None:
 def test_the_mean_is_a_summary() -> None:
     memory = ImageEncoder(1, sizes=(4,))(torch.randn(2, 1, 6, 6))
     assert_near(memory.summary, mean_pooling(memory))
+
+
+def test_age_noise_makes_facts_older_in_training_alone() -> None:
+    """With the chance 1 every fact counts for two; the last is the newest all the same."""
+    encoder = FactsEncoder(nn.Embedding(9, 4), max_facts=5, age_noise=1.0)
+    assert encoder.ages is not None
+    facts = torch.ones(3, 2, dtype=torch.long)
+    words = encoder.eval()(facts).values - encoder.ages(torch.tensor([2, 1, 0]))
+    torch.testing.assert_close(
+        encoder.train()(facts).values, words + encoder.ages(torch.tensor([4, 2, 0]))
+    )
+    many = torch.ones(5, 2, dtype=torch.long)  # 8 and 6 are beyond the table, whose last they take
+    torch.testing.assert_close(
+        encoder(many).values - words[0], encoder.ages(torch.tensor([4, 4, 4, 2, 0]))
+    )
+    some = FactsEncoder(nn.Embedding(9, 4), max_facts=5, age_noise=0.5).train()
+    torch.manual_seed(0)
+    assert not torch.equal(some(facts).values, some(facts).values)

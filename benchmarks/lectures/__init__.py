@@ -1,0 +1,1 @@
+"""The experiments of the lectures: structured attention beside simple, with several seeds."""

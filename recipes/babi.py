@@ -1,0 +1,82 @@
+"""Questions about stories whose answers take two or three facts: bAbI, 1,000 questions of each task.
+
+    sightline fit --recipe recipes/babi.py --out runs/facts                   task 2, a chain of two facts
+    sightline fit --recipe recipes/babi.py:soft_2 --out runs/soft             or :soft_3, :chain_11, ...
+    python -m benchmarks.lectures fit babi --runs runs                        all tasks, all restarts
+    python -m benchmarks.lectures score babi --runs runs
+
+    soft     a memory network: softmaxes over facts, one after the other (Sukhbaatar et al. 2015)
+    chain    one distribution over sequences of facts (Kim et al. 2017, section 4.3)
+
+The tasks are those of the paper: ten whose every question has two supporting facts, or three, and two
+where their number varies, which count for answers alone. Of their 1,000 training
+questions 100 are set apart to choose by, as in `en-valid` of the data. The model is never told which
+facts support an answer. The data folder is `../shared/data`, or what SIGHTLINE_DATA says; the archive is
+unpacked once, into `.cache/babi` of the checkout.
+
+Reference: Weston et al. 2015, Towards AI-complete question answering.
+"""
+
+import os
+import tarfile
+from functools import partial
+from pathlib import Path
+
+from sightline.data import Babi, babi
+from sightline.models import ChainStepsSpec, SoftStepsSpec, StepsSpec
+from sightline.tasks import QuestionAnsweringSpec
+from sightline.training import Run, TrainingSpec
+
+ROOT = Path(__file__).resolve().parents[1]
+DATA = Path(os.environ.get("SIGHTLINE_DATA", ROOT.parent / "shared/data"))
+ARCHIVE, FOLDER = DATA / "babi_v1-2/en-valid.tar.gz", ROOT / ".cache/babi"
+# Steps of each task, as in the paper: as many as there are supporting facts. Questions of tasks 7 and 8
+# have one to eight.
+TASKS = {2: 2, 3: 3, 7: 3, 8: 3, 11: 2, 13: 2, 14: 2, 15: 2, 16: 3, 17: 2, 18: 2, 19: 2}
+VARYING = (7, 8)
+STEPS: dict[str, StepsSpec] = {"soft": SoftStepsSpec(), "chain": ChainStepsSpec()}
+# What words begin with, and the learning rate: each kind of steps with what suits it better.
+FIRST_VALUES: dict[str, float | None] = {"soft": None, "chain": 0.1}
+RATES = {"soft": 5e-3, "chain": 1e-2}
+CASES = tuple(f"{steps}_{task}" for task in TASKS for steps in STEPS)
+
+
+def recipe(case: str = "chain_2") -> Run:
+    """One task, read by one kind of steps: less than a minute."""
+    steps, _, task = case.partition("_")
+    return Run(
+        task=QuestionAnsweringSpec(
+            embedding_size=20,
+            num_steps=TASKS[int(task)],
+            steps=STEPS[steps],
+            max_facts=50,
+            age_noise=0.2,
+            first_values=FIRST_VALUES[steps],
+        ),
+        train=part(task, "train"),
+        dev=part(task, "valid"),
+        test=part(task, "test"),
+        training=TrainingSpec(epochs=60.0, batch_size=32, learning_rate=RATES[steps], seed=1),
+    )
+
+
+soft_2, soft_3, soft_7, soft_8, soft_11, soft_13 = (
+    partial(recipe, f"soft_{task}") for task in (2, 3, 7, 8, 11, 13)
+)
+soft_14, soft_15, soft_16, soft_17, soft_18, soft_19 = (
+    partial(recipe, f"soft_{task}") for task in (14, 15, 16, 17, 18, 19)
+)
+chain_2, chain_3, chain_7, chain_8, chain_11, chain_13 = (
+    partial(recipe, f"chain_{task}") for task in (2, 3, 7, 8, 11, 13)
+)
+chain_14, chain_15, chain_16, chain_17, chain_18, chain_19 = (
+    partial(recipe, f"chain_{task}") for task in (14, 15, 16, 17, 18, 19)
+)
+
+
+def part(task: str, name: str) -> Babi:
+    """One of a task's three files, unpacked first if none is."""
+    if not FOLDER.exists():
+        with tarfile.open(ARCHIVE) as archive:
+            archive.extractall(FOLDER, filter="data")
+    return babi(FOLDER / f"en-valid/qa{task}_{name}.txt")

@@ -1,0 +1,170 @@
+"""The experiments of the lectures, from their data to their tables, with models of a few updates."""
+
+import os
+import subprocess
+import sys
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from benchmarks.lectures.__main__ import EXPERIMENTS, main
+from benchmarks.results import Results
+from recipes import babi, table, tree_transduction
+from sightline.specs import from_json, to_json
+from sightline.tasks import QuestionAnsweringSpec, TransductionSpec
+from sightline.training import Run
+
+ROOT = Path(__file__).resolve().parents[2]
+SECONDS = 120
+
+
+@pytest.fixture
+def formulas(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A folder of few formulas."""
+    monkeypatch.setattr(tree_transduction, "FOLDER", tmp_path / "cache/formulas")
+    monkeypatch.setattr(tree_transduction, "NUM_TRAIN", 20)
+    monkeypatch.setattr(tree_transduction, "NUM_DEV", 3)
+    monkeypatch.setattr(tree_transduction, "NUM_TEST", 4)
+    tree_transduction.part("train")
+    return tmp_path / "cache/formulas"
+
+
+@pytest.fixture
+def stories(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A folder of short stories, the same for every task."""
+    folder = tmp_path / "cache/babi"
+    (folder / "en-valid").mkdir(parents=True)
+    lines = []
+    for n in range(24):
+        who, where = ("Ann", "Bob", "Eve")[n % 3], ("hall", "barn")[n % 2]
+        lines += [
+            f"1 {who} took the cup.",
+            f"2 {who} went to the {where}.",
+            "3 Pat slept.",
+            f"4 Where is the cup?\t{where}\t1 2",
+        ]
+    for task in babi.TASKS:
+        for part in ("train", "valid", "test"):
+            text = "".join(f"{line}\n" for line in lines)
+            (folder / f"en-valid/qa{task}_{part}.txt").write_text(text, encoding="utf-8")
+    monkeypatch.setattr(babi, "FOLDER", folder)
+    monkeypatch.setattr(babi, "ARCHIVE", folder / "en-valid/qa2_train.txt")
+    return folder
+
+
+def short(run: Run) -> Run:
+    """For four updates."""
+    return replace(run, training=replace(run.training, epochs=None, steps=4, batch_size=8))
+
+
+def fitted_and_scored(
+    name: str, cases: list[str], folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> Results:
+    """By the commands that fit and score the whole."""
+    experiment = EXPERIMENTS[name]
+    runs = experiment._replace(run=lambda case: short(experiment.run(case)))
+    monkeypatch.setitem(EXPERIMENTS, name, runs)
+    rest = ["--runs", str(folder / "runs"), "--cases", *cases, "--seeds", "1", "2"]
+    main(["fit", name, *rest])
+    main(["score", name, *rest, "--results", str(folder / "results")])
+    return Results.load(folder / f"results/{name}.json")
+
+
+def test_formulas_are_drawn_once_and_alike(formulas: Path, tmp_path: Path) -> None:
+    tree_transduction.write(tmp_path / "again")
+    for name in ("train", "dev", *(f"test_{depth}" for depth in range(2, 7))):
+        text = (formulas / f"{name}.tsv").read_text(encoding="utf-8")
+        assert text == (tmp_path / f"again/{name}.tsv").read_text(encoding="utf-8")
+    sources = [example.source for part in formulas.glob("*.tsv") for example in _read(part)]
+    assert len(sources) == len(set(sources)) == 3 * 20 + 3 * 3 + 5 * 4
+    assert all(target.startswith("( ") for target in (e.target or "" for e in _read(formulas / "train.tsv")))
+    tree_transduction.write(formulas)  # as another process would, that was slower
+    assert not list(formulas.parent.glob("formulas.*"))
+
+
+def _read(path: Path) -> tree_transduction.TabSeparated:
+    return tree_transduction.part(path.stem)
+
+
+def test_tree_transduction_is_fitted_and_scored(
+    formulas: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert formulas.exists()
+    results = fitted_and_scored(
+        "tree_transduction", list(tree_transduction.CASES), tmp_path, monkeypatch
+    )
+    rows = {row.name: row for row in results.rows}
+    shown = [name for name in rows if ": depth" in name]
+    assert len(shown) == 5 * (len(tree_transduction.CASES) + 2)  # two differences
+    assert all(0 <= rows[f"structured: depth {depth}"].value <= 100 for depth in range(2, 7))
+    assert rows["structured: depth 2"].target == 99.2
+    difference = rows["structured - simple: depth 2"].value
+    apart = rows["structured: depth 2"].value - rows["simple: depth 2"].value
+    assert difference == pytest.approx(apart)
+    assert set(results.data) == {f"formulas/{path.name}" for path in formulas.glob("*.tsv")}
+
+
+def test_babi_is_fitted_and_scored(
+    stories: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert stories.exists()
+    cases = ["soft_2", "chain_2", "soft_16", "chain_16"]
+    results = fitted_and_scored("babi", cases, tmp_path, monkeypatch)
+    rows = {row.name: row for row in results.rows}
+    for steps in ("soft", "chain"):
+        for kind in ("answers", "facts"):
+            values = [rows[f"task {task}: {steps} {kind}"].value for task in (2, 16)]
+            assert rows[f"mean: {steps} {kind}"].value == pytest.approx(sum(values) / 2)
+    assert rows["mean: chain answers"].target == 81.4
+    assert rows["mean: chain facts"].target == 53.7
+
+
+@pytest.mark.usefixtures("formulas", "stories")
+def test_every_case_has_its_json() -> None:
+    for experiment in EXPERIMENTS.values():
+        for case in experiment.cases:
+            run = experiment.run(case)
+            assert from_json(Run, to_json(run)) == run
+            assert isinstance(run.task, TransductionSpec | QuestionAnsweringSpec)
+    assert babi.chain_16().task == babi.recipe("chain_16").task
+    assert tree_transduction.simple() == tree_transduction.recipe("simple")
+
+
+def test_a_recipe_may_import_what_lies_beside_its_folder(tmp_path: Path) -> None:
+    """The command is a script of its own, in whose path the folder one stands in is not."""
+    (tmp_path / "beside.py").write_text("STEPS = 2\n", encoding="utf-8")
+    (tmp_path / "words.tsv").write_text("ab\tAB\nba\tBA\n", encoding="utf-8")
+    (tmp_path / "recipes").mkdir()
+    (tmp_path / "recipes/small.py").write_text(
+        "from beside import STEPS\n"
+        "from sightline.data import tsv\n"
+        "from sightline.tasks import TransductionSpec\n"
+        "from sightline.training import Run, TrainingSpec\n"
+        "def recipe():\n"
+        "    return Run(task=TransductionSpec(), train=tsv('words.tsv'),\n"
+        "               training=TrainingSpec(steps=STEPS))\n",
+        encoding="utf-8",
+    )
+    program = "import sys; sys.path.remove(''); from sightline.cli import main; main()"
+    done = subprocess.run(
+        [sys.executable, "-c", program, "fit", "--recipe", "recipes/small.py", "--out", "run"],
+        cwd=tmp_path,
+        env=os.environ | {"OMP_NUM_THREADS": "1", "PYTHONPATH": str(ROOT)},
+        timeout=SECONDS,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    assert (tmp_path / "run/weights.safetensors").exists()
+
+
+def test_the_tables_are_printed(capsys: pytest.CaptureFixture[str]) -> None:
+    table.main(["structured_attention"])
+    printed = capsys.readouterr().out
+    for name in table.STRUCTURED_ATTENTION:
+        assert f"## {name}" in printed
+        assert f"results/{name}.json" in printed
+    with pytest.raises(SystemExit, match="expected one of structured_attention"):
+        table.main(["nothing"])
