@@ -1,6 +1,7 @@
 """Fitting: one run for each case and seed, in a folder of its own, and what it cost."""
 
 import json
+import sys
 import time
 from dataclasses import replace
 from pathlib import Path
@@ -39,7 +40,8 @@ def fit_case(run: Run, seed: int, folder: Path) -> None:
         return
     began, used = time.perf_counter(), time.process_time()
     run = replace(run, test=None, training=replace(run.training, seed=seed))
-    run.fit(folder)
+    if run.fit(folder).reason == "interrupted":
+        sys.exit(f"{folder}: interrupted; the same command goes on from here")
     cost = Cost(
         (time.process_time() - used) / 60,
         (time.perf_counter() - began) / 60,

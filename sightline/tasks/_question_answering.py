@@ -26,6 +26,7 @@ from ..data import (
     Labels,
     QuestionBatch,
     Vocabulary,
+    WhitespaceSpec,
     collate_questions,
     move,
     read_alignment,
@@ -94,7 +95,7 @@ class QuestionAnswering(AbstractAnsweringTask[MemoryReader]):
 
     @override
     def symbols(self, example: Example) -> list[str]:
-        return [word for line in example.source.split("\n") for word in words_of(line)]
+        return self.spec.symbols(example.source)
 
     @override
     def reference(self, example: Example) -> str:
@@ -112,9 +113,9 @@ class QuestionAnswering(AbstractAnsweringTask[MemoryReader]):
     def _encode_source(self, example: Example, label: int) -> Encoded:
         vocabulary, source = self.vocabularies.source, list[int]()
         for fact in self.facts(example):
-            source += [*numbered(vocabulary, words_of(fact)), END]
+            source += [*numbered(vocabulary, self.spec.words(fact)), END]
         question = example.source.rpartition("\n")[2]
-        return Encoded([*source, *numbered(vocabulary, words_of(question))], target=[label])
+        return Encoded([*source, *numbered(vocabulary, self.spec.words(question))], target=[label])
 
     @override
     def _searcher(self, settings: PredictionSpec) -> Search:
@@ -154,15 +155,6 @@ class QuestionAnswering(AbstractAnsweringTask[MemoryReader]):
         return accuracy(*rows), f1(*rows)
 
 
-def words_of(text: str) -> list[str]:
-    """Words in lower case, without a full stop or question mark at the end.
-
-    >>> words_of("Where is Mary?")
-    ['where', 'is', 'mary']
-    """
-    return text.lower().rstrip(" .?").split()
-
-
 def supporting_facts(examples: Sequence[Example], predictions: Sequence[Prediction]) -> Statistics:
     """The share of questions for which the facts read, at all steps together, are those that support
     the answer: the example's alignment has them, `i-0` for each fact i, as `babi` gives it.
@@ -199,6 +191,7 @@ class QuestionAnsweringSpec:
     """A question over facts."""
 
     kind: Literal["question_answering"] = "question_answering"
+    source: WhitespaceSpec = setting(WhitespaceSpec(), "how a fact is cut into words")
     min_count: int = setting(1, "words seen less often in training are unknown", at_least=1)
     embedding_size: int = setting(32, "width of a fact", at_least=1)
     num_steps: int = setting(2, "number of facts that are read, one after the other", at_least=1)
@@ -222,6 +215,18 @@ class QuestionAnsweringSpec:
     positions: bool = setting(True, "weight words by their position; false: plain bags of words")
     prediction: PredictionSpec = setting(PredictionSpec(), "how answers are given")
 
+    def words(self, fact: str) -> list[str]:
+        """The words of a fact or a question.
+
+        >>> QuestionAnsweringSpec().words("Where is Mary?")
+        ['where', 'is', 'mary']
+        """
+        return self.source.encode(fact.lower().rstrip(" .?"))
+
+    def symbols(self, source: str) -> list[str]:
+        """The words of all facts and of the question."""
+        return [word for line in source.split("\n") for word in self.words(line)]
+
     def build(self, vocabularies: Vocabularies) -> QuestionAnswering:
         """The task, with fresh weights."""
         model = MemoryReaderSpec(
@@ -239,7 +244,7 @@ class QuestionAnsweringSpec:
 
     def build_from(self, examples: Iterable[Example]) -> QuestionAnswering:
         """The task for these training examples, which are read more than once."""
-        survey = Survey(lambda text: [w for line in text.split("\n") for w in words_of(line)])
+        survey = Survey(self.symbols)
         source = Vocabulary.count(survey.symbols(examples), min_count=self.min_count)
         labels = Labels.count([required_target(example).strip()] for example in examples)
         return self.build(Vocabularies(source=source, labels=labels, rare=survey.rare()))
