@@ -83,7 +83,7 @@ class QuestionBatch:
     facts: Int[Tensor, "B n w"]
     facts_mask: Bool[Tensor, "B n w"]
     question: Int[Tensor, "B w"]
-    question_mask: Bool[Tensor, "B w"]
+    mask: Bool[Tensor, "B w"]  # of the question
     answers: Int[Tensor, " B"]
     indices: Int[Tensor, " B"]
 
@@ -146,13 +146,13 @@ def collate_questions(examples: Sequence[Encoded]) -> QuestionBatch:
     places = (items[words], rows[words], columns[words])
     table[places], real[places] = labelled.tokens[words], True
     item = torch.arange(len(rows))
-    question, question_mask = table[item, asked], real[item, asked].clone()
+    question, mask = table[item, asked], real[item, asked].clone()
     table[item, asked], real[item, asked] = 0, False
     return QuestionBatch(
         facts=table[:, :-1],
         facts_mask=real[:, :-1],
         question=question,
-        question_mask=question_mask,
+        mask=mask,
         answers=labelled.labels,
         indices=labelled.indices,
     )

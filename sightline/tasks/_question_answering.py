@@ -89,7 +89,7 @@ class QuestionAnswering(AbstractAnsweringTask[MemoryReader]):
     def loss(self, batch: QuestionBatch, state: Any = None) -> Loss:
         """Summed over questions."""
         batch = move(batch, self.device)
-        answered = self.model(batch.facts, batch.facts_mask, batch.question, batch.question_mask)
+        answered = self.model(batch.facts, batch.facts_mask, batch.question, batch.mask)
         total = nll_loss(answered.log_probs, batch.answers, reduction="sum")
         return Loss(total, torch.tensor(len(batch.answers), device=self.device))
 
@@ -125,7 +125,7 @@ class QuestionAnswering(AbstractAnsweringTask[MemoryReader]):
         """All answers, by probability."""
         encoded = [self._encode_source(example, 0) for example in examples]
         batch = move(collate_questions(encoded), self.device)
-        answered = self.model(batch.facts, batch.facts_mask, batch.question, batch.question_mask)
+        answered = self.model(batch.facts, batch.facts_mask, batch.question, batch.mask)
         ranked = answered.log_probs.sort(-1, descending=True)
         chains = answered.facts() if settings.trace else None
         found = []

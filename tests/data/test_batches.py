@@ -136,5 +136,5 @@ def test_questions_are_cut_into_facts() -> None:
     assert lengths.tolist() == [[2, 1], [2, 0]]
     assert (batch.facts_mask == mask_from_lengths(lengths, 3)).all()
     assert batch.question.tolist() == [[5, 6, 0], [6, 7, 8]]
-    assert batch.question_mask.sum(-1).tolist() == [2, 3]
+    assert batch.mask.sum(-1).tolist() == [2, 3]
     assert batch.answers.tolist() == [1, 0]
