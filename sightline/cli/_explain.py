@@ -12,7 +12,7 @@ from tyro.conf import Positional, arg
 
 from ..data import Example
 from ..inspection import Explanation, erased, explain, explanation_page
-from ..tasks import AbstractTask, Classification, Transduction, load_bundle
+from ..tasks import AbstractTask, Classification, PairClassification, Transduction, load_bundle
 
 _LONGEST_NAME = 40
 
@@ -22,6 +22,7 @@ def command(
     text: Positional[str],
     /,
     *,
+    second: str | None = None,
     features: str = "",
     out: Path | None = None,
     width: int = 5,
@@ -34,7 +35,8 @@ def command(
 
     Args:
         bundle: the folder of a model that `fit` made.
-        text: the input.
+        text: the input, or the first text of a pair.
+        second: the second text, for a model that reads pairs of texts.
         features: which form is wanted, for a model that reads features.
         out: the page to write; by default explain-INPUT.html in the current folder.
         width: candidates kept in search, and answers shown.
@@ -43,7 +45,7 @@ def command(
         as_json: print the data instead of writing a page.
     """
     task = load_bundle(bundle)
-    example = Example(text, features=features)
+    example = Example(text if second is None else f"{text}\t{second}", features=features)
     explanation = explain(
         task, example, width=width, alternatives=alternatives, prefix=_symbols(task, prefix)
     )
@@ -73,7 +75,7 @@ def _change(
     task: AbstractTask[Any], example: Example, explanation: Explanation
 ) -> Float[np.ndarray, "S T"] | None:
     """What erasing each place changes; of tags and of texts themselves it is not asked."""
-    if not isinstance(task, Transduction | Classification):
+    if not isinstance(task, Transduction | Classification | PairClassification):
         return None
     return erased(task, example, [step.token for step in explanation.steps])
 

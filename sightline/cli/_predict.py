@@ -3,13 +3,14 @@
     source <TAB> output <TAB> score <TAB> confidence                  one answer
     source <TAB> rank <TAB> output <TAB> score <TAB> confidence       --nbest 2 and more
 
-A model that reads features takes them from the second column of the input. Other columns are left
-alone, so that a file with targets can be given too.
+A model that reads features takes them from the second column of the input, one that reads pairs of
+texts takes the second text from there. Other columns are left alone, so that a file with targets can
+be given too.
 """
 
 import os
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from itertools import islice
 from pathlib import Path
 from typing import Annotated, Literal
@@ -18,7 +19,7 @@ from tyro.conf import Positional, arg
 
 from ..data import CHUNK, Example, LineReader
 from ..serving import Predictor, answer_json
-from ..tasks import Prediction
+from ..tasks import PairClassificationSpec, Prediction, TaskSpec, TransductionSpec
 from ._bars import answering_bar
 from ._models import load_models
 
@@ -52,10 +53,9 @@ def command(
     settings = predictor.settings(
         nbest=nbest, width=width, attention=attention and output == "jsonl"
     )
+    example_of = _reader_of(predictor.spec)
     is_asking = not files and sys.stdin.isatty()
-    examples = (
-        _example(line, predictor.has_features) for reader in _readers(files) for line in reader
-    )
+    examples = (example_of(line) for reader in _readers(files) for line in reader)
     with answering_bar(None, is_quiet=is_asking) as answered:
         for some in _parts(examples, 1 if is_asking else _AT_ONCE):
             for example, prediction in zip(some, predictor.predict(some, settings), strict=True):
@@ -75,9 +75,18 @@ def _readers(files: Sequence[str]) -> Iterator[LineReader]:
         yield LineReader(file)
 
 
-def _example(line: str, has_features: bool) -> Example:
-    source, _, rest = line.partition("\t")
-    return Example(source, features=rest.partition("\t")[0] if has_features else "")
+def _reader_of(spec: TaskSpec) -> Callable[[str], Example]:
+    """What makes an example of a line, for a task."""
+    if isinstance(spec, PairClassificationSpec):
+        return lambda line: Example("\t".join(line.split("\t")[:2]))
+    if isinstance(spec, TransductionSpec) and spec.features is not None:
+        return _with_features
+    return lambda line: Example(line.partition("\t")[0])
+
+
+def _with_features(line: str) -> Example:
+    source, _, others = line.partition("\t")
+    return Example(source, features=others.partition("\t")[0])
 
 
 def _parts(examples: Iterator[Example], size: int) -> Iterator[list[Example]]:

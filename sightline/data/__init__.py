@@ -10,10 +10,13 @@ from ._batch_stream import BatchStream as BatchStream
 from ._batches import (
     LabelledBatch as LabelledBatch,
     QuestionBatch as QuestionBatch,
+    PairBatch as PairBatch,
     SequenceBatch as SequenceBatch,
     TaggedBatch as TaggedBatch,
     TextBatch as TextBatch,
+    collate_documents as collate_documents,
     collate_labelled as collate_labelled,
+    collate_matched as collate_matched,
     collate_pairs as collate_pairs,
     collate_questions as collate_questions,
     collate_tagged as collate_tagged,
@@ -27,6 +30,7 @@ from ._example import (
     Where as Where,
     evenly_spaced as evenly_spaced,
     read_alignment as read_alignment,
+    read_pair as read_pair,
 )
 from ._formats import (
     JsonLines as JsonLines,

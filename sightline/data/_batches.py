@@ -4,8 +4,8 @@
     tokens      begin x y z         what the decoder reads
     targets           x y z end     what it should say
 
-Axes: B examples, S source places, T target places (the end symbol too), F features, N places of a
-text in a row, n facts of w words.
+Axes: B examples, S source places, R places of a second text, T target places (the end symbol too), F
+features, n sentences or facts of w words, N places of a text in a row.
 """
 
 from collections.abc import Sequence
@@ -22,7 +22,13 @@ from ._packed import Encoded, Packed, Ragged
 from ._vocabulary import BEGIN, END
 
 AnyBatch = TypeVar(
-    "AnyBatch", "SequenceBatch", "LabelledBatch", "TaggedBatch", "TextBatch", "QuestionBatch"
+    "AnyBatch",
+    "SequenceBatch",
+    "LabelledBatch",
+    "PairBatch",
+    "TaggedBatch",
+    "TextBatch",
+    "QuestionBatch",
 )
 
 
@@ -45,10 +51,23 @@ class SequenceBatch:
 @final
 @dataclass(frozen=True, eq=False, slots=True)
 class LabelledBatch:
-    """Sequences and a label for each."""
+    """Sequences, or documents of n sentences of w words, and a label for each."""
 
-    tokens: Int[Tensor, "B S"]
-    mask: Bool[Tensor, "B S"]
+    tokens: Int[Tensor, "B *places"]  # (B, S), or (B, n, w)
+    mask: Bool[Tensor, "B *places"]
+    labels: Int[Tensor, " B"]
+    indices: Int[Tensor, " B"]
+
+
+@final
+@dataclass(frozen=True, eq=False, slots=True)
+class PairBatch:
+    """Pairs of texts and a label for each pair."""
+
+    first: Int[Tensor, "B S"]
+    first_mask: Bool[Tensor, "B S"]
+    second: Int[Tensor, "B R"]
+    second_mask: Bool[Tensor, "B R"]
     labels: Int[Tensor, " B"]
     indices: Int[Tensor, " B"]
 
@@ -127,34 +146,70 @@ def collate_labelled(examples: Sequence[Encoded]) -> LabelledBatch:
     )
 
 
+def collate_documents(examples: Sequence[Encoded]) -> LabelledBatch:
+    """Documents and labels: the source of each example is its sentences one after another, each with
+    an end symbol behind it; the target is one number.
+    """
+    flat = collate_labelled(examples)
+    words, mask = _sentences(flat)
+    return replace(flat, tokens=words, mask=mask)
+
+
 def collate_questions(examples: Sequence[Encoded]) -> QuestionBatch:
     """Facts, questions and answers: the source of each example has the words of its facts, with
     the end symbol after each, and then those of the question; the target is one number.
     """
-    labelled = collate_labelled(examples)
-    ends = (labelled.tokens == END) & labelled.mask
-    words = labelled.mask & ~ends
-    rows = ends.cumsum(1) - ends.long()  # which fact a word is in; the question is the last
-    columns = torch.arange(labelled.tokens.shape[1]).expand_as(rows)
-    begins = torch.where(ends, columns + 1, 0).cummax(1).values.roll(1, 1)
-    begins[:, 0] = 0
-    columns = columns - begins
-    asked, width = ends.sum(1), int(columns[words].max()) + 1
-    table = torch.zeros(len(rows), int(asked.max()) + 1, width, dtype=torch.long)
-    real = torch.zeros_like(table, dtype=torch.bool)
-    items = torch.arange(len(rows)).unsqueeze(1).expand_as(rows)
-    places = (items[words], rows[words], columns[words])
-    table[places], real[places] = labelled.tokens[words], True
-    item = torch.arange(len(rows))
-    question, mask = table[item, asked], real[item, asked].clone()
-    table[item, asked], real[item, asked] = 0, False
+    flat = collate_labelled(examples)
+    words, mask = _sentences(flat)
+    item, asked = torch.arange(len(words)), ((flat.tokens == END) & flat.mask).sum(1)
+    question, question_mask = words[item, asked], mask[item, asked]
+    words[item, asked], mask[item, asked] = 0, False
     return QuestionBatch(
-        facts=table[:, :-1],
-        facts_mask=real[:, :-1],
+        facts=words[:, :-1],
+        facts_mask=mask[:, :-1],
         question=question,
-        mask=mask,
-        answers=labelled.labels,
-        indices=labelled.indices,
+        mask=question_mask,
+        answers=flat.labels,
+        indices=flat.indices,
+    )
+
+
+def _sentences(flat: LabelledBatch) -> tuple[Int[Tensor, "B n w"], Bool[Tensor, "B n w"]]:
+    """A row for each sentence: what stands before an end symbol, and what is left after the last."""
+    ids, real = flat.tokens.numpy(), flat.mask.numpy()
+    ends = (ids == END) & real
+    at = np.arange(ids.shape[1])
+    # Where the last end before each place is: -1 in the first sentence.
+    before = np.maximum.accumulate(np.where(ends, at, -1), axis=1)
+    before = np.concatenate([np.full_like(before[:, :1], -1), before[:, :-1]], axis=1)
+    sentence, word = np.cumsum(ends, axis=1) - ends, at - before - 1
+    rows, columns = np.nonzero(real & ~ends)
+    places = rows, sentence[rows, columns], word[rows, columns]
+    sizes = [int(place.max(initial=0)) + 1 for place in places[1:]]
+    words, mask = np.zeros((len(ids), *sizes), dtype=ids.dtype), np.zeros((len(ids), *sizes), bool)
+    words[places], mask[places] = ids[rows, columns], True
+    return torch.from_numpy(words), torch.from_numpy(mask)
+
+
+def collate_matched(examples: Sequence[Encoded]) -> PairBatch:
+    """Pairs of texts and labels: the source of each example is the first text, its target the second
+    and then one number, the label.
+    """
+    packed = Packed.pack(examples)
+    if not packed.target.lengths.all():
+        raise ShapeError(
+            f"collate_matched: the target must be the second text and a label, got nothing for "
+            f"example {packed.indices[int(packed.target.lengths.argmin())]}. Put the label last."
+        )
+    second = replace(packed.target, lengths=packed.target.lengths - 1)
+    labels = packed.target.values[packed.target.starts + second.lengths].astype(np.int64)
+    return PairBatch(
+        first=torch.from_numpy(packed.source.padded()),
+        first_mask=torch.from_numpy(packed.source.mask()),
+        second=torch.from_numpy(second.padded()),
+        second_mask=torch.from_numpy(second.mask()),
+        labels=torch.from_numpy(labels),
+        indices=torch.from_numpy(packed.indices.copy()),
     )
 
 

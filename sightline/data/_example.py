@@ -26,7 +26,8 @@ class Example:
     """A text, and what should be made of it.
 
     Args:
-        source: the text that is read.
+        source: the text that is read; of a pair of texts both, with a tab between them, and of a
+            document or a story each sentence on a line of its own.
         target: the text, label or tags to produce; None where nobody knows.
         features: symbols that say which form is wanted, as in inflection: `V;PST`.
         alignment: pairs `i-j`, from 0 on: target symbol j comes from source symbol i.
@@ -64,6 +65,22 @@ def quoted(text: str) -> str:
     """
     short = text if len(text) <= MAX_SHOWN else text[: MAX_SHOWN - 1] + "…"
     return repr(short)
+
+
+def read_pair(example: Example) -> tuple[str, str]:
+    r"""The two texts of an example that is a pair.
+
+    >>> read_pair(Example("It rains.\tIt is wet.", "entailment"))
+    ('It rains.', 'It is wet.')
+    """
+    first, tab, second = example.source.partition("\t")
+    if not tab:
+        raise data_error(
+            example.where,
+            f"one text, expected two, in {quoted(example.source)}",
+            "Put a tab between the texts, or say which column has the second",
+        )
+    return first, second
 
 
 def read_alignment(example: Example) -> list[int]:

@@ -30,6 +30,7 @@ class TabSeparated(FileSource):
     paths: tuple[str, ...] = setting(about=ABOUT_PATHS)
     source: int = setting(0, "column of the text to read", at_least=0)
     target: int | None = setting(1, "column of the text or label to produce", at_least=0)
+    second: int | None = setting(None, "column of the second text, of pairs of texts", at_least=0)
     features: int | None = setting(None, "column of features, as in inflection", at_least=0)
     alignment: int | None = setting(None, "column of alignments such as 0-0 1-2", at_least=0)
     columns: int | None = setting(
@@ -46,8 +47,9 @@ class TabSeparated(FileSource):
     def examples(self, readers: Sequence[LineReader]) -> Iterator[Example]:
         (reader,) = readers
         file, source, target = reader.file, self.source, self.target
-        features, alignment = self.features, self.alignment
-        used = (column for column in (source, target, features, alignment) if column is not None)
+        second, features, alignment = self.second, self.features, self.alignment
+        columns = (source, second, target, features, alignment)
+        used = (column for column in columns if column is not None)
         least = max(used) + 1
         lowest, highest = self.columns or least, self.columns or 1 << 30
         for line in reader:
@@ -58,8 +60,9 @@ class TabSeparated(FileSource):
                 if not line.strip():
                     continue
                 raise self._wrong_columns(reader, line, max(lowest, least))
+            text = cells[source].strip(" ")
             yield Example(
-                cells[source].strip(" "),
+                text if second is None else f"{text}\t{cells[second].strip(' ')}",
                 None if target is None else cells[target].strip(" "),
                 "" if features is None else cells[features].strip(" "),
                 "" if alignment is None else cells[alignment],
@@ -93,6 +96,7 @@ class JsonLines(FileSource):
     paths: tuple[str, ...] = setting(about=ABOUT_PATHS)
     source: str = setting("source", "name of the text to read")
     target: str | None = setting("target", "name of the text or label to produce")
+    second: str | None = setting(None, "name of the second text, of pairs of texts")
     features: str | None = setting(None, "name of the features, as in inflection")
     alignment: str | None = setting(None, "name of the alignment, such as 0-0 1-2")
     max_line: int = setting(MAX_LINE, ABOUT_MAX_LINE, at_least=1)
@@ -108,8 +112,11 @@ class JsonLines(FileSource):
             if not line.strip():
                 continue
             record = parse_record(line, reader.where)
+            text = self._text(record, self.source, reader)
+            if self.second is not None:
+                text = _pair(text, self._text(record, self.second, reader))
             yield Example(
-                self._text(record, self.source, reader),
+                text,
                 None if self.target is None else self._text(record, self.target, reader),
                 "" if self.features is None else self._text(record, self.features, reader),
                 "" if self.alignment is None else self._text(record, self.alignment, reader),
@@ -202,6 +209,7 @@ def tsv(
     features: int | None = None,
     alignment: int | None = None,
     *,
+    second: int | None = None,
     columns: int | None = None,
     header: bool = False,
     max_line: int = MAX_LINE,
@@ -211,6 +219,7 @@ def tsv(
         paths=path_texts(paths),
         source=source,
         target=target,
+        second=second,
         features=features,
         alignment=alignment,
         columns=columns,
@@ -226,6 +235,7 @@ def json_lines(
     features: str | None = None,
     alignment: str | None = None,
     *,
+    second: str | None = None,
     max_line: int = MAX_LINE,
 ) -> JsonLines:
     """Files of JSON objects; see `JsonLines`."""
@@ -233,6 +243,7 @@ def json_lines(
         paths=path_texts(paths),
         source=source,
         target=target,
+        second=second,
         features=features,
         alignment=alignment,
         max_line=max_line,
@@ -271,6 +282,11 @@ def parse_record(line: str, where: Where) -> dict[str, Any]:
             'Write {"source": ..., "target": ...} on the line',
         )
     return record
+
+
+def _pair(first: str, second: str) -> str:
+    """Both texts with a tab between them, and no other."""
+    return "\t".join(text.replace("\t", " ") for text in (first, second))
 
 
 def _is_texts(value: Any) -> bool:

@@ -51,7 +51,9 @@ class InferredTokeniser(NamedTuple):
 class InferredTask(NamedTuple):
     """What a corpus is for and how its sides are cut into symbols, with a reason for each."""
 
-    task: Literal["transduction", "classification", "tagging", "language_modelling"]
+    task: Literal[
+        "transduction", "classification", "pair_classification", "tagging", "language_modelling"
+    ]
     source: TokeniserSpec
     target: TokeniserSpec | None  # None where there is no target, or labels
     features: FeaturesSpec | None
@@ -77,6 +79,11 @@ def infer_task(examples: Iterable[Example]) -> InferredTask:
         source = infer_tokeniser(sources)
         reasons = ("language modelling: there is no target", f"text: {source.reason}")
         return InferredTask("language_modelling", source.spec, None, features, reasons)
+    if all("\t" in text for text in sources):
+        source, num = infer_tokeniser(sources), len(set(targets))
+        reasons = (f"pair classification: two texts and a label, {num} different ones",)
+        reasons += (f"source: {source.reason}",)
+        return InferredTask("pair_classification", source.spec, None, features, reasons)
     if _are_tags(pairs):
         num_tags = len({tag for target in targets for tag in pieces(target)})
         reasons = (f"tagging: as many tags as words, {num_tags} different ones",)

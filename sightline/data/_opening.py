@@ -34,10 +34,14 @@ NUM_PEEKED = 200  # lines
 # repeat a source a few times, forms of one lemma are as long as it is.
 MIN_PER_LABEL = 20
 TIMES_AS_LONG = 3
-_SOURCES = ("source", "src", "input", "text", "sentence", "word", "lemma", "body", "x")
+_SOURCES = (
+    *("source", "src", "input", "text", "sentence", "word", "lemma", "body", "x"),
+    *("first", "premise", "sentence1", "sentence_a", "text1", "question1"),
+)
+_SECONDS = ("second", "hypothesis", "sentence2", "sentence_b", "text2", "question2")
 _TARGETS = (
-    *("target", "tgt", "output", "label", "translation", "pronunciation", "form", "tags"),
-    *("answer", "subject", "summary", "y"),
+    *("target", "tgt", "output", "label", "gold_label", "translation", "pronunciation", "form"),
+    *("tags", "answer", "subject", "summary", "entailment_judgment", "y"),
 )
 _FEATURES = ("features", "feats", "morph")
 _ALIGNMENTS = ("alignment", "alignments")
@@ -114,15 +118,22 @@ def _as_json(line: str, where: Where, paths: Paths) -> Opened:
         )
     others = [name for name in texts if name != source]
     target = _named(record, _TARGETS) or next(iter(others), None)
+    second = _named(record, _SECONDS)
+    if second == target:  # the one other text of the object: what to make of the first
+        second = None
     opened = json_lines(
         paths,
         source=source,
         target=target,
+        second=second,
         features=_named(record, _FEATURES),
         alignment=_named(record, _ALIGNMENTS),
     )
     about = "no target" if target is None else f"the target in {target!r}"
-    return Opened(opened, f"JSON objects: the text in {source!r}, {about}")
+    texts_in = (
+        f"the text in {source!r}" if second is None else f"texts in {source!r} and {second!r}"
+    )
+    return Opened(opened, f"JSON objects: {texts_in}, {about}")
 
 
 def _as_tsv(peeked: Sequence[str], paths: Paths) -> Opened:
@@ -132,13 +143,13 @@ def _as_tsv(peeked: Sequence[str], paths: Paths) -> Opened:
     header = found is not None
     whole = [row for row in rows if len(row) == num_columns]
     is_labelled = not header and _has_labels_first(whole)
-    found = found or _by_content(whole, num_columns)
+    found = found or _as_pairs(whole) or _by_content(whole, num_columns)
     if is_labelled:
         found |= {"source": 1, "target": 0}
     columns = num_columns if num_columns > 1 and how_often >= 0.9 * len(rows) else None
     opened = tsv(paths, **found, columns=columns, header=header)
     words = [
-        f"{what} in the {_ordinal(column)}"
+        f"{'second text' if what == 'second' else what} in the {_ordinal(column)}"
         for what, column in (("text", found["source"]), *found.items())
         if column is not None and what != "source"
     ]
@@ -159,14 +170,41 @@ def _has_labels_first(rows: Sequence[Sequence[str]]) -> bool:
     if not rows or len(rows[0]) != 2:
         return False
     labels, texts = ([row[column].strip() for row in rows] for column in (0, 1))
-    num_labels, num_texts = len(set(labels)), len(set(texts))
     return (
-        num_labels * MIN_PER_LABEL <= len(rows)
-        and 2 * num_texts > len(rows)
-        and sum(map(len, texts)) >= TIMES_AS_LONG * sum(map(len, labels)) > 0
+        _are_labels_of(labels, texts)
         and not any(map(_IS_ALIGNMENT, texts))
         and not _are_features(texts)
     )
+
+
+def _are_labels_of(labels: Sequence[str], texts: Sequence[str]) -> bool:
+    """Few different and short beside texts that hardly repeat themselves."""
+    return (
+        len(set(labels)) * MIN_PER_LABEL <= len(labels)
+        and 2 * len(set(texts)) > len(texts)
+        and sum(map(len, texts)) >= TIMES_AS_LONG * sum(map(len, labels)) > 0
+    )
+
+
+def _as_pairs(rows: Sequence[Sequence[str]]) -> dict[str, Any] | None:
+    """Two texts and a label on each line, the label last or first; None where it is not so. The texts
+    are of one kind: a text with its translation, and a note on either, would be too, were the note
+    not seldom the same.
+    """
+    if not rows or len(rows[0]) != 3:
+        return None
+    columns = [[row[column].strip() for row in rows] for column in range(3)]
+    for target, source, second in ((2, 0, 1), (0, 1, 2)):
+        both = [
+            f"{first}\t{other}"
+            for first, other in zip(columns[source], columns[second], strict=True)
+        ]
+        spaced = all(
+            _most(columns[column], lambda cell: " " in cell) for column in (source, second)
+        )
+        if spaced and _are_labels_of(columns[target], both):
+            return {"source": source, "second": second, "target": target}
+    return None
 
 
 def _by_header(row: Sequence[str]) -> dict[str, Any] | None:
@@ -175,8 +213,10 @@ def _by_header(row: Sequence[str]) -> dict[str, Any] | None:
     if source is None or target is None:
         return None
     features, alignment = _named(names, _FEATURES), _named(names, _ALIGNMENTS)
+    second = _named(names, _SECONDS)
     return {
         "source": names[source],
+        "second": None if second is None else names[second],
         "target": names[target],
         "features": None if features is None else names[features],
         "alignment": None if alignment is None else names[alignment],

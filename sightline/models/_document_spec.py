@@ -8,21 +8,23 @@ from ..errors import ValueRangeError
 from ..networks import DocumentEncoder
 from ..specs import setting
 from ._attention_specs import PlaceAttentionSpec, SoftmaxSpec
-from ._encoder_specs import TextEncoderSpec
+from ._encoder_specs import EncoderSpec, TextEncoderSpec
 from ._recurrent_spec import RecurrentSpec
 
 
 @final
 @dataclass(frozen=True, kw_only=True, slots=True)
 class DocumentEncoderSpec:
-    """A text encoder over the words of each sentence, a recurrent network over the sentences
-    (Yang et al. 2016).
+    """An encoder over the words of each sentence, a recurrent network over the sentences (Yang et al.
+    2016, where the words are read by a recurrent network too).
     """
 
     kind: Literal["document"] = "document"
-    words: TextEncoderSpec = setting(TextEncoderSpec(), "what reads the words of a sentence")
+    words: EncoderSpec = setting(TextEncoderSpec(), "what reads the words of a sentence")
     pooling: PlaceAttentionSpec | None = setting(
-        SoftmaxSpec(), "how words make a sentence; none: the last state is the sentence"
+        SoftmaxSpec(),
+        "how words make a sentence; none: the last state is the sentence, or the mean of words that "
+        "are not read in order",
     )
     sentences: RecurrentSpec = setting(RecurrentSpec(), "what reads the sentences")
 
@@ -33,7 +35,7 @@ class DocumentEncoderSpec:
                 "DocumentEncoderSpec: the words of a sentence are pooled, got self_attention for "
                 "them. Set words.self_attention to none."
             )
-        words = self.words.text_encoder(vocabulary)
+        words = self.words.build(vocabulary)
         size, pooling = words.value_size, None
         if self.pooling is not None:
             pooling = AttentionPooling(self.pooling.build(size, size), query_size=size)

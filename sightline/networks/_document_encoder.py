@@ -15,8 +15,9 @@ from torch import Tensor, nn
 
 from ..attention import Attended, AttentionPooling, Memory, sentences_memory
 from ..errors import ShapeError
+from ._bridges import summarised
+from ._encoders import AbstractEncoder
 from ._stacks import RecurrentStack
-from ._text_encoder import TextEncoder
 
 
 class Document(NamedTuple):
@@ -31,11 +32,11 @@ class Document(NamedTuple):
 
 @final
 class DocumentEncoder(nn.Module):
-    """A text encoder for the words and a stack for the sentences. A sentence is the summary of its
-    words, or what `pooling` reads of them.
+    """An encoder for the words and a stack for the sentences. A sentence is the summary of its words,
+    or what `pooling` reads of them.
 
     >>> import torch
-    >>> from sightline.networks import recurrent_stack
+    >>> from sightline.networks import TextEncoder, recurrent_stack
     >>> words = TextEncoder(nn.Embedding(9, 4), recurrent_stack(4, 5))
     >>> encoder = DocumentEncoder(words, recurrent_stack(5, 6))
     >>> document = encoder(torch.zeros(2, 3, 7, dtype=torch.long))
@@ -45,7 +46,7 @@ class DocumentEncoder(nn.Module):
 
     def __init__(
         self,
-        words: TextEncoder,
+        words: AbstractEncoder,
         sentences: RecurrentStack,
         pooling: AttentionPooling | None = None,
     ) -> None:
@@ -63,7 +64,7 @@ class DocumentEncoder(nn.Module):
         self, inputs: Int[Tensor, "*batch n w"], mask: Bool[Tensor, "*batch n w"] | None = None
     ) -> Document:
         """Encode words, then sentences; a sentence without a real word is padding."""
-        words = self.words(inputs, mask)
+        words = summarised(self.words(inputs, mask))
         attended = None if self.pooling is None else self.pooling(words)
         vectors = words.summary if attended is None else attended.context.squeeze(-2)
         real = None if mask is None else mask.any(-1)

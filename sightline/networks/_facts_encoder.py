@@ -71,10 +71,12 @@ class FactsEncoder(AbstractEncoder):
                 facts & (torch.rand(facts.shape, device=facts.device) < self.age_noise)
             )
         since = counts.flip(-1).cumsum(-1).flip(-1) - counts
-        if facts.shape[-1] > ages.num_embeddings:
+        # Padding may go beyond; to count what is real costs time.
+        if facts.shape[-1] > ages.num_embeddings and since.max() >= ages.num_embeddings:
+            most = int(since.max()) + 1
             raise ShapeError(
-                f"FactsEncoder: at most {ages.num_embeddings} facts, got {facts.shape[-1]}. "
-                f"Build it with max_facts={facts.shape[-1]}, or drop the oldest."
+                f"FactsEncoder: at most {ages.num_embeddings} facts, got {most}. "
+                f"Build it with max_facts={most}, or drop the oldest."
             )
         oldest = ages.num_embeddings - 1  # noise may go beyond
         return ages(since.clamp(max=oldest)).masked_fill(~facts.unsqueeze(-1), 0.0)

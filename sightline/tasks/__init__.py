@@ -52,6 +52,10 @@ from ._metrics import (
     word_error_rate as word_error_rate,
     wrong_words as wrong_words,
 )
+from ._pair_classification import (
+    PairClassification as PairClassification,
+    PairClassificationSpec as PairClassificationSpec,
+)
 from ._prediction import (
     Candidate as Candidate,
     Loss as Loss,

@@ -1,91 +1,57 @@
-"""Classification: one label for a whole text; attention shows which words decided.
+"""Classification: one label for a whole text or document; attention shows which words decided.
 
     loss = - log p(label | text)  (smoothed)
 
-Axes: B texts, S symbols, C classes.
+A document is read as sentences, one on each line, where the encoder is one of documents.
 """
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal, final
 
-import torch
-from torch.nn.functional import nll_loss
 from typing_extensions import override
 
-from ..attention import AttentionTrace
+from ..attention import AttentionTrace, Layout
 from ..data import (
+    END,
     Encoded,
     Example,
     LabelledBatch,
-    Labels,
     TokeniserSpec,
     Vocabulary,
     WhitespaceSpec,
+    collate_documents,
     collate_labelled,
     move,
 )
-from ..errors import DataError
 from ..models import (
     Classifier,
     ClassifierSpec,
+    DocumentEncoderSpec,
     EncoderSpec,
     PlaceAttentionSpec,
     SoftmaxSpec,
     TextEncoderSpec,
 )
 from ..specs import setting
-from ..steady import LEAST_ROWS
-from ._answering import AbstractAnsweringTask, Answers, Search
-from ._calibration import Calibration, Scaling
-from ._evaluation import MainMetric
+from ._labelling import AbstractLabelling, Labelled, count_labels, no_trace
 from ._losses import hide, start_near_zero
-from ._metrics import accuracy, f1
 from ._prediction import Loss, PredictionSpec
-from ._size_classes import settled
-from ._statistics import Statistics
-from ._vocabularies import Survey, Vocabularies, located, numbered, required_target, trained
+from ._size_classes import settled, settled_rows
+from ._vocabularies import Survey, Vocabularies, numbered, trained
 
 
 @final
-class Classification(AbstractAnsweringTask[Classifier]):
-    """Texts to labels."""
-
-    is_complete = True
-    least_rows = LEAST_ROWS
-
-    def __init__(
-        self, spec: "ClassificationSpec", vocabularies: Vocabularies, model: Classifier
-    ) -> None:
-        if vocabularies.labels is None:
-            raise DataError(
-                "Classification: there are no labels, expected some. "
-                "Count them with spec.build_from(examples)."
-            )
-        self._spec, self.vocabularies, self.model = spec, vocabularies, model
-        self._labels: Labels = vocabularies.labels
-        self.prediction = spec.prediction
-        self.calibration = Calibration((Scaling(others=None),))
-
-    @property
-    @override
-    def spec(self) -> "ClassificationSpec":
-        return self._spec
-
-    @property
-    @override
-    def main_metric(self) -> MainMetric:
-        return MainMetric("accuracy", True)
+class Classification(AbstractLabelling[Classifier, "ClassificationSpec"]):
+    """Texts, or documents, to labels."""
 
     @override
     def encode(self, example: Example) -> Encoded:
-        with located(example):
-            label = self._labels.number(self.reference(example))
-        return Encoded(numbered(self.vocabularies.source, self.symbols(example)), target=[label])
+        return Encoded(self._numbers(example), target=[self._label(example)])
 
     @override
     def collate(self, examples: Sequence[Encoded]) -> LabelledBatch:
-        return collate_labelled(examples)
+        return collate_documents(examples) if self.is_of_documents else collate_labelled(examples)
 
     @override
     def loss(self, batch: LabelledBatch, state: Any = None) -> Loss:
@@ -95,56 +61,72 @@ class Classification(AbstractAnsweringTask[Classifier]):
         if self.model.training:
             tokens = hide(tokens, batch.mask, self.spec.hidden)
         log_probs = self.model(tokens, batch.mask).log_probs
-        total = nll_loss(log_probs, batch.labels, reduction="sum")
-        if self.spec.label_smoothing:
-            spread = -log_probs.mean(-1).sum()
-            total = total + self.spec.label_smoothing * (spread - total)
-        return Loss(total, torch.tensor(len(batch.labels), device=self.device))
+        return self._loss(log_probs, batch.labels, self.spec.label_smoothing)
+
+    @property
+    def is_of_documents(self) -> bool:
+        """Whether texts are read as sentences, one on each line."""
+        return isinstance(self.spec.encoder, DocumentEncoderSpec)
 
     @override
     def symbols(self, example: Example) -> list[str]:
-        return self.spec.source.encode(example.source)
+        return [symbol for sentence in self.sentences(example) for symbol in sentence]
+
+    def sentences(self, example: Example) -> list[list[str]]:
+        """The symbols of each sentence of a document; a text is one sentence."""
+        encode = self.spec.source.encode
+        if not self.is_of_documents:
+            return [encode(example.source)]
+        found = map(encode, example.source.splitlines())
+        return [symbols for symbols in found if symbols] or [[]]
 
     @override
-    def reference(self, example: Example) -> str:
-        return required_target(example).strip()
+    def _shape(self, example: Example) -> tuple[int, ...]:
+        if not self.is_of_documents:
+            return (self.size(example),)
+        sentences = self.sentences(example)
+        return len(sentences), max(map(len, sentences))
 
     @override
-    def _searcher(self) -> Search:
-        return self._search
-
-    def _search(self, examples: Sequence[Example], settings: PredictionSpec) -> list[Answers]:
-        """All labels, by probability."""
-        texts = [self.symbols(example) for example in examples]
-        numbers = [Encoded(numbered(self.vocabularies.source, text), target=[0]) for text in texts]
-        batch = move(collate_labelled(numbers), self.device)
-        tokens, mask = settled(batch.tokens, batch.mask)
+    def _labelled(self, examples: Sequence[Example]) -> Labelled:
+        numbers = [Encoded(self._numbers(example), target=[0]) for example in examples]
+        batch = move(self.collate(numbers), self.device)
+        settle = settled_rows if self.is_of_documents else settled
+        tokens, mask = settle(batch.tokens, batch.mask)
         classified = self.model(tokens, mask)
-        ranked = classified.log_probs.sort(-1, descending=True)
-        weights = classified.weights if settings.trace else None
-        found = []
-        for number, (log_probs, labels) in enumerate(
-            zip(ranked.values.tolist(), ranked.indices.tolist(), strict=True)
-        ):
-            names = [self._labels.names[label] for label in labels]
-            trace = None
-            if weights is not None and not isinstance(self.spec.pooling, str):
-                row = weights[number][mask[number]].tolist()
-                trace = AttentionTrace(
-                    kind=self.spec.pooling.kind,
-                    sources=tuple(texts[number] or [""]),
-                    targets=(names[0],),
-                    weights=(tuple(row),),
-                )
-            found.append(Answers(names, log_probs, log_probs, trace=trace))
-        return found
+        weights, pooling = classified.weights, self.spec.pooling
+        if weights is None or isinstance(pooling, str):
+            return Labelled(classified.log_probs, no_trace)
 
-    @override
-    def _statistics(
-        self, references: Sequence[str], outputs: Sequence[str]
-    ) -> Sequence[Statistics]:
-        rows = [[text] for text in references], [[text] for text in outputs]
-        return accuracy(*rows), f1(*rows)
+        def trace(number: int, label: str) -> AttentionTrace:
+            """How much each word counted."""
+            sentences, places = self.sentences(examples[number]), mask[number]
+            if self.is_of_documents:
+                num_words = max(1, *map(len, sentences))
+                layout = Layout("sentences", len(sentences), num_words)
+                rows = weights[number, : len(sentences), :num_words].flatten().tolist()
+            else:
+                num_words, layout = len(sentences[0]) or 1, Layout()
+                rows = weights[number][places].tolist()
+            return AttentionTrace(
+                kind=pooling.kind,
+                sources=tuple(
+                    word for words in sentences for word in words + [""] * (num_words - len(words))
+                ),
+                targets=(label,),
+                weights=(tuple(rows),),
+                layout=layout,
+            )
+
+        return Labelled(classified.log_probs, trace)
+
+    def _numbers(self, example: Example) -> list[int]:
+        """Those of a document have an end symbol after each sentence."""
+        known = self.vocabularies.source
+        sentences = [numbered(known, symbols) for symbols in self.sentences(example)]
+        if not self.is_of_documents:
+            return sentences[0]
+        return [number for numbers in sentences for number in (*numbers, END)]
 
 
 @final
@@ -158,7 +140,7 @@ class ClassificationSpec:
     max_vocabulary: int | None = setting(
         None, "most symbols of the vocabulary, the frequent first; none: all", at_least=5
     )
-    encoder: EncoderSpec = setting(TextEncoderSpec(), "what reads the text")
+    encoder: EncoderSpec | DocumentEncoderSpec = setting(TextEncoderSpec(), "what reads the text")
     pooling: Literal["summary", "mean", "max"] | PlaceAttentionSpec = setting(
         SoftmaxSpec(), "how one vector is made of all places"
     )
@@ -191,5 +173,5 @@ class ClassificationSpec:
         source = Vocabulary.count(
             survey.symbols(examples), min_count=spec.min_count, max_size=spec.max_vocabulary
         )
-        labels = Labels.count([required_target(example).strip()] for example in examples)
+        labels = count_labels(examples)
         return spec.build(Vocabularies(source=source, labels=labels, rare=survey.rare()))

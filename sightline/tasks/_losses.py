@@ -53,7 +53,9 @@ def alignment_loss(
     return losses.masked_fill(~has_any, 0.0).sum()
 
 
-def hide(tokens: Int[Tensor, "B S"], mask: Bool[Tensor, "B S"], share: float) -> Int[Tensor, "B S"]:
+def hide(
+    tokens: Int[Tensor, "B *places"], mask: Bool[Tensor, "B *places"], share: float
+) -> Int[Tensor, "B *places"]:
     """Some tokens made unknown, each with the same probability, so that a model learns what to do
     about symbols it does not know.
     """

@@ -10,12 +10,10 @@ Axes: B questions, n facts, K steps, C answers.
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from functools import partial
 from typing import Any, Literal, final
 
 import numpy as np
-import torch
-from torch.nn.functional import nll_loss, one_hot
+from torch.nn.functional import one_hot, pad
 from typing_extensions import override
 
 from ..attention import AttentionTrace, Layout
@@ -23,7 +21,6 @@ from ..data import (
     END,
     Encoded,
     Example,
-    Labels,
     QuestionBatch,
     Vocabulary,
     WhitespaceSpec,
@@ -31,55 +28,26 @@ from ..data import (
     move,
     read_alignment,
 )
-from ..errors import DataError, ValueRangeError
+from ..errors import ValueRangeError
 from ..models import MemoryReader, MemoryReaderSpec, SoftStepsSpec, StepsSpec
 from ..specs import setting
-from ._calibration import Calibration, Scaling
-from ._evaluation import MainMetric
-from ._metrics import accuracy, f1
+from ._labelling import AbstractLabelling, Labelled, count_labels
 from ._prediction import Loss, Prediction, PredictionSpec
+from ._size_classes import settled_rows
 from ._statistics import Statistics
-from ._task import AbstractAnsweringTask, Answers, Search
-from ._vocabularies import Survey, Vocabularies, located, numbered, required_target
+from ._vocabularies import Survey, Vocabularies, numbered
 
 # A chain that reads no fact twice in a row needs two to choose from.
 FEWEST = 2
 
 
 @final
-class QuestionAnswering(AbstractAnsweringTask[MemoryReader]):
+class QuestionAnswering(AbstractLabelling[MemoryReader, "QuestionAnsweringSpec"]):
     """Facts and a question to an answer."""
-
-    is_complete = True
-
-    def __init__(
-        self, spec: "QuestionAnsweringSpec", vocabularies: Vocabularies, model: MemoryReader
-    ) -> None:
-        if vocabularies.labels is None:
-            raise DataError(
-                "QuestionAnswering: there are no answers, expected some. "
-                "Count them with spec.build_from(examples)."
-            )
-        self._spec, self.vocabularies, self.model = spec, vocabularies, model
-        self._labels: Labels = vocabularies.labels
-        self.prediction = spec.prediction
-        self.calibration = Calibration((Scaling(others=None),))
-
-    @property
-    @override
-    def spec(self) -> "QuestionAnsweringSpec":
-        return self._spec
-
-    @property
-    @override
-    def main_metric(self) -> MainMetric:
-        return MainMetric("accuracy", True)
 
     @override
     def encode(self, example: Example) -> Encoded:
-        with located(example):
-            label = self._labels.number(self.reference(example))
-        return self._encode_source(example, label)
+        return self._encode_source(example, self._label(example))
 
     @override
     def collate(self, examples: Sequence[Encoded]) -> QuestionBatch:
@@ -90,16 +58,11 @@ class QuestionAnswering(AbstractAnsweringTask[MemoryReader]):
         """Summed over questions."""
         batch = move(batch, self.device)
         answered = self.model(batch.facts, batch.facts_mask, batch.question, batch.mask)
-        total = nll_loss(answered.log_probs, batch.answers, reduction="sum")
-        return Loss(total, torch.tensor(len(batch.answers), device=self.device))
+        return self._loss(answered.log_probs, batch.answers)
 
     @override
     def symbols(self, example: Example) -> list[str]:
         return self.spec.symbols(example.source)
-
-    @override
-    def reference(self, example: Example) -> str:
-        return required_target(example).strip()
 
     def facts(self, example: Example) -> list[str]:
         """The facts that are read, the latest where there are too many; empty ones stand before them
@@ -118,41 +81,34 @@ class QuestionAnswering(AbstractAnsweringTask[MemoryReader]):
         return Encoded([*source, *numbered(vocabulary, self.spec.words(question))], target=[label])
 
     @override
-    def _searcher(self, settings: PredictionSpec) -> Search:
-        return partial(self._search, settings=settings)
-
-    def _search(self, examples: Sequence[Example], settings: PredictionSpec) -> list[Answers]:
-        """All answers, by probability."""
-        encoded = [self._encode_source(example, 0) for example in examples]
-        batch = move(collate_questions(encoded), self.device)
-        answered = self.model(batch.facts, batch.facts_mask, batch.question, batch.mask)
-        ranked = answered.log_probs.sort(-1, descending=True)
-        chains = answered.facts() if settings.trace else None
-        found = []
-        for number, example in enumerate(examples):
-            log_probs = ranked.values[number].tolist()
-            names = [self._labels.names[label] for label in ranked.indices[number].tolist()]
-            trace = None
-            if chains is not None:
-                facts = self.facts(example)
-                chosen = one_hot(chains[number], len(facts)).bool()
-                trace = AttentionTrace(
-                    kind=f"{self.spec.steps.kind} steps",
-                    sources=tuple(facts),
-                    targets=tuple(f"step {n}" for n in range(1, self.spec.num_steps + 1)),
-                    weights=_rows(answered.weights[number, :, : len(facts)].tolist()),
-                    layout=Layout("facts", rows=len(facts)),
-                    best=_rows(chosen.tolist()),
-                )
-            found.append(Answers(names, log_probs, log_probs, trace=trace))
-        return found
+    def _shape(self, example: Example) -> tuple[int, ...]:
+        facts, question = self.facts(example), example.source.rpartition("\n")[2]
+        longest = max(len(self.spec.words(text)) for text in (*facts, question))
+        return len(facts), longest
 
     @override
-    def _statistics(
-        self, references: Sequence[str], outputs: Sequence[str]
-    ) -> Sequence[Statistics]:
-        rows = [[text] for text in references], [[text] for text in outputs]
-        return accuracy(*rows), f1(*rows)
+    def _labelled(self, examples: Sequence[Example]) -> Labelled:
+        encoded = [self._encode_source(example, 0) for example in examples]
+        batch = move(collate_questions(encoded), self.device)
+        facts, facts_mask = settled_rows(batch.facts, batch.facts_mask)
+        more = (0, facts.shape[-1] - batch.question.shape[-1])
+        answered = self.model(facts, facts_mask, pad(batch.question, more), pad(batch.mask, more))
+        chains = answered.facts()
+
+        def trace(number: int, _label: str) -> AttentionTrace:
+            """What was read at each step."""
+            told = self.facts(examples[number])
+            chosen = one_hot(chains[number], len(told)).bool()
+            return AttentionTrace(
+                kind=f"{self.spec.steps.kind} steps",
+                sources=tuple(told),
+                targets=tuple(f"step {n}" for n in range(1, self.spec.num_steps + 1)),
+                weights=_rows(answered.weights[number, :, : len(told)].tolist()),
+                layout=Layout("facts", rows=len(told)),
+                best=_rows(chosen.tolist()),
+            )
+
+        return Labelled(answered.log_probs, trace)
 
 
 def supporting_facts(examples: Sequence[Example], predictions: Sequence[Prediction]) -> Statistics:
@@ -246,5 +202,5 @@ class QuestionAnsweringSpec:
         """The task for these training examples, which are read more than once."""
         survey = Survey(self.symbols)
         source = Vocabulary.count(survey.symbols(examples), min_count=self.min_count)
-        labels = Labels.count([required_target(example).strip()] for example in examples)
+        labels = count_labels(examples)
         return self.build(Vocabularies(source=source, labels=labels, rare=survey.rare()))

@@ -24,6 +24,7 @@ from ..data import (
 from ..errors import DataError
 from ..models import AttentionSpec, DecoderSpec, ExactHardSpec, SoftmaxSpec, TextEncoderSpec
 from ._classification import ClassificationSpec
+from ._pair_classification import PairClassificationSpec
 from ._language_modelling import LanguageModellingSpec
 from ._prediction import PredictionSpec
 from ._specs import TaskSpec
@@ -93,6 +94,8 @@ def recommend(examples: Iterable[Example]) -> Recommendation:
             task = _transduction(inferred, sample, choices)
         case "classification":
             task = _classification(inferred, choices)
+        case "pair_classification":
+            task = _pair_classification(inferred, choices)
         case "tagging":
             task = _tagging(choices)
         case "language_modelling":
@@ -165,15 +168,27 @@ def _attention(choices: _Choices) -> AttentionSpec:
     )
 
 
+def _pair_classification(inferred: InferredTask, choices: _Choices) -> PairClassificationSpec:
+    source = _words(inferred.source, choices)
+    return PairClassificationSpec(
+        source=source, min_count=_min_count(choices, source), hidden=_hidden(choices)
+    )
+
+
+def _words(source: TokeniserSpec, choices: _Choices) -> TokeniserSpec:
+    """Of texts that have one label: words rather than subwords, unless there are many."""
+    if not isinstance(source, SentencePieceSpec) or choices.num_examples >= _MANY:
+        return source
+    choices.reasons = [reason for reason in choices.reasons if reason.path != "source"]
+    return choices.because(
+        WhitespaceSpec(),
+        "words between spaces: few examples teach whole words better than their pieces",
+        "source",
+    )
+
+
 def _classification(inferred: InferredTask, choices: _Choices) -> ClassificationSpec:
-    source = inferred.source
-    if isinstance(source, SentencePieceSpec) and choices.num_examples < _MANY:
-        choices.reasons = [reason for reason in choices.reasons if reason.path != "source"]
-        source = choices.because(
-            WhitespaceSpec(),
-            "words between spaces: few examples teach whole words better than their pieces",
-            "source",
-        )
+    source = _words(inferred.source, choices)
     return ClassificationSpec(
         source=source,
         min_count=_min_count(choices, source),

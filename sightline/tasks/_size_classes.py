@@ -16,6 +16,7 @@ from typing import NamedTuple, TypeVar
 
 from jaxtyping import Bool, Int
 from torch import Tensor
+from torch.nn.functional import pad
 
 from ..data import Example
 from ..masking import mask_from_lengths
@@ -30,8 +31,8 @@ Answer = TypeVar("Answer")
 class Settled(NamedTuple):
     """Tokens and their mask, at the front of as many places as their size class has."""
 
-    tokens: Int[Tensor, "B C"]
-    mask: Bool[Tensor, "B C"]
+    tokens: Int[Tensor, "B *C"]
+    mask: Bool[Tensor, "B *C"]
 
 
 def size_class(size: int) -> int:
@@ -54,6 +55,13 @@ def settled(tokens: Int[Tensor, "B S"], mask: Bool[Tensor, "B S"]) -> Settled:
     after = tokens.new_zeros(places.shape)
     after[places] = tokens[mask]
     return Settled(after, places)
+
+
+def settled_rows(words: Int[Tensor, "B n w"], mask: Bool[Tensor, "B n w"]) -> Settled:
+    """Words of sentences with padding up to the size class of either axis."""
+    more = [size_class(size) - size for size in words.shape[:0:-1]]
+    padding = (0, more[0], 0, more[1])
+    return Settled(pad(words, padding), pad(mask, padding))
 
 
 def batched(sizes: Sequence[int], most: int) -> Iterator[list[int]]:
@@ -80,3 +88,22 @@ def answers_of(
     """
     more = [examples[-1]] * (least - len(examples))
     return ask([*examples, *more])[: len(examples)]
+
+
+def by_shape(
+    ask: Callable[[Sequence[Example]], list[Answer]],
+    examples: Sequence[Example],
+    shape: Callable[[Example], tuple[int, ...]],
+    least: int,
+) -> list[Answer]:
+    """Answers to examples that are read along several axes: those of one size class in every axis are asked
+    together.
+    """
+    groups = dict[tuple[int, ...], list[int]]()
+    for number, example in enumerate(examples):
+        groups.setdefault(tuple(map(size_class, shape(example))), []).append(number)
+    found = dict[int, Answer]()
+    for numbers in groups.values():
+        answers = answers_of(ask, [examples[number] for number in numbers], least)
+        found.update(zip(numbers, answers, strict=True))
+    return [found[number] for number in range(len(examples))]

@@ -2,6 +2,7 @@
 
 from ._classification import ClassificationSpec
 from ._language_modelling import LanguageModellingSpec
+from ._pair_classification import PairClassificationSpec
 from ._question_answering import QuestionAnsweringSpec
 from ._tagging import TaggingSpec
 from ._transduction import TransductionSpec
@@ -9,6 +10,7 @@ from ._transduction import TransductionSpec
 TaskSpec = (
     TransductionSpec
     | ClassificationSpec
+    | PairClassificationSpec
     | TaggingSpec
     | LanguageModellingSpec
     | QuestionAnsweringSpec

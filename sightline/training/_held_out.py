@@ -34,7 +34,9 @@ def hold_out(examples: Iterable[Example], folder: Path) -> Divided:
     counts = [0, 0]
     with paths[0].open("w", encoding="utf-8") as train, paths[1].open("w", encoding="utf-8") as dev:
         for example in examples:
-            is_apart = counts[1] < MOST and _digest(example.source) % ONE_IN == 0
+            # Of a pair the first text decides: what is said of it stays together.
+            first = example.source.partition("\t")[0]
+            is_apart = counts[1] < MOST and _digest(first) % ONE_IN == 0
             _write(dev if is_apart else train, example)
             counts[is_apart] += 1
     train_part, dev_part = (

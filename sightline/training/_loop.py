@@ -193,7 +193,9 @@ class Loop:
         self._batch = batches[-1]
         if self._carried:
             self._state = self._unflattened(batches[0])
-        rows = sum(len(batch.mask) for batch in batches)
+        rows = sum(
+            len(batch.mask if isinstance(batch, TextBatch) else batch.indices) for batch in batches
+        )
         reduced, self._state = self._engine.step(
             self._loss_of,
             batches,

@@ -2,18 +2,26 @@
 
     log p(y | x) = sum over t of log p(y_t | y_<t, x)
 
-Axes: B examples, T target symbols (for a classifier one), S source places, N rows of any kind.
+Axes: B examples, T target symbols (for a classifier one), S source places, C classes, N rows of any
+kind.
 """
 
 import math
 from typing import Any, NamedTuple
 
 import torch
-from jaxtyping import Bool, Float
+from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
-from ...data import LabelledBatch, SequenceBatch, TaggedBatch, TextBatch, move
-from ...tasks import AbstractTask, Classification, LanguageModelling, Tagging, Transduction
+from ...data import LabelledBatch, PairBatch, SequenceBatch, TaggedBatch, TextBatch, move
+from ...tasks import (
+    AbstractTask,
+    Classification,
+    LanguageModelling,
+    PairClassification,
+    Tagging,
+    Transduction,
+)
 
 
 class Looked(NamedTuple):
@@ -39,6 +47,8 @@ def forced(task: AbstractTask[Any], batch: Any) -> Forced:
         return _transduced(task, move(batch, task.device))
     if isinstance(task, Classification):
         return _classified(task, move(batch, task.device))
+    if isinstance(task, PairClassification):
+        return _matched(task, move(batch, task.device))
     if isinstance(task, Tagging):
         return _tagged(task, move(batch, task.device))
     if isinstance(task, LanguageModelling):
@@ -53,8 +63,10 @@ def guessing(task: AbstractTask[Any]) -> float:
     """
     if isinstance(task, Transduction | LanguageModelling):
         return math.log(task.model.num_tokens)
-    if isinstance(task, Classification | Tagging) and task.vocabularies.labels is not None:
-        return math.log(len(task.vocabularies.labels.names))
+    labels = task.vocabularies.labels
+    is_labelled = isinstance(task, Classification | PairClassification | Tagging)
+    if is_labelled and labels is not None:
+        return math.log(len(labels.names))
     return 0.0
 
 
@@ -74,14 +86,25 @@ def _transduced(task: Transduction, batch: SequenceBatch) -> Forced:
 
 def _classified(task: Classification, batch: LabelledBatch) -> Forced:
     classified = task.model(batch.tokens, batch.mask)
-    labels, weights = batch.labels.unsqueeze(-1), classified.weights
-    once = torch.ones_like(labels, dtype=torch.bool)
-    return Forced(
-        classified.log_probs.gather(-1, labels).squeeze(-1),
-        len(labels),
-        int((classified.log_probs.argmax(-1) == batch.labels).sum()),
-        None if weights is None else _looked(weights.unsqueeze(-2), once, batch.mask),
-    )
+    weights, looked = classified.weights, None
+    if weights is not None:
+        # The words of a document are places like those of a text.
+        once = torch.ones_like(batch.labels, dtype=torch.bool).unsqueeze(-1)
+        looked = _looked(weights.flatten(1).unsqueeze(-2), once, batch.mask.flatten(1))
+    return _labelled(classified.log_probs, batch.labels, looked)
+
+
+def _matched(task: PairClassification, batch: PairBatch) -> Forced:
+    matched = task.model(batch.first, batch.first_mask, batch.second, batch.second_mask)
+    looked = _looked(matched.first.weights, batch.first_mask, batch.second_mask)
+    return _labelled(matched.log_probs, batch.labels, looked)
+
+
+def _labelled(
+    log_probs: Float[Tensor, "B C"], labels: Int[Tensor, " B"], looked: Looked | None
+) -> Forced:
+    chosen = log_probs.gather(-1, labels.unsqueeze(-1)).squeeze(-1)
+    return Forced(chosen, len(labels), int((log_probs.argmax(-1) == labels).sum()), looked)
 
 
 def _tagged(task: Tagging, batch: TaggedBatch) -> Forced:

@@ -17,6 +17,7 @@ from ...tasks import (
     AbstractAnsweringTask,
     AbstractTask,
     Classification,
+    PairClassification,
     Prediction,
     Tagging,
     Transduction,
@@ -94,7 +95,7 @@ def _same(task: AbstractTask[Any], found: Written, remedies: Remedies) -> Iterat
         what = "tags"
     (text, often), expected = _commonest(outputs), _commonest(references)[1]
     if often > SAME and often - expected > SAME_BEYOND:
-        is_label = isinstance(task, Classification | Tagging)
+        is_label = isinstance(task, Classification | PairClassification | Tagging)
         yield Finding(
             name="same output",
             severity="alarm",

@@ -14,12 +14,20 @@ import torch
 from torch import Tensor
 from torch.nn.functional import pad
 
-from ...data import PADDING, UNKNOWN, LabelledBatch, SequenceBatch, TaggedBatch, TextBatch
+from ...data import (
+    PADDING,
+    UNKNOWN,
+    LabelledBatch,
+    PairBatch,
+    SequenceBatch,
+    TaggedBatch,
+    TextBatch,
+)
 from ...tasks import AbstractTask
 from ._forced import forced
 
 _MORE = 3  # places
-Batch = SequenceBatch | LabelledBatch | TaggedBatch | TextBatch
+Batch = SequenceBatch | LabelledBatch | PairBatch | TaggedBatch | TextBatch
 
 
 @torch.no_grad()
@@ -30,20 +38,24 @@ def padding(task: AbstractTask[Any], batch: Any, log_prob: Tensor) -> dict[str, 
     wider = _with_more(batch)
     padded = forced(task, wider).log_prob
     other = forced(task, _with_other_symbols(wider)).log_prob
-    tokens, mask = _read(batch)
-    marked = (tokens == PADDING) & mask
+    num_marked, num_real = 0, 0
+    for tokens, mask in _read(batch):
+        num_marked += int(((tokens == PADDING) & mask).sum())
+        num_real += int(mask.sum())
     return {
         "more": float((padded - log_prob).abs().max()),
         "holds": float((padded - other).abs().max()),
-        "marked": float(marked.sum() / mask.sum().clamp(min=1)),
+        "marked": num_marked / max(1, num_real),
     }
 
 
-def _read(batch: Batch) -> tuple[Tensor, Tensor]:
-    """The symbols that are read, and which are real."""
+def _read(batch: Batch) -> tuple[tuple[Tensor, Tensor], ...]:
+    """The symbols that are read, and which are real; of a pair those of either text."""
     if isinstance(batch, SequenceBatch):
-        return batch.source, batch.source_mask
-    return batch.tokens, batch.mask
+        return ((batch.source, batch.source_mask),)
+    if isinstance(batch, PairBatch):
+        return (batch.first, batch.first_mask), (batch.second, batch.second_mask)
+    return ((batch.tokens, batch.mask),)
 
 
 def _with_other_symbols(batch: Batch) -> Batch:
@@ -55,6 +67,12 @@ def _with_other_symbols(batch: Batch) -> Batch:
             tokens=batch.tokens.masked_fill(~batch.mask, UNKNOWN),
             targets=batch.targets.masked_fill(~batch.mask, UNKNOWN),
         )
+    if isinstance(batch, PairBatch):
+        return replace(
+            batch,
+            first=batch.first.masked_fill(~batch.first_mask, UNKNOWN),
+            second=batch.second.masked_fill(~batch.second_mask, UNKNOWN),
+        )
     return replace(batch, tokens=batch.tokens.masked_fill(~batch.mask, UNKNOWN))
 
 
@@ -64,6 +82,8 @@ def _with_more(batch: Batch) -> Batch:
         return replace(batch, **_wider(batch, names), alignment=None)
     if isinstance(batch, LabelledBatch):
         return replace(batch, **_wider(batch, ("tokens", "mask")))
+    if isinstance(batch, PairBatch):
+        return replace(batch, **_wider(batch, ("first", "first_mask", "second", "second_mask")))
     if isinstance(batch, TaggedBatch):
         return replace(batch, **_wider(batch, ("tokens", "tags", "mask")))
     return replace(batch, **_wider(batch, ("tokens", "targets", "mask")))

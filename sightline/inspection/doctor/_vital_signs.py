@@ -14,7 +14,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from ...data import LabelledBatch, SequenceBatch, TaggedBatch, TextBatch, move
+from ...data import LabelledBatch, PairBatch, SequenceBatch, TaggedBatch, TextBatch, move
 from ...models import AbstractEncoderDecoder
 from ...networks import InputFeedingDecoder
 from ...tasks import AbstractTask, Classification, Transduction
@@ -115,7 +115,7 @@ def _measuring(model: nn.Module) -> Iterator[None]:
 
 def _rows(batch: Any, number: int) -> Any:
     """The first rows of a batch, whose examples come in no order of their own."""
-    if not isinstance(batch, SequenceBatch | LabelledBatch | TaggedBatch | TextBatch):
+    if not isinstance(batch, SequenceBatch | LabelledBatch | PairBatch | TaggedBatch | TextBatch):
         return batch
     values = {field.name: getattr(batch, field.name) for field in fields(batch)}
     return replace(

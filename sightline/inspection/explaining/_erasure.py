@@ -19,7 +19,8 @@ from torch import Tensor
 
 from ...data import BEGIN, END, UNKNOWN, Example
 from ...errors import ValueRangeError
-from ...tasks import AbstractTask, Classification, Transduction
+from ...masking import mask_from_lengths
+from ...tasks import AbstractTask, Classification, PairClassification, Transduction
 
 
 def erased(
@@ -28,7 +29,7 @@ def erased(
     """The change of every symbol's log-probability for every place.
 
     Args:
-        task: transduction or classification.
+        task: transduction, or classification of texts, documents or pairs of texts.
         example: the input.
         tokens: the symbols of the answer, the end symbol as "" if it counts too; of classification
             one label.
@@ -38,6 +39,8 @@ def erased(
             log_probs = _transduced(task, example, tokens)
         elif isinstance(task, Classification):
             log_probs = _classified(task, example, tokens)
+        elif isinstance(task, PairClassification):
+            log_probs = _matched(task, example, tokens)
         else:
             raise ValueRangeError(
                 f"erased: expected transduction or classification, whose attention is asked about, "
@@ -66,11 +69,37 @@ def _transduced(
 def _classified(
     task: Classification, example: Example, tokens: Sequence[str]
 ) -> Float[Tensor, "R T"]:
-    labels = task.vocabularies.labels
-    assert labels is not None
     numbers = task.vocabularies.source.encode(task.symbols(example)) or [UNKNOWN]
     sources = _without_each(torch.tensor([numbers], device=task.device))
-    return task.model(sources).log_probs[:, [labels.number(token) for token in tokens]]
+    if not task.is_of_documents:
+        return task.model(sources).log_probs[:, _numbers(task, tokens)]
+    lengths = [len(words) or 1 for words in task.sentences(example)]
+    places = mask_from_lengths(torch.tensor(lengths, device=task.device), max(lengths))
+    # A document is as large as all its sentences: one row at a time.
+    rows = [
+        task.model(sources.new_zeros(places.shape).masked_scatter(places, row)[None], places[None])
+        for row in sources
+    ]
+    return torch.cat([row.log_probs for row in rows])[:, _numbers(task, tokens)]
+
+
+def _matched(
+    task: PairClassification, example: Example, tokens: Sequence[str]
+) -> Float[Tensor, "R T"]:
+    """The places of the first text, then those of the second."""
+    first, second = (
+        task.vocabularies.source.encode(symbols) or [UNKNOWN] for symbols in task.texts(example)
+    )
+    both = _without_each(torch.tensor([[*first, *second]], device=task.device))
+    of_first, of_second = both.split([len(first), len(second)], dim=1)
+    return task.model(of_first, None, of_second, None).log_probs[:, _numbers(task, tokens)]
+
+
+def _numbers(task: Classification | PairClassification, tokens: Sequence[str]) -> list[int]:
+    """Those of labels."""
+    labels = task.vocabularies.labels
+    assert labels is not None
+    return [labels.number(token) for token in tokens]
 
 
 def _without_each(source: Int[Tensor, "1 S"]) -> Int[Tensor, "R S"]:

@@ -16,7 +16,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from ...data import BEGIN, END, Encoded, Example, collate_tagged, move
+from ...data import BEGIN, END, Encoded, Example, collate_tagged, move, read_pair
 from ...decoding import Hypotheses, LengthPenalty, beam_search
 from ...errors import ValueRangeError
 from ...models import (
@@ -33,6 +33,8 @@ from ...tasks import (
     Candidate,
     Classification,
     LanguageModelling,
+    PairClassification,
+    Prediction,
     PredictionSpec,
     Speaking,
     Tagging,
@@ -78,13 +80,15 @@ def explain(
         )
     if isinstance(task, Classification):
         return _classification(task, example)
+    if isinstance(task, PairClassification):
+        return _pair_classification(task, example)
     if isinstance(task, Tagging):
         return _tagging(task, example, width, alternatives)
     if isinstance(task, LanguageModelling):
         return _language_modelling(task, example, alternatives)
     raise ValueRangeError(
         f"explain: expected a task of this library, got {type(task).__name__}. "
-        f"Use Transduction, Classification, Tagging or LanguageModelling."
+        f"Use Transduction, Classification, PairClassification, Tagging or LanguageModelling."
     )
 
 
@@ -246,16 +250,47 @@ def _tree(
 
 def _classification(task: Classification, example: Example) -> Explanation:
     """All labels, and the words that decided."""
+    found, explanation = _labelled(task, example)
+    trace, pooling = found.trace, task.spec.pooling
+    if trace is None:
+        return explanation
+    # A document has empty places after the words of a sentence, which nobody reads.
+    rows = zip(trace.sources, trace.weights[0], strict=True)
+    weights = tuple(weight for word, weight in rows if word or not task.is_of_documents)
+    return replace(
+        explanation,
+        steps=(explanation.steps[0]._replace(weights=weights),),
+        attention=trace.kind,
+        exclusive=not isinstance(pooling, str) and is_exclusive(pooling),
+        others=(trace,) if task.is_of_documents else (),
+    )
+
+
+def _pair_classification(task: PairClassification, example: Example) -> Explanation:
+    """All labels, which words of one text read which of the other, and the tree of either."""
+    found, explanation = _labelled(task, example)
+    assert found.trace is not None
+    trees = [task.self_attention(text) for text in read_pair(example)]
+    others = (found.trace, *(tree for tree in trees if tree is not None))
+    return replace(explanation, others=others)
+
+
+class _Labelled(NamedTuple):
+    """The prediction with its trace, and what it says without it."""
+
+    found: Prediction
+    explanation: Explanation
+
+
+def _labelled(task: Classification | PairClassification, example: Example) -> _Labelled:
+    """One step: all labels."""
     labels = task.vocabularies.labels
     assert labels is not None
     size = len(labels)
     settings = replace(task.prediction, nbest=size, width=size, trace=True)
     (found,) = task.predict([example], settings)
-    trace = found.trace
     ranked = tuple(Alternative(each.output, math.exp(each.score)) for each in found.nbest)
-    weights = None if trace is None else trace.weights[0]
-    pooling = task.spec.pooling
-    return Explanation(
+    explanation = Explanation(
         task=task.spec.kind,
         input=example.source,
         output=found.output,
@@ -263,10 +298,9 @@ def _classification(task: Classification, example: Example) -> Explanation:
         confidence=found.confidence,
         nbest=found.nbest,
         sources=tuple(task.symbols(example) or [""]),
-        steps=(ExplainedStep(found.output, ranked[0].probability, ranked, weights),),
-        attention=None if trace is None else trace.kind,
-        exclusive=not isinstance(pooling, str) and is_exclusive(pooling),
+        steps=(ExplainedStep(found.output, ranked[0].probability, ranked),),
     )
+    return _Labelled(found, explanation)
 
 
 def _tagging(task: Tagging, example: Example, width: int, alternatives: int) -> Explanation:

@@ -3,6 +3,7 @@
 A page, a server, a browser and a test all read this, and none of them needs torch for it.
 """
 
+import json
 import math
 from dataclasses import dataclass
 from typing import Any, NamedTuple
@@ -59,6 +60,9 @@ class Explanation:
     exclusive: bool = False  # the weights of a step sum to 1
     best: tuple[tuple[bool, ...], ...] | None = None  # the most probable segments of each step
     tree: tuple[Branch, ...] | None = None
+    # What else was read: the sentences of a document, the words of one text by those of the other
+    # and the trees of either.
+    others: tuple[AttentionTrace, ...] = ()
 
     @property
     def trace(self) -> AttentionTrace | None:
@@ -123,4 +127,5 @@ class Explanation:
             "exclusive": self.exclusive,
             "best": None if self.best is None else [list(row) for row in self.best],
             "tree": None if self.tree is None else [branch._asdict() for branch in self.tree],
+            "others": [json.loads(trace.to_json()) for trace in self.others],
         }

@@ -9,12 +9,15 @@ from ...attention import AttentionTrace
 from ..views import (
     Section,
     Table,
+    arcs,
     beam_tree,
     bounded,
+    heads_table,
     heatmap,
     hypotheses_table,
     number,
     page,
+    sentences,
     weights_table,
 )
 from ._explanation import Explanation
@@ -23,6 +26,7 @@ from ._mass import mass, mass_table, symbol_name
 MOST_HYPOTHESES = 24  # in the drawing of a search; the best and the last dropped say enough
 UNCHANGED = 1e-5  # a change that is none, up to rounding
 MOST_PLACES = 200  # in the table of erased places
+OF_HEADS = ("syntactic", "head_selection")  # attention of words to their heads, drawn as arcs
 
 
 def explanation_page(
@@ -36,11 +40,13 @@ def explanation_page(
             model's own attention, and is left out where attention was forced.
     """
     sections = [_answer(explanation), _steps(explanation)]
-    trace = explanation.trace
-    if trace is not None:
+    looked = explanation.others or (() if explanation.trace is None else (explanation.trace,))
+    if looked:
         sections.append(
             Section(
-                title="Where it looked", drawings=(heatmap(trace),), tables=(weights_table(trace),)
+                title="Where it looked",
+                drawings=tuple(map(_drawn, looked)),
+                tables=tuple(map(_listed, looked)),
             )
         )
     if change is not None and not any(step.forced for step in explanation.steps):
@@ -48,6 +54,17 @@ def explanation_page(
     if explanation.tree:
         sections.append(_tree(explanation))
     return page(_title(explanation), sections)
+
+
+def _drawn(trace: AttentionTrace) -> str:
+    """A trace as its places lie."""
+    if trace.layout.kind == "sentences":
+        return sentences(trace)
+    return arcs(trace) if trace.kind in OF_HEADS else heatmap(trace)
+
+
+def _listed(trace: AttentionTrace) -> Table:
+    return heads_table(trace) if trace.kind in OF_HEADS else weights_table(trace)
 
 
 def _title(explanation: Explanation) -> str:
@@ -85,6 +102,7 @@ def _steps(explanation: Explanation) -> Section:
     text = {
         "transduction": "Each symbol given those before it, in the model's own probabilities.",
         "classification": "Every label, in the model's own probabilities.",
+        "pair_classification": "Every label, in the model's own probabilities.",
         "tagging": "The tag of each word by itself, whatever the others are.",
     }.get(explanation.task, "Each symbol of the text given those before it.")
     # A tag says little without its word.

@@ -1,0 +1,4 @@
+NAME = "entailment"
+
+
+def score(cases, seeds, runs, results): ...

@@ -1,0 +1,173 @@
+r"""Documents: is a review of a film praise or blame? Attention to words, to sentences, to both, to none.
+
+    sightline fit --recipe recipes/documents.py --out runs/reviews
+    python -m benchmarks.lectures fit documents --runs runs                 all of the reviews, ten folds
+    python -m benchmarks.lectures score documents --runs runs
+
+A case is a corpus, a system and, of the reviews, a fold:
+
+    mean            the mean of the words' vectors
+    attention       attention over all words of the document (flat)
+    sentences       a recurrent network over sentences, each the mean of its words; no attention
+    hierarchical    attention over the words of each sentence, and over the sentences
+    recurrent       the same with a recurrent network over the words too, as in the paper, eight times
+                    as slow
+
+`reviews` are the 2,000 of Pang and Lee 2004, whose ten folds are those of their numbers: cv000 to cv099 are
+the test of fold 0, and so on. There is no development set: runs have a fixed length, and their last
+weights are kept. `imdb` are the 50,000 of Maas et al. 2011, half of them to test on.
+
+All words are embeddings without context but for `recurrent`, so that a fold takes half a minute. The data
+folder is `../shared/data`, or what SIGHTLINE_DATA says. Documents are written once, a sentence on each
+line of a text and those of more than 30 words on several, into `.cache/documents` of the checkout.
+
+Reference: Yang et al. 2016, Hierarchical attention networks for document classification.
+"""
+
+import json
+import os
+import re
+import tempfile
+import zipfile
+from collections.abc import Iterable, Iterator
+from functools import partial
+from pathlib import Path
+from typing import NamedTuple
+
+from sightline.data import JsonLines, LineReader, WhitespaceSpec, json_lines
+from sightline.models import (
+    DocumentEncoderSpec,
+    EncoderSpec,
+    RecurrentSpec,
+    SoftmaxSpec,
+    TextEncoderSpec,
+    WordEncoderSpec,
+)
+from sightline.tasks import ClassificationSpec
+from sightline.training import Run, TrainingSpec
+
+ROOT = Path(__file__).resolve().parents[1]
+DATA = Path(os.environ.get("SIGHTLINE_DATA", ROOT.parent / "shared/data"))
+FOLDER = ROOT / ".cache/documents"
+REVIEWS = DATA / "movie_reviews_pang_lee/movie_reviews.zip"
+LABELS = {"neg": "blame", "pos": "praise"}
+SYSTEMS = ("mean", "attention", "sentences", "hierarchical", "recurrent")
+FOLDS = range(10)
+CASES = (
+    *(f"reviews_{system}_{fold}" for fold in FOLDS for system in SYSTEMS[:-1]),
+    *(f"imdb_{system}" for system in SYSTEMS),
+)
+SIZE = 32
+MOST_WORDS = 30  # on a line: documents in a batch are padded to the longest
+_WORD = re.compile(r"\w+(?:'\w+)?|[^\w\s]")
+_SENTENCE = re.compile(r"(?<=[.!?])\s+|(?:<br />\s*)+")
+
+
+class Review(NamedTuple):
+    """Sentences, each with spaces between words and signs, one on each line; and what it thinks."""
+
+    text: str
+    label: str
+
+
+def recipe(case: str = "reviews_hierarchical_0") -> Run:
+    """A classifier of documents."""
+    corpus, system, *fold = case.split("_")
+    name = f"{corpus}_{fold[0]}" if fold else corpus
+    return Run(
+        task=task(system),
+        train=part(f"{name}_train"),
+        test=part(f"{name}_test"),
+        training=TrainingSpec(epochs=6.0, batch_size=16, learning_rate=4e-3, seed=1),
+    )
+
+
+def task(system: str) -> ClassificationSpec:
+    """What reads a document, and how one vector is made of it."""
+    words = WordEncoderSpec(embedding_size=SIZE, dropout=0.3)
+    states = RecurrentSpec(cell="gru", hidden_size=SIZE, dropout=0.3)
+    in_order = TextEncoderSpec(cell="gru", embedding_size=SIZE, hidden_size=SIZE, dropout=0.3)
+    soft = SoftmaxSpec()
+    encoder, pooling = {
+        "mean": (words, "mean"),
+        "attention": (words, soft),
+        "sentences": (DocumentEncoderSpec(words=words, pooling=None, sentences=states), "summary"),
+        "hierarchical": (_two_levels(words, states), soft),
+        "recurrent": (_two_levels(in_order, states), soft),
+    }[system]
+    return ClassificationSpec(
+        source=WhitespaceSpec(),
+        min_count=3,
+        encoder=encoder,
+        pooling=pooling,
+        dropout=0.3,
+        hidden=0.1,
+    )
+
+
+def _two_levels(words: EncoderSpec, sentences: RecurrentSpec) -> DocumentEncoderSpec:
+    return DocumentEncoderSpec(words=words, pooling=SoftmaxSpec(), sentences=sentences)
+
+
+# fmt: off
+reviews_mean, reviews_attention, reviews_sentences, reviews_hierarchical, reviews_recurrent = (
+    partial(recipe, f"reviews_{system}_0") for system in SYSTEMS)
+imdb_mean, imdb_attention, imdb_sentences, imdb_hierarchical, imdb_recurrent = (
+    partial(recipe, f"imdb_{system}") for system in SYSTEMS)
+# fmt: on
+
+
+def part(name: str) -> JsonLines:
+    """A part of a corpus by name, such as reviews_0_train or imdb_test."""
+    path = FOLDER / f"{name}.jsonl"
+    if not path.exists():
+        write(path, reviews(name))
+    return json_lines(path)
+
+
+def file_of(name: str) -> Path:
+    """What a part of a corpus is made of."""
+    corpus, *_, kind = name.split("_")
+    return REVIEWS if corpus == "reviews" else DATA / f"_measure_only/imdb_aclImdb/{kind}.tsv.zst"
+
+
+def reviews(name: str) -> Iterator[Review]:
+    """The documents of a part."""
+    corpus, *fold, kind = name.split("_")
+    if corpus == "reviews":
+        yield from (
+            review for number, review in _pang_lee() if (number == int(fold[0])) == (kind == "test")
+        )
+        return
+    for line in LineReader(str(file_of(name))):
+        label, _, _, text = line.split("\t")
+        lines = (_WORD.findall(part.lower()) for part in _SENTENCE.split(text))
+        yield Review(_text(lines), LABELS["pos" if int(label) else "neg"])
+
+
+def _pang_lee() -> Iterator[tuple[int, Review]]:
+    """The reviews with the fold that each is a test of."""
+    with zipfile.ZipFile(REVIEWS) as archive:
+        for path in sorted(archive.namelist()):
+            folder, _, name = path.removeprefix("movie_reviews/").partition("/")
+            if folder in LABELS and name.startswith("cv"):
+                text = archive.read(path).decode("latin-1")
+                lines = (line.split() for line in text.splitlines())
+                yield int(name[2]), Review(_text(lines), LABELS[folder])
+
+
+def _text(sentences: Iterable[list[str]]) -> str:
+    return "\n".join(
+        " ".join(words[start : start + MOST_WORDS])
+        for words in sentences
+        for start in range(0, len(words), MOST_WORDS)
+    )
+
+
+def write(path: Path, found: Iterable[Review]) -> None:
+    """Write documents as a whole: a process that waits for the file sees all of it, or none."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    lines = (json.dumps({"source": text, "target": label}) + "\n" for text, label in found)
+    with tempfile.NamedTemporaryFile("w", dir=path.parent, delete=False, encoding="utf-8") as file:
+        file.writelines(lines)
+    Path(file.name).replace(path)

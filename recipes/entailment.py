@@ -1,0 +1,173 @@
+r"""Entailment: does one sentence follow from another? Words that read their heads, in a tree or not.
+
+    sightline fit --recipe recipes/entailment.py:sick_tree --out runs/sick
+    python -m benchmarks.lectures fit entailment --runs runs                all of SICK, three seeds
+    python -m benchmarks.lectures score entailment --runs runs
+
+A case is a corpus and what a word carries beside itself when texts are compared (decomposable attention,
+Parikh et al. 2016):
+
+    none            nothing
+    soft            its expected head, by a softmax over all words
+    tree            its expected head, in a projective dependency tree (Kim et al. 2017)
+    soft_bounded    the same two with scores between -1 and 1, as in the code of that paper, where they
+    tree_bounded    keep a softmax over 20 words below 0.28 and leave a tree free to be sharp
+
+`sick` has its own split. `snli` is trained on other corpora, since its training file cannot be had here:
+counterfactual pairs (Kaushik et al. 2020), development pairs of MultiNLI, JOCI, and MPE, without those
+whose first text is in the SNLI development or test file. There are no pretrained vectors, with which the
+paper has 85.8 to 86.8 on SNLI: figures here are lower, and to be compared with each other.
+
+The data folder is `../shared/data`, or what SIGHTLINE_DATA says. Texts are written once, in lower case
+with spaces between words and signs, into `.cache/entailment` of the checkout.
+"""
+
+import csv
+import gzip
+import os
+import re
+import tempfile
+from collections.abc import Iterable, Iterator
+from functools import partial
+from pathlib import Path
+from typing import NamedTuple
+
+from sightline.data import LineReader, TabSeparated, WhitespaceSpec, tsv
+from sightline.models import (
+    HeadSelectionSpec,
+    RecurrentSpec,
+    SelfAttentionSpec,
+    SyntacticSpec,
+    WordEncoderSpec,
+)
+from sightline.tasks import PairClassificationSpec
+from sightline.training import Run, TrainingSpec
+
+ROOT = Path(__file__).resolve().parents[1]
+DATA = Path(os.environ.get("SIGHTLINE_DATA", ROOT.parent / "shared/data"))
+FOLDER = ROOT / ".cache/entailment"
+HEADS: dict[str, SelfAttentionSpec | None] = {
+    "none": None,
+    "soft": HeadSelectionSpec(hidden_size=64),
+    "tree": SyntacticSpec(hidden_size=64, single_root=False),
+    "soft_bounded": HeadSelectionSpec(hidden_size=64, bounded=True),
+    "tree_bounded": SyntacticSpec(hidden_size=64, single_root=False, bounded=True),
+}
+CORPORA = ("sick", "snli")
+CASES = tuple(f"{corpus}_{heads}" for corpus in CORPORA for heads in HEADS)
+EXTRA = ("mnli/dev", "joci/train", "joci/dev", "mpe/train", "mpe/dev")
+SICK = {"train": "train.txt.gz", "dev": "trial.txt", "test": "test_annotated.txt.gz"}
+LABELS = ("entailment", "neutral", "contradiction")
+LONGEST = 60  # words of a text of the training pairs that are no SNLI
+_WORD = re.compile(r"\w+|[^\w\s]")
+_PICTURE = re.compile(r"\d+jpg\d")  # the name of a picture, before each of its captions in MPE
+
+
+class Pair(NamedTuple):
+    """Two texts, lower case with spaces between words and signs, and a label."""
+
+    first: str
+    second: str
+    label: str
+
+
+def recipe(case: str = "sick_tree") -> Run:
+    """Decomposable attention, with or without heads."""
+    corpus, _, heads = case.partition("_")
+    attention = HEADS[heads]
+    return Run(
+        task=PairClassificationSpec(
+            source=WhitespaceSpec(),
+            min_count=2,
+            encoder=WordEncoderSpec(
+                embedding_size=64,
+                dropout=0.0,
+                self_attention=attention,
+                states=None if attention is None else RecurrentSpec(hidden_size=32, dropout=0.0),
+            ),
+            hidden_size=64,
+        ),
+        train=part(corpus, "train"),
+        dev=part(corpus, "dev"),
+        test=part(corpus, "test"),
+        training=TrainingSpec(epochs=10.0, batch_size=32, learning_rate=2e-3, seed=1),
+    )
+
+
+# fmt: off
+(sick_none, sick_soft, sick_tree, sick_soft_bounded, sick_tree_bounded,
+ snli_none, snli_soft, snli_tree, snli_soft_bounded, snli_tree_bounded) = (
+    partial(recipe, case) for case in CASES)
+# fmt: on
+
+
+def part(corpus: str, name: str) -> TabSeparated:
+    """One of the three files of a corpus: two texts and a label on each line."""
+    path = FOLDER / f"{corpus}_{name}.tsv"
+    if not path.exists():
+        write(path, pairs(corpus, name))
+    return tsv(path, second=1, target=2)
+
+
+def files(corpus: str, name: str) -> tuple[Path, ...]:
+    """What a part of a corpus is made of."""
+    if corpus == "sick":
+        return (DATA / f"sick_nli/SICK_{SICK[name]}",)
+    if name != "train":
+        return (DATA / f"snli_dev_test/snli.{name}.tsv.gz",)
+    others = (DATA / f"_measure_only/nli_extra/{extra}.csv.gz" for extra in EXTRA)
+    return DATA / "cad_nli/all_combined/train.tsv.gz", *others
+
+
+def pairs(corpus: str, name: str) -> Iterator[Pair]:
+    """The pairs of a part of a corpus."""
+    if (corpus, name) == ("snli", "train"):
+        yield from _others()
+        return
+    for row in _rows(files(corpus, name)[0]):
+        if corpus == "snli":
+            yield _pair(row[1], row[2], row[0])
+        elif row[0] != "pair_ID":
+            yield _pair(row[1], row[2], row[4])
+
+
+def _others() -> Iterator[Pair]:
+    """What there is to train on for SNLI: nothing whose first text, or one of the captions that it is
+    made of, is in SNLI's own files.
+    """
+    seen = {_letters(pair.first) for part in ("dev", "test") for pair in pairs("snli", part)}
+    counterfactual, *others = files("snli", "train")
+    rows = list(_rows(counterfactual))[1:]
+    for path in others:
+        with gzip.open(path, "rt", encoding="utf-8", newline="") as file:
+            rows += list(csv.reader(file))[1:]
+    for first, second, label in rows:
+        captions = [caption for caption in _PICTURE.split(first) if caption.strip()]
+        pair = _pair(" ".join(captions), second, label)
+        longest = max(len(text.split()) for text in pair[:2])
+        is_new = seen.isdisjoint(_letters(caption) for caption in captions)
+        if is_new and pair.label in LABELS and all(pair) and longest <= LONGEST:
+            yield pair
+
+
+def _letters(text: str) -> str:
+    """A text without its signs, which some corpora have taken out."""
+    return "".join(re.findall(r"\w", text.lower()))
+
+
+def _pair(first: str, second: str, label: str) -> Pair:
+    texts = (" ".join(_WORD.findall(text.lower())) for text in (first, second))
+    return Pair(*texts, label.strip().lower())
+
+
+def _rows(path: Path) -> Iterator[list[str]]:
+    return (line.split("\t") for line in LineReader(str(path)))
+
+
+def write(path: Path, found: Iterable[Pair]) -> None:
+    """Write pairs as a whole: a process that waits for the file sees all of it, or none."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    lines = ["\t".join(pair) + "\n" for pair in found]
+    with tempfile.NamedTemporaryFile("w", dir=path.parent, delete=False, encoding="utf-8") as file:
+        file.writelines(lines)
+    Path(file.name).replace(path)

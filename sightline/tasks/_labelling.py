@@ -1,0 +1,147 @@
+"""What tasks that give one label have in common: labels, loss, ranking, metrics.
+
+    loss = - log p(label | text)  (smoothed)
+
+Axes: B examples, C classes.
+"""
+
+from abc import abstractmethod
+from collections.abc import Callable, Iterable, Sequence
+from functools import partial
+from typing import Any, Generic, NamedTuple, Protocol, TypeAlias, TypeVar
+
+import torch
+from jaxtyping import Float, Int
+from torch import Tensor, nn
+from torch.nn.functional import nll_loss
+from typing_extensions import override
+
+from ..attention import AttentionTrace
+from ..data import Example, Labels
+from ..errors import DataError
+from ..steady import LEAST_ROWS
+from ._answering import AbstractAnsweringTask, Answers, Search
+from ._calibration import Calibration, Scaling
+from ._evaluation import MainMetric
+from ._metrics import accuracy, f1
+from ._prediction import Loss, PredictionSpec
+from ._size_classes import by_shape
+from ._statistics import Statistics
+from ._vocabularies import Vocabularies, located, required_target
+
+Model = TypeVar("Model", bound=nn.Module)
+
+# The trace of an example of a batch, by its number and the label that was given.
+Tracing: TypeAlias = Callable[[int, str], AttentionTrace | None]
+
+
+class Labelled(NamedTuple):
+    """The labels of some examples, and what was read to tell."""
+
+    log_probs: Float[Tensor, "B C"]
+    trace: Tracing
+
+
+class LabellingSpec(Protocol):
+    """What the specs of these tasks have in common."""
+
+    @property
+    def prediction(self) -> PredictionSpec:
+        """How labels are given."""
+        ...
+
+
+Spec = TypeVar("Spec", bound=LabellingSpec)
+
+
+class AbstractLabelling(AbstractAnsweringTask[Model], Generic[Model, Spec]):
+    """One label for each example."""
+
+    is_complete = True
+    least_rows = LEAST_ROWS
+
+    def __init__(self, spec: Spec, vocabularies: Vocabularies, model: Model) -> None:
+        if vocabularies.labels is None:
+            raise DataError(
+                f"{type(self).__name__}: there are no labels, expected some. "
+                f"Count them with spec.build_from(examples)."
+            )
+        self._spec, self.vocabularies, self.model = spec, vocabularies, model
+        self._labels: Labels = vocabularies.labels
+        self.prediction = spec.prediction
+        self.calibration = Calibration((Scaling(others=None),))
+
+    @property
+    @override
+    def spec(self) -> Spec:
+        return self._spec
+
+    @property
+    @override
+    def main_metric(self) -> MainMetric:
+        return MainMetric("accuracy", True)
+
+    @abstractmethod
+    def _shape(self, example: Example) -> tuple[int, ...]:
+        """Along how many places an example is read, one number for each axis."""
+
+    @abstractmethod
+    def _labelled(self, examples: Sequence[Example]) -> Labelled:
+        """What the model says of some examples whose shapes are of one class, all in one batch."""
+
+    def _label(self, example: Example) -> int:
+        """The number of the right label."""
+        with located(example):
+            return self._labels.number(self.reference(example))
+
+    def _loss(
+        self, log_probs: Float[Tensor, "B C"], labels: Int[Tensor, " B"], smoothing: float = 0.0
+    ) -> Loss:
+        """Summed over examples; with smoothing, so much probability should be on all labels alike."""
+        total = nll_loss(log_probs, labels, reduction="sum")
+        if smoothing:
+            spread = -log_probs.mean(-1).sum()
+            total = total + smoothing * (spread - total)
+        return Loss(total, torch.tensor(len(labels), device=self.device))
+
+    @override
+    def reference(self, example: Example) -> str:
+        return required_target(example).strip()
+
+    @override
+    def _searcher(self) -> Search:
+        return self._search
+
+    def _search(self, examples: Sequence[Example], settings: PredictionSpec) -> list[Answers]:
+        ask = partial(self._ranked, is_tracing=settings.trace)
+        return by_shape(ask, examples, self._shape, self.least_rows)
+
+    def _ranked(self, examples: Sequence[Example], is_tracing: bool) -> list[Answers]:
+        """All labels, by probability."""
+        labelled = self._labelled(examples)
+        ranked = labelled.log_probs.sort(-1, descending=True)
+        found = []
+        for number, (log_probs, labels) in enumerate(
+            zip(ranked.values.tolist(), ranked.indices.tolist(), strict=True)
+        ):
+            names = [self._labels.names[label] for label in labels]
+            trace = labelled.trace(number, names[0]) if is_tracing else None
+            found.append(Answers(names, log_probs, log_probs, trace=trace))
+        return found
+
+    @override
+    def _statistics(
+        self, references: Sequence[str], outputs: Sequence[str]
+    ) -> Sequence[Statistics]:
+        rows = [[text] for text in references], [[text] for text in outputs]
+        return accuracy(*rows), f1(*rows)
+
+
+def count_labels(examples: Iterable[Example]) -> Labels:
+    """The labels of training examples."""
+    return Labels.count([required_target(example).strip()] for example in examples)
+
+
+def no_trace(_number: int, _label: str) -> Any:
+    """Nothing attends."""
+    return None

@@ -1,0 +1,192 @@
+"""Pair classification: one label for two texts, whose words read each other.
+
+    loss = - log p(label | first text, second text)  (smoothed)
+
+Does a sentence follow from another, do two questions ask the same, does a text answer a question?
+
+References: Parikh et al. 2016; Kim et al. 2017, section 4.4.
+
+Axes: B pairs, S symbols of the first text, R of the second.
+"""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Literal, final
+
+import torch
+from torch.nn.functional import one_hot
+from typing_extensions import override
+
+from ..attention import AttentionTrace, trace_of
+from ..data import (
+    Encoded,
+    Example,
+    PairBatch,
+    TokeniserSpec,
+    Vocabulary,
+    WhitespaceSpec,
+    collate_matched,
+    move,
+    read_pair,
+)
+from ..distributions import ProjectiveTree, SpanningTree
+from ..errors import ValueRangeError
+from ..models import (
+    DotSpec,
+    EncoderSpec,
+    PairMatcher,
+    PairMatcherSpec,
+    PlaceAttentionSpec,
+    SoftmaxSpec,
+    WordEncoderSpec,
+)
+from ..networks import SelfAttentiveEncoder
+from ..specs import setting
+from ._labelling import AbstractLabelling, Labelled, count_labels
+from ._losses import hide
+from ._prediction import Loss, PredictionSpec
+from ._size_classes import settled
+from ._vocabularies import Survey, Vocabularies, numbered, trained
+
+
+@final
+class PairClassification(AbstractLabelling[PairMatcher, "PairClassificationSpec"]):
+    """Pairs of texts to labels."""
+
+    @override
+    def encode(self, example: Example) -> Encoded:
+        first, second = self._numbers(example)
+        return Encoded(first, target=[*second, self._label(example)])
+
+    @override
+    def collate(self, examples: Sequence[Encoded]) -> PairBatch:
+        return collate_matched(examples)
+
+    @override
+    def loss(self, batch: PairBatch, state: Any = None) -> Loss:
+        """Summed over pairs."""
+        batch = move(batch, self.device)
+        first, second = batch.first, batch.second
+        if self.model.training:
+            first = hide(first, batch.first_mask, self.spec.hidden)
+            second = hide(second, batch.second_mask, self.spec.hidden)
+        matched = self.model(first, batch.first_mask, second, batch.second_mask)
+        return self._loss(matched.log_probs, batch.labels, self.spec.label_smoothing)
+
+    @override
+    def symbols(self, example: Example) -> list[str]:
+        """Those of both texts."""
+        return [symbol for text in self.texts(example) for symbol in text]
+
+    def texts(self, example: Example) -> tuple[list[str], list[str]]:
+        """The symbols of either text."""
+        first, second = read_pair(example)
+        return self.spec.source.encode(first), self.spec.source.encode(second)
+
+    def self_attention(self, text: str) -> AttentionTrace | None:
+        """What each word of a text reads of the others, with the most probable tree where that is
+        what the attention is over; None where the encoder does not attend.
+        """
+        encoder, spec = self.model.encoder, self.spec.encoder.self_attention
+        if spec is None or not isinstance(encoder, SelfAttentiveEncoder):
+            return None
+        symbols = self.spec.source.encode(text)
+        numbers = torch.tensor(numbered(self.vocabularies.source, symbols), device=self.device)
+        with self.answering():
+            attended = encoder.attend(numbers)
+            best = None
+            if isinstance(attended.distribution, ProjectiveTree | SpanningTree):
+                heads = attended.distribution.argmax()
+                best = one_hot(heads, len(numbers) + 1)[:, 1:].bool()
+        words = symbols or [""]
+        return trace_of(attended, kind=spec.kind, sources=words, targets=words, best=best)
+
+    @override
+    def _shape(self, example: Example) -> tuple[int, ...]:
+        first, second = self.texts(example)
+        return len(first), len(second)
+
+    @override
+    def _labelled(self, examples: Sequence[Example]) -> Labelled:
+        numbers = [self._numbers(example) for example in examples]
+        batch = move(
+            collate_matched([Encoded(first, target=[*second, 0]) for first, second in numbers]),
+            self.device,
+        )
+        matched = self.model(
+            *settled(batch.first, batch.first_mask), *settled(batch.second, batch.second_mask)
+        )
+        weights = matched.first.weights
+
+        def trace(number: int, _label: str) -> AttentionTrace:
+            """What each word of the first text reads of the second."""
+            first, second = self.texts(examples[number])
+            rows = weights[number, : len(numbers[number][0]), : len(numbers[number][1])]
+            return AttentionTrace(
+                kind=self.spec.attention.kind,
+                sources=tuple(second or [""]),
+                targets=tuple(first or [""]),
+                weights=tuple(map(tuple, rows.tolist())),
+            )
+
+        return Labelled(matched.log_probs, trace)
+
+    def _numbers(self, example: Example) -> tuple[list[int], list[int]]:
+        first, second = self.texts(example)
+        known = self.vocabularies.source
+        return numbered(known, first), numbered(known, second)
+
+
+@final
+@dataclass(frozen=True, kw_only=True, slots=True)
+class PairClassificationSpec:
+    """One label for two texts."""
+
+    kind: Literal["pair_classification"] = "pair_classification"
+    source: TokeniserSpec = setting(WhitespaceSpec(), "how either text is cut into symbols")
+    min_count: int = setting(1, "symbols seen less often in training are unknown", at_least=1)
+    max_vocabulary: int | None = setting(
+        None, "most symbols of the vocabulary, the frequent first; none: all", at_least=5
+    )
+    encoder: EncoderSpec = setting(WordEncoderSpec(dropout=0.0), "what reads either text")
+    attention: PlaceAttentionSpec = setting(
+        SoftmaxSpec(scorer=DotSpec(scaled=False)), "how words of one text read the other"
+    )
+    hidden_size: int = setting(200, "width of the perceptrons", at_least=1)
+    dropout: float = setting(
+        0.0,
+        "share of what a perceptron's layer reads set to 0 in training; two equal words then look "
+        "different, which only large corpora make up for",
+        at_least=0,
+        at_most=1,
+    )
+    label_smoothing: float = setting(
+        0.0, "probability spread over all labels in what is learnt", at_least=0, at_most=1
+    )
+    hidden: float = setting(0.0, "share of symbols made unknown in training", at_least=0, at_most=1)
+    prediction: PredictionSpec = setting(PredictionSpec(), "how labels are given")
+
+    def build(self, vocabularies: Vocabularies) -> PairClassification:
+        """The task, with fresh weights."""
+        model = PairMatcherSpec(
+            vocabulary=len(vocabularies.source),
+            num_classes=1 if vocabularies.labels is None else len(vocabularies.labels),
+            encoder=self.encoder,
+            attention=self.attention,
+            hidden_size=self.hidden_size,
+            dropout=self.dropout,
+        )
+        # Vectors of words stay as torch draws them, far from each other: that a word is in both texts
+        # is seen at once, where vectors near 0 would have to be taught so, word by word.
+        return PairClassification(self, vocabularies, model.build())
+
+    def build_from(self, examples: Iterable[Example]) -> PairClassification:
+        """The task for these training examples, which are read more than once."""
+        texts = (text for example in examples for text in read_pair(example))
+        spec = replace(self, source=trained(self.source, texts))
+        survey = Survey(spec.source.encode)
+        source = Vocabulary.count(
+            survey.symbols(examples), min_count=spec.min_count, max_size=spec.max_vocabulary
+        )
+        labels = count_labels(examples)
+        return spec.build(Vocabularies(source=source, labels=labels, rare=survey.rare()))
