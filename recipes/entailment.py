@@ -156,8 +156,11 @@ def _letters(text: str) -> str:
 
 
 def _pair(first: str, second: str, label: str) -> Pair:
-    texts = (" ".join(_WORD.findall(text.lower())) for text in (first, second))
-    return Pair(*texts, label.strip().lower())
+    return Pair(_words(first), _words(second), label.strip().lower())
+
+
+def _words(text: str) -> str:
+    return " ".join(_WORD.findall(text.lower()))
 
 
 def _rows(path: Path) -> Iterator[list[str]]:

@@ -5,6 +5,7 @@
     <!-- record: g2p_low -->                 scores and costs of a recipe, by scripts/docs_records.py
     <!-- slices: g2p_low -->                 where it errs
     <!-- mistakes: g2p_low -->               and its surest mistakes, with heat maps
+    <!-- shown: entailment sick_tree -->     attention of a case, drawn by scripts/docs_shown.py
     <!-- picture: linear_chain -->           a drawing of scripts/docs_pictures.py or docs_views.py
     <!-- picture: copy_and_reverse -->       curves of figures in results/, by scripts/docs_curves.py
     pictures/views.html                      a page of scripts/docs_views.py, to link to
@@ -29,12 +30,14 @@ ROOT = Path(__file__).resolve().parent.parent
 RESULTS_MARKER = re.compile(r"^<!-- results: ([a-z0-9_-]+) -->$", re.MULTILINE)
 PICTURE_MARKER = re.compile(r"^<!-- picture: ([a-z0-9_]+) -->$", re.MULTILINE)
 RECORD_MARKER = re.compile(r"^<!-- (record|slices|mistakes): ([a-z0-9_]+) -->$", re.MULTILINE)
+SHOWN_MARKER = re.compile(r"^<!-- shown: ([a-z0-9_]+) ([a-z0-9_]+) -->$", re.MULTILINE)
 EXPORTS_MARKER = re.compile(r"^<!-- exports: ([a-z0-9_.]+) -->$", re.MULTILINE)
 
 sys.path[:0] = [str(ROOT / "scripts"), str(ROOT)]  # mkdocs loads this file alone
 from docs_curves import CURVES  # noqa: E402
 from docs_pictures import PICTURES  # noqa: E402
 from docs_records import drawings, mistakes, origin, record, slices  # noqa: E402
+from docs_shown import shown, shown_drawings  # noqa: E402
 from docs_views import CAPTIONS, GALLERY_VIEWS, PAGES  # noqa: E402
 
 log = logging.getLogger("mkdocs.hooks.results")
@@ -121,7 +124,7 @@ def reference(package: str) -> str:
 
 def on_files(files: Any, *, config: Any) -> Any:
     """Called by mkdocs when it has found the pages: add the pictures and the sample pages, drawn now."""
-    for name, draw in (PICTURES | CURVES | drawings()).items():
+    for name, draw in (PICTURES | CURVES | drawings() | shown_drawings()).items():
         files.append(File.generated(config, f"pictures/{name}.svg", content=draw()))
     for name, draw in PAGES.items():
         files.append(File.generated(config, f"pictures/{name}.html", content=draw()))
@@ -151,10 +154,20 @@ def record_part(part: str, recipe: str, page: str) -> str:
         return f"*{recipe} has not been scored.*"
 
 
+def shown_part(experiment: str, case: str, page: str) -> str:
+    """The pictures of one case, or a warning and a sentence in their place."""
+    try:
+        return shown(experiment, case, f"{'../' * page.count('/')}pictures")
+    except (FileNotFoundError, KeyError):
+        log.warning("%s asks for %s of %s, which was not scored.", page, case, experiment)
+        return f"*{experiment}, {case} has not been scored.*"
+
+
 def on_page_markdown(markdown: str, *, page: Any, **_: Any) -> str:
     """Called by mkdocs for every page: replace each marker."""
     source = page.file.src_uri
     markdown = RESULTS_MARKER.sub(lambda match: results_table(match[1], source), markdown)
     markdown = PICTURE_MARKER.sub(lambda match: picture(match[1], source), markdown)
+    markdown = SHOWN_MARKER.sub(lambda match: shown_part(match[1], match[2], source), markdown)
     markdown = RECORD_MARKER.sub(lambda match: record_part(match[1], match[2], source), markdown)
     return EXPORTS_MARKER.sub(lambda match: reference(match[1]), markdown)

@@ -1,4 +1,154 @@
+"""Entailment: how often each model is right, and what heads and trees are worth.
+
+    results/entailment.json          a row of the table for each case, and for each difference
+    results/induced_parses.json      the heads that words learnt to read, beside those of a treebank
+    results/shown/entailment.json    attention to show
+
+The difference of two cases is on the same pairs, the mean of the seeds of each; its spread is the interval
+of the paired bootstrap.
+"""
+
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from statistics import mean
+from typing import NamedTuple
+
+from examples.support import DATA
+from recipes import entailment
+from sightline.data import Example
+from sightline.tasks import Evaluation, PairClassification, Statistics, load_bundle
+
+from ..records._fitting import Cost, folder_of
+from ..results import Results, Row, digest
+from ._comparison import UNIT, difference_rows, mean_row, spec_of
+from ._induced_parses import PARSES, parse_rows
+from ._shown import Shown, save_shown
+
 NAME = "entailment"
+# Kim et al. 2017, table 4, accuracy on SNLI after training on its own 550,000 pairs, with GloVe vectors.
+PUBLISHED = {"snli_none": 85.8, "snli_soft_bounded": 86.2, "snli_tree_bounded": 86.8}
+# Which of two kinds of heads should be the better one: the second.
+COMPARED = (
+    ("none", "soft"),
+    ("none", "tree"),
+    ("soft", "tree"),
+    ("soft_bounded", "tree_bounded"),
+    ("soft_bounded", "soft"),
+    ("tree_bounded", "tree"),
+)
+SHOWN = ("sick_tree", "sick_soft")
 
 
-def score(cases, seeds, runs, results): ...
+class Scored(NamedTuple):
+    """What was found of one case."""
+
+    accuracies: Sequence[Statistics]  # for each seed
+    f1s: Sequence[float]
+    parameters: int
+    costs: Sequence[Cost]
+
+
+def score(cases: Sequence[str], seeds: Sequence[int], runs: Path, results: Path) -> None:
+    """Write the files; cases that were scored before and are not now stay."""
+    out = results / f"{NAME}.json"
+    found = Results.here(
+        f"python -m benchmarks.lectures score {NAME}", packages=["sightline-native"]
+    ).continued_from(out)
+    earlier = Results.load(out) if out.exists() else found
+    data, spec = dict(earlier.data), dict(earlier.spec)
+    scored = dict[str, Scored]()
+    parses = list[Row]()
+    for case in cases:
+        tasks = [_task(folder_of(runs, NAME, case, seed)) for seed in seeds]
+        costs = [Cost.load(folder_of(runs, NAME, case, seed)) for seed in seeds]
+        scored[case] = _scored(case, tasks, costs)
+        print(f"{case}: {mean(each.value for each in scored[case].accuracies):.2f}", flush=True)
+        corpus = case.partition("_")[0]
+        for part in ("train", "dev", "test"):
+            files = entailment.files(corpus, part)
+            data |= {str(path.relative_to(entailment.DATA)): digest(path) for path in files}
+        spec[case] = spec_of(entailment.recipe(case))
+        if case.endswith(("soft", "tree", "bounded")):
+            parses += parse_rows(case, tasks, seeds)
+        if case in SHOWN:
+            save_shown(results, NAME, case, [*_shown(case, tasks[0])])
+    rows = [row for case in scored for row in _rows(case, scored[case], seeds)]
+    rows += _differences(scored, seeds)
+    rows += [_commonest(corpus) for corpus in {case.partition("_")[0]: None for case in cases}]
+    replace(found.with_rows(rows), data=data, spec=spec).save(out)
+    if parses:
+        _save_parses(parses, results / f"{PARSES}.json", found)
+
+
+def _task(folder: Path) -> PairClassification:
+    task = load_bundle(folder)
+    assert isinstance(task, PairClassification)
+    return task
+
+
+def _scored(case: str, tasks: Sequence[PairClassification], costs: Sequence[Cost]) -> Scored:
+    examples = list(entailment.part(case.partition("_")[0], "test"))
+    evaluations: list[Evaluation] = [task.evaluate(examples) for task in tasks]
+    return Scored(
+        accuracies=[each.statistics["accuracy"] for each in evaluations],
+        f1s=[each.statistics["macro_f1"].value for each in evaluations],
+        parameters=sum(weights.numel() for weights in tasks[0].model.parameters()),
+        costs=costs,
+    )
+
+
+def _rows(case: str, scored: Scored, seeds: Sequence[int]) -> Iterator[Row]:
+    """The figures of a case; what is before the colon is the row of a table, and after it the column."""
+    accuracies = [each.value for each in scored.accuracies]
+    yield mean_row(f"{case}: accuracy", accuracies, UNIT, seeds, PUBLISHED.get(case))
+    yield mean_row(f"{case}: macro F1", scored.f1s, UNIT, seeds)
+    yield mean_row(f"{case}: parameters", [scored.parameters], "", seeds)
+    minutes = [cost.processor_minutes for cost in scored.costs]
+    yield mean_row(f"{case}: processor minutes", minutes, "min", seeds)
+
+
+def _differences(scored: Mapping[str, Scored], seeds: Sequence[int]) -> Iterator[Row]:
+    for corpus in entailment.CORPORA:
+        for first, second in COMPARED:
+            pair = [scored.get(f"{corpus}_{heads}") for heads in (first, second)]
+            if pair[0] is not None and pair[1] is not None:
+                name = f"{corpus}, {second} - {first}"
+                yield from difference_rows(name, pair[0].accuracies, pair[1].accuracies, seeds)
+
+
+def _commonest(corpus: str) -> Row:
+    """What is right of an answer that never changes."""
+    labels = Counter(example.target for example in entailment.part(corpus, "test"))
+    share = 100 * labels.most_common(1)[0][1] / labels.total()
+    return Row(name=f"{corpus}, the commonest label: accuracy", value=share, unit=UNIT)
+
+
+def _shown(case: str, task: PairClassification) -> Iterator[Shown]:
+    """Which words of one text read which of the other, and the heads in either, of two test pairs."""
+    settings = replace(task.prediction, trace=True)
+    examples = [_first(case, label) for label in ("entailment", "contradiction")]
+    for example, answer in zip(examples, task.predict(examples, settings), strict=True):
+        first, second = example.source.split("\t")
+        said = f"{first} / {second}: {answer.output}, where {example.target} is right"
+        for trace in (answer.trace, task.self_attention(first), task.self_attention(second)):
+            if trace is not None:
+                yield Shown(said, trace)
+
+
+def _first(case: str, label: str) -> Example:
+    """The first test pair with a label, of some words and not too many to draw."""
+    for example in entailment.part(case.partition("_")[0], "test"):
+        if example.target == label and all(
+            6 <= len(text.split()) <= 12 for text in example.source.split("\t")
+        ):
+            return example
+    raise AssertionError(label)
+
+
+def _save_parses(rows: Sequence[Row], out: Path, like: Results) -> None:
+    treebank = DATA / "ud_english_ewt/en_ewt-ud-dev.conllu.gz"
+    found = replace(like, rows=(), spec={}).continued_from(out)
+    data = {str(treebank.relative_to(DATA)): digest(treebank)}
+    replace(found.with_rows(rows), data=data).save(out)

@@ -43,6 +43,8 @@ from .views import (
     beam_tree as beam_tree,
     chain as chain,
     curves as curves,
+    drawing as drawing,
+    drawing_table as drawing_table,
     heads_table as heads_table,
     heatmap as heatmap,
     hypotheses_table as hypotheses_table,

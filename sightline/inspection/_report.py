@@ -23,7 +23,7 @@ from ..training import Planned, load_plan
 from ._run_curves import curves_section
 from .doctor import examine, findings_section
 from .explaining import faithfulness
-from .views import Section, Series, Table, bounded, curves, heatmap, number, page, series_table
+from .views import Section, Series, Table, bounded, curves, drawing, number, page, series_table
 
 MOST_EXAMPLES = 1000  # that are answered for a report; an evaluation has no such bound
 MOST_MISTAKES, DRAWN_MISTAKES = 12, 3
@@ -183,7 +183,7 @@ def _mistakes(task: AbstractTask[Any], scored: Scored) -> Section:
             trace = answer.trace
             if trace is not None and len(trace.sources) * len(trace.targets) <= MOST_CELLS_DRAWN:
                 heading = f"{bounded(_source(example))}: {bounded(answer.output)}, not {bounded(expected)}"
-                drawings.append(heatmap(trace, title=heading))
+                drawings.append(drawing(trace, title=heading))
     text = f"{len(wrong):,} of {len(scored.examples):,} outputs differ from the reference."
     if drawings:
         text += " Drawn: where the model looked in the first of them."

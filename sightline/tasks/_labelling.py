@@ -8,7 +8,7 @@ Axes: B examples, C classes.
 from abc import abstractmethod
 from collections.abc import Callable, Iterable, Sequence
 from functools import partial
-from typing import Any, Generic, NamedTuple, Protocol, TypeAlias, TypeVar
+from typing import Any, Generic, NamedTuple, Protocol, TypeAlias, TypeVar, runtime_checkable
 
 import torch
 from jaxtyping import Float, Int
@@ -42,6 +42,7 @@ class Labelled(NamedTuple):
     trace: Tracing
 
 
+@runtime_checkable
 class LabellingSpec(Protocol):
     """What the specs of these tasks have in common."""
 

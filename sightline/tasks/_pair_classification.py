@@ -30,7 +30,6 @@ from ..data import (
     read_pair,
 )
 from ..distributions import ProjectiveTree, SpanningTree
-from ..errors import ValueRangeError
 from ..models import (
     DotSpec,
     EncoderSpec,

@@ -24,8 +24,8 @@ from ..data import (
 from ..errors import DataError
 from ..models import AttentionSpec, DecoderSpec, ExactHardSpec, SoftmaxSpec, TextEncoderSpec
 from ._classification import ClassificationSpec
-from ._pair_classification import PairClassificationSpec
 from ._language_modelling import LanguageModellingSpec
+from ._pair_classification import PairClassificationSpec
 from ._prediction import PredictionSpec
 from ._specs import TaskSpec
 from ._tagging import TaggingSpec

@@ -11,8 +11,10 @@ from sightline.data import Example, InMemory
 from sightline.inspection import Finding, Watch, vital_signs
 from sightline.models import (
     DecoderSpec,
+    DocumentEncoderSpec,
     LocalSpec,
     MultiHeadSpec,
+    RecurrentSpec,
     SegmentSpec,
     SoftmaxSpec,
     SparsemaxSpec,
@@ -22,11 +24,13 @@ from sightline.tasks import (
     AbstractTask,
     ClassificationSpec,
     LanguageModellingSpec,
+    PairClassificationSpec,
     PredictionSpec,
     TaggingSpec,
     TransductionSpec,
 )
 from sightline.training import Event, Probed, StepDone, TrainingSpec, fit
+from tests.tasks.tiny import pairs
 
 WORDS = {"the": "DET", "a": "DET", "old": "ADJ", "good": "ADJ", "cat": "NOUN", "ship": "NOUN"}
 ENCODER = TextEncoderSpec(embedding_size=16, hidden_size=16, dropout=0.1)
@@ -84,6 +88,8 @@ def steps(number: int, seed: int = 1, **changes: Any) -> TrainingSpec:
 
 
 LETTERS, WORD_TAGS, LABELS = capitals(400), sentences(200), opinions(240)
+PAIRS = tuple(pairs(240))
+DOCUMENTS = DocumentEncoderSpec(words=ENCODER, sentences=RecurrentSpec(hidden_size=16, dropout=0.1))
 HEALTHY = {
     "softmax": Patient(writing(SoftmaxSpec()), LETTERS, steps(180), 30.0),
     "softmax, another seed, gru": Patient(
@@ -95,6 +101,8 @@ HEALTHY = {
     "local": Patient(writing(LocalSpec()), LETTERS, steps(180), 30.0),
     "multi-head": Patient(writing(MultiHeadSpec(num_heads=2)), LETTERS, steps(320, seed=3), 30.0),
     "classification": Patient(ClassificationSpec(encoder=ENCODER), LABELS, steps(120), 95.0),
+    "documents": Patient(ClassificationSpec(encoder=DOCUMENTS), LABELS, steps(120), 95.0),
+    "pairs": Patient(PairClassificationSpec(hidden_size=16), PAIRS, steps(160), 90.0),
     "tagging": Patient(TaggingSpec(encoder=ENCODER), WORD_TAGS, steps(120), 95.0),
     "language model": Patient(
         LanguageModellingSpec(embedding_size=16, hidden_size=24, dropout=0.1, stretch=26),

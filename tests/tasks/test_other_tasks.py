@@ -16,6 +16,8 @@ from sightline.tasks import (
     Classification,
     ClassificationSpec,
     LanguageModelling,
+    PairClassification,
+    PairClassificationSpec,
     PredictionSpec,
     Tagging,
     TaggingSpec,
@@ -23,12 +25,34 @@ from sightline.tasks import (
     Vocabularies,
     supporting_facts,
 )
-from tests.tasks.tiny import ENCODER, Task, opinions, sentences, stories, tasks, train, upper_cased
+from tests.tasks.tiny import (
+    ENCODER,
+    HEADED,
+    Task,
+    documents,
+    opinions,
+    pairs,
+    sentences,
+    stories,
+    tasks,
+    train,
+    upper_cased,
+)
 
-KINDS = ("transduction", "classification", "tagging", "language_modelling", "question_answering")
+KINDS = (
+    "transduction",
+    "classification",
+    "documents",
+    "pair_classification",
+    "tagging",
+    "language_modelling",
+    "question_answering",
+)
 EXAMPLES = {
     "transduction": upper_cased(60),
     "classification": opinions(60),
+    "documents": documents(60),
+    "pair_classification": pairs(60),
     "tagging": sentences(60),
     "language_modelling": upper_cased(60),
     "question_answering": stories(60),
@@ -73,7 +97,8 @@ def test_the_loss_is_a_sum(kind: str) -> None:
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_company_changes_no_answer(kind: str, learnt: dict[str, Task]) -> None:
-    task, examples = learnt[kind], [*EXAMPLES[kind][:9], Example("")]
+    nothing = Example("\t" if kind == "pair_classification" else "")
+    task, examples = learnt[kind], [*EXAMPLES[kind][:9], nothing]
     together = task.predict(examples, PredictionSpec(nbest=2))
     alone = [task.predict([example], PredictionSpec(nbest=2))[0] for example in examples]
     assert [p.output for p in together] == [p.output for p in alone]
@@ -134,6 +159,62 @@ def test_facts_too_old_to_be_read_are_counted() -> None:
     assert supporting_facts([example], predictions).value == 0
     there = replace(example, alignment=f"{read[0] + 3}-0")
     assert supporting_facts([there], predictions).value == 100
+
+
+def test_documents_are_read_as_sentences(learnt: dict[str, Task]) -> None:
+    task = learnt["documents"]
+    assert task.evaluate(EXAMPLES["documents"]).value >= 95
+    (prediction,) = task.predict(
+        [Example("the ship\n\na good old cat")], PredictionSpec(trace=True)
+    )
+    trace = prediction.trace
+    assert prediction.output == "yes"
+    assert trace is not None
+    assert trace.layout == ("sentences", 2, 4)
+    assert trace.sources == ("the", "ship", "", "", "a", "good", "old", "cat")
+    assert sum(trace.weights[0]) == pytest.approx(1)
+    assert trace.weights[0][2:4] == (0, 0)
+
+
+def test_a_document_is_not_its_words_in_a_row(learnt: dict[str, Task]) -> None:
+    """Where a sentence ends is read."""
+    texts = ["the ship a good old cat", "the ship\na good old cat"]
+    one, two = learnt["documents"].predict([Example(text) for text in texts])
+    assert one.score != two.score
+
+
+def test_pairs_are_learnt(learnt: dict[str, Task]) -> None:
+    task = learnt["pair_classification"]
+    assert isinstance(task, PairClassification)
+    assert task.evaluate(EXAMPLES["pair_classification"]).value >= 95
+    (prediction,) = task.predict([Example("a good ship\tgood ship")], PredictionSpec(trace=True))
+    trace = prediction.trace
+    assert prediction.output == "yes"
+    assert trace is not None
+    assert trace.targets == ("a", "good", "ship")
+    assert trace.sources == ("good", "ship")
+    assert all(sum(row) == pytest.approx(1) for row in trace.weights)
+
+
+def test_words_of_a_pair_read_their_heads(learnt: dict[str, Task]) -> None:
+    task = learnt["pair_classification"]
+    assert isinstance(task, PairClassification)
+    trace = task.self_attention("the good old ship")
+    assert trace is not None
+    assert trace.best is not None
+    heads = [sum(row) for row in trace.best]
+    assert sorted(heads) == [0, 1, 1, 1]  # one word heads the sentence
+    plain = PairClassificationSpec(hidden_size=8).build_from(pairs(10))
+    assert plain.self_attention("the good old ship") is None
+
+
+def test_a_pair_of_one_text_is_refused() -> None:
+    task = PairClassificationSpec(encoder=HEADED, hidden_size=8).build_from(pairs(10))
+    alone = Example("a good ship", "yes", where=Where("train.tsv", 3))
+    with pytest.raises(
+        DataError, match=r"train.tsv, line 3: one text, expected two, in 'a good sh"
+    ):
+        task.encode(alone)
 
 
 def test_probabilities_of_all_labels_are_one(learnt: dict[str, Task]) -> None:

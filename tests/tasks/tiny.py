@@ -7,11 +7,19 @@ from typing import Any, TypeAlias
 import torch
 
 from sightline.data import Example, InMemory
-from sightline.models import DecoderSpec, TextEncoderSpec
+from sightline.models import (
+    DecoderSpec,
+    DocumentEncoderSpec,
+    RecurrentSpec,
+    SyntacticSpec,
+    TextEncoderSpec,
+    WordEncoderSpec,
+)
 from sightline.tasks import (
     AbstractTask,
     ClassificationSpec,
     LanguageModellingSpec,
+    PairClassificationSpec,
     QuestionAnsweringSpec,
     TaggingSpec,
     Transduction,
@@ -21,6 +29,13 @@ from sightline.tasks import (
 Task: TypeAlias = AbstractTask[Any]
 
 ENCODER = TextEncoderSpec(embedding_size=12, hidden_size=16, dropout=0.0)
+DOCUMENTS = DocumentEncoderSpec(words=ENCODER, sentences=RecurrentSpec(hidden_size=16, dropout=0.0))
+HEADED = WordEncoderSpec(
+    embedding_size=12,
+    dropout=0.0,
+    self_attention=SyntacticSpec(),
+    states=RecurrentSpec(hidden_size=8, dropout=0.0),
+)
 DECODER = DecoderSpec(embedding_size=12, hidden_size=24, dropout=0.0)
 WORDS = {"the": "DET", "a": "DET", "old": "ADJ", "good": "ADJ", "cat": "NOUN", "ship": "NOUN"}
 
@@ -64,6 +79,25 @@ def stories(size: int) -> list[Example]:
     return found
 
 
+def documents(size: int) -> list[Example]:
+    """Sentences on lines, labelled by whether "good" is in any."""
+    texts = [example.source for example in sentences(3 * size)]
+    rows = ["\n".join(texts[start : start + 3]) for start in range(0, len(texts), 3)]
+    return [Example(text, "yes" if "good" in text else "no") for text in rows]
+
+
+def pairs(size: int) -> list[Example]:
+    """Two texts, labelled by whether all words of the second are in the first."""
+    generator = random.Random(0)
+    found = list[Example]()
+    for _ in range(size):
+        first = generator.choices(list(WORDS), k=generator.randint(2, 5))
+        second = generator.choices(first if generator.random() < 0.5 else list(WORDS), k=2)
+        label = "yes" if set(second) <= set(first) else "no"
+        found.append(Example(f"{' '.join(first)}\t{' '.join(second)}", label))
+    return found
+
+
 def transduction(**changes: Any) -> Transduction:
     settings = {"encoder": ENCODER, "decoder": DECODER, **changes}
     return TransductionSpec(**settings).build_from(upper_cased(200))
@@ -75,6 +109,10 @@ def tasks() -> dict[str, Task]:
     return {
         "transduction": transduction(),
         "classification": ClassificationSpec(encoder=ENCODER).build_from(opinions(60)),
+        "documents": ClassificationSpec(encoder=DOCUMENTS).build_from(documents(60)),
+        "pair_classification": PairClassificationSpec(encoder=HEADED, hidden_size=16).build_from(
+            pairs(60)
+        ),
         "tagging": TaggingSpec(encoder=ENCODER).build_from(sentences(60)),
         "language_modelling": LanguageModellingSpec(
             embedding_size=12, hidden_size=24, dropout=0.0, stretch=10, max_length=8

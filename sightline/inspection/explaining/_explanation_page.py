@@ -9,15 +9,14 @@ from ...attention import AttentionTrace
 from ..views import (
     Section,
     Table,
-    arcs,
     beam_tree,
     bounded,
-    heads_table,
+    drawing,
+    drawing_table,
     heatmap,
     hypotheses_table,
     number,
     page,
-    sentences,
     weights_table,
 )
 from ._explanation import Explanation
@@ -26,7 +25,6 @@ from ._mass import mass, mass_table, symbol_name
 MOST_HYPOTHESES = 24  # in the drawing of a search; the best and the last dropped say enough
 UNCHANGED = 1e-5  # a change that is none, up to rounding
 MOST_PLACES = 200  # in the table of erased places
-OF_HEADS = ("syntactic", "head_selection")  # attention of words to their heads, drawn as arcs
 
 
 def explanation_page(
@@ -45,8 +43,8 @@ def explanation_page(
         sections.append(
             Section(
                 title="Where it looked",
-                drawings=tuple(map(_drawn, looked)),
-                tables=tuple(map(_listed, looked)),
+                drawings=tuple(map(drawing, looked)),
+                tables=tuple(map(drawing_table, looked)),
             )
         )
     if change is not None and not any(step.forced for step in explanation.steps):
@@ -54,17 +52,6 @@ def explanation_page(
     if explanation.tree:
         sections.append(_tree(explanation))
     return page(_title(explanation), sections)
-
-
-def _drawn(trace: AttentionTrace) -> str:
-    """A trace as its places lie."""
-    if trace.layout.kind == "sentences":
-        return sentences(trace)
-    return arcs(trace) if trace.kind in OF_HEADS else heatmap(trace)
-
-
-def _listed(trace: AttentionTrace) -> Table:
-    return heads_table(trace) if trace.kind in OF_HEADS else weights_table(trace)
 
 
 def _title(explanation: Explanation) -> str:

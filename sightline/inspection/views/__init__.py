@@ -4,6 +4,7 @@ from ._arcs import arcs as arcs
 from ._beam import Hypothesis as Hypothesis, beam_tree as beam_tree
 from ._chain import chain as chain
 from ._curves import Point as Point, Series as Series, Tick as Tick, curves as curves
+from ._drawing import drawing as drawing, drawing_table as drawing_table
 from ._heatmap import heatmap as heatmap
 from ._ink import Ink as Ink
 from ._overlay import overlay as overlay

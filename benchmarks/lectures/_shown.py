@@ -1,0 +1,36 @@
+"""What an experiment shows of its models: traces with a sentence on each, in results/shown/.
+
+The docs draw them (`scripts/docs_shown.py`).
+"""
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+from sightline.attention import AttentionTrace
+
+DIGITS = 4
+
+
+class Shown(NamedTuple):
+    """A trace, and what it is of."""
+
+    caption: str
+    trace: AttentionTrace
+
+
+def save_shown(results: Path, name: str, case: str, shown: Sequence[Shown]) -> None:
+    """Write what is shown of a case; other cases stay."""
+    path = results / f"shown/{name}.json"
+    found = json.loads(path.read_text(encoding="utf-8")) if path.exists() else {}
+    found[case] = [{"caption": one.caption, "trace": _data(one.trace)} for one in shown]
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(json.dumps(found, ensure_ascii=False, indent=1) + "\n", encoding="utf-8")
+
+
+def _data(trace: AttentionTrace) -> dict[str, object]:
+    """With digits enough to draw by."""
+    data = json.loads(trace.to_json())
+    data["weights"] = [[round(weight, DIGITS) for weight in row] for row in data["weights"]]
+    return data

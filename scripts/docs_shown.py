@@ -1,0 +1,56 @@
+"""What pages show of the models of an experiment: results/shown/<experiment>.json, drawn.
+
+`python -m benchmarks.lectures score <experiment>` writes the files.
+"""
+
+import html
+import json
+from collections.abc import Callable, Iterator
+from functools import cache
+from pathlib import Path
+from typing import NamedTuple
+
+from sightline.attention import AttentionTrace
+from sightline.inspection import drawing
+
+SHOWN = Path(__file__).resolve().parent.parent / "results/shown"
+
+
+class Picture(NamedTuple):
+    """A trace under the name of its file, what it is of, and whether that is new."""
+
+    name: str
+    caption: str
+    trace: AttentionTrace
+
+
+def shown(experiment: str, case: str, pictures: str) -> str:
+    """Every picture of a case below what it is of; `pictures` is the folder's address."""
+    parts, before = list[str](), ""
+    for picture in _pictures(experiment, case):
+        if picture.caption != before:
+            parts.append(f"<p>{html.escape(picture.caption)}</p>")
+        parts.append(f"![{picture.trace.kind} attention]({pictures}/{picture.name}.svg)")
+        before = picture.caption
+    return "\n\n".join(parts)
+
+
+def shown_drawings() -> dict[str, Callable[[], str]]:
+    """All drawings by name."""
+    found = dict[str, Callable[[], str]]()
+    for path in sorted(SHOWN.glob("*.json")):
+        for case in _read(path.stem):
+            for picture in _pictures(path.stem, case):
+                found[picture.name] = lambda trace=picture.trace: drawing(trace)
+    return found
+
+
+def _pictures(experiment: str, case: str) -> Iterator[Picture]:
+    for number, one in enumerate(_read(experiment)[case], start=1):
+        trace = AttentionTrace.from_json(json.dumps(one["trace"]))
+        yield Picture(f"shown_{experiment}_{case}_{number}", one["caption"], trace)
+
+
+@cache
+def _read(experiment: str) -> dict[str, list[dict[str, object]]]:
+    return json.loads((SHOWN / f"{experiment}.json").read_text(encoding="utf-8"))
