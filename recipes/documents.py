@@ -78,7 +78,7 @@ def recipe(case: str = "reviews_hierarchical_0") -> Run:
         task=task(system),
         train=part(f"{name}_train"),
         test=part(f"{name}_test"),
-        training=TrainingSpec(epochs=6.0, batch_size=16, learning_rate=4e-3, seed=1),
+        training=TrainingSpec(epochs=4.0, batch_size=16, learning_rate=6e-3, seed=1),
     )
 
 

@@ -8,7 +8,7 @@ import json
 from collections.abc import Callable, Iterator
 from functools import cache
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from sightline.attention import AttentionTrace
 from sightline.inspection import drawing
@@ -52,5 +52,5 @@ def _pictures(experiment: str, case: str) -> Iterator[Picture]:
 
 
 @cache
-def _read(experiment: str) -> dict[str, list[dict[str, object]]]:
+def _read(experiment: str) -> dict[str, list[dict[str, Any]]]:
     return json.loads((SHOWN / f"{experiment}.json").read_text(encoding="utf-8"))

@@ -15,11 +15,11 @@ from typing import NamedTuple
 
 import torch
 
-from recipes import babi, entailment, tree_transduction
+from recipes import babi, documents, entailment, tree_transduction
 from sightline.training import Run
 
 from ..records._fitting import fit_case, folder_of
-from . import _entailment, _facts, _formulas
+from . import _documents, _entailment, _facts, _formulas
 
 
 class Experiment(NamedTuple):
@@ -36,6 +36,7 @@ EXPERIMENTS = {
         tree_transduction.recipe, tree_transduction.CASES, (1, 2, 3), _formulas.score
     ),
     _facts.NAME: Experiment(babi.recipe, babi.CASES, tuple(range(1, 11)), _facts.score),
+    _documents.NAME: Experiment(documents.recipe, documents.CASES, (1,), _documents.score),
     _entailment.NAME: Experiment(entailment.recipe, entailment.CASES, (1, 2, 3), _entailment.score),
 }
 

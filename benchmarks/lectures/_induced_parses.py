@@ -109,7 +109,7 @@ def attached(sentences: Sequence[Parsed], found: Sequence[Heads]) -> Attached:
             if sentence.counts[word - 1]:
                 num += 1
                 directed += gold == head
-                turned = head > 0 and sentence.heads[head - 1] == word
+                turned = head > 0 and sentence.heads[head - 1] == word and sentence.counts[head - 1]
                 undirected += gold == head or turned
     return Attached(100 * directed / num, 100 * undirected / num)
 

@@ -9,8 +9,8 @@ from ._babi import Babi as Babi, babi as babi
 from ._batch_stream import BatchStream as BatchStream
 from ._batches import (
     LabelledBatch as LabelledBatch,
-    QuestionBatch as QuestionBatch,
     PairBatch as PairBatch,
+    QuestionBatch as QuestionBatch,
     SequenceBatch as SequenceBatch,
     TaggedBatch as TaggedBatch,
     TextBatch as TextBatch,

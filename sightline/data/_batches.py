@@ -151,7 +151,7 @@ def collate_documents(examples: Sequence[Encoded]) -> LabelledBatch:
     an end symbol behind it; the target is one number.
     """
     flat = collate_labelled(examples)
-    words, mask = _sentences(flat)
+    words, mask = _sentences(flat, _num_ends(flat).max())
     return replace(flat, tokens=words, mask=mask)
 
 
@@ -160,8 +160,8 @@ def collate_questions(examples: Sequence[Encoded]) -> QuestionBatch:
     the end symbol after each, and then those of the question; the target is one number.
     """
     flat = collate_labelled(examples)
-    words, mask = _sentences(flat)
-    item, asked = torch.arange(len(words)), ((flat.tokens == END) & flat.mask).sum(1)
+    item, asked = torch.arange(len(examples)), _num_ends(flat)
+    words, mask = _sentences(flat, asked.max() + 1)
     question, question_mask = words[item, asked], mask[item, asked]
     words[item, asked], mask[item, asked] = 0, False
     return QuestionBatch(
@@ -174,7 +174,13 @@ def collate_questions(examples: Sequence[Encoded]) -> QuestionBatch:
     )
 
 
-def _sentences(flat: LabelledBatch) -> tuple[Int[Tensor, "B n w"], Bool[Tensor, "B n w"]]:
+def _num_ends(flat: LabelledBatch) -> Int[Tensor, " B"]:
+    return ((flat.tokens == END) & flat.mask).sum(1)
+
+
+def _sentences(
+    flat: LabelledBatch, num_rows: int | Tensor
+) -> tuple[Int[Tensor, "B n w"], Bool[Tensor, "B n w"]]:
     """A row for each sentence: what stands before an end symbol, and what is left after the last."""
     ids, real = flat.tokens.numpy(), flat.mask.numpy()
     ends = (ids == END) & real
@@ -185,8 +191,8 @@ def _sentences(flat: LabelledBatch) -> tuple[Int[Tensor, "B n w"], Bool[Tensor, 
     sentence, word = np.cumsum(ends, axis=1) - ends, at - before - 1
     rows, columns = np.nonzero(real & ~ends)
     places = rows, sentence[rows, columns], word[rows, columns]
-    sizes = [int(place.max(initial=0)) + 1 for place in places[1:]]
-    words, mask = np.zeros((len(ids), *sizes), dtype=ids.dtype), np.zeros((len(ids), *sizes), bool)
+    shape = (len(ids), int(num_rows), int(places[2].max(initial=0)) + 1)
+    words, mask = np.zeros(shape, dtype=ids.dtype), np.zeros(shape, bool)
     words[places], mask[places] = ids[rows, columns], True
     return torch.from_numpy(words), torch.from_numpy(mask)
 

@@ -18,10 +18,18 @@ from tests.inspection.pages import check_page
 from tests.tasks.stored import BUNDLES
 from tests.tasks.tiny import DECODER, ENCODER, train, transduction, upper_cased
 
-KINDS = ("transduction", "classification", "tagging", "language_modelling")
+KINDS = (
+    "transduction",
+    "classification",
+    "documents",
+    "pair_classification",
+    "tagging",
+    "language_modelling",
+)
 INPUTS = {
     "transduction": "edcba",
     "classification": "the good old ship",
+    "pair_classification": "the good old ship\ta good ship",
     "tagging": "the good old ship",
     "language_modelling": "abc",
 }
@@ -38,6 +46,7 @@ KEYS = {
     "exclusive",
     "best",
     "tree",
+    "others",
 }
 
 
@@ -94,7 +103,9 @@ def test_an_explanation_says_what_a_prediction_says(any_task: Any) -> None:
     for ours, theirs in zip(explanation.nbest, prediction.nbest, strict=True):
         assert math.isclose(ours.score, theirs.score, abs_tol=1e-4)
         assert math.isclose(ours.probability, theirs.probability, abs_tol=1e-4)
-    if prediction.trace is not None:
+    if explanation.task == "pair_classification":  # whose words read each other, not the label them
+        assert explanation.others[0] == prediction.trace
+    elif prediction.trace is not None:
         rows = [step.weights for step in explanation.steps][: len(prediction.trace.weights)]
         torch.testing.assert_close(
             torch.tensor(rows), torch.tensor(prediction.trace.weights), rtol=0, atol=1e-5
@@ -231,7 +242,7 @@ def test_what_cannot_be_forced(
 @pytest.mark.parametrize("kind", KINDS[1:])
 def test_only_transduction_is_forced(kind: str) -> None:
     model = load_bundle(BUNDLES / "0.1.0" / kind)
-    with pytest.raises(ValueRangeError, match=f"for transduction, .* got {kind}"):
+    with pytest.raises(ValueRangeError, match=f"for transduction, .* got {model.spec.kind}"):
         explain(model, Example("a"), prefix=["a"])
 
 
@@ -249,10 +260,12 @@ def test_sigmoid_attention_is_not_exclusive() -> None:
 
 @pytest.mark.parametrize("text", ["", "a", "<b>&", "edcba" * 8])
 def test_pages_of_any_input(any_task: Any, text: str) -> None:
-    explanation = explain(any_task, Example(text))
+    kind = any_task.spec.kind
+    example = Example(f"{text}\t{text}" if kind == "pair_classification" else text)
+    explanation = explain(any_task, example)
     change = None
-    if any_task.spec.kind in ("transduction", "classification"):
-        change = erased(any_task, Example(text), [step.token for step in explanation.steps])
+    if kind in ("transduction", "classification", "pair_classification"):
+        change = erased(any_task, example, [step.token for step in explanation.steps])
     check_page(explanation_page(explanation, change))
 
 
@@ -280,3 +293,33 @@ def test_features_are_places_too() -> None:
     assert explanation.steps[0].weights == (0, 1, 0, 0)
     change = erased(inflecting, examples[0], [step.token for step in explanation.steps])
     assert change.shape == (4, len(explanation.steps))
+
+
+def test_a_document_is_explained_by_its_sentences() -> None:
+    task = load_bundle(BUNDLES / "0.1.0" / "documents")
+    explanation = explain(task, Example("the good old ship\n\na cat"))
+    (trace,) = explanation.others
+    assert trace.layout == ("sentences", 2, 4)
+    assert explanation.sources == ("the", "good", "old", "ship", "a", "cat")
+    weights = explanation.steps[0].weights
+    assert weights is not None
+    assert sum(weights) == pytest.approx(1)
+    change = erased(task, Example("the good old ship\n\na cat"), [explanation.output])
+    assert change.shape == (6, 1)
+    without = task.predict([Example("the zzz old ship\na cat")], PredictionSpec(nbest=2))[0]
+    scores = {one.output: one.score for one in without.nbest}
+    assert explanation.score + change[1, 0] == pytest.approx(scores[explanation.output], abs=1e-5)
+
+
+def test_a_pair_is_explained_by_both_texts() -> None:
+    task = load_bundle(BUNDLES / "0.1.0" / "pair_classification")
+    example = Example("the good old ship\ta cat")
+    explanation = explain(task, example)
+    read, *trees = explanation.others
+    assert (read.targets, read.sources) == (("the", "good", "old", "ship"), ("a", "cat"))
+    assert [tree.sources for tree in trees] == [read.targets, read.sources]
+    change = erased(task, example, [explanation.output])
+    (without,) = task.predict([Example("the good old ship\ta zzz")], PredictionSpec(nbest=2))
+    scores = {one.output: one.score for one in without.nbest}
+    assert explanation.score + change[5, 0] == pytest.approx(scores[explanation.output], abs=1e-5)
+    check_page(explanation_page(explanation, change))

@@ -1,9 +1,11 @@
 """Bundles as a version of the library wrote them, with what they answered.
 
-python -m tests.tasks.stored        writes tests/fixtures/bundles/<version>; never for one released
+python -m tests.tasks.stored tagging     writes tests/fixtures/bundles/<version>/tagging, or without a name
+                                         every kind; never for a version that is released
 """
 
 import json
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -12,13 +14,25 @@ import torch
 import sightline
 from sightline.data import Example
 from sightline.tasks import PredictionSpec, save_bundle
-from tests.tasks.tiny import Task, opinions, sentences, stories, tasks, train, upper_cased
+from tests.tasks.tiny import (
+    Task,
+    documents,
+    opinions,
+    pairs,
+    sentences,
+    stories,
+    tasks,
+    train,
+    upper_cased,
+)
 
 BUNDLES = Path(__file__).resolve().parents[1] / "fixtures" / "bundles"
 ANSWERS = "answers.json"
 INPUTS = {
     "transduction": ["abc", "edcba", "a", "", "xyz"],
     "classification": ["the good old ship", "a cat", "", "unseen words"],
+    "documents": ["the good old ship\na cat", "a cat", "", "unseen words"],
+    "pair_classification": ["the good old ship\tgood ship", "a cat\tthe ship", "\t", "un\tseen"],
     "tagging": ["the good old ship", "a cat", "", "unseen words"],
     "language_modelling": ["abc", "edcba", "ee", "zz"],
     "question_answering": ["Ann went to the barn.\nBob went home.\nWhere is Bob?", "Who?", ""],
@@ -47,11 +61,16 @@ def main() -> None:
     examples = {
         "transduction": upper_cased(200),
         "classification": opinions(60),
+        "documents": documents(60),
+        "pair_classification": pairs(60),
         "tagging": sentences(60),
         "language_modelling": upper_cased(60),
         "question_answering": stories(60),
     }
+    chosen = sys.argv[1:] or list(examples)
     for kind, task in tasks().items():
+        if kind not in chosen:
+            continue
         train(task, examples[kind], epochs=8, rate=1e-2)
         task.model.eval()
         task.calibrate(examples[kind])

@@ -33,6 +33,6 @@ def test_a_stored_bundle_answers_as_it_did(folder: Path) -> None:
 
 def test_this_version_has_stored_bundles_and_they_are_small() -> None:
     folders = [folder for folder in STORED if folder.parent.name == sightline.__version__]
-    assert len(folders) == 5
+    assert len(folders) == 7
     for folder in folders:
         assert sum(path.stat().st_size for path in folder.iterdir()) < 100_000

@@ -256,7 +256,7 @@ def _classification(task: Classification, example: Example) -> Explanation:
         return explanation
     # A document has empty places after the words of a sentence, which nobody reads.
     rows = zip(trace.sources, trace.weights[0], strict=True)
-    weights = tuple(weight for word, weight in rows if word or not task.is_of_documents)
+    weights = tuple(weight for word, weight in rows if word) or trace.weights[0]
     return replace(
         explanation,
         steps=(explanation.steps[0]._replace(weights=weights),),
@@ -271,8 +271,11 @@ def _pair_classification(task: PairClassification, example: Example) -> Explanat
     found, explanation = _labelled(task, example)
     assert found.trace is not None
     trees = [task.self_attention(text) for text in read_pair(example)]
-    others = (found.trace, *(tree for tree in trees if tree is not None))
-    return replace(explanation, others=others)
+    return replace(
+        explanation,
+        sources=(*found.trace.targets, *found.trace.sources),
+        others=(found.trace, *(tree for tree in trees if tree is not None)),
+    )
 
 
 class _Labelled(NamedTuple):

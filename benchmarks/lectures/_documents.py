@@ -1,0 +1,192 @@
+"""Documents: how often each system is right, on documents of which length, and what attention read.
+
+    results/documents.json              a row of the table for each system, and for each difference
+    results/documents_by_length.json    a row for each tenth of the documents, by their number of words
+    results/attended_words.json         the words that attention at two levels reads most
+    results/shown/documents.json        a review with the weights of its words and sentences
+
+Of the reviews the test documents of all folds are counted together, one seed for each; cases that were
+not fitted are left out, and with a fold the systems that lack it are compared on the others.
+"""
+
+from collections import Counter, defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from itertools import combinations
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+
+from recipes import documents
+from sightline.tasks import Classification, Prediction, Statistics, load_bundle
+
+from ..records._fitting import COST, Cost, folder_of
+from ..results import Results, Row, digest
+from ._comparison import UNIT, difference_rows, mean_row, spec_of
+from ._shown import Shown, save_shown
+
+NAME = "documents"
+LENGTHS, WORDS = "documents_by_length", "attended_words"
+PUBLISHED = 90.5  # of attention at two levels on IMDB, as the lectures give it
+PARTS = 10
+MIN_SEEN, MOST_WORDS = 20, 20
+ATTENDING = "hierarchical"
+
+
+class Tested(NamedTuple):
+    """A model on the test documents of its case."""
+
+    right: Statistics
+    lengths: Sequence[int]  # words of each document
+    parameters: int
+    cost: Cost
+
+
+class System(NamedTuple):
+    """The models of one corpus and system, one for each fold."""
+
+    corpus: str
+    name: str
+    by_fold: Mapping[str, Tested]
+
+    @property
+    def title(self) -> str:
+        """The row of a table."""
+        return f"{self.corpus}, {self.name}"
+
+    def right(self, folds: Sequence[str]) -> Statistics:
+        """All documents of some folds."""
+        found = [self.by_fold[fold].right for fold in folds]
+        return replace(found[0], rows=np.concatenate([each.rows for each in found]))
+
+
+def score(cases: Sequence[str], seeds: Sequence[int], runs: Path, results: Path) -> None:
+    """Write the files, all of each."""
+    seed, tested = seeds[0], dict[str, Tested]()
+    reading = _Reading()
+    for case in cases:
+        folder = folder_of(runs, NAME, case, seed)
+        if not (folder / COST).exists():
+            continue
+        tested[case] = _tested(case, folder, reading)
+        print(f"{case}: {tested[case].right.value:.1f}", flush=True)
+    systems = [*_systems(tested)]
+    rows = [row for system in systems for row in _rows(system, seed)]
+    rows += [row for pair in combinations(systems, 2) for row in _difference(*pair, seed)]
+    parts = [
+        f"{'_'.join([case.split('_')[0], *case.split('_')[2:]])}_{part}"
+        for case in tested
+        for part in ("train", "test")
+    ]
+    files = {documents.file_of(part) for part in parts}
+    made = replace(
+        Results.here(f"python -m benchmarks.lectures score {NAME}"),
+        data={str(path.relative_to(documents.DATA)): digest(path) for path in sorted(files)},
+        spec={case: spec_of(documents.recipe(case)) for case in tested},
+    )
+    made.with_rows(rows).save(results / f"{NAME}.json")
+    by_length = [row for system in systems for row in _by_length(system, seed)]
+    replace(made, spec={}).with_rows(by_length).save(results / f"{LENGTHS}.json")
+    if reading.shown is not None:
+        replace(made, spec={}).with_rows(reading.rows(seed)).save(results / f"{WORDS}.json")
+        save_shown(results, NAME, ATTENDING, [reading.shown])
+
+
+def _tested(case: str, folder: Path, reading: "_Reading") -> Tested:
+    task = load_bundle(folder)
+    assert isinstance(task, Classification)
+    corpus, system, *_ = case.split("_")
+    test = documents.recipe(case).test
+    assert test is not None
+    examples = list(test)
+    is_read = corpus == "reviews" and system == ATTENDING
+    settings = replace(task.prediction, trace=is_read, batch_size=32)
+    found = task.evaluate(examples, settings)
+    if is_read:
+        reading.add(found.predictions, found.references)
+    return Tested(
+        right=found.statistics["accuracy"],
+        lengths=[len(example.source.split()) for example in examples],
+        parameters=sum(weights.numel() for weights in task.model.parameters()),
+        cost=Cost.load(folder),
+    )
+
+
+def _systems(tested: Mapping[str, Tested]) -> Iterator[System]:
+    for corpus in ("reviews", "imdb"):
+        for name in documents.SYSTEMS:
+            start = f"{corpus}_{name}"
+            folds = {
+                case.removeprefix(start): one
+                for case, one in tested.items()
+                if case == start or case.startswith(f"{start}_")
+            }
+            if folds:
+                yield System(corpus, name, folds)
+
+
+def _rows(system: System, seed: int) -> Iterator[Row]:
+    """The figures of a system; what is before the colon is the row of a table, and after it the column."""
+    found, title = [*system.by_fold.values()], system.title
+    aim = PUBLISHED if title == "imdb, recurrent" else None
+    accuracies = [each.right.value for each in found]
+    yield mean_row(f"{title}: accuracy", accuracies, UNIT, [seed], aim)
+    yield Row(name=f"{title}: folds", value=len(found), unit="", seeds=(seed,))
+    yield mean_row(f"{title}: parameters", [each.parameters for each in found], "", [seed])
+    minutes = [each.cost.processor_minutes for each in found]
+    yield mean_row(f"{title}: processor minutes", minutes, "min", [seed])
+
+
+def _difference(first: System, second: System, seed: int) -> Iterator[Row]:
+    folds = [fold for fold in first.by_fold if fold in second.by_fold]
+    if first.corpus == second.corpus and folds:
+        name = f"{first.corpus}, {second.name} - {first.name}"
+        yield from difference_rows(name, [first.right(folds)], [second.right(folds)], [seed])
+
+
+def _by_length(system: System, seed: int) -> Iterator[Row]:
+    """Accuracy by tenths of the documents, the shortest first."""
+    found = [*system.by_fold.values()]
+    lengths = np.concatenate([each.lengths for each in found])
+    right = system.right([*system.by_fold])
+    order = np.argsort(lengths, kind="stable")
+    for number, part in enumerate(np.array_split(order, PARTS), start=1):
+        if not len(part):
+            continue
+        chosen = np.zeros(len(order), bool)
+        chosen[part] = True
+        title = f"{system.corpus}, {lengths[part].min()} to {lengths[part].max()} words"
+        value = right.subset(chosen).value
+        yield Row(name=f"{number}. {title}: {system.name}", value=value, unit=UNIT, seeds=(seed,))
+
+
+class _Reading:
+    """What attention reads of all test documents."""
+
+    def __init__(self) -> None:
+        self.shown: Shown | None = None
+        self._shortest = 0
+        self._seen, self._times = Counter[str](), defaultdict[str, float](float)
+
+    def add(self, predictions: Sequence[Prediction], references: Sequence[str]) -> None:
+        """Count the words of documents; the shortest that is praise, and known as such, is shown."""
+        for prediction, reference in zip(predictions, references, strict=True):
+            trace = prediction.trace
+            assert trace is not None
+            pairs = [pair for pair in zip(trace.sources, trace.weights[0], strict=True) if pair[0]]
+            for word, weight in pairs:
+                self._seen[word] += 1
+                self._times[word] += weight * len(pairs)  # 1 if all words were read alike
+            is_shorter = self.shown is None or len(pairs) < self._shortest
+            if prediction.output == reference == documents.LABELS["pos"] and is_shorter:
+                said = f"Praise, and taken for it with confidence {prediction.confidence:.2f}"
+                self.shown, self._shortest = Shown(said, trace), len(pairs)
+
+    def rows(self, seed: int) -> Iterator[Row]:
+        """The words read most, of those that are not rare."""
+        often = [word for word, number in self._seen.items() if number >= MIN_SEEN]
+        means = {word: self._times[word] / self._seen[word] for word in often}
+        for word in sorted(means, key=lambda word: -means[word])[:MOST_WORDS]:
+            unit = f"times an average word, in {self._seen[word]} places"
+            yield Row(name=word, value=means[word], unit=unit, seeds=(seed,))

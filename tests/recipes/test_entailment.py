@@ -1,0 +1,100 @@
+"""Entailment, from raw files to its tables, with models of a few updates."""
+
+import json
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from benchmarks.lectures.__main__ import EXPERIMENTS, main
+from benchmarks.lectures._induced_parses import Parsed, attached, left_chain, right_chain
+from benchmarks.results import Results
+from examples.support import DATA
+from recipes import entailment
+from sightline.data import read_pair
+from sightline.specs import from_json, to_json
+from sightline.training import Run
+from tests.tasks.tiny import pairs
+
+NEEDED = ("sick_nli", "snli_dev_test", "cad_nli", "_measure_only/nli_extra", "ud_english_ewt")
+pytestmark = pytest.mark.skipif(
+    not all(DATA.joinpath(name).exists() for name in NEEDED),
+    reason=f"data not found at {DATA}; set SIGHTLINE_DATA",
+)
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A folder of few pairs in the places where the recipe looks; long enough to be shown."""
+    monkeypatch.setattr(entailment, "FOLDER", tmp_path / "cache")
+    labels = {"yes": "entailment", "no": "contradiction"}
+    for part in ("train", "dev", "test"):
+        drawn = [(read_pair(one), labels[one.target or ""]) for one in pairs(40)]
+        found = [
+            entailment.Pair(f"the old ship a cat {a}", f"a good ship the cat {b}", label)
+            for (a, b), label in drawn
+        ]
+        entailment.write(tmp_path / f"cache/sick_{part}.tsv", found)
+    return tmp_path
+
+
+def short(run: Run) -> Run:
+    """For four updates."""
+    return replace(run, training=replace(run.training, epochs=None, steps=4, batch_size=8))
+
+
+def test_entailment_is_fitted_and_scored(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    experiment = EXPERIMENTS["entailment"]
+    fake = experiment._replace(run=lambda case: short(experiment.run(case)))
+    monkeypatch.setitem(EXPERIMENTS, "entailment", fake)
+    cases = ["sick_none", "sick_soft", "sick_tree"]
+    rest = ["--runs", str(folder / "runs"), "--cases", *cases, "--seeds", "1", "2"]
+    main(["fit", "entailment", *rest])
+    main(["score", "entailment", *rest, "--results", str(folder / "results")])
+    rows = {row.name: row for row in Results.load(folder / "results/entailment.json").rows}
+    assert all(0 <= rows[f"{case}: accuracy"].value <= 100 for case in cases)
+    difference = rows["sick, tree - soft: difference"]
+    apart = rows["sick_tree: accuracy"].value - rows["sick_soft: accuracy"].value
+    assert difference.value == pytest.approx(apart)
+    assert 0 < rows["sick, tree - soft: p of no difference"].value <= 1
+    parses = {row.name: row for row in Results.load(folder / "results/induced_parses.json").rows}
+    assert set(parses) >= {"left chain: attached", "right chain: attached", "sick_tree: attached"}
+    assert parses["sick_tree: undirected"].value >= parses["sick_tree: attached"].value
+    shown = json.loads((folder / "results/shown/entailment.json").read_text(encoding="utf-8"))
+    kinds = [one["trace"]["kind"] for one in shown["sick_tree"]]
+    assert kinds == ["softmax", "syntactic", "syntactic"] * 2
+
+
+def test_attachment_is_counted_without_signs() -> None:
+    cat = Parsed(["the", "cat", "ran", "."], [2, 3, 0, 3], [True, True, True, False])
+    assert attached([cat], [[2, 3, 0, 1]]) == (100, 100)
+    assert attached([cat], [left_chain(4)]) == pytest.approx((0, 200 / 3))
+    assert attached([cat], [right_chain(4)]) == pytest.approx((200 / 3, 200 / 3))
+
+
+def test_every_case_has_its_json(folder: Path) -> None:
+    assert folder.exists()
+    for case in entailment.CASES[: len(entailment.HEADS)]:
+        run = entailment.recipe(case)
+        assert from_json(Run, to_json(run)) == run
+    assert entailment.sick_soft() == entailment.recipe("sick_soft")
+    assert len({to_json(entailment.recipe(case)) for case in entailment.CASES[:5]}) == 5
+
+
+def test_no_training_pair_of_snli_has_a_text_of_its_test() -> None:
+    """Corpora that train for SNLI were partly made from its own captions."""
+    test = {pair.first for pair in entailment.pairs("snli", "test")}
+    train = list(entailment.pairs("snli", "train"))
+    assert len(train) > 40_000
+    assert {pair.label for pair in train} == set(entailment.LABELS)
+    assert test.isdisjoint(pair.first for pair in train)
+    # MPE has four captions in one text.
+    assert not any(one in pair.first for one in sorted(test)[::100] for pair in train[-9000:])
+
+
+def test_sick_has_its_own_split() -> None:
+    sizes = [sum(1 for _ in entailment.pairs("sick", part)) for part in ("train", "dev", "test")]
+    assert sizes == [4500, 500, 4927]
+    first = next(iter(entailment.pairs("sick", "train")))
+    assert first.label == "neutral"
+    assert first.first.startswith("a group of kids is playing in a yard and an old man")
