@@ -7,7 +7,7 @@ from abc import abstractmethod
 from collections.abc import Sequence
 from contextlib import AbstractContextManager
 from functools import partial
-from typing import NamedTuple, Protocol, final
+from typing import NamedTuple, Protocol, final, runtime_checkable
 
 import numpy as np
 from jaxtyping import Float
@@ -35,6 +35,7 @@ class Answers(NamedTuple):
     trace: AttentionTrace | None = None
 
 
+@runtime_checkable
 class Search(Protocol):
     """What answers some examples of one size class, all in one batch."""
 

@@ -33,17 +33,36 @@ from sightline.models import (
 from sightline.tasks import (
     ClassificationSpec,
     LanguageModellingSpec,
+    PairClassificationSpec,
     PredictionSpec,
+    QuestionAnsweringSpec,
     TaggingSpec,
     TransductionEnsemble,
     TransductionSpec,
     size_class,
 )
-from tests.tasks.tiny import WORDS, Task, opinions, sentences, upper_cased
+from tests.tasks.tiny import (
+    DOCUMENTS,
+    HEADED,
+    WORDS,
+    Task,
+    documents,
+    opinions,
+    pairs,
+    sentences,
+    stories,
+    upper_cased,
+)
 
 # Sizes as of real models, and sizes that no vector register divides.
-EVEN = TextEncoderSpec(embedding_size=64, hidden_size=128), DecoderSpec(hidden_size=256)
-ODD = TextEncoderSpec(embedding_size=30, hidden_size=50), DecoderSpec(hidden_size=37)
+EVEN: tuple[TextEncoderSpec, DecoderSpec] = (
+    TextEncoderSpec(embedding_size=64, hidden_size=128),
+    DecoderSpec(hidden_size=256),
+)
+ODD: tuple[TextEncoderSpec, DecoderSpec] = (
+    TextEncoderSpec(embedding_size=30, hidden_size=50),
+    DecoderSpec(hidden_size=37),
+)
 ATTENTIONS: tuple[AttentionSpec | None, ...] = (
     SoftmaxSpec(),
     SoftmaxSpec(scorer=DotSpec()),
@@ -121,7 +140,7 @@ def test_of_every_cell_and_of_odd_sizes(cell: Any) -> None:
     ids=str,
 )
 def test_of_deep_stacks(changes: dict[str, Any]) -> None:
-    encoder, decoder = (replace(part, **changes) for part in EVEN)
+    encoder, decoder = replace(EVEN[0], **changes), replace(EVEN[1], **changes)
     task = built(TransductionSpec(encoder=encoder, decoder=replace(decoder, input_feeding=True)))
     check(task.predict, SPOKEN, width=1)
 
@@ -154,6 +173,23 @@ def test_of_several_as_one() -> None:
     encoder, decoder = EVEN
     spec = TransductionSpec(encoder=encoder, decoder=decoder)
     check(TransductionEnsemble([built(spec), built(spec, 1)]).predict, SPOKEN, width=3)
+
+
+def test_of_what_is_read_along_two_axes() -> None:
+    """Documents, pairs, and questions over facts: a batch has one size class in each."""
+    torch.manual_seed(0)
+    lines = [example.source for example in WRITTEN]
+    texts = ["\n".join(random.Random(n).choices(lines, k=1 + n % 9)) for n in range(20)]
+    matched = [f"{a}\t{b}" for a, b in zip(lines, [*lines[3:], *lines[:3]], strict=True)]
+    tasks: list[tuple[Task, list[str]]] = [
+        (ClassificationSpec(encoder=DOCUMENTS).build_from(documents(60)), texts),
+        (PairClassificationSpec(hidden_size=37).build_from(pairs(60)), matched),
+        (PairClassificationSpec(encoder=HEADED, hidden_size=8).build_from(pairs(60)), matched),
+        (QuestionAnsweringSpec(max_facts=6).build_from(stories(60)), texts),
+    ]
+    for task, sources in tasks:
+        task.model.eval()
+        check(task.predict, [Example(source) for source in sources], width=2)
 
 
 @pytest.mark.parametrize("cell", ["lstm", "gru"])
