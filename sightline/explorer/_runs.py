@@ -1,6 +1,5 @@
 """The runs that the explorer asks: loaded, named, and tried once."""
 
-import csv
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -10,10 +9,10 @@ from ..data import Example
 from ..errors import ValueRangeError
 from ..inspection import explain
 from ..tasks import AbstractTask, TransductionSpec, load_bundle
+from ..training import sample_sources
 
 MOST_RUNS = 2  # side by side; more would not fit beside each other
 MOST_SYMBOLS = 400  # that are offered while a symbol is typed; a longer list helps nobody
-_SAMPLES = "samples.tsv"
 
 
 @dataclass(frozen=True, eq=False)
@@ -49,7 +48,7 @@ def load_runs(folders: Sequence[str | Path]) -> tuple[ServedRun, ...]:
         )
     runs = list[ServedRun]()
     for name, folder in zip(_names(folders), folders, strict=True):
-        run = ServedRun(name, load_bundle(folder), _example(Path(folder)))
+        run = ServedRun(name, load_bundle(folder), next(iter(sample_sources(Path(folder), 1)), ""))
         explain(run.task, Example(run.example))
         runs.append(run)
     return tuple(runs)
@@ -65,13 +64,3 @@ def _names(folders: Sequence[str | Path]) -> list[str]:
     if len(set(names)) < len(names):
         names = [str(folder) for folder in folders]
     return [name if names.index(name) == n else f"{name} ({n + 1})" for n, name in enumerate(names)]
-
-
-def _example(folder: Path) -> str:
-    """The source of the first sample that training left, if it left any."""
-    path = folder / _SAMPLES
-    if not path.is_file():
-        return ""
-    with path.open(encoding="utf-8", newline="") as file:
-        first = next(csv.DictReader(file, delimiter="\t"), None)
-    return "" if first is None else first.get("source", "")

@@ -12,7 +12,7 @@ import threading
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple, Protocol, final
+from typing import Any, NamedTuple, Protocol, final, runtime_checkable
 
 from torch import set_num_threads
 
@@ -40,6 +40,7 @@ class ClosedError(SightlineError, RuntimeError):
     """Nothing is taken any more."""
 
 
+@runtime_checkable
 class Ask(Protocol):
     """What answers the items of one group, in one batch."""
 

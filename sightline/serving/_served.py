@@ -1,6 +1,5 @@
 """A model that is served: loaded from its folder, verified, tried, and under a name."""
 
-import csv
 import json
 import re
 from collections.abc import Sequence
@@ -12,10 +11,10 @@ from ..data import Example, Vocabulary
 from ..errors import BundleError, ValueRangeError
 from ..sealing import MANIFEST
 from ..tasks import AbstractTask, load_bundle
+from ..training import sample_sources
 from ._predictor import Predictor
 
 NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
-_SAMPLES = "samples.tsv"
 _TRIED = 6  # inputs that a model is tried on when it is loaded
 
 
@@ -86,16 +85,7 @@ def _version(folder: Path) -> str:
 
 def _inputs(folder: Path, task: AbstractTask[Any]) -> list[str]:
     """Inputs to try a model on: samples that training left, or else the first of its symbols."""
-    path = folder / _SAMPLES
-    found = list[str]()
-    if path.is_file():
-        with path.open(encoding="utf-8", newline="") as file:
-            rows = csv.DictReader(file, delimiter="\t")
-            found = [
-                row["source"]
-                for row, _ in zip(rows, range(_TRIED), strict=False)
-                if row.get("source")
-            ]
+    found = sample_sources(folder, _TRIED)
     vocabulary: Vocabulary = task.vocabularies.source
     tokens = vocabulary.tokens[: 2 * _TRIED]
     made = [task.spec.source.decode(tokens[:size]) for size in range(1, 2 * _TRIED, 2)]

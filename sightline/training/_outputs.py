@@ -9,6 +9,7 @@ import csv
 import json
 import os
 from collections.abc import Mapping
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +17,7 @@ from ..tasks import Evaluation
 from ._curves import draw_curves
 
 LOG = "log.jsonl"
+_SAMPLES = "samples.tsv"
 _MAX_SAMPLES = 1000
 
 
@@ -34,8 +36,18 @@ def write_outputs(folder: Path, found: Mapping[str, Evaluation], facts: dict[str
     text = json.dumps({**content, **facts}, indent=1, ensure_ascii=False)
     _replace(folder / "metrics.json", text + "\n")
     if "dev" in found:
-        _write_samples(folder / "samples.tsv", found["dev"])
+        _write_samples(folder / _SAMPLES, found["dev"])
     draw_curves(folder / LOG, folder / "curves.svg")
+
+
+def sample_sources(folder: Path, most: int) -> list[str]:
+    """The sources of the first samples that a run has left; none if it has left none."""
+    path = folder / _SAMPLES
+    if not path.is_file():
+        return []
+    with path.open(encoding="utf-8", newline="") as file:
+        rows = islice(csv.DictReader(file, delimiter="\t"), most)
+        return [source for row in rows if (source := row.get("source"))]
 
 
 def _write_samples(path: Path, evaluation: Evaluation) -> None:

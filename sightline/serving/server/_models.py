@@ -12,7 +12,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any, TypeAlias, final
 
 from ...errors import SightlineError
-from ...tasks import TransductionSpec, bundle_files
+from ...explorer import ServedRun
+from ...tasks import bundle_files
 from .._served import Served, load_served
 from ._metrics import Metrics
 
@@ -89,15 +90,7 @@ class Models:
 
 def run_data(served: Served) -> dict[str, Any]:
     """What the page must know of a model before it asks anything."""
-    spec = served.predictor.spec
-    return {
-        "name": served.name,
-        "task": spec.kind,
-        "features": served.predictor.has_features,
-        "forcible": isinstance(spec, TransductionSpec),
-        "symbols": [],
-        "example": served.example,
-    }
+    return ServedRun(served.name, served.task, served.example).to_data()
 
 
 def _warn(served: Served) -> None:

@@ -62,10 +62,12 @@ def read_request(body: bytes, limits: Limits) -> PredictRequest:
         raise RequestError(said(error.errors(include_input=False, include_url=False)[0])) from None
     texts = [*request.inputs, *(request.features or [])]
     longest = max(map(len, texts))
+    cells = sum(len(text) ** 2 for text in request.inputs) if request.alignment else 0
     checks = (
         ("inputs", len(request.inputs), limits.inputs, "Send them in several requests."),
         ("characters of an input", longest, limits.characters, "Cut it, at a sentence say."),
         ("nbest", request.nbest, limits.nbest, "Ask for fewer."),
+        ("squared characters with alignment", cells, limits.alignment_cells, "Send fewer at once."),
     )
     for what, got, most, advice in checks:
         if got > most:

@@ -38,6 +38,7 @@ function choose(name, typed) {
   panel = new Panel(run, answered);
   at("answers").replaceChildren(panel.root);
   at("features-field").hidden = !run.features;
+  fit(at("symbols"), run.symbols, () => element("option"), (option, one) => (option.value = one));
   document.title = `${run.name} – Sightline`;
   if (!typed) at("input").value = run.example;
   ask(performance.now());

@@ -1,0 +1,135 @@
+"""Real servers, started as a user starts them, and a plain client for what no good client would send."""
+
+import contextlib
+import http.client
+import json
+import os
+import queue
+import signal
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any, NamedTuple
+from urllib.parse import urlsplit
+
+import pytest
+
+from tests.tasks.stored import BUNDLES
+
+SECONDS = 90  # that a start, an answer or an end may take on a busy machine
+STORED = BUNDLES / "0.1.0"
+GOOD = STORED / "transduction"  # writes short words in capitals
+TOKEN = "a-token-of-the-tests-1"
+
+
+class Response(NamedTuple):
+    status: int
+    headers: Mapping[str, str]
+    body: bytes
+
+    @property
+    def data(self) -> Any:
+        return json.loads(self.body)
+
+    @property
+    def lines(self) -> list[str]:
+        """The answers as the server wrote them, without the object around them."""
+        texts, rest = [], self.body.decode().partition('"answers": [')[2]
+        decoder = json.JSONDecoder()
+        while rest[0] == "{":
+            _, end = decoder.raw_decode(rest)
+            texts.append(rest[:end])
+            rest = rest[end:].removeprefix(", ")
+        return texts
+
+
+class Server(NamedTuple):
+    """A server under way."""
+
+    process: "subprocess.Popen[str]"
+    port: int
+    log: Path
+
+    def ask(
+        self,
+        path: str,
+        data: Any = None,
+        *,
+        body: bytes | None = None,
+        headers: Mapping[str, str] | None = None,
+    ) -> Response:
+        """One request on a connection of its own."""
+        content = json.dumps(data).encode() if data is not None else body
+        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=SECONDS)
+        with contextlib.closing(connection):
+            method = "GET" if content is None else "POST"
+            kind = {} if content is None else {"Content-Type": "application/json"}
+            connection.request(method, path, content, kind | dict(headers or {}))
+            answer = connection.getresponse()
+            return Response(
+                answer.status, {k.lower(): v for k, v in answer.getheaders()}, answer.read()
+            )
+
+    def predict(self, name: str, inputs: list[str], **more: Any) -> Response:
+        return self.ask(f"/v1/models/{name}/predict", {"inputs": inputs, **more})
+
+    def metric(self, line: str) -> float:
+        """The value of a metric, 0 where it has not been counted yet."""
+        text = self.ask("/metrics").body.decode()
+        found = [row for row in text.splitlines() if row.startswith(line + " ")]
+        return float(found[0].rpartition(" ")[2]) if found else 0.0
+
+    @property
+    def address(self) -> str:
+        return f"http://127.0.0.1:{self.port}"
+
+    def end(self) -> int:
+        """SIGTERM, and the status the server ends with."""
+        self.process.send_signal(signal.SIGTERM)
+        return self.process.wait(SECONDS)
+
+
+@contextlib.contextmanager
+def serving(folder: Path, *words: object) -> Iterator[Server]:
+    """`sightline serve` with these words, killed if a test has not ended it."""
+    log = folder / "log.txt"
+    with log.open("w") as errors:
+        process = subprocess.Popen(
+            [sys.executable, "-m", "sightline.cli", "serve", *map(str, words), "--port", "0"],
+            env=os.environ | {"OMP_NUM_THREADS": "1", "PYTHONUNBUFFERED": "1"},
+            stdout=subprocess.PIPE,
+            stderr=errors,
+            text=True,
+        )
+        try:
+            address = urlsplit(_first_line(process, log).split()[0])
+            assert address.port is not None
+            yield Server(process, address.port, log)
+        finally:
+            process.kill()
+            process.wait(SECONDS)
+            assert process.stdout is not None
+            process.stdout.close()
+
+
+def _first_line(process: "subprocess.Popen[str]", log: Path) -> str:
+    assert process.stdout is not None
+    lines: queue.Queue[str] = queue.Queue()
+    threading.Thread(
+        target=lambda stream: lines.put(stream.readline()), args=(process.stdout,), daemon=True
+    ).start()
+    line = lines.get(timeout=SECONDS)
+    assert line, log.read_text()
+    return line
+
+
+@pytest.fixture(scope="session")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
+    """One server with a model of every kind, ended by SIGTERM."""
+    kinds = ("transduction", "classification", "tagging", "language_modelling")
+    folders = [STORED / kind for kind in kinds]
+    with serving(tmp_path_factory.mktemp("server"), *folders) as started:
+        yield started
+        assert started.end() == 0

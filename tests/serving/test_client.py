@@ -1,0 +1,140 @@
+"""The clients against real servers: ours, and one that refuses on purpose."""
+
+import asyncio
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+
+import pytest
+
+from sightline.data import Example
+from sightline.serving.client import AsyncClient, Client, Retries, ServerError
+from sightline.tasks import PredictionSpec, load_bundle
+from tests.serving.conftest import GOOD, TOKEN, Server, serving
+
+ANSWER = b'{"model": "m", "version": "v", "answers": [{"source": "a", "output": "A"}]}'
+
+
+@contextmanager
+def refusing(
+    times: int, status: int = 503, after: str | None = "1"
+) -> Iterator[tuple[str, list[float]]]:
+    """A server that refuses so often before it answers, and when it was asked."""
+    asked: list[float] = []
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_POST(self) -> None:
+            self.rfile.read(int(self.headers["content-length"]))
+            asked.append(time.monotonic())
+            is_good = len(asked) > times
+            body = ANSWER if is_good else b'{"error": "too much"}'
+            self.send_response(200 if is_good else status)
+            if after is not None and not is_good:
+                self.send_header("Retry-After", after)
+            self.send_header("Content-Length", str(len(body)))
+            self.end_headers()
+            self.wfile.write(body)
+
+        def log_message(self, format: str, *args: object) -> None:
+            pass
+
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    thread = threading.Thread(target=server.serve_forever)
+    thread.start()
+    try:
+        yield f"http://127.0.0.1:{server.server_port}", asked
+    finally:
+        server.shutdown()
+        thread.join()
+        server.server_close()
+
+
+def test_answers_are_the_models(server: Server) -> None:
+    task = load_bundle(GOOD)
+    (expected,) = task.predict([Example("abc")], PredictionSpec(nbest=2, trace=True))
+    with Client(server.address) as client:
+        (answer,) = client.predict("transduction", ["abc"], nbest=2, alignment=True, deadline=60)
+        names = [model.name for model in client.models()]
+    assert answer.output == expected.output
+    assert answer.confidence == expected.confidence
+    assert answer.nbest == expected.nbest
+    assert answer.attention == expected.trace
+    assert "tagging" in names
+
+
+def test_many_at_once(server: Server) -> None:
+    async def ask() -> list[str]:
+        async with AsyncClient(server.address) as client:
+            words = [letter * size for letter in "abc" for size in (1, 2, 3, 4)]
+            found = await asyncio.gather(
+                *(client.predict("transduction", [word]) for word in words)
+            )
+            assert len(await client.models()) == 4
+        return [answer.source for (answer,) in found]
+
+    assert asyncio.run(ask()) == [letter * size for letter in "abc" for size in (1, 2, 3, 4)]
+
+
+def test_refusals_are_errors_with_the_servers_words(server: Server) -> None:
+    with Client(server.address) as client:
+        with pytest.raises(ServerError, match="no such model") as refused:
+            client.predict("../nothing", ["a"])
+        assert refused.value.status == 404
+        with pytest.raises(ServerError, match="nbest"):
+            client.predict("transduction", ["a"], nbest=1000)
+
+
+def test_a_busy_server_is_asked_again_after_as_long_as_it_says() -> None:
+    with refusing(times=2) as (address, asked), Client(address) as client:
+        assert client.predict("m", ["a"])[0].output == "A"
+    assert len(asked) == 3
+    assert all(later - earlier >= 1 for earlier, later in zip(asked, asked[1:], strict=False))
+
+
+def test_the_async_client_asks_again_too() -> None:
+    async def ask(address: str) -> str:
+        async with AsyncClient(address) as client:
+            return (await client.predict("m", ["a"]))[0].output
+
+    with refusing(times=1, after=None) as (address, asked):
+        assert asyncio.run(ask(address)) == "A"
+    assert len(asked) == 2
+
+
+def test_it_gives_up_when_it_should() -> None:
+    with refusing(times=9, after="60") as (address, asked):
+        with (
+            Client(address, retries=Retries(seconds=5)) as client,
+            pytest.raises(ServerError) as end,
+        ):
+            client.predict("m", ["a"])
+        assert end.value.status == 503
+        assert len(asked) == 1
+    with refusing(times=9, status=500) as (address, asked):
+        with Client(address) as client, pytest.raises(ServerError, match="too much"):
+            client.predict("m", ["a"])
+        assert len(asked) == 1
+
+
+def test_a_server_that_is_not_there() -> None:
+    retries = Retries(attempts=2)
+    with (
+        Client("http://127.0.0.1:9", retries=retries) as client,
+        pytest.raises(ServerError) as none,
+    ):
+        client.predict("m", ["a"])
+    assert none.value.status is None
+    assert "2 attempts" in str(none.value)
+
+
+def test_tokens_are_shown(tmp_path: Path) -> None:
+    file = tmp_path / "tokens"
+    file.write_text(TOKEN)
+    with serving(tmp_path, GOOD, "--tokens", file) as server:
+        with Client(server.address) as stranger, pytest.raises(ServerError, match="token"):
+            stranger.predict("transduction", ["a"])
+        with Client(server.address, token=TOKEN) as client:
+            assert client.predict("transduction", ["abc"])[0].output == "ABC"

@@ -1,0 +1,215 @@
+"""The queue and the thread behind it, without HTTP: fairness, deadlines, room, and faults."""
+
+import random
+import threading
+import time
+from collections import Counter
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import pytest
+
+from sightline.serving._batcher import (
+    Batcher,
+    ClosedError,
+    LateError,
+    Outcome,
+    OverloadedError,
+    QueueLimits,
+)
+from sightline.serving._fair_queue import FairQueue, Ticket
+from sightline.serving._pace import Pace
+
+SECONDS = 30
+
+
+def drained(queue: FairQueue, *, most: int = 4) -> list[list[Ticket]]:
+    batches = []
+    while len(queue):
+        batches.append(queue.pop(0.0, horizon=0.0, most=most, most_cost=1e9).tickets)
+    return batches
+
+
+def test_batches_are_of_one_group_and_everything_comes_once() -> None:
+    generator, queue = random.Random(0), FairQueue()
+    tickets = [
+        Ticket(generator.choice("abc"), n, generator.choice("xyz"), generator.choice([1.0, 5.0]))
+        for n in range(200)
+    ]
+    for ticket in tickets:
+        queue.push(ticket)
+    batches = drained(queue)
+    assert all(len({ticket.group for ticket in batch}) == 1 for batch in batches)
+    assert sorted(ticket.item for batch in batches for ticket in batch) == list(range(200))
+    assert queue.cost == 0
+    assert queue.num_clients == 0
+
+
+def test_one_who_asks_for_much_does_not_keep_others_waiting() -> None:
+    queue = FairQueue()
+    for n in range(100):
+        queue.push(Ticket("group", n, "greedy"))
+    queue.push(Ticket("group", 0, "modest"))
+    first = queue.pop(0.0, horizon=0.0, most=4, most_cost=1e9).tickets
+    assert "modest" in {ticket.client for ticket in first}
+
+
+def test_clients_get_equal_shares_while_all_wait() -> None:
+    queue = FairQueue()
+    for client, number, cost in (("a", 300, 1.0), ("b", 100, 3.0), ("c", 300, 1.0)):
+        for n in range(number):
+            queue.push(Ticket("group", n, client, cost))
+    served: Counter[str] = Counter()
+    for _ in range(45):
+        for ticket in queue.pop(0.0, horizon=0.0, most=4, most_cost=1e9).tickets:
+            served[ticket.client] += int(ticket.cost)
+    assert max(served.values()) - min(served.values()) <= 6
+
+
+def test_the_urgent_come_first_and_the_late_not_at_all() -> None:
+    queue = FairQueue()
+    for n in range(10):
+        queue.push(Ticket("many", n, "a"))
+    urgent, late = Ticket("other", "urgent", "b", 1.0, 11.0), Ticket("other", "late", "b", 1.0, 9.0)
+    queue.push(urgent)
+    queue.push(late)
+    batch = queue.pop(10.0, horizon=2.0, most=4, most_cost=1e9)
+    assert batch.tickets == [urgent]
+    assert batch.late == [late]
+    assert len(queue) == 10
+
+
+def test_a_batch_is_bounded_by_its_cost_but_never_empty() -> None:
+    queue = FairQueue()
+    for cost in (50.0, 4.0, 4.0, 4.0):
+        queue.push(Ticket("group", cost, str(cost), cost))
+    sizes = []
+    while len(queue):
+        sizes.append([t.cost for t in queue.pop(0.0, horizon=0.0, most=9, most_cost=10.0).tickets])
+    assert sorted(map(sum, sizes)) == [4.0, 8.0, 50.0]
+
+
+def test_those_who_gave_up_leave_nothing_behind() -> None:
+    queue = FairQueue()
+    kept = Ticket("group", "kept", "a")
+    queue.push(kept)
+    for n in range(5000):
+        ticket = Ticket(n % 7, "x" * 100, f"client {n}", 1.0, 1e9)
+        queue.push(ticket)
+        queue.drop([ticket])
+        assert ticket.item is None
+    assert len(queue) == 1
+    assert sum(map(len, queue._groups.values())) + len(queue._deadlines) < 4000
+    assert drained(queue) == [[kept]]
+
+
+def test_the_line_through_batches_is_found() -> None:
+    pace = Pace()
+    for cost in (8.0, 100.0, 40.0, 16.0) * 10:
+        pace.saw(cost, 0.02 + 0.001 * cost)
+    assert pace.base == pytest.approx(0.02)
+    assert pace.slope == pytest.approx(0.001)
+    alike = Pace()
+    alike.saw(8.0, 0.5)
+    assert alike.seconds(2, 16.0) == pytest.approx(1.0)
+
+
+class Kept:
+    """Outcomes as they come."""
+
+    def __init__(self) -> None:
+        self.outcomes: list[Outcome] = []
+        self.has_come = threading.Condition()
+
+    def __call__(self, outcomes: Sequence[Outcome]) -> None:
+        with self.has_come:
+            self.outcomes += outcomes
+            self.has_come.notify_all()
+
+    def wait(self, number: int) -> dict[Any, Any]:
+        with self.has_come:
+            assert self.has_come.wait_for(lambda: len(self.outcomes) >= number, SECONDS)
+        return {ticket.item: answer for ticket, answer in self.outcomes}
+
+
+def batcher(
+    kept: Kept, ask: Callable[[Sequence[Any]], Sequence[Any]], limits: QueueLimits | None = None
+) -> Batcher:
+    return Batcher(lambda group: ask, kept, limits or QueueLimits(), lambda seen: None)
+
+
+def test_one_fault_is_not_the_others() -> None:
+    def ask(items: Sequence[Any]) -> Sequence[Any]:
+        if "bad" in items:
+            raise ValueError("no")
+        return [item.upper() for item in items]
+
+    kept = Kept()
+    running = batcher(kept, ask)
+    running.submit([Ticket("group", item, "a") for item in ("x", "bad", "y")])
+    answers = kept.wait(3)
+    running.close()
+    assert answers["x"] == "X"
+    assert answers["y"] == "Y"
+    assert isinstance(answers["bad"], ValueError)
+
+
+def test_the_full_queue_refuses_and_leaves_room_for_another_client() -> None:
+    go, kept = threading.Event(), Kept()
+
+    def ask(items: Sequence[Any]) -> Sequence[Any]:
+        if items[0] == "slow":
+            go.wait(SECONDS)
+        time.sleep(0.001 * len(items))
+        return items
+
+    running = batcher(kept, ask, QueueLimits(most_seconds=0.05, most_at_once=8))
+    for size in (1, 8, 2, 4):  # how long batches take must be known
+        running.submit([Ticket("group", f"{size} {n}", "early") for n in range(size)])
+        kept.wait(len(kept.outcomes) + 1)
+    kept.wait(15)
+    running.submit([Ticket("group", "slow", "a")])
+    accepted = 0
+    with pytest.raises(OverloadedError) as refused:
+        for n in range(1000):
+            running.submit([Ticket("group", n, "greedy")])
+            accepted += 1
+    assert refused.value.seconds >= 1
+    assert 2 <= accepted < 100
+    running.submit([Ticket("group", "modest", "another")])
+    go.set()
+    assert "modest" in kept.wait(15 + 1 + accepted + 1)
+    running.close()
+
+
+def test_late_and_dropped_tickets_are_not_computed() -> None:
+    go, kept, computed = threading.Event(), Kept(), list[Any]()
+
+    def ask(items: Sequence[Any]) -> Sequence[Any]:
+        computed.extend(items)
+        if "slow" in items:
+            go.wait(SECONDS)
+        return items
+
+    running = batcher(kept, ask)
+    running.submit([Ticket("first", "slow", "a")])
+    dropped = Ticket("group", "dropped", "a")
+    running.submit([dropped])
+    running.submit([Ticket("group", "late", "a", deadline=time.monotonic())])
+    running.submit([Ticket("group", "good", "a")])
+    running.drop([dropped])
+    go.set()
+    answers = kept.wait(3)
+    running.close()
+    assert isinstance(answers["late"], LateError)
+    assert set(computed) == {"slow", "good"}
+
+
+def test_what_waits_at_the_end_is_answered_and_nothing_more_is_taken() -> None:
+    kept = Kept()
+    running = batcher(kept, lambda items: items)
+    running.submit([Ticket(n % 5, n, str(n % 3)) for n in range(100)])
+    running.close()
+    assert len(kept.wait(100)) == 100
+    with pytest.raises(ClosedError):
+        running.submit([Ticket("group", "more", "a")])
