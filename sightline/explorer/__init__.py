@@ -11,7 +11,7 @@ from ._guard import (
     read_body as read_body,
     replayed as replayed,
 )
-from ._page import PAGE as PAGE, Asset as Asset, assets as assets
+from ._page import Asset as Asset, assets as assets
 from ._question import (
     Question as Question,
     QuestionError as QuestionError,

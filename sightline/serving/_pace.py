@@ -40,8 +40,8 @@ class Pace:
         """How long so many batches of this cost in all would take.
 
         >>> pace = Pace()
-        >>> for cost in (10, 20, 30): pace.saw(cost, 1.0 + 0.1 * cost)
-        >>> round(pace.seconds(2, 100), 3)
+        >>> for cost in (10.0, 20.0, 30.0): pace.saw(cost, 1.0 + 0.1 * cost)
+        >>> round(pace.seconds(2.0, 100.0), 3)
         12.0
         """
         return num_batches * self.base + cost * self.slope

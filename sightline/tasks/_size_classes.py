@@ -38,8 +38,8 @@ class Settled(NamedTuple):
 def size_class(size: int) -> int:
     """The places that so many symbols are given: more of them, and by at most a half from eight on.
 
-    >>> [size_class(size) for size in (0, 7, 8, 11, 12, 15, 16, 23, 24, 100)]
-    [8, 8, 12, 12, 16, 16, 24, 24, 32, 128]
+    >>> tuple(map(size_class, (0, 7, 8, 11, 12, 15, 16, 23, 24, 100)))
+    (8, 8, 12, 12, 16, 16, 24, 24, 32, 128)
     """
     places = _LEAST
     while places <= size:

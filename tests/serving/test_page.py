@@ -44,7 +44,7 @@ def test_a_person_asks_each_model_and_sees_its_attention(server: Server, chromiu
     field.send_keys(Keys.CONTROL, "a")
     field.send_keys("the old ship")
     shown(chromium, "output.text", "DET ADJ NOUN")
-    assert [entry["message"] for entry in chromium.get_log("browser")] == []  # pyright: ignore[reportUnknownMemberType]
+    assert [entry["message"] for entry in chromium.get_log("browser")] == []
 
 
 def test_a_token_is_asked_for(tmp_path_factory: pytest.TempPathFactory, chromium: Chrome) -> None:
