@@ -11,7 +11,7 @@ from collections.abc import Sequence
 
 from scripts.docs_records import record
 
-STRUCTURED_ATTENTION = ("tree_transduction", "babi")
+STRUCTURED_ATTENTION = ("tree_transduction",)
 
 
 def main(arguments: Sequence[str]) -> None:
