@@ -117,4 +117,7 @@ def _cell(row: Row) -> str:
 
 
 def _number(value: float) -> str:
+    """One digit after the point; of what is below 1 two that say something."""
+    if 0 < abs(value) < 1:
+        return f"{value:.2g}"
     return f"{value:,.0f}" if abs(value) >= 100 else f"{value:.1f}"

@@ -188,5 +188,10 @@ class _Reading:
         often = [word for word, number in self._seen.items() if number >= MIN_SEEN]
         means = {word: self._times[word] / self._seen[word] for word in often}
         for word in sorted(means, key=lambda word: -means[word])[:MOST_WORDS]:
-            unit = f"times an average word, in {self._seen[word]} places"
-            yield Row(name=word, value=means[word], unit=unit, seeds=(seed,))
+            yield Row(
+                name=f"{word}: times an average word",
+                value=means[word],
+                unit="times",
+                seeds=(seed,),
+            )
+            yield Row(name=f"{word}: places", value=self._seen[word], unit="", seeds=(seed,))

@@ -79,8 +79,9 @@ def infer_task(examples: Iterable[Example]) -> InferredTask:
         source = infer_tokeniser(sources)
         reasons = ("language modelling: there is no target", f"text: {source.reason}")
         return InferredTask("language_modelling", source.spec, None, features, reasons)
-    if all("\t" in text for text in sources):
-        source, num = infer_tokeniser(sources), len(set(targets))
+    num = len(set(targets))
+    if all("\t" in text for text in sources) and num <= MAX_LABELS and 2 * num <= len(targets):
+        source = infer_tokeniser(sources)
         reasons = (f"pair classification: two texts and a label, {num} different ones",)
         reasons += (f"source: {source.reason}",)
         return InferredTask("pair_classification", source.spec, None, features, reasons)

@@ -8,7 +8,7 @@ from typing import Any
 from ..data import Example
 from ..errors import ValueRangeError
 from ..inspection import explain
-from ..tasks import AbstractTask, TransductionSpec, load_bundle
+from ..tasks import AbstractTask, PairClassification, TransductionSpec, load_bundle
 from ..training import sample_sources
 
 MOST_RUNS = 2  # side by side; more would not fit beside each other
@@ -48,7 +48,9 @@ def load_runs(folders: Sequence[str | Path]) -> tuple[ServedRun, ...]:
         )
     runs = list[ServedRun]()
     for name, folder in zip(_names(folders), folders, strict=True):
-        run = ServedRun(name, load_bundle(folder), next(iter(sample_sources(Path(folder), 1)), ""))
+        task = load_bundle(folder)
+        nothing = "\t" if isinstance(task, PairClassification) else ""
+        run = ServedRun(name, task, next(iter(sample_sources(Path(folder), 1)), nothing))
         explain(run.task, Example(run.example))
         runs.append(run)
     return tuple(runs)

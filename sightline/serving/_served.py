@@ -10,7 +10,7 @@ from typing import Any
 from ..data import Example, Vocabulary
 from ..errors import BundleError, ValueRangeError
 from ..sealing import MANIFEST
-from ..tasks import AbstractTask, load_bundle
+from ..tasks import AbstractTask, PairClassification, load_bundle
 from ..training import sample_sources
 from ._predictor import Predictor
 
@@ -89,6 +89,8 @@ def _inputs(folder: Path, task: AbstractTask[Any]) -> list[str]:
     vocabulary: Vocabulary = task.vocabularies.source
     tokens = vocabulary.tokens[: 2 * _TRIED]
     made = [task.spec.source.decode(tokens[:size]) for size in range(1, 2 * _TRIED, 2)]
+    if isinstance(task, PairClassification):
+        made = [f"{text}\t{text}" for text in made]
     return [*found, *made][:_TRIED]
 
 
