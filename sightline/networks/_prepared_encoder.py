@@ -91,11 +91,11 @@ def _filled_up(encoder: AbstractEncoder, inputs: Tensor, mask: Tensor | None) ->
     size, missing = len(inputs), LEAST_ROWS - len(inputs)
     if missing <= 0 or not size:
         return encoder(inputs, mask)
-    inputs, mask = (
-        None if part is None else torch.cat([part, part[-1:].expand(missing, *part.shape[1:])])
-        for part in (inputs, mask)
-    )
-    return map_memory(lambda part: part[:size], encoder(inputs, mask))
+    rows = torch.arange(size + missing, device=inputs.device).clamp(max=size - 1)
+    more = None if mask is None else mask[rows]
+    memory = encoder(inputs[rows], more)
+    fewer = map_memory(lambda part: part[:size], memory)
+    return fewer._replace(mask=mask) if memory.mask is more else fewer
 
 
 class _Direction(NamedTuple):
