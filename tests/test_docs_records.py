@@ -1,4 +1,6 @@
-"""The tables of docs/records say what results/ has, and every mistake has its picture."""
+"""The tables of docs/records say what results/ has, and every mistake, and all that is shown of a model,
+has its picture.
+"""
 
 import json
 import re
@@ -19,6 +21,7 @@ PAGES = "\n".join(
 SHOWN, WITH_MISTAKES = (
     re.findall(rf"^<!-- {part}: (\w+) -->$", PAGES, re.MULTILINE) for part in ("record", "mistakes")
 )
+PICTURED = re.findall(r"^<!-- shown: (\w+) (\w+) -->$", PAGES, re.MULTILINE)
 
 
 @pytest.fixture
@@ -61,3 +64,19 @@ def test_slices_and_mistakes_are_those_that_were_found(recipe: str, records: Mod
         assert each["output"] != each["expected"]
         if each["attention"] is not None:
             assert drawings[f"mistake_{recipe}_{number}"]().startswith("<svg")
+
+
+@pytest.mark.parametrize(("experiment", "case"), PICTURED)
+def test_what_is_shown_of_a_model_is_drawn(
+    experiment: str, case: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.syspath_prepend(str(ROOT / "scripts"))
+    module = import_module("docs_shown")
+    names = re.findall(r"\]\(pictures/(\w+).svg\)", module.shown(experiment, case, "pictures"))
+    found = json.loads((ROOT / f"results/shown/{experiment}.json").read_text(encoding="utf-8"))
+    assert len(names) == len(found[case]) > 0
+    drawings = module.shown_drawings()
+    for name, one in zip(names, found[case], strict=True):
+        drawn = drawings[name]()
+        assert drawn.startswith("<svg")
+        assert all(f">{word}<" in drawn for word in one["trace"]["sources"][:3] if word.isalpha())

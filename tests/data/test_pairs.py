@@ -109,8 +109,8 @@ def test_a_batch_of_pairs(drawn: list[tuple[list[int], list[int], int]]) -> None
         assert batch.second[row][batch.second_mask[row]].tolist() == b
         assert batch.labels[row] == label
         assert not batch.second[row][~batch.second_mask[row]].any()
-    widths = batch.first.shape[1], batch.second.shape[1]
-    assert widths == tuple(max(len(row[side]) for row in drawn) for side in (0, 1))
+    assert batch.first.shape[1] == max(len(first) for first, _, _ in drawn)
+    assert batch.second.shape[1] == max(len(second) for _, second, _ in drawn)
 
 
 def test_a_pair_without_a_label_is_refused() -> None:
