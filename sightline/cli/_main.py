@@ -18,6 +18,7 @@ COMMANDS = {
     "predict": "answer for every line of a file or of the standard input",
     "serve": "answer over HTTP, with one model or several",
     "explore": "serve a page where one or two models are asked and looked into",
+    "bench-serve": "ask a server of this machine all it can answer, and time it",
     "report": "write the page of a run: curves, scores, mistakes, what to mend",
     "explain": "write a page on how a model came to one answer",
     "align": "link the words of pairs of texts by attention, and score the links",

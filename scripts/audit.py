@@ -1,0 +1,168 @@
+"""What `sightline[serve]` pulls in, in which versions, and whether any of them is known to be unsafe.
+
+    python scripts/audit.py
+
+Works offline: requirements are read from what is installed, versions from constraints.txt, and what is
+known from scripts/advisories.json, a list made by hand of public advisories up to the date in it. A
+package that is not on the list is not thereby safe: before a deployment, let pip-audit look it up too.
+
+Fails if a package is not pinned, is installed in another version, or is pinned to an affected one.
+"""
+
+import json
+import sys
+import tomllib
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from importlib import metadata
+from pathlib import Path
+
+from packaging.requirements import Requirement
+from packaging.specifiers import SpecifierSet
+from packaging.utils import canonicalize_name
+from packaging.version import Version
+
+ROOT = Path(__file__).resolve().parent.parent
+ADVISORIES = ROOT / "scripts" / "advisories.json"
+EXTRAS = ("serve",)
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Advisory:
+    """One known weakness of some versions of a package."""
+
+    package: str
+    id: str
+    affected: str  # a specifier, such as <0.16.0
+    about: str
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Audited:
+    """A package that is installed with the server."""
+
+    name: str
+    needed_by: str
+    licence: str
+    installed: str
+    pinned: str | None
+    known: tuple[Advisory, ...]  # of any version
+
+    @property
+    def affecting(self) -> tuple[Advisory, ...]:
+        """The advisories of the pinned version."""
+        version = Version(self.pinned or self.installed)
+        return tuple(one for one in self.known if version in SpecifierSet(one.affected))
+
+    @property
+    def faults(self) -> Iterator[str]:
+        """What must be mended before a release."""
+        if self.pinned is None:
+            yield f"{self.name}: not pinned. Add {self.name}=={self.installed} to constraints.txt."
+        # What follows a plus, such as +cpu, names a build of the same version.
+        elif Version(self.installed).public != Version(self.pinned).public:
+            yield (
+                f"{self.name}: {self.installed} is installed, constraints.txt has {self.pinned}. "
+                f"Install with -c constraints.txt."
+            )
+        for one in self.affecting:
+            yield f"{self.name} {self.pinned}: {one.id} ({one.about}). Affected: {one.affected}."
+
+
+def audit() -> list[Audited]:
+    """Every package that is installed with the server, by name."""
+    pinned, known = constraints(), advisories()
+    return [
+        Audited(
+            name=name,
+            needed_by=needed_by,
+            licence=_licence(metadata.metadata(name)),
+            installed=metadata.version(name),
+            pinned=pinned.get(name),
+            known=tuple(one for one in known if one.package == name),
+        )
+        for name, needed_by in sorted(_closure().items())
+    ]
+
+
+def constraints() -> dict[str, str]:
+    """Versions by the canonical names of packages."""
+    lines = (ROOT / "constraints.txt").read_text(encoding="utf-8").splitlines()
+    pairs = (line.partition("==") for line in lines if "==" in line and not line.startswith("#"))
+    return {canonicalize_name(name): version.strip() for name, _, version in pairs}
+
+
+def advisories() -> list[Advisory]:
+    """The list that is kept offline."""
+    content = json.loads(ADVISORIES.read_text(encoding="utf-8"))
+    return [Advisory(**one) for one in content["advisories"]]
+
+
+def _closure() -> dict[str, str]:
+    """Packages that are needed, each with one that needs it."""
+    with (ROOT / "pyproject.toml").open("rb") as file:
+        project = tomllib.load(file)["project"]
+    own: list[str] = [*project["dependencies"]]
+    for extra in EXTRAS:
+        own += project["optional-dependencies"][extra]
+    waiting = [(Requirement(text), "sightline") for text in own]
+    found: dict[str, str] = {}
+    while waiting:
+        requirement, needed_by = waiting.pop(0)
+        name = canonicalize_name(requirement.name)
+        if name not in found:
+            found[name] = needed_by
+            waiting += [(more, name) for more in _requirements(name, requirement.extras)]
+    return found
+
+
+def _requirements(name: str, extras: set[str]) -> list[Requirement]:
+    """What a package needs here, with the extras it was asked for with."""
+    found = [Requirement(text) for text in metadata.requires(name) or ()]
+    environments: Sequence[Mapping[str, str]] = [{"extra": extra} for extra in (*extras, "")]
+    return [
+        one
+        for one in found
+        if one.marker is None or any(map(one.marker.evaluate, map(dict, environments)))
+    ]
+
+
+def _licence(about: metadata.PackageMetadata) -> str:
+    expression = about.get("License-Expression")
+    if expression is not None:
+        return expression
+    classifiers = about.get_all("Classifier") or []
+    named = [text.rpartition(" :: ")[2] for text in classifiers if text.startswith("License")]
+    # The field may hold the whole text of a licence; its first words say which it is.
+    written = " ".join((about.get("License") or "unknown").split())
+    return ", ".join(named) or (written if len(written) <= 40 else f"{written[:40]} ...")
+
+
+def table(audited: Sequence[Audited]) -> str:
+    """All packages as a Markdown table, and what was looked for."""
+    lines = [
+        "| package | pinned | needed by | licence | known advisories, none of this version |",
+        "|---|---|---|---|---|",
+    ]
+    for one in audited:
+        known = "; ".join(f"{each.id} ({each.affected})" for each in one.known)
+        cells = (one.name, one.pinned or "not pinned", one.needed_by, one.licence, known)
+        lines.append("| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |")
+    read = json.loads(ADVISORIES.read_text(encoding="utf-8"))["read"]
+    number = sum(len(one.known) for one in audited)
+    return "\n".join(
+        [*lines, "", f"{len(audited)} packages, {number} advisories known on {read}, none affecting."]
+    )
+
+
+def main() -> None:
+    """Print the packages, and what is wrong with them if anything is."""
+    audited = audit()
+    faults = [fault for one in audited for fault in one.faults]
+    if faults:
+        sys.exit("\n".join(faults))
+    print(table(audited))
+
+
+if __name__ == "__main__":
+    main()
