@@ -151,7 +151,11 @@ def table(audited: Sequence[Audited]) -> str:
     read = json.loads(ADVISORIES.read_text(encoding="utf-8"))["read"]
     number = sum(len(one.known) for one in audited)
     return "\n".join(
-        [*lines, "", f"{len(audited)} packages, {number} advisories known on {read}, none affecting."]
+        [
+            *lines,
+            "",
+            f"{len(audited)} packages, {number} advisories known on {read}, none affecting.",
+        ]
     )
 
 

@@ -144,11 +144,12 @@ def table(load: Load) -> Table:
     found.add_row("answered", f"{load.count(OK):,} in {load.seconds:.1f} s")
     found.add_row("p50", f"{load.percentile(0.5):.1f} ms")
     found.add_row("p99", f"{load.percentile(0.99):.1f} ms")
-    found.add_row("batch size", f"{load.mean_batch:.1f} on average")
-    number, lower = sum(load.batches.values()), 0
-    for edge, count in sorted(load.batches.items()):
+    found.add_row("batch size", f"{load.batches.mean:.1f} on average")
+    number, lower = load.batches.counts.total(), 0.0
+    for edge, count in load.batches.sizes.items():
         sizes = f"{edge:.0f}" if edge == lower + 1 else f"{lower + 1:.0f} to {edge:.0f}"
-        found.add_row(f"  {sizes}", f"{count / number:.0%} of {number:,} batches")
+        if count:
+            found.add_row(f"  {sizes}", f"{count / number:.0%} of {number:,} batches")
         lower = edge
     found.add_row("rejected", f"{load.count(REJECTED):,} (503)")
     for status, count in sorted(load.statuses.items()):

@@ -9,9 +9,8 @@ import asyncio
 import math
 import time
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from itertools import pairwise
 from typing import NamedTuple
 
 from prometheus_client.parser import text_string_to_metric_families
@@ -38,14 +37,56 @@ class Request(NamedTuple):
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
+class Batches:
+    """Batches as a server counts them, of all its models together."""
+
+    # By the size class of their inputs, and by the upper edge of a class of their own sizes.
+    counts: Counter[tuple[str, float]] = field(default_factory=Counter)
+    inputs: Counter[str] = field(default_factory=Counter)  # by their size class
+
+    def since(self, before: "Batches") -> "Batches":
+        """What has been counted from an earlier moment on."""
+        counts = {key: count - before.counts[key] for key, count in self.counts.items()}
+        return Batches(counts=Counter(counts), inputs=self.inputs - before.inputs)
+
+    @property
+    def sizes(self) -> dict[float, int]:
+        """How many batches there are by the upper edge of their size, none included."""
+        found = Counter[float]()
+        for (_, edge), count in sorted(self.counts.items(), key=lambda item: item[0][1]):
+            found[edge] += count
+        return dict(found)
+
+    @property
+    def mean(self) -> float:
+        """Inputs of a batch; NaN if there was none."""
+        number = self.counts.total()
+        return self.inputs.total() / number if number else math.nan
+
+
+def batches_in(metrics: str) -> Batches:
+    """The sizes of batches in the metrics of a server."""
+    found = Batches()
+    for family in text_string_to_metric_families(metrics):
+        below = 0
+        for sample in family.samples if family.name == "sightline_batch_size" else ():
+            places = sample.labels["places"]
+            if sample.name.endswith("_bucket"):  # counts of all up to an edge, in rising order
+                found.counts[places, float(sample.labels["le"])] += int(sample.value) - below
+                below = int(sample.value)
+            elif sample.name.endswith("_sum"):
+                found.inputs[places] += int(sample.value)
+                below = 0
+    return found
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
 class Load:
     """What came of a load."""
 
     sent: Sequence[Sent]
     seconds: float
-    # Batches of each size class by its upper edge, as the server counted them; and all of their inputs.
-    batches: Mapping[float, int] = field(default_factory=dict)
-    num_inputs: int = 0
+    batches: Batches
 
     def count(self, status: int) -> int:
         """Requests that ended with a status."""
@@ -65,12 +106,6 @@ class Load:
         """Milliseconds within which that share of the answers came; NaN if there was none."""
         taken = sorted(one.seconds for one in self.sent if one.status == OK)
         return 1000 * taken[math.ceil(share * len(taken)) - 1] if taken else math.nan
-
-    @property
-    def mean_batch(self) -> float:
-        """Inputs of a batch; NaN if the server counted none."""
-        number = sum(self.batches.values())
-        return self.num_inputs / number if number else math.nan
 
 
 async def closed_loop(
@@ -102,18 +137,12 @@ async def closed_loop(
                 sent.append(Sent(at, time.perf_counter() - began - at, status))
                 await asyncio.sleep(min(wait, max(0.0, began + seconds - time.perf_counter())))
 
-    async with Connection(address, token=token) as connection:
-        before = batches_in((await connection.ask("GET", "/metrics")).body.decode())
-        began = time.perf_counter()
-        await asyncio.gather(*(ask_on() for _ in range(concurrency)))
-        taken = time.perf_counter() - began
-        after = batches_in((await connection.ask("GET", "/metrics")).body.decode())
-    return Load(
-        sent=sent,
-        seconds=taken,
-        batches=after.counts - before.counts,
-        num_inputs=after.num_inputs - before.num_inputs,
-    )
+    before = await batches_of(address, token)
+    began = time.perf_counter()
+    await asyncio.gather(*(ask_on() for _ in range(concurrency)))
+    taken = time.perf_counter() - began
+    after = await batches_of(address, token)
+    return Load(sent=sent, seconds=taken, batches=after.since(before))
 
 
 async def _ask(connection: Connection, request: Request) -> tuple[int, float]:
@@ -126,23 +155,8 @@ async def _ask(connection: Connection, request: Request) -> tuple[int, float]:
     return reply.status, wait
 
 
-class Batches(NamedTuple):
-    """Batches as a server has counted them since it began."""
-
-    counts: Counter[float]  # by the upper edge of their size class
-    num_inputs: int
-
-
-def batches_in(metrics: str) -> Batches:
-    """The sizes of batches in the metrics of a server, of all its models together."""
-    cumulative, num_inputs = Counter[float](), 0
-    for family in text_string_to_metric_families(metrics):
-        for sample in family.samples if family.name == "sightline_batch_size" else ():
-            if sample.name.endswith("_bucket"):
-                cumulative[float(sample.labels["le"])] += int(sample.value)
-            elif sample.name.endswith("_sum"):
-                num_inputs += int(sample.value)
-    counts = Counter[float]()
-    for lower, edge in pairwise([0.0, *sorted(cumulative)]):
-        counts[edge] = cumulative[edge] - cumulative[lower]
-    return Batches(counts, num_inputs)
+async def batches_of(address: Loopback, token: str | None = None) -> Batches:
+    """What a server has counted since it began."""
+    # On a connection of its own: the server closes one that is quiet for long.
+    async with Connection(address, token=token) as connection:
+        return batches_in((await connection.ask("GET", "/metrics")).body.decode())

@@ -46,6 +46,7 @@ class Explaining:
     """A question of the page, which is answered by itself."""
 
     served: Served
+    places: int = 0  # whatever its size
 
     def ask(self, items: Sequence[Question]) -> list[dict[str, Any]]:
         """How the model came to its answer."""
@@ -152,7 +153,7 @@ class Asking:
 
     def _seen(self, seen: Seen) -> None:
         name = seen.group.served.name
-        self._metrics.batch_size.labels(name).observe(seen.size)
+        self._metrics.batch_size.labels(name, seen.group.places).observe(seen.size)
         self._metrics.batch_seconds.labels(name).observe(seen.seconds)
 
 

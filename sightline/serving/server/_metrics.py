@@ -6,7 +6,7 @@ from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, gene
 
 MEDIA_TYPE = "text/plain; version=0.0.4; charset=utf-8"
 _SECONDS = (0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10, 30)
-_SIZES = (1, 2, 4, 8, 16, 32, 64)
+_SIZES = (1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64)
 
 
 @final
@@ -31,8 +31,8 @@ class Metrics:
         )
         self.batch_size = Histogram(
             "sightline_batch_size",
-            "Inputs of one batch",
-            ["model"],
+            "Inputs of one batch, all of one size class",
+            ["model", "places"],
             buckets=_SIZES,
             registry=self._registry,
         )

@@ -1,0 +1,81 @@
+"""`sightline serve` as a process of its own, and what the kernel says of it."""
+
+import os
+import select
+import subprocess
+import sys
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from sightline.cli._loopback import Loopback, loopback
+
+SECONDS = 120  # to start, and to end, on a busy machine
+_KIB = 1024
+
+
+@dataclass(frozen=True)
+class ServedProcess:
+    """A server that runs, and the file that its log goes to."""
+
+    process: "subprocess.Popen[str]"
+    address: Loopback
+    log: Path
+
+    @property
+    def url(self) -> str:
+        """Where it answers."""
+        return f"http://{self.address.host}:{self.address.port}"
+
+    @property
+    def cpu_seconds(self) -> float:
+        """Processor time that it has used so far, of all its threads."""
+        stat = Path(f"/proc/{self.process.pid}/stat").read_text()
+        user, system = stat.rpartition(")")[2].split()[11:13]
+        return (int(user) + int(system)) / os.sysconf("SC_CLK_TCK")
+
+    @property
+    def resident_mib(self) -> float:
+        """Memory that it has in use."""
+        status = Path(f"/proc/{self.process.pid}/status").read_text()
+        (line,) = (line for line in status.splitlines() if line.startswith("VmRSS"))
+        return int(line.split()[1]) / _KIB
+
+
+@contextmanager
+def served(
+    runs: Sequence[Path | str], log: Path, *, options: Sequence[str] = ()
+) -> Iterator[ServedProcess]:
+    """A server for some runs, on a port that is free; ended as a service manager ends it."""
+    words = ["serve", *map(str, runs), "--port", "0", *options]
+    with (
+        log.open("a") as errors,
+        subprocess.Popen(
+            [sys.executable, "-m", "sightline.cli", *words],
+            env=os.environ | {"OMP_NUM_THREADS": "1", "PYTHONUNBUFFERED": "1"},
+            stdout=subprocess.PIPE,
+            stderr=errors,
+            text=True,
+        ) as process,
+    ):
+        try:
+            yield ServedProcess(process, loopback(_first_line(process, log).split()[0]), log)
+            process.terminate()
+            process.wait(SECONDS)
+        finally:
+            process.kill()
+            process.wait(SECONDS)
+
+
+def _first_line(process: "subprocess.Popen[str]", log: Path) -> str:
+    assert process.stdout is not None
+    end = time.monotonic() + SECONDS
+    while time.monotonic() < end:
+        if select.select([process.stdout], [], [], 1.0)[0]:
+            line = process.stdout.readline()
+            if line:
+                return line
+            break
+    raise RuntimeError(f"the server did not start: {log.read_text()[-2000:]}")

@@ -1,0 +1,94 @@
+"""The predictor by itself, called with batches as they formed in a server.
+
+The server counts batches by the size class of their inputs and by classes of their own sizes. Batches are
+drawn from these counts; within a class of sizes so that their mean is the mean that formed.
+"""
+
+import math
+import random
+import time
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import NamedTuple, final
+
+from sightline.cli._load import Batches
+from sightline.data import Example
+from sightline.serving import Predictor, answer_json
+from sightline.tasks import load_bundle, size_class
+
+_HALVINGS = 50  # of the interval that the tilt is in
+
+
+class Rate(NamedTuple):
+    """Inputs a second, on the clock and of processor time."""
+
+    on_the_clock: float
+    of_the_core: float
+
+
+@final
+class Bare:
+    """A predictor without a server."""
+
+    def __init__(self, run: Path, texts: Sequence[str]) -> None:
+        task = load_bundle(run)
+        self.predictor = Predictor(task, task.spec)
+        self.settings = self.predictor.settings()
+        self._examples: dict[str, list[Example]] = {}
+        for text in texts:
+            example = Example(text)
+            places = size_class(self.predictor.size(example))
+            self._examples.setdefault(str(places), []).append(example)
+
+    def answer(self, examples: Sequence[Example]) -> list[str]:
+        """Answers as they are sent: what is served is JSON, with a server or without."""
+        predictions = self.predictor.answer(examples, self.settings)
+        return list(map(answer_json, examples, predictions))
+
+    def rate(self, formed: Batches, *, seconds: float, generator: random.Random) -> Rate:
+        """How much is answered in batches like these."""
+        kinds = drawn_from(formed)
+        ways, weights = list(kinds), list(kinds.values())
+        number, core, began = 0, time.process_time(), time.perf_counter()
+        while time.perf_counter() - began < seconds:
+            places, size = generator.choices(ways, weights)[0]
+            number += len(self.answer(generator.choices(self._examples[places], k=size)))
+        taken, used = time.perf_counter() - began, time.process_time() - core
+        return Rate(number / taken, number / used)
+
+
+def drawn_from(formed: Batches) -> dict[tuple[str, int], float]:
+    """The weight of each kind of batch: a size class of inputs, and how many of them."""
+    edges = sorted({edge for _, edge in formed.counts})
+    lower = dict(zip(edges, [0.0, *edges], strict=False))
+    found = dict[tuple[str, int], float]()
+    for places, inputs in formed.inputs.items():
+        counts = {edge: formed.counts[places, edge] for edge in edges}
+        spans = {
+            range(int(lower[edge]) + 1, int(edge) + 1): count
+            for edge, count in counts.items()
+            if count
+        }
+        for size, weight in _tilted(spans, inputs).items():
+            found[places, size] = weight
+    return found
+
+
+def _tilted(spans: Mapping[range, int], total: int) -> dict[int, float]:
+    """Weights of sizes: each span has its count, spread by exp(tilt * size), which makes up the total."""
+
+    def spread(tilt: float) -> dict[int, float]:
+        weights = dict[int, float]()
+        for span, count in spans.items():
+            shares = [math.exp(tilt * (size - span[0])) for size in span]
+            weights |= {
+                size: count * each / sum(shares) for size, each in zip(span, shares, strict=True)
+            }
+        return weights
+
+    low, high = -5.0, 5.0
+    for _ in range(_HALVINGS):
+        middle = (low + high) / 2
+        is_short = sum(size * weight for size, weight in spread(middle).items()) < total
+        low, high = (middle, high) if is_short else (low, middle)
+    return spread(low)
