@@ -7,6 +7,7 @@ wait for each other cost more than they give. More cores are used by more proces
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
+from functools import lru_cache
 from typing import Any, final
 
 import torch
@@ -45,11 +46,7 @@ class Predictor:
         self, *, nbest: int = 1, width: int | None = None, attention: bool = False
     ) -> PredictionSpec:
         """How to look for so many answers; the width is that of the spec where it is not given."""
-        usual = self.spec.prediction
-        width = max(nbest, usual.width) if width is None else width
-        settings = replace(usual, nbest=nbest, width=width, trace=attention)
-        check(settings)
-        return settings
+        return _settings(self.spec.prediction, nbest, width, attention)
 
     def size(self, example: Example) -> int:
         """How many symbols are read of an example."""
@@ -64,6 +61,16 @@ class Predictor:
         """Answers to any examples, in their order."""
         with _one_thread():
             return self._answerer.predict(examples, settings)
+
+
+@lru_cache(maxsize=256)  # a server asks in few ways, and every request would check its own anew
+def _settings(
+    usual: PredictionSpec, nbest: int, width: int | None, attention: bool
+) -> PredictionSpec:
+    width = max(nbest, usual.width) if width is None else width
+    settings = replace(usual, nbest=nbest, width=width, trace=attention)
+    check(settings)
+    return settings
 
 
 @contextmanager

@@ -31,6 +31,7 @@ from ...explorer import QuestionError, error_response, read_question
 from .._batcher import ClosedError, LateError, OverloadedError
 from .._served import Served
 from ._asking import Asking
+from ._direct import PREDICT, Direct
 from ._guard import LOOPBACK, Guard
 from ._limits import Limits
 from ._metrics import MEDIA_TYPE, Metrics
@@ -104,6 +105,12 @@ def build_app(
         telemetry={"auto_configure": False, "tracing": False, "metrics": False, "logs": False},
     )
     app.state.serving = serving
+
+    async def predict(name: str, request: Request) -> Response:
+        return await _predicted(serving, name, request)
+
+    # What is added last is asked first.
+    app.add_middleware(Direct, predict=predict)
     app.add_middleware(
         Guard,
         limits=serving.limits,
@@ -119,15 +126,12 @@ def build_app(
         response.headers.update(error.headers or {})
         return response
 
+    app.post(PREDICT, **PREDICTED)(predict)
     _add_routes(app, serving)
     return app
 
 
 def _add_routes(app: FastAPI, serving: Serving) -> None:
-    @app.post("/v1/models/{name}/predict", **PREDICTED)
-    async def predict(name: str, request: Request) -> Response:
-        return await _predicted(serving, name, request)
-
     @app.get("/v1/models", **LISTED)
     async def models() -> Response:
         return _json(serving.at_work()[0].to_data())

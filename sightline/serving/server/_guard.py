@@ -7,7 +7,7 @@ server that listens on the loopback interface must be asked under its name.
 
 import asyncio
 from collections.abc import Collection
-from typing import Any, final
+from typing import final
 from urllib.parse import urlsplit
 
 from starlette.datastructures import Headers, MutableHeaders
@@ -120,22 +120,22 @@ class Guard:
 
     def _paced(self, send: Send) -> Send:
         """Sends as fast as the reader reads, and gives up on one who does not."""
-
-        async def sent(message: Any) -> None:
-            async with asyncio.timeout(self._limits.answer_seconds):
-                await send(message)
+        waiting = list[Message]()  # the head of an answer, which goes with the first of its body
 
         async def paced(message: Message) -> None:
             if message["type"] == "http.response.start":
                 MutableHeaders(scope=message).update(HEADERS)
-            body = message.get("body", b"")
-            if len(body) <= _PIECE:
-                await sent(message)
+                waiting.append(message)
                 return
-            for start in range(0, len(body), _PIECE):
+            body = message.get("body", b"")
+            for start in range(0, max(1, len(body)), _PIECE):
                 is_last = start + _PIECE >= len(body)
                 more = not is_last or message.get("more_body", False)
-                await sent({**message, "body": body[start : start + _PIECE], "more_body": more})
+                piece = {**message, "body": body[start : start + _PIECE], "more_body": more}
+                async with asyncio.timeout(self._limits.answer_seconds):
+                    for part in (*waiting, piece):
+                        await send(part)
+                waiting.clear()
 
         return paced
 
