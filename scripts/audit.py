@@ -128,13 +128,12 @@ def _requirements(name: str, extras: set[str]) -> list[Requirement]:
 
 
 def _licence(about: metadata.PackageMetadata) -> str:
-    expression = about.get("License-Expression")
-    if expression is not None:
-        return expression
+    if "License-Expression" in about:
+        return about["License-Expression"]
     classifiers = about.get_all("Classifier") or []
     named = [text.rpartition(" :: ")[2] for text in classifiers if text.startswith("License")]
     # The field may hold the whole text of a licence; its first words say which it is.
-    written = " ".join((about.get("License") or "unknown").split())
+    written = " ".join((about.json.get("license") or "unknown").split())
     return ", ".join(named) or (written if len(written) <= 40 else f"{written[:40]} ...")
 
 
