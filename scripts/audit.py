@@ -133,7 +133,7 @@ def _licence(about: metadata.PackageMetadata) -> str:
     classifiers = about.get_all("Classifier") or []
     named = [text.rpartition(" :: ")[2] for text in classifiers if text.startswith("License")]
     # The field may hold the whole text of a licence; its first words say which it is.
-    written = " ".join((about.json.get("license") or "unknown").split())
+    written = " ".join(str(about.json.get("license") or "unknown").split())
     return ", ".join(named) or (written if len(written) <= 40 else f"{written[:40]} ...")
 
 
