@@ -10,8 +10,7 @@ A case is a corpus, a system and, of the reviews, a fold:
     attention       attention over all words of the document (flat)
     sentences       a recurrent network over sentences, each the mean of its words; no attention
     hierarchical    attention over the words of each sentence, and over the sentences
-    recurrent       the same with a recurrent network over the words too, as in the paper, eight times
-                    as slow
+    recurrent       the same with a recurrent network over the words too, as in the paper; slower
 
 `reviews` are the 2,000 of Pang and Lee 2004, whose ten folds are those of their numbers: cv000 to cv099 are
 the test of fold 0, and so on. There is no development set: runs have a fixed length, and their last

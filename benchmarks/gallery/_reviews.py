@@ -27,7 +27,7 @@ from sightline.models import (
     SoftmaxSpec,
     TextEncoderSpec,
 )
-from sightline.networks import DocumentEncoder, initialise_uniform
+from sightline.networks import DocumentEncoder, TextEncoder, initialise_uniform
 from sightline.specs import to_data
 
 from ..results import Results, digest
@@ -97,6 +97,7 @@ def reviews(budget: Budget) -> Exhibit:
     vocabulary = Vocabulary.count(texts, min_count=MIN_COUNT)
     model, steps = spec(vocabulary).build(), budget.steps(UPDATES)
     assert isinstance(model.encoder, DocumentEncoder)
+    assert isinstance(model.encoder.words, TextEncoder)
     # Small vectors: what 1,800 reviews say of a word then soon outweighs what chance said.
     initialise_uniform(model.encoder.words.embedding)
     descent = Descent(model, learning_rate=RATE, num_steps=steps)
