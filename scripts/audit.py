@@ -140,7 +140,7 @@ def _licence(about: metadata.PackageMetadata) -> str:
 def table(audited: Sequence[Audited]) -> str:
     """All packages as a Markdown table, and what was looked for."""
     lines = [
-        "| package | pinned | needed by | licence | known advisories, none of this version |",
+        "| package | pinned | needed by | licence | advisories known, with the versions they affect |",
         "|---|---|---|---|---|",
     ]
     for one in audited:
@@ -161,10 +161,8 @@ def table(audited: Sequence[Audited]) -> str:
 def main() -> None:
     """Print the packages, and what is wrong with them if anything is."""
     audited = audit()
-    faults = [fault for one in audited for fault in one.faults]
-    if faults:
-        sys.exit("\n".join(faults))
     print(table(audited))
+    sys.exit("\n".join(fault for one in audited for fault in one.faults))
 
 
 if __name__ == "__main__":

@@ -1,6 +1,8 @@
 """What the documentation takes from the repository when its pages are built.
 
     <!-- results: structures -->             the table of results/structures.json
+    <!-- results: serving, capacity -->      its rows whose names begin so
+    <!-- audit -->                           what the server pulls in, by scripts/audit.py
     <!-- exports: sightline.inference -->    the reference of all names the package exports
     <!-- record: g2p_low -->                 scores and costs of a recipe, by scripts/docs_records.py
     <!-- slices: g2p_low -->                 where it errs
@@ -27,13 +29,15 @@ from typing import Any
 from mkdocs.structure.files import File
 
 ROOT = Path(__file__).resolve().parent.parent
-RESULTS_MARKER = re.compile(r"^<!-- results: ([a-z0-9_-]+) -->$", re.MULTILINE)
+RESULTS_MARKER = re.compile(r"^<!-- results: ([a-z0-9_-]+)(?:, ([a-z0-9 ]+))? -->$", re.MULTILINE)
+AUDIT_MARKER = re.compile(r"^<!-- audit -->$", re.MULTILINE)
 PICTURE_MARKER = re.compile(r"^<!-- picture: ([a-z0-9_]+) -->$", re.MULTILINE)
 RECORD_MARKER = re.compile(r"^<!-- (record|slices|mistakes): ([a-z0-9_]+) -->$", re.MULTILINE)
 SHOWN_MARKER = re.compile(r"^<!-- shown: ([a-z0-9_]+) ([a-z0-9_]+) -->$", re.MULTILINE)
 EXPORTS_MARKER = re.compile(r"^<!-- exports: ([a-z0-9_.]+) -->$", re.MULTILINE)
 
 sys.path[:0] = [str(ROOT / "scripts"), str(ROOT)]  # mkdocs loads this file alone
+from audit import audit, table as audit_table  # noqa: E402
 from docs_curves import CURVES  # noqa: E402
 from docs_pictures import PICTURES  # noqa: E402
 from docs_records import drawings, mistakes, origin, record, slices  # noqa: E402
@@ -95,7 +99,7 @@ def _short(value: Any) -> str:
     return f"sha256 {text[:12]}" if re.fullmatch("[0-9a-f]{64}", text) else text
 
 
-def results_table(name: str, page: str) -> str:
+def results_table(name: str, beginning: str | None, page: str) -> str:
     """The table for one marker, or a warning and a sentence in its place."""
     path = ROOT / "results" / f"{name}.json"
     if not path.is_file():
@@ -106,7 +110,10 @@ def results_table(name: str, page: str) -> str:
             name,
         )
         return f"*results/{name}.json has not been made.*"
-    return table(json.loads(path.read_text(encoding="utf-8")))
+    results = json.loads(path.read_text(encoding="utf-8"))
+    if beginning is not None:
+        results["rows"] = [row for row in results["rows"] if row["name"].startswith(beginning)]
+    return table(results)
 
 
 def exports(package: str) -> list[str]:
@@ -163,10 +170,19 @@ def shown_part(experiment: str, case: str, page: str) -> str:
         return f"*{experiment}, {case} has not been scored.*"
 
 
+def audited_packages() -> str:
+    """What the server pulls in, with a warning for everything that is wrong with it."""
+    audited = audit()
+    for fault in (fault for one in audited for fault in one.faults):
+        log.warning("%s", fault)
+    return audit_table(audited)
+
+
 def on_page_markdown(markdown: str, *, page: Any, **_: Any) -> str:
     """Called by mkdocs for every page: replace each marker."""
     source = page.file.src_uri
-    markdown = RESULTS_MARKER.sub(lambda match: results_table(match[1], source), markdown)
+    markdown = RESULTS_MARKER.sub(lambda match: results_table(match[1], match[2], source), markdown)
+    markdown = AUDIT_MARKER.sub(lambda _: audited_packages(), markdown)
     markdown = PICTURE_MARKER.sub(lambda match: picture(match[1], source), markdown)
     markdown = SHOWN_MARKER.sub(lambda match: shown_part(match[1], match[2], source), markdown)
     markdown = RECORD_MARKER.sub(lambda match: record_part(match[1], match[2], source), markdown)

@@ -1,0 +1,20 @@
+"""One minute of the soak; ten by hand: python -m benchmarks.soak."""
+
+import pytest
+
+from benchmarks.soak import soaked
+from sightline.cli._load import OK
+from tests.serving.conftest import GOOD
+from tests.tasks.tiny import upper_cased
+
+
+@pytest.mark.timeout(300)
+def test_a_minute_of_good_and_bad_company() -> None:
+    texts = [example.source for example in upper_cased(120, longest=30)]
+    found = soaked(GOOD, texts, seconds=60)
+    assert found.faults() == []
+    seen = found.soak.seen
+    assert seen["good", OK] > 0
+    assert seen["slow writer", OK] + seen["slow reader", OK] > 0
+    assert seen["too large, in chunks", 413] > 0
+    assert seen["leaving", 0] > 0
