@@ -55,7 +55,7 @@ def command(
     """
     address = loopback(url)
     _check("seconds", seconds, MOST_SECONDS)
-    _check("concurrency", concurrency, MOST_CONCURRENCY)
+    _check("concurrency", float(concurrency), float(MOST_CONCURRENCY))
     token = None if token_file is None else token_file.read_text(encoding="utf-8").split("\n")[0]
     texts = made_up(seed) if inputs is None else _read(inputs)
     models = asyncio.run(_models(address, token))

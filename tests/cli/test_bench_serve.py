@@ -31,9 +31,9 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ServedProcess]:
 def test_the_table_of_a_load(server: ServedProcess, tmp_path: Path) -> None:
     (tmp_path / "texts").write_text("abc\ndeeadbeeb\na\n")
     ways = ("--seconds", "2", "--concurrency", "8", "--inputs", str(tmp_path / "texts"))
+    command = [sys.executable, "-m", "sightline.cli", "bench-serve"]
     done = subprocess.run(
-        [sys.executable, "-m", "sightline.cli", "bench-serve", server.url, *ways]
-        + ["--token-file", str(server.log.parent / "tokens")],
+        [*command, server.url, *ways, "--token-file", str(server.log.parent / "tokens")],
         capture_output=True,
         text=True,
         timeout=SECONDS,
@@ -92,7 +92,8 @@ def test_batches_are_counted_from_one_moment_to_another() -> None:
     before = _metrics({"8": [1, 1, 3], "12": [0, 2, 2]}, {"8": 10, "12": 4})
     after = _metrics({"8": [2, 4, 9], "12": [0, 2, 3]}, {"8": 40, "12": 9})
     found = batches_in(after).since(batches_in(before))
-    assert found.counts == {("8", 1): 1, ("8", 2): 2, ("8", 4): 3} | {("12", 4): 1}
+    counts = {key: count for key, count in found.counts.items() if count}
+    assert counts == {("8", 1): 1, ("8", 2): 2, ("8", 4): 3, ("12", 4): 1}
     assert found.sizes == {1: 1, 2: 2, 4: 4}
     assert found.inputs == {"8": 30, "12": 5}
     assert found.mean == 5
