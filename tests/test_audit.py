@@ -1,26 +1,35 @@
 """The audit of what the server pulls in: that it sees all of it, and that it would see what is unsafe."""
 
 import sys
+from collections.abc import Iterator
 from dataclasses import replace
+from importlib import import_module
 from pathlib import Path
+from types import ModuleType
+
+import pytest
 
 ROOT = Path(__file__).resolve().parent.parent
-sys.path.insert(0, str(ROOT / "scripts"))
-
-from audit import advisories, audit, table  # noqa: E402
 
 
-def test_what_is_pulled_in_is_pinned_and_not_known_to_be_unsafe() -> None:
-    audited = {one.name: one for one in audit()}
+@pytest.fixture
+def script(monkeypatch: pytest.MonkeyPatch) -> Iterator[ModuleType]:
+    monkeypatch.syspath_prepend(str(ROOT / "scripts"))
+    yield import_module("audit")
+    sys.modules.pop("audit", None)
+
+
+def test_what_is_pulled_in_is_pinned_and_not_known_to_be_unsafe(script: ModuleType) -> None:
+    audited = {one.name: one for one in script.audit()}
     # Asked for by us, by one that we ask for, and by one that asks in turn.
     assert {"fastapi", "starlette", "anyio", "uvicorn", "h11", "torch"} <= set(audited)
     assert "pytest" not in audited
     assert [fault for one in audited.values() for fault in one.faults] == []
-    assert "| h11 | 0.16.0 |" in table(list(audited.values()))
+    assert "| h11 | 0.16.0 |" in script.table(list(audited.values()))
 
 
-def test_faults_are_found() -> None:
-    (h11,) = (one for one in audit() if one.name == "h11")
+def test_faults_are_found(script: ModuleType) -> None:
+    (h11,) = (one for one in script.audit() if one.name == "h11")
     (unsafe,) = replace(h11, installed="0.14.0", pinned="0.14.0").faults
     assert "CVE-2025-43859" in unsafe
     (missing,) = replace(h11, pinned=None).faults
@@ -29,5 +38,5 @@ def test_faults_are_found() -> None:
     assert "0.17.0" in differing
 
 
-def test_every_advisory_is_of_a_package_that_is_pulled_in() -> None:
-    assert {one.package for one in advisories()} <= {one.name for one in audit()}
+def test_every_advisory_is_of_a_package_that_is_pulled_in(script: ModuleType) -> None:
+    assert {one.package for one in script.advisories()} <= {one.name for one in script.audit()}

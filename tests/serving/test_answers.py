@@ -106,10 +106,12 @@ def test_the_schema_has_every_operation_with_examples(server: Server) -> None:
 def test_metrics_count(server: Server) -> None:
     name = 'sightline_request_seconds_count{model="transduction",status="200"}'
     before = server.metric(name)
-    batches = server.metric('sightline_batch_size_count{model="transduction"}')
+    batches = server.metric('sightline_batch_size_count{model="transduction",places="8"}')
     server.predict("transduction", ["abc"])
     assert server.metric(name) == before + 1
-    assert server.metric('sightline_batch_size_count{model="transduction"}') == batches + 1
+    assert (
+        server.metric('sightline_batch_size_count{model="transduction",places="8"}') == batches + 1
+    )
 
 
 def test_it_lives_and_is_ready(server: Server, tmp_path: Path) -> None:
