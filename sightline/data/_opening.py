@@ -34,6 +34,7 @@ NUM_PEEKED = 200  # lines
 # repeat a source a few times, forms of one lemma are as long as it is.
 MIN_PER_LABEL = 20
 TIMES_AS_LONG = 3
+_MOST_OF_ONE = 0.9  # share of pairs with one label; where it is larger, the column is a note
 _SOURCES = (
     *("source", "src", "input", "text", "sentence", "word", "lemma", "body", "x"),
     *("first", "premise", "sentence1", "sentence_a", "text1", "question1"),
@@ -189,7 +190,7 @@ def _are_labels_of(labels: Sequence[str], texts: Sequence[str]) -> bool:
 def _as_pairs(rows: Sequence[Sequence[str]]) -> dict[str, Any] | None:
     """Two texts and a label on each line, the label last or first; None where it is not so. The texts
     are of one kind: a text with its translation, and a note on either, would be too, were the note
-    not seldom the same.
+    not seldom the same, or hardly ever another.
     """
     if not rows or len(rows[0]) != 3:
         return None
@@ -202,7 +203,9 @@ def _as_pairs(rows: Sequence[Sequence[str]]) -> dict[str, Any] | None:
         spaced = all(
             _most(columns[column], lambda cell: " " in cell) for column in (source, second)
         )
-        if spaced and _are_labels_of(columns[target], both):
+        commonest = max(Counter(columns[target]).values())
+        is_told = commonest <= _MOST_OF_ONE * len(rows)
+        if spaced and is_told and _are_labels_of(columns[target], both):
             return {"source": source, "second": second, "target": target}
     return None
 

@@ -125,10 +125,13 @@ class Remedies:
         return Flag(path, value) if known not in (None, value) else None
 
     def _path(self, part: str, name: str) -> str:
-        """The setting of a part such as `encoder backward`: a group of its own, or the task's."""
+        """The setting of a part such as `encoder backward`: a group of its own, the task's, or that of a
+        part within the group, as of the sentences of a document.
+        """
         group = part.split(" ", maxsplit=1)[0].partition(".")[0]
-        inner = f"{group}.{name}"
-        return f"task.{inner}" if inner in self._task else f"task.{name}"
+        within = [path for path in self._task if path.endswith(f".{name}")]
+        known = (path for path in (f"{group}.{name}", name, *within) if path in self._task)
+        return f"task.{next(known, name)}"
 
     def _of_task(self, path: str, value: str) -> Flag | None:
         if path not in self._task or str(self._task[path]).lower() == value:
