@@ -1,16 +1,15 @@
 """`sightline serve` as a process of its own, and what the kernel says of it."""
 
 import os
-import select
 import subprocess
-import sys
-import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
 from sightline.cli._loopback import Loopback, loopback
+
+from .started import started
 
 SECONDS = 120  # to start, and to end, on a busy machine
 _KIB = 1024
@@ -50,32 +49,7 @@ def served(
 ) -> Iterator[ServedProcess]:
     """A server for some runs, on a port that is free; ended as a service manager ends it."""
     words = ["serve", *map(str, runs), "--port", "0", *options]
-    with (
-        log.open("a") as errors,
-        subprocess.Popen(
-            [sys.executable, "-m", "sightline.cli", *words],
-            env=os.environ | {"OMP_NUM_THREADS": "1", "PYTHONUNBUFFERED": "1"},
-            stdout=subprocess.PIPE,
-            stderr=errors,
-            text=True,
-        ) as process,
-    ):
-        try:
-            yield ServedProcess(process, loopback(_first_line(process, log).split()[0]), log)
-            process.terminate()
-            process.wait(SECONDS)
-        finally:
-            process.kill()
-            process.wait(SECONDS)
-
-
-def _first_line(process: "subprocess.Popen[str]", log: Path) -> str:
-    assert process.stdout is not None
-    end = time.monotonic() + SECONDS
-    while time.monotonic() < end:
-        if select.select([process.stdout], [], [], 1.0)[0]:
-            line = process.stdout.readline()
-            if line:
-                return line
-            break
-    raise RuntimeError(f"the server did not start: {log.read_text()[-2000:]}")
+    with log.open("a") as errors, started(words, errors, SECONDS) as (process, address):
+        yield ServedProcess(process, loopback(address), log)
+        process.terminate()
+        process.wait(SECONDS)

@@ -11,7 +11,7 @@ from ._guard import (
     read_body as read_body,
     replayed as replayed,
 )
-from ._page import Asset as Asset, assets as assets
+from ._page import Asset as Asset, assets as assets, assets_of as assets_of
 from ._question import (
     Question as Question,
     QuestionError as QuestionError,

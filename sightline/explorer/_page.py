@@ -22,13 +22,17 @@ class Asset(NamedTuple):
 @cache
 def assets() -> Mapping[str, Asset]:
     """Every file of the page by its name, the colours among them."""
-    folder = resources.files("sightline.explorer") / "assets"
-    found = {
+    colours = Asset(theme_css().encode(), TYPES[".css"])
+    return {**assets_of("sightline.explorer"), THEME: colours}
+
+
+def assets_of(package: str) -> dict[str, Asset]:
+    """The files in a package's folder `assets`, by their names."""
+    return {
         file.name: Asset(file.read_bytes(), TYPES[file.name[file.name.rindex(".") :]])
-        for file in folder.iterdir()
+        for file in (resources.files(package) / "assets").iterdir()
         if file.name.endswith(tuple(TYPES))
     }
-    return {**found, THEME: Asset(theme_css().encode(), TYPES[".css"])}
 
 
 def theme_css() -> str:

@@ -1,12 +1,7 @@
 """A real server, started as a user starts it, and a real browser with a fresh profile."""
 
 import contextlib
-import os
-import queue
 import signal
-import subprocess
-import sys
-import threading
 from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
@@ -16,6 +11,7 @@ import torch
 from selenium import webdriver
 
 from benchmarks.browser import BrowserMissingError, open_browser
+from benchmarks.started import started
 from sightline.tasks import save_bundle
 from tests.tasks.stored import BUNDLES
 from tests.tasks.tiny import train, transduction, upper_cased
@@ -47,34 +43,11 @@ def other_run(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def served(other_run: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
     """`sightline explore` with a good run and a hasty one, ended by Ctrl-C."""
     log = tmp_path_factory.mktemp("server") / "log.txt"
-    with log.open("w") as errors:
-        process = subprocess.Popen(
-            [sys.executable, "-m", "sightline.cli", "explore", GOOD, other_run, "--no-browser"],
-            env=os.environ | {"OMP_NUM_THREADS": "1", "PYTHONUNBUFFERED": "1"},
-            stdout=subprocess.PIPE,
-            stderr=errors,
-            text=True,
-        )
-        try:
-            yield Served(_first_line(process, log).split()[0], log)
-            process.send_signal(signal.SIGINT)
-            assert process.wait(SECONDS) == 0
-        finally:
-            process.kill()
-            process.wait(SECONDS)
-            assert process.stdout is not None
-            process.stdout.close()
-
-
-def _first_line(process: "subprocess.Popen[str]", log: Path) -> str:
-    assert process.stdout is not None
-    lines: queue.Queue[str] = queue.Queue()
-    threading.Thread(
-        target=lambda stream: lines.put(stream.readline()), args=(process.stdout,), daemon=True
-    ).start()
-    line = lines.get(timeout=SECONDS)
-    assert line, log.read_text()
-    return line
+    words = ["explore", str(GOOD), str(other_run), "--no-browser"]
+    with log.open("w") as errors, started(words, errors, SECONDS) as (process, address):
+        yield Served(address, log)
+        process.send_signal(signal.SIGINT)
+        assert process.wait(SECONDS) == 0
 
 
 @pytest.fixture(scope="session")

@@ -3,12 +3,8 @@
 import contextlib
 import http.client
 import json
-import os
-import queue
 import signal
 import subprocess
-import sys
-import threading
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -16,6 +12,7 @@ from urllib.parse import urlsplit
 
 import pytest
 
+from benchmarks.started import started
 from tests.tasks.stored import BUNDLES
 
 SECONDS = 90  # that a start, an answer or an end may take on a busy machine
@@ -97,34 +94,11 @@ class Server(NamedTuple):
 def serving(folder: Path, *words: object) -> Iterator[Server]:
     """`sightline serve` with these words, killed if a test has not ended it."""
     log = folder / "log.txt"
-    with log.open("w") as errors:
-        process = subprocess.Popen(
-            [sys.executable, "-m", "sightline.cli", "serve", *map(str, words), "--port", "0"],
-            env=os.environ | {"OMP_NUM_THREADS": "1", "PYTHONUNBUFFERED": "1"},
-            stdout=subprocess.PIPE,
-            stderr=errors,
-            text=True,
-        )
-        try:
-            address = urlsplit(_first_line(process, log).split()[0])
-            assert address.port is not None
-            yield Server(process, address.port, log)
-        finally:
-            process.kill()
-            process.wait(SECONDS)
-            assert process.stdout is not None
-            process.stdout.close()
-
-
-def _first_line(process: "subprocess.Popen[str]", log: Path) -> str:
-    assert process.stdout is not None
-    lines: queue.Queue[str] = queue.Queue()
-    threading.Thread(
-        target=lambda stream: lines.put(stream.readline()), args=(process.stdout,), daemon=True
-    ).start()
-    line = lines.get(timeout=SECONDS)
-    assert line, log.read_text()
-    return line
+    command = ["serve", *map(str, words), "--port", "0"]
+    with log.open("w") as errors, started(command, errors, SECONDS) as (process, address):
+        port = urlsplit(address).port
+        assert port is not None
+        yield Server(process, port, log)
 
 
 @pytest.fixture(scope="session")

@@ -1,0 +1,47 @@
+"""A command of ours as a process of its own, that says on its first line where it answers."""
+
+import os
+import select
+import subprocess
+import sys
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import NamedTuple, TextIO
+
+
+class Started(NamedTuple):
+    """A command under way."""
+
+    process: "subprocess.Popen[str]"
+    address: str  # the first word that it said
+
+
+@contextmanager
+def started(words: Sequence[str], errors: TextIO, seconds: float) -> Iterator[Started]:
+    """`sightline` with these words, given so long to say where it answers; killed if it has not ended."""
+    with subprocess.Popen(
+        [sys.executable, "-m", "sightline.cli", *words],
+        env=os.environ | {"OMP_NUM_THREADS": "1", "PYTHONUNBUFFERED": "1"},
+        stdout=subprocess.PIPE,
+        stderr=errors,
+        text=True,
+    ) as process:
+        try:
+            line = _first_line(process, seconds)
+            assert line, f"it did not start: {Path(errors.name).read_text()[-2000:]}"
+            yield Started(process, line.split()[0])
+        finally:
+            process.kill()
+            process.wait(seconds)
+
+
+def _first_line(process: "subprocess.Popen[str]", seconds: float) -> str:
+    """Nothing if there is none in time, or none at all."""
+    assert process.stdout is not None
+    end = time.monotonic() + seconds
+    while time.monotonic() < end:
+        if select.select([process.stdout], [], [], 1.0)[0]:
+            return process.stdout.readline()
+    return ""
