@@ -56,7 +56,7 @@ def recipe(case: str = "simple") -> Run:
         ),
         train=part(split, "train"),
         test=part(split, "test"),
-        training=TrainingSpec(steps=2500, batch_tokens=2000, learning_rate=2e-3, seed=1),
+        training=TrainingSpec(steps=3500, batch_tokens=2000, learning_rate=4e-3, seed=1),
     )
 
 
