@@ -30,17 +30,19 @@ class ServedProcess:
 
     @property
     def cpu_seconds(self) -> float:
-        """Processor time that it has used so far, of all its threads."""
-        stat = Path(f"/proc/{self.process.pid}/stat").read_text()
-        user, system = stat.rpartition(")")[2].split()[11:13]
-        return (int(user) + int(system)) / os.sysconf("SC_CLK_TCK")
+        """Processor time that it has used so far, and the process that computes for it."""
+        return sum(map(_cpu_seconds, self._pids))
 
     @property
     def resident_mib(self) -> float:
-        """Memory that it has in use."""
-        status = Path(f"/proc/{self.process.pid}/status").read_text()
-        (line,) = (line for line in status.splitlines() if line.startswith("VmRSS"))
-        return int(line.split()[1]) / _KIB
+        """Memory that the two have in use. What both have of libraries counts once: half for each."""
+        return sum(map(_resident_mib, self._pids))
+
+    @property
+    def _pids(self) -> list[int]:
+        pid = self.process.pid
+        children = Path(f"/proc/{pid}/task/{pid}/children").read_text()
+        return [pid, *map(int, children.split())]
 
 
 @contextmanager
@@ -53,3 +55,17 @@ def served(
         yield ServedProcess(process, loopback(address), log)
         process.terminate()
         process.wait(SECONDS)
+
+
+def _cpu_seconds(pid: int) -> float:
+    """Of all threads."""
+    stat = Path(f"/proc/{pid}/stat").read_text()
+    user, system = stat.rpartition(")")[2].split()[11:13]
+    return (int(user) + int(system)) / os.sysconf("SC_CLK_TCK")
+
+
+def _resident_mib(pid: int) -> float:
+    """Memory that is shared with others counts in parts."""
+    lines = Path(f"/proc/{pid}/smaps_rollup").read_text().splitlines()
+    (line,) = (line for line in lines if line.startswith("Pss:"))
+    return int(line.split()[1]) / _KIB

@@ -34,6 +34,6 @@ def capacity(runs: Mapping[str, Path], texts: Sequence[str]) -> list[Row]:
             Row(name=f"{name}, requests/s per core", value=one.count(OK) / used, unit="1/s"),
             Row(name=f"{name}, p50 at concurrency 32", value=one.percentile(0.5), unit="ms"),
             Row(name=f"{name}, p99 at concurrency 32", value=one.percentile(0.99), unit="ms"),
-            Row(name=f"{name}, memory of the process", value=memory, unit="MiB"),
+            Row(name=f"{name}, memory of both processes", value=memory, unit="MiB"),
         ]
     return found

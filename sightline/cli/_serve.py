@@ -7,10 +7,10 @@ from pathlib import Path
 from tyro.conf import Positional
 
 from ..serving.server import (
+    Computing,
     Limits,
     Tokens,
     build_app,
-    load_served,
     named_folders,
     read_tokens,
     serve,
@@ -44,30 +44,27 @@ def command(
         limits: how much a request may ask for, and how long it may take.
     """
     logging.basicConfig(format="%(asctime)s %(levelname)s %(message)s", level=logging.WARNING)
-    found = [load_served(name, folder) for name, folder in named_folders(runs).items()]
+    folders = named_folders(runs)
+    let_in = Tokens() if tokens is None else read_tokens(tokens)
     is_public = host not in ("127.0.0.1", "localhost", "::1")
     if is_public and tokens is None:
         sys.stderr.write(
             "note: whoever reaches this address may ask. Give --tokens FILE to let in only some.\n"
         )
-    app = build_app(
-        found,
-        limits=limits,
-        tokens=Tokens() if tokens is None else read_tokens(tokens),
-        is_public=is_public,
-    )
 
     def ready(address: str) -> None:
-        sys.stdout.write(f"{address}  {', '.join(one.name for one in found)}  (Ctrl-C ends)\n")
+        sys.stdout.write(f"{address}  {', '.join(folders)}  (Ctrl-C ends)\n")
         sys.stdout.flush()
 
-    serve(
-        app,
-        host=host,
-        port=port,
-        ready=ready,
-        certificate=certificate,
-        key=key,
-        proxies=proxies,
-    )
+    with Computing() as computing:
+        served = [computing.load(name, folder) for name, folder in folders.items()]
+        serve(
+            build_app(served, computing, limits=limits, tokens=let_in, is_public=is_public),
+            host=host,
+            port=port,
+            ready=ready,
+            certificate=certificate,
+            key=key,
+            proxies=proxies,
+        )
     sys.stdout.write("ended\n")

@@ -1,4 +1,4 @@
-"""The batcher: one thread that answers what waits, a batch at a time, and never more than can wait.
+"""The batcher: one thread that has answered what waits, a batch at a time, and never more than can wait.
 
     submit -> fair queue -> batch of one group -> ask -> delivered
 
@@ -13,8 +13,6 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple, Protocol, final, runtime_checkable
-
-from torch import set_num_threads
 
 from ..errors import SightlineError
 from ._fair_queue import FairQueue, Ticket
@@ -151,7 +149,6 @@ class Batcher:
         return self._pace.seconds(num_batches, cost)
 
     def _run(self) -> None:
-        set_num_threads(1)
         while True:
             with self._lock:
                 while self._is_open and not len(self._queue):

@@ -24,9 +24,8 @@ from ..tasks import (
 )
 
 
-@final
-class Predictor:
-    """A task made ready to be asked in any way, from its weights as they are now.
+class Questions:
+    """What may be asked of a task, which is known without computing.
 
     Args:
         task: what answers.
@@ -35,7 +34,6 @@ class Predictor:
 
     def __init__(self, task: AbstractTask[Any] | TransductionEnsemble, spec: TaskSpec) -> None:
         self.task, self.spec = task, spec
-        self._answerer = task.answerer(spec.prediction)
 
     @property
     def has_features(self) -> bool:
@@ -50,7 +48,16 @@ class Predictor:
 
     def size(self, example: Example) -> int:
         """How many symbols are read of an example."""
-        return self._answerer.size(example)
+        return self.task.size(example)
+
+
+@final
+class Predictor(Questions):
+    """A task made ready to be asked in any way, from its weights as they are now."""
+
+    def __init__(self, task: AbstractTask[Any] | TransductionEnsemble, spec: TaskSpec) -> None:
+        super().__init__(task, spec)
+        self._answerer = task.answerer(spec.prediction)
 
     def answer(self, examples: Sequence[Example], settings: PredictionSpec) -> list[Prediction]:
         """Answers to some examples of one size class, in one batch."""

@@ -57,6 +57,10 @@ class AbstractPredicting(ABC):
     """What gives answers to examples."""
 
     @abstractmethod
+    def size(self, example: Example) -> int:
+        """How many symbols are read of an example."""
+
+    @abstractmethod
     def answerer(self, settings: PredictionSpec | None = None) -> AbstractAnswerer:
         """It made ready to answer; the spec says how if `settings` does not."""
 

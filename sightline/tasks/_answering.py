@@ -85,8 +85,8 @@ class AbstractAnswering(AbstractPredicting):
     ) -> Sequence[Statistics]:
         """The metrics, the main one first."""
 
+    @override
     def size(self, example: Example) -> int:
-        """How many symbols are read of an example."""
         return len(self.symbols(example))
 
     @override

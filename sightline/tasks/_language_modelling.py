@@ -134,6 +134,10 @@ class LanguageModelling(AbstractTask[LanguageModel]):
         )
 
     @override
+    def size(self, example: Example) -> int:
+        return len(self.spec.source.encode(example.source))
+
+    @override
     def answerer(self, settings: PredictionSpec | None = None) -> AbstractAnswerer:
         """Continues each source to the end of its line. The same seed gives the same text for the same
         source.
@@ -255,7 +259,7 @@ class _Continuing(AbstractAnswerer):
 
     @override
     def size(self, example: Example) -> int:
-        return len(self._task.spec.source.encode(example.source))
+        return self._task.size(example)
 
     @override
     def answer(

@@ -3,7 +3,11 @@
 Needs `sightline[serve]`. `sightline serve runs/x` is the usual way in.
 """
 
-from .._served import Served as Served, load_served as load_served, named_folders as named_folders
+from ..computing import (
+    Computing as Computing,
+    Served as Served,
+    named_folders as named_folders,
+)
 from . import _packages as _packages  # first: it says which package is missing
 from ._app import build_app as build_app
 from ._limits import Limits as Limits

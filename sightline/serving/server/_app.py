@@ -7,7 +7,7 @@
     GET  /openapi.json                all of this, with examples
     GET  /                            a page where a person asks
 
-Answers are computed in the batcher's thread; the event loop only reads and writes.
+Answers are computed in another process; the event loop only reads and writes.
 """
 
 import asyncio
@@ -17,8 +17,6 @@ import time
 from collections.abc import AsyncGenerator, AsyncIterator, Sequence
 from contextlib import aclosing, asynccontextmanager
 from dataclasses import dataclass, field
-from pathlib import Path
-from traceback import extract_tb
 from typing import Any
 
 from fastapi import FastAPI, Request, Response
@@ -29,7 +27,7 @@ from ... import __version__
 from ...errors import SightlineError
 from ...explorer import QuestionError, error_response, read_question
 from .._batcher import ClosedError, LateError, OverloadedError
-from .._served import Served
+from ..computing import Computing, FaultError, Served, failed
 from ._asking import Asking
 from ._direct import PREDICT, Direct
 from ._guard import LOOPBACK, Guard
@@ -50,18 +48,20 @@ class Serving:
     """What an application stands on; the server ends it."""
 
     served: Sequence[Served]
+    computing: Computing
     limits: Limits
     tokens: Tokens
     metrics: Metrics = field(default_factory=Metrics)
     is_draining: bool = False
+    failure: str = ""  # why the server ended by itself
     models: Models | None = None  # from the start of the event loop on
     asking: Asking | None = None
 
     @asynccontextmanager
     async def running(self) -> AsyncIterator[None]:
-        """The thread that computes and the look at folders, while requests are answered."""
-        self.models = Models(self.served, self.metrics)
-        self.asking = Asking(self.limits, self.metrics)
+        """What has batches computed, and the look at folders, while requests are answered."""
+        self.models = Models(self.served, self.computing, self.metrics)
+        self.asking = Asking(self.computing, self.limits, self.metrics)
         watching = asyncio.create_task(self.models.watch())
         try:
             yield
@@ -78,13 +78,16 @@ class Serving:
 
 def build_app(
     served: Sequence[Served],
+    computing: Computing,
     *,
     limits: Limits | None = None,
     tokens: Tokens | None = None,
     is_public: bool = False,
 ) -> FastAPI:
-    """The application for these models; `is_public`: it is asked under any name, not the loopback's."""
-    serving = Serving(served, limits or Limits(), tokens or Tokens())
+    """The application for these models, which `computing` has loaded; `is_public`: it is asked under any
+    name, not the loopback's.
+    """
+    serving = Serving(served, computing, limits or Limits(), tokens or Tokens())
 
     @asynccontextmanager
     async def lifespan(app: FastAPI) -> AsyncIterator[None]:
@@ -196,7 +199,7 @@ def _no_such_model(serving: Serving) -> Response:
 
 
 def _check_features(served: Served, asked: PredictRequest) -> None:
-    if asked.features is not None and not served.predictor.has_features:
+    if asked.features is not None and not served.questions.has_features:
         raise RequestError("features: the model reads none. Leave them out.")
 
 
@@ -283,8 +286,7 @@ def _refusal(serving: Serving, error: Exception) -> Response:
         return error_response(504, str(error))
     if isinstance(error, SightlineError):
         return error_response(422, str(error))
-    place = extract_tb(error.__traceback__)[-1]
-    fault = f"{type(error).__name__} in {Path(place.filename).name}, line {place.lineno}"
+    fault = str(error) if isinstance(error, FaultError) else failed(error).text
     _log.error("an answer failed: %s", fault)  # no traceback: it may quote the input
     return error_response(500, f"The server failed: {fault}. Please report it.")
 

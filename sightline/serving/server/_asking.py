@@ -1,20 +1,19 @@
-"""From a request to the batcher's thread and back: the part of it that lives in the event loop."""
+"""From a request to the process that computes and back: the part of it that lives in the event loop."""
 
 import asyncio
 import time
 from collections.abc import AsyncGenerator, Callable, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, NamedTuple, final
 
 from ...data import Example
 from ...explorer import Question
-from ...inspection import explain
 from ...tasks import PredictionSpec, size_class
-from .._answer import answer_json
 from .._batcher import Batcher, LateError, Outcome, QueueLimits, Seen
 from .._fair_queue import Ticket
-from .._served import Served
+from ..computing import Computing, Served
 from ._limits import Limits
 from ._metrics import Metrics
 from ._schema import PredictRequest
@@ -31,14 +30,9 @@ class Way(NamedTuple):
     confidence: bool
     places: int
 
-    def ask(self, items: Sequence[Example]) -> list[str]:
+    def ask(self, computing: Computing, items: Sequence[Example]) -> list[str]:
         """Answers as JSON."""
-        predictions = self.served.predictor.answer(items, self.settings)
-        nbest = self.settings.nbest
-        return [
-            answer_json(example, prediction, nbest=nbest, confidence=self.confidence)
-            for example, prediction in zip(items, predictions, strict=True)
-        ]
+        return computing.answer(self.served, items, self.settings, confidence=self.confidence)
 
 
 @dataclass(frozen=True, eq=False)
@@ -48,15 +42,15 @@ class Explaining:
     served: Served
     places: int = 0  # whatever its size
 
-    def ask(self, items: Sequence[Question]) -> list[dict[str, Any]]:
+    def ask(self, computing: Computing, items: Sequence[Question]) -> list[dict[str, Any]]:
         """How the model came to its answer."""
         return [
-            explain(
-                self.served.task,
+            computing.explain(
+                self.served,
                 Example(question.input, features=question.features),
                 prefix=question.prefix,
                 forced=question.forced,
-            ).to_data()
+            )
             for question in items
         ]
 
@@ -78,10 +72,12 @@ class _Asked:
 class Asking:
     """What requests are asked through. Made in the event loop, which it hands outcomes back to."""
 
-    def __init__(self, limits: Limits, metrics: Metrics) -> None:
+    def __init__(self, computing: Computing, limits: Limits, metrics: Metrics) -> None:
         self._loop, self._limits, self._metrics = asyncio.get_running_loop(), limits, metrics
         queue = QueueLimits(most_seconds=limits.waiting_seconds)
-        self._batcher = Batcher(lambda group: group.ask, self._deliver, queue, self._seen)
+        self._batcher = Batcher(
+            lambda group: partial(group.ask, computing), self._deliver, queue, self._seen
+        )
         metrics.waiting.set_function(lambda: self._batcher.num_waiting)
 
     async def predict(
@@ -90,7 +86,7 @@ class Asking:
         """Answers as JSON, in the order of the inputs, each as soon as it and those before it are there.
         What cannot be taken is refused by the first step.
         """
-        settings = served.predictor.settings(nbest=request.nbest, attention=request.alignment)
+        settings = served.questions.settings(nbest=request.nbest, attention=request.alignment)
         features = request.features or [""] * len(request.inputs)
         examples = [
             Example(text, features=each)
@@ -111,7 +107,7 @@ class Asking:
     async def explain(self, served: Served, question: Question, client: str) -> dict[str, Any]:
         """How a model came to one answer."""
         asked, deadline = _Asked(1), self._deadline(None)
-        cost = size_class(len(question.input)) * served.predictor.spec.prediction.width
+        cost = size_class(len(question.input)) * served.questions.spec.prediction.width
         asked.tickets = [Ticket(Explaining(served), question, client, cost, deadline, (asked, 0))]
         return await anext(self._answers(asked, deadline))
 
@@ -138,7 +134,7 @@ class Asking:
             self._batcher.drop(asked.tickets)
 
     async def _sizes(self, served: Served, examples: Sequence[Example]) -> list[int]:
-        size: Callable[[Example], int] = served.predictor.size
+        size: Callable[[Example], int] = served.questions.size
         if sum(len(example.source) for example in examples) <= _FEW_CHARACTERS:
             return [size(example) for example in examples]
         return await asyncio.to_thread(lambda: [size(example) for example in examples])

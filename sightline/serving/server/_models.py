@@ -14,7 +14,7 @@ from typing import Any, TypeAlias, final
 from ...errors import SightlineError
 from ...explorer import ServedRun
 from ...tasks import bundle_files
-from .._served import Served, load_served
+from ..computing import Computing, Served
 from ._metrics import Metrics
 
 SECONDS_BETWEEN_LOOKS = 1.0
@@ -27,10 +27,10 @@ _Signature: TypeAlias = tuple[tuple[int, int, int] | None, ...]
 class Models:
     """What is served now."""
 
-    def __init__(self, served: Sequence[Served], metrics: Metrics) -> None:
+    def __init__(self, served: Sequence[Served], computing: Computing, metrics: Metrics) -> None:
         self._served = {one.name: one for one in served}
         self._seen = {one.name: _signature(one) for one in served}
-        self._refused: dict[str, str] = {}
+        self._computing, self._refused = computing, dict[str, str]()
         self._metrics, self._is_told = metrics, asyncio.Event()
         for one in served:
             _warn(one)
@@ -47,8 +47,8 @@ class Models:
                 {
                     "name": one.name,
                     "version": one.version,
-                    "task": one.predictor.spec.kind,
-                    "features": one.predictor.has_features,
+                    "task": one.questions.spec.kind,
+                    "features": one.questions.has_features,
                     "exact": one.is_exact,
                     "refused": self._refused.get(one.name),
                 }
@@ -75,7 +75,7 @@ class Models:
 
     async def _replace(self, old: Served) -> None:
         try:
-            new = await asyncio.to_thread(load_served, old.name, old.folder)
+            new = await asyncio.to_thread(self._computing.load, old.name, old.folder)
         except (SightlineError, OSError) as error:
             self._refused[old.name] = "torn or changed; see the log"
             self._metrics.reloads.labels(old.name, "refused").inc()

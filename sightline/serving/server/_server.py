@@ -1,8 +1,8 @@
 """The server: sockets, signals and the clock of a connection, around the application."""
 
 import asyncio
+import contextlib
 import signal
-import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, final
@@ -14,13 +14,9 @@ from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from ...errors import ValueRangeError
 from ...explorer import listening
+from .._batcher import ClosedError
 from ._app import Serving
 
-# Two threads take turns: one reads and writes, one computes. Whoever computes lets the other go first after
-# every operation, of which there are hundreds in a batch, and by default would wait 5 ms for its turn each
-# time that much is being asked. On a busy machine that was much slower once; on a quiet one 0.2 to 20 ms
-# made no clear difference.
-_SWITCH_SECONDS = 2e-4
 SECONDS_TO_DRAIN = 60  # that requests under way are given when the server ends
 
 
@@ -47,7 +43,6 @@ def serve(
     """
     serving: Serving = app.state.serving
     limits = serving.limits
-    sys.setswitchinterval(_SWITCH_SECONDS)
     for file in (certificate, key):
         if file is not None and not file.is_file():
             raise ValueRangeError(f"serve: there is no file {file}. Give a file in PEM format.")
@@ -71,6 +66,8 @@ def serve(
         name = f"[{host}]" if ":" in host else host
         address = f"{scheme}://{name}:{bound.getsockname()[1]}/"
         _Server(config, serving, lambda: ready(address)).run(sockets=[bound])
+    if serving.failure:
+        raise ClosedError(serving.failure)
 
 
 @final
@@ -87,12 +84,26 @@ class _Server(uvicorn.Server):
         if self.started and self._serving.models is not None:
             loop = asyncio.get_running_loop()
             loop.add_signal_handler(signal.SIGHUP, self._serving.models.reload)
+            self._serving.computing.watch(lambda status: self._told(loop, status))
             self._ready()
 
     @override
     def handle_exit(self, sig: int, frame: Any) -> None:
         # uvicorn would send the signal to the process once more afterwards, and end it with that.
         self.force_exit = self.should_exit and sig == signal.SIGINT
+        self._serving.is_draining = self.should_exit = True
+
+    def _told(self, loop: asyncio.AbstractEventLoop, status: int) -> None:
+        """In another thread. When the server has ended first, there is no loop any more."""
+        with contextlib.suppress(RuntimeError):
+            loop.call_soon_threadsafe(self._end_with, status)
+
+    def _end_with(self, status: int) -> None:
+        """The process that computes has ended: so does the server, and a service manager starts both."""
+        self._serving.failure = (
+            f"serve: the process that computes ended with status {status}, as it does when it is killed "
+            f"or there is too little memory. Start the server again."
+        )
         self._serving.is_draining = self.should_exit = True
 
 

@@ -1,18 +1,17 @@
-"""A model that is served: loaded from its folder, verified, tried, and under a name."""
+"""A model that is served: verified, tried, and under a name."""
 
-import json
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from ..data import Example, Vocabulary
-from ..errors import BundleError, ValueRangeError
-from ..sealing import MANIFEST
-from ..tasks import AbstractTask, PairClassification, load_bundle
-from ..training import sample_sources
-from ._predictor import Predictor
+from ...data import Vocabulary
+from ...errors import ValueRangeError
+from ...tasks import AbstractTask, PairClassification
+from ...training import sample_sources
+from .._predictor import Questions
 
 NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
 _TRIED = 6  # inputs that a model is tried on when it is loaded
@@ -26,28 +25,14 @@ class Served:
     folder: Path
     version: str  # the seal of its bundle
     task: AbstractTask[Any]
-    predictor: Predictor
     example: str  # an input to begin with
     is_exact: bool  # whether it answered the same alone and in company, to the last bit
+    number: int  # under which the process that computes knows it
 
-
-def load_served(name: str, folder: Path) -> Served:
-    """The model in a folder, verified and tried; `BundleError` if it is torn or changed."""
-    version = _version(folder)
-    task = load_bundle(folder)
-    if _version(folder) != version:
-        raise BundleError(f"{folder}: changed while it was being read. Load it again.")
-    predictor = Predictor(task, task.spec)
-    inputs = _inputs(folder, task)
-    return Served(
-        name=name,
-        folder=folder,
-        version=version,
-        task=task,
-        predictor=predictor,
-        example=inputs[0],
-        is_exact=_is_exact(predictor, inputs),
-    )
+    @cached_property
+    def questions(self) -> Questions:
+        """What may be asked of it."""
+        return Questions(self.task, self.task.spec)
 
 
 def named_folders(runs: Sequence[str]) -> dict[str, Path]:
@@ -75,15 +60,7 @@ def named_folders(runs: Sequence[str]) -> dict[str, Path]:
     return found
 
 
-def _version(folder: Path) -> str:
-    """The seal of a bundle; what it seals is verified when it is loaded."""
-    try:
-        return str(json.loads((folder / MANIFEST).read_bytes())["seal"])[:12]
-    except (OSError, ValueError, KeyError, TypeError):
-        return ""
-
-
-def _inputs(folder: Path, task: AbstractTask[Any]) -> list[str]:
+def example_inputs(folder: Path, task: AbstractTask[Any]) -> list[str]:
     """Inputs to try a model on: samples that training left, or else the first of its symbols."""
     found = sample_sources(folder, _TRIED)
     vocabulary: Vocabulary = task.vocabularies.source
@@ -92,13 +69,3 @@ def _inputs(folder: Path, task: AbstractTask[Any]) -> list[str]:
     if isinstance(task, PairClassification):
         made = [f"{text}\t{text}" for text in made]
     return [*found, *made][:_TRIED]
-
-
-def _is_exact(predictor: Predictor, inputs: Sequence[str]) -> bool:
-    """Whether inputs are answered the same alone and all together. What torch does only once, such as
-    choosing kernels, is done by this too, before the first request.
-    """
-    settings = predictor.settings(attention=True)
-    examples = [Example(text) for text in inputs]
-    alone = [predictor.predict([example], settings)[0] for example in examples]
-    return predictor.predict([*examples, *examples], settings) == [*alone, *alone]

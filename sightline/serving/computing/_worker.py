@@ -1,0 +1,88 @@
+"""The process that computes, from within: models by number, and batches one after the other.
+
+It ends when the server's side of a pipe is closed, whatever became of the server, and leaves signals to it:
+a service manager and a terminal send them to both.
+"""
+
+import signal
+import sys
+import threading
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from multiprocessing.connection import Connection
+from typing import Any, TypeAlias
+
+from torch import set_num_threads
+
+from ...data import Example
+from .._predictor import Predictor
+from ._bundles import load_version
+from ._orders import Load, Loaded, Model, Order, failed
+
+_Models: TypeAlias = dict[int, Model]
+_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+
+
+def main() -> None:
+    """Compute what comes through the two pipes whose numbers are the arguments."""
+    orders, loads = (_connection(word) for word in sys.argv[1:])
+    for each in _SIGNALS:
+        signal.signal(each, signal.SIG_IGN)
+    set_num_threads(1)
+    models = _Models()
+    # Beside the batches: whoever asks for the old model does not wait until a new one is loaded.
+    threading.Thread(target=_load_all, args=(loads, models), daemon=True).start()
+    with _until_closed():
+        while True:
+            order: Order = orders.recv()
+            for number in order.forgotten:
+                models.pop(number, None)
+            orders.send(_carried_out(order, models))
+
+
+def _connection(word: str) -> "Connection[Any, Any]":
+    return Connection(int(word))
+
+
+def _carried_out(order: Order, models: _Models) -> Any:
+    try:
+        return order.order.carried_out(models[order.order.number])
+    except Exception as error:  # whatever it is, the process goes on, and whoever asked is told
+        return failed(error)
+
+
+def _load_all(loads: "Connection[Any, Any]", models: _Models) -> None:
+    with _until_closed():
+        while True:
+            load: Load = loads.recv()
+            try:
+                models[load.number], loaded = _loaded(load)
+            except Exception as error:  # as above
+                loads.send(failed(error))
+            else:
+                loads.send(loaded)
+
+
+def _loaded(load: Load) -> tuple[Model, Loaded]:
+    task, _ = load_version(load.folder, load.version)
+    model = Model(task, Predictor(task, task.spec))
+    return model, Loaded(is_exact=_is_exact(model.predictor, load.inputs))
+
+
+def _is_exact(predictor: Predictor, inputs: Sequence[str]) -> bool:
+    """Whether inputs are answered the same alone and all together. What torch does only once, such as
+    choosing kernels, is done by this too, before the first request.
+    """
+    settings = predictor.settings(attention=True)
+    examples = [Example(text) for text in inputs]
+    alone = [predictor.predict([example], settings)[0] for example in examples]
+    return predictor.predict([*examples, *examples], settings) == [*alone, *alone]
+
+
+@contextmanager
+def _until_closed() -> Iterator[None]:
+    """Until nobody reads and writes at the other end."""
+    try:
+        yield
+    except (EOFError, BrokenPipeError, ConnectionResetError):
+        return

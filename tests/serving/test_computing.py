@@ -1,0 +1,128 @@
+"""The process that computes: it answers, fails, forgets and ends as it should."""
+
+import gc
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from sightline.data import Example
+from sightline.errors import BundleError, SightlineError
+from sightline.serving import Predictor, answer_json
+from sightline.serving.computing import Computing, FaultError, Served
+from sightline.tasks import load_bundle
+from tests.serving.conftest import GOOD, SECONDS, Server, serving
+
+
+@pytest.fixture(scope="module")
+def computing() -> Iterator[Computing]:
+    with Computing() as started:
+        yield started
+
+
+@pytest.fixture(scope="module")
+def served(computing: Computing) -> Served:
+    return computing.load("model", GOOD)
+
+
+def _answers(computing: Computing, served: Served, text: str = "abc") -> list[str]:
+    settings = served.questions.settings()
+    return computing.answer(served, [Example(text)], settings, confidence=True)
+
+
+def test_answers_are_those_of_a_predictor_here(computing: Computing, served: Served) -> None:
+    task = load_bundle(GOOD)
+    predictor = Predictor(task, task.spec)
+    example = Example("abc")
+    (prediction,) = predictor.predict([example], predictor.settings())
+    assert _answers(computing, served) == [answer_json(example, prediction)]
+
+
+def test_what_users_can_mend_is_told_and_a_fault_only_located(
+    computing: Computing, served: Served
+) -> None:
+    with pytest.raises(SightlineError, match="forced"):
+        computing.explain(served, Example("abc"), prefix=[], forced={0: [0.5]})
+    nobody = replace(served, number=-1)
+    with pytest.raises(FaultError, match=r"^KeyError in _worker.py, line \d+$"):
+        _answers(computing, nobody, "a secret")
+    assert _answers(computing, served)
+
+
+def test_a_model_that_nobody_holds_is_forgotten(computing: Computing, served: Served) -> None:
+    other = computing.load("other", GOOD)
+    number = other.number
+    assert _answers(computing, other)
+    del other
+    gc.collect()
+    assert _answers(computing, served)  # with this order it is told
+    with pytest.raises(FaultError, match="KeyError"):
+        _answers(computing, replace(served, number=number))
+
+
+def test_a_torn_bundle_is_refused(computing: Computing, served: Served, tmp_path: Path) -> None:
+    folder = Path(shutil.copytree(GOOD, tmp_path / "model"))
+    (folder / "weights.safetensors").write_bytes(b"torn")
+    with pytest.raises(BundleError, match="torn or changed"):
+        computing.load("torn", folder)
+    assert _answers(computing, served)
+
+
+def _children(server: Server) -> list[int]:
+    found = Path(f"/proc/{server.process.pid}/task/{server.process.pid}/children").read_text()
+    return [int(word) for word in found.split()]
+
+
+def _is_alive(pid: int) -> bool:
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
+    except (FileNotFoundError, ProcessLookupError):
+        return False
+
+
+def test_the_server_ends_with_the_process_that_computes(tmp_path: Path) -> None:
+    """What holds the models was killed, as by the kernel when memory is short."""
+    with serving(tmp_path, f"model={GOOD}") as server:
+        (child,) = _children(server)
+        os.kill(child, signal.SIGKILL)
+        assert server.process.wait(SECONDS) not in (0, -signal.SIGTERM)
+        log = server.log.read_text()
+    assert "the process that computes ended with status -9" in log
+    assert "Traceback" not in log
+
+
+def test_the_process_that_computes_ends_with_the_server(tmp_path: Path) -> None:
+    with serving(tmp_path, f"model={GOOD}") as server:
+        (child,) = _children(server)
+        server.process.kill()
+        server.process.wait(SECONDS)
+        end = time.monotonic() + SECONDS
+        while _is_alive(child):
+            assert time.monotonic() < end
+            time.sleep(0.05)
+
+
+def test_nothing_of_the_working_folder_is_run(tmp_path: Path) -> None:
+    """A file named like a module lies where somebody calls the command."""
+    (tmp_path / "sightline.py").write_text("raise SystemExit('run')")
+    (tmp_path / "traceback.py").write_text("raise SystemExit('run')")
+    code = (
+        "from pathlib import Path; from sightline.serving.computing import Computing\n"
+        f"with Computing() as computing: print(computing.load('model', Path({str(GOOD)!r})).name)"
+    )
+    ended = subprocess.run(
+        [sys.executable, "-P", "-c", code],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        timeout=SECONDS,
+        check=True,
+    )
+    assert ended.stdout == "model\n"
