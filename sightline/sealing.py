@@ -20,6 +20,7 @@ from .errors import BundleError
 
 MANIFEST = "manifest.json"
 _NEW = ".new"
+_SHORT = 12  # digits of a seal that people are shown
 _MOST_BYTES = 1 << 20  # of a manifest; ours has some hundred
 
 
@@ -64,6 +65,16 @@ def read_sealed(folder: Path, names: Collection[str], formats: Collection[int]) 
         got = ", ".join(sorted(map(str, listed))) if isinstance(listed, dict) else repr(listed)
         raise _refusal(folder, f"{MANIFEST} lists {got or 'no files'}, expected {', '.join(names)}")
     return Sealed(about, {name: _verified(folder, name, listed[name]) for name in names})
+
+
+def seal_of(folder: Path) -> str:
+    """What tells a version from any other; nothing where there is none. Whether it is whole, reading it
+    tells.
+    """
+    try:
+        return str(json.loads((folder / MANIFEST).read_bytes())["seal"])[:_SHORT]
+    except (OSError, ValueError, KeyError, TypeError):
+        return ""
 
 
 def _manifest(folder: Path) -> dict[str, Any]:

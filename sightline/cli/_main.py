@@ -16,6 +16,7 @@ COMMANDS = {
     "fit": "train a model from files, or go on with one",
     "evaluate": "score a model on files with targets",
     "predict": "answer for every line of a file or of the standard input",
+    "bulk": "answer many files into a folder, and only those that are missing",
     "serve": "answer over HTTP, with one model or several",
     "explore": "serve a page where one or two models are asked and looked into",
     "bench-serve": "ask a server of this machine all it can answer, and time it",

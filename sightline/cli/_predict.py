@@ -10,7 +10,7 @@ be given too.
 
 import os
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from itertools import islice
 from pathlib import Path
 from typing import Annotated, Literal
@@ -19,7 +19,7 @@ from tyro.conf import Positional, arg
 
 from ..data import CHUNK, Example, LineReader
 from ..serving import Predictor, answer_json
-from ..tasks import PairClassificationSpec, Prediction, TaskSpec, TransductionSpec
+from ..tasks import Prediction
 from ._bars import answering_bar
 from ._models import load_models
 
@@ -53,9 +53,8 @@ def command(
     settings = predictor.settings(
         nbest=nbest, width=width, attention=attention and output == "jsonl"
     )
-    example_of = _reader_of(predictor.spec)
     is_asking = not files and sys.stdin.isatty()
-    examples = (example_of(line) for reader in _readers(files) for line in reader)
+    examples = (predictor.example(line) for reader in _readers(files) for line in reader)
     with answering_bar(None, is_quiet=is_asking) as answered:
         for some in _parts(examples, 1 if is_asking else _AT_ONCE):
             for example, prediction in zip(some, predictor.predict(some, settings), strict=True):
@@ -73,20 +72,6 @@ def _readers(files: Sequence[str]) -> Iterator[LineReader]:
         yield LineReader("standard input", chunks=chunks)
     for file in files:
         yield LineReader(file)
-
-
-def _reader_of(spec: TaskSpec) -> Callable[[str], Example]:
-    """What makes an example of a line, for a task."""
-    if isinstance(spec, PairClassificationSpec):
-        return lambda line: Example("\t".join(line.split("\t")[:2]))
-    if isinstance(spec, TransductionSpec) and spec.features is not None:
-        return _with_features
-    return lambda line: Example(line.partition("\t")[0])
-
-
-def _with_features(line: str) -> Example:
-    source, _, others = line.partition("\t")
-    return Example(source, features=others.partition("\t")[0])
 
 
 def _parts(examples: Iterator[Example], size: int) -> Iterator[list[Example]]:

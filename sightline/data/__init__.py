@@ -22,7 +22,12 @@ from ._batches import (
     collate_tagged as collate_tagged,
     move as move,
 )
-from ._bytes import CHUNK as CHUNK
+from ._bytes import (
+    CHUNK as CHUNK,
+    DamagedError as DamagedError,
+    Readable as Readable,
+    read_handle as read_handle,
+)
 from ._checks import Finding as Finding, Findings as Findings, check_data as check_data
 from ._conllu import ConllU as ConllU, conllu as conllu
 from ._example import (
@@ -48,7 +53,7 @@ from ._inferring import (
     infer_task as infer_task,
     infer_tokeniser as infer_tokeniser,
 )
-from ._lines import LineReader as LineReader
+from ._lines import MAX_LINE as MAX_LINE, LineReader as LineReader, Place as Place
 from ._links import (
     Gold as Gold,
     GoldFile as GoldFile,

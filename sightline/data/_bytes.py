@@ -7,7 +7,7 @@ unpacked bytes: of a plain file it is reached at once, of a packed one by unpack
 import zlib
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import BinaryIO, Protocol
+from typing import BinaryIO, Protocol, runtime_checkable
 
 import zstandard
 
@@ -30,6 +30,19 @@ _FOREIGN = {
 
 class DamagedError(Exception):
     """What is packed cannot be unpacked further. Who reads lines knows at which one."""
+
+
+@runtime_checkable
+class Readable(Protocol):
+    """A file that is open to be read, wherever it is."""
+
+    def read(self, size: int, /) -> bytes:
+        """At most so many bytes, and none at the end."""
+        ...
+
+    def seek(self, offset: int, /) -> int:
+        """Go to a place."""
+        ...
 
 
 class _Unpacking(Protocol):
@@ -65,19 +78,24 @@ def num_bytes(file: str) -> int:
         raise _unreadable(file, error) from None
 
 
+def read_handle(handle: Readable, name: str, offset: int = 0) -> Iterator[bytes]:
+    """The bytes of a file that is open at its beginning, unpacked, from `offset` on."""
+    first = handle.read(6)
+    unpacker = _unpacker(first)
+    if unpacker is None:
+        _refuse_foreign(name, first)
+        handle.seek(offset)
+        while chunk := handle.read(CHUNK):
+            yield chunk
+        return
+    handle.seek(0)
+    yield from _after(offset, _unpacked(handle, unpacker))
+
+
 def _from(file: str, offset: int) -> Iterator[bytes]:
     with _opened(file) as handle:
         try:
-            first = handle.read(6)
-            unpacker = _unpacker(first)
-            if unpacker is None:
-                _refuse_foreign(file, first)
-                handle.seek(offset)
-                while chunk := handle.read(CHUNK):
-                    yield chunk
-                return
-            handle.seek(0)
-            yield from _after(offset, _unpacked(handle, unpacker))
+            yield from read_handle(handle, file, offset)
         except OSError as error:
             raise _unreadable(file, error) from None
 
@@ -116,7 +134,7 @@ def _refuse_foreign(file: str, first: bytes) -> None:
             )
 
 
-def _unpacked(handle: BinaryIO, new: Callable[[], _Unpacking]) -> Iterator[bytes]:
+def _unpacked(handle: Readable, new: Callable[[], _Unpacking]) -> Iterator[bytes]:
     """The members of a packed file, one after another."""
     unpacking = new()
     try:

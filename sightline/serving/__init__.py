@@ -5,4 +5,4 @@ from Python (needs `sightline[client]`).
 """
 
 from ._answer import answer_json as answer_json
-from ._predictor import Predictor as Predictor
+from ._predictor import Predictor as Predictor, Questions as Questions

@@ -16,6 +16,7 @@ from ..data import Example
 from ..specs import check
 from ..tasks import (
     AbstractTask,
+    PairClassificationSpec,
     Prediction,
     PredictionSpec,
     TaskSpec,
@@ -45,6 +46,15 @@ class Questions:
     ) -> PredictionSpec:
         """How to look for so many answers; the width is that of the spec where it is not given."""
         return _settings(self.spec.prediction, nbest, width, attention)
+
+    def example(self, line: str) -> Example:
+        """What a line asks: its first column, and of the second the features or the other text of a
+        pair, where such are read. Further columns are left alone.
+        """
+        columns = line.split("\t", 2)
+        if isinstance(self.spec, PairClassificationSpec):
+            return Example("\t".join(columns[:2]))
+        return Example(columns[0], features="".join(columns[1:2]) if self.has_features else "")
 
     def size(self, example: Example) -> int:
         """How many symbols are read of an example."""

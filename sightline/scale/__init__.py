@@ -1,0 +1,12 @@
+"""Scale: the same predictor over more than one file, and more than one process.
+
+    shards -> answers beside each shard, what could not be read, and a record with counts and checksums
+
+Bulk runs need `sightline[bulk]`; `sightline.scale.cluster` spreads them over a Ray cluster, and needs
+`sightline[ray]`.
+"""
+
+from . import _packages as _packages  # first: it says which package is missing
+from ._bulk import Bulk as Bulk, Done as Done
+from ._records import Record as Record
+from ._storage import Shard as Shard

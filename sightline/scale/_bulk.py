@@ -1,0 +1,113 @@
+"""A bulk run: shards in, answers beside each, and only what is missing when it is started again."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from ..errors import ValueRangeError
+from ..sealing import seal_of
+from ..serving import Predictor
+from ..tasks import load_bundle
+from ._answering import Way, answer_shard
+from ._records import Record
+from ._storage import Shard, find_shards, read_json, size_of, write_json
+
+MANIFEST = "manifest.json"
+
+
+class Done(NamedTuple):
+    """What a bulk run comes to, over all shards."""
+
+    shards: int
+    lines: int
+    answered: int
+    rejected: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class Bulk:
+    """What to answer with which model, and where to.
+
+    Args:
+        bundle: the folder of a model that `fit` made.
+        inputs: files, URLs, or patterns of them: a text on each line, or JSON objects (.jsonl).
+        out: a folder or URL for the answers.
+        nbest: answers for each line.
+        width: candidates kept in search; by default as the model was fitted.
+        text: name of what is asked, in JSON lines.
+        max_symbols: of a line; a longer one is rejected.
+    """
+
+    bundle: Path
+    inputs: Sequence[str]
+    out: str
+    nbest: int = 1
+    width: int | None = None
+    text: str = "source"
+    max_symbols: int = 2000
+
+    def shards(self) -> list[Shard]:
+        """The files of the input."""
+        return find_shards(self.inputs)
+
+    def missing(self, shards: Sequence[Shard]) -> list[Shard]:
+        """Shards that have not been answered yet by this model in this way."""
+        return [shard for shard in shards if self.record(shard) is None]
+
+    def record(self, shard: Shard) -> Record | None:
+        """What is known of a shard that needs nothing more to be done."""
+        base = f"{self.out.rstrip('/')}/{shard.name}"
+        record = Record.from_data(read_json(f"{base}.json"))
+        if (
+            record is None
+            or record.input_key != shard.key
+            or record.asked != self.about
+            or size_of(f"{base}.parquet") != record.output_bytes
+        ):
+            return None
+        return record
+
+    @property
+    def about(self) -> Mapping[str, Any]:
+        """The model and how it is asked: answers are the same where this is."""
+        return {
+            "model": seal_of(self.bundle),
+            "nbest": self.nbest,
+            "width": self.width,
+            "text": self.text,
+            "max_symbols": self.max_symbols,
+        }
+
+    def answerer(self) -> Callable[[Shard, Callable[[int], None]], Record]:
+        """What answers one shard after the other, here; it is told whom to tell of every few lines."""
+        task = load_bundle(self.bundle)
+        predictor = Predictor(task, task.spec)
+        settings = predictor.settings(nbest=self.nbest, width=self.width)
+        way = Way(settings, self.text, self.max_symbols, self.about)
+        return lambda shard, told: answer_shard(predictor, shard, way, self.out, told)
+
+    def finish(self, shards: Sequence[Shard]) -> Done:
+        """Write the manifest over all shards, of which none may be missing."""
+        records = [self.record(shard) for shard in shards]
+        found = [record for record in records if record is not None]
+        if len(found) < len(shards):
+            raise ValueRangeError(
+                f"bulk: {len(shards) - len(found)} of {len(shards)} shards have changed or lost their "
+                f"answers on the way. Start it again: it does what is missing."
+            )
+        totals = Done(
+            len(shards),
+            sum(record.lines for record in found),
+            sum(record.answered for record in found),
+            sum(record.rejected for record in found),
+        )
+        data = {
+            **totals._asdict(),
+            "asked": self.about,
+            "files": {
+                shard.name: record.to_data() for shard, record in zip(shards, found, strict=True)
+            },
+        }
+        write_json(f"{self.out.rstrip('/')}/{MANIFEST}", data)
+        return totals

@@ -1,0 +1,126 @@
+"""The lines of a shard, each an example or a reason why it is none. No line ends the reading."""
+
+import hashlib
+from collections.abc import Callable, Iterator
+from typing import NamedTuple, final
+
+from ..data import (
+    MAX_LINE,
+    DamagedError,
+    Example,
+    LineReader,
+    Place,
+    Readable,
+    json_lines,
+    read_handle,
+)
+from ..errors import DataError
+from ..serving import Questions
+from ..tasks import PairClassificationSpec
+
+
+class Rejected(NamedTuple):
+    """A line that was not answered."""
+
+    line: int  # counted from 1
+    reason: str
+
+
+class Asked(NamedTuple):
+    """A line that is to be answered."""
+
+    line: int
+    example: Example
+
+
+@final
+class ShardReader:
+    """Lines of one file, plain or packed, and what was read of it."""
+
+    def __init__(self, handle: Readable, url: str, questions: Questions, text: str) -> None:
+        self._handle, self._url = _Hashed(handle), url
+        self._parsed = _json_reader(questions, text) if _is_json(url) else _text_reader(questions)
+        self.num_lines = 0
+
+    @property
+    def sha256(self) -> str:
+        """Of the bytes read, as they lie on the disk."""
+        return self._handle.sha256.hexdigest()
+
+    def __iter__(self) -> Iterator[Asked | Rejected]:
+        try:
+            for number, line in enumerate(_lines(self._handle, self._url), start=1):
+                self.num_lines = number
+                yield self._read(number, line)
+        except DamagedError as damage:
+            self.num_lines += 1
+            yield Rejected(self.num_lines, f"{damage}; this line and all after it are lost")
+
+    def _read(self, number: int, line: bytes) -> Asked | Rejected:
+        # Only the first line of a file, at offset 0, may begin with a mark of byte order.
+        place = Place(min(1, number - 1), number - 1)
+        reader = LineReader(self._url, place, chunks=iter((line,)))
+        try:
+            example = self._parsed(reader)
+        except DataError as error:
+            return Rejected(number, str(error))
+        if example is None:
+            return Rejected(number, "the line is empty")
+        return Asked(number, example)
+
+
+class _Hashed:
+    """A file whose bytes are counted into a checksum as they are read. It goes back only to the
+    beginning, from the few bytes that tell how it is packed.
+    """
+
+    def __init__(self, handle: Readable) -> None:
+        self._handle, self.sha256 = handle, hashlib.sha256()
+
+    def read(self, size: int, /) -> bytes:
+        """The next bytes."""
+        content = self._handle.read(size)
+        self.sha256.update(content)
+        return content
+
+    def seek(self, offset: int, /) -> int:
+        """Begin again."""
+        assert offset == 0
+        self.sha256 = hashlib.sha256()
+        return self._handle.seek(offset)
+
+
+def _lines(handle: _Hashed, url: str) -> Iterator[bytes]:
+    """Lines without what ends them. Of one that is too long, as much as shows that it is."""
+    rest = b""
+    for chunk in read_handle(handle, url):
+        *lines, rest = (rest + chunk).split(b"\n")
+        yield from lines
+        rest = rest[: MAX_LINE + 2]
+    if rest:
+        yield rest
+
+
+def _is_json(url: str) -> bool:
+    name = url.removesuffix(".gz").removesuffix(".zst")
+    return name.endswith((".jsonl", ".ndjson"))
+
+
+def _json_reader(questions: Questions, text: str) -> Callable[[LineReader], Example | None]:
+    is_pair = isinstance(questions.spec, PairClassificationSpec)
+    format_ = json_lines(
+        (),
+        source=text,
+        target=None,
+        second="second" if is_pair else None,
+        features="features" if questions.has_features else None,
+    )
+    return lambda reader: next(format_.examples([reader]), None)
+
+
+def _text_reader(questions: Questions) -> Callable[[LineReader], Example | None]:
+    def read(reader: LineReader) -> Example | None:
+        line = next(iter(reader), "")
+        return questions.example(line) if line.strip() else None
+
+    return read

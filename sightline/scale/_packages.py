@@ -1,0 +1,12 @@
+"""The packages of `sightline[bulk]`: whoever lacks one is told so, and what to do."""
+
+from importlib.util import find_spec
+
+from ..errors import MissingPackageError
+
+for _name in ("fsspec", "pyarrow"):
+    if find_spec(_name) is None:
+        raise MissingPackageError(
+            f"Bulk runs need the package {_name}, which is not installed. "
+            f"Run: pip install 'sightline[bulk]'"
+        )

@@ -1,0 +1,5 @@
+"""The same on a Ray cluster: this machine's cores, or whatever RAY_ADDRESS names. Needs `sightline[ray]`."""
+
+from . import _packages as _packages  # first: it says which package is missing
+from ._joining import joined as joined
+from ._pool import answered_by_pool as answered_by_pool

@@ -1,0 +1,14 @@
+"""The package of `sightline[ray]`: whoever lacks it is told so, and what to do."""
+
+import os
+from importlib.util import find_spec
+
+from ...errors import MissingPackageError
+
+if find_spec("ray") is None:
+    raise MissingPackageError(
+        "A cluster needs the package ray, which is not installed. Run: pip install 'sightline[ray]'"
+    )
+
+# Read when ray is imported: nothing of what is done here is told to anybody.
+os.environ["RAY_USAGE_STATS_ENABLED"] = "0"
