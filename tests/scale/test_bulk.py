@@ -203,11 +203,11 @@ def test_killed_on_the_way_it_goes_on_where_it_was(tmp_path: Path) -> None:
     assert 1 <= len(done) < 6
     before = _stamps(out)
     main(words)
-    _check_whole(out, folder, [str(number) for number in range(6)], 3000)
+    check_whole(out, folder, [str(number) for number in range(6)], 3000)
     assert all(_stamps(out)[f"{name}.parquet"] == before[f"{name}.parquet"] for name in done)
 
 
-def _check_whole(out: Path, folder: Path, names: Sequence[str], size: int) -> None:
+def check_whole(out: Path, folder: Path, names: Sequence[str], size: int) -> None:
     """Every line of every shard once, and every checksum right."""
     manifest = json.loads((out / "manifest.json").read_text())
     assert manifest["lines"] == manifest["answered"] == size * len(names)

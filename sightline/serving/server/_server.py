@@ -50,6 +50,7 @@ def serve(
         config = uvicorn.Config(
             app,
             http=_punctual(limits.body_seconds),
+            loop="asyncio",  # whatever else is installed: this is the one that is tested
             ws="none",
             log_level="warning",
             access_log=False,  # paths may hold what somebody typed
