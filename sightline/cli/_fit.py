@@ -1,6 +1,7 @@
 """`sightline fit`: from files to a model, without any configuration; or with all of it."""
 
 import importlib.util
+import os
 import sys
 from collections.abc import Sequence
 from functools import partial
@@ -19,15 +20,16 @@ from ..tasks import TransductionSpec
 from ..training import (
     Choice,
     Display,
-    Outcome,
     Planned,
     Run,
     TensorBoardWriter,
     chosen,
+    forget,
     hold_out,
     load_plan,
     plan,
     process_group,
+    scores_of,
 )
 from ._bars import waiting
 from ._files import open_files, open_like
@@ -48,6 +50,8 @@ def command(
     seed: int | None = None,
     fresh: bool = False,
     tensorboard: bool = False,
+    ray: bool = False,
+    workers: int | None = None,
 ) -> None:
     """Train a model from files, or go on with a run that was interrupted.
 
@@ -69,6 +73,9 @@ def command(
         seed: of weights, order and dropout.
         fresh: start again in a folder that has a run.
         tensorboard: write event files for TensorBoard too.
+        ray: train in several processes on a Ray cluster, that of RAY_ADDRESS or else this machine's cores;
+            lost workers and nodes are made up for. Every node must see the folder of the run.
+        workers: how many processes, with --ray; by default as many as this machine has cores.
     """
     given = _given(settings_given, attention=attention, minutes=minutes, seed=seed)
     with process_group() as group:
@@ -83,19 +90,34 @@ def command(
                 _say_findings(console, planned.run)
             planned.save(out)
         group.agree([0.0])  # the others read what process 0 has planned
+        if ray:
+            _train_on_ray(out, workers, resume=not fresh)
+            _say_outcome(console, out)
+            _write_report(console, out)
+            return
         writers = (TensorBoardWriter(out / "tensorboard"),) if tensorboard else ()
         run = load_plan(out).run
         watch = Watch(partial(_say_alarm, console), run.task, run.training)
         with waiting(console, "counting the symbols of the training files") as first_word:
-            outcome = run.fit(
+            run.fit(
                 out,
                 listeners=(first_word, Display(console), *writers, watch),
                 probes=(vital_signs,),
                 resume=not fresh,
             )
         if group.is_first:
-            _say_outcome(console, outcome)
+            _say_outcome(console, out)
             _write_report(console, out)
+
+
+def _train_on_ray(out: Path, workers: int | None, *, resume: bool) -> None:
+    from ..scale.cluster import joined, train_by_workers  # noqa: PLC0415 - an extra
+
+    if not resume:
+        forget(out)  # once, and not again whenever a worker is lost
+    number = workers or os.cpu_count() or 1
+    with joined(num_cpus=number):
+        train_by_workers(out, number)
 
 
 def _given(
@@ -236,17 +258,17 @@ def _write_report(console: Console, out: Path) -> None:
         console.print(f"{path} shows how it went", markup=False, soft_wrap=True)
 
 
-def _say_outcome(console: Console, outcome: Outcome) -> None:
-    rows = [("dev", outcome.metrics), ("test", outcome.test)]
+def _say_outcome(console: Console, out: Path) -> None:
+    scored = scores_of(out)
     table = Table("", "score", "value", "95 % interval", "", box=None, padding=(0, 2, 0, 0))
-    for name, metrics in rows:
+    for name, metrics in scored.items():
         for score, metric in metrics.items():
             interval = f"{metric.low:.2f} to {metric.high:.2f}"
             table.add_row(name, score, f"{metric.value:.2f}", interval, metric.signature)
     if table.row_count:
         console.print(table)
     console.print(
-        f"{outcome.folder} is ready: sightline predict {outcome.folder} < words.txt",
+        f"{out} is ready: sightline predict {out} < words.txt",
         markup=False,
         soft_wrap=True,
     )

@@ -29,11 +29,11 @@ from ._events import (
     Stopped as Stopped,
     Warned as Warned,
 )
-from ._fit import Outcome as Outcome, fit as fit
+from ._fit import Outcome as Outcome, fit as fit, forget as forget
 from ._group import Group as Group, process_group as process_group
 from ._held_out import Divided as Divided, hold_out as hold_out
 from ._log import LogWriter as LogWriter, read_log as read_log
-from ._outputs import sample_sources as sample_sources
+from ._outputs import sample_sources as sample_sources, scores_of as scores_of
 from ._plan import plan as plan
 from ._probe import Probe as Probe
 from ._run import Run as Run

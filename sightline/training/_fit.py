@@ -9,11 +9,12 @@ import torch
 
 from ..data import AbstractStream, Example
 from ..tasks import AbstractTask, Evaluation, Metric, save_bundle
+from ._checkpoint import clear_checkpoints
 from ._events import Finished, Listener, StopReason
 from ._group import Group, process_group
 from ._interrupt import interruptible
 from ._log import LogWriter
-from ._loop import Loop
+from ._loop import CHECKPOINTS, Loop
 from ._outputs import LOG, write_outputs
 from ._probe import Probe
 from ._spec import TrainingSpec, check_training
@@ -88,6 +89,11 @@ def fit(
         except BaseException as error:
             loop.fail(error)
             raise
+
+
+def forget(out: Path | str) -> None:
+    """Delete the checkpoints in the folder of a run, so that it starts again."""
+    clear_checkpoints(Path(out) / CHECKPOINTS)
 
 
 def _finish(

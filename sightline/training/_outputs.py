@@ -13,10 +13,11 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
-from ..tasks import Evaluation
+from ..tasks import Evaluation, Metric
 from ._curves import draw_curves
 
 LOG = "log.jsonl"
+_METRICS = "metrics.json"
 _SAMPLES = "samples.tsv"
 _MAX_SAMPLES = 1000
 
@@ -34,10 +35,20 @@ def write_outputs(folder: Path, found: Mapping[str, Evaluation], facts: dict[str
         for name, evaluation in found.items()
     }
     text = json.dumps({**content, **facts}, indent=1, ensure_ascii=False)
-    _replace(folder / "metrics.json", text + "\n")
+    _replace(folder / _METRICS, text + "\n")
     if "dev" in found:
         _write_samples(folder / _SAMPLES, found["dev"])
     draw_curves(folder / LOG, folder / "curves.svg")
+
+
+def scores_of(folder: Path) -> dict[str, dict[str, Metric]]:
+    """The scores that a run has left, by the name of their set and their own."""
+    content = json.loads((folder / _METRICS).read_text(encoding="utf-8"))
+    return {
+        name: {metric: Metric(**score) for metric, score in content[name].items()}
+        for name in ("dev", "test")
+        if name in content
+    }
 
 
 def sample_sources(folder: Path, most: int) -> list[str]:

@@ -3,3 +3,4 @@
 from . import _packages as _packages  # first: it says which package is missing
 from ._joining import joined as joined
 from ._pool import answered_by_pool as answered_by_pool
+from ._training import WorkersError as WorkersError, train_by_workers as train_by_workers

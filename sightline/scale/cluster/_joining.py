@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 import ray
+from ray import LoggingConfig
 
 _OBJECT_STORE = 300 << 20  # bytes, of a cluster of our own: shards are named there, not held
 _LOCAL = "local"
@@ -22,7 +23,10 @@ def joined(*, num_cpus: int | None = None) -> Iterator[None]:
     is_own = address == _LOCAL
     ray.init(
         address=address,
-        logging_level=logging.WARNING,
+        logging_level=logging.ERROR,
+        # Ray's own words would drown ours: every plan it makes and, without a dashboard, every second
+        # that it cannot ask one. What goes wrong is an error, and shown.
+        logging_config=LoggingConfig(log_level="ERROR"),
         runtime_env={"env_vars": {"OMP_NUM_THREADS": "1", "RAY_USAGE_STATS_ENABLED": "0"}},
         **(
             {

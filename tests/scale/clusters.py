@@ -1,0 +1,91 @@
+"""Ray in processes of its own, which are gone afterwards."""
+
+import contextlib
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+
+SECONDS = 240  # that a start and a job may take on a busy machine
+_ENVIRONMENT = {"RAY_USAGE_STATS_ENABLED": "0", "OMP_NUM_THREADS": "1"}
+_CLUSTER = """
+import sys
+from ray.cluster_utils import Cluster
+store = {"object_store_memory": 200 << 20}
+head = {"num_cpus": 0, "include_dashboard": False, **store}
+cluster = Cluster(initialize_head=True, head_node_args=head)
+nodes = [cluster.add_node(num_cpus=1, **store) for _ in range(2)]
+print(cluster.address, flush=True)
+sys.stdin.readline()
+cluster.remove_node(nodes[0], allow_graceful=False)
+if "replaced" in sys.argv:
+    cluster.add_node(num_cpus=1, **store)
+print("removed", flush=True)
+sys.stdin.readline()
+"""
+
+
+@contextlib.contextmanager
+def process(
+    words: list[str], more: Mapping[str, str] | None = None
+) -> Iterator["subprocess.Popen[str]"]:
+    """Python with these words, and all that it starts, killed afterwards."""
+    started = subprocess.Popen(
+        [sys.executable, *words],
+        env=os.environ | _ENVIRONMENT | dict(more or {}),
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+    )
+    try:
+        yield started
+    finally:
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(started.pid, signal.SIGKILL)
+        started.communicate(timeout=SECONDS)
+
+
+def wait_for(is_so: Callable[[], bool], running: "subprocess.Popen[str]") -> None:
+    end = time.monotonic() + SECONDS
+    while not is_so():
+        assert time.monotonic() < end
+        assert running.poll() is None, "it ended before it should"
+        time.sleep(0.02)
+
+
+def workers(name: str, session: int | None = None) -> list[int]:
+    """Processes of Ray that do something of this name, of one session or of any."""
+    found = []
+    for path in Path("/proc").glob("[0-9]*"):
+        with contextlib.suppress(OSError, ValueError):
+            command, pid = (path / "cmdline").read_bytes().decode(), int(path.name)
+            if "ray::" in command and name in command and session in (None, os.getsid(pid)):
+                found.append(pid)
+    return found
+
+
+class Nodes:
+    """A cluster of two nodes with one core each, on this machine."""
+
+    def __init__(self, process: "subprocess.Popen[str]") -> None:
+        assert process.stdout is not None
+        self._process, self._output = process, process.stdout
+        self.address = self._output.readline().strip()
+
+    def lose_one(self) -> None:
+        """A node is gone, and all that ran on it."""
+        assert self._process.stdin is not None
+        self._process.stdin.write("\n")
+        self._process.stdin.flush()
+        assert self._output.readline().strip() == "removed"
+
+
+@contextlib.contextmanager
+def nodes(*, are_replaced: bool) -> Iterator[Nodes]:
+    """Two nodes; one that is lost may get a successor."""
+    with process(["-c", _CLUSTER, "replaced" if are_replaced else "lost"]) as cluster:
+        yield Nodes(cluster)
