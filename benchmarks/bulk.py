@@ -15,18 +15,18 @@ import random
 import signal
 import statistics
 import subprocess
-import sys
 import tempfile
 import threading
 import time
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 import zstandard
 from pyarrow import parquet
 
+from benchmarks.clusters import nodes, process, wait_for, workers
 from benchmarks.results import Results, Row, digest
 from benchmarks.serving.models import FILES, SEED, USUAL, fitted, texts
 from benchmarks.timing import use_one_thread
@@ -40,18 +40,6 @@ SHARDS, WORKERS = 64, 2
 SIZES = 20_000, 200_000
 _BARE_SECONDS, _AT_ONCE = 15.0, 4096
 _MOST_SECONDS = 1800.0
-_CLUSTER = """
-import sys
-from ray.cluster_utils import Cluster
-head = {"num_cpus": 0, "include_dashboard": False, "object_store_memory": 200 << 20}
-cluster = Cluster(initialize_head=True, head_node_args=head)
-nodes = [cluster.add_node(num_cpus=1, object_store_memory=200 << 20) for _ in range(2)]
-print(cluster.address, flush=True)
-sys.stdin.readline()
-cluster.remove_node(nodes[0], allow_graceful=False)
-print("removed", flush=True)
-sys.stdin.readline()
-"""
 
 
 @dataclass
@@ -87,34 +75,11 @@ def bare_rate(run: Path) -> float:
     return number / (time.perf_counter() - began)
 
 
-@contextmanager
-def started(words: Sequence[str], address: str | None = None) -> Iterator["subprocess.Popen[str]"]:
-    """Python with these words, and all that it starts, killed afterwards."""
-    more = {} if address is None else {"RAY_ADDRESS": address}
-    process = subprocess.Popen(
-        [sys.executable, *words],
-        env=os.environ | {"OMP_NUM_THREADS": "1"} | more,
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.DEVNULL,
-        text=True,
-        start_new_session=True,
-    )
-    try:
-        yield process
-    finally:
-        with suppress(ProcessLookupError):
-            os.killpg(process.pid, signal.SIGKILL)
-        process.communicate()
-
-
-def pooled(run: Path, folder: Path, out: Path, address: str | None = None) -> Pooled:
+def pooled(run: Path, folder: Path, out: Path) -> Pooled:
     """The shards of a folder by a pool of two."""
     before = _num_done(out)
-    command = ["-m", "sightline.cli", "bulk", str(run), "--in", str(folder / "*.zst")]
-    words = [*command, "--out", str(out), "--ray", "--workers", str(WORKERS)]
     began, most = time.time(), [0.0]
-    with started(words, address) as driver:
+    with process(_bulk(run, folder, out), {}) as driver:
         watching = threading.Thread(target=_watch, args=(driver, most), daemon=True)
         watching.start()
         assert driver.wait(_MOST_SECONDS) == 0
@@ -132,24 +97,19 @@ def pooled(run: Path, folder: Path, out: Path, address: str | None = None) -> Po
     )
 
 
+def _bulk(run: Path, folder: Path, out: Path) -> list[str]:
+    words = ["bulk", str(run), "--in", str(folder / "*.zst"), "--out", str(out)]
+    return ["-m", "sightline.cli", *words, "--ray", "--workers", str(WORKERS)]
+
+
 def _num_done(out: Path) -> int:
     return len(list(out.glob("[0-9][0-9].json")))
-
-
-def _workers() -> list[int]:
-    found = list[int]()
-    for path in Path("/proc").glob("[0-9]*"):
-        with suppress(OSError):
-            command = (path / "cmdline").read_bytes()
-            if b"ray::" in command and b"_Worker" in command:
-                found.append(int(path.name))
-    return found
 
 
 def _watch(driver: "subprocess.Popen[str]", most: list[float]) -> None:
     """Twice a second, what the largest worker has in memory."""
     while driver.poll() is None:
-        for worker in _workers():
+        for worker in workers("_Worker"):
             with suppress(OSError):
                 status = Path(f"/proc/{worker}/status").read_text()
                 (line,) = (line for line in status.splitlines() if line.startswith("VmRSS"))
@@ -175,22 +135,17 @@ def _num_wrong(folder: Path, out: Path) -> int:
 
 def with_faults(run: Path, folder: Path, out: Path) -> list[Row]:
     """A worker is killed, then one of two nodes, then the driver; then the job is started again."""
-    with started(["-c", _CLUSTER]) as cluster:
-        assert cluster.stdout is not None
-        assert cluster.stdin is not None
-        address = cluster.stdout.readline().strip()
-        command = ["-m", "sightline.cli", "bulk", str(run), "--in", str(folder / "*.zst")]
-        words = [*command, "--out", str(out), "--ray", "--workers", str(WORKERS)]
-        with started(words, address) as driver:
-            _wait(driver, out, 4)
-            os.kill(_workers()[0], signal.SIGKILL)
-            _wait(driver, out, 12)
-            cluster.stdin.write("\n")
-            cluster.stdin.flush()
-            assert cluster.stdout.readline().strip() == "removed"
-            _wait(driver, out, 20)
-            driver.kill()
-            driver.wait()
+    with (
+        nodes(are_replaced=False) as cluster,
+        process(_bulk(run, folder, out), {"RAY_ADDRESS": cluster.address}) as driver,
+    ):
+        wait_for(lambda: _num_done(out) >= 4, driver, _MOST_SECONDS)
+        os.kill(workers("_Worker")[0], signal.SIGKILL)
+        wait_for(lambda: _num_done(out) >= 12, driver, _MOST_SECONDS)
+        cluster.lose_one()
+        wait_for(lambda: _num_done(out) >= 20, driver, _MOST_SECONDS)
+        driver.kill()
+        driver.wait()
     kept = {path.name: path.stat().st_mtime_ns for path in out.glob("[0-9][0-9].json")}
     found = pooled(run, folder, out)
     done_again = sum((out / name).stat().st_mtime_ns != stamp for name, stamp in kept.items())
@@ -212,12 +167,6 @@ def with_faults(run: Path, folder: Path, out: Path) -> list[Row]:
             sense="<=",
         ),
     ]
-
-
-def _wait(driver: "subprocess.Popen[str]", out: Path, number: int) -> None:
-    while _num_done(out) < number:
-        assert driver.poll() is None
-        time.sleep(0.05)
 
 
 def measured(run: Path, folder: Path) -> list[Row]:

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.scale.clusters import SECONDS, nodes, process, wait_for, workers
+from benchmarks.clusters import SECONDS, nodes, process, wait_for, workers
 from tests.scale.test_bulk import GOOD, check_whole
 
 SHARDS, LINES = 12, 3000

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from safetensors.torch import load_file
 
-from tests.scale.clusters import SECONDS, nodes, process, wait_for, workers
+from benchmarks.clusters import SECONDS, nodes, process, wait_for, workers
 
 SETTINGS = {
     "training.checkpoint_seconds": "1",

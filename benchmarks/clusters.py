@@ -49,8 +49,11 @@ def process(
         started.communicate(timeout=SECONDS)
 
 
-def wait_for(is_so: Callable[[], bool], running: "subprocess.Popen[str]") -> None:
-    end = time.monotonic() + SECONDS
+def wait_for(
+    is_so: Callable[[], bool], running: "subprocess.Popen[str]", seconds: float = SECONDS
+) -> None:
+    """Until something is so, while a process runs."""
+    end = time.monotonic() + seconds
     while not is_so():
         assert time.monotonic() < end
         assert running.poll() is None, "it ended before it should"
