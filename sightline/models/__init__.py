@@ -12,6 +12,7 @@ from ._attention_specs import (
     LocalSpec as LocalSpec,
     MonotoneSpec as MonotoneSpec,
     MultiHeadSpec as MultiHeadSpec,
+    PathSpec as PathSpec,
     PlaceAttentionSpec as PlaceAttentionSpec,
     SegmentSpec as SegmentSpec,
     SelfAttentionSpec as SelfAttentionSpec,
@@ -19,6 +20,7 @@ from ._attention_specs import (
     SoftmaxSpec as SoftmaxSpec,
     SparsemaxSpec as SparsemaxSpec,
     SyntacticSpec as SyntacticSpec,
+    is_exclusive as is_exclusive,
 )
 from ._captioner import Captioner as Captioner, CaptionerSpec as CaptionerSpec
 from ._classifier import (

@@ -31,12 +31,11 @@ from ..models import (
     EncoderSpec,
     MultiHeadSpec,
     Prepared,
-    SegmentSpec,
     Seq2Seq,
     Seq2SeqSpec,
-    SigmoidSpec,
     Source,
     TextEncoderSpec,
+    is_exclusive,
 )
 from ..specs import setting
 from ._answering import AbstractAnsweringTask, Search
@@ -126,12 +125,12 @@ class Transduction(AbstractAnsweringTask[Seq2Seq]):
                 "Choose decoder.attention softmax, or set alignment_weight to 0."
             )
         attention, weights = self.spec.decoder.attention, scored.weights
+        assert attention is not None
         if isinstance(attention, MultiHeadSpec):
-            attention, weights = attention.attention, weights.mean(-3)
+            weights = weights.mean(-3)
         # Features stand before the source and are never aligned.
         weights = weights[..., -batch.source.shape[1] :]
-        exclusive = not isinstance(attention, SigmoidSpec | SegmentSpec)
-        aligned = alignment_loss(weights, batch.alignment, exclusive=exclusive)
+        aligned = alignment_loss(weights, batch.alignment, exclusive=is_exclusive(attention))
         parts = {"likelihood": total.detach(), "alignment": aligned.detach()}
         return Loss(total + self.spec.alignment_weight * aligned, count, parts)
 

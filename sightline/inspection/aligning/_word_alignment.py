@@ -26,7 +26,6 @@ from ...attention import AttentionTrace
 from ...data import Example, Link, TokeniserSpec, Words, words_of
 from ...errors import ValueRangeError
 from ...tasks import AbstractTask, Transduction
-from ..explaining import is_exclusive
 from ._forced_attention import forced_traces
 from ._symmetrisation import Symmetrisation, symmetrise
 

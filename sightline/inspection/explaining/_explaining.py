@@ -19,14 +19,7 @@ from torch import Tensor
 from ...data import BEGIN, END, Encoded, Example, collate_tagged, move, read_pair
 from ...decoding import Hypotheses, LengthPenalty, beam_search
 from ...errors import ValueRangeError
-from ...models import (
-    AttentionSpec,
-    ExactHardSpec,
-    MonotoneSpec,
-    MultiHeadSpec,
-    SegmentSpec,
-    SigmoidSpec,
-)
+from ...models import is_exclusive
 from ...networks import SteppingState
 from ...tasks import (
     AbstractTask,
@@ -90,12 +83,6 @@ def explain(
         f"explain: expected a task of this library, got {type(task).__name__}. "
         f"Use Transduction, Classification, PairClassification, Tagging or LanguageModelling."
     )
-
-
-def is_exclusive(attention: AttentionSpec | ExactHardSpec | MonotoneSpec) -> bool:
-    """Whether the weights of a step sum to 1."""
-    head = attention.attention if isinstance(attention, MultiHeadSpec) else attention
-    return not isinstance(head, SigmoidSpec | SegmentSpec)
 
 
 class _Replayed(NamedTuple):

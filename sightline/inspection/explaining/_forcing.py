@@ -9,7 +9,7 @@ from jaxtyping import Float
 from torch import Tensor
 
 from ...errors import ValueRangeError
-from ...models import MultiHeadSpec, SegmentSpec, SigmoidSpec
+from ...models import MultiHeadSpec, PathSpec, SegmentSpec, SigmoidSpec
 from ...tasks import Transduction
 
 
@@ -47,8 +47,8 @@ def forced_rows(
                 f"explain: forced attention is a step number from 0 on and a weight for each of the "
                 f"{num_places} places, got step {step} and weights of shape {row.shape}."
             )
-        if isinstance(head, SigmoidSpec | SegmentSpec):
-            most = (head.total or 1.0) if isinstance(head, SegmentSpec) else 1.0
+        if isinstance(head, SigmoidSpec | SegmentSpec | PathSpec):
+            most = 1.0 if isinstance(head, SigmoidSpec) else (head.total or 1.0)
             _check_range(step, row, most)
         else:
             _check_range(step, row, np.inf)
