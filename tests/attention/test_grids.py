@@ -1,6 +1,7 @@
 """Structures over the cells of a grid, against every structure counted one by one."""
 
-from itertools import product
+from collections.abc import Callable
+from itertools import pairwise, product
 
 import pytest
 import torch
@@ -17,7 +18,6 @@ from sightline.attention import (
     path_attention,
     segment_attention,
 )
-
 
 ROWS, COLUMNS = 3, 4
 
@@ -49,7 +49,7 @@ def test_a_path_has_the_marginals_of_all_paths(memory: Memory) -> None:
     total, expected = 0.0, torch.zeros(ROWS, COLUMNS)
     for states in product(range(-1, ROWS), repeat=COLUMNS):  # -1 skips a column
         score = sum(scores[r, c].item() for c, r in enumerate(states) if r >= 0)
-        for one, other in zip(states, states[1:], strict=False):
+        for one, other in pairwise(states):
             if one < 0 or other < 0:
                 score += skip_on if one == other else enter if one < 0 else leave
             else:
@@ -77,9 +77,8 @@ def test_a_run_ends_with_its_row(memory: Memory) -> None:
 
 
 @pytest.mark.parametrize("make", [path_attention, segment_attention])
-def test_padding_around_an_image_changes_nothing(make: object, memory: Memory) -> None:
+def test_padding_around_an_image_changes_nothing(make: Callable[..., Attention], memory: Memory) -> None:
     torch.manual_seed(2)
-    assert callable(make)
     attention = make(5, 6, total=1.0)
     query = torch.randn(2, 5)
     alone = attention(query, attention.remember(memory))
