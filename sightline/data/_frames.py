@@ -20,6 +20,7 @@ from torch import Tensor
 from ..errors import ImageError, MissingPackageError, ValueRangeError
 from ._example import evenly_spaced
 from ._image_bytes import image_bytes, image_error
+from ._image_headers import gif_outline
 from ._images import (
     ImageSpec,
     check_size,
@@ -110,7 +111,7 @@ def _of_folder(folder: Path, spec: ImageSpec, max_frames: int) -> list[Frame]:
 
 def _of_image(data: bytes, place: object, spec: ImageSpec, max_frames: int) -> list[Frame]:
     opened = open_image(data, place, spec)
-    num_frames = _num_pictures(opened, place)
+    num_frames = _num_pictures(data, opened, place)
     _check_clip(num_frames, opened.size, place, spec)
     frames: list[Frame] = []
     for number in evenly_spaced(range(num_frames), max_frames):
@@ -124,8 +125,10 @@ def _of_image(data: bytes, place: object, spec: ImageSpec, max_frames: int) -> l
     return frames
 
 
-def _num_pictures(opened: ImageFile, place: object) -> int:
+def _num_pictures(data: bytes, opened: ImageFile, place: object) -> int:
     """How many pictures follow each other in a file; 1 of a format that has no more."""
+    if data.startswith(b"GIF"):  # which its decoder would count at a hundredth of the speed
+        return max(1, gif_outline(data).num_frames)
     try:
         return max(1, int(getattr(opened, "n_frames", 1)))
     except Exception as error:  # as above

@@ -30,6 +30,7 @@ from torch import Tensor
 from ..errors import ImageError
 from ..specs import setting
 from ._image_bytes import image_bytes, image_error
+from ._image_headers import Outline, gif_outline, webp_outline
 
 # What a file is, is seen from its first bytes, whatever its name.
 _DECODERS: tuple[tuple[bytes, bytes, Callable[[BytesIO], ImageFile]], ...] = (
@@ -114,12 +115,22 @@ def open_image(data: bytes, place: object, spec: ImageSpec) -> ImageFile:
     )
     if decoder is None:
         raise _foreign(data, place)
+    outline = image_outline(data)
+    if outline is not None:
+        check_size((outline.width, outline.height), place, spec)
     try:
         opened = decoder(BytesIO(data))
     except Exception as error:  # a decoder may raise anything about bytes that it did not expect
         raise damaged(error, place) from None
     check_size(opened.size, place, spec)
     return opened
+
+
+def image_outline(data: bytes) -> Outline | None:
+    """What the header says, where a decoder must not be asked first."""
+    if data.startswith(b"GIF"):
+        return gif_outline(data)
+    return webp_outline(data) if data.startswith(b"RIFF") else None
 
 
 def check_size(size: tuple[int, int], place: object, spec: ImageSpec) -> None:

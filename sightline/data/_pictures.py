@@ -1,6 +1,6 @@
 """Pictures of a pool, and pictures as padded tensors.
 
-An example may have a picture: an image, or the frames of a clip. Pictures are kept as bytes, one for
+An example may have a picture: an image (C, h, w), or the frames of a clip (F, C, h, w). Pictures are kept as bytes, one for
 each value, and once however many examples show the same; a batch makes numbers from 0 to 1 of them.
 
 Axes: B examples, F frames, C channels, h and w height and width, P different pictures.
@@ -27,7 +27,7 @@ PLACE = 8  # pixels: a picture takes as many places of a batch as squares of thi
 class Pictures:
     """The pictures of some examples."""
 
-    different: tuple[UInt8[Tensor, "*F C h w"], ...]
+    different: tuple[UInt8[Tensor, "..."], ...]
     numbers: Int[np.ndarray, " B"]  # which of them each example has
 
     def take(self, rows: Int[np.ndarray, " b"]) -> "Pictures":
@@ -41,7 +41,7 @@ class Pictures:
     def __len__(self) -> int:
         return len(self.numbers)
 
-    def __getitem__(self, row: int) -> UInt8[Tensor, "*F C h w"]:
+    def __getitem__(self, row: int) -> UInt8[Tensor, "..."]:
         return self.different[int(self.numbers[row])]
 
 
@@ -53,9 +53,9 @@ class PictureColumn:
         self._seen: dict[tuple[tuple[int, ...], bytes], int] = {}
         self._numbers: list[int] = []
 
-    def append(self, picture: UInt8[Tensor, "*F C h w"]) -> int:
+    def append(self, picture: UInt8[Tensor, "..."]) -> int:
         """Add a picture; how many bytes that takes."""
-        values = memoryview(picture.contiguous().numpy()).cast("B")
+        values = picture.contiguous().numpy().tobytes()
         key = tuple(picture.shape), hashlib.blake2b(values, digest_size=16).digest()
         number = self._seen.setdefault(key, len(self._different))
         self._numbers.append(number)
@@ -74,12 +74,12 @@ class PictureColumn:
         return Pictures(tuple(self._different), np.array(self._numbers, dtype=np.int64))
 
 
-def num_places(picture: UInt8[Tensor, "*F C h w"]) -> int:
+def num_places(picture: UInt8[Tensor, "..."]) -> int:
     """What a picture takes of the budget of a batch."""
     return math.prod(_extent(picture))
 
 
-def _extent(picture: UInt8[Tensor, "*F C h w"]) -> tuple[int, int, int]:
+def _extent(picture: UInt8[Tensor, "..."]) -> tuple[int, int, int]:
     """Frames, rows and columns of places."""
     frames = picture.shape[0] if picture.ndim == 4 else 1
     return frames, -(-picture.shape[-2] // PLACE), -(-picture.shape[-1] // PLACE)

