@@ -10,6 +10,7 @@ from ._batch_stream import BatchStream as BatchStream
 from ._batches import (
     LabelledBatch as LabelledBatch,
     PairBatch as PairBatch,
+    PictureBatch as PictureBatch,
     QuestionBatch as QuestionBatch,
     SequenceBatch as SequenceBatch,
     TaggedBatch as TaggedBatch,
@@ -18,6 +19,7 @@ from ._batches import (
     collate_labelled as collate_labelled,
     collate_matched as collate_matched,
     collate_pairs as collate_pairs,
+    collate_pictures as collate_pictures,
     collate_questions as collate_questions,
     collate_tagged as collate_tagged,
     move as move,
@@ -42,6 +44,8 @@ from ._formats import (
     parallel as parallel,
     tsv as tsv,
 )
+from ._frames import read_frames as read_frames
+from ._images import ImageSpec as ImageSpec, read_image as read_image
 from ._inferring import (
     InferredTask as InferredTask,
     InferredTokeniser as InferredTokeniser,
@@ -59,6 +63,11 @@ from ._links import (
 from ._opening import Opened as Opened, SourceSpec as SourceSpec, open_source as open_source
 from ._packed import Encoded as Encoded, Packed as Packed, Ragged as Ragged
 from ._patterned import Patterned as Patterned, patterned as patterned
+from ._pictures import (
+    Pictures as Pictures,
+    collate_frames as collate_frames,
+    collate_images as collate_images,
+)
 from ._pools import LeftOut as LeftOut
 from ._sentencepiece import SentencePieceSpec as SentencePieceSpec
 from ._source import (
