@@ -1,5 +1,6 @@
 """Every task that there is; `sightline.specs.from_json(TaskSpec, text)` picks by kind."""
 
+from ._captioning import CaptioningSpec
 from ._classification import ClassificationSpec
 from ._language_modelling import LanguageModellingSpec
 from ._pair_classification import PairClassificationSpec
@@ -7,7 +8,7 @@ from ._question_answering import QuestionAnsweringSpec
 from ._tagging import TaggingSpec
 from ._transduction import TransductionSpec
 
-TaskSpec = (
+TextTaskSpec = (
     TransductionSpec
     | ClassificationSpec
     | PairClassificationSpec
@@ -15,3 +16,5 @@ TaskSpec = (
     | LanguageModellingSpec
     | QuestionAnsweringSpec
 )
+PictureTaskSpec = CaptioningSpec  # whose sources are paths of images, or of clips
+TaskSpec = TextTaskSpec | PictureTaskSpec

@@ -9,11 +9,11 @@ Axes: K hypotheses, S places, W tokens of the vocabulary.
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 import torch
-from jaxtyping import Float
+from jaxtyping import Float, UInt8
 from torch import Tensor
 
 from ...data import BEGIN, END, Encoded, Example, collate_tagged, move, read_pair
@@ -23,19 +23,21 @@ from ...models import is_exclusive
 from ...networks import SteppingState
 from ...tasks import (
     AbstractTask,
+    AbstractWriting,
     Candidate,
+    Captioning,
     Classification,
     LanguageModelling,
     PairClassification,
     Prediction,
-    PredictionSpec,
     Speaking,
     Tagging,
-    Transduction,
 )
 from ._explanation import Alternative, Branch, ExplainedStep, Explanation
 from ._forcing import forced_rows, prefix_numbers
 from ._watching import Kept, Watched, WatchedState, branch_of
+
+Writing: TypeAlias = AbstractWriting[Any, Any]
 
 
 def explain(
@@ -54,22 +56,22 @@ def explain(
         example: its target, if it has one, is not looked at.
         width: candidates kept in search, and answers given.
         alternatives: how many symbols to list at each step; classification lists all labels.
-        prefix: symbols that the output must begin with; transduction only.
+        prefix: symbols that the output must begin with, where one is written.
         forced: for some steps, from 0 on, weights over all places to read with instead of the
             model's own, and the search goes on from what it reads then. Where weights are a
             distribution they are normalised; of sigmoid and segment attention they are taken as they
-            are, each from 0 to 1. Transduction only.
+            are, each from 0 to 1. Only where an output is written.
     """
     if width < 1 or alternatives < 1:
         raise ValueRangeError(
             f"explain: width and alternatives must be at least 1, got {width} and {alternatives}."
         )
-    if isinstance(task, Transduction):
-        return _transduction(task, example, width, alternatives, prefix, forced or {})
+    if isinstance(task, AbstractWriting):
+        return _written(task, example, width, alternatives, prefix, forced or {})
     if prefix or forced:
         raise ValueRangeError(
-            f"explain: a prefix and forced attention are for transduction, where an output is "
-            f"written symbol by symbol, got {task.spec.kind}. Leave prefix and forced out."
+            f"explain: a prefix and forced attention are for outputs that are written symbol by "
+            f"symbol, got {task.spec.kind}. Leave prefix and forced out."
         )
     if isinstance(task, Classification):
         return _classification(task, example)
@@ -81,7 +83,8 @@ def explain(
         return _language_modelling(task, example, alternatives)
     raise ValueRangeError(
         f"explain: expected a task of this library, got {type(task).__name__}. "
-        f"Use Transduction, Classification, PairClassification, Tagging or LanguageModelling."
+        f"Use Transduction, Captioning, Classification, PairClassification, Tagging or "
+        f"LanguageModelling."
     )
 
 
@@ -92,8 +95,8 @@ class _Replayed(NamedTuple):
     best: tuple[tuple[bool, ...], ...] | None
 
 
-def _transduction(
-    task: Transduction,
+def _written(
+    task: Writing,
     example: Example,
     width: int,
     alternatives: int,
@@ -108,7 +111,7 @@ def _transduction(
         stepper, state = task.stepper(prepared), prepared.start(*task.read([example]))
         watched = Watched(stepper, rows)
         longest = max(task.limit(example), len(first) + 1)
-        found = _search(watched, state, task.prediction, width, longest, first, task.device)
+        found = _search(task, watched, state, width, longest, first)
         lists = found.token_lists(END)[0]
         replayed = _replay(task, stepper, state, [*lists[0], END], rows, alternatives)
     real = [n for n, length in enumerate(found.lengths[0].tolist()) if length > 0]
@@ -117,7 +120,7 @@ def _transduction(
     ends = [(lists[n], found.log_probs[0, n, len(lists[n])].item()) for n in real]
     return Explanation(
         task=task.spec.kind,
-        input=example.source,
+        input=task.named(example),
         output=nbest[0].output,
         score=nbest[0].score,
         confidence=nbest[0].probability,
@@ -128,20 +131,28 @@ def _transduction(
         exclusive=attention is not None and is_exclusive(attention),
         best=replayed.best,
         tree=_tree(task, watched.kept, ends),
+        layout=task.layout(example),
+        picture=picture_seen(task, example),
     )
 
 
+def picture_seen(task: AbstractTask[Any], example: Example) -> UInt8[np.ndarray, "*F h w c"] | None:
+    """The picture that a task was given, channels last; None for one that reads texts."""
+    if not isinstance(task, Captioning):
+        return None
+    return task.picture(example).movedim(-3, -1).numpy()
+
+
 def _search(
+    task: Writing,
     watched: Watched,
     state: SteppingState,
-    usual: PredictionSpec,
     width: int,
     longest: int,
     prefix: list[int],
-    device: torch.device,
 ) -> Hypotheses:
     """The search of a prediction, of one input."""
-    alpha = usual.length_penalty
+    alpha, device = task.prediction.length_penalty, task.device
     return beam_search(
         watched,
         WatchedState(state),
@@ -151,12 +162,13 @@ def _search(
         width=width,
         nbest=width,
         length_penalty=LengthPenalty(alpha=alpha) if alpha else None,
+        constraints=task.constraints,
         prefix=torch.tensor([prefix], device=device) if prefix else None,
     )
 
 
 def _candidates(
-    task: Transduction, lists: list[list[int]], scores: list[float], totals: list[float]
+    task: Writing, lists: list[list[int]], scores: list[float], totals: list[float]
 ) -> tuple[Candidate, ...]:
     """The answers with calibrated probabilities, as a prediction gives them."""
     probabilities = task.calibration.probabilities(np.array([totals[: len(lists)]]))[0].tolist()
@@ -166,7 +178,7 @@ def _candidates(
 
 
 def _replay(
-    task: Transduction,
+    task: Writing,
     stepper: Speaking,
     state: SteppingState,
     tokens: list[int],
@@ -200,13 +212,13 @@ def _replay(
     return _Replayed(tuple(steps), tuple(best) or None)
 
 
-def _symbol(task: Transduction, token: int) -> str:
+def _symbol(task: Writing, token: int) -> str:
     """The text of a token; the end symbol has none."""
     return "".join(task.decode([token]))
 
 
 def _alternatives(
-    task: Transduction, probabilities: Float[Tensor, " W"], number: int
+    task: Writing, probabilities: Float[Tensor, " W"], number: int
 ) -> tuple[Alternative, ...]:
     top = probabilities.topk(min(number, len(probabilities)))
     rows = zip(top.indices.tolist(), top.values.tolist(), strict=True)
@@ -214,7 +226,7 @@ def _alternatives(
 
 
 def _tree(
-    task: Transduction, kept: Sequence[Kept], ends: Sequence[tuple[list[int], float]]
+    task: Writing, kept: Sequence[Kept], ends: Sequence[tuple[list[int], float]]
 ) -> tuple[Branch, ...]:
     """What the beam kept, with the ends of the answers."""
     last = [branch_of(kept, tokens) for tokens, _ in ends]

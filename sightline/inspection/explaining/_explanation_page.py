@@ -43,7 +43,7 @@ def explanation_page(
         sections.append(
             Section(
                 title="Where it looked",
-                drawings=tuple(map(drawing, looked)),
+                drawings=tuple(drawing(each, image=explanation.picture) for each in looked),
                 tables=tuple(map(drawing_table, looked)),
             )
         )
@@ -88,6 +88,7 @@ def _answer(explanation: Explanation) -> Section:
 def _steps(explanation: Explanation) -> Section:
     text = {
         "transduction": "Each symbol given those before it, in the model's own probabilities.",
+        "captioning": "Each symbol given those before it, in the model's own probabilities.",
         "classification": "Every label, in the model's own probabilities.",
         "pair_classification": "Every label, in the model's own probabilities.",
         "tagging": "The tag of each word by itself, whatever the others are.",

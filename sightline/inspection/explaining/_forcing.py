@@ -2,6 +2,7 @@
 
 import difflib
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 import numpy as np
 import torch
@@ -10,10 +11,10 @@ from torch import Tensor
 
 from ...errors import ValueRangeError
 from ...models import MultiHeadSpec, PathSpec, SegmentSpec, SigmoidSpec
-from ...tasks import Transduction
+from ...tasks import AbstractWriting
 
 
-def prefix_numbers(task: Transduction, prefix: Sequence[str]) -> list[int]:
+def prefix_numbers(task: AbstractWriting[Any, Any], prefix: Sequence[str]) -> list[int]:
     """The numbers of the symbols that an output must begin with."""
     target = task.vocabularies.target
     assert target is not None
@@ -29,7 +30,7 @@ def prefix_numbers(task: Transduction, prefix: Sequence[str]) -> list[int]:
 
 
 def forced_rows(
-    task: Transduction, forced: Mapping[int, Sequence[float | int]], num_places: int
+    task: AbstractWriting[Any, Any], forced: Mapping[int, Sequence[float | int]], num_places: int
 ) -> dict[int, Float[Tensor, " S"]]:
     """The weights of the steps that are forced."""
     attention = task.spec.decoder.attention
