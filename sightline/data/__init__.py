@@ -5,6 +5,14 @@
 `encode` and `collate` are given by the task; everything else is here.
 """
 
+from ._annotations import (
+    CocoCaptions as CocoCaptions,
+    EasyVqa as EasyVqa,
+    Karpathy as Karpathy,
+    coco_captions as coco_captions,
+    easy_vqa as easy_vqa,
+    karpathy as karpathy,
+)
 from ._babi import Babi as Babi, babi as babi
 from ._batch_stream import BatchStream as BatchStream
 from ._batches import (
@@ -45,6 +53,12 @@ from ._formats import (
     tsv as tsv,
 )
 from ._frames import read_frames as read_frames
+from ._image_lists import (
+    ImageFolders as ImageFolders,
+    ImageList as ImageList,
+    image_folders as image_folders,
+    image_list as image_list,
+)
 from ._images import ImageSpec as ImageSpec, read_image as read_image
 from ._inferring import (
     InferredTask as InferredTask,
@@ -82,6 +96,7 @@ from ._text_stream import TextStream as TextStream
 from ._tokenisers import (
     CharacterSpec as CharacterSpec,
     FeaturesSpec as FeaturesSpec,
+    LatexSpec as LatexSpec,
     TokeniserSpec as TokeniserSpec,
     WhitespaceSpec as WhitespaceSpec,
 )

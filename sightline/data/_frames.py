@@ -22,6 +22,7 @@ from ._example import evenly_spaced
 from ._image_bytes import image_bytes, image_error
 from ._image_headers import gif_outline
 from ._images import (
+    SUFFIXES,
     ImageSpec,
     check_size,
     damaged,
@@ -37,7 +38,6 @@ Frame: TypeAlias = UInt8[Tensor, "C h w"]
 # times the pixels of one image are still a matter of seconds.
 CLIP_TIMES = 16
 MAX_FRAMES = 1 << 14  # of a clip
-_SUFFIXES = (".png", ".jpg", ".jpeg", ".gif", ".bmp", ".webp")
 _NUMBER = re.compile(r"(\d+)")
 # What a video is kept in, by bytes 4 to 8, or by the first four. A format that may name other files,
 # such as a playlist, is not among them.
@@ -97,7 +97,7 @@ def _of_folder(folder: Path, spec: ImageSpec, max_frames: int) -> list[Frame]:
     names = [
         path.name
         for path in islice(folder.iterdir(), MAX_FRAMES + 1)
-        if path.suffix.lower() in _SUFFIXES
+        if path.suffix.lower() in SUFFIXES
     ]
     if not names or len(names) > MAX_FRAMES:
         raise image_error(

@@ -28,7 +28,6 @@ class _Member(NamedTuple):
     offset: int  # of its header
     method: int
     packed: int  # bytes
-    size: int  # bytes, by its own word
 
 
 def image_error(place: object, what: str, remedy: str = _REMEDY) -> ImageError:
@@ -46,16 +45,12 @@ def image_bytes(path: Path, max_bytes: int) -> bytes:
         if archive is not None:
             return _member_bytes(archive, path, max_bytes)
         what = "is a folder" if path.is_dir() else "is not there"
+    except ImageError:
+        raise
     except (OSError, ValueError) as error:  # a name with NUL in it is a ValueError
         reason = error.strerror if isinstance(error, OSError) else None
         raise image_error(path, f"cannot be read: {reason or error}", "Correct the name") from None
     raise image_error(path, f"{what}, expected an image", "Correct the name, or the folder")
-
-
-def has_member(path: Path) -> bool:
-    """Whether the path is that of a file in an archive."""
-    archive = _archive_of(path)
-    return archive is not None and path.relative_to(archive).as_posix() in archive_members(archive)
 
 
 def archive_members(archive: Path) -> tuple[str, ...]:
@@ -83,7 +78,6 @@ def _member_bytes(archive: Path, path: Path, max_bytes: int) -> bytes:
     member = _members_of(archive).get(name)
     if member is None:
         raise image_error(archive, f"has no member {quoted(name)}", "Correct the name")
-    _at_most(b"", path, max_bytes)
     with archive.open("rb") as handle:
         packed = _packed_bytes(handle, member, max_bytes, path)
     if member.method == zipfile.ZIP_STORED:
@@ -129,9 +123,7 @@ def _listed(archive: Path, _changed: int, _size: int) -> "MappingProxyType[str, 
         )
     readable = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)
     members = {
-        entry.filename: _Member(
-            entry.header_offset, entry.compress_type, entry.compress_size, entry.file_size
-        )
+        entry.filename: _Member(entry.header_offset, entry.compress_type, entry.compress_size)
         for entry in entries
         if not entry.is_dir() and entry.compress_type in readable and not entry.flag_bits & 1
     }

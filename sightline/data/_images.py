@@ -42,6 +42,7 @@ _DECODERS: tuple[tuple[bytes, bytes, Callable[[BytesIO], ImageFile]], ...] = (
     (b"RIFF", b"WEBP", WebPImageFile),
 )
 _FORMATS = "PNG, JPEG, GIF, BMP or WebP"
+SUFFIXES = (".png", ".jpg", ".jpeg", ".gif", ".bmp", ".webp")  # of files that are taken for images
 _FOREIGN = {
     b"II*\0": "TIFF",
     b"MM\0*": "TIFF",

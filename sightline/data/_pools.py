@@ -119,7 +119,8 @@ class PoolReader:
     def where(self, index: int) -> Where:
         """The place of the example with an index."""
         files = self.shards[index >> _LINE_BITS].files
-        return Where(files[0] if files else "memory", index & ((1 << _LINE_BITS) - 1))
+        number = index & ((1 << _LINE_BITS) - 1)
+        return Where(files[0] if files else "memory", number, self._source.unit)
 
     @functools.cached_property
     def fingerprint(self) -> list[int]:
