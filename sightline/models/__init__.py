@@ -82,3 +82,8 @@ from ._vision_specs import (
     ImageEncoderSpec as ImageEncoderSpec,
     VectorFrameSpec as VectorFrameSpec,
 )
+from ._visual_reader import (
+    LookedUp as LookedUp,
+    VisualReader as VisualReader,
+    VisualReaderSpec as VisualReaderSpec,
+)

@@ -11,6 +11,7 @@ from ._bridges import (
     EveryStep as EveryStep,
     InitialState as InitialState,
     Unconditioned as Unconditioned,
+    summary_of as summary_of,
     no_memory as no_memory,
 )
 from ._cells import (

@@ -94,16 +94,17 @@ class ImageEncoder(AbstractEncoder):
         real = None if mask is None else mask.reshape(-1, *mask.shape[-2:])
         if self.positions:
             features = torch.cat([features, _positions(features)], -3)
-        features = _without_padding(features, real).contiguous(memory_format=torch.channels_last)
+        if real is not None:
+            features = features.masked_fill(~real.unsqueeze(-3), 0.0)  # whatever padding holds
+        features = features.contiguous(memory_format=torch.channels_last)
         for number, convolution in enumerate(self.convolutions):
             features = convolution(features)
-            if number > 0:
-                features = self.norms[number - 1](features.movedim(-3, -1)).movedim(-1, -3)
-            features = relu(features)
+            features = relu(features if number == 0 else self._normed(number - 1, features))
             # Place i of the grid is centred on place stride * i of the one below.
             down, right = self.strides[number]
             real = None if real is None else real[..., ::down, ::right]
-            features = _without_padding(features, real)
+            if real is not None:  # a product: four times as fast as filling
+                features = features * real.unsqueeze(-3)
         grid = features.movedim(-3, -1)
         if self.rows is not None:
             grid = self.rows(grid, real).outputs
@@ -112,6 +113,13 @@ class ImageEncoder(AbstractEncoder):
             memory = memory._replace(mask=real.reshape(*batch, -1))
         return summarised(memory)
 
+    def _normed(self, number: int, features: Float[Tensor, "B C h w"]) -> Float[Tensor, "B C h w"]:
+        """Each place normed over its channels. The sums are in float32 whatever the features are in;
+        autocast would widen the features too, and narrow them again.
+        """
+        with torch.autocast(features.device.type, enabled=False):
+            return self.norms[number](features.movedim(-3, -1)).movedim(-1, -3)
+
 
 def _positions(images: Float[Tensor, "B C h w"]) -> Float[Tensor, "B 2 h w"]:
     """The row and the column of each pixel."""
@@ -119,7 +127,3 @@ def _positions(images: Float[Tensor, "B C h w"]) -> Float[Tensor, "B 2 h w"]:
     row, column = (torch.arange(size, device=images.device) / _UNIT for size in (height, width))
     both = torch.stack(torch.meshgrid(row, column, indexing="ij"))
     return both.to(images.dtype).expand(len(images), -1, -1, -1)
-
-
-def _without_padding(features: Tensor, real: Tensor | None) -> Tensor:
-    return features if real is None else features.masked_fill(~real.unsqueeze(-3), 0.0)

@@ -97,5 +97,9 @@ from ._statistics import Statistics as Statistics
 from ._tagging import Tagging as Tagging, TaggingSpec as TaggingSpec
 from ._task import AbstractTask as AbstractTask
 from ._transduction import Transduction as Transduction, TransductionSpec as TransductionSpec
+from ._visual_question_answering import (
+    VisualQuestionAnswering as VisualQuestionAnswering,
+    VisualQuestionAnsweringSpec as VisualQuestionAnsweringSpec,
+)
 from ._vocabularies import Lengths as Lengths, Vocabularies as Vocabularies
 from ._writing import AbstractWriting as AbstractWriting

@@ -89,6 +89,10 @@ class AbstractAnswering(AbstractPredicting):
         """How many symbols are read of an example."""
         return len(self.symbols(example))
 
+    def kind(self, example: Example) -> str | None:
+        """What kind of example this is, where errors are counted by that too."""
+        return None
+
     @property
     def known(self) -> Vocabulary:
         """The symbols that the model has, of those that `symbols` gives."""
@@ -119,6 +123,7 @@ class AbstractAnswering(AbstractPredicting):
             symbols=[self.symbols(example) for example in examples],
             known=self.known,
             rare=frozenset(self.vocabularies.rare),
+            kinds=[self.kind(example) for example in examples],
         )
 
     def calibrate(

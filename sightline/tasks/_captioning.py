@@ -17,7 +17,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import Literal, final
 
-from jaxtyping import Bool, UInt8
+from jaxtyping import UInt8
 from torch import Tensor
 from typing_extensions import override
 
@@ -45,7 +45,7 @@ from ._cider import cider
 from ._evaluation import MainMetric
 from ._losses import doubly_stochastic_loss
 from ._metrics import bleu, exact_match, word_error_rate
-from ._picturing import Seen, in_ink, picture_name, picture_of, seen, settled_pictures, size_of
+from ._picturing import Grid, Seen, check_channels, in_ink, picture_name, picture_of, seen
 from ._prediction import PredictionSpec
 from ._searching import Reading, searcher
 from ._size_classes import by_class
@@ -99,7 +99,7 @@ class Captioning(AbstractWriting[Captioner, "CaptioningSpec"]):
             )
         if isinstance(spec.decoder.attention, MultiHeadSpec):
             weights = weights.mean(-3)
-        mask, places = self.text_of(batch).mask, self._cells(batch.pictures_mask).flatten(1)
+        mask, places = self.text_of(batch).mask, self._grid.cells(batch.pictures_mask).flatten(1)
         others = dict[str, Weighted]()
         if spec.doubly_stochastic:
             loss = doubly_stochastic_loss(weights, mask, places)
@@ -126,10 +126,9 @@ class Captioning(AbstractWriting[Captioner, "CaptioningSpec"]):
     def named(self, example: Example) -> str:
         return picture_name(example)
 
-    def _cells(self, mask: Bool[Tensor, "B h w"]) -> Bool[Tensor, "B r c"]:
-        """Which cells of the grid are real: those centred on a real pixel."""
-        down, right = self.spec.encoder.shrinking
-        return mask[..., ::down, ::right]
+    @property
+    def _grid(self) -> Grid:
+        return Grid(*self.spec.encoder.shrinking)
 
     @override
     def read(self, examples: Sequence[Example]) -> Seen:
@@ -137,12 +136,9 @@ class Captioning(AbstractWriting[Captioner, "CaptioningSpec"]):
 
     @override
     def reading(self, examples: Sequence[Example], settings: PredictionSpec) -> Reading:
-        return self._reading([self.picture(example) for example in examples], settings)
-
-    def _reading(self, pictures: Sequence[Tensor], settings: PredictionSpec) -> Reading:
-        source = self._moved(settled_pictures(pictures, self.spec.encoder.shrinking))
-        limits = [self._limit(0, settings)] * len(pictures)
-        return Reading(source, limits, self._cells(source.mask).flatten(1))
+        source = self._moved(self._grid.settled([self.picture(example) for example in examples]))
+        limits = [self._limit(0, settings)] * len(examples)
+        return Reading(source, limits, self._grid.cells(source.mask).flatten(1))
 
     def _moved(self, source: Seen) -> Seen:
         return Seen(*(part.to(self.device) for part in source))
@@ -150,12 +146,11 @@ class Captioning(AbstractWriting[Captioner, "CaptioningSpec"]):
     @override
     def size(self, example: Example) -> int:
         """Cells of the grid, of the size class of the picture."""
-        down, right = self.spec.encoder.shrinking
         height, width = self._class(example)
-        return -(-height // down) * -(-width // right)
+        return (height // self._grid.down) * (width // self._grid.right)
 
     def _class(self, example: Example) -> tuple[int, int]:
-        return size_of(self.picture(example), self.spec.encoder.shrinking)
+        return self._grid.padded(self.picture(example))
 
     @override
     def _searcher(self) -> Search:
@@ -169,17 +164,12 @@ class Captioning(AbstractWriting[Captioner, "CaptioningSpec"]):
 
     @override
     def layout(self, example: Example) -> Layout:
-        height, width = self.picture(example).shape[-2:]
-        down, right = self.spec.encoder.shrinking
-        return Layout("grid", -(-height // down), -(-width // right))
+        return self._grid.layout(self.picture(example))
 
     @override
     def places(self, example: Example) -> tuple[str, ...]:
         """The row and the column of every cell, from 1 on."""
-        _, rows, columns = self.layout(example)
-        assert rows is not None
-        assert columns is not None
-        return tuple(f"{r + 1},{c + 1}" for r in range(rows) for c in range(columns))
+        return self._grid.names(self.layout(example))
 
     @override
     def limit(self, example: Example, settings: PredictionSpec | None = None) -> int:
@@ -243,11 +233,7 @@ class CaptioningSpec:
 
     def build(self, vocabularies: Vocabularies) -> Captioning:
         """The task, with fresh weights."""
-        if self.image.num_channels != self.encoder.num_channels:
-            raise ValueRangeError(
-                f"CaptioningSpec: image.num_channels and encoder.num_channels must be equal, got "
-                f"{self.image.num_channels} and {self.encoder.num_channels}. Set both to 1 or to 3."
-            )
+        check_channels("CaptioningSpec", self.image, self.encoder)
         target = vocabularies.target
         for symbol in self.balanced or ():
             if target is not None and symbol not in target:

@@ -19,8 +19,10 @@ from jaxtyping import Bool, Float, UInt8
 from torch import Tensor
 from torch.nn.functional import pad
 
+from ..attention import Layout
 from ..data import Example, ImageSpec, collate_frames, collate_images, read_frames, read_image
-from ..errors import DataError
+from ..errors import DataError, ValueRangeError
+from ..models import ImageEncoderSpec
 
 INLINE = "data:"
 _STEP = 32  # pixels
@@ -64,23 +66,53 @@ def seen(pictures: Sequence[UInt8[Tensor, "*F C _ _"]]) -> Seen:
     return in_ink(*collate(pictures))
 
 
-def size_of(picture: UInt8[Tensor, "*F C h w"], shrinking: tuple[int, int]) -> tuple[int, int]:
-    """The height and width that a picture is padded to, by its own alone."""
-    height, width = (
-        -(-(size + cell) // _STEP) * _STEP
-        for size, cell in zip(picture.shape[-2:], shrinking, strict=True)
-    )
-    return height, width
+class Grid(NamedTuple):
+    """The cells that an encoder makes of a picture: by how much they are fewer than its pixels."""
+
+    down: int
+    right: int
+
+    def padded(self, picture: UInt8[Tensor, "*F C h w"]) -> tuple[int, int]:
+        """The height and width that a picture is padded to, by its own alone."""
+        height, width = (
+            -(-(size + cell) // _STEP) * _STEP
+            for size, cell in zip(picture.shape[-2:], self, strict=True)
+        )
+        return height, width
+
+    def settled(self, pictures: Sequence[UInt8[Tensor, "*F C _ _"]]) -> Seen:
+        """Pictures of one size class, padded to its size."""
+        found = seen(pictures)
+        height, width = self.padded(pictures[0])
+        more = (0, width - found.mask.shape[-1], 0, height - found.mask.shape[-2])
+        return Seen(pad(found.pictures, more), pad(found.mask, more))
+
+    def cells(self, mask: Bool[Tensor, "*B h w"]) -> Bool[Tensor, "*B rows columns"]:
+        """Which cells are real: those centred on a real pixel."""
+        return mask[..., :: self.down, :: self.right]
+
+    def layout(self, picture: UInt8[Tensor, "*F C h w"]) -> Layout:
+        """How the real cells of a picture lie."""
+        height, width = picture.shape[-2:]
+        return Layout("grid", -(-height // self.down), -(-width // self.right))
+
+    def names(self, layout: Layout) -> tuple[str, ...]:
+        """The row and the column of every cell, from 1 on.
+
+        >>> Grid(8, 8).names(Layout("grid", 1, 2))
+        ('1,1', '1,2')
+        """
+        rows, columns = range(1, (layout.rows or 0) + 1), range(1, (layout.columns or 0) + 1)
+        return tuple(f"{row},{column}" for row in rows for column in columns)
 
 
-def settled_pictures(
-    pictures: Sequence[UInt8[Tensor, "*F C _ _"]], shrinking: tuple[int, int]
-) -> Seen:
-    """Pictures of one size class, padded to its size."""
-    found = seen(pictures)
-    height, width = size_of(pictures[0], shrinking)
-    more = (0, width - found.mask.shape[-1], 0, height - found.mask.shape[-2])
-    return Seen(pad(found.pictures, more), pad(found.mask, more))
+def check_channels(owner: str, image: ImageSpec, encoder: ImageEncoderSpec) -> None:
+    """Images are read with as many channels as the encoder takes."""
+    if image.num_channels != encoder.num_channels:
+        raise ValueRangeError(
+            f"{owner}: image.num_channels and encoder.num_channels must be equal, got "
+            f"{image.num_channels} and {encoder.num_channels}. Set both to 1 or to 3."
+        )
 
 
 def _source(example: Example) -> Path | bytes:

@@ -7,6 +7,7 @@ from ._pair_classification import PairClassificationSpec
 from ._question_answering import QuestionAnsweringSpec
 from ._tagging import TaggingSpec
 from ._transduction import TransductionSpec
+from ._visual_question_answering import VisualQuestionAnsweringSpec
 
 TextTaskSpec = (
     TransductionSpec
@@ -16,5 +17,7 @@ TextTaskSpec = (
     | LanguageModellingSpec
     | QuestionAnsweringSpec
 )
-PictureTaskSpec = CaptioningSpec  # whose sources are paths of images, or of clips
+PictureTaskSpec = (
+    CaptioningSpec | VisualQuestionAnsweringSpec
+)  # whose sources are paths of images, or of clips
 TaskSpec = TextTaskSpec | PictureTaskSpec
