@@ -44,10 +44,13 @@ def draw(things: list[Thing], height: int, width: int) -> UInt8[np.ndarray, "h w
     """The things on the ground, the later over the earlier."""
     picture = np.empty((height, width, 3), dtype=np.uint8)
     picture[:] = GROUND
-    down, across = np.mgrid[:height, :width].astype(np.float64)
     for thing in things:
-        x, y = (across - thing.x) / thing.radius, (down - thing.y) / thing.radius
-        picture[_inside(thing.shape, x, y)] = COLOURS[thing.colour]
+        left, top, right, bottom = thing.box()
+        left, top = max(0, left), max(0, top)
+        there = picture[top:bottom, left:right]
+        down, across = np.mgrid[: there.shape[0], : there.shape[1]].astype(np.float64)
+        x, y = (across + left - thing.x) / thing.radius, (down + top - thing.y) / thing.radius
+        there[_inside(thing.shape, x, y)] = COLOURS[thing.colour]
     return picture
 
 

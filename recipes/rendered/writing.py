@@ -128,12 +128,12 @@ def _file(item: Item) -> bytes:
         Image.fromarray(item.picture).save(buffer, "PNG")
         return buffer.getvalue()
     # The few colours of a clip make one palette for all its frames.
-    colours, numbers = np.unique(item.picture.reshape(-1, 3), axis=0, return_inverse=True)
-    frames = [
-        Image.fromarray(frame.astype(np.uint8)) for frame in numbers.reshape(item.picture.shape[:3])
-    ]
+    packed = item.picture.astype(np.uint32) @ np.array([1 << 16, 1 << 8, 1], dtype=np.uint32)
+    colours, numbers = np.unique(packed, return_inverse=True)
+    palette = np.stack([colours >> 16, colours >> 8 & 255, colours & 255], axis=1)
+    frames = [Image.fromarray(frame) for frame in numbers.reshape(packed.shape).astype(np.uint8)]
     for frame in frames:
-        frame.putpalette(colours.astype(np.uint8).tobytes())
+        frame.putpalette(palette.astype(np.uint8).tobytes())
     frames[0].save(
         buffer,
         "GIF",
