@@ -5,7 +5,9 @@
 Axes: F frames, C channels, h and w height and width.
 """
 
+import math
 import re
+from collections.abc import Sequence
 from importlib import import_module
 from io import BytesIO
 from itertools import islice
@@ -38,6 +40,7 @@ Frame: TypeAlias = UInt8[Tensor, "C h w"]
 # times the pixels of one image are still a matter of seconds.
 CLIP_TIMES = 16
 MAX_FRAMES = 1 << 14  # of a clip
+_MOST_MOMENTS = 4  # for each frame of a GIF
 _NUMBER = re.compile(r"(\d+)")
 # What a video is kept in, by bytes 4 to 8, or by the first four. A format that may name other files,
 # such as a playlist, is not among them.
@@ -111,10 +114,10 @@ def _of_folder(folder: Path, spec: ImageSpec, max_frames: int) -> list[Frame]:
 
 def _of_image(data: bytes, place: object, spec: ImageSpec, max_frames: int) -> list[Frame]:
     opened = open_image(data, place, spec)
-    num_frames = _num_pictures(data, opened, place)
-    _check_clip(num_frames, opened.size, place, spec)
+    shown = _shown(data, opened, place)
+    _check_clip(len(shown), opened.size, place, spec)
     frames: list[Frame] = []
-    for number in evenly_spaced(range(num_frames), max_frames):
+    for number in evenly_spaced(shown, max_frames):
         try:
             opened.seek(number)
         except (
@@ -125,14 +128,33 @@ def _of_image(data: bytes, place: object, spec: ImageSpec, max_frames: int) -> l
     return frames
 
 
-def _num_pictures(data: bytes, opened: ImageFile, place: object) -> int:
-    """How many pictures follow each other in a file; 1 of a format that has no more."""
-    if data.startswith(b"GIF"):  # which its decoder would count at a hundredth of the speed
-        return max(1, gif_outline(data).num_frames)
+def _shown(data: bytes, opened: ImageFile, place: object) -> Sequence[int]:
+    """Which picture of a file is shown at each moment. A picture of a GIF that is shown for longer
+    counts more than once: who writes a GIF leaves out what is the same as before.
+    """
+    if data.startswith(b"GIF"):
+        return _moments(gif_outline(data).times)
     try:
-        return max(1, int(getattr(opened, "n_frames", 1)))
+        return range(max(1, int(getattr(opened, "n_frames", 1))))
     except Exception as error:  # as above
         raise damaged(error, place) from None
+
+
+def _moments(times: Sequence[int]) -> list[int]:
+    """Each frame as often as a moment fits into the time that it is shown: the moment that fits into
+    all times, or where that is very short the shortest time.
+
+    >>> _moments([10, 20, 10])
+    [0, 1, 1, 2]
+    """
+    real = [time for time in times if time] or [1]
+    common, shortest = math.gcd(*real), min(real)
+    is_fine = sum(times) // common > _MOST_MOMENTS * len(times)
+    moment = shortest if is_fine else common
+    counts = [max(1, round(time / moment)) for time in times]
+    if sum(counts) > MAX_FRAMES:
+        counts = [1] * len(times)
+    return [number for number, count in enumerate(counts) for _ in range(count)]
 
 
 def _check_clip(num_frames: int, size: tuple[int, int], place: object, spec: ImageSpec) -> None:

@@ -10,14 +10,15 @@ from struct import unpack_from
 from typing import NamedTuple
 
 _IMAGE, _EXTENSION, _END = 0x2C, 0x21, 0x3B  # what a block of a GIF begins with
+_CONTROL = b"\xf9\x04"  # of an extension that says how long the next frame is shown
 
 
 class Outline(NamedTuple):
-    """The size of a picture and the number of its frames, by its header."""
+    """The size of a picture, and how long each of its frames is shown, by its headers."""
 
     width: int
     height: int
-    num_frames: int
+    times: tuple[int, ...] = (0,)  # in hundredths of a second
 
 
 def webp_outline(data: bytes) -> Outline | None:
@@ -27,35 +28,38 @@ def webp_outline(data: bytes) -> Outline | None:
         return None
     if kind == b"VP8X":
         width, height = (int.from_bytes(data[at : at + 3], "little") + 1 for at in (24, 27))
-        return Outline(width, height, 1)
+        return Outline(width, height)
     if kind == b"VP8L":
         bits = int.from_bytes(data[21:25], "little")
-        return Outline((bits & 0x3FFF) + 1, (bits >> 14 & 0x3FFF) + 1, 1)
+        return Outline((bits & 0x3FFF) + 1, (bits >> 14 & 0x3FFF) + 1)
     if kind == b"VP8 ":
         width, height = unpack_from("<HH", data, 26)
-        return Outline(width & 0x3FFF, height & 0x3FFF, 1)
+        return Outline(width & 0x3FFF, height & 0x3FFF)
     return None
 
 
 def gif_outline(data: bytes) -> Outline:
-    """Of a GIF: its frames counted, and its screen as large as the frames make it. What comes after
-    a fault is not counted.
+    """Of a GIF: its frames, and its screen as large as the frames make it. What comes after a fault is
+    not counted.
     """
     if len(data) < 13:
-        return Outline(0, 0, 0)
+        return Outline(0, 0)
     width, height, flags = unpack_from("<HHB", data, 6)
-    at, num_frames = 13 + _palette_size(flags), 0
+    at, times, time = 13 + _palette_size(flags), list[int](), 0
     while at < len(data) and data[at] != _END:
         if data[at] == _EXTENSION:
+            if data[at + 1 : at + 3] == _CONTROL and at + 5 < len(data):
+                (time,) = unpack_from("<H", data, at + 4)
             at = _after_blocks(data, at + 2)
         elif data[at] == _IMAGE and at + 10 < len(data):
             left, top, across, down, flags = unpack_from("<HHHHB", data, at + 1)
             width, height = max(width, left + across), max(height, top + down)
-            num_frames += 1
+            times.append(time)
+            time = 0
             at = _after_blocks(data, at + 11 + _palette_size(flags))
         else:
             at += 1  # the decoder passes over what it does not know, and so do we
-    return Outline(width, height, num_frames)
+    return Outline(width, height, tuple(times) or (0,))
 
 
 def _palette_size(flags: int) -> int:
