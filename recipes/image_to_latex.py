@@ -33,7 +33,6 @@ from pathlib import Path
 
 from recipes.rendered.formulas import draw_formulas
 from recipes.rendered.writing import write_pictures
-
 from sightline.data import ImageList, ImageSpec, LatexSpec, LineReader, image_list
 from sightline.models import (
     AttentionSpec,

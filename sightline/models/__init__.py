@@ -27,6 +27,11 @@ from ._classifier import (
     Classified as Classified,
     Classifier as Classifier,
     ClassifierSpec as ClassifierSpec,
+    Pooling as Pooling,
+)
+from ._clip_classifier import (
+    ClipClassifier as ClipClassifier,
+    ClipClassifierSpec as ClipClassifierSpec,
 )
 from ._decoder_spec import DecoderSpec as DecoderSpec
 from ._document_spec import DocumentEncoderSpec as DocumentEncoderSpec

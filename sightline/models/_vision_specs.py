@@ -78,3 +78,8 @@ class FramesEncoderSpec(AbstractRecurrentSpec):
             frame = self.frame.build()
             size = frame.summary_size
         return FramesEncoder(frame, self.stack(size, bidirectional=self.bidirectional))
+
+    @property
+    def num_channels(self) -> int | None:
+        """Those of a frame that is an image."""
+        return None if isinstance(self.frame, VectorFrameSpec) else self.frame.num_channels

@@ -11,8 +11,8 @@ from ._bridges import (
     EveryStep as EveryStep,
     InitialState as InitialState,
     Unconditioned as Unconditioned,
-    summary_of as summary_of,
     no_memory as no_memory,
+    summary_of as summary_of,
 )
 from ._cells import (
     AbstractCell as AbstractCell,

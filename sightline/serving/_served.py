@@ -10,7 +10,7 @@ from typing import Any
 from ..data import Example, Vocabulary
 from ..errors import BundleError, ValueRangeError
 from ..sealing import MANIFEST
-from ..tasks import AbstractTask, PairClassification, load_bundle
+from ..tasks import AbstractTask, PairClassification, PictureTaskSpec, load_bundle
 from ..training import sample_sources
 from ._predictor import Predictor
 
@@ -37,6 +37,11 @@ def load_served(name: str, folder: Path) -> Served:
     task = load_bundle(folder)
     if _version(folder) != version:
         raise BundleError(f"{folder}: changed while it was being read. Load it again.")
+    if isinstance(task.spec, PictureTaskSpec):  # a request must not name files of this machine
+        raise ValueRangeError(
+            f"serve: {folder} is {task.spec.kind}, which reads files of images, and the server takes "
+            f"texts alone. Use sightline predict."
+        )
     predictor = Predictor(task, task.spec)
     inputs = _inputs(folder, task)
     return Served(

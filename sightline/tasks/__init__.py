@@ -34,6 +34,7 @@ from ._intervals import (
     compare as compare,
     measure as measure,
 )
+from ._labelling import AbstractLabelling as AbstractLabelling
 from ._language_modelling import (
     GenerationSpec as GenerationSpec,
     LanguageModelling as LanguageModelling,
@@ -97,6 +98,10 @@ from ._statistics import Statistics as Statistics
 from ._tagging import Tagging as Tagging, TaggingSpec as TaggingSpec
 from ._task import AbstractTask as AbstractTask
 from ._transduction import Transduction as Transduction, TransductionSpec as TransductionSpec
+from ._video_classification import (
+    VideoClassification as VideoClassification,
+    VideoClassificationSpec as VideoClassificationSpec,
+)
 from ._visual_question_answering import (
     VisualQuestionAnswering as VisualQuestionAnswering,
     VisualQuestionAnsweringSpec as VisualQuestionAnsweringSpec,

@@ -1,10 +1,11 @@
-"""Captioning: a picture to a text. Image to markup, descriptions of images.
+"""Captioning: a picture to a text. Image to markup, descriptions of images and of clips.
 
     loss = - sum over t of log p(y_t | y_<t, x)  (smoothed)
            + doubly_stochastic * sum over s of (1 - sum over t of w[t, s])^2       every place read once
            + coverage * sum over t, s of min(w[t, s], what was read of s before)   and not again
 
-The source of an example is the path of an image, or the image itself as a `data:` text.
+The source of an example is the path of an image (of a folder of frames, a GIF or a video, if clips are
+read), or what the file holds as a `data:` text.
 
 References: Xu et al. 2015, section 4.2.1 (doubly stochastic); See et al. 2017 (coverage); Deng et al. 2017
 (image to markup).
@@ -14,7 +15,7 @@ Axes: B images, h and w height and width in pixels, T target places, S places of
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
+from functools import cached_property, partial
 from typing import Literal, final
 
 from jaxtyping import UInt8
@@ -37,7 +38,14 @@ from ..data import (
 )
 from ..decoding import Automaton, balanced
 from ..errors import DataError, ValueRangeError
-from ..models import Captioner, CaptionerSpec, DecoderSpec, ImageEncoderSpec, MultiHeadSpec
+from ..models import (
+    Captioner,
+    CaptionerSpec,
+    DecoderSpec,
+    FramesEncoderSpec,
+    ImageEncoderSpec,
+    MultiHeadSpec,
+)
 from ..networks import Scored
 from ..specs import setting
 from ._answering import Answers, Search
@@ -45,7 +53,7 @@ from ._cider import cider
 from ._evaluation import MainMetric
 from ._losses import doubly_stochastic_loss
 from ._metrics import bleu, exact_match, word_error_rate
-from ._picturing import Grid, Seen, check_channels, in_ink, picture_name, picture_of, seen
+from ._picturing import AbstractView, Seen, in_ink, picture_name, view_of
 from ._prediction import PredictionSpec
 from ._searching import Reading, searcher
 from ._size_classes import by_class
@@ -99,7 +107,7 @@ class Captioning(AbstractWriting[Captioner, "CaptioningSpec"]):
             )
         if isinstance(spec.decoder.attention, MultiHeadSpec):
             weights = weights.mean(-3)
-        mask, places = self.text_of(batch).mask, self._grid.cells(batch.pictures_mask).flatten(1)
+        mask, places = self.text_of(batch).mask, self.view.places(batch.pictures_mask)
         others = dict[str, Weighted]()
         if spec.doubly_stochastic:
             loss = doubly_stochastic_loss(weights, mask, places)
@@ -118,39 +126,40 @@ class Captioning(AbstractWriting[Captioner, "CaptioningSpec"]):
     def known(self) -> Vocabulary:
         return self._target
 
-    def picture(self, example: Example) -> UInt8[Tensor, "C h w"]:
-        """The image of an example, as the model is given it."""
-        return picture_of(example, self.spec.image)
+    @cached_property
+    def view(self) -> AbstractView:
+        """How pictures are looked at."""
+        spec = self.spec
+        return view_of("CaptioningSpec", spec.image, spec.encoder, spec.max_frames)
+
+    def picture(self, example: Example) -> UInt8[Tensor, "*F C h w"]:
+        """The image of an example, or its clip, as the model is given it."""
+        return self.view.read(example)
 
     @override
     def named(self, example: Example) -> str:
         return picture_name(example)
 
-    @property
-    def _grid(self) -> Grid:
-        return Grid(*self.spec.encoder.shrinking)
-
     @override
     def read(self, examples: Sequence[Example]) -> Seen:
-        return self._moved(seen([self.picture(example) for example in examples]))
+        return self._moved(self.view.seen([self.picture(example) for example in examples]))
 
     @override
     def reading(self, examples: Sequence[Example], settings: PredictionSpec) -> Reading:
-        source = self._moved(self._grid.settled([self.picture(example) for example in examples]))
+        source = self._moved(self.view.settled([self.picture(example) for example in examples]))
         limits = [self._limit(0, settings)] * len(examples)
-        return Reading(source, limits, self._grid.cells(source.mask).flatten(1))
+        return Reading(source, limits, self.view.places(source.mask))
 
     def _moved(self, source: Seen) -> Seen:
         return Seen(*(part.to(self.device) for part in source))
 
     @override
     def size(self, example: Example) -> int:
-        """Cells of the grid, of the size class of the picture."""
-        height, width = self._class(example)
-        return (height // self._grid.down) * (width // self._grid.right)
+        """Cells of the grid, or frames, of the size class of the picture."""
+        return self.view.num_places(self.picture(example))
 
-    def _class(self, example: Example) -> tuple[int, int]:
-        return self._grid.padded(self.picture(example))
+    def _class(self, example: Example) -> tuple[int, ...]:
+        return self.view.padded(self.picture(example))
 
     @override
     def _searcher(self) -> Search:
@@ -164,12 +173,11 @@ class Captioning(AbstractWriting[Captioner, "CaptioningSpec"]):
 
     @override
     def layout(self, example: Example) -> Layout:
-        return self._grid.layout(self.picture(example))
+        return self.view.layout(self.picture(example))
 
     @override
     def places(self, example: Example) -> tuple[str, ...]:
-        """The row and the column of every cell, from 1 on."""
-        return self._grid.names(self.layout(example))
+        return self.view.names(self.picture(example))
 
     @override
     def limit(self, example: Example, settings: PredictionSpec | None = None) -> int:
@@ -215,7 +223,10 @@ class CaptioningSpec:
     max_vocabulary: int | None = setting(
         None, "most symbols of the vocabulary, the frequent first; none: all", at_least=5
     )
-    encoder: ImageEncoderSpec = setting(ImageEncoderSpec(), "what looks at the picture")
+    max_frames: int = setting(16, "frames of a clip that are read at most", at_least=1)
+    encoder: ImageEncoderSpec | FramesEncoderSpec = setting(
+        ImageEncoderSpec(), "what looks at the picture: at an image, or at the frames of a clip"
+    )
     decoder: DecoderSpec = setting(DecoderSpec(), "what writes the target")
     label_smoothing: float = setting(
         0.1, "probability spread over all symbols in what is learnt", at_least=0, at_most=1
@@ -233,7 +244,7 @@ class CaptioningSpec:
 
     def build(self, vocabularies: Vocabularies) -> Captioning:
         """The task, with fresh weights."""
-        check_channels("CaptioningSpec", self.image, self.encoder)
+        view_of("CaptioningSpec", self.image, self.encoder, self.max_frames)
         target = vocabularies.target
         for symbol in self.balanced or ():
             if target is not None and symbol not in target:

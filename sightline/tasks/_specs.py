@@ -7,6 +7,7 @@ from ._pair_classification import PairClassificationSpec
 from ._question_answering import QuestionAnsweringSpec
 from ._tagging import TaggingSpec
 from ._transduction import TransductionSpec
+from ._video_classification import VideoClassificationSpec
 from ._visual_question_answering import VisualQuestionAnsweringSpec
 
 TextTaskSpec = (
@@ -17,7 +18,6 @@ TextTaskSpec = (
     | LanguageModellingSpec
     | QuestionAnsweringSpec
 )
-PictureTaskSpec = (
-    CaptioningSpec | VisualQuestionAnsweringSpec
-)  # whose sources are paths of images, or of clips
+# Those whose sources are paths of images, or of clips.
+PictureTaskSpec = CaptioningSpec | VisualQuestionAnsweringSpec | VideoClassificationSpec
 TaskSpec = TextTaskSpec | PictureTaskSpec

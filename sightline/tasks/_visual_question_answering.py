@@ -10,6 +10,7 @@ Axes: B questions, h and w height and width in pixels, S words of the question, 
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, Literal, final
 
 from jaxtyping import UInt8
@@ -40,7 +41,7 @@ from ..models import (
 )
 from ..specs import setting
 from ._labelling import AbstractLabelling, Labelled, count_labels, no_trace
-from ._picturing import Grid, check_channels, in_ink, picture_name, picture_of
+from ._picturing import AbstractView, in_ink, picture_name, view_of
 from ._prediction import Loss, PredictionSpec
 from ._size_classes import settled, size_class
 from ._vocabularies import Survey, Vocabularies, numbered
@@ -81,17 +82,18 @@ class VisualQuestionAnswering(AbstractLabelling[VisualReader, "VisualQuestionAns
         """The first words of the question."""
         return " ".join(self.symbols(example)[:_KIND])
 
+    @cached_property
+    def view(self) -> AbstractView:
+        """How images are looked at."""
+        return view_of("VisualQuestionAnsweringSpec", self.spec.image, self.spec.encoder)
+
     def picture(self, example: Example) -> UInt8[Tensor, "C h w"]:
         """The image of an example, as the model is given it."""
-        return picture_of(example, self.spec.image)
+        return self.view.read(example)
 
     def named(self, example: Example) -> str:
         """What to call the input of an example."""
         return f"{picture_name(example)}: {read_pair(example)[1]}"
-
-    @property
-    def _grid(self) -> Grid:
-        return Grid(*self.spec.encoder.shrinking)
 
     @override
     def _shape(self, example: Example) -> tuple[int, ...]:
@@ -99,31 +101,30 @@ class VisualQuestionAnswering(AbstractLabelling[VisualReader, "VisualQuestionAns
 
     @override
     def _class(self, example: Example) -> tuple[int, ...]:
-        return size_class(len(self.symbols(example))), *self._grid.padded(self.picture(example))
+        return size_class(len(self.symbols(example))), *self.view.padded(self.picture(example))
 
     @override
     def _labelled(self, examples: Sequence[Example]) -> Labelled:
         pictures = [self.picture(example) for example in examples]
         encoded = [Encoded(self._numbers(example), target=[0]) for example in examples]
         text = move(collate_labelled(encoded), self.device)
-        seen = self._grid.settled(pictures)
+        seen = self.view.settled(pictures)
         found = self.model(
             *(part.to(self.device) for part in seen), *settled(text.tokens, text.mask)
         )
         weights, attention = found.weights, self.spec.attention
         if weights is None or attention is None:
             return Labelled(found.log_probs, no_trace)
-        cells = self._grid.cells(seen.mask).flatten(1)
+        cells = self.view.places(seen.mask)
 
         def trace(number: int, label: str) -> AttentionTrace:
             """Where the question looked."""
-            layout = self._grid.layout(pictures[number])
             return AttentionTrace(
                 kind=attention.kind,
-                sources=self._grid.names(layout),
+                sources=self.view.names(pictures[number]),
                 targets=(label,),
                 weights=(tuple(weights[number][cells[number]].tolist()),),
-                layout=layout,
+                layout=self.view.layout(pictures[number]),
             )
 
         return Labelled(found.log_probs, trace)
@@ -165,7 +166,7 @@ class VisualQuestionAnsweringSpec:
 
     def build(self, vocabularies: Vocabularies) -> VisualQuestionAnswering:
         """The task, with fresh weights."""
-        check_channels("VisualQuestionAnsweringSpec", self.image, self.encoder)
+        view_of("VisualQuestionAnsweringSpec", self.image, self.encoder)
         model = VisualReaderSpec(
             vocabulary=len(vocabularies.source),
             num_answers=1 if vocabularies.labels is None else len(vocabularies.labels),

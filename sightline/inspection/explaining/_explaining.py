@@ -22,6 +22,7 @@ from ...errors import ValueRangeError
 from ...models import is_exclusive
 from ...networks import SteppingState
 from ...tasks import (
+    AbstractLabelling,
     AbstractTask,
     AbstractWriting,
     Candidate,
@@ -32,6 +33,8 @@ from ...tasks import (
     Prediction,
     Speaking,
     Tagging,
+    VideoClassification,
+    VisualQuestionAnswering,
 )
 from ._explanation import Alternative, Branch, ExplainedStep, Explanation
 from ._forcing import forced_rows, prefix_numbers
@@ -77,14 +80,16 @@ def explain(
         return _classification(task, example)
     if isinstance(task, PairClassification):
         return _pair_classification(task, example)
+    if isinstance(task, VisualQuestionAnswering | VideoClassification):
+        return _pictured(task, example)
     if isinstance(task, Tagging):
         return _tagging(task, example, width, alternatives)
     if isinstance(task, LanguageModelling):
         return _language_modelling(task, example, alternatives)
     raise ValueRangeError(
         f"explain: expected a task of this library, got {type(task).__name__}. "
-        f"Use Transduction, Captioning, Classification, PairClassification, Tagging or "
-        f"LanguageModelling."
+        f"Use Transduction, Captioning, Classification, PairClassification, Tagging, "
+        f"LanguageModelling, VisualQuestionAnswering or VideoClassification."
     )
 
 
@@ -136,11 +141,14 @@ def _written(
     )
 
 
-def picture_seen(task: AbstractTask[Any], example: Example) -> UInt8[np.ndarray, "*F h w c"] | None:
-    """The picture that a task was given, channels last; None for one that reads texts."""
-    if not isinstance(task, Captioning):
+def picture_seen(task: AbstractTask[Any], example: Example) -> UInt8[np.ndarray, "h w c"] | None:
+    """The picture that a task was given, channels last, and the frames of a clip side by side; None for
+    a task that reads texts.
+    """
+    if not isinstance(task, Captioning | VisualQuestionAnswering | VideoClassification):
         return None
-    return task.picture(example).movedim(-3, -1).numpy()
+    picture = task.picture(example).movedim(-3, -1).numpy()
+    return np.concatenate(picture, axis=1) if picture.ndim == 4 else picture
 
 
 def _search(
@@ -265,6 +273,17 @@ def _classification(task: Classification, example: Example) -> Explanation:
     )
 
 
+def _pictured(task: VisualQuestionAnswering | VideoClassification, example: Example) -> Explanation:
+    """All labels, and where in the picture, or at which frames, was looked."""
+    found, explanation = _labelled(task, example)
+    return replace(
+        explanation,
+        input=task.named(example),
+        others=() if found.trace is None else (found.trace,),
+        picture=picture_seen(task, example),
+    )
+
+
 def _pair_classification(task: PairClassification, example: Example) -> Explanation:
     """All labels, which words of one text read which of the other, and the tree of either."""
     found, explanation = _labelled(task, example)
@@ -284,7 +303,7 @@ class _Labelled(NamedTuple):
     explanation: Explanation
 
 
-def _labelled(task: Classification | PairClassification, example: Example) -> _Labelled:
+def _labelled(task: AbstractLabelling[Any, Any], example: Example) -> _Labelled:
     """One step: all labels."""
     labels = task.vocabularies.labels
     assert labels is not None

@@ -68,8 +68,8 @@ class Explanation:
     # and the trees of either.
     others: tuple[AttentionTrace, ...] = ()
     layout: Layout = _IN_A_ROW  # how the places lie
-    # What was looked at: an image, or the frames of a clip, channels last.
-    picture: UInt8[np.ndarray, "*F h w c"] | None = field(default=None, compare=False, repr=False)
+    # What was looked at, channels last, the frames of a clip side by side.
+    picture: UInt8[np.ndarray, "h w c"] | None = field(default=None, compare=False, repr=False)
 
     @property
     def trace(self) -> AttentionTrace | None:

@@ -91,6 +91,8 @@ def _steps(explanation: Explanation) -> Section:
         "captioning": "Each symbol given those before it, in the model's own probabilities.",
         "classification": "Every label, in the model's own probabilities.",
         "pair_classification": "Every label, in the model's own probabilities.",
+        "visual_question_answering": "Every answer, in the model's own probabilities.",
+        "video_classification": "Every label, in the model's own probabilities.",
         "tagging": "The tag of each word by itself, whatever the others are.",
     }.get(explanation.task, "Each symbol of the text given those before it.")
     # A tag says little without its word.
