@@ -8,6 +8,7 @@
     ├── MissingPackageError   an optional package that is not installed
     ├── SpecError             a spec, or text for one, that does not fit its annotations
     ├── DataError             a file, or a line of one, that cannot be used
+    │   └── ImageError        an image, or a clip, that cannot be used
     ├── CheckpointError       a checkpoint that is torn, changed or of another run
     ├── BundleError           a bundle that is torn, changed or of another version
     └── NonFiniteError        a loss or a gradient that is not a finite number
@@ -46,6 +47,10 @@ class SpecError(SightlineError, ValueError):
 
 class DataError(SightlineError, ValueError):
     """A file, or a line of one, that cannot be used."""
+
+
+class ImageError(DataError):
+    """An image, or a clip, that cannot be used. Training leaves its example out and says so."""
 
 
 class CheckpointError(SightlineError, ValueError):

@@ -21,6 +21,13 @@ from ._distribute import (
     per_memory as per_memory,
     per_query as per_query,
 )
+from ._grids import (
+    ExpectedPath as ExpectedPath,
+    PathScorer as PathScorer,
+    PerQueryOnGrid as PerQueryOnGrid,
+    path as path,
+    runs as runs,
+)
 from ._hard import (
     SampledValue as SampledValue,
     hard_attention as hard_attention,
@@ -38,6 +45,7 @@ from ._named import (
     k_step_attention as k_step_attention,
     local_attention as local_attention,
     monotone_attention as monotone_attention,
+    path_attention as path_attention,
     segment_attention as segment_attention,
     sigmoid_attention as sigmoid_attention,
     softmax_attention as softmax_attention,

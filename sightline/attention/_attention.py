@@ -16,8 +16,8 @@ from ._memory import Memory
 from ._readers import AbstractReader, Selection
 from ._scorers import AbstractScorer
 
-# Potentials and the memory's mask (*batch, S) -> a distribution.
-Distribute = Callable[[tuple[Tensor, ...], Tensor | None], Selection]
+# Potentials, and the memory for its mask (*batch, S) and its layout -> a distribution.
+Distribute = Callable[[tuple[Tensor, ...], Memory], Selection]
 
 
 class Attended(NamedTuple):
@@ -63,6 +63,6 @@ class Attention(nn.Module):
                 "Attention: the memory has no keys, expected one from remember(). "
                 "Call memory = attention.remember(memory) once, before the first query."
             )
-        distribution = self.distribute(self.scorer(query, memory.keys), memory.mask)
+        distribution = self.distribute(self.scorer(query, memory.keys), memory)
         context, weights = self.reader(distribution, memory.values)
         return Attended(context, weights, distribution)

@@ -1,7 +1,7 @@
-"""Distribute: potentials and a mask become a distribution over selections.
+"""Distribute: potentials and a memory become a distribution over selections.
 
-Each function here takes the potentials of a scorer and the mask of the memory, (*batch, S), and
-puts the mask where the distribution wants it.
+Each function here takes the potentials of a scorer and the memory that they are about, and puts its
+mask, (*batch, S), where the distribution wants it.
 """
 
 from collections.abc import Callable
@@ -14,6 +14,7 @@ from torch.nn.functional import pad
 
 from ..distributions import Alignment, Categorical, LinearChain
 from ._attention import Distribute
+from ._memory import Memory
 from ._readers import Selection
 
 
@@ -25,7 +26,8 @@ class PerQuery:
 
     make: Callable[..., Selection]
 
-    def __call__(self, potentials: tuple[Tensor, ...], mask: Tensor | None) -> Selection:
+    def __call__(self, potentials: tuple[Tensor, ...], memory: Memory) -> Selection:
+        mask = memory.mask
         return self.make(*potentials, mask=None if mask is None else mask.unsqueeze(-2))
 
 
@@ -37,8 +39,8 @@ def per_query(make: Callable[..., Selection]) -> PerQuery:
 def per_memory(make: Callable[..., Selection]) -> Distribute:
     """One distribution for the whole memory: `make(*potentials, mask=(*batch, S))`."""
 
-    def distribute(potentials: tuple[Tensor, ...], mask: Tensor | None) -> Selection:
-        return make(*potentials, mask=mask)
+    def distribute(potentials: tuple[Tensor, ...], memory: Memory) -> Selection:
+        return make(*potentials, mask=memory.mask)
 
     return distribute
 
@@ -65,11 +67,11 @@ def _near_place(
     return Categorical(scores - 2 * ((places - centre) / window) ** 2, mask=mask)
 
 
-def head_selection(potentials: tuple[Tensor, ...], mask: Tensor | None) -> Categorical:
+def head_selection(potentials: tuple[Tensor, ...], memory: Memory) -> Categorical:
     """One head for each word by itself, any other word or the root: `arcs[h, d]` of `HeadScorer`
     become choices `(*batch, n, n+1)`, the root first. Nothing keeps the heads from forming a cycle.
     """
-    (arcs,) = potentials
+    (arcs,), mask = potentials, memory.mask
     words = arcs.shape[-1] - 1
     itself = torch.eye(words, dtype=torch.bool, device=arcs.device)
     scores = arcs[..., 1:].transpose(-1, -2).masked_fill(pad(itself, (1, 0)), -torch.inf)
@@ -77,11 +79,11 @@ def head_selection(potentials: tuple[Tensor, ...], mask: Tensor | None) -> Categ
     return Categorical(scores, mask=heads)
 
 
-def chain_over_steps(potentials: tuple[Tensor, ...], mask: Tensor | None) -> LinearChain:
+def chain_over_steps(potentials: tuple[Tensor, ...], memory: Memory) -> LinearChain:
     """A chain whose positions are the queries and whose states are the places: padding is a state
     that is forbidden, not a position that is skipped.
     """
-    unary, transitions = potentials
+    (unary, transitions), mask = potentials, memory.mask
     if mask is not None:
         unary = unary.masked_fill(~mask.unsqueeze(-2), -torch.inf)
         # The scores of padding may be anything; both ends of a step have to be real.
@@ -90,9 +92,9 @@ def chain_over_steps(potentials: tuple[Tensor, ...], mask: Tensor | None) -> Lin
     return LinearChain(unary, transitions)
 
 
-def monotone_alignment(potentials: tuple[Tensor, ...], mask: Tensor | None) -> Alignment:
+def monotone_alignment(potentials: tuple[Tensor, ...], memory: Memory) -> Alignment:
     """An alignment of all queries to the places, in order: each query is given one place, never an
     earlier one than the query before it.
     """
     (scores,) = potentials
-    return Alignment.one_to_many(scores.transpose(-1, -2), source_mask=mask)
+    return Alignment.one_to_many(scores.transpose(-1, -2), source_mask=memory.mask)

@@ -13,7 +13,8 @@ from ..errors import ShapeError
 
 class Layout(NamedTuple):
     """How the S places lie: in a row, on a grid of rows and columns, as sentences of words, or
-    as a list of facts. Attention reads a row of places whatever this says; pictures use it.
+    as a list of facts. Attention that selects one place, or each by itself, does not care; runs of
+    places end with the rows of a grid, and pictures are laid out like this.
     """
 
     kind: Literal["sequence", "grid", "sentences", "facts"] = "sequence"

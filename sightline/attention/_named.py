@@ -7,7 +7,6 @@ from functools import partial
 
 from ..distributions import (
     Categorical,
-    LinearChain,
     ProjectiveTree,
     SpanningTree,
     Sparsemax,
@@ -23,6 +22,7 @@ from ._distribute import (
     per_memory,
     per_query,
 )
+from ._grids import ExpectedPath, PathScorer, PerQueryOnGrid, path, runs
 from ._readers import (
     AbstractReader,
     AlignedValue,
@@ -82,11 +82,32 @@ def segment_attention(
     transitions let a place follow its neighbour (Kim et al. 2017, section 3.1).
 
         weights[s] = p(z_s = read), or scaled to `total` (the paper's lambda = 2)
+
+    On a grid no run goes on from the end of a row to the beginning of the next.
     """
     return Attention(
         scorer=SelectionScorer(_scorer(scorer, query_size, value_size)),
-        distribute=per_query(LinearChain),
+        distribute=PerQueryOnGrid(runs),
         reader=ExpectedSelection(state=1, total=total),
+    )
+
+
+def path_attention(
+    query_size: int,
+    value_size: int,
+    scorer: AbstractScorer | None = None,
+    *,
+    total: float | None = 1.0,
+) -> Attention:
+    """At most one cell of each column of a grid is read: a chain over columns whose states are "skip"
+    and the rows, with learned scores for skipping, staying in a row and leaving it.
+
+        weights[r, c] = p(column c is read in row r), scaled to `total`
+    """
+    return Attention(
+        scorer=PathScorer(_scorer(scorer, query_size, value_size)),
+        distribute=PerQueryOnGrid(path),
+        reader=ExpectedPath(total),
     )
 
 

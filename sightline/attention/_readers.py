@@ -60,11 +60,18 @@ class ExpectedSelection(AbstractReader):
 
     @override
     def forward(self, distribution: Selection, values: Tensor) -> Read:
-        weights = distribution.marginals()[..., self.state]
-        if self.total is not None:
-            mass = weights.sum(-1, keepdim=True)
-            weights = self.total * weights / torch.where(mass > 0, mass, 1.0)
+        weights = to_total(distribution.marginals()[..., self.state], self.total)
         return Read(weights @ values, weights)
+
+
+def to_total(
+    weights: Float[Tensor, "*batch Q S"], total: float | None
+) -> Float[Tensor, "*batch Q S"]:
+    """The weights of each query scaled to a sum, or as they are; 0 stays 0."""
+    if total is None:
+        return weights
+    mass = weights.sum(-1, keepdim=True)
+    return total * weights / torch.where(mass > 0, mass, 1.0)
 
 
 @final

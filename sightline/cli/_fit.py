@@ -16,7 +16,7 @@ from ..data import SourceSpec, check_data
 from ..errors import SpecError
 from ..inspection import Finding, Watch, vital_signs
 from ..specs import settings, with_setting
-from ..tasks import TransductionSpec
+from ..tasks import PictureTaskSpec, TransductionSpec
 from ..training import (
     Choice,
     Display,
@@ -225,6 +225,8 @@ def _with_setting(planned: Planned, text: str) -> Planned:
 def _say_findings(console: Console, run: Run) -> None:
     """What a user would want to know of the data before training on it."""
     task = run.task
+    if isinstance(task, PictureTaskSpec):
+        return
     with console.status("looking through the data"):
         findings = check_data(
             run.train,

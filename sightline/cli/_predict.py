@@ -4,7 +4,8 @@
     source <TAB> rank <TAB> output <TAB> score <TAB> confidence       --nbest 2 and more
 
 A model that reads features takes them from the second column of the input, one that reads pairs of
-texts takes the second text from there. Other columns are left alone, so that a file with targets can
+texts takes the second text from there. One that reads images is given their paths: images themselves, as
+arguments, or files with one on each line. Other columns are left alone, so that a file with targets can
 be given too.
 """
 
@@ -19,12 +20,13 @@ from tyro.conf import Positional, arg
 
 from ..data import CHUNK, Example, LineReader
 from ..serving import Predictor, answer_json
-from ..tasks import Prediction
+from ..tasks import PictureTaskSpec, Prediction, TaskSpec
 from ._bars import answering_bar
 from ._models import load_models
 
 # Lines: enough to fill batches of one length, few enough that answers begin to come soon.
 _AT_ONCE = 4096
+_PICTURES = (".png", ".jpg", ".jpeg", ".gif", ".bmp", ".webp", ".mp4", ".mkv")
 
 
 def command(
@@ -42,7 +44,7 @@ def command(
 
     Args:
         bundle: the folder of a model that `fit` made.
-        files: texts, one on each line; plain, gzip or zstd.
+        files: texts, one on each line; plain, gzip or zstd. For a model that reads images: images.
         nbest: answers for each line, the best first.
         width: candidates kept in search; 1 is greedy. By default as the model was fitted, or nbest.
         output: a table, or one JSON object for each line.
@@ -54,7 +56,7 @@ def command(
         nbest=nbest, width=width, attention=attention and output == "jsonl"
     )
     is_asking = not files and sys.stdin.isatty()
-    examples = (predictor.example(line) for reader in _readers(files) for line in reader)
+    examples = map(predictor.example, _lines_of(files, predictor.spec))
     with answering_bar(None, is_quiet=is_asking) as answered:
         for some in _parts(examples, 1 if is_asking else _AT_ONCE):
             for example, prediction in zip(some, predictor.predict(some, settings), strict=True):
@@ -64,14 +66,18 @@ def command(
             answered(len(some))
 
 
-def _readers(files: Sequence[str]) -> Iterator[LineReader]:
+def _lines_of(files: Sequence[str], spec: TaskSpec) -> Iterator[str]:
+    """The lines of all files; an image stands for a line that names it."""
     if not files:
         # What has come so far, rather than whole chunks: a person may be typing.
         descriptor = sys.stdin.fileno()
         chunks = iter(lambda: os.read(descriptor, CHUNK), b"")
-        yield LineReader("standard input", chunks=chunks)
+        yield from LineReader("standard input", chunks=chunks)
     for file in files:
-        yield LineReader(file)
+        if isinstance(spec, PictureTaskSpec) and Path(file).suffix.lower() in _PICTURES:
+            yield file
+        else:
+            yield from LineReader(file)
 
 
 def _parts(examples: Iterator[Example], size: int) -> Iterator[list[Example]]:

@@ -5,11 +5,20 @@
 `encode` and `collate` are given by the task; everything else is here.
 """
 
+from ._annotations import (
+    CocoCaptions as CocoCaptions,
+    EasyVqa as EasyVqa,
+    Karpathy as Karpathy,
+    coco_captions as coco_captions,
+    easy_vqa as easy_vqa,
+    karpathy as karpathy,
+)
 from ._babi import Babi as Babi, babi as babi
 from ._batch_stream import BatchStream as BatchStream
 from ._batches import (
     LabelledBatch as LabelledBatch,
     PairBatch as PairBatch,
+    PictureBatch as PictureBatch,
     QuestionBatch as QuestionBatch,
     SequenceBatch as SequenceBatch,
     TaggedBatch as TaggedBatch,
@@ -18,6 +27,7 @@ from ._batches import (
     collate_labelled as collate_labelled,
     collate_matched as collate_matched,
     collate_pairs as collate_pairs,
+    collate_pictures as collate_pictures,
     collate_questions as collate_questions,
     collate_tagged as collate_tagged,
     move as move,
@@ -47,6 +57,14 @@ from ._formats import (
     parallel as parallel,
     tsv as tsv,
 )
+from ._frames import read_frames as read_frames
+from ._image_lists import (
+    ImageFolders as ImageFolders,
+    ImageList as ImageList,
+    image_folders as image_folders,
+    image_list as image_list,
+)
+from ._images import ImageSpec as ImageSpec, read_image as read_image
 from ._inferring import (
     InferredTask as InferredTask,
     InferredTokeniser as InferredTokeniser,
@@ -64,6 +82,11 @@ from ._links import (
 from ._opening import Opened as Opened, SourceSpec as SourceSpec, open_source as open_source
 from ._packed import Encoded as Encoded, Packed as Packed, Ragged as Ragged
 from ._patterned import Patterned as Patterned, patterned as patterned
+from ._pictures import (
+    Pictures as Pictures,
+    collate_frames as collate_frames,
+    collate_images as collate_images,
+)
 from ._pools import LeftOut as LeftOut
 from ._sentencepiece import SentencePieceSpec as SentencePieceSpec
 from ._source import (
@@ -78,6 +101,7 @@ from ._text_stream import TextStream as TextStream
 from ._tokenisers import (
     CharacterSpec as CharacterSpec,
     FeaturesSpec as FeaturesSpec,
+    LatexSpec as LatexSpec,
     TokeniserSpec as TokeniserSpec,
     WhitespaceSpec as WhitespaceSpec,
 )

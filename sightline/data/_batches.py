@@ -5,20 +5,21 @@
     targets           x y z end     what it should say
 
 Axes: B examples, S source places, R places of a second text, T target places (the end symbol too), F
-features, n sentences or facts of w words, N places of a text in a row.
+features, C channels, h and w height and width, n sentences or facts of w words, N places of a text in a row.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, fields, replace
 from typing import Any, TypeVar, final
 
 import numpy as np
 import torch
-from jaxtyping import Bool, Int
+from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
 from ..errors import ShapeError
 from ._packed import Encoded, Packed, Ragged
+from ._pictures import collate_frames, collate_images
 from ._vocabulary import BEGIN, END
 
 AnyBatch = TypeVar(
@@ -29,6 +30,7 @@ AnyBatch = TypeVar(
     "TaggedBatch",
     "TextBatch",
     "QuestionBatch",
+    "PictureBatch",
 )
 
 
@@ -105,6 +107,23 @@ class QuestionBatch:
     mask: Bool[Tensor, "B w"]  # of the question
     answers: Int[Tensor, " B"]
     indices: Int[Tensor, " B"]
+
+
+@final
+@dataclass(frozen=True, eq=False, slots=True)
+class PictureBatch:
+    """Pictures, and what is written or asked about each: texts to write, with or without texts to
+    read, or labels.
+    """
+
+    pictures: Float[Tensor, "B *frames C h w"]  # from 0 to 1
+    pictures_mask: Bool[Tensor, "B *frames h w"]  # True on pixels
+    text: SequenceBatch | LabelledBatch
+
+    @property
+    def indices(self) -> Int[Tensor, " B"]:
+        """Which examples these are."""
+        return self.text.indices
 
 
 def collate_pairs(examples: Sequence[Encoded]) -> SequenceBatch:
@@ -219,6 +238,23 @@ def collate_matched(examples: Sequence[Encoded]) -> PairBatch:
     )
 
 
+def collate_pictures(
+    examples: Sequence[Encoded],
+    collate_text: Callable[[Packed], SequenceBatch] | Callable[[Packed], LabelledBatch],
+) -> PictureBatch:
+    """Images, or clips, and their texts: each example has a picture, and `collate_text`, such as
+    `collate_pairs` or `collate_labelled`, makes a batch of the rest.
+    """
+    packed = Packed.pack(examples)
+    if packed.pictures is None:
+        raise ShapeError(
+            "collate_pictures: expected examples with pictures, got none. Give Encoded a picture."
+        )
+    shown = [packed.pictures[row] for row in range(len(packed))]
+    pictures, mask = collate_frames(shown) if shown[0].ndim == 4 else collate_images(shown)
+    return PictureBatch(pictures=pictures, pictures_mask=mask, text=collate_text(packed))
+
+
 def collate_tagged(examples: Sequence[Encoded]) -> TaggedBatch:
     """Sequences and tags: the target of each example is as long as its source."""
     packed = Packed.pack(examples)
@@ -242,7 +278,11 @@ def move(batch: AnyBatch, device: torch.device | str) -> AnyBatch:
     """The batch with its tensors on a device."""
     values: dict[str, Any] = {field.name: getattr(batch, field.name) for field in fields(batch)}
     tensors = {name: value for name, value in values.items() if isinstance(value, Tensor)}
-    moved = {name: tensor.to(device, non_blocking=True) for name, tensor in tensors.items()}
+    moved: dict[str, Any] = {
+        name: tensor.to(device, non_blocking=True) for name, tensor in tensors.items()
+    }
+    if isinstance(batch, PictureBatch):
+        moved["text"] = move(batch.text, device)
     return replace(batch, **moved)
 
 

@@ -12,13 +12,16 @@ MAX_SHOWN = 40  # characters of a file's text that an error quotes
 
 
 class Where(NamedTuple):
-    """The place of an example: a file and the number of its first line, from 1 on."""
+    """The place of an example: a file and the number of its first line, from 1 on; or of whatever
+    else the file is made of.
+    """
 
     file: str
     line: int
+    unit: str = "line"
 
     def __str__(self) -> str:
-        return f"{self.file}, line {self.line}"
+        return f"{self.file}, {self.unit} {self.line}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,7 +30,7 @@ class Example:
 
     Args:
         source: the text that is read; of a pair of texts both, with a tab between them, and of a
-            document or a story each sentence on a line of its own.
+            document or a story each sentence on a line of its own; the path of an image or a clip.
         target: the text, label or tags to produce; None where nobody knows.
         features: symbols that say which form is wanted, as in inflection: `V;PST`.
         alignment: pairs `i-j`, from 0 on: target symbol j comes from source symbol i.

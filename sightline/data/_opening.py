@@ -8,7 +8,9 @@ from itertools import islice
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from ._annotations import CocoCaptions, EasyVqa, Karpathy, coco_captions, easy_vqa, karpathy
 from ._babi import Babi, babi
+from ._bytes import read_bytes
 from ._conllu import ConllU, conllu
 from ._example import Where, data_error, quoted
 from ._formats import (
@@ -22,13 +24,28 @@ from ._formats import (
     parse_record,
     tsv,
 )
+from ._image_lists import ImageFolders, ImageList, image_folders, image_list
 from ._lines import MAX_LINE, LineReader
 from ._patterned import Patterned
-from ._source import Paths, expand, path_texts
+from ._source import FileSource, Paths, expand, path_texts
 
-SourceSpec = TabSeparated | JsonLines | Parallel | ConllU | Babi | Patterned | PlainLines
+SourceSpec = (
+    TabSeparated
+    | JsonLines
+    | Parallel
+    | ConllU
+    | Babi
+    | Patterned
+    | PlainLines
+    | ImageList
+    | ImageFolders
+    | Karpathy
+    | CocoCaptions
+    | EasyVqa
+)
 
 NUM_PEEKED = 200  # lines
+PEEKED_BYTES = 1 << 16  # of a JSON document
 # A first column is taken for labels where each of them is seen so often, in a file of two columns
 # whose second hardly repeats itself and is so many times as long. Dictionaries and translations
 # repeat a source a few times, forms of one lemma are as long as it is.
@@ -48,6 +65,7 @@ _FEATURES = ("features", "feats", "morph")
 _ALIGNMENTS = ("alignment", "alignments")
 _IS_FEATURES = re.compile(r"[A-Z0-9][^\s;]*(;[^\s;]+)*").fullmatch
 _IS_ALIGNMENT = re.compile(r"\d+-\d+( \d+-\d+)*").fullmatch
+_IS_IMAGE = re.compile(r"[^\t]+\.(png|jpe?g|gif|bmp|webp)(#\d+)?(\t|$)", re.IGNORECASE).match
 _ORDINALS = ("first", "second", "third", "fourth", "fifth", "sixth", "seventh", "eighth")
 
 
@@ -70,6 +88,10 @@ def open_source(paths: Paths, target: Paths | None = None, *, max_line: int = MA
         both = parallel(paths, target, max_line=max_line)
         return Opened(both, "two files whose lines go together")
     first = expand(path_texts(paths))[0]
+    if Path(first).is_dir():
+        return Opened(image_folders(paths), "folders of images, named after what is on them")
+    if annotated := _as_annotations(first, paths):
+        return annotated
     reader = LineReader(first, max_line=max_line)
     peeked = [(line, reader.where) for line in islice(reader, NUM_PEEKED) if line.strip()]
     if not peeked:
@@ -78,8 +100,9 @@ def open_source(paths: Paths, target: Paths | None = None, *, max_line: int = MA
             "the file is empty, expected examples",
             "Give a file with a source, a tab and a target on each line",
         )
-    opened = _recognised([line for line, _ in peeked], peeked[0][1], paths)
-    return opened._replace(source=replace(opened.source, max_line=max_line))
+    source, reason = _recognised([line for line, _ in peeked], peeked[0][1], paths)
+    assert isinstance(source, FileSource)
+    return Opened(replace(source, max_line=max_line), reason)
 
 
 def _recognised(peeked: Sequence[str], where: Where, paths: Paths) -> Opened:
@@ -96,6 +119,8 @@ def _recognised(peeked: Sequence[str], where: Where, paths: Paths) -> Opened:
         )
     if peeked[0].startswith("1 ") and all(re.match(r"\d+ \S", line) for line in peeked):
         return Opened(babi(paths), "bAbI: numbered facts, questions and answers")
+    if _most(peeked, lambda line: _IS_IMAGE(line) is not None):
+        return _as_image_list(peeked, paths)
     if name == ".tsv" or _most(peeked, lambda line: "\t" in line):
         return _as_tsv(peeked, paths)
     if name == ".csv":
@@ -105,6 +130,29 @@ def _recognised(peeked: Sequence[str], where: Where, paths: Paths) -> Opened:
             "Save it as tab-separated text",
         )
     return Opened(lines(paths), "plain text without tabs: each line is a text without a target")
+
+
+def _as_annotations(file: str, paths: Paths) -> Opened | None:
+    """The captions or questions of a JSON document; None where the file is none."""
+    if not file.removesuffix(".gz").removesuffix(".zst").endswith(".json"):
+        return None
+    begins = b"".join(islice(read_bytes(file), 1))[:PEEKED_BYTES].decode("utf-8", "replace")
+    if re.match(r"\s*\[\s*\[", begins):
+        return Opened(easy_vqa(paths), "questions about images, as in easy-VQA")
+    if '"sentences"' in begins or '"sentids"' in begins:
+        return Opened(karpathy(paths), "captions in Karpathy's format, of the images for training")
+    if '"file_name"' in begins or '"image_id"' in begins:
+        return Opened(coco_captions(paths), "captions in the format of COCO")
+    return None
+
+
+def _as_image_list(peeked: Sequence[str], paths: Paths) -> Opened:
+    columns = min(len(line.split("\t")) for line in peeked)
+    numbered = all(re.match(r"[^\t]*#\d+\t", line) for line in peeked)
+    target, second = (None, None) if columns == 1 else (1, None) if columns == 2 else (2, 1)
+    opened = image_list(paths, target=target, second=second, numbered=numbered)
+    about = {None: "no text", 1: "a text in the second", 2: "a question and an answer after it"}
+    return Opened(opened, f"names of images in the first column, {about[target]}")
 
 
 def _as_json(line: str, where: Where, paths: Paths) -> Opened:

@@ -5,23 +5,28 @@
     lengths   3       1   2
 
 A batch takes rows by number, which copies no ids, and pads them in one step of numpy; no object is
-made for each example.
+made for each example. Pictures, where examples have them, are kept beside the rows.
 
 Axes: B rows, n places of the longest row.
 """
 
 from array import array
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from itertools import chain
 from typing import final, overload
 
 import numpy as np
-from jaxtyping import Bool, Int
+from jaxtyping import Bool, Int, UInt8
+from torch import Tensor
 from typing_extensions import override
+
+from ..errors import ShapeError
+from ._pictures import PictureColumn, Pictures
 
 MAX_NEW = 1 << 12  # examples
 ROW_SIZE = 10  # what the places of a row cost beside its ids, in ids of 4 bytes
+PICTURE_BYTES = 128  # that count as one id, so that a pool of 16 MB of ids may have 512 MB of them
 
 
 @final
@@ -29,7 +34,8 @@ ROW_SIZE = 10  # what the places of a row cost beside its ids, in ids of 4 bytes
 class Encoded:
     """An example as numbers: what `encode` of a task makes of an `Example`.
 
-    `alignment` has pairs in one row, source place and target place by turns.
+    `alignment` has pairs in one row, source place and target place by turns. `picture` is an image,
+    or the frames of a clip.
     """
 
     source: Sequence[int]
@@ -37,6 +43,7 @@ class Encoded:
     features: Sequence[int] = ()
     alignment: Sequence[int] = ()
     index: int = 0
+    picture: UInt8[Tensor, "*F C h w"] | None = field(default=None, compare=False)
 
 
 @final
@@ -91,6 +98,7 @@ class Packed(Sequence[Encoded]):
     features: Ragged
     alignment: Ragged
     indices: Int[np.ndarray, " B"]
+    pictures: Pictures | None = None
 
     @classmethod
     def pack(cls, examples: Iterable[Encoded]) -> "Packed":
@@ -110,6 +118,7 @@ class Packed(Sequence[Encoded]):
             self.features.take(rows),
             self.alignment.take(rows),
             self.indices[rows],
+            None if self.pictures is None else self.pictures.take(rows),
         )
 
     @override
@@ -131,6 +140,7 @@ class Packed(Sequence[Encoded]):
             self.features.row(number).tolist(),
             self.alignment.row(number).tolist(),
             int(self.indices[number]),
+            None if self.pictures is None else self.pictures[number],
         )
 
     @override
@@ -147,10 +157,10 @@ class Packer:
         self._indices = array("q")
         self._source, self._target = _Column(), _Column()
         self._features, self._alignment = _Column(), _Column()
+        self._pictures = PictureColumn()
 
     def append(self, example: Encoded, index: int) -> None:
         """Add an example."""
-        self._new.append(example)
         self._indices.append(index)
         self.size += (
             len(example.source)
@@ -159,6 +169,15 @@ class Packer:
             + len(example.alignment)
             + ROW_SIZE
         )
+        has_picture = example.picture is not None
+        if example.picture is not None:
+            self.size += self._pictures.append(example.picture) // PICTURE_BYTES
+        if len(self._pictures) not in (0, len(self._indices)):
+            raise ShapeError(
+                f"Packed: either all examples have a picture or none, got {len(self._pictures)} "
+                f"pictures for {len(self._indices)} examples. Give every Encoded a picture."
+            )
+        self._new.append(replace(example, picture=None) if has_picture else example)
         if len(self._new) >= MAX_NEW:
             self._keep()
 
@@ -174,6 +193,7 @@ class Packer:
             self._features.ragged(),
             self._alignment.ragged(),
             np.array(self._indices, dtype=np.int64),
+            self._pictures.pictures(),
         )
 
     def _keep(self) -> None:

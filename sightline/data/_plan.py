@@ -8,8 +8,17 @@ places, where a row of a batch takes
 places. Batches are then shuffled. Rows of equal lengths come in random order, and target lengths are
 blurred a little before rows are ordered, so that the same rows do not meet in every epoch; on words
 and short sentences that leaves 5 to 8 % of padding, against 45 to 95 % of batches drawn at random.
+
+A row with a picture takes
+
+    longest clip x highest x widest, in places of 8 x 8 pixels
+
+more, and rows are ordered by these: by the height first, roughly, and within a height by the width, in
+turns from wide to narrow and from narrow to wide, so that neighbours are alike where the height changes
+too. On the formulas of im2latex that leaves 16 % of padding, against 61 % of batches drawn at random.
 """
 
+from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
@@ -19,6 +28,7 @@ from ..errors import ValueRangeError
 from ._packed import Packed
 
 BLUR = 0.2  # of a target's length, either way
+STEP = 1.2  # heights of pictures that differ by less than this factor are taken for one
 
 
 class BatchSize(NamedTuple):
@@ -83,13 +93,29 @@ def make_plan(
     """
     rows = np.arange(len(packed)) if generator is None else generator.permutation(len(packed))
     source, target = packed.source.lengths[rows], packed.target.lengths[rows]
+    pictures = None if packed.pictures is None else packed.pictures.places()[rows]
     if by_length:
         blur = 1.0 if generator is None else 1 + BLUR * generator.uniform(-1, 1, len(rows))
-        order = np.lexsort((-target * blur, -source))
+        if pictures is None:
+            order = np.lexsort((-target * blur, -source))
+        else:
+            order = _alike(pictures)
+            pictures = pictures[order]
         rows, source, target = rows[order], source[order], target[order]
-    cuts = _cuts(source, target, size, min_rows)
+    if pictures is None:
+        cuts = _cuts(source, target, size, min_rows)
+    else:
+        cuts = _picture_cuts(pictures, source, target, size, min_rows)
     bounds = np.stack([cuts[:-1], cuts[1:]], axis=1)
     return Plan(rows, bounds if generator is None else generator.permutation(bounds))
+
+
+def _alike(pictures: Int[np.ndarray, "N 3"]) -> Int[np.ndarray, " N"]:
+    """An order in which neighbours have about one size."""
+    frames, height, width = pictures.T
+    steps = np.round(np.log(pictures) / np.log(STEP)).astype(np.int64)
+    turned = np.where(steps[:, 1] % 2, width, -width)
+    return np.lexsort((-height, turned, -steps[:, 1], -frames))
 
 
 def _cuts(
@@ -109,16 +135,41 @@ def _cuts(
             longest_source, longest_target, num_rows = s, t, 0
         num_rows += 1
     cuts.append(len(source))
-    _share_the_rest(cuts, source, target, size, min_rows)
+    _share_the_rest(
+        cuts, size, min_rows, lambda first: int(source[first:].max() + target[first:].max()) + 1
+    )
     return np.array(cuts)
 
 
-def _share_the_rest(
-    cuts: list[int],
+def _picture_cuts(
+    pictures: Int[np.ndarray, "N 3"],
     source: Int[np.ndarray, " N"],
     target: Int[np.ndarray, " N"],
     size: BatchSize,
     min_rows: int,
+) -> Int[np.ndarray, " M"]:
+    """The same for rows with pictures."""
+    extents = np.concatenate([pictures, source[:, None], target[:, None]], axis=1)
+    cuts, largest, num_rows = [0], np.zeros_like(extents[0]), 0
+    for row, extent in enumerate(extents):
+        larger = np.maximum(largest, extent)
+        if num_rows >= min_rows and not size.allows(num_rows + 1, _width(larger)):
+            cuts.append(row)
+            larger, num_rows = extent, 0
+        largest, num_rows = larger, num_rows + 1
+    cuts.append(len(extents))
+    _share_the_rest(cuts, size, min_rows, lambda first: _width(extents[first:].max(0)))
+    return np.array(cuts)
+
+
+def _width(extent: Int[np.ndarray, " 5"]) -> int:
+    """Places of a row: frames x height x width of the picture, source, target and end."""
+    frames, height, width, source, target = extent.tolist()
+    return frames * height * width + source + target + 1
+
+
+def _share_the_rest(
+    cuts: list[int], size: BatchSize, min_rows: int, width_from: Callable[[int], int]
 ) -> None:
     """The last batch is what was left, perhaps a single row, whose gradient would count as much as
     that of any batch: it takes half of the batch before, or what it needs.
@@ -128,8 +179,7 @@ def _share_the_rest(
     before, last, end = cuts[-3:]
     if end - last < min_rows or 2 * (end - last) < last - before:
         middle = end - max(min_rows, (end - before) // 2)
-        width = int(source[middle:].max() + target[middle:].max()) + 1
         if middle - before < min_rows:
             del cuts[-2]  # too few for two
-        elif end - last < min_rows or size.allows(end - middle, width):
+        elif end - last < min_rows or size.allows(end - middle, width_from(middle)):
             cuts[-2] = middle

@@ -12,10 +12,11 @@ from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 
-from ..errors import DataError
+from ..errors import DataError, ImageError
 from ._bytes import num_bytes
-from ._example import Example, Where, data_error
+from ._example import Example, Where
 from ._packed import Encoded, Packed, Packer
+from ._pictures import num_places
 from ._source import Cursor, Position, Shard, Source
 
 Encode: TypeAlias = Callable[[Example], Encoded | None]
@@ -51,14 +52,23 @@ class Pool(NamedTuple):
 
 
 class LeftOut(NamedTuple):
-    """Examples that no batch has: how many in this epoch, and the first."""
+    """Examples that no batch has: how many in this epoch, and the first; of how many the picture
+    cannot be read, and what is wrong with the first of these.
+    """
 
     num: int = 0
     first: Where | None = None
+    num_unreadable: int = 0
+    why: str = ""
 
-    def and_one(self, where: Where | None) -> "LeftOut":
+    def and_one(self, where: Where | None, why: str = "") -> "LeftOut":
         """One more."""
-        return LeftOut(self.num + 1, self.first or where)
+        return LeftOut(
+            self.num + 1,
+            self.first or where,
+            self.num_unreadable + bool(why),
+            self.why or why,
+        )
 
 
 class PoolReader:
@@ -109,7 +119,8 @@ class PoolReader:
     def where(self, index: int) -> Where:
         """The place of the example with an index."""
         files = self.shards[index >> _LINE_BITS].files
-        return Where(files[0] if files else "memory", index & ((1 << _LINE_BITS) - 1))
+        number = index & ((1 << _LINE_BITS) - 1)
+        return Where(files[0] if files else "memory", number, self._source.unit)
 
     @functools.cached_property
     def fingerprint(self) -> list[int]:
@@ -153,9 +164,12 @@ class PoolReader:
             cursor = self._source.open(self.shards[order[number]], position)
             here = functools.partial(_here, number, cursor)
             for example in cursor:
-                encoded = self._encoded(example)
+                try:
+                    encoded, why = self._encoded(example), ""
+                except ImageError as error:  # one file of thousands does not end a run
+                    encoded, why = None, str(error)
                 if encoded is None:
-                    self.left_out = self.left_out.and_one(example.where)
+                    self.left_out = self.left_out.and_one(example.where, why)
                 else:
                     yield shard | cursor.number(example), encoded, here
 
@@ -171,11 +185,12 @@ class PoolReader:
         except DataError as error:
             if example.where is None or str(error).startswith(example.where.file):
                 raise
-            what, _, remedy = str(error).rpartition(". ")
-            raise data_error(example.where, what, remedy) from None
+            raise type(error)(f"{example.where}: {error}") from None
         if encoded is None or self._max_width is None:
             return encoded
         width = len(encoded.source) + len(encoded.target) + 1
+        if encoded.picture is not None:
+            width += num_places(encoded.picture)
         return encoded if width <= self._max_width else None
 
 

@@ -65,6 +65,8 @@ class Cursor(ABC, Iterator[Example]):
 class Source(ABC):
     """What can be read any number of times."""
 
+    unit: ClassVar[str] = "line"  # what the numbers of a cursor count
+
     @abstractmethod
     def shards(self, block: int | None = None) -> tuple[Shard, ...]:
         """The parts of the source, in order; with `block`, ranges of about so many bytes of plain

@@ -181,6 +181,12 @@ class AbstractStream(ABC, Generic[Batch]):
     def _empty(self) -> DataError:
         files = [file for shard in self._reader.shards for file in shard.files]
         names = ", ".join(files[:3]) + " ..." * (len(files) > 3) or "the source"
+        if self.left_out.num_unreadable:
+            return DataError(
+                f"{names}: all {self.left_out.num} examples were left out, "
+                f"{self.left_out.num_unreadable} since their pictures cannot be read; the first: "
+                f"{self.left_out.why}"
+            )
         if self.left_out.num:
             return DataError(
                 f"{names}: all {self.left_out.num} examples were left out, the first at "

@@ -5,9 +5,10 @@
     whitespace      words, or phones, with spaces between them
     sentencepiece   subwords (Kudo and Richardson 2018), in `_sentencepiece.py`
     features        V;IND;PST, for the features column of inflection
+    latex           commands and characters of formulas
 
 `decode(encode(text))` is the text again: exactly for characters, up to the width of spaces for
-whitespace.
+whitespace, up to what TeX does not mind for latex.
 """
 
 import functools
@@ -41,6 +42,11 @@ _NO_BREAK = "\u00a0\u2007\u202f"
 _HAS_NO_BREAK = re.compile(f"[{_NO_BREAK}]").search
 _PIECES: Callable[[str], list[str]] = regex.compile(
     rf"[^\s\x1c-\x1f--[{_NO_BREAK}]]+", regex.V1
+).findall
+
+
+_LATEX: Callable[[str], list[str]] = re.compile(
+    r"\\(?:(?:begin|end)\{[A-Za-z]+\*?\}|[A-Za-z]+\*?|.)|\S", re.DOTALL
 ).findall
 
 
@@ -143,7 +149,42 @@ class FeaturesSpec:
         return self.separator.join(tokens)
 
 
-TokeniserSpec = CharacterSpec | WhitespaceSpec | SentencePieceSpec | FeaturesSpec
+@final
+@dataclass(frozen=True, kw_only=True, slots=True)
+class LatexSpec:
+    r"""Commands are symbols, and so is each other character but spaces.
+
+    >>> LatexSpec().encode(r"\frac{x^2}{\begin{array}{c}1\end{array}}")[:6]
+    ['\\frac', '{', 'x', '^', '2', '}']
+    >>> LatexSpec(braces="add").encode("x^2_i")
+    ['x', '^', '{', '2', '}', '_', '{', 'i', '}']
+    """
+
+    kind: Literal["latex"] = "latex"
+    braces: Literal["keep", "add"] = setting(
+        "keep", "add: around every subscript and superscript, so that x^2 and x^{2} are one"
+    )
+
+    def encode(self, text: str) -> list[str]:
+        """The symbols of a text."""
+        found = _LATEX(text)
+        return found if self.braces == "keep" else _braced(found)
+
+    def decode(self, tokens: Sequence[str]) -> str:
+        """The text of symbols."""
+        return " ".join(tokens)
+
+
+TokeniserSpec = CharacterSpec | WhitespaceSpec | SentencePieceSpec | FeaturesSpec | LatexSpec
+
+
+def _braced(symbols: list[str]) -> list[str]:
+    """The symbols with braces around what is lowered or raised and has none."""
+    braced: list[str] = []
+    for before, symbol in zip(["", *symbols], symbols, strict=False):
+        alone = before in ("^", "_") and symbol not in ("{", "}")
+        braced += ["{", symbol, "}"] if alone else [symbol]
+    return braced
 
 
 @functools.cache

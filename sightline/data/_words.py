@@ -21,6 +21,7 @@ from ._sentencepiece import SentencePieceSpec
 from ._tokenisers import (
     CharacterSpec,
     FeaturesSpec,
+    LatexSpec,
     TokeniserSpec,
     WhitespaceSpec,
     normalised,
@@ -38,14 +39,14 @@ class Words(NamedTuple):
 
 
 def words_of(tokeniser: TokeniserSpec, text: str) -> Words:
-    """The words of a text and the symbols that a tokeniser makes of them. The symbols of features are
-    words themselves.
+    """The words of a text and the symbols that a tokeniser makes of them. The symbols of features
+    and of LaTeX are words themselves.
 
     >>> words_of(CharacterSpec(), "no way")
     Words(words=('no', 'way'), of_symbol=(0, 0, None, 1, 1, 1))
     """
     symbols = tokeniser.encode(text)
-    if isinstance(tokeniser, FeaturesSpec):
+    if isinstance(tokeniser, FeaturesSpec | LatexSpec):
         return Words(tuple(symbols), tuple(range(len(symbols))))
     owners = [owner for owner, part in _parts(text) for _ in _bytes_of_text(tokeniser, part)]
     of_symbol: list[int | None] = []

@@ -10,6 +10,7 @@ from ._greedy import greedy as greedy
 from ._hypotheses import Hypotheses as Hypotheses
 from ._languages import (
     allowed_tokens as allowed_tokens,
+    balanced as balanced,
     lexicon as lexicon,
     regular_expression as regular_expression,
 )

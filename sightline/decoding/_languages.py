@@ -63,6 +63,21 @@ def lexicon(outputs: Iterable[Sequence[int]], *, num_tokens: int, end: int) -> A
     return Automaton(torch.cat(edges), accepting, torch.tensor([0]), num_tokens, end)
 
 
+def balanced(opening: int, closing: int, *, deepest: int, num_tokens: int, end: int) -> Automaton:
+    """Outputs in which every opening token has its closing one, at most so many inside each other.
+
+    >>> braces = balanced(4, 5, deepest=3, num_tokens=9, end=3)
+    >>> braces.accepts([4, 7, 5]), braces.accepts([4, 7]), braces.accepts([5, 4])
+    (True, False, False)
+    """
+    depth = torch.arange(deepest + 1)
+    table = depth[:, None].repeat(1, num_tokens)
+    table[:, opening] = torch.where(depth < deepest, depth + 1, -1)
+    table[:, closing] = depth - 1
+    table[:, end] = -1
+    return Automaton.from_table(table, depth == 0, end=end)
+
+
 def regular_expression(pattern: str, tokens: Sequence[str | None], *, end: int) -> Automaton:
     r"""Outputs whose text matches the whole pattern.
 

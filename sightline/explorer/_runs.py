@@ -8,7 +8,7 @@ from typing import Any
 from ..data import Example
 from ..errors import ValueRangeError
 from ..inspection import explain
-from ..tasks import AbstractTask, PairClassification, TransductionSpec, load_bundle
+from ..tasks import AbstractTask, PairClassification, PictureTaskSpec, TransductionSpec, load_bundle
 from ..training import sample_sources
 
 MOST_RUNS = 2  # side by side; more would not fit beside each other
@@ -49,6 +49,11 @@ def load_runs(folders: Sequence[str | Path]) -> tuple[ServedRun, ...]:
     runs = list[ServedRun]()
     for name, folder in zip(_names(folders), folders, strict=True):
         task = load_bundle(folder)
+        if isinstance(task.spec, PictureTaskSpec):  # a page must not name files of this machine
+            raise ValueRangeError(
+                f"explore: {folder} is {task.spec.kind}, which reads files of images, and the page "
+                f"sends texts alone. Use sightline explain."
+            )
         nothing = "\t" if isinstance(task, PairClassification) else ""
         run = ServedRun(name, task, next(iter(sample_sources(Path(folder), 1)), nothing))
         explain(run.task, Example(run.example))

@@ -8,6 +8,9 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import numpy as np
+
+from ..attention import AttentionTrace
 from ..data import Example, evenly_spaced
 from ..errors import SightlineError, ValueRangeError
 from ..specs import settings
@@ -22,12 +25,13 @@ from ..tasks import (
 from ..training import Planned, load_plan
 from ._run_curves import curves_section
 from .doctor import examine, findings_section
-from .explaining import faithfulness
+from .explaining import faithfulness, picture_seen
 from .views import Section, Series, Table, bounded, curves, drawing, number, page, series_table
 
 MOST_EXAMPLES = 1000  # that are answered for a report; an evaluation has no such bound
 MOST_MISTAKES, DRAWN_MISTAKES = 12, 3
 MOST_CELLS_DRAWN = 1500  # of a mistake's attention
+MOST_FRAMES_DRAWN = 40  # copies of a picture, one for each word
 # Examples for faithfulness, and the sum of their squared lengths: a second or two.
 MOST_TESTED, MOST_TESTED_WORK = 100, 20_000
 
@@ -180,14 +184,21 @@ def _mistakes(task: AbstractTask[Any], scored: Scored) -> Section:
         shown = wrong[:DRAWN_MISTAKES]
         traced = task.predict([row[0] for row in shown], replace(task.prediction, trace=True))
         for (example, expected, _), answer in zip(shown, traced, strict=True):
-            trace = answer.trace
-            if trace is not None and len(trace.sources) * len(trace.targets) <= MOST_CELLS_DRAWN:
+            trace, seen = answer.trace, picture_seen(task, example)
+            if trace is not None and _is_small(trace, seen):
                 heading = f"{bounded(_source(example))}: {bounded(answer.output)}, not {bounded(expected)}"
-                drawings.append(drawing(trace, title=heading))
+                drawings.append(drawing(trace, title=heading, image=seen))
     text = f"{len(wrong):,} of {len(scored.examples):,} outputs differ from the reference."
     if drawings:
         text += " Drawn: where the model looked in the first of them."
     return Section(title=title, text=text, drawings=tuple(drawings), tables=(table,))
+
+
+def _is_small(trace: AttentionTrace, picture: np.ndarray | None) -> bool:
+    """Whether a drawing of it can be taken in: as cells, or as so many copies of a picture."""
+    if trace.layout.kind == "grid" and picture is not None:
+        return len(trace.targets) <= MOST_FRAMES_DRAWN
+    return len(trace.sources) * len(trace.targets) <= MOST_CELLS_DRAWN
 
 
 def _source(example: Example) -> str:

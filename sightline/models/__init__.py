@@ -12,6 +12,7 @@ from ._attention_specs import (
     LocalSpec as LocalSpec,
     MonotoneSpec as MonotoneSpec,
     MultiHeadSpec as MultiHeadSpec,
+    PathSpec as PathSpec,
     PlaceAttentionSpec as PlaceAttentionSpec,
     SegmentSpec as SegmentSpec,
     SelfAttentionSpec as SelfAttentionSpec,
@@ -19,12 +20,18 @@ from ._attention_specs import (
     SoftmaxSpec as SoftmaxSpec,
     SparsemaxSpec as SparsemaxSpec,
     SyntacticSpec as SyntacticSpec,
+    is_exclusive as is_exclusive,
 )
 from ._captioner import Captioner as Captioner, CaptionerSpec as CaptionerSpec
 from ._classifier import (
     Classified as Classified,
     Classifier as Classifier,
     ClassifierSpec as ClassifierSpec,
+    Pooling as Pooling,
+)
+from ._clip_classifier import (
+    ClipClassifier as ClipClassifier,
+    ClipClassifierSpec as ClipClassifierSpec,
 )
 from ._decoder_spec import DecoderSpec as DecoderSpec
 from ._document_spec import DocumentEncoderSpec as DocumentEncoderSpec
@@ -79,4 +86,9 @@ from ._vision_specs import (
     FramesEncoderSpec as FramesEncoderSpec,
     ImageEncoderSpec as ImageEncoderSpec,
     VectorFrameSpec as VectorFrameSpec,
+)
+from ._visual_reader import (
+    LookedUp as LookedUp,
+    VisualReader as VisualReader,
+    VisualReaderSpec as VisualReaderSpec,
 )

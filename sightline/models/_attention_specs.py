@@ -19,6 +19,7 @@ from ..attention import (
     hard_attention,
     head_selection_attention,
     local_attention,
+    path_attention,
     segment_attention,
     sigmoid_attention,
     softmax_attention,
@@ -61,7 +62,9 @@ class SigmoidSpec:
 @final
 @dataclass(frozen=True, kw_only=True, slots=True)
 class SegmentSpec:
-    """Runs of neighbouring places are read: a chain of "skip" and "read" (Kim et al. 2017)."""
+    """Runs of neighbouring places, on a grid within rows, are read: a chain of "skip" and "read" (Kim
+    et al. 2017).
+    """
 
     kind: Literal["segment"] = "segment"
     scorer: ScorerSpec = setting(AdditiveSpec(), "score function")
@@ -120,7 +123,26 @@ class HardSpec:
         return hard_attention(query_size, value_size, scorer)
 
 
-PlaceAttentionSpec = SoftmaxSpec | SigmoidSpec | SegmentSpec | LocalSpec | SparsemaxSpec | HardSpec
+@final
+@dataclass(frozen=True, kw_only=True, slots=True)
+class PathSpec:
+    """At most one cell of each column of a grid is read: a chain over columns of "skip" and rows."""
+
+    kind: Literal["path"] = "path"
+    scorer: ScorerSpec = setting(AdditiveSpec(), "score function")
+    total: float | None = setting(
+        1.0, "scale the weights of a query to this sum; none: as they are", above=0
+    )
+
+    def build(self, query_size: int, value_size: int) -> Attention:
+        """The attention."""
+        scorer = self.scorer.build(query_size, value_size)
+        return path_attention(query_size, value_size, scorer, total=self.total)
+
+
+PlaceAttentionSpec = (
+    SoftmaxSpec | SigmoidSpec | SegmentSpec | PathSpec | LocalSpec | SparsemaxSpec | HardSpec
+)
 
 
 @final
@@ -171,6 +193,14 @@ class MonotoneSpec:
 
 SummedAttentionSpec = ExactHardSpec | MonotoneSpec
 AttentionSpec = PlaceAttentionSpec | MultiHeadSpec | SummedAttentionSpec
+
+
+def is_exclusive(attention: AttentionSpec) -> bool:
+    """Whether one place is chosen, so that the weights of a step sum to 1; otherwise each place is
+    taken or left.
+    """
+    head = attention.attention if isinstance(attention, MultiHeadSpec) else attention
+    return not isinstance(head, SigmoidSpec | SegmentSpec | PathSpec)
 
 
 @final

@@ -30,6 +30,7 @@ from ._encoder_specs import EncoderSpec, TextEncoderSpec
 
 # One vector for each memory: (*batch, S, V) -> (*batch, V).
 Pool = Callable[[Memory], Tensor]
+Pooling = Literal["summary", "mean", "max"] | PlaceAttentionSpec
 
 
 class Classified(NamedTuple):
@@ -87,10 +88,18 @@ class Classifier(nn.Module):
         memory, words = encoded, None
         if isinstance(encoded, Document):
             memory, words = encoded.sentences, encoded.attended
-        pooled = self.pool(memory)
-        attended = None if isinstance(pooled, Tensor) else pooled
-        vector = pooled if attended is None else attended.context.squeeze(-2)
+        vector, attended = pooled(self.pool, memory)
         return Classified(self.output(self.dropout(vector)).log_softmax(-1), attended, words)
+
+
+def pooled(
+    pool: Pool | AttentionPooling, memory: Memory
+) -> tuple[Float[Tensor, "B V"], Attended | None]:
+    """One vector for each memory, and what was read for it."""
+    found = pool(memory)
+    if isinstance(found, Tensor):
+        return found, None
+    return found.context.squeeze(-2), found
 
 
 @final
@@ -102,9 +111,7 @@ class ClassifierSpec:
     vocabulary: int = setting(about="number of tokens that are read", at_least=1)
     num_classes: int = setting(about="number of classes", at_least=1)
     encoder: EncoderSpec | DocumentEncoderSpec = setting(TextEncoderSpec(), "what reads the text")
-    pooling: Literal["summary", "mean", "max"] | PlaceAttentionSpec = setting(
-        SoftmaxSpec(), "how one vector is made of all places"
-    )
+    pooling: Pooling = setting(SoftmaxSpec(), "how one vector is made of all places")
     dropout: float = setting(
         0.3, "share of that vector set to 0 in training", at_least=0, at_most=1
     )
@@ -113,14 +120,20 @@ class ClassifierSpec:
         """The model, with fresh weights."""
         check(self)
         encoder = self.encoder.build(self.vocabulary)
-        size = encoder.value_size
-        if isinstance(self.pooling, str):
-            pool = {"summary": _summary, "mean": mean_pooling, "max": max_pooling}[self.pooling]
-            size = encoder.summary_size if self.pooling == "summary" else size
-        else:
-            pool = AttentionPooling(self.pooling.build(size, size), query_size=size)
+        pool, size = build_pool(self.pooling, encoder)
         output = Linear(size, self.num_classes)
         return Classifier(encoder, pool, output, vocabulary=self.vocabulary, dropout=self.dropout)
+
+
+def build_pool(
+    pooling: Pooling, encoder: AbstractEncoder | DocumentEncoder
+) -> tuple[Pool | AttentionPooling, int]:
+    """What makes one vector of all places, and its width."""
+    size = encoder.value_size
+    if not isinstance(pooling, str):
+        return AttentionPooling(pooling.build(size, size), query_size=size), size
+    pool = {"summary": _summary, "mean": mean_pooling, "max": max_pooling}[pooling]
+    return pool, encoder.summary_size if pooling == "summary" else size
 
 
 def _summary(memory: Memory) -> Tensor:

@@ -1,5 +1,6 @@
 """Which encoder makes the memory of an image, or of a sequence of frames."""
 
+import math
 from dataclasses import dataclass
 from typing import Literal, final
 
@@ -8,17 +9,25 @@ from torch import nn
 from ..errors import ValueRangeError
 from ..networks import FramesEncoder, ImageEncoder
 from ..specs import setting
-from ._recurrent_spec import AbstractRecurrentSpec
+from ._recurrent_spec import AbstractRecurrentSpec, RecurrentSpec
 
 
 @final
 @dataclass(frozen=True, kw_only=True, slots=True)
 class ImageEncoderSpec:
-    """A small convolutional network; each of its stages halves height and width."""
+    """A small convolutional network, and with `rows` a recurrent one along each row of its grid."""
 
     kind: Literal["image"] = "image"
     num_channels: int = setting(3, "1 for grey, 3 for colour", at_least=1)
     sizes: tuple[int, ...] = setting((32, 64, 128), "channels of each stage", at_least=1)
+    strides: tuple[tuple[int, int], ...] | None = setting(
+        None, "by what each stage divides height and width; none: by 2 and 2", at_least=1
+    )
+    rows: RecurrentSpec | None = setting(
+        None,
+        "network that reads each row of the grid in order (Deng et al. 2017); none: no network",
+    )
+    positions: bool = setting(False, "read the row and the column of each pixel beside it")
 
     def build(self) -> ImageEncoder:
         """The encoder."""
@@ -27,7 +36,19 @@ class ImageEncoderSpec:
                 "ImageEncoderSpec: sizes must name at least one stage, got none. "
                 "Pass, for example, sizes=(32, 64, 128)."
             )
-        return ImageEncoder(self.num_channels, self.sizes)
+        return ImageEncoder(
+            self.num_channels,
+            self.sizes,
+            strides=self.strides,
+            rows=None if self.rows is None else self.rows.build(self.sizes[-1]),
+            positions=self.positions,
+        )
+
+    @property
+    def shrinking(self) -> tuple[int, int]:
+        """By how much the grid is smaller than the image, in height and width."""
+        strides = self.strides or ((2, 2),) * len(self.sizes)
+        return math.prod(down for down, _ in strides), math.prod(right for _, right in strides)
 
 
 @final
@@ -57,3 +78,8 @@ class FramesEncoderSpec(AbstractRecurrentSpec):
             frame = self.frame.build()
             size = frame.summary_size
         return FramesEncoder(frame, self.stack(size, bidirectional=self.bidirectional))
+
+    @property
+    def num_channels(self) -> int | None:
+        """Those of a frame that is an image."""
+        return None if isinstance(self.frame, VectorFrameSpec) else self.frame.num_channels

@@ -12,6 +12,7 @@ from ._bridges import (
     InitialState as InitialState,
     Unconditioned as Unconditioned,
     no_memory as no_memory,
+    summary_of as summary_of,
 )
 from ._cells import (
     AbstractCell as AbstractCell,

@@ -17,6 +17,7 @@ from typing_extensions import override
 from ..attention import Memory
 from ._bridges import summary_of
 from ._encoders import AbstractEncoder
+from ._image_encoder import ImageEncoder
 from ._stacks import RecurrentStack
 
 
@@ -41,12 +42,26 @@ class FramesEncoder(AbstractEncoder):
         self.value_size = self.summary_size = stack.output_size
 
     @override
-    def forward(self, inputs: Tensor, mask: Bool[Tensor, "*batch T"] | None = None) -> Memory:
-        if mask is not None:
+    def forward(
+        self,
+        inputs: Tensor,
+        mask: Bool[Tensor, "*batch T"] | Bool[Tensor, "*batch T h w"] | None = None,
+    ) -> Memory:
+        """Encode frames. The mask says which of them are real or, of images, which of their pixels;
+        a frame without a real pixel is padding.
+        """
+        frames, pixels = mask, ()
+        if (
+            mask is not None
+            and isinstance(self.frame, ImageEncoder)
+            and mask.ndim == inputs.ndim - 1
+        ):
+            frames, pixels = mask.flatten(-2).any(-1), (mask,)
+        elif mask is not None:
             missing = ~mask.reshape(*mask.shape, *[1] * (inputs.ndim - mask.ndim))
             inputs = inputs.masked_fill(missing, 0.0)
-        vectors = self.frame(inputs)
+        vectors = self.frame(inputs, *pixels)
         if isinstance(vectors, Memory):
             vectors = summary_of(vectors)
-        outputs, state = self.stack(vectors, mask)
-        return Memory(outputs, mask, state[-1].hidden)
+        outputs, state = self.stack(vectors, frames)
+        return Memory(outputs, frames, state[-1].hidden)

@@ -24,6 +24,7 @@ from typing_extensions import override
 from ..attention import (
     AdditiveScorer,
     Attention,
+    ExpectedPath,
     ExpectedSelection,
     ExpectedValue,
     HierarchicalAttention,
@@ -105,7 +106,7 @@ def prepare_read(decoder: AbstractDecoder, *, half: bool) -> AbstractRead:
 
 
 # Readers whose context is a sum of values and nothing else.
-_LINEAR = ExpectedValue, ExpectedSelection, SampledValue
+_LINEAR = ExpectedValue, ExpectedSelection, ExpectedPath, SampledValue
 
 
 @final

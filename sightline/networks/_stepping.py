@@ -16,8 +16,15 @@ import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
-from ..attention import Attention, HierarchicalAttention, Memory, MultiHead, PerQuery
-from ..distributions import LinearChain
+from ..attention import (
+    Attention,
+    ExpectedSelection,
+    HierarchicalAttention,
+    Memory,
+    MultiHead,
+    PerQuery,
+    PerQueryOnGrid,
+)
 from ..errors import ValueRangeError
 from ._advancing import prepare_advance
 from ._decoders import AbstractAttentionDecoder, AbstractDecoder, Attends, DecoderState
@@ -115,7 +122,9 @@ class DecoderStepper:
         if not isinstance(decoder, AbstractAttentionDecoder):
             return None
         attention = decoder.attention
-        if not isinstance(attention, Attention) or attention.distribute != PerQuery(LinearChain):
+        if not isinstance(attention, Attention) or not isinstance(
+            attention.reader, ExpectedSelection
+        ):
             return None
         hidden, _ = self._advance.advance(state.decoder, tokens, state.memory)
         return attention(hidden, state.memory).distribution.argmax() == 1
@@ -142,7 +151,7 @@ def _check_queries(attention: Attends) -> None:
     else:
         parts = (attention,)
     for part in parts:
-        if not isinstance(part.distribute, PerQuery):
+        if not isinstance(part.distribute, PerQuery | PerQueryOnGrid):
             raise ValueRangeError(
                 "DecoderStepper: expected an attention whose queries are independent "
                 "(distribute=per_query(...)), got one that makes a single structure of all "

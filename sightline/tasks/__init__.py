@@ -16,6 +16,8 @@ from ._calibration import (
     Scaling as Scaling,
     fit_calibration as fit_calibration,
 )
+from ._captioning import Captioning as Captioning, CaptioningSpec as CaptioningSpec
+from ._cider import cider as cider
 from ._classification import (
     Classification as Classification,
     ClassificationSpec as ClassificationSpec,
@@ -32,12 +34,16 @@ from ._intervals import (
     compare as compare,
     measure as measure,
 )
+from ._labelling import AbstractLabelling as AbstractLabelling
 from ._language_modelling import (
     GenerationSpec as GenerationSpec,
     LanguageModelling as LanguageModelling,
     LanguageModellingSpec as LanguageModellingSpec,
 )
-from ._losses import alignment_loss as alignment_loss
+from ._losses import (
+    alignment_loss as alignment_loss,
+    doubly_stochastic_loss as doubly_stochastic_loss,
+)
 from ._metrics import (
     accuracy as accuracy,
     bleu as bleu,
@@ -83,9 +89,22 @@ from ._searching import Reading as Reading
 from ._size_classes import size_class as size_class
 from ._slices import Slice as Slice, length_slices as length_slices, rarity_slices as rarity_slices
 from ._speaking import Speaking as Speaking
-from ._specs import TaskSpec as TaskSpec
+from ._specs import (
+    PictureTaskSpec as PictureTaskSpec,
+    TaskSpec as TaskSpec,
+    TextTaskSpec as TextTaskSpec,
+)
 from ._statistics import Statistics as Statistics
 from ._tagging import Tagging as Tagging, TaggingSpec as TaggingSpec
 from ._task import AbstractTask as AbstractTask
 from ._transduction import Transduction as Transduction, TransductionSpec as TransductionSpec
+from ._video_classification import (
+    VideoClassification as VideoClassification,
+    VideoClassificationSpec as VideoClassificationSpec,
+)
+from ._visual_question_answering import (
+    VisualQuestionAnswering as VisualQuestionAnswering,
+    VisualQuestionAnsweringSpec as VisualQuestionAnsweringSpec,
+)
 from ._vocabularies import Lengths as Lengths, Vocabularies as Vocabularies
+from ._writing import AbstractWriting as AbstractWriting

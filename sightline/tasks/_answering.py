@@ -14,7 +14,7 @@ from jaxtyping import Float
 from typing_extensions import override
 
 from ..attention import AttentionTrace
-from ..data import Example
+from ..data import Example, Vocabulary
 from ._answerer import AbstractAnswerer, AbstractPredicting, Answered, ignore
 from ._calibration import NONE_OF_THESE, Calibration, fit_calibration
 from ._evaluation import Evaluation, MainMetric
@@ -89,6 +89,15 @@ class AbstractAnswering(AbstractPredicting):
     def size(self, example: Example) -> int:
         return len(self.symbols(example))
 
+    def kind(self, example: Example) -> str | None:
+        """What kind of example this is, where errors are counted by that too."""
+        return None
+
+    @property
+    def known(self) -> Vocabulary:
+        """The symbols that the model has, of those that `symbols` gives."""
+        return self.vocabularies.source
+
     @override
     def answerer(self, settings: PredictionSpec | None = None) -> AbstractAnswerer:
         return _Answerer(self, settings or self.prediction)
@@ -112,8 +121,9 @@ class AbstractAnswering(AbstractPredicting):
             references=references,
             predictions=predictions,
             symbols=[self.symbols(example) for example in examples],
-            known=self.vocabularies.source,
+            known=self.known,
             rare=frozenset(self.vocabularies.rare),
+            kinds=[self.kind(example) for example in examples],
         )
 
     def calibrate(

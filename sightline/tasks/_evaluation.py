@@ -13,7 +13,7 @@ from ..data import Example
 from ._intervals import Metric, measure
 from ._prediction import Prediction
 from ._reliability import Reliability, RiskCoverage, reliability, risk_coverage
-from ._slices import Slice, length_slices, rarity_slices
+from ._slices import Slice, kind_slices, length_slices, rarity_slices
 from ._statistics import Statistics
 
 
@@ -44,6 +44,7 @@ class Evaluation:
     symbols: Sequence[Sequence[str]]  # of each source
     known: Container[str]  # source symbols that the model has
     rare: Container[str]
+    kinds: Sequence[str | None] = ()  # of each example, where there are some
 
     @property
     def value(self) -> float:
@@ -57,10 +58,13 @@ class Evaluation:
 
     @cached_property
     def slices(self) -> tuple[Slice, ...]:
-        """The main metric by length and by rare symbols."""
+        """The main metric by kind, by length and by rare symbols."""
         main = self.statistics[self.main.name]
-        return length_slices(main, [len(text) for text in self.symbols]) + rarity_slices(
-            main, self.symbols, known=self.known, rare=self.rare
+        by_kind = kind_slices(main, self.kinds)
+        return (
+            by_kind
+            + length_slices(main, [len(text) for text in self.symbols])
+            + rarity_slices(main, self.symbols, known=self.known, rare=self.rare)
         )
 
     @cached_property

@@ -25,7 +25,7 @@ from ._calibration import Calibration, Scaling
 from ._evaluation import MainMetric
 from ._metrics import accuracy, f1
 from ._prediction import Loss, PredictionSpec
-from ._size_classes import by_shape
+from ._size_classes import by_class, size_class
 from ._statistics import Statistics
 from ._vocabularies import Vocabularies, located, required_target
 
@@ -115,7 +115,11 @@ class AbstractLabelling(AbstractAnsweringTask[Model], Generic[Model, Spec]):
 
     def _search(self, examples: Sequence[Example], settings: PredictionSpec) -> list[Answers]:
         ask = partial(self._ranked, is_tracing=settings.trace)
-        return by_shape(ask, examples, self._shape, self.least_rows)
+        return by_class(ask, examples, self._class, self.least_rows)
+
+    def _class(self, example: Example) -> tuple[int, ...]:
+        """What examples that are asked together have in common."""
+        return tuple(map(size_class, self._shape(example)))
 
     def _ranked(self, examples: Sequence[Example], is_tracing: bool) -> list[Answers]:
         """All labels, by probability."""

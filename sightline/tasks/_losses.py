@@ -53,6 +53,21 @@ def alignment_loss(
     return losses.masked_fill(~has_any, 0.0).sum()
 
 
+def doubly_stochastic_loss(
+    weights: Float[Tensor, "B T S"], mask: Bool[Tensor, "B T"], places: Bool[Tensor, "B S"]
+) -> Float[Tensor, ""]:
+    """sum over places of (1 - what all steps read of it)^2: every place should be read once, in all
+    (Xu et al. 2015, eq. 14).
+
+    Args:
+        weights: what was read at each step.
+        mask: which steps are real.
+        places: which places are.
+    """
+    read = (weights * mask.unsqueeze(-1)).sum(-2)
+    return (1 - read).square().masked_fill(~places, 0.0).sum()
+
+
 def hide(
     tokens: Int[Tensor, "B *places"], mask: Bool[Tensor, "B *places"], share: float
 ) -> Int[Tensor, "B *places"]:

@@ -27,7 +27,7 @@ from ._classification import ClassificationSpec
 from ._language_modelling import LanguageModellingSpec
 from ._pair_classification import PairClassificationSpec
 from ._prediction import PredictionSpec
-from ._specs import TaskSpec
+from ._specs import TextTaskSpec
 from ._tagging import TaggingSpec
 from ._transduction import TransductionSpec
 
@@ -50,7 +50,7 @@ class Reason(NamedTuple):
 class Recommendation(NamedTuple):
     """What to train and how."""
 
-    task: TaskSpec
+    task: TextTaskSpec
     training: dict[str, Any]  # fields of a TrainingSpec
     reasons: tuple[Reason, ...]
 
@@ -269,7 +269,7 @@ def _is_text(target: TokeniserSpec, targets: Sequence[str]) -> tuple[bool, str]:
     return True, "targets are made of words: they are texts, and scored by BLEU"
 
 
-def _training(task: TaskSpec, sample: Sequence[Example], choices: _Choices) -> dict[str, Any]:
+def _training(task: TextTaskSpec, sample: Sequence[Example], choices: _Choices) -> dict[str, Any]:
     n = choices.num_examples
     if isinstance(task, TransductionSpec):
         epochs, size = 100 * (800 / n) ** 0.6, 32 if n < _FEW else 64
@@ -298,7 +298,7 @@ def _training(task: TaskSpec, sample: Sequence[Example], choices: _Choices) -> d
     }
 
 
-def _budget(task: TaskSpec, sample: Sequence[Example], size: int) -> int:
+def _budget(task: TextTaskSpec, sample: Sequence[Example], size: int) -> int:
     """Places of a batch of so many average examples, and at least of two of the longest."""
     if isinstance(task, LanguageModellingSpec):
         return size * task.stretch

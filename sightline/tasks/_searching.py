@@ -12,11 +12,21 @@ from collections.abc import Iterable, Sequence
 from typing import Any, Literal, NamedTuple, Protocol, final, runtime_checkable
 
 import torch
+from jaxtyping import Bool
+from torch import Tensor
 
-from ..attention import AttentionTrace
+from ..attention import AttentionTrace, Layout
 from ..data import BEGIN, END, Example
-from ..decoding import Ensemble, Hypotheses, LengthPenalty, Stepper, beam_search, greedy
-from ..models import Prepared, Seq2Seq, Source
+from ..decoding import (
+    Automaton,
+    Ensemble,
+    Hypotheses,
+    LengthPenalty,
+    Stepper,
+    beam_search,
+    greedy,
+)
+from ..models import AbstractEncoderDecoder, Prepared
 from ._answering import Answers, Search
 from ._prediction import PredictionSpec
 from ._speaking import Speaking, SpeakingTogether
@@ -25,15 +35,19 @@ from ._speaking import Speaking, SpeakingTogether
 class Reading(NamedTuple):
     """What one member reads of some examples."""
 
-    source: Source
+    source: tuple[Tensor, Tensor]  # what the encoder reads, and its mask
     limits: list[int]  # the longest outputs to look for, their end symbols counted
+    places: Bool[Tensor, "B S"]  # those of the memory that are real
 
 
 @runtime_checkable
 class Member(Protocol):
     """What a search needs of a task that takes part in it."""
 
-    model: Seq2Seq
+    @property
+    def model(self) -> AbstractEncoderDecoder:
+        """What reads and writes."""
+        ...
 
     @property
     def device(self) -> torch.device:
@@ -57,6 +71,15 @@ class Member(Protocol):
         """A label for every place that the encoder reads of an example."""
         ...
 
+    def layout(self, example: Example) -> Layout:
+        """How these places lie."""
+        ...
+
+    @property
+    def constraints(self) -> tuple[Automaton, ...]:
+        """What an output must be like."""
+        ...
+
     def decode(self, tokens: Iterable[int]) -> list[str]:
         """The symbols of an output, up to its end."""
         ...
@@ -70,7 +93,7 @@ def searcher(
     members: Sequence[Member], *, combine: Literal["mixture", "product"] = "mixture"
 ) -> Search:
     """What answers some examples, all in one batch; the members are prepared for it now. The first one
-    writes symbols and names places for all.
+    writes symbols, names places and says what an output must be like for all.
     """
     return _Searcher(members, combine)
 
@@ -78,7 +101,7 @@ def searcher(
 @final
 class _Searcher:
     def __init__(self, members: Sequence[Member], combine: Literal["mixture", "product"]) -> None:
-        self._members = members
+        self._members, self._constraints = members, members[0].constraints
         self._prepared = [member.model.prepare() for member in members]
         self._stepper: Stepper = members[0].stepper(self._prepared[0])
         if len(members) > 1:
@@ -112,7 +135,7 @@ class _Searcher:
                     [scores[n] for n in real],
                     [totals[n] for n in real],
                     tuple(first[number][: len(symbols[0])]),
-                    self._trace(examples[number], symbols[0], read[0].source, hypotheses, number),
+                    self._trace(examples[number], symbols[0], read[0], hypotheses, number),
                 )
             )
         return found
@@ -133,6 +156,7 @@ class _Searcher:
                 begin=begin,
                 end=END,
                 max_length=limits,
+                constraints=self._constraints,
                 with_weights=settings.trace,
             )
         return beam_search(
@@ -144,6 +168,7 @@ class _Searcher:
             width=settings.width,
             nbest=settings.width,
             length_penalty=LengthPenalty(alpha=alpha) if alpha else None,
+            constraints=self._constraints,
             with_weights=settings.trace,
         )
 
@@ -151,16 +176,17 @@ class _Searcher:
         self,
         example: Example,
         symbols: list[str],
-        source: Source,
+        read: Reading,
         hypotheses: Hypotheses,
         number: int,
     ) -> AttentionTrace | None:
         if hypotheses.weights is None or self._kind is None:
             return None
-        rows = hypotheses.weights[number, 0, : len(symbols)][:, source.mask[number]]
+        rows = hypotheses.weights[number, 0, : len(symbols)][:, read.places[number]]
         return AttentionTrace(
             kind=self._kind,
             sources=self._members[0].places(example),
             targets=tuple(symbols),
             weights=tuple(map(tuple, rows.tolist())),
+            layout=self._members[0].layout(example),
         )

@@ -90,18 +90,18 @@ def answers_of(
     return ask([*examples, *more])[: len(examples)]
 
 
-def by_shape(
+def by_class(
     ask: Callable[[Sequence[Example]], list[Answer]],
     examples: Sequence[Example],
-    shape: Callable[[Example], tuple[int, ...]],
+    class_of: Callable[[Example], tuple[int, ...]],
     least: int,
 ) -> list[Answer]:
-    """Answers to examples that are read along several axes: those of one size class in every axis are asked
+    """Answers to examples that are read along several axes: those of one class, in all of them, are asked
     together.
     """
     groups = dict[tuple[int, ...], list[int]]()
     for number, example in enumerate(examples):
-        groups.setdefault(tuple(map(size_class, shape(example))), []).append(number)
+        groups.setdefault(class_of(example), []).append(number)
     found = dict[int, Answer]()
     for numbers in groups.values():
         answers = answers_of(ask, [examples[number] for number in numbers], least)

@@ -1,5 +1,6 @@
-"""Where the errors are: the main metric by length of the source, and by rare symbols in it."""
+"""Where the errors are: the main metric by kind, by length of the source, and by rare symbols in it."""
 
+from collections import Counter
 from collections.abc import Container, Sequence
 from itertools import pairwise
 from typing import NamedTuple
@@ -11,6 +12,7 @@ from ._intervals import Metric, measure
 from ._statistics import Statistics
 
 NUM_LENGTHS = 4
+NUM_KINDS = 12
 
 
 class Slice(NamedTuple):
@@ -19,6 +21,20 @@ class Slice(NamedTuple):
     name: str
     num_examples: int
     metric: Metric
+
+
+def kind_slices(statistics: Statistics, kinds: Sequence[str | None]) -> tuple[Slice, ...]:
+    """A slice for each kind of example, the most frequent first; examples without one are in none.
+
+    Args:
+        statistics: the metric on all the examples.
+        kinds: of each example.
+    """
+    counts = Counter(kind for kind in kinds if kind is not None)
+    return tuple(
+        _slice(kind, statistics, np.array([each == kind for each in kinds]))
+        for kind, _ in counts.most_common(NUM_KINDS)
+    )
 
 
 def length_slices(

@@ -11,6 +11,7 @@ from typing import Any, Literal, final
 
 from typing_extensions import override
 
+from ..attention import Layout
 from ..data import (
     CharacterSpec,
     Encoded,
@@ -25,22 +26,19 @@ from ..data import (
     move,
     read_alignment,
 )
-from ..errors import DataError, ValueRangeError
+from ..errors import ValueRangeError
 from ..models import (
     DecoderSpec,
     EncoderSpec,
     MultiHeadSpec,
-    Prepared,
-    SegmentSpec,
     Seq2Seq,
     Seq2SeqSpec,
-    SigmoidSpec,
     Source,
     TextEncoderSpec,
+    is_exclusive,
 )
+from ..networks import Scored
 from ..specs import setting
-from ._answering import AbstractAnsweringTask, Search
-from ._calibration import Calibration
 from ._evaluation import MainMetric
 from ._losses import alignment_loss, hide
 from ._metrics import (
@@ -52,35 +50,16 @@ from ._metrics import (
     wrong_words,
 )
 from ._prediction import Loss, PredictionSpec
-from ._searching import Reading, searcher
+from ._searching import Reading
 from ._size_classes import settled
-from ._speaking import Speaking
 from ._statistics import Statistics
 from ._vocabularies import Survey, Vocabularies, numbered, required_target, survey_lengths, trained
+from ._writing import AbstractWriting, Weighted
 
 
 @final
-class Transduction(AbstractAnsweringTask[Seq2Seq]):
+class Transduction(AbstractWriting[Seq2Seq, "TransductionSpec"]):
     """Texts to texts with an encoder, a decoder and attention."""
-
-    is_complete = False
-
-    def __init__(
-        self, spec: "TransductionSpec", vocabularies: Vocabularies, model: Seq2Seq
-    ) -> None:
-        if vocabularies.target is None:
-            raise DataError(
-                "Transduction: there is no vocabulary of targets, expected one. "
-                "Count it with spec.build_from(examples)."
-            )
-        self._spec, self.vocabularies, self.model = spec, vocabularies, model
-        self._target: Vocabulary = vocabularies.target
-        self.prediction, self.calibration = spec.prediction, Calibration()
-
-    @property
-    @override
-    def spec(self) -> "TransductionSpec":
-        return self._spec
 
     @property
     @override
@@ -104,45 +83,32 @@ class Transduction(AbstractAnsweringTask[Seq2Seq]):
     @override
     def loss(self, batch: SequenceBatch, state: Any = None) -> Loss:
         """Summed over target symbols, the end among them."""
-        batch = move(batch, self.device)
         if self.model.training and self.spec.hidden:
+            batch = move(batch, self.device)
             hidden = hide(batch.source, batch.source_mask, self.spec.hidden)
             batch = replace(batch, source=hidden)
-        source, source_mask = self.source_of(batch)
-        scored = self.model.score(
-            source,
-            source_mask,
-            batch.tokens,
-            batch.targets,
-            batch.mask,
-            label_smoothing=self.spec.label_smoothing,
-        )
-        total, count = scored.loss.sum(), batch.mask.sum()
+        return super().loss(batch, state)
+
+    @override
+    def _others(self, batch: SequenceBatch, scored: Scored) -> dict[str, Weighted]:
         if batch.alignment is None or not self.spec.alignment_weight:
-            return Loss(total, count)
-        if scored.weights is None:
+            return {}
+        attention, weights = self.spec.decoder.attention, scored.weights
+        if attention is None or weights is None:
             raise ValueRangeError(
                 "Transduction: alignments are given to learn from, but the decoder has no attention. "
                 "Choose decoder.attention softmax, or set alignment_weight to 0."
             )
-        attention, weights = self.spec.decoder.attention, scored.weights
         if isinstance(attention, MultiHeadSpec):
-            attention, weights = attention.attention, weights.mean(-3)
+            weights = weights.mean(-3)
         # Features stand before the source and are never aligned.
         weights = weights[..., -batch.source.shape[1] :]
-        exclusive = not isinstance(attention, SigmoidSpec | SegmentSpec)
-        aligned = alignment_loss(weights, batch.alignment, exclusive=exclusive)
-        parts = {"likelihood": total.detach(), "alignment": aligned.detach()}
-        return Loss(total + self.spec.alignment_weight * aligned, count, parts)
+        aligned = alignment_loss(weights, batch.alignment, exclusive=is_exclusive(attention))
+        return {"alignment": Weighted(self.spec.alignment_weight, aligned)}
 
     @override
     def symbols(self, example: Example) -> list[str]:
         return self.spec.source.encode(example.source)
-
-    @override
-    def reference(self, example: Example) -> str:
-        target = self.spec.target
-        return target.decode(target.encode(required_target(example)))
 
     def _encode_source(self, example: Example) -> Encoded:
         features: list[int] = []
@@ -152,6 +118,7 @@ class Transduction(AbstractAnsweringTask[Seq2Seq]):
             )
         return Encoded(numbered(self.vocabularies.source, self.symbols(example)), features=features)
 
+    @override
     def source_of(self, batch: SequenceBatch) -> Source:
         """What the encoder reads of a batch: features, where there are some, before the source."""
         if batch.features is None or batch.features_mask is None:
@@ -160,15 +127,25 @@ class Transduction(AbstractAnsweringTask[Seq2Seq]):
             batch.features, batch.features_mask, batch.source, batch.source_mask
         )
 
+    @override
+    def text_of(self, batch: SequenceBatch) -> SequenceBatch:
+        return batch
+
+    @override
+    def with_text(self, batch: SequenceBatch, text: SequenceBatch) -> SequenceBatch:
+        return text
+
+    @override
     def read(self, examples: Sequence[Example]) -> Source:
         """What the encoder reads of examples: features, if there are any, and the source symbols."""
         return self._read([self._encode_source(example) for example in examples])
 
+    @override
     def reading(self, examples: Sequence[Example], settings: PredictionSpec) -> Reading:
-        """What the encoder reads of examples, and the longest outputs to look for."""
         encoded = [self._encode_source(example) for example in examples]
         limits = [self._limit(len(one.source), settings) for one in encoded]
-        return Reading(Source(*settled(*self._read(encoded))), limits)
+        source = settled(*self._read(encoded))
+        return Reading(source, limits, source.mask)
 
     @override
     def size(self, example: Example) -> int:
@@ -177,41 +154,18 @@ class Transduction(AbstractAnsweringTask[Seq2Seq]):
     def _read(self, encoded: Sequence[Encoded]) -> Source:
         return self.source_of(move(collate_pairs(encoded), self.device))
 
+    @override
     def places(self, example: Example) -> tuple[str, ...]:
-        """A label for every place that the encoder reads of an example."""
         features = [] if self.spec.features is None else self.spec.features.encode(example.features)
         return (*features, *(self.symbols(example) or [""]))
 
-    def decode(self, tokens: Iterable[int]) -> list[str]:
-        """The symbols of an output, up to its end."""
-        return self._target.decode(tokens)
-
-    def text(self, symbols: Sequence[str]) -> str:
-        """The text of an output's symbols."""
-        return self.spec.target.decode(symbols)
-
-    @property
-    def attention(self) -> str | None:
-        """The kind of attention that the decoder has, if any."""
-        attention = self.spec.decoder.attention
-        return None if attention is None else attention.kind
-
-    def limit(self, example: Example, settings: PredictionSpec | None = None) -> int:
-        """The longest output to look for, the end symbol counted."""
-        return self._limit(len(self._encode_source(example).source), settings or self.prediction)
-
-    def _limit(self, num_symbols: int, settings: PredictionSpec) -> int:
-        if settings.max_length is not None:
-            return settings.max_length + 1
-        return self.vocabularies.lengths.limit(num_symbols)
-
-    def stepper(self, prepared: Prepared) -> Speaking:
-        """The steps of a search, which never say a symbol that is no output."""
-        return Speaking(prepared.stepper)
+    @override
+    def layout(self, example: Example) -> Layout:
+        return Layout()
 
     @override
-    def _searcher(self) -> Search:
-        return searcher([self])
+    def limit(self, example: Example, settings: PredictionSpec | None = None) -> int:
+        return self._limit(len(self._encode_source(example).source), settings or self.prediction)
 
     @override
     def _statistics(

@@ -234,10 +234,16 @@ class Loop:
         for done in self._ledger.read(self._train.where):
             self.tell(done)
         left_out = self._train.left_out
-        if left_out.num:
+        if left_out.num_unreadable:
+            self._warn_once(
+                "unreadable",
+                f"the pictures of {left_out.num_unreadable:,} training examples cannot be read, and "
+                f"the examples are left out; the first: {left_out.why}",
+            )
+        if left_out.num > left_out.num_unreadable:
             self._warn_once(
                 "left out",
-                f"{left_out.num:,} training examples are in no batch, the first at {left_out.first}: "
+                f"{left_out.num - left_out.num_unreadable:,} training examples are in no batch, the first at {left_out.first}: "
                 f"they are longer than batch_tokens, or the task cannot use them. Raise batch_tokens "
                 f"({self._spec.batch_tokens}).",
             )

@@ -12,32 +12,36 @@ Axes: B examples, T target places.
 """
 
 from dataclasses import replace
-from typing import Any
+from typing import Any, TypeVar
 
 import torch
 from jaxtyping import Int
 from torch import Tensor
 
-from ..data import SequenceBatch
+from ..data import PictureBatch, SequenceBatch
 from ..errors import SpecError
-from ..models import Seq2Seq
-from ..tasks import AbstractTask, Transduction
+from ..tasks import AbstractTask, AbstractWriting
+
+Batch = TypeVar("Batch", SequenceBatch, PictureBatch)
 
 
-def with_own_inputs(task: AbstractTask[Any], batch: SequenceBatch, share: float) -> SequenceBatch:
+def with_own_inputs(task: AbstractTask[Any], batch: Batch, share: float) -> Batch:
     """The batch with a share of what the decoder reads replaced by its guesses; the begin symbol
     and what it should say stay.
     """
-    guesses = _guesses(checked_for_own_inputs(task).model, batch)
-    before = torch.cat([batch.tokens[:, :1], guesses[:, :-1]], 1)
-    own = torch.rand(batch.tokens.shape) < share
+    writing = checked_for_own_inputs(task)
+    text = writing.text_of(batch)
+    guesses = _guesses(writing, batch)
+    before = torch.cat([text.tokens[:, :1], guesses[:, :-1]], 1)
+    own = torch.rand(text.tokens.shape) < share
     own[:, 0] = False
-    return replace(batch, tokens=torch.where(own & batch.mask, before, batch.tokens))
+    tokens = torch.where(own & text.mask, before, text.tokens)
+    return writing.with_text(batch, replace(text, tokens=tokens))
 
 
-def checked_for_own_inputs(task: AbstractTask[Any]) -> Transduction:
+def checked_for_own_inputs(task: AbstractTask[Any]) -> AbstractWriting[Any, Any]:
     """The task, if it has a decoder that could read its own guesses."""
-    if not isinstance(task, Transduction):
+    if not isinstance(task, AbstractWriting):
         raise SpecError(
             f"TrainingSpec: own_inputs is about decoders that read what they have written, got a "
             f"{type(task).__name__}, which does not. Set own_inputs to 0."
@@ -46,11 +50,7 @@ def checked_for_own_inputs(task: AbstractTask[Any]) -> Transduction:
 
 
 @torch.no_grad()
-def _guesses(model: Seq2Seq, batch: SequenceBatch) -> Int[Tensor, "B T"]:
+def _guesses(task: AbstractWriting[Any, Any], batch: Any) -> Int[Tensor, "B T"]:
     """The likeliest token at every place, after the true ones."""
-    source, source_mask = batch.source, batch.source_mask
-    if batch.features is not None and batch.features_mask is not None:
-        source, source_mask = model.with_features(
-            batch.features, batch.features_mask, source, source_mask
-        )
-    return model(source, source_mask, batch.tokens, batch.mask).log_probs.argmax(-1)
+    text = task.text_of(batch)
+    return task.model(*task.source_of(batch), text.tokens, text.mask).log_probs.argmax(-1)

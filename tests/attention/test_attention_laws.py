@@ -17,6 +17,7 @@ from sightline.attention import (
     LinearScorer,
     LocalScorer,
     MultiHead,
+    PathScorer,
     SampledValue,
     SelectedHeads,
     SelectionScorer,
@@ -28,6 +29,7 @@ from sightline.attention import (
     k_step_attention,
     local_attention,
     monotone_attention,
+    path_attention,
     scaled_dot_scorer,
     segment_attention,
     sigmoid_attention,
@@ -57,6 +59,7 @@ SCORERS = {
     "head, bounded": lambda: HeadScorer(4, 6, 5, bounded=True),
     "linear": lambda: LinearScorer(4, 6),
     "local": lambda: LocalScorer(AdditiveScorer(4, 6, 5), 4),
+    "path": lambda: PathScorer(BilinearScorer(4, 6)),
     "scaled dot": lambda: scaled_dot_scorer(4),
     "selection": lambda: SelectionScorer(BilinearScorer(4, 6)),
     "step": lambda: StepScorer(BilinearScorer(4, 6), 6),
@@ -115,6 +118,8 @@ ATTENTIONS = {
     "multi-head softmax": lambda: MultiHead(
         softmax_attention(2, 3), num_heads=2, query_size=4, value_size=6
     ),
+    "path": lambda: path_attention(4, 6),
+    "path, as it is": lambda: path_attention(4, 6, total=None),
     "segment": lambda: segment_attention(4, 6),
     "segment, total 2": lambda: segment_attention(4, 6, total=2.0),
     "sigmoid": lambda: sigmoid_attention(4, 6),

@@ -65,9 +65,11 @@ def test_the_words_that_make_a_sentence_can_be_seen() -> None:
     assert_near(document.attended.weights.sum(-1), torch.ones(2, 3, 1))
 
 
-def test_an_image_encodes_the_same_whatever_surrounds_it() -> None:
+@pytest.mark.parametrize("with_rows", [False, True])
+def test_an_image_encodes_the_same_whatever_surrounds_it(with_rows: bool) -> None:
     torch.manual_seed(3)
-    encoder = ImageEncoder(2, sizes=(4, 6, 8))
+    rows = recurrent_stack(8, 3, bidirectional=True) if with_rows else None
+    encoder = ImageEncoder(2, sizes=(4, 6, 8), rows=rows, positions=with_rows)
     for height, width in ((5, 9), (8, 8), (11, 3)):
         image = torch.randn(2, height, width)
         alone = encoder(image)
@@ -77,6 +79,40 @@ def test_an_image_encodes_the_same_whatever_surrounds_it() -> None:
         assert memory.layout == Layout("grid", 2, 2)
         assert_near(memory.values[memory.mask], alone.values)
         assert_near(memory.summary, alone.summary)
+
+
+def test_strides_divide_height_and_width_each_by_its_own() -> None:
+    encoder = ImageEncoder(1, sizes=(4, 6, 8), strides=((2, 2), (1, 1), (4, 1)))
+    mask = torch.ones(2, 32, 24, dtype=torch.bool)
+    mask[0, 16:], mask[0, :, 10:] = False, False
+    memory = encoder(torch.rand(2, 1, 32, 24), mask)
+    assert memory.layout == Layout("grid", 4, 12)
+    assert memory.mask is not None
+    assert memory.mask.sum(-1).tolist() == [2 * 5, 4 * 12]
+    with pytest.raises(ShapeError, match="a stride for each of 2 stages, got 1"):
+        ImageEncoder(1, sizes=(4, 6), strides=((2, 2),))
+
+
+def test_a_row_is_read_from_both_ends_and_no_other_row_with_it() -> None:
+    torch.manual_seed(5)
+    encoder = ImageEncoder(1, sizes=(4,), rows=recurrent_stack(4, 3, bidirectional=True))
+    image = torch.rand(1, 16, 16)
+    changed = image.clone()
+    changed[:, 15, 15] += 1.0  # the last cell of the last row
+    same = (encoder(image).values == encoder(changed).values).all(-1).view(8, 8)
+    assert same[:7].all()
+    assert not same[7].any()
+    with pytest.raises(ShapeError, match="input_size 4"):
+        ImageEncoder(1, sizes=(4,), rows=recurrent_stack(5, 3))
+
+
+def test_positions_tell_apart_what_looks_the_same() -> None:
+    torch.manual_seed(6)
+    flat = torch.full((1, 16, 16), 0.5)
+    blind, sighted = (ImageEncoder(1, sizes=(4, 8), positions=is_on) for is_on in (False, True))
+    inner = [encoder(flat).values.view(4, 4, -1)[1:3, 1:3] for encoder in (blind, sighted)]
+    assert_near(inner[0][0, 0], inner[0][1, 1])
+    assert (inner[1][0, 0] - inner[1][1, 1]).abs().max() > 1e-4
 
 
 def test_the_position_encoding_of_facts() -> None:

@@ -106,8 +106,12 @@ def test_words_in_sentences_are_any_leading_shape() -> None:
 
 def test_an_image_encoder_obeys_the_laws() -> None:
     torch.manual_seed(3)
-    encoder = ImageEncoder(2, sizes=(4, 6))
-    check_encoder(encoder, torch.randn(4, 2, 9, 6), (4, 9, 6), over=lambda mask: mask[:, None])
+    rows = recurrent_stack(6, 3, bidirectional=True)
+    for encoder in (
+        ImageEncoder(2, sizes=(4, 6)),
+        ImageEncoder(2, sizes=(4, 6), strides=((2, 2), (2, 1)), rows=rows, positions=True),
+    ):
+        check_encoder(encoder, torch.randn(4, 2, 9, 6), (4, 9, 6), over=lambda mask: mask[:, None])
 
 
 def test_a_frames_encoder_obeys_the_laws() -> None:

@@ -25,8 +25,8 @@ from jaxtyping import Bool, Float
 from ...attention import AttentionTrace
 from ...data import Example, Link, TokeniserSpec, Words, words_of
 from ...errors import ValueRangeError
+from ...models import is_exclusive
 from ...tasks import AbstractTask, Transduction
-from ..explaining import is_exclusive
 from ._forced_attention import forced_traces
 from ._symmetrisation import Symmetrisation, symmetrise
 

@@ -9,40 +9,38 @@ Axes: K hypotheses, S places, W tokens of the vocabulary.
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 import torch
-from jaxtyping import Float
+from jaxtyping import Float, UInt8
 from torch import Tensor
 
 from ...data import BEGIN, END, Encoded, Example, collate_tagged, move, read_pair
 from ...decoding import Hypotheses, LengthPenalty, beam_search
 from ...errors import ValueRangeError
-from ...models import (
-    AttentionSpec,
-    ExactHardSpec,
-    MonotoneSpec,
-    MultiHeadSpec,
-    SegmentSpec,
-    SigmoidSpec,
-)
+from ...models import is_exclusive
 from ...networks import SteppingState
 from ...tasks import (
+    AbstractLabelling,
     AbstractTask,
+    AbstractWriting,
     Candidate,
+    Captioning,
     Classification,
     LanguageModelling,
     PairClassification,
     Prediction,
-    PredictionSpec,
     Speaking,
     Tagging,
-    Transduction,
+    VideoClassification,
+    VisualQuestionAnswering,
 )
 from ._explanation import Alternative, Branch, ExplainedStep, Explanation
 from ._forcing import forced_rows, prefix_numbers
 from ._watching import Kept, Watched, WatchedState, branch_of
+
+Writing: TypeAlias = AbstractWriting[Any, Any]
 
 
 def explain(
@@ -61,41 +59,38 @@ def explain(
         example: its target, if it has one, is not looked at.
         width: candidates kept in search, and answers given.
         alternatives: how many symbols to list at each step; classification lists all labels.
-        prefix: symbols that the output must begin with; transduction only.
+        prefix: symbols that the output must begin with, where one is written.
         forced: for some steps, from 0 on, weights over all places to read with instead of the
             model's own, and the search goes on from what it reads then. Where weights are a
             distribution they are normalised; of sigmoid and segment attention they are taken as they
-            are, each from 0 to 1. Transduction only.
+            are, each from 0 to 1. Only where an output is written.
     """
     if width < 1 or alternatives < 1:
         raise ValueRangeError(
             f"explain: width and alternatives must be at least 1, got {width} and {alternatives}."
         )
-    if isinstance(task, Transduction):
-        return _transduction(task, example, width, alternatives, prefix, forced or {})
+    if isinstance(task, AbstractWriting):
+        return _written(task, example, width, alternatives, prefix, forced or {})
     if prefix or forced:
         raise ValueRangeError(
-            f"explain: a prefix and forced attention are for transduction, where an output is "
-            f"written symbol by symbol, got {task.spec.kind}. Leave prefix and forced out."
+            f"explain: a prefix and forced attention are for outputs that are written symbol by "
+            f"symbol, got {task.spec.kind}. Leave prefix and forced out."
         )
     if isinstance(task, Classification):
         return _classification(task, example)
     if isinstance(task, PairClassification):
         return _pair_classification(task, example)
+    if isinstance(task, VisualQuestionAnswering | VideoClassification):
+        return _pictured(task, example)
     if isinstance(task, Tagging):
         return _tagging(task, example, width, alternatives)
     if isinstance(task, LanguageModelling):
         return _language_modelling(task, example, alternatives)
     raise ValueRangeError(
         f"explain: expected a task of this library, got {type(task).__name__}. "
-        f"Use Transduction, Classification, PairClassification, Tagging or LanguageModelling."
+        f"Use Transduction, Captioning, Classification, PairClassification, Tagging, "
+        f"LanguageModelling, VisualQuestionAnswering or VideoClassification."
     )
-
-
-def is_exclusive(attention: AttentionSpec | ExactHardSpec | MonotoneSpec) -> bool:
-    """Whether the weights of a step sum to 1."""
-    head = attention.attention if isinstance(attention, MultiHeadSpec) else attention
-    return not isinstance(head, SigmoidSpec | SegmentSpec)
 
 
 class _Replayed(NamedTuple):
@@ -105,8 +100,8 @@ class _Replayed(NamedTuple):
     best: tuple[tuple[bool, ...], ...] | None
 
 
-def _transduction(
-    task: Transduction,
+def _written(
+    task: Writing,
     example: Example,
     width: int,
     alternatives: int,
@@ -121,7 +116,7 @@ def _transduction(
         stepper, state = task.stepper(prepared), prepared.start(*task.read([example]))
         watched = Watched(stepper, rows)
         longest = max(task.limit(example), len(first) + 1)
-        found = _search(watched, state, task.prediction, width, longest, first, task.device)
+        found = _search(task, watched, state, width, longest, first)
         lists = found.token_lists(END)[0]
         replayed = _replay(task, stepper, state, [*lists[0], END], rows, alternatives)
     real = [n for n, length in enumerate(found.lengths[0].tolist()) if length > 0]
@@ -130,7 +125,7 @@ def _transduction(
     ends = [(lists[n], found.log_probs[0, n, len(lists[n])].item()) for n in real]
     return Explanation(
         task=task.spec.kind,
-        input=example.source,
+        input=task.named(example),
         output=nbest[0].output,
         score=nbest[0].score,
         confidence=nbest[0].probability,
@@ -141,20 +136,31 @@ def _transduction(
         exclusive=attention is not None and is_exclusive(attention),
         best=replayed.best,
         tree=_tree(task, watched.kept, ends),
+        layout=task.layout(example),
+        picture=picture_seen(task, example),
     )
 
 
+def picture_seen(task: AbstractTask[Any], example: Example) -> UInt8[np.ndarray, "h w c"] | None:
+    """The picture that a task was given, channels last, and the frames of a clip side by side; None for
+    a task that reads texts.
+    """
+    if not isinstance(task, Captioning | VisualQuestionAnswering | VideoClassification):
+        return None
+    picture = task.picture(example).movedim(-3, -1).numpy()
+    return np.concatenate(picture, axis=1) if picture.ndim == 4 else picture
+
+
 def _search(
+    task: Writing,
     watched: Watched,
     state: SteppingState,
-    usual: PredictionSpec,
     width: int,
     longest: int,
     prefix: list[int],
-    device: torch.device,
 ) -> Hypotheses:
     """The search of a prediction, of one input."""
-    alpha = usual.length_penalty
+    alpha, device = task.prediction.length_penalty, task.device
     return beam_search(
         watched,
         WatchedState(state),
@@ -164,12 +170,13 @@ def _search(
         width=width,
         nbest=width,
         length_penalty=LengthPenalty(alpha=alpha) if alpha else None,
+        constraints=task.constraints,
         prefix=torch.tensor([prefix], device=device) if prefix else None,
     )
 
 
 def _candidates(
-    task: Transduction, lists: list[list[int]], scores: list[float], totals: list[float]
+    task: Writing, lists: list[list[int]], scores: list[float], totals: list[float]
 ) -> tuple[Candidate, ...]:
     """The answers with calibrated probabilities, as a prediction gives them."""
     probabilities = task.calibration.probabilities(np.array([totals[: len(lists)]]))[0].tolist()
@@ -179,7 +186,7 @@ def _candidates(
 
 
 def _replay(
-    task: Transduction,
+    task: Writing,
     stepper: Speaking,
     state: SteppingState,
     tokens: list[int],
@@ -213,13 +220,13 @@ def _replay(
     return _Replayed(tuple(steps), tuple(best) or None)
 
 
-def _symbol(task: Transduction, token: int) -> str:
+def _symbol(task: Writing, token: int) -> str:
     """The text of a token; the end symbol has none."""
     return "".join(task.decode([token]))
 
 
 def _alternatives(
-    task: Transduction, probabilities: Float[Tensor, " W"], number: int
+    task: Writing, probabilities: Float[Tensor, " W"], number: int
 ) -> tuple[Alternative, ...]:
     top = probabilities.topk(min(number, len(probabilities)))
     rows = zip(top.indices.tolist(), top.values.tolist(), strict=True)
@@ -227,7 +234,7 @@ def _alternatives(
 
 
 def _tree(
-    task: Transduction, kept: Sequence[Kept], ends: Sequence[tuple[list[int], float]]
+    task: Writing, kept: Sequence[Kept], ends: Sequence[tuple[list[int], float]]
 ) -> tuple[Branch, ...]:
     """What the beam kept, with the ends of the answers."""
     last = [branch_of(kept, tokens) for tokens, _ in ends]
@@ -266,6 +273,17 @@ def _classification(task: Classification, example: Example) -> Explanation:
     )
 
 
+def _pictured(task: VisualQuestionAnswering | VideoClassification, example: Example) -> Explanation:
+    """All labels, and where in the picture, or at which frames, was looked."""
+    found, explanation = _labelled(task, example)
+    return replace(
+        explanation,
+        input=task.named(example),
+        others=() if found.trace is None else (found.trace,),
+        picture=picture_seen(task, example),
+    )
+
+
 def _pair_classification(task: PairClassification, example: Example) -> Explanation:
     """All labels, which words of one text read which of the other, and the tree of either."""
     found, explanation = _labelled(task, example)
@@ -285,7 +303,7 @@ class _Labelled(NamedTuple):
     explanation: Explanation
 
 
-def _labelled(task: Classification | PairClassification, example: Example) -> _Labelled:
+def _labelled(task: AbstractLabelling[Any, Any], example: Example) -> _Labelled:
     """One step: all labels."""
     labels = task.vocabularies.labels
     assert labels is not None

@@ -5,15 +5,19 @@ A page, a server, a browser and a test all read this, and none of them needs tor
 
 import json
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
-from ...attention import AttentionTrace
+import numpy as np
+from jaxtyping import UInt8
+
+from ...attention import AttentionTrace, Layout
 from ...tasks import Candidate
-from ..views import Hypothesis
+from ..views import Hypothesis, data_uri
 
 # What a view shows for the end symbol, whose token is ""; "end" alone may be a word.
 END_NAME = "⟨end⟩"
+_IN_A_ROW = Layout()
 
 
 class Alternative(NamedTuple):
@@ -63,6 +67,9 @@ class Explanation:
     # What else was read: the sentences of a document, the words of one text by those of the other
     # and the trees of either.
     others: tuple[AttentionTrace, ...] = ()
+    layout: Layout = _IN_A_ROW  # how the places lie
+    # What was looked at, channels last, the frames of a clip side by side.
+    picture: UInt8[np.ndarray, "h w c"] | None = field(default=None, compare=False, repr=False)
 
     @property
     def trace(self) -> AttentionTrace | None:
@@ -75,6 +82,7 @@ class Explanation:
             sources=self.sources,
             targets=tuple(step.token or END_NAME for step in self.steps),
             weights=rows,
+            layout=self.layout,
             best=self.best,
         )
 
@@ -128,4 +136,6 @@ class Explanation:
             "best": None if self.best is None else [list(row) for row in self.best],
             "tree": None if self.tree is None else [branch._asdict() for branch in self.tree],
             "others": [json.loads(trace.to_json()) for trace in self.others],
+            "layout": self.layout._asdict(),
+            "picture": None if self.picture is None else data_uri(self.picture),
         }

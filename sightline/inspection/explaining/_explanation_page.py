@@ -43,7 +43,7 @@ def explanation_page(
         sections.append(
             Section(
                 title="Where it looked",
-                drawings=tuple(map(drawing, looked)),
+                drawings=tuple(drawing(each, image=explanation.picture) for each in looked),
                 tables=tuple(map(drawing_table, looked)),
             )
         )
@@ -88,8 +88,11 @@ def _answer(explanation: Explanation) -> Section:
 def _steps(explanation: Explanation) -> Section:
     text = {
         "transduction": "Each symbol given those before it, in the model's own probabilities.",
+        "captioning": "Each symbol given those before it, in the model's own probabilities.",
         "classification": "Every label, in the model's own probabilities.",
         "pair_classification": "Every label, in the model's own probabilities.",
+        "visual_question_answering": "Every answer, in the model's own probabilities.",
+        "video_classification": "Every label, in the model's own probabilities.",
         "tagging": "The tag of each word by itself, whatever the others are.",
     }.get(explanation.task, "Each symbol of the text given those before it.")
     # A tag says little without its word.

@@ -2,6 +2,7 @@
 
 import difflib
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 import numpy as np
 import torch
@@ -9,11 +10,11 @@ from jaxtyping import Float
 from torch import Tensor
 
 from ...errors import ValueRangeError
-from ...models import MultiHeadSpec, SegmentSpec, SigmoidSpec
-from ...tasks import Transduction
+from ...models import MultiHeadSpec, PathSpec, SegmentSpec, SigmoidSpec
+from ...tasks import AbstractWriting
 
 
-def prefix_numbers(task: Transduction, prefix: Sequence[str]) -> list[int]:
+def prefix_numbers(task: AbstractWriting[Any, Any], prefix: Sequence[str]) -> list[int]:
     """The numbers of the symbols that an output must begin with."""
     target = task.vocabularies.target
     assert target is not None
@@ -29,7 +30,7 @@ def prefix_numbers(task: Transduction, prefix: Sequence[str]) -> list[int]:
 
 
 def forced_rows(
-    task: Transduction, forced: Mapping[int, Sequence[float | int]], num_places: int
+    task: AbstractWriting[Any, Any], forced: Mapping[int, Sequence[float | int]], num_places: int
 ) -> dict[int, Float[Tensor, " S"]]:
     """The weights of the steps that are forced."""
     attention = task.spec.decoder.attention
@@ -47,8 +48,8 @@ def forced_rows(
                 f"explain: forced attention is a step number from 0 on and a weight for each of the "
                 f"{num_places} places, got step {step} and weights of shape {row.shape}."
             )
-        if isinstance(head, SigmoidSpec | SegmentSpec):
-            most = (head.total or 1.0) if isinstance(head, SegmentSpec) else 1.0
+        if isinstance(head, SigmoidSpec | SegmentSpec | PathSpec):
+            most = 1.0 if isinstance(head, SigmoidSpec) else (head.total or 1.0)
             _check_range(step, row, most)
         else:
             _check_range(step, row, np.inf)

@@ -23,6 +23,7 @@ from ._text import named, note_width, number, short
 
 MARGIN, GAP = 14.0, 14.0
 FRAME = 168.0  # pixels of the longer side
+STRIP = 3.0  # times as wide as high: a line of signs or a strip of film, whose frames are wider
 CAPTION = 40.0
 MOST_IN_A_ROW = 5
 LONGEST_WORD = 11.0  # ems
@@ -119,18 +120,24 @@ def _grid(trace: AttentionTrace) -> tuple[int, int]:
     return rows, columns
 
 
-def _in_a_row(num_frames: int) -> int:
+def _in_a_row(num_frames: int, width: float = FRAME) -> int:
     """How many frames stand side by side, so that the last row is about as full as the others.
 
     >>> [_in_a_row(number) for number in (1, 5, 6, 11)]
     [1, 5, 3, 4]
     """
-    return math.ceil(num_frames / math.ceil(num_frames / MOST_IN_A_ROW))
+    most = max(1, int(MOST_IN_A_ROW * FRAME / max(width, FRAME)))
+    return math.ceil(num_frames / math.ceil(num_frames / most))
+
+
+def _times(tall: int, wide: int) -> float:
+    """How much larger than others the frames of a wide image are."""
+    return min(MOST_IN_A_ROW, max(1.0, wide / tall / STRIP))
 
 
 def _frames(trace: AttentionTrace, size: tuple[float, float], least: float) -> Iterator[Frame]:
     rows, columns = _grid(trace)
-    in_a_row = _in_a_row(len(trace.targets) + 1)
+    in_a_row = _in_a_row(len(trace.targets) + 1, size[0])
     width, height = size[0] / columns, size[1] / rows
     for query, row in enumerate(trace.weights):
         weights = np.array(row).reshape(rows, columns)
@@ -178,10 +185,12 @@ def overlay(
     2
     """
     check_weights("overlay", trace)
-    pixels = shrunk(_pixels(image), MOST_PIXELS)
     tall, wide = image.shape[:2]
+    times = _times(tall, wide)
+    pixels = shrunk(_pixels(image), round(MOST_PIXELS * times))
     # A strip of an image keeps a side that can be seen.
-    size = (FRAME * max(wide / max(tall, wide), 0.2), FRAME * max(tall / max(tall, wide), 0.2))
+    longest, side = FRAME * times, max(tall, wide)
+    size = (longest * max(wide / side, 0.2), longest * max(tall / side, 0.2 / times))
     least = scale_of(weight for row in trace.weights for weight in row).least
     rows, columns = _grid(trace)
     frames = list(_frames(trace, size, least))
@@ -189,7 +198,7 @@ def overlay(
     notes = ["lit: where the word looked; outlined: the fewest cells with half of the weight"]
     if least > 0:
         notes.append(f"no hover text below {least:.1g}")
-    in_a_row = _in_a_row(len(frames) + 1)
+    in_a_row = _in_a_row(len(frames) + 1, size[0])
     num_rows = math.ceil((len(frames) + 1) / in_a_row)
     said = "; ".join(f"{frame.title} {frame.most}" for frame in frames[:12])
     return render(

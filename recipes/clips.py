@@ -1,0 +1,95 @@
+"""Clips of moving shapes: what the first one does, as a label, and what both do, as a caption.
+
+    sightline fit --recipe recipes/clips.py --out runs/clips              or :label_local, :caption_global, ...
+    python -m benchmarks.images fit clips --runs runs                     all cases
+    python -m benchmarks.images score clips --runs runs
+
+A convolutional network makes a vector of each frame, a recurrent one reads them in order, and what is
+read of its states is a case:
+
+    label_none        the last states alone               caption_none      the last states alone
+    label_global      softmax over all frames             caption_global    softmax over all frames
+    label_local       around one place in time            caption_local     around one place in time
+
+No single frame tells what a shape does. Clips are drawn once, into `.cache/clips` of the checkout.
+
+Reference: Luong et al. 2015 (local attention); Yao et al. 2015 (attention over frames).
+"""
+
+from functools import partial
+from pathlib import Path
+
+from recipes.rendered.clips import draw_clips
+from recipes.rendered.writing import write_pictures
+from sightline.data import ImageList, ImageSpec, image_list
+from sightline.models import (
+    DecoderSpec,
+    FramesEncoderSpec,
+    ImageEncoderSpec,
+    LocalSpec,
+    SoftmaxSpec,
+)
+from sightline.tasks import CaptioningSpec, VideoClassificationSpec
+from sightline.training import Run, TrainingSpec
+
+FOLDER = Path(__file__).resolve().parents[1] / ".cache/clips"
+SIDE, NUM_FRAMES = 56, 12
+COUNTS = {"test": 500, "dev": 300, "train": 6000}
+SEED = 1
+ATTENTIONS = {"none": None, "global": SoftmaxSpec(), "local": LocalSpec(window=3.0)}
+CASES = tuple(f"{what}_{kind}" for what in ("label", "caption") for kind in ATTENTIONS)
+
+
+def recipe(case: str = "label_global") -> Run:
+    """Clips to labels or captions, read by one kind of attention over time."""
+    what, _, kind = case.partition("_")
+    image, attention = ImageSpec(height=SIDE, width=SIDE), ATTENTIONS[kind]
+    encoder = FramesEncoderSpec(
+        frame=ImageEncoderSpec(sizes=(16, 32, 64), positions=True), hidden_size=64, dropout=0.0
+    )
+    if what == "label":
+        task = VideoClassificationSpec(
+            image=image,
+            max_frames=NUM_FRAMES,
+            encoder=encoder,
+            pooling="summary" if attention is None else attention,
+        )
+    else:
+        task = CaptioningSpec(
+            image=image,
+            max_frames=NUM_FRAMES,
+            encoder=encoder,
+            decoder=DecoderSpec(
+                embedding_size=32, hidden_size=128, dropout=0.0, attention=attention
+            ),
+            label_smoothing=0.0,
+        )
+    return Run(
+        task=task,
+        train=part(what, "train"),
+        dev=part(what, "dev"),
+        test=part(what, "test"),
+        training=TrainingSpec(
+            epochs=20.0,
+            batch_size=24,
+            learning_rate=2e-3,
+            warmup_steps=100,
+            bf16=True,
+            validation_size=200,
+            seed=1,
+        ),
+    )
+
+
+label_none, label_global, label_local, caption_none, caption_global, caption_local = (
+    partial(recipe, case) for case in CASES
+)
+
+
+def part(what: str, name: str) -> ImageList:
+    """One of the parts with labels or captions, drawn first if none is."""
+    if not (FOLDER / "manifest.json").exists():
+        drawn = {name: (draw_clips(SEED, name), count) for name, count in COUNTS.items()}
+        write_pictures(FOLDER, drawn, {"what": "clips", "seed": SEED})
+    ending = "labels.tsv" if what == "label" else "tsv"
+    return image_list(FOLDER / f"{name}.{ending}", FOLDER / "images.zip")

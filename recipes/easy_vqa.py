@@ -1,0 +1,78 @@
+"""Questions about images of one shape: easy-VQA, 48,248 questions, 13 answers.
+
+    sightline fit --recipe recipes/easy_vqa.py --out runs/vqa                     or :none
+    python -m benchmarks.images fit easy_vqa --runs runs                          both
+    python -m benchmarks.images score easy_vqa --runs runs
+
+    soft    the question reads the grid of the image by a softmax over its cells
+    none    it reads the mean of the grid
+
+A tenth of the training images is set apart to choose by. The data folder is `../shared/data`, or what
+SIGHTLINE_DATA says.
+
+Reference: Zhou 2019, easy-VQA.
+"""
+
+import gzip
+import json
+import os
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from recipes.image_to_latex import write_whole
+from sightline.data import EasyVqa, ImageSpec, easy_vqa
+from sightline.models import ImageEncoderSpec, PlaceAttentionSpec, SoftmaxSpec, TextEncoderSpec
+from sightline.tasks import VisualQuestionAnsweringSpec
+from sightline.training import Run, TrainingSpec
+
+ROOT = Path(__file__).resolve().parents[1]
+DATA = Path(os.environ.get("SIGHTLINE_DATA", ROOT.parent / "shared/data"))
+FOLDER = ROOT / ".cache/easy_vqa"
+SIDE = 64  # pixels
+NUM_DEV = 400  # images of the training part that weights are chosen by
+ATTENTIONS: dict[str, PlaceAttentionSpec | None] = {"soft": SoftmaxSpec(), "none": None}
+CASES = tuple(ATTENTIONS)
+
+
+def recipe(case: str = "soft") -> Run:
+    """Questions about images, with or without attention to the grid."""
+    return Run(
+        task=VisualQuestionAnsweringSpec(
+            image=ImageSpec(height=SIDE, width=SIDE),
+            encoder=ImageEncoderSpec(sizes=(16, 32, 64)),
+            question=TextEncoderSpec(embedding_size=32, hidden_size=32, dropout=0.0),
+            attention=ATTENTIONS[case],
+            hidden_size=64,
+        ),
+        train=part("train"),
+        dev=part("dev"),
+        test=part("test"),
+        training=TrainingSpec(
+            epochs=12.0,
+            batch_size=64,
+            learning_rate=2e-3,
+            bf16=True,
+            validation_size=1000,
+            seed=1,
+        ),
+    )
+
+
+soft, none = (partial(recipe, case) for case in CASES)
+
+
+def part(name: str) -> EasyVqa:
+    """One of three parts; the questions of a part are written once."""
+    split = "test" if name == "test" else "train"
+    path = FOLDER / f"{name}.json"
+    if not path.exists():
+        with gzip.open(
+            DATA / f"easy_vqa/{split}/questions.json.gz", "rt", encoding="utf-8"
+        ) as file:
+            rows: list[list[Any]] = json.load(file)
+        is_dev = [row[2] < NUM_DEV for row in rows]
+        wanted = {"train": False, "dev": True}.get(name)
+        chosen = [row for row, dev in zip(rows, is_dev, strict=True) if wanted in (None, dev)]
+        write_whole(path, [json.dumps(chosen)])
+    return easy_vqa(path, DATA / f"easy_vqa/{split}.images.zip")

@@ -1,0 +1,178 @@
+r"""Formulas from their images: LaTeX, symbol by symbol.
+
+    sightline fit --recipe recipes/image_to_latex.py --out runs/formulas           or :rendered_none, ...
+    python -m benchmarks.images fit image_to_latex --runs runs                     all cases
+    python -m benchmarks.images score image_to_latex --runs runs
+
+A case is a corpus and how the decoder reads the grid of the image:
+
+    rendered    formulas that `recipes.rendered` draws, up to 40 symbols, drawn once into `.cache/formulas`
+    im2latex    real formulas (Kanervisto 2016): its validation part to learn from, but for 400 formulas to
+                choose by, and its test part to test on; the training part cannot be had here
+    crohme      handwritten formulas: the training part, of which a part is to choose by, and the test of 2014
+
+    none        not at all: the decoder knows the mean of the grid alone
+    soft        softmax over all cells (Xu et al. 2015)
+    hard        one cell, drawn while training (Xu et al. 2015)
+    path        at most one cell of each column: a chain over columns
+    segment     runs of cells within rows: a chain along each row
+
+The encoder is that of Deng et al. 2017 made small: three convolutions and a recurrent network along each
+row. The data folder is `../shared/data`, or what SIGHTLINE_DATA says.
+
+Reference: Deng et al. 2017, Image-to-markup generation with coarse-to-fine attention.
+"""
+
+import gzip
+import os
+import tempfile
+import zipfile
+from collections.abc import Mapping, Sequence
+from functools import partial
+from pathlib import Path
+
+from recipes.rendered.formulas import draw_formulas
+from recipes.rendered.writing import write_pictures
+from sightline.data import ImageList, ImageSpec, LatexSpec, LineReader, image_list
+from sightline.models import (
+    AttentionSpec,
+    BilinearSpec,
+    DecoderSpec,
+    HardSpec,
+    ImageEncoderSpec,
+    PathSpec,
+    RecurrentSpec,
+    SegmentSpec,
+    SoftmaxSpec,
+)
+from sightline.tasks import CaptioningSpec, PredictionSpec
+from sightline.training import Run, TrainingSpec
+
+ROOT = Path(__file__).resolve().parents[1]
+DATA = Path(os.environ.get("SIGHTLINE_DATA", ROOT.parent / "shared/data"))
+FOLDER = ROOT / ".cache/formulas"
+NUM_TRAIN, NUM_HELD_OUT, SEED = 60_000, 1000, 1
+NUM_DEV = 400  # formulas of im2latex that weights are chosen by
+# A product of matrices: of 200 cells and 40 symbols an additive score takes half of the training time.
+SCORER = BilinearSpec()
+ATTENTIONS: dict[str, AttentionSpec | None] = {
+    "none": None,
+    "soft": SoftmaxSpec(scorer=SCORER),
+    "hard": HardSpec(scorer=SCORER),
+    "path": PathSpec(scorer=SCORER),
+    "segment": SegmentSpec(scorer=SCORER, total=1.0),
+}
+CASES = (*(f"rendered_{kind}" for kind in ATTENTIONS), "im2latex_soft", "crohme_soft")
+# Rows and columns of pixels at most: wider formulas are shrunk.
+SIZES = {"rendered": (64, 320), "im2latex": (80, 400), "crohme": (160, 160)}
+UPDATES = {"rendered": 20_000, "im2latex": 12_000, "crohme": 12_000}
+RATES = {"rendered": 1e-3, "im2latex": 1e-3, "crohme": 1e-3}
+
+
+def recipe(case: str = "rendered_soft") -> Run:
+    """Formulas of one corpus, read by one kind of attention."""
+    corpus, _, kind = case.partition("_")
+    height, width = SIZES[corpus]
+    return Run(
+        task=CaptioningSpec(
+            image=ImageSpec(num_channels=1, height=height, width=width),
+            target=LatexSpec(braces="add" if corpus == "crohme" else "keep"),
+            min_count=1 if corpus == "rendered" else 2,
+            encoder=ImageEncoderSpec(
+                num_channels=1,
+                sizes=(32, 64, 128),
+                strides=((2, 2), (2, 2), (2, 1)),
+                rows=RecurrentSpec(hidden_size=64, dropout=0.0),
+            ),
+            decoder=DecoderSpec(
+                embedding_size=64,
+                hidden_size=192,
+                dropout=0.1 if corpus == "rendered" else 0.3,
+                attention=ATTENTIONS[kind],
+            ),
+            label_smoothing=0.0 if corpus == "rendered" else 0.1,
+            balanced=("{", "}"),
+            prediction=PredictionSpec(max_length=None if corpus == "rendered" else 150),
+        ),
+        train=part(corpus, "train"),
+        dev=part(corpus, "dev"),
+        test=part(corpus, "test"),
+        training=TrainingSpec(
+            steps=UPDATES[corpus],
+            batch_tokens=12_000,
+            learning_rate=RATES[corpus],
+            warmup_steps=200,
+            bf16=True,
+            validation_size=200,
+            seed=1,
+        ),
+    )
+
+
+rendered_none, rendered_soft, rendered_hard, rendered_path, rendered_segment = (
+    partial(recipe, f"rendered_{kind}") for kind in ATTENTIONS
+)
+im2latex_soft, crohme_soft = partial(recipe, "im2latex_soft"), partial(recipe, "crohme_soft")
+
+
+def part(corpus: str, name: str) -> ImageList:
+    """One of the three parts of a corpus."""
+    if corpus == "rendered":
+        if not (FOLDER / "manifest.json").exists():
+            draw()
+        return image_list(FOLDER / f"{name}.tsv", FOLDER / "images.zip")
+    lists = {"im2latex": _im2latex, "crohme": _crohme}
+    return lists[corpus](name)
+
+
+def draw() -> None:
+    """Draw the formulas, no two of which look the same; some 25 minutes on one core."""
+    formulas = draw_formulas(SEED)
+    parts = {"test": NUM_HELD_OUT, "dev": NUM_HELD_OUT, "train": NUM_TRAIN}
+    about = {"what": "formulas", "seed": SEED}
+    write_pictures(FOLDER, {name: (formulas, count) for name, count in parts.items()}, about)
+
+
+def _im2latex(name: str) -> ImageList:
+    """Images are named by the numbers of lines; formulas whose image is not there are left out."""
+    folder = DATA / "_measure_only/im2latex_val_test"
+    split = "test" if name == "test" else "val"
+    archive = folder / f"{split}.images.zip"
+    with gzip.open(folder / f"{split}.formulas.norm.txt.gz", "rt", encoding="utf-8") as file:
+        rows = {f"{split}/{number}.png": formula.strip() for number, formula in enumerate(file)}
+    chosen = {"train": slice(NUM_DEV, None), "dev": slice(NUM_DEV), "test": slice(None)}[name]
+    return _listed(f"im2latex_{name}", archive, rows, chosen)
+
+
+def _crohme(name: str) -> ImageList:
+    """The file names of tests are those of the archive, those of training are below `train`."""
+    folder = DATA / "_measure_only/crohme_png"
+    file, archive, before = {
+        "train": ("gt_split/train.tsv.gz", "train.zip", "train/"),
+        "dev": ("gt_split/validation.tsv.gz", "train.zip", "train/"),
+        "test": ("groundtruth_2014.tsv", "test.zip", "test/2014/"),
+    }[name]
+    rows = dict[str, str]()
+    for line in LineReader(str(folder / file)):
+        image, _, formula = line.partition("\t")
+        rows[f"{before}{image}.png"] = formula.strip()
+    return _listed(f"crohme_{name}", folder / archive, rows, slice(None))
+
+
+def _listed(name: str, archive: Path, rows: Mapping[str, str], chosen: slice) -> ImageList:
+    """A list of images that an archive has, with their formulas; written once."""
+    path = ROOT / f".cache/lists/{name}.tsv"
+    if not path.exists():
+        with zipfile.ZipFile(archive) as opened:
+            there = set(opened.namelist())
+        lines = [f"{image}\t{text}\n" for image, text in rows.items() if image in there and text]
+        write_whole(path, lines[chosen])
+    return image_list(path, archive)
+
+
+def write_whole(path: Path, lines: Sequence[str]) -> None:
+    """Write a file as a whole: a process that waits for it sees all of it, or none."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with tempfile.NamedTemporaryFile("w", dir=path.parent, delete=False, encoding="utf-8") as file:
+        file.writelines(lines)
+    Path(file.name).replace(path)

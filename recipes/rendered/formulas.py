@@ -1,0 +1,105 @@
+"""Formulas as images: drawn by matplotlib's mathtext, without a figure and without its global state.
+
+    tokens -> text -> grey pixels, black on white, with a margin of two
+
+The fonts are Computer Modern, as those of most papers. A formula whose tokens are no formula gives None,
+so that a model's answer can be drawn and laid over what was asked for (rendered-image match).
+
+Axes: h and w height and width.
+"""
+
+import re
+from collections.abc import Iterator, Sequence
+from functools import cache
+from random import Random
+
+import numpy as np
+from jaxtyping import UInt8
+from matplotlib.font_manager import FontProperties
+from matplotlib.mathtext import MathTextParser
+
+from .grammar import formula
+from .writing import Item
+
+MARGIN = 2  # pixels
+POINTS, DPI = 10, 100  # letters some six pixels high: what im2latex has at half its size
+MAX_TOKENS = 200  # a drawing takes a millisecond for each, and much more where braces are deep
+SIZES = (10, 20, 40)  # tokens at most, of the steps of a curriculum
+_NO_SPACE = re.compile(
+    r"(?<![A-Za-z]) | (?![A-Za-z])"
+)  # all but those between a command and a letter
+
+
+def render(tokens: Sequence[str]) -> UInt8[np.ndarray, "h w"] | None:
+    """The image of a formula; None if its tokens are none.
+
+    >>> image = render(["x", "^", "{", "2", "}"])
+    >>> image is not None and image.ndim, render(["x", "^", "{"])
+    (2, None)
+    """
+    if not tokens or len(tokens) > MAX_TOKENS or any("$" in token for token in tokens):
+        return None
+    # mathtext takes a space for a letter, which would get what is lowered or raised after it.
+    text = _NO_SPACE.sub("", " ".join(_displayed(tokens)))
+    try:
+        drawn = _parser().parse(f"${text}$", dpi=DPI, prop=_font())
+    except (ValueError, RecursionError, RuntimeError):  # no formula, too deep, or no such sign
+        return None
+    ink = np.asarray(drawn.image)
+    if not ink.any():
+        return None
+    rows, columns = np.flatnonzero(ink.any(1)), np.flatnonzero(ink.any(0))
+    inked = ink[rows[0] : rows[-1] + 1, columns[0] : columns[-1] + 1]
+    return 255 - np.pad(inked, MARGIN)
+
+
+def draw_formulas(seed: int, max_tokens: int = SIZES[-1]) -> Iterator[Item]:
+    """Different formulas without end, of all sizes alike, no two of which look the same."""
+    known: set[bytes] = set()
+    number = 0
+    while True:
+        random = Random(f"formula {seed} {number}")
+        number += 1
+        tokens = formula(random, random.randint(3, max_tokens))
+        image = render(tokens)
+        if image is None:
+            continue
+        key = b"%d %d " % image.shape + image.tobytes()
+        if key not in known:
+            known.add(key)
+            yield Item(picture=image, text=" ".join(tokens), size=len(tokens))
+
+
+def _displayed(tokens: Sequence[str]) -> list[str]:
+    r"""The tokens with \dfrac for fractions that stand by themselves, as a displayed formula has them:
+    only what is in a fraction, lowered or raised is small.
+    """
+    written: list[str] = []
+    small, num_parts = (
+        [False],
+        [0],
+    )  # of each open brace: what is in it, parts of a fraction to come
+    before = ""
+    for token in tokens:
+        if token == r"\frac":
+            num_parts[-1] = 2
+        elif token == "{":
+            small.append(small[-1] or num_parts[-1] > 0 or before in ("^", "_"))
+            num_parts[-1] -= num_parts[-1] > 0
+            num_parts.append(0)
+        elif token == "}" and len(small) > 1:
+            small.pop()
+            num_parts.pop()
+        written.append(r"\dfrac" if token == r"\frac" and not small[-1] else token)
+        before = token
+    return written
+
+
+@cache
+def _parser() -> MathTextParser:
+    return MathTextParser("agg")
+
+
+@cache
+def _font() -> FontProperties:
+    return FontProperties(size=POINTS, math_fontfamily="cm")

@@ -1,0 +1,159 @@
+"""Scenes of shapes and what is said of them.
+
+    caption    group | group relation group | group relation group and relation group
+    group      a small red circle | two large blue squares
+    relation   above | below | left of | right of
+
+Every scene has one caption. The group of fewest things is named first, of equally many the one of
+larger things; what it is above or below comes before what it is left or right of. Some colours of some
+shapes are held out: they are in no scene to train on, and in every scene of the part `held_out`.
+Beside each word that names a group stand the boxes of its things.
+"""
+
+from collections.abc import Iterator
+from itertools import product
+from random import Random
+from typing import NamedTuple
+
+import numpy as np
+from jaxtyping import UInt8
+
+from .shapes import COLOURS, SHAPES, Thing, draw
+from .writing import Item
+
+SIDE = 80  # pixels
+GAP = 3  # between things, and between parts of the scene
+RADII = {"small": (4.75, 5.25), "large": (8.0, 9.0)}
+FINER = 3  # times as many pixels are drawn each way as are kept, so that edges are smooth
+NUMBERS = {1: "a", 2: "two", 3: "three"}
+# Each colour and each shape is seen in training, but not these together.
+HELD_OUT = frozenset(zip(COLOURS, [*SHAPES, SHAPES[0]], strict=True))
+_TRIES = 200
+
+Pair = tuple[str, str]
+Box = tuple[int, int, int, int]
+
+
+class Group(NamedTuple):
+    """So many things of one size, colour and shape."""
+
+    number: int
+    size: str
+    colour: str
+    shape: str
+
+    def words(self) -> list[str]:
+        """What it is called."""
+        plural = "es" if self.shape == "cross" else "s"
+        ending = plural if self.number > 1 else ""
+        return [NUMBERS[self.number], self.size, self.colour, f"{self.shape}{ending}"]
+
+    def rank(self) -> tuple[int, bool]:
+        """What decides which group is named first."""
+        return self.number, self.size == "small"
+
+
+def draw_scenes(seed: int, part: str) -> Iterator[Item]:
+    """Scenes of a part without end: those of `held_out` have a pair that is held out, the others none."""
+    number = 0
+    while True:
+        random = Random(f"scene {seed} {part} {number}")
+        number += 1
+        scene = _scene(random, held_out=part == "held_out")
+        if scene is not None:
+            yield scene
+
+
+def _scene(random: Random, *, held_out: bool) -> Item | None:
+    groups = _groups(random, random.choices((1, 2, 3), (1, 3, 2))[0], held_out=held_out)
+    relations, areas = _areas(random, len(groups))
+    words: list[str] = []
+    boxes: list[list[Box]] = []
+    things: list[Thing] = []
+    found = [_placed(random, group, area) for group, area in zip(groups, areas, strict=True)]
+    if len(found) == 2 and found[0] and found[1] and _is_askew(found[0], found[1], relations[0]):
+        return None
+    for number, (group, placed) in enumerate(zip(groups, found, strict=True)):
+        if placed is None:
+            return None
+        if number:
+            linking = ["and"] * (number > 1) + relations[number - 1].split()
+            words += linking
+            boxes += [[] for _ in linking]
+        words += group.words()
+        boxes += [[thing.box() for thing in placed]] * len(group.words())
+        things += placed
+    picture = _smooth(things)
+    return Item(picture=picture, text=" ".join(words), size=len(words), boxes=boxes)
+
+
+def _groups(random: Random, count: int, *, held_out: bool) -> list[Group]:
+    """Different groups in the order in which they are named."""
+    pairs = [pair for pair in product(COLOURS, SHAPES) if pair not in HELD_OUT]
+    chosen = random.sample(pairs, count)
+    if held_out:
+        chosen[random.randrange(count)] = random.choice(sorted(HELD_OUT))
+    kinds = random.sample(list(product(NUMBERS, RADII)), count)  # no two of one rank
+    groups = [Group(*kind, *pair) for kind, pair in zip(kinds, chosen, strict=True)]
+    first = min(groups, key=Group.rank)
+    rest = [group for group in groups if group is not first]
+    return [first, *rest]
+
+
+def _areas(random: Random, count: int) -> tuple[list[str], list[Box]]:
+    """How the first group stands to each other, and where there is room for each."""
+    half, whole = SIDE // 2, (0, 0, SIDE, SIDE)
+    if count == 1:
+        return [], [whole]
+    rows, columns = ((0, half), (half, SIDE)), ((0, half), (half, SIDE))
+    upper, left = random.randrange(2), random.randrange(2)
+    above, beside = ("above", "below")[upper], ("left of", "right of")[left]
+    if count == 2:
+        if random.random() < 0.5:
+            return [above], [(0, rows[n][0], SIDE, rows[n][1]) for n in (upper, 1 - upper)]
+        return [beside], [(columns[n][0], 0, columns[n][1], SIDE) for n in (left, 1 - left)]
+    row = rows[upper]
+    first, third = ((columns[n][0], row[0], columns[n][1], row[1]) for n in (left, 1 - left))
+    second = (0, rows[1 - upper][0], SIDE, rows[1 - upper][1])
+    return [above, beside], [first, second, third]
+
+
+def _smooth(things: list[Thing]) -> UInt8[np.ndarray, "h w 3"]:
+    """The things with smooth edges."""
+    middle = (FINER - 1) / 2
+    finer = [
+        thing._replace(
+            x=thing.x * FINER + middle, y=thing.y * FINER + middle, radius=thing.radius * FINER
+        )
+        for thing in things
+    ]
+    drawn = draw(finer, SIDE * FINER, SIDE * FINER)
+    parts = drawn.reshape(SIDE, FINER, SIDE, FINER, 3)
+    return parts.mean((1, 3)).round().astype(np.uint8)
+
+
+def _is_askew(first: list[Thing], second: list[Thing], relation: str) -> bool:
+    """Whether what is above something is beside it too, or the other way about: then two captions
+    would be true.
+    """
+    side = 0 if relation in ("above", "below") else 1
+    (low, high), (other_low, other_high) = (
+        (min(thing.box()[side] for thing in group), max(thing.box()[side + 2] for thing in group))
+        for group in (first, second)
+    )
+    return high <= other_low or other_high <= low
+
+
+def _placed(random: Random, group: Group, area: Box) -> list[Thing] | None:
+    """The things of a group somewhere in an area, none touching another; None if they do not fit."""
+    left, top, right, bottom = area
+    things: list[Thing] = []
+    for _ in range(_TRIES):
+        if len(things) == group.number:
+            break
+        radius = random.uniform(*RADII[group.size])
+        room = radius + GAP
+        x, y = random.uniform(left + room, right - room), random.uniform(top + room, bottom - room)
+        if all(max(abs(x - t.x), abs(y - t.y)) > radius + t.radius + GAP for t in things):
+            things.append(Thing(group.shape, group.colour, x, y, radius))
+    return things if len(things) == group.number else None

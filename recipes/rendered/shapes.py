@@ -1,0 +1,79 @@
+"""Coloured shapes on a light ground, drawn pixel by pixel: a pixel is in the shape or it is not.
+
+Axes: h and w height and width.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+from jaxtyping import Bool, Float, UInt8
+
+GROUND = (245, 245, 245)
+COLOURS = {
+    "red": (214, 39, 40),
+    "green": (44, 160, 44),
+    "blue": (31, 87, 200),
+    "yellow": (240, 200, 20),
+    "purple": (148, 60, 189),
+    "orange": (255, 127, 14),
+    "black": (30, 30, 30),
+}
+SHAPES: tuple[str, ...] = ("circle", "square", "triangle", "diamond", "cross", "star")
+
+
+class Thing(NamedTuple):
+    """A shape somewhere: its centre and half its size, in pixels."""
+
+    shape: str
+    colour: str
+    x: float
+    y: float
+    radius: float
+
+    def box(self) -> tuple[int, int, int, int]:
+        """Left, top, right and bottom of the pixels that it may take, the last two not included."""
+        return (
+            int(np.floor(self.x - self.radius)),
+            int(np.floor(self.y - self.radius)),
+            int(np.ceil(self.x + self.radius)) + 1,
+            int(np.ceil(self.y + self.radius)) + 1,
+        )
+
+
+def draw(things: list[Thing], height: int, width: int) -> UInt8[np.ndarray, "h w 3"]:
+    """The things on the ground, the later over the earlier."""
+    picture = np.empty((height, width, 3), dtype=np.uint8)
+    picture[:] = GROUND
+    for thing in things:
+        left, top, right, bottom = thing.box()
+        left, top = max(0, left), max(0, top)
+        there = picture[top:bottom, left:right]
+        down, across = np.mgrid[: there.shape[0], : there.shape[1]].astype(np.float64)
+        x, y = (across + left - thing.x) / thing.radius, (down + top - thing.y) / thing.radius
+        there[_inside(thing.shape, x, y)] = COLOURS[thing.colour]
+    return picture
+
+
+def _inside(
+    shape: str, x: Float[np.ndarray, "h w"], y: Float[np.ndarray, "h w"]
+) -> Bool[np.ndarray, "h w"]:
+    """Which pixels are in a shape of radius 1 around the middle."""
+    match shape:
+        case "circle":
+            return x**2 + y**2 <= 1
+        case "square":
+            return np.maximum(abs(x), abs(y)) <= 0.85
+        case "triangle":
+            return (y <= 0.8) & (abs(x) <= (y + 1) / 1.8)
+        case "diamond":
+            return abs(x) / 0.75 + abs(y) <= 1
+        case "cross":
+            return (np.maximum(abs(x), abs(y)) <= 1) & (np.minimum(abs(x), abs(y)) <= 0.3)
+        case "star":
+            angle = np.mod(np.arctan2(x, -y), 2 * np.pi / 5) - np.pi / 5
+            # A point's sides run from radius 1 at its tip to 0.45 half way to the next.
+            tip, between = np.pi / 5, 0.45
+            along = tip - abs(angle)
+            edge = between * np.sin(tip) / (np.sin(tip - along) * between + np.sin(along) * 1.0)
+            return np.hypot(x, y) <= edge
+    raise AssertionError(shape)

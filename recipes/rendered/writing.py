@@ -1,0 +1,146 @@
+"""What is drawn, written once: images in an archive, lists of names and texts, and a manifest.
+
+OUT/images.zip      train/0.png, train/1.png ...
+OUT/train.tsv       train/0.png <tab> text
+OUT/train.up_to_10.tsv      those of at most so many tokens: a step of a curriculum
+OUT/train.boxes.jsonl       for each word of a text, where what it names is
+OUT/manifest.json   what, with which settings and seed, how many, and a digest of pixels and texts
+"""
+
+import hashlib
+import json
+import zipfile
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass
+from io import BytesIO
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+import matplotlib as mpl
+import numpy as np
+import PIL
+from jaxtyping import UInt8
+from PIL import Image
+from rich.progress import track
+
+VERSION = 1  # of what is drawn; another number, other pictures
+FRAME_MS = 100  # that a frame of a clip is shown
+_EARLIEST = (1980, 1, 1, 0, 0, 0)  # of an archive, so that the same pictures are the same archive
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Item:
+    """A picture, (h, w), (h, w, 3) or for a clip (F, h, w, 3), and what is written about it."""
+
+    picture: UInt8[np.ndarray, "*F h w"] | UInt8[np.ndarray, "*F h w 3"]
+    text: str
+    size: int = 0  # tokens
+    label: str | None = None
+    boxes: Sequence[Sequence[tuple[int, int, int, int]]] | None = None  # of each word
+
+    @property
+    def is_clip(self) -> bool:
+        """Whether the picture moves."""
+        return self.picture.ndim == 4
+
+
+def write_pictures(
+    out: Path,
+    parts: Mapping[str, tuple[Iterator[Item], int]],
+    about: Mapping[str, Any],
+    *,
+    sizes: Sequence[int] = (),
+) -> dict[str, Any]:
+    """Write so many items of each part; what the manifest says.
+
+    Args:
+        out: the folder, which is made.
+        parts: for each name of a part what draws it, and how many to take.
+        about: what the pictures are, for the manifest.
+        sizes: of which items lists of their own are made: of at most so many tokens.
+    """
+    out.mkdir(parents=True, exist_ok=True)
+    digests: dict[str, str] = {}
+    unfinished = out / "images.zip.part"
+    with zipfile.ZipFile(unfinished, "w", zipfile.ZIP_STORED) as archive:
+        for part, (items, count) in parts.items():
+            digests[part] = _write_part(out, part, islice(items, count), count, archive, sizes)
+    unfinished.replace(out / "images.zip")
+    manifest = {
+        **about,
+        "version": VERSION,
+        "counts": {part: count for part, (_, count) in parts.items()},
+        "digests": digests,
+        "drawn_with": {
+            "matplotlib": mpl.__version__,
+            "numpy": np.__version__,
+            "pillow": PIL.__version__,
+        },
+    }
+    text = json.dumps(manifest, indent=2) + "\n"
+    (out / "manifest.json").write_text(text, encoding="utf-8")
+    return manifest
+
+
+def _write_part(
+    out: Path,
+    part: str,
+    items: Iterator[Item],
+    count: int,
+    archive: zipfile.ZipFile,
+    sizes: Sequence[int],
+) -> str:
+    """The images and lists of one part; a digest of them."""
+    digest = hashlib.sha256()
+    with ExitStack() as stack:
+
+        def listed(name: str) -> Any:
+            path = out / f"{part}.{name}"
+            return stack.enter_context(path.open("w", encoding="utf-8", newline="\n"))
+
+        texts, short = listed("tsv"), {size: listed(f"up_to_{size}.tsv") for size in sizes}
+        labels = boxes = None
+        for number, item in enumerate(track(items, description=part, total=count)):
+            name = f"{part}/{number}.{'gif' if item.is_clip else 'png'}"
+            archive.writestr(zipfile.ZipInfo(name, _EARLIEST), _file(item))
+            texts.write(f"{name}\t{item.text}\n")
+            for size, handle in short.items():
+                if item.size <= size:
+                    handle.write(f"{name}\t{item.text}\n")
+            if item.label is not None:
+                labels = labels or listed("labels.tsv")
+                labels.write(f"{name}\t{item.label}\n")
+            if item.boxes is not None:
+                boxes = boxes or listed("boxes.jsonl")
+                record = {"image": name, "words": item.text.split(), "boxes": item.boxes}
+                boxes.write(json.dumps(record) + "\n")
+            digest.update(repr(item.picture.shape).encode() + item.picture.tobytes())
+            digest.update(item.text.encode())
+    return digest.hexdigest()
+
+
+def _file(item: Item) -> bytes:
+    """A PNG, or of a clip a GIF with the colours as they are."""
+    buffer = BytesIO()
+    if not item.is_clip:
+        Image.fromarray(item.picture).save(buffer, "PNG")
+        return buffer.getvalue()
+    # The few colours of a clip make one palette for all its frames.
+    packed = item.picture.astype(np.uint32) @ np.array([1 << 16, 1 << 8, 1], dtype=np.uint32)
+    colours, numbers = np.unique(packed, return_inverse=True)
+    palette = np.stack([colours >> 16, colours >> 8 & 255, colours & 255], axis=1)
+    frames = [Image.fromarray(frame) for frame in numbers.reshape(packed.shape).astype(np.uint8)]
+    for frame in frames:
+        frame.putpalette(palette.astype(np.uint8).tobytes())
+    frames[0].save(
+        buffer,
+        "GIF",
+        save_all=True,
+        append_images=frames[1:],
+        duration=FRAME_MS,
+        loop=0,
+        disposal=1,
+    )
+    return buffer.getvalue()

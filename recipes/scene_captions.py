@@ -1,0 +1,93 @@
+"""Captions of scenes that the project draws: coloured shapes, how many, and how they stand to each other.
+
+    sightline fit --recipe recipes/scene_captions.py --out runs/scenes            or :none, :hard, ...
+    python -m benchmarks.images fit scene_captions --runs runs                    all cases
+    python -m benchmarks.images score scene_captions --runs runs
+
+A case is how the decoder reads the grid of the image:
+
+    none        not at all: the decoder knows the mean of the grid alone
+    soft        softmax over all cells, each read once in all (doubly stochastic, Xu et al. 2015)
+    hard        one cell, drawn while training
+    path        at most one cell of each column: a chain over columns
+    segment     runs of cells within rows: a chain along each row
+
+The test is on scenes with a colour of a shape that training never has. Where each named thing is, is
+known: `score` says how much of the attention lies on it when its word is written. Scenes are drawn once,
+into `.cache/scenes` of the checkout.
+"""
+
+from functools import partial
+from pathlib import Path
+
+from recipes.rendered.scenes import draw_scenes
+from recipes.rendered.writing import write_pictures
+from sightline.data import ImageList, ImageSpec, image_list
+from sightline.models import (
+    AttentionSpec,
+    DecoderSpec,
+    HardSpec,
+    ImageEncoderSpec,
+    PathSpec,
+    SegmentSpec,
+    SoftmaxSpec,
+)
+from sightline.tasks import CaptioningSpec
+from sightline.training import Run, TrainingSpec
+
+FOLDER = Path(__file__).resolve().parents[1] / ".cache/scenes"
+SIDE = 80  # pixels
+COUNTS = {"held_out": 1000, "test": 1000, "dev": 500, "train": 20_000}
+SEED = 1
+ATTENTIONS: dict[str, AttentionSpec | None] = {
+    "none": None,
+    "soft": SoftmaxSpec(),
+    "hard": HardSpec(),
+    "path": PathSpec(),
+    "segment": SegmentSpec(total=1.0),
+}
+CASES = tuple(ATTENTIONS)
+
+
+def recipe(case: str = "soft") -> Run:
+    """Captions of scenes, read by one kind of attention."""
+    attention = ATTENTIONS[case]
+    return Run(
+        task=CaptioningSpec(
+            image=ImageSpec(height=SIDE, width=SIDE),
+            encoder=ImageEncoderSpec(sizes=(24, 48, 96), positions=True),
+            decoder=DecoderSpec(
+                embedding_size=48,
+                hidden_size=128,
+                dropout=0.0,
+                attention=attention,
+                # What has been looked at already decides where to look next.
+                input_feeding=attention is not None,
+            ),
+            label_smoothing=0.0,
+            doubly_stochastic=0.02 if case == "soft" else 0.0,
+        ),
+        train=part("train"),
+        dev=part("dev"),
+        test=part("held_out"),
+        training=TrainingSpec(
+            epochs=20.0,
+            batch_size=48,
+            learning_rate=2e-3,
+            warmup_steps=100,
+            bf16=True,
+            validation_size=200,
+            seed=1,
+        ),
+    )
+
+
+none, soft, hard, path, segment = (partial(recipe, case) for case in CASES)
+
+
+def part(name: str) -> ImageList:
+    """One of the parts, drawn first if none is."""
+    if not (FOLDER / "manifest.json").exists():
+        drawn = {name: (draw_scenes(SEED, name), count) for name, count in COUNTS.items()}
+        write_pictures(FOLDER, drawn, {"what": "scenes", "seed": SEED})
+    return image_list(FOLDER / f"{name}.tsv", FOLDER / "images.zip")

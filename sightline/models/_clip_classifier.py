@@ -1,0 +1,77 @@
+"""A classifier of clips: one label for a sequence of frames.
+
+    memory = states over frames,   log p(class) = log_softmax( W pool(memory) + b )
+
+Attention with one learned query says which frames decided; it may be global, a softmax over all frames,
+or local, around one place in time.
+
+Axes: B items of a batch, F frames, C channels, h and w height and width, K classes.
+"""
+
+from dataclasses import dataclass
+from typing import Literal, final
+
+from jaxtyping import Bool, Float
+from torch import Tensor, nn
+
+from ..attention import AttentionPooling
+from ..networks import FramesEncoder
+from ..specs import check, setting
+from ..steady import Linear
+from ._attention_specs import SoftmaxSpec
+from ._classifier import Classified, Pool, Pooling, build_pool, pooled
+from ._vision_specs import FramesEncoderSpec
+
+
+@final
+class ClipClassifier(nn.Module):
+    """Frames `(B, F, C, h, w)` in, log-probabilities of the classes out.
+
+    >>> import torch
+    >>> classifier = ClipClassifierSpec(num_classes=4).build()
+    >>> classified = classifier(torch.rand(2, 6, 3, 16, 16))
+    >>> classified.log_probs.shape, classified.weights.shape
+    (torch.Size([2, 4]), torch.Size([2, 6]))
+    """
+
+    def __init__(
+        self,
+        encoder: FramesEncoder,
+        pool: Pool | AttentionPooling,
+        output: nn.Linear,
+        *,
+        dropout: float = 0.0,
+    ) -> None:
+        super().__init__()
+        self.encoder, self.pool, self.output = encoder, pool, output
+        self.dropout = nn.Dropout(dropout)
+
+    def forward(
+        self,
+        frames: Float[Tensor, "B F C h w"],
+        mask: Bool[Tensor, "B F"] | Bool[Tensor, "B F h w"] | None = None,
+    ) -> Classified:
+        """Classify clips; the mask says which frames, or which of their pixels, are real."""
+        vector, attended = pooled(self.pool, self.encoder(frames, mask))
+        return Classified(self.output(self.dropout(vector)).log_softmax(-1), attended)
+
+
+@final
+@dataclass(frozen=True, kw_only=True, slots=True)
+class ClipClassifierSpec:
+    """One label for a clip."""
+
+    kind: Literal["clip_classifier"] = "clip_classifier"
+    num_classes: int = setting(about="number of classes", at_least=1)
+    encoder: FramesEncoderSpec = setting(FramesEncoderSpec(), "what reads the frames")
+    pooling: Pooling = setting(SoftmaxSpec(), "how one vector is made of all frames")
+    dropout: float = setting(
+        0.3, "share of that vector set to 0 in training", at_least=0, at_most=1
+    )
+
+    def build(self) -> ClipClassifier:
+        """The model, with fresh weights."""
+        check(self)
+        encoder = self.encoder.build()
+        pool, size = build_pool(self.pooling, encoder)
+        return ClipClassifier(encoder, pool, Linear(size, self.num_classes), dropout=self.dropout)

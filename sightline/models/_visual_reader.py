@@ -1,0 +1,129 @@
+"""A visual reader: an image and a question about it in, one of a set of answers out.
+
+    q = summary of encoder(question),   x = grid of the image
+    c = attention(q, x), or the mean of x without one
+    log p(answer) = log_softmax( W relu( U [ tanh(A c) * tanh(B q) ; q ] + b ) )
+
+References: Lu et al. 2016; Yang et al. 2016 (attention to where a question is about); Antol et al. 2015
+(the product of both).
+
+Axes: B items of a batch, C channels, h and w height and width, S tokens of the question, K answers, R
+places of the grid.
+"""
+
+from dataclasses import dataclass
+from typing import Literal, NamedTuple, final
+
+import torch
+from jaxtyping import Bool, Float, Int
+from torch import Tensor, nn
+
+from ..attention import Attended, Attention
+from ..networks import AbstractEncoder, ImageEncoder, summary_of
+from ..specs import check, setting
+from ..steady import Linear
+from ._attention_specs import PlaceAttentionSpec, SoftmaxSpec
+from ._checks import check_batch, check_mask, tokens_below
+from ._encoder_specs import TextEncoderSpec
+from ._vision_specs import ImageEncoderSpec
+
+
+class LookedUp(NamedTuple):
+    """The answers, and where the image was looked at."""
+
+    log_probs: Float[Tensor, "B K"]
+    attended: Attended | None
+
+    @property
+    def weights(self) -> Float[Tensor, "B R"] | None:
+        """How much each cell of the grid was read; None without attention."""
+        return None if self.attended is None else self.attended.weights.squeeze(-2)
+
+
+@final
+class VisualReader(nn.Module):
+    """Images `(B, C, h, w)` and questions `(B, S)` in, log-probabilities of the answers out.
+
+    >>> reader = VisualReaderSpec(vocabulary=30, num_answers=5).build()
+    >>> found = reader(torch.rand(2, 3, 32, 24), None, torch.randint(30, (2, 7)), None)
+    >>> found.log_probs.shape, found.weights.shape
+    (torch.Size([2, 5]), torch.Size([2, 12]))
+    """
+
+    def __init__(
+        self,
+        image: ImageEncoder,
+        question: AbstractEncoder,
+        attention: Attention | None,
+        *,
+        vocabulary: int,
+        num_answers: int,
+        hidden_size: int,
+        dropout: float = 0.0,
+    ) -> None:
+        super().__init__()
+        self.image, self.question, self.attention = image, question, attention
+        self.vocabulary = vocabulary
+        self.of_image = Linear(image.value_size, hidden_size)
+        self.of_question = Linear(question.summary_size, hidden_size)
+        self.hidden = Linear(hidden_size + question.summary_size, hidden_size)
+        self.output = Linear(hidden_size, num_answers)
+        self.dropout = nn.Dropout(dropout)
+
+    def forward(
+        self,
+        images: Float[Tensor, "B C h w"],
+        images_mask: Bool[Tensor, "B h w"] | None,
+        question: Int[Tensor, "B S"],
+        question_mask: Bool[Tensor, "B S"] | None,
+    ) -> LookedUp:
+        """Answer a question about each image."""
+        check_mask("VisualReader", "question", question, question_mask)
+        check_batch("VisualReader", images=images.shape[:1], question=question.shape[:1])
+        with tokens_below("VisualReader", self.vocabulary, question_mask, question=question):
+            asked = summary_of(self.question(question, question_mask))
+        memory, attended = self.image(images, images_mask), None
+        if self.attention is None:
+            context = summary_of(memory)
+        else:
+            attended = self.attention(asked.unsqueeze(-2), self.attention.remember(memory))
+            context = attended.context.squeeze(-2)
+        both = torch.tanh(self.of_image(context)) * torch.tanh(self.of_question(asked))
+        hidden = torch.relu(self.hidden(self.dropout(torch.cat([both, asked], -1))))
+        return LookedUp(self.output(hidden).log_softmax(-1), attended)
+
+
+@final
+@dataclass(frozen=True, kw_only=True, slots=True)
+class VisualReaderSpec:
+    """A question about an image, answered by one of a set of answers."""
+
+    kind: Literal["visual_reader"] = "visual_reader"
+    vocabulary: int = setting(about="number of tokens of questions", at_least=1)
+    num_answers: int = setting(about="number of answers", at_least=1)
+    image: ImageEncoderSpec = setting(ImageEncoderSpec(), "what looks at the image")
+    question: TextEncoderSpec = setting(TextEncoderSpec(), "what reads the question")
+    attention: PlaceAttentionSpec | None = setting(
+        SoftmaxSpec(), "how the question reads the grid of the image; none: by its mean"
+    )
+    hidden_size: int = setting(128, "width of the layers before the answer", at_least=1)
+    dropout: float = setting(
+        0.0, "share of what the last layers read set to 0 in training", at_least=0, at_most=1
+    )
+
+    def build(self) -> VisualReader:
+        """The model, with fresh weights."""
+        check(self)
+        image, question = self.image.build(), self.question.build(self.vocabulary)
+        attention = None
+        if self.attention is not None:
+            attention = self.attention.build(question.summary_size, image.value_size)
+        return VisualReader(
+            image,
+            question,
+            attention,
+            vocabulary=self.vocabulary,
+            num_answers=self.num_answers,
+            hidden_size=self.hidden_size,
+            dropout=self.dropout,
+        )

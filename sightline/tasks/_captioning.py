@@ -1,0 +1,283 @@
+"""Captioning: a picture to a text. Image to markup, descriptions of images and of clips.
+
+    loss = - sum over t of log p(y_t | y_<t, x)  (smoothed)
+           + doubly_stochastic * sum over s of (1 - sum over t of w[t, s])^2       every place read once
+           + coverage * sum over t, s of min(w[t, s], what was read of s before)   and not again
+
+The source of an example is the path of an image (of a folder of frames, a GIF or a video, if clips are
+read), or what the file holds as a `data:` text.
+
+References: Xu et al. 2015, section 4.2.1 (doubly stochastic); See et al. 2017 (coverage); Deng et al. 2017
+(image to markup).
+
+Axes: B images, h and w height and width in pixels, T target places, S places of the memory.
+"""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property, partial
+from typing import Literal, final
+
+from jaxtyping import UInt8
+from torch import Tensor
+from typing_extensions import override
+
+from ..attention import Layout, coverage_loss
+from ..data import (
+    END,
+    Encoded,
+    Example,
+    ImageSpec,
+    PictureBatch,
+    SequenceBatch,
+    TokeniserSpec,
+    Vocabulary,
+    WhitespaceSpec,
+    collate_pairs,
+    collate_pictures,
+)
+from ..decoding import Automaton, balanced
+from ..errors import DataError, ValueRangeError
+from ..models import (
+    Captioner,
+    CaptionerSpec,
+    DecoderSpec,
+    FramesEncoderSpec,
+    ImageEncoderSpec,
+    MultiHeadSpec,
+)
+from ..networks import Scored
+from ..specs import setting
+from ._answering import Answers, Search
+from ._cider import cider
+from ._evaluation import MainMetric
+from ._losses import doubly_stochastic_loss
+from ._metrics import bleu, exact_match, word_error_rate
+from ._picturing import AbstractView, Seen, in_ink, picture_name, view_of
+from ._prediction import PredictionSpec
+from ._searching import Reading, searcher
+from ._size_classes import by_class
+from ._statistics import Statistics
+from ._vocabularies import Lengths, Survey, Vocabularies, required_target, trained
+from ._writing import AbstractWriting, Weighted
+
+_DEEPEST = 32  # braces inside each other
+
+
+@final
+class Captioning(AbstractWriting[Captioner, "CaptioningSpec"]):
+    """Pictures to texts with an encoder, a decoder and attention over the grid of the picture."""
+
+    @property
+    @override
+    def main_metric(self) -> MainMetric:
+        return MainMetric("exact_match" if self.spec.outputs == "exact" else "cider", True)
+
+    @override
+    def encode(self, example: Example) -> Encoded:
+        target = self.spec.target.encode(required_target(example))
+        return Encoded([], self._target.encode(target), picture=self.picture(example))
+
+    @override
+    def collate(self, examples: Sequence[Encoded]) -> PictureBatch:
+        return collate_pictures(examples, collate_pairs)
+
+    @override
+    def source_of(self, batch: PictureBatch) -> Seen:
+        return in_ink(batch.pictures, batch.pictures_mask)
+
+    @override
+    def text_of(self, batch: PictureBatch) -> SequenceBatch:
+        assert isinstance(batch.text, SequenceBatch)
+        return batch.text
+
+    @override
+    def with_text(self, batch: PictureBatch, text: SequenceBatch) -> PictureBatch:
+        return replace(batch, text=text)
+
+    @override
+    def _others(self, batch: PictureBatch, scored: Scored) -> dict[str, Weighted]:
+        spec, weights = self.spec, scored.weights
+        if not (spec.doubly_stochastic or spec.coverage):
+            return {}
+        if weights is None:
+            raise ValueRangeError(
+                "Captioning: doubly_stochastic and coverage are about what is attended to, but the "
+                "decoder has no attention. Choose decoder.attention softmax, or set both to 0."
+            )
+        if isinstance(spec.decoder.attention, MultiHeadSpec):
+            weights = weights.mean(-3)
+        mask, places = self.text_of(batch).mask, self.view.places(batch.pictures_mask)
+        others = dict[str, Weighted]()
+        if spec.doubly_stochastic:
+            loss = doubly_stochastic_loss(weights, mask, places)
+            others["doubly_stochastic"] = Weighted(spec.doubly_stochastic, loss)
+        if spec.coverage:
+            others["coverage"] = Weighted(spec.coverage, coverage_loss(weights, mask).sum())
+        return others
+
+    @override
+    def symbols(self, example: Example) -> list[str]:
+        """Those of what is to be written, where that is known: a picture has none."""
+        return [] if example.target is None else self.spec.target.encode(example.target)
+
+    @property
+    @override
+    def known(self) -> Vocabulary:
+        return self._target
+
+    @cached_property
+    def view(self) -> AbstractView:
+        """How pictures are looked at."""
+        spec = self.spec
+        return view_of("CaptioningSpec", spec.image, spec.encoder, spec.max_frames)
+
+    def picture(self, example: Example) -> UInt8[Tensor, "*F C h w"]:
+        """The image of an example, or its clip, as the model is given it."""
+        return self.view.read(example)
+
+    @override
+    def named(self, example: Example) -> str:
+        return picture_name(example)
+
+    @override
+    def read(self, examples: Sequence[Example]) -> Seen:
+        return self._moved(self.view.seen([self.picture(example) for example in examples]))
+
+    @override
+    def reading(self, examples: Sequence[Example], settings: PredictionSpec) -> Reading:
+        source = self._moved(self.view.settled([self.picture(example) for example in examples]))
+        limits = [self._limit(0, settings)] * len(examples)
+        return Reading(source, limits, self.view.places(source.mask))
+
+    def _moved(self, source: Seen) -> Seen:
+        return Seen(*(part.to(self.device) for part in source))
+
+    @override
+    def size(self, example: Example) -> int:
+        """Cells of the grid, or frames, of the size class of the picture."""
+        return self.view.num_places(self.picture(example))
+
+    def _class(self, example: Example) -> tuple[int, ...]:
+        return self.view.padded(self.picture(example))
+
+    @override
+    def _searcher(self) -> Search:
+        return partial(self._search, searcher([self]))
+
+    def _search(
+        self, search: Search, examples: Sequence[Example], settings: PredictionSpec
+    ) -> list[Answers]:
+        ask = partial(search, settings=settings)
+        return by_class(ask, examples, self._class, self.least_rows)
+
+    @override
+    def layout(self, example: Example) -> Layout:
+        return self.view.layout(self.picture(example))
+
+    @override
+    def places(self, example: Example) -> tuple[str, ...]:
+        return self.view.names(self.picture(example))
+
+    @override
+    def limit(self, example: Example, settings: PredictionSpec | None = None) -> int:
+        return self._limit(0, settings or self.prediction)
+
+    @property
+    @override
+    def constraints(self) -> tuple[Automaton, ...]:
+        if self.spec.balanced is None:
+            return ()
+        opening, closing = self._target.encode(self.spec.balanced)
+        return (
+            balanced(opening, closing, deepest=_DEEPEST, num_tokens=self.model.num_tokens, end=END),
+        )
+
+    @override
+    def _statistics(
+        self, references: Sequence[str], outputs: Sequence[str]
+    ) -> Sequence[Statistics]:
+        tokenise = "none" if isinstance(self.spec.target, WhitespaceSpec) else "13a"
+        found = (
+            exact_match(references, outputs),
+            bleu(references, outputs, tokenise=tokenise),
+            word_error_rate(references, outputs, name="token_error_rate"),
+            cider(references, outputs),
+        )
+        return found if self.spec.outputs == "exact" else found[::-1]
+
+
+@final
+@dataclass(frozen=True, kw_only=True, slots=True)
+class CaptioningSpec:
+    """A picture to a text."""
+
+    kind: Literal["captioning"] = "captioning"
+    image: ImageSpec = setting(ImageSpec(), "how images are read")
+    target: TokeniserSpec = setting(WhitespaceSpec(), "how the target is cut into symbols")
+    outputs: Literal["exact", "free"] = setting(
+        "exact",
+        "what an output is: right or wrong as a whole, or one way of many to say it (CIDEr)",
+    )
+    min_count: int = setting(1, "symbols seen less often in training are unknown", at_least=1)
+    max_vocabulary: int | None = setting(
+        None, "most symbols of the vocabulary, the frequent first; none: all", at_least=5
+    )
+    max_frames: int = setting(16, "frames of a clip that are read at most", at_least=1)
+    encoder: ImageEncoderSpec | FramesEncoderSpec = setting(
+        ImageEncoderSpec(), "what looks at the picture: at an image, or at the frames of a clip"
+    )
+    decoder: DecoderSpec = setting(DecoderSpec(), "what writes the target")
+    label_smoothing: float = setting(
+        0.1, "probability spread over all symbols in what is learnt", at_least=0, at_most=1
+    )
+    doubly_stochastic: float = setting(
+        0.0, "how much every place must be read once (Xu et al. 2015); 0: not at all", at_least=0
+    )
+    coverage: float = setting(
+        0.0, "how much no place may be read again (See et al. 2017); 0: not at all", at_least=0
+    )
+    balanced: tuple[str, str] | None = setting(
+        None, "two symbols that open and close, as { and }, and must be balanced in an output"
+    )
+    prediction: PredictionSpec = setting(PredictionSpec(), "how outputs are looked for")
+
+    def build(self, vocabularies: Vocabularies) -> Captioning:
+        """The task, with fresh weights."""
+        view_of("CaptioningSpec", self.image, self.encoder, self.max_frames)
+        target = vocabularies.target
+        for symbol in self.balanced or ():
+            if target is not None and symbol not in target:
+                raise DataError(
+                    f"CaptioningSpec: balanced names {symbol!r}, which no target of the training data "
+                    f"has. Set balanced to none, or to symbols that there are."
+                )
+        model = CaptionerSpec(
+            vocabulary=1 if target is None else len(target),
+            encoder=self.encoder,
+            decoder=self.decoder,
+        )
+        return Captioning(self, vocabularies, model.build())
+
+    def build_from(self, examples: Iterable[Example]) -> Captioning:
+        """The task for these training examples, whose targets are read more than once and whose
+        pictures are not: symbols (and subwords, if asked for) are theirs, weights are fresh.
+        """
+        texts = (required_target(example) for example in examples)
+        spec = replace(self, target=trained(self.target, texts))
+        survey = Survey(spec.target.encode)
+        # What is written is what errors are looked for by, as elsewhere the source is.
+        target = Vocabulary.count(
+            survey.symbols(Example(required_target(example)) for example in examples),
+            min_count=spec.min_count,
+            max_size=spec.max_vocabulary,
+        )
+        longest = max(len(spec.target.encode(required_target(example))) for example in examples)
+        return spec.build(
+            Vocabularies(
+                source=Vocabulary(()),
+                target=target,
+                rare=survey.rare(),
+                lengths=Lengths(ratio=0.0, slack=float(longest)),
+            )
+        )

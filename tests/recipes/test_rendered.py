@@ -1,0 +1,224 @@
+"""Pictures that the project draws: one caption for each, gold boxes, the same again from one seed."""
+
+import json
+import subprocess
+import sys
+from itertools import islice, pairwise
+from pathlib import Path
+from random import Random
+
+import numpy as np
+import pytest
+import torch
+
+from recipes.rendered import render
+from recipes.rendered.clips import NUM_FRAMES, VERBS, draw_clips
+from recipes.rendered.formulas import draw_formulas
+from recipes.rendered.grammar import formula
+from recipes.rendered.scenes import HELD_OUT, SIDE, draw_scenes
+from recipes.rendered.shapes import COLOURS, GROUND, SHAPES, Thing, draw
+from recipes.rendered.writing import write_pictures
+from sightline.data import ImageSpec, image_list, read_frames, read_image
+
+ROOT = Path(__file__).resolve().parents[2]
+SECONDS = 120
+
+
+def test_every_formula_of_the_grammar_is_drawn_and_keeps_to_its_size() -> None:
+    for number in range(60):
+        random = Random(number)
+        size = random.randint(1, 40)
+        tokens = formula(random, size)
+        assert 1 <= len(tokens) <= size
+        assert render(tokens) is not None, tokens
+
+
+def test_the_grammar_uses_all_of_its_kinds() -> None:
+    seen = {token for number in range(2000) for token in formula(Random(number), 40)}
+    assert {r"\frac", r"\sqrt", "[", r"\sum", r"\int", r"\lim", r"\sin", r"\hat", r"\prime"} <= seen
+    assert {r"\left(", r"\right)", r"\alpha", r"\Omega", r"\infty", "|", r"\{"} <= seen
+    assert len(seen) > 100
+
+
+def test_spaces_change_nothing_and_what_is_no_formula_gives_none() -> None:
+    tidy = render([r"\frac", "{", r"\alpha", *"x_{i}", "}", *"{2}"])
+    assert tidy is not None
+    assert (tidy[[0, -1]] == 255).all()  # a margin
+    assert tidy.min() < 60
+    for tokens in (
+        [],
+        ["}"],
+        ["x", "^"],
+        [r"\nosuchcommand"],
+        ["$"],
+        ["{"] * 150 + ["x"] + ["}"] * 150,
+        [r"\left(", "x"],
+        ["x"] * 500,
+    ):
+        assert render(tokens) is None
+
+
+def test_scripts_belong_to_the_letter_before_them() -> None:
+    lowered, raised = (render(["x", sign, "{", "i", "}"]) for sign in "_^")
+    letter = render(["x"])
+    assert lowered is not None
+    assert raised is not None
+    assert letter is not None
+    # Raised, the x stands at the bottom; lowered, at the top.
+    assert (raised[-letter.shape[0] :, : letter.shape[1] - 2] == letter[:, :-2]).mean() > 0.9
+    assert not np.array_equal(lowered, raised)
+
+
+def test_formulas_are_different_and_follow_from_the_seed() -> None:
+    first = list(islice(draw_formulas(1), 25))
+    assert len({item.text for item in first}) == 25
+    again = list(islice(draw_formulas(1), 25))
+    for one, other in zip(first, again, strict=True):
+        assert one.text == other.text
+        assert np.array_equal(one.picture, other.picture)
+    assert [item.text for item in islice(draw_formulas(2), 25)] != [item.text for item in first]
+
+
+def pairs_of(text: str) -> set[tuple[str, str]]:
+    """The colours and shapes that a caption names."""
+    words = [word.removesuffix("s").removesuffix("se") for word in text.split()]
+    words = [{"cros": "cross", "crosse": "cross"}.get(word, word) for word in words]
+    return {
+        (colour, shape)
+        for colour, shape in pairwise(words)
+        if colour in COLOURS and shape in SHAPES
+    }
+
+
+def test_what_is_held_out_is_in_one_part_only() -> None:
+    for item in islice(draw_scenes(1, "train"), 100):
+        assert pairs_of(item.text)
+        assert not pairs_of(item.text) & HELD_OUT
+    seen = set[tuple[str, str]]()
+    for item in islice(draw_scenes(1, "held_out"), 60):
+        assert pairs_of(item.text) & HELD_OUT
+        seen |= pairs_of(item.text)
+    assert seen >= HELD_OUT
+    assert {colour for colour, _ in HELD_OUT} == set(COLOURS)
+    assert {shape for _, shape in HELD_OUT} == set(SHAPES)
+
+
+def test_the_boxes_of_a_word_hold_its_colour_and_nothing_is_outside_of_all() -> None:
+    for item in islice(draw_scenes(3, "train"), 40):
+        assert item.boxes is not None
+        words = item.text.split()
+        assert len(words) == len(item.boxes)
+        outside = item.picture.copy()
+        for word, boxes in zip(words, item.boxes, strict=True):
+            assert bool(boxes) == (word not in ("above", "below", "left", "right", "of", "and"))
+            for left, top, right, bottom in boxes:
+                assert 0 <= left < right <= SIDE
+                assert 0 <= top < bottom <= SIDE
+                if word in COLOURS:
+                    inside = item.picture[top:bottom, left:right].reshape(-1, 3)
+                    assert (inside == COLOURS[word]).all(1).any()
+                outside[top:bottom, left:right] = GROUND
+        assert (outside == GROUND).all()
+        numbers = {"a": 1, "two": 2, "three": 3}
+        assert all(
+            len(boxes) == numbers[word]
+            for word, boxes in zip(words, item.boxes, strict=True)
+            if word in numbers
+        )
+
+
+def test_the_relation_in_a_caption_holds() -> None:
+    seen = set[str]()
+    for item in islice(draw_scenes(4, "train"), 80):
+        assert item.boxes is not None
+        words = item.text.split()
+        first = np.array(item.boxes[0])
+        for number, word in enumerate(words):
+            after = number + 2 if words[number + 1 : number + 2] == ["of"] else number + 1
+            if word in ("above", "below", "left", "right"):
+                seen.add(word)
+                other, axis = np.array(item.boxes[after]), word in ("above", "below")
+                before, behind = (first, other) if word in ("above", "left") else (other, first)
+                assert before[:, axis + 2].max() <= behind[:, int(axis)].min()
+    assert seen == {"above", "below", "left", "right"}
+
+
+def test_shapes_are_different_and_keep_to_their_boxes() -> None:
+    drawn = [draw([Thing(shape, "red", 20, 20, 9)], 40, 40) for shape in SHAPES]
+    assert len({picture.tobytes() for picture in drawn}) == len(SHAPES)
+    left, top, right, bottom = Thing("star", "red", 20, 20, 9).box()
+    for picture in drawn:
+        assert 60 < (picture == COLOURS["red"]).all(-1).sum() < 400
+        picture[top:bottom, left:right] = GROUND
+        assert (picture == GROUND).all()
+
+
+def test_clips_have_every_verb_and_move() -> None:
+    items = list(islice(draw_clips(1, "train"), 120))
+    assert {item.label for item in items} == set(VERBS)
+    for item in items:
+        assert item.picture.shape == (NUM_FRAMES, 56, 56, 3)
+        assert item.label is not None
+        assert item.label in item.text
+        assert (
+            (item.picture[0] != item.picture[4]).any()
+            or (item.picture[0] != item.picture[6]).any()
+            or "blinks" in item.text
+        )
+        assert (item.picture != GROUND).any()
+
+
+def test_a_clip_that_is_written_is_read_frame_by_frame(tmp_path: Path) -> None:
+    count = 25  # some of which blink, and have frames that are the same as those before
+    write_pictures(tmp_path, {"train": (draw_clips(1, "train"), count)}, {"what": "clips"})
+    source = image_list(tmp_path / "train.tsv", tmp_path / "images.zip")
+    expected = islice(draw_clips(1, "train"), count)
+    for example, item in zip(source, expected, strict=True):
+        frames = read_frames(Path(example.source), ImageSpec(), max_frames=100)
+        assert torch.equal(frames, torch.from_numpy(item.picture).permute(0, 3, 1, 2)), item.text
+        assert example.target == item.text
+    labels = image_list(tmp_path / "train.labels.tsv", tmp_path / "images.zip")
+    assert {example.target for example in labels} <= set(VERBS)
+
+
+@pytest.mark.parametrize("what", ["formulas", "scenes"])
+def test_the_command_writes_the_same_from_one_seed(what: str, tmp_path: Path) -> None:
+    for name in ("one", "two"):
+        command = (sys.executable, "-m", "recipes.rendered", what, str(tmp_path / name))
+        settings = ("--count", "12", "--held-out", "3", "--seed", "5")
+        done = subprocess.run(
+            [*command, *settings],
+            cwd=ROOT,
+            capture_output=True,
+            text=True,
+            timeout=SECONDS,
+            check=False,
+        )
+        assert done.returncode == 0, done.stderr
+    one, two = tmp_path / "one", tmp_path / "two"
+    manifest = json.loads((one / "manifest.json").read_text())
+    assert (manifest["what"], manifest["seed"]) == (what, 5)
+    assert {"train": 12, "dev": 3, "test": 3}.items() <= manifest["counts"].items()
+    for path in one.iterdir():
+        assert path.read_bytes() == (two / path.name).read_bytes(), path.name
+    examples = list(image_list(one / "train.tsv", one / "images.zip"))
+    assert len(examples) == 12
+    if what == "formulas":
+        grey = ImageSpec(num_channels=1, width=400)
+        for example in examples:
+            assert example.target is not None
+            again = render(example.target.split())
+            read = read_image(Path(example.source), grey)
+            assert again is not None
+            assert torch.equal(read[0], torch.from_numpy(again))
+        short = list(image_list(one / "train.up_to_10.tsv", one / "images.zip"))
+        assert all(len((example.target or "").split()) <= 10 for example in short)
+        texts = [(one / f"{part}.tsv").read_text() for part in ("train", "dev", "test")]
+        formulas = [line.split("\t")[1] for text in texts for line in text.splitlines()]
+        assert len(set(formulas)) == len(formulas) == 18
+    else:
+        lines = (one / "held_out.boxes.jsonl").read_text().splitlines()
+        records = [json.loads(line) for line in lines]
+        assert [len(record["words"]) for record in records] == [
+            len(record["boxes"]) for record in records
+        ]

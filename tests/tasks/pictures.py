@@ -1,0 +1,47 @@
+"""Tiny pictures: bars from left to right, each red or blue and high or low, to be named in order."""
+
+import random
+from pathlib import Path
+
+import numpy as np
+from PIL import Image
+
+from sightline.data import Example, ImageSpec
+from sightline.models import DecoderSpec, ImageEncoderSpec, RecurrentSpec
+from sightline.tasks import CaptioningSpec, PredictionSpec
+
+COLOURS = {"red": (210, 40, 30), "blue": (30, 60, 200)}
+HEIGHTS = {"high": 14, "low": 6}
+IMAGE = ImageSpec(height=32, width=96)
+ENCODER = ImageEncoderSpec(
+    sizes=(8, 16),
+    strides=((2, 2), (4, 2)),
+    rows=RecurrentSpec(hidden_size=8, dropout=0.0),
+)
+DECODER = DecoderSpec(embedding_size=12, hidden_size=24, dropout=0.0)
+BARS = CaptioningSpec(
+    image=IMAGE,
+    encoder=ENCODER,
+    decoder=DECODER,
+    label_smoothing=0.0,
+    prediction=PredictionSpec(width=2),
+)
+
+
+def bars(folder: Path, size: int, *, most: int = 4) -> list[Example]:
+    """Images in a folder, with what stands on them."""
+    generator, found = random.Random(0), list[Example]()
+    folder.mkdir(exist_ok=True, parents=True)
+    for number in range(size):
+        named = [
+            (generator.choice(list(COLOURS)), generator.choice(list(HEIGHTS)))
+            for _ in range(generator.randint(1, most))
+        ]
+        image = np.full((16, 12 * len(named) + generator.randint(0, 9), 3), 255, np.uint8)
+        for place, (colour, height) in enumerate(named):
+            left = 12 * place + generator.randint(1, 3)
+            image[16 - HEIGHTS[height] :, left : left + 7] = COLOURS[colour]
+        path = folder / f"{number}.png"
+        Image.fromarray(image).save(path)
+        found.append(Example(str(path), " ".join(word for bar in named for word in bar)))
+    return found

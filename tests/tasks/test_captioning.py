@@ -1,0 +1,142 @@
+"""Captioning: pictures in, texts out."""
+
+import base64
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+import torch
+
+from sightline.data import END, Example, InMemory
+from sightline.errors import DataError, ImageError, ValueRangeError
+from sightline.models import PathSpec, SegmentSpec, SoftmaxSpec
+from sightline.specs import from_json, to_json
+from sightline.tasks import (
+    Captioning,
+    PredictionSpec,
+    TaskSpec,
+    cider,
+    doubly_stochastic_loss,
+    load_bundle,
+    save_bundle,
+)
+from tests.tasks.pictures import BARS, DECODER, bars
+from tests.tasks.tiny import train
+
+
+@pytest.fixture(scope="module")
+def examples(tmp_path_factory: pytest.TempPathFactory) -> list[Example]:
+    return bars(tmp_path_factory.mktemp("bars"), 120, most=2)
+
+
+@pytest.fixture(scope="module")
+def task(examples: list[Example]) -> Captioning:
+    torch.manual_seed(0)
+    task = BARS.build_from(examples)
+    train(task, examples, epochs=35, rate=1e-2)
+    return task
+
+
+def test_bars_are_named_and_looked_at(task: Captioning, examples: list[Example]) -> None:
+    found = task.evaluate(examples)
+    assert found.value > 90
+    assert [*found.statistics] == ["exact_match", "bleu", "token_error_rate", "cider"]
+    names = [part.name for part in found.slices]
+    assert names[:2] == ["2 symbols", "4 symbols"]  # of what is written
+    (shown,) = task.predict(examples[:1], PredictionSpec(trace=True))
+    trace = shown.trace
+    assert trace is not None
+    assert trace.layout.kind == "grid"
+    assert (trace.layout.rows or 0) * (trace.layout.columns or 0) == len(trace.sources)
+    assert trace.targets == tuple(shown.output.split())
+    assert all(sum(row) == pytest.approx(1.0, abs=1e-5) for row in trace.weights)
+
+
+def test_a_bundle_answers_as_the_task_did(
+    task: Captioning, examples: list[Example], tmp_path: Path
+) -> None:
+    save_bundle(task, tmp_path)
+    again = load_bundle(tmp_path)
+    assert isinstance(again, Captioning)
+    assert again.spec == task.spec == from_json(TaskSpec, to_json(task.spec))
+    assert again.predict(examples[:8]) == task.predict(examples[:8])
+
+
+def test_an_image_given_as_data_is_the_file(task: Captioning, examples: list[Example]) -> None:
+    data = base64.b64encode(Path(examples[0].source).read_bytes()).decode()
+    inline = Example(f"data:image/png;base64,{data}")
+    assert task.predict([inline]) == task.predict([examples[0]])
+    for broken in ("data:image/png;base64,???", "data:image/png,abc"):
+        with pytest.raises(DataError, match="bytes in base64"):
+            task.predict([Example(broken)])
+    with pytest.raises(ImageError, match="expected PNG"):
+        task.predict([Example("data:image/png;base64,aGVsbG8=")])
+
+
+def test_what_is_no_image_is_named(task: Captioning, tmp_path: Path) -> None:
+    path = tmp_path / "notes.png"
+    path.write_text("no image")
+    with pytest.raises(ImageError, match=r"notes\.png"):
+        task.predict([Example(str(path))])
+
+
+@pytest.mark.parametrize("attention", [SoftmaxSpec(), SegmentSpec(total=1.0), PathSpec()])
+def test_what_else_is_to_be_learnt_is_a_part_of_the_loss(
+    attention: SoftmaxSpec | SegmentSpec | PathSpec, examples: list[Example]
+) -> None:
+    torch.manual_seed(1)
+    spec = replace(
+        BARS, decoder=replace(DECODER, attention=attention), doubly_stochastic=0.5, coverage=0.25
+    )
+    task = spec.build_from(examples)
+    batch = task.collate([task.encode(example) for example in examples[:6]])
+    loss = task.loss(batch)
+    parts = {name: part.item() for name, part in loss.parts.items()}
+    expected = parts["likelihood"] + 0.5 * parts["doubly_stochastic"] + 0.25 * parts["coverage"]
+    assert loss.total.item() == pytest.approx(expected, rel=1e-5)
+    assert min(parts.values()) > 0
+    without = replace(spec, decoder=replace(DECODER, attention=None)).build_from(examples)
+    with pytest.raises(ValueRangeError, match="no attention"):
+        without.loss(batch)
+
+
+def test_the_doubly_stochastic_loss_is_0_where_each_place_is_read_once() -> None:
+    weights = torch.tensor([[[1.0, 0.0, 0.0], [0.0, 1.0, 0.0], [0.5, 0.5, 0.0]]])
+    mask, places = torch.tensor([[True, True, False]]), torch.tensor([[True, True, False]])
+    assert doubly_stochastic_loss(weights, mask, places).item() == 0
+    assert doubly_stochastic_loss(weights, mask, ~places).item() == 1  # never read
+
+
+def test_braces_of_an_output_are_balanced(examples: list[Example]) -> None:
+    """An untrained model would open braces and never close them."""
+    braced = [replace(example, target=f"{{ {example.target} }}") for example in examples]
+    torch.manual_seed(3)
+    task = replace(BARS, balanced=("{", "}")).build_from(braced)
+    with torch.no_grad():
+        task.model.decoder.output.bias[task._target.encode(["{"])] += 4.0
+        task.model.decoder.output.bias[END] -= 4.0
+    outputs = [answer.output.split() for answer in task.predict(braced[:10])]
+    assert any("{" in output for output in outputs)
+    for output in outputs:
+        depth = 0
+        for symbol in output:
+            depth += {"{": 1, "}": -1}.get(symbol, 0)
+            assert depth >= 0
+        assert depth == 0
+    with pytest.raises(DataError, match="no target of the training data"):
+        replace(BARS, balanced=("(", ")")).build_from(braced)
+
+
+def test_channels_of_image_and_encoder_must_agree(examples: list[Example]) -> None:
+    grey = replace(BARS, image=replace(BARS.image, num_channels=1))
+    with pytest.raises(ValueRangeError, match="Set both to 1 or to 3"):
+        grey.build_from(InMemory(tuple(examples)))
+
+
+def test_cider_rewards_what_is_particular() -> None:
+    references = ["a red cat sits here", "a blue dog sits here", "a green bird sits here"]
+    particular = cider(references, ["a red cat is there", *references[1:]]).rows[0, 0]
+    common = cider(references, ["a green dog sits here", *references[1:]]).rows[0, 0]
+    assert particular > common == 0  # what all references have counts for nothing
+    assert cider(references, references).value == pytest.approx(1000.0)
+    assert cider(references, [""] * 3).value == 0
