@@ -120,6 +120,11 @@ class PictureBatch:
     pictures_mask: Bool[Tensor, "B *frames h w"]  # True on pixels
     text: SequenceBatch | LabelledBatch
 
+    @property
+    def indices(self) -> Int[Tensor, " B"]:
+        """Which examples these are."""
+        return self.text.indices
+
 
 def collate_pairs(examples: Sequence[Encoded]) -> SequenceBatch:
     """Sequences to sequences, as transduction takes them."""
