@@ -173,8 +173,8 @@ def test_the_wait_for_data_is_a_share_of_each_step(finished: tuple[Path, list[Ev
     steps = [event for event in finished[1] if isinstance(event, StepDone)]
     for before, step in pairwise(steps):
         assert 0 < step.wait < step.seconds - before.seconds
-    slow = [replace(step, wait=0.5, seconds=float(step.step)) for step in steps]
-    assert "data wait 50%" in shown([finished[1][0], *slow], terminal=True)
+    slow = [replace(step, wait=10.0, seconds=20.0 * step.step) for step in steps]
+    assert "data wait 50%" in shown([finished[1][0], *slow], terminal=False)
 
 
 def test_markup_in_texts_is_shown_as_it_is() -> None:
