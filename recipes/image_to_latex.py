@@ -82,7 +82,8 @@ def recipe(case: str = "rendered_soft") -> Run:
                 num_channels=1,
                 sizes=(32, 64, 128),
                 strides=((2, 2), (2, 2), (2, 1)),
-                rows=RecurrentSpec(hidden_size=64, dropout=0.0),
+                # With a way round it, what a cell looks like reaches the decoder from the first update on.
+                rows=RecurrentSpec(hidden_size=64, dropout=0.0, residual=True),
             ),
             decoder=DecoderSpec(
                 embedding_size=64,

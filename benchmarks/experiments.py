@@ -1,0 +1,47 @@
+"""The command of a set of experiments: fit the models of one with several seeds, or score what was fitted."""
+
+import argparse
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+import torch
+
+from sightline.training import Run
+
+from .records._fitting import fit_case, folder_of
+
+
+class Experiment(NamedTuple):
+    """A recipe, the cases that are compared, and what scores them."""
+
+    run: Callable[[str], Run]
+    cases: Sequence[str]
+    seeds: Sequence[int]
+    score: Callable[[Sequence[str], Sequence[int], Path, Path], None]
+
+
+def command(
+    experiments: Mapping[str, Experiment], about: str | None, arguments: Sequence[str] | None
+) -> None:
+    """Do what the first word says. Runs that are there already are not repeated."""
+    parser = argparse.ArgumentParser(description=about.splitlines()[0] if about else None)
+    parser.add_argument("what", choices=("fit", "score"))
+    parser.add_argument("experiment", choices=tuple(experiments))
+    parser.add_argument("--runs", type=Path, required=True, help="the folder of all runs")
+    parser.add_argument("--cases", nargs="+", help="by default all of the experiment")
+    parser.add_argument("--seeds", type=int, nargs="+", help="by default those of the experiment")
+    parser.add_argument("--results", type=Path, default=Path("results"))
+    given = parser.parse_args(arguments)
+    experiment = experiments[given.experiment]
+    cases, seeds = tuple(given.cases or experiment.cases), tuple(given.seeds or experiment.seeds)
+    torch.set_num_threads(1)  # two queues are faster than two threads
+    if given.what == "score":
+        experiment.score(cases, seeds, given.runs, given.results)
+        return
+    for seed in seeds:
+        for case in cases:
+            print(f"{given.experiment}, {case}, seed {seed}", flush=True)
+            fit_case(
+                experiment.run(case), seed, folder_of(given.runs, given.experiment, case, seed)
+            )

@@ -1,0 +1,1 @@
+"""The experiments on images and clips: kinds of attention beside each other."""

@@ -1,0 +1,32 @@
+"""Fit the models of an experiment on images, or score what was fitted.
+
+    python -m benchmarks.images fit easy_vqa --runs runs                         all cases, seed 1
+    python -m benchmarks.images fit image_to_latex --runs runs --cases rendered_soft
+    python -m benchmarks.images score scene_captions --runs runs                 writes results/
+
+Runs that are there already are not repeated, so that a queue can be stopped and started. Test examples
+are read by `score` alone.
+"""
+
+from collections.abc import Sequence
+
+from recipes import clips, easy_vqa, image_to_latex, scene_captions
+
+from ..experiments import Experiment, command
+from . import _clips, _formulas, _questions, _scenes
+
+EXPERIMENTS = {
+    _formulas.NAME: Experiment(image_to_latex.recipe, image_to_latex.CASES, (1,), _formulas.score),
+    _scenes.NAME: Experiment(scene_captions.recipe, scene_captions.CASES, (1,), _scenes.score),
+    _questions.NAME: Experiment(easy_vqa.recipe, easy_vqa.CASES, (1,), _questions.score),
+    _clips.NAME: Experiment(clips.recipe, clips.CASES, (1,), _clips.score),
+}
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Do what the first word says."""
+    command(EXPERIMENTS, __doc__, arguments)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,28 @@
+"""Clips: labels and captions, by attention over time.
+
+results/clips.json
+"""
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from recipes import clips
+
+from ._scored import Scored, score_cases
+
+NAME = "clips"
+AIMS = {"label_global: accuracy": 95.0, "caption_global: exact_match": 95.0}
+
+
+def score(cases: Sequence[str], seeds: Sequence[int], runs: Path, results: Path) -> None:
+    """Write the file, all of it."""
+    data = [clips.FOLDER / "manifest.json"]
+    score_cases(
+        NAME, clips.recipe, cases, seeds, (runs, results), aims=AIMS, more=_frames, data=data
+    )
+
+
+def _frames(case: str, scored: Scored) -> Mapping[str, tuple[float, str]]:
+    """What the model was given."""
+    del case
+    return {"frames": (float(scored.task.spec.max_frames), "")}

@@ -1,0 +1,51 @@
+"""Image to LaTeX: exact match, BLEU, errors for each symbol, and whether the output looks the same.
+
+    results/image_to_latex.json
+
+An output looks the same if its drawing has the pixels of the reference's: of rendered formulas only,
+which mathtext can draw.
+"""
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+import numpy as np
+
+from recipes import image_to_latex
+from recipes.rendered import render
+
+from ._scored import Scored, score_cases
+
+NAME = "image_to_latex"
+AIMS = {"rendered_soft: exact_match": 97.0, "rendered_soft: rendered match": 98.0}
+
+
+def score(cases: Sequence[str], seeds: Sequence[int], runs: Path, results: Path) -> None:
+    """Write the file, all of it."""
+    data = [image_to_latex.FOLDER / "manifest.json"]
+    score_cases(
+        NAME,
+        image_to_latex.recipe,
+        cases,
+        seeds,
+        (runs, results),
+        aims=AIMS,
+        more=_rendered_match,
+        data=data,
+    )
+
+
+def _rendered_match(case: str, scored: Scored) -> Mapping[str, tuple[float, str]]:
+    if not case.startswith("rendered"):
+        return {}
+    pairs = zip(scored.found.references, scored.found.predictions, strict=True)
+    same = [looks_the_same(reference, prediction.output) for reference, prediction in pairs]
+    return {"rendered match": (100 * float(np.mean(same)), "%")}
+
+
+def looks_the_same(reference: str, output: str) -> bool:
+    """Whether two formulas have the same drawing."""
+    if reference == output:
+        return True
+    drawn, ours = render(reference.split()), render(output.split())
+    return drawn is not None and ours is not None and np.array_equal(drawn, ours)

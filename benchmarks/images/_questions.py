@@ -1,0 +1,26 @@
+"""Questions about images: accuracy by the kind of question, with and without attention.
+
+results/easy_vqa.json
+"""
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from recipes import easy_vqa
+
+from ._scored import Scored, score_cases
+
+NAME = "easy_vqa"
+AIMS = {"soft: accuracy": 99.0}
+
+
+def score(cases: Sequence[str], seeds: Sequence[int], runs: Path, results: Path) -> None:
+    """Write the file, all of it."""
+    data = [easy_vqa.DATA / f"easy_vqa/{split}.images.zip" for split in ("train", "test")]
+    folders = (runs, results)
+    score_cases(NAME, easy_vqa.recipe, cases, seeds, folders, aims=AIMS, more=_nothing, data=data)
+
+
+def _nothing(case: str, scored: Scored) -> Mapping[str, tuple[float, str]]:
+    del case, scored
+    return {}

@@ -1,0 +1,99 @@
+"""Captions of scenes: exact match on combinations that training never had, and where the model pointed.
+
+    results/scene_captions.json
+
+    pointing    weight inside the boxes of what a word names, when it is written; the mean over words
+    chance      share of the cells that lie in those boxes: what looking everywhere alike would give
+
+A cell counts for a box if the pixel that it is centred on is inside. Words of references that are written
+at their place are counted, and no others: what a wrong word should point at is not known.
+"""
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+
+from recipes import scene_captions
+from sightline.data import Example
+from sightline.tasks import Captioning, Prediction
+
+from ._scored import Scored, score_cases
+
+NAME = "scene_captions"
+AIMS = {"soft: exact_match": 95.0}
+Box = tuple[float, float, float, float]  # left, top, right, bottom
+
+
+class Pointed(NamedTuple):
+    """Of one word: how much of its attention lies on what it names, and what chance would give."""
+
+    mass: float
+    chance: float
+
+
+def score(cases: Sequence[str], seeds: Sequence[int], runs: Path, results: Path) -> None:
+    """Write the file, all of it."""
+    data = [scene_captions.FOLDER / "manifest.json"]
+    score_cases(
+        NAME,
+        scene_captions.recipe,
+        cases,
+        seeds,
+        (runs, results),
+        aims=AIMS,
+        more=_pointing,
+        data=data,
+    )
+
+
+def _pointing(case: str, scored: Scored) -> Mapping[str, tuple[float, str]]:
+    del case
+    task = scored.task
+    if not isinstance(task, Captioning) or task.attention is None:
+        return {}
+    boxes = read_boxes(scene_captions.FOLDER / "held_out.boxes.jsonl")
+    examples = list(scored.found.examples)
+    traced = task.predict(examples, replace(task.prediction, trace=True))
+    found = [
+        each
+        for example, answer in zip(examples, traced, strict=True)
+        for each in pointed(task, example, answer, boxes[Path(example.source).name])
+    ]
+    if not found:
+        return {}
+    mass, chance = (float(np.mean(side)) for side in zip(*found, strict=True))
+    return {"pointing": (100 * mass, "%"), "pointing by chance": (100 * chance, "%")}
+
+
+def read_boxes(path: Path) -> dict[str, list[list[Box]]]:
+    """Of each image, by its name, the boxes of what each word of its caption names."""
+    records = (json.loads(line) for line in path.read_text(encoding="utf-8").splitlines())
+    return {Path(record["image"]).name: record["boxes"] for record in records}
+
+
+def pointed(
+    task: Captioning, example: Example, answer: Prediction, boxes: Sequence[Sequence[Box]]
+) -> Iterator[Pointed]:
+    """The words of an answer that name something, and are the right ones at their place."""
+    trace = answer.trace
+    assert trace is not None
+    rows, columns = trace.layout.rows, trace.layout.columns
+    assert rows is not None
+    assert columns is not None
+    shrinking = task.spec.encoder.shrinking if task.spec.encoder.kind == "image" else (1, 1)
+    y, x = np.mgrid[:rows, :columns]
+    y, x = y.ravel() * shrinking[0], x.ravel() * shrinking[1]
+    expected = (example.target or "").split()
+    for number, (word, weights) in enumerate(zip(trace.targets, trace.weights, strict=True)):
+        if number >= len(boxes) or word != expected[number] or not boxes[number]:
+            continue
+        inside = np.zeros(rows * columns, bool)
+        for left, top, right, bottom in boxes[number]:
+            inside |= (left <= x) & (x <= right) & (top <= y) & (y <= bottom)
+        total = sum(weights)
+        if inside.any() and total > 0:
+            yield Pointed(float(np.array(weights)[inside].sum()) / total, float(inside.mean()))
