@@ -16,7 +16,6 @@ from ..data import (
 )
 from ..errors import DataError
 from ..serving import Questions
-from ..tasks import PairClassificationSpec
 
 
 class Rejected(NamedTuple):
@@ -107,12 +106,11 @@ def _is_json(url: str) -> bool:
 
 
 def _json_reader(questions: Questions, text: str) -> Callable[[LineReader], Example | None]:
-    is_pair = isinstance(questions.spec, PairClassificationSpec)
     format_ = json_lines(
         (),
         source=text,
         target=None,
-        second="second" if is_pair else None,
+        second="second" if questions.is_pair else None,
         features="features" if questions.has_features else None,
     )
     return lambda reader: next(format_.examples([reader]), None)

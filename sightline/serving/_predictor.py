@@ -22,6 +22,7 @@ from ..tasks import (
     TaskSpec,
     TransductionEnsemble,
     TransductionSpec,
+    VisualQuestionAnsweringSpec,
 )
 
 
@@ -41,6 +42,11 @@ class Questions:
         """Whether a features column is read beside the source."""
         return isinstance(self.spec, TransductionSpec) and self.spec.features is not None
 
+    @property
+    def is_pair(self) -> bool:
+        """Whether two columns are read: texts, or an image and a question."""
+        return isinstance(self.spec, PairClassificationSpec | VisualQuestionAnsweringSpec)
+
     def settings(
         self, *, nbest: int = 1, width: int | None = None, attention: bool = False
     ) -> PredictionSpec:
@@ -52,7 +58,7 @@ class Questions:
         pair, where such are read. Further columns are left alone.
         """
         columns = line.split("\t", 2)
-        if isinstance(self.spec, PairClassificationSpec):
+        if self.is_pair:
             return Example("\t".join(columns[:2]))
         return Example(columns[0], features="".join(columns[1:2]) if self.has_features else "")
 
