@@ -93,19 +93,13 @@ def read_image(source: Path | bytes, spec: ImageSpec) -> UInt8[Tensor, "C h w"]:
         ImageError: it is no image, of a format that is not read, damaged or too large.
     """
     place = source if isinstance(source, Path) else "the image"
-    data = image_bytes(source, spec.max_bytes) if isinstance(source, Path) else source
+    data = image_bytes(source, spec.max_bytes)
     opened = open_image(data, place, spec)
     return read_picture(opened, place, spec)
 
 
 def open_image(data: bytes, place: object, spec: ImageSpec) -> ImageFile:
     """An image whose header is read, and whose size is allowed."""
-    if len(data) > spec.max_bytes:
-        raise image_error(
-            place,
-            f"{len(data):,} bytes, expected at most {spec.max_bytes:,}",
-            "Save it smaller, or raise max_bytes",
-        )
     decoder = next(
         (
             new
