@@ -67,15 +67,17 @@ def read_frames(source: Path | bytes, spec: ImageSpec, max_frames: int) -> UInt8
     if isinstance(source, Path) and source.is_dir():
         frames = _of_folder(source, spec, max_frames)
     else:
-        data = image_bytes(source, spec.max_bytes) if isinstance(source, Path) else source
+        data = image_bytes(source, spec.max_bytes)
         container = _CONTAINERS.get(data[4:8]) or _CONTAINERS.get(data[:4])
         if container is None:
             frames = _of_image(data, place, spec, max_frames)
         else:
             frames = _of_video(data, container, place, spec, max_frames)
+    if not frames:
+        raise image_error(place, "no frame of it can be read", "Fetch it again, or leave it out")
     sizes = {tuple(frame.shape[1:]) for frame in frames}
-    if len(sizes) != 1:
-        (h, w), (other_h, other_w) = sorted(sizes)[:2] if sizes else ((0, 0), (0, 0))
+    if len(sizes) > 1:
+        (h, w), (other_h, other_w) = sorted(sizes)[:2]
         raise image_error(
             place,
             f"frames of {w} x {h} and of {other_w} x {other_h} pixels, expected one size",
@@ -120,9 +122,7 @@ def _of_image(data: bytes, place: object, spec: ImageSpec, max_frames: int) -> l
     for number in evenly_spaced(shown, max_frames):
         try:
             opened.seek(number)
-        except (
-            Exception
-        ) as error:  # a decoder may raise anything about bytes that it did not expect
+        except Exception as error:  # a decoder may raise anything
             raise damaged(error, place) from None
         frames.append(read_picture(opened, place, spec))
     return frames

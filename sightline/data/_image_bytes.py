@@ -35,8 +35,11 @@ def image_error(place: object, what: str, remedy: str = _REMEDY) -> ImageError:
     return ImageError(str(data_error(str(place), what, remedy)))
 
 
-def image_bytes(path: Path, max_bytes: int) -> bytes:
-    """What a file holds, or a member of an archive."""
+def image_bytes(source: Path | bytes, max_bytes: int) -> bytes:
+    """What a file holds, or a member of an archive; or what is given, if it is not too much."""
+    if isinstance(source, bytes):
+        return _at_most(source, "the image", max_bytes)
+    path = source
     try:
         if path.is_file():
             with path.open("rb") as handle:
@@ -44,7 +47,7 @@ def image_bytes(path: Path, max_bytes: int) -> bytes:
         archive = _archive_of(path)
         if archive is not None:
             return _member_bytes(archive, path, max_bytes)
-        what = "is a folder" if path.is_dir() else "is not there"
+        what = "is a folder" if path.is_dir() else "is no file" if path.exists() else "is not there"
     except ImageError:
         raise
     except (OSError, ValueError) as error:  # a name with NUL in it is a ValueError
@@ -58,7 +61,7 @@ def archive_members(archive: Path) -> tuple[str, ...]:
     return tuple(_members_of(archive))
 
 
-def _at_most(read: bytes, place: Path, max_bytes: int) -> bytes:
+def _at_most(read: bytes, place: Path | str, max_bytes: int) -> bytes:
     if len(read) > max_bytes:
         raise image_error(
             place,

@@ -21,11 +21,11 @@ class Outline(NamedTuple):
     times: tuple[int, ...] = (0,)  # in hundredths of a second
 
 
-def webp_outline(data: bytes) -> Outline | None:
-    """Of a WebP; None where its first chunk is none that says so."""
+def webp_outline(data: bytes) -> Outline:
+    """Of a WebP: what its first chunk says, which is nothing where that is of no known kind."""
     kind = data[12:16]
     if len(data) < 30:
-        return None
+        return Outline(0, 0)
     if kind == b"VP8X":
         width, height = (int.from_bytes(data[at : at + 3], "little") + 1 for at in (24, 27))
         return Outline(width, height)
@@ -35,7 +35,7 @@ def webp_outline(data: bytes) -> Outline | None:
     if kind == b"VP8 ":
         width, height = unpack_from("<HH", data, 26)
         return Outline(width & 0x3FFF, height & 0x3FFF)
-    return None
+    return Outline(0, 0)
 
 
 def gif_outline(data: bytes) -> Outline:

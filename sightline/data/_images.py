@@ -93,19 +93,13 @@ def read_image(source: Path | bytes, spec: ImageSpec) -> UInt8[Tensor, "C h w"]:
         ImageError: it is no image, of a format that is not read, damaged or too large.
     """
     place = source if isinstance(source, Path) else "the image"
-    data = image_bytes(source, spec.max_bytes) if isinstance(source, Path) else source
+    data = image_bytes(source, spec.max_bytes)
     opened = open_image(data, place, spec)
     return read_picture(opened, place, spec)
 
 
 def open_image(data: bytes, place: object, spec: ImageSpec) -> ImageFile:
     """An image whose header is read, and whose size is allowed."""
-    if len(data) > spec.max_bytes:
-        raise image_error(
-            place,
-            f"{len(data):,} bytes, expected at most {spec.max_bytes:,}",
-            "Save it smaller, or raise max_bytes",
-        )
     decoder = next(
         (
             new
@@ -184,11 +178,11 @@ def picture_pixels(opened: Image.Image, spec: ImageSpec) -> UInt8[Tensor, "C h w
 
 def _plain(image: Image.Image) -> Image.Image:
     """The image as L, RGB or RGBA with 8 bits for each."""
-    if image.mode in ("L", "RGB") and "transparency" not in image.info:
+    is_plain = image.mode in ("L", "RGB") and "transparency" not in image.info
+    if is_plain or image.mode == "RGBA":
         return image
     if image.mode.startswith("I"):  # 16 bits of grey: the upper 8 of them
-        deep = np.asarray(image).astype(np.int64) >> 8
-        return Image.fromarray(deep.clip(0, 255).astype(np.uint8))
+        return Image.fromarray((np.asarray(image).clip(0, 0xFFFF) >> 8).astype(np.uint8))
     if image.mode in _WITH_ALPHA or "transparency" in image.info:
         return image.convert("RGBA")
     return image.convert("L" if image.mode == "1" else "RGB")

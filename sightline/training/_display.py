@@ -39,7 +39,7 @@ class Display:
         self._started = Started(step=0, processes=1, parameters=0, metric="", higher_is_better=True)
         self._first: StepDone | None = None  # of this session, to tell the time left
         self._latest: StepDone | None = None
-        self._loss = self._speed = 0.0
+        self._loss = self._speed = self._wait = 0.0
         self._score = ""
         self._said = -_PLAIN_SECONDS
 
@@ -93,7 +93,9 @@ class Display:
         else:
             taken = max(event.seconds - self._latest.seconds, 1e-9)
             speed = event.tokens / taken
-            self._speed += (_SMOOTH if self._speed else 1.0) * (speed - self._speed)
+            weight = _SMOOTH if self._speed else 1.0
+            self._speed += weight * (speed - self._speed)
+            self._wait += weight * (min(1.0, event.wait / taken) - self._wait)
             self._loss += _SMOOTH * (event.loss - self._loss)
         self._latest = event
         if self._bar is not None:
@@ -109,7 +111,7 @@ class Display:
             f"epoch {event.epoch:.1f}",
             f"loss {self._loss:.3f}",
             f"best {self._score}" if self._score else "",
-            f"{self._speed:,.0f} tokens/s" if self._speed else "",
+            f"{self._speed:,.0f} tokens/s, data wait {self._wait:.0%}" if self._speed else "",
             self._time_left(event),
         ]
         return ", ".join(part for part in parts if part)

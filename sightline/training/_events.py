@@ -49,6 +49,7 @@ class StepDone:
     rate: float  # learning rate
     seconds: float  # since the run began, validation included
     parts: Mapping[str, float]  # of the loss, where it has more than one; of process 0
+    wait: float = 0.0  # seconds of this step that went into reading its batches, of process 0
 
 
 @dataclass(frozen=True, kw_only=True)

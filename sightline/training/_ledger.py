@@ -29,6 +29,7 @@ class Known(NamedTuple):
     rate: float
     seconds: float
     batches: Sequence[Any]  # of this process
+    wait: float  # seconds that went into reading them
 
 
 class Ledger:
@@ -76,6 +77,7 @@ def _step_done(
         rate=known.rate,
         seconds=known.seconds,
         parts={name: part.item() for name, part in parts.items()},
+        wait=known.wait,
     )
 
 

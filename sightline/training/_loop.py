@@ -186,10 +186,11 @@ class Loop:
         at, spec = self.at, self._spec
         number = at.step + 1
         rate = spec.learning_rate * rate_share(spec, number, at.progress)
-        batches, epochs = [], []
+        batches, epochs, asked = [], [], time.perf_counter()
         for _ in range(spec.accumulate):
             batches.append(next(stream))
             epochs.append(self._train.epoch)
+        wait = time.perf_counter() - asked
         self._batch = batches[-1]
         if self._carried:
             self._state = self._unflattened(batches[0])
@@ -210,7 +211,7 @@ class Loop:
         at = at.after_batches(epochs, round(all_rows), self._epoch_size(batches[0]))
         progress = progress_of(spec, step=number, epochs=at.epochs, seconds=seconds)
         self.at = replace(at, step=number, progress=progress, seconds=seconds)
-        self._ledger.add(Known(number, at.epochs, progress, rate, seconds, batches), reduced)
+        self._ledger.add(Known(number, at.epochs, progress, rate, seconds, batches, wait), reduced)
 
     def _epoch_size(self, batch: Any) -> EpochSize:
         """A stretch of running text is not made of examples."""

@@ -1,6 +1,7 @@
 """Reading images: what is accepted, how it is brought to one form, and what is refused in one line."""
 
 import io
+import os
 import struct
 import zipfile
 import zlib
@@ -195,14 +196,22 @@ def test_what_is_no_image_is_refused_in_one_line(content: bytes, said: str, tmp_
     assert isinstance(caught.value, DataError)
 
 
-def test_a_file_that_is_not_there_a_folder_and_a_name_with_nul(tmp_path: Path) -> None:
+def test_a_file_that_is_not_there_a_folder_a_pipe_and_a_name_with_nul(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe.png")  # which nobody will ever write into
     for path, said in (
+        (tmp_path / "pipe.png", "is no file, expected an image"),
         (tmp_path / "none.png", "is not there, expected an image"),
         (tmp_path, "is a folder, expected an image"),
         (tmp_path / "a\0b.png", "is not there|cannot be read"),
     ):
         with pytest.raises(ImageError, match=said):
             read_image(path, COLOUR)
+
+
+def test_bytes_at_hand_are_limited_too() -> None:
+    data = written(corners())
+    with pytest.raises(ImageError, match="the image: larger than 50 bytes"):
+        read_image(data, ImageSpec(max_bytes=50))
 
 
 def test_a_file_larger_than_allowed_is_not_read_whole(tmp_path: Path) -> None:

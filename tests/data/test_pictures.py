@@ -77,6 +77,7 @@ def test_a_batch_has_pictures_and_texts_and_moves_as_one() -> None:
     examples = [Encoded([], [5, 6], picture=picture(2, 2)), Encoded([], [7], picture=picture(1, 3))]
     batch = move(collate_pictures(examples, collate_pairs), "meta")
     assert batch.pictures.shape == (2, 1, 2, 3)
+    assert batch.indices is batch.text.indices
     assert batch.text.indices.device == batch.pictures_mask.device == torch.device("meta")
     labelled = [Encoded([4, 4], [1], picture=torch.zeros(2, 1, 3, 3, dtype=torch.uint8))]
     assert collate_pictures(labelled, collate_labelled).pictures.shape == (1, 2, 1, 3, 3)

@@ -5,6 +5,7 @@ import json
 import xml.etree.ElementTree as ET
 from dataclasses import replace
 from importlib import import_module
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -164,8 +165,16 @@ def test_the_display_shows_a_run(finished: tuple[Path, list[Event]], terminal: b
 
 def test_a_terminal_shows_speed_and_time_left(finished: tuple[Path, list[Event]]) -> None:
     text = shown(finished[1], terminal=True)
-    assert "tokens/s" in text
+    assert "tokens/s, data wait " in text
     assert "left" in text
+
+
+def test_the_wait_for_data_is_a_share_of_each_step(finished: tuple[Path, list[Event]]) -> None:
+    steps = [event for event in finished[1] if isinstance(event, StepDone)]
+    for before, step in pairwise(steps):
+        assert 0 < step.wait < step.seconds - before.seconds
+    slow = [replace(step, wait=10.0, seconds=20.0 * step.step) for step in steps]
+    assert "data wait 50%" in shown([finished[1][0], *slow], terminal=False)
 
 
 def test_markup_in_texts_is_shown_as_it_is() -> None:
