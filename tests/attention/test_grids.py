@@ -77,7 +77,9 @@ def test_a_run_ends_with_its_row(memory: Memory) -> None:
 
 
 @pytest.mark.parametrize("make", [path_attention, segment_attention])
-def test_padding_around_an_image_changes_nothing(make: Callable[..., Attention], memory: Memory) -> None:
+def test_padding_around_an_image_changes_nothing(
+    make: Callable[..., Attention], memory: Memory
+) -> None:
     torch.manual_seed(2)
     attention = make(5, 6, total=1.0)
     query = torch.randn(2, 5)

@@ -68,12 +68,8 @@ def fitted_and_scored(
     return {row.name: row.value for row in results.rows}
 
 
-def test_formulas_are_drawn_fitted_and_scored(
-    few: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    rows = fitted_and_scored(
-        "image_to_latex", ["rendered_none", "rendered_path"], few, monkeypatch
-    )
+def test_formulas_are_drawn_fitted_and_scored(few: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    rows = fitted_and_scored("image_to_latex", ["rendered_none", "rendered_path"], few, monkeypatch)
     for case in ("rendered_none", "rendered_path"):
         assert 0 <= rows[f"{case}: exact_match"] <= rows[f"{case}: rendered match"] <= 100
         assert rows[f"{case}: parameters"] > 1000
