@@ -52,7 +52,7 @@ class AbstractView(ABC):
         """The picture of an example."""
 
     @abstractmethod
-    def seen(self, pictures: Sequence[UInt8[Tensor, "*F C _ _"]]) -> Seen:
+    def seen(self, pictures: Sequence[UInt8[Tensor, "... _ _ _"]]) -> Seen:
         """Pictures of any sizes in one batch."""
 
     @abstractmethod
@@ -75,7 +75,7 @@ class AbstractView(ABC):
     def names(self, picture: UInt8[Tensor, "*F C h w"]) -> tuple[str, ...]:
         """A label for each of them."""
 
-    def settled(self, pictures: Sequence[UInt8[Tensor, "*F C _ _"]]) -> Seen:
+    def settled(self, pictures: Sequence[UInt8[Tensor, "... _ _ _"]]) -> Seen:
         """Pictures of one size class, padded to its size."""
         found, sizes = self.seen(pictures), self.padded(pictures[0])
         missing = [size - real for size, real in zip(sizes, found.mask.shape[1:], strict=True)]
@@ -100,7 +100,7 @@ class Grid(AbstractView):
         return read_image(_source(example), self.image)
 
     @override
-    def seen(self, pictures: Sequence[UInt8[Tensor, "C _ _"]]) -> Seen:
+    def seen(self, pictures: Sequence[UInt8[Tensor, "_ _ _"]]) -> Seen:
         return in_ink(*collate_images(pictures))
 
     @override
@@ -147,7 +147,7 @@ class Reel(AbstractView):
         return read_frames(_source(example), self.grid.image, self.max_frames)
 
     @override
-    def seen(self, pictures: Sequence[UInt8[Tensor, "_ C _ _"]]) -> Seen:
+    def seen(self, pictures: Sequence[UInt8[Tensor, "_ _ _ _"]]) -> Seen:
         return in_ink(*collate_frames(pictures))
 
     @override

@@ -1,0 +1,132 @@
+"""The recipes of images and clips: drawn, fitted for two updates and scored, with small models."""
+
+import json
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from benchmarks.images.__main__ import EXPERIMENTS, main
+from benchmarks.images._formulas import looks_the_same
+from benchmarks.images._scenes import pointed
+from benchmarks.results import Results
+from examples.support import DATA
+from recipes import clips, easy_vqa, image_to_latex, scene_captions
+from sightline.attention import AttentionTrace, Layout
+from sightline.data import Example
+from sightline.models import FramesEncoderSpec, ImageEncoderSpec
+from sightline.specs import from_json, to_json
+from sightline.tasks import Captioning, Prediction, VisualQuestionAnsweringSpec
+from sightline.training import Run
+
+
+@pytest.fixture
+def few(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Folders of few pictures, drawn by the recipes themselves."""
+    for module in (image_to_latex, scene_captions, clips):
+        monkeypatch.setattr(module, "FOLDER", tmp_path / module.__name__)
+    monkeypatch.setattr(image_to_latex, "NUM_TRAIN", 12)
+    monkeypatch.setattr(image_to_latex, "NUM_HELD_OUT", 4)
+    for module in (scene_captions, clips):
+        monkeypatch.setattr(module, "COUNTS", dict.fromkeys(module.COUNTS, 6))
+    return tmp_path
+
+
+def short(run: Run) -> Run:
+    """For two updates of a small model."""
+    task: Any = run.task
+    encoder, tiny = task.encoder, ImageEncoderSpec(num_channels=task.image.num_channels, sizes=(4,))
+    if isinstance(encoder, FramesEncoderSpec):
+        task = replace(task, encoder=replace(encoder, frame=tiny, hidden_size=4))
+    else:
+        task = replace(task, encoder=replace(encoder, sizes=(4, 4, 8), rows=None))
+    if not isinstance(task, VisualQuestionAnsweringSpec):
+        task = replace(task, prediction=replace(task.prediction, width=1))
+    training = replace(run.training, epochs=None, steps=2, batch_size=6, validation_size=3)
+    return replace(run, task=task, training=training)
+
+
+def fitted_and_scored(
+    name: str,
+    cases: list[str],
+    folder: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    shorten: Callable[[Run], Run] = short,
+) -> dict[str, float]:
+    """By the commands that fit and score the whole."""
+    experiment = EXPERIMENTS[name]
+    runs = experiment._replace(run=lambda case: shorten(experiment.run(case)))
+    monkeypatch.setitem(EXPERIMENTS, name, runs)
+    rest = ["--runs", str(folder / "runs"), "--cases", *cases]
+    main(["fit", name, *rest])
+    main(["score", name, *rest, "--results", str(folder / "results")])
+    results = Results.load(folder / f"results/{name}.json")
+    assert results.spec.keys() == set(cases)
+    return {row.name: row.value for row in results.rows}
+
+
+def test_formulas_are_drawn_fitted_and_scored(few: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    rows = fitted_and_scored("image_to_latex", ["rendered_none", "rendered_path"], few, monkeypatch)
+    for case in ("rendered_none", "rendered_path"):
+        assert 0 <= rows[f"{case}: exact_match"] <= rows[f"{case}: rendered match"] <= 100
+        assert rows[f"{case}: parameters"] > 1000
+    run = image_to_latex.recipe("rendered_soft")
+    assert from_json(Run, to_json(run)) == run
+
+
+def test_scenes_are_pointed_at(few: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    rows = fitted_and_scored("scene_captions", ["none", "soft"], few, monkeypatch)
+    assert 0 <= rows["soft: exact_match"] <= 100
+    assert "none: pointing" not in rows
+    assert json.loads((few / "recipes.scene_captions/manifest.json").read_text())["seed"] == 1
+
+
+def test_clips_are_labelled_and_told(few: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    rows = fitted_and_scored("clips", ["label_local", "caption_global"], few, monkeypatch)
+    assert 0 <= rows["label_local: accuracy"] <= 100
+    assert 0 <= rows["caption_global: exact_match"] <= 100
+    assert rows["label_local: frames"] == clips.NUM_FRAMES
+
+
+def test_questions_are_counted_by_kind(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    if not DATA.exists():
+        pytest.skip(f"data not found at {DATA}; set SIGHTLINE_DATA")
+    monkeypatch.setattr(easy_vqa, "FOLDER", tmp_path / "vqa")
+    for name in ("train", "dev", "test"):
+        part = easy_vqa.part(name)
+        path = tmp_path / f"vqa/{name}.json"
+        path.write_text(json.dumps(json.loads(path.read_text(encoding="utf-8"))[:40]))
+        assert len(list(part)) == 40
+    rows = fitted_and_scored("easy_vqa", ["soft"], tmp_path, monkeypatch)
+    assert 0 <= rows["soft: accuracy"] <= 100
+    assert any(name.startswith("soft: accuracy, what ") for name in rows)
+
+
+def test_formulas_look_the_same_or_do_not() -> None:
+    assert looks_the_same("x ^ { 2 }", "x ^ 2")
+    assert not looks_the_same("x ^ { 2 }", "x _ { 2 }")
+    assert not looks_the_same("x", "x ^ {")
+
+
+def test_pointing_counts_the_cells_of_a_box() -> None:
+    spec = scene_captions.CaptioningSpec(encoder=ImageEncoderSpec(sizes=(4,)))
+    task = spec.build_from([Example("a.png", "red circle")])
+    assert isinstance(task, Captioning)
+    weights = np.zeros((4, 4))
+    weights[1, 1], weights[3, 3] = 0.75, 0.25
+    row = tuple(weights.ravel().tolist())
+    trace = AttentionTrace(
+        kind="softmax",
+        sources=tuple(map(str, range(16))),
+        targets=("red", "square"),
+        weights=(row, row),
+        layout=Layout("grid", 4, 4),
+    )
+    answer = Prediction("red square", 0.0, 1.0, (), trace=trace)
+    example = Example("a.png", "red circle")
+    box = (1.0, 1.0, 4.0, 3.0)  # pixels: the cells in row 1, columns 1 and 2
+    (found,) = pointed(task, example, answer, [[box], [box]])
+    assert found == (0.75, 2 / 16)
