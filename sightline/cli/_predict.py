@@ -4,7 +4,7 @@
     source <TAB> rank <TAB> output <TAB> score <TAB> confidence       --nbest 2 and more
 
 A model that reads features takes them from the second column of the input, one that reads pairs of
-texts takes the second text from there. One that reads images is given their paths: images themselves, as
+texts, or questions about images, takes the second text from there. One that reads images is given their paths: images themselves, as
 arguments, or files with one on each line. Other columns are left alone, so that a file with targets can
 be given too.
 """
@@ -20,7 +20,14 @@ from tyro.conf import Positional, arg
 
 from ..data import CHUNK, Example, LineReader
 from ..serving import Predictor, answer_json
-from ..tasks import PairClassificationSpec, PictureTaskSpec, Prediction, TaskSpec, TransductionSpec
+from ..tasks import (
+    PairClassificationSpec,
+    PictureTaskSpec,
+    Prediction,
+    TaskSpec,
+    TransductionSpec,
+    VisualQuestionAnsweringSpec,
+)
 from ._bars import answering_bar
 from ._models import load_models
 
@@ -83,7 +90,7 @@ def _lines_of(files: Sequence[str], spec: TaskSpec) -> Iterator[str]:
 
 def _reader_of(spec: TaskSpec) -> Callable[[str], Example]:
     """What makes an example of a line, for a task."""
-    if isinstance(spec, PairClassificationSpec):
+    if isinstance(spec, PairClassificationSpec | VisualQuestionAnsweringSpec):
         return lambda line: Example("\t".join(line.split("\t")[:2]))
     if isinstance(spec, TransductionSpec) and spec.features is not None:
         return _with_features
