@@ -11,7 +11,7 @@ from rich.console import Console
 from rich.table import Table
 from tyro.conf import Positional, UseAppendAction, arg
 
-from ..data import SourceSpec, check_data
+from ..data import ImageSourceSpec, SourceSpec, check_data
 from ..errors import SpecError
 from ..inspection import Finding, Watch, vital_signs
 from ..specs import settings, with_setting
@@ -130,6 +130,11 @@ def _from_files(
         )
     opened = open_files(train)
     console.print(f"{' '.join(train)}: {opened.reason}", markup=False, soft_wrap=True)
+    if isinstance(opened.source, ImageSourceSpec):
+        raise SpecError(
+            f"{train[0]} names images, and what to make of images is not found out by itself, expected "
+            f"texts. Write the run as a function, and pass it as --recipe file.py:function."
+        )
     sources: list[SourceSpec | None] = [
         open_like(opened.source, files) if files else None for files in (dev, test)
     ]

@@ -74,7 +74,12 @@ from ._links import (
     read_barred as read_barred,
     read_gold as read_gold,
 )
-from ._opening import Opened as Opened, SourceSpec as SourceSpec, open_source as open_source
+from ._opening import (
+    ImageSourceSpec as ImageSourceSpec,
+    Opened as Opened,
+    SourceSpec as SourceSpec,
+    open_source as open_source,
+)
 from ._packed import Encoded as Encoded, Packed as Packed, Ragged as Ragged
 from ._patterned import Patterned as Patterned, patterned as patterned
 from ._pictures import (

@@ -29,19 +29,9 @@ from ._lines import MAX_LINE, LineReader
 from ._patterned import Patterned
 from ._source import FileSource, Paths, expand, path_texts
 
+ImageSourceSpec = ImageList | ImageFolders | Karpathy | CocoCaptions | EasyVqa
 SourceSpec = (
-    TabSeparated
-    | JsonLines
-    | Parallel
-    | ConllU
-    | Babi
-    | Patterned
-    | PlainLines
-    | ImageList
-    | ImageFolders
-    | Karpathy
-    | CocoCaptions
-    | EasyVqa
+    TabSeparated | JsonLines | Parallel | ConllU | Babi | Patterned | PlainLines | ImageSourceSpec
 )
 
 NUM_PEEKED = 200  # lines

@@ -186,6 +186,14 @@ def test_a_label_may_stand_in_the_first_column(tmp_path: Path) -> None:
     assert "4 examples; columns as in training" in done.stdout
 
 
+def test_images_are_not_taken_for_texts(tmp_path: Path) -> None:
+    (tmp_path / "train.tsv").write_text("1.png\ta cat\n2.png\ta dog\n")
+    done = sightline("fit", "train.tsv", "--out", "run", folder=tmp_path)
+    assert done.returncode != 0
+    assert "train.tsv names images" in " ".join(done.stderr.split())
+    assert not (tmp_path / "run" / "bundle").exists()
+
+
 def test_a_recipe_is_the_python_call(fitted: Path) -> None:
     (fitted / "recipe.py").write_text(
         "from dataclasses import replace\n"

@@ -1,10 +1,11 @@
 """A process that reads thousands of damaged images within a bounded memory; test_mutated_images.py
 starts it. It ends with 0 if each was read, or refused in one line of one class.
 
-    python mutated_images.py stills|clips|archives|videos NUMBER
+    python mutated_images.py stills=500 clips=250 archives=100 videos=100
 """
 
 import io
+import json
 import resource
 import struct
 import sys
@@ -162,15 +163,24 @@ def read_archive(data: bytes) -> None:
             read_image(path / f"{number}.png", SPEC)
 
 
-def main(kind: str, number: int) -> None:
-    """Read so many damaged files of a kind; what memory they took, in bytes."""
-    sound, read = KINDS[kind]
-    files = sound()
-    for data in files:
-        read(data)  # which loads whatever the decoders need, and shows that they are sound
+def main(numbers: dict[str, int]) -> None:
+    """Read so many damaged files of each kind; say how many were refused, and what memory it took."""
+    files = {kind: KINDS[kind][0]() for kind in numbers}
+    for kind, sound in files.items():
+        for data in sound:
+            KINDS[kind][1](
+                data
+            )  # which loads what the decoders need, and shows that they are sound
     before = peak()
     taken = int(Path("/proc/self/statm").read_text().split()[0]) * resource.getpagesize()
     resource.setrlimit(resource.RLIMIT_AS, (taken + ROOM, taken + ROOM))
+    refused = {kind: num_refused(files[kind], KINDS[kind][1], numbers[kind]) for kind in numbers}
+    sys.stdout.write(json.dumps({"refused": refused, "bytes": peak() - before}))
+
+
+def num_refused(sound: list[bytes], read: Callable[[bytes], None], number: int) -> int:
+    """How many of so many damaged files were refused; the others were read."""
+    refused: list[str] = []
 
     @settings(
         max_examples=number,
@@ -180,7 +190,7 @@ def main(kind: str, number: int) -> None:
         phases=[Phase.generate],
         suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
     )
-    @given(data=mutated(files))
+    @given(data=mutated(sound))
     def check(data: bytes) -> None:
         try:
             read(data)
@@ -191,9 +201,8 @@ def main(kind: str, number: int) -> None:
             assert "memory" not in said.lower(), said
             refused.append(said)
 
-    refused: list[str] = []
     check()
-    sys.stdout.write(f"{len(refused)} {peak() - before}\n")
+    return len(refused)
 
 
 def peak() -> int:
@@ -210,4 +219,5 @@ KINDS: dict[str, tuple[Callable[[], list[bytes]], Callable[[bytes], None]]] = {
 
 
 if __name__ == "__main__":
-    main(sys.argv[1], int(sys.argv[2]))
+    pairs = (argument.split("=") for argument in sys.argv[1:])
+    main({kind: int(number) for kind, number in pairs})

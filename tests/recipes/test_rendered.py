@@ -81,12 +81,11 @@ def test_formulas_are_different_and_follow_from_the_seed() -> None:
 
 def pairs_of(text: str) -> set[tuple[str, str]]:
     """The colours and shapes that a caption names."""
-    words = [word.removesuffix("s").removesuffix("se") for word in text.split()]
-    words = [{"cros": "cross", "crosse": "cross"}.get(word, word) for word in words]
+    names = {f"{shape}{ending}": shape for shape in SHAPES for ending in ("", "s", "es")}
     return {
-        (colour, shape)
-        for colour, shape in pairwise(words)
-        if colour in COLOURS and shape in SHAPES
+        (colour, names[shape])
+        for colour, shape in pairwise(text.split())
+        if colour in COLOURS and shape in names
     }
 
 
