@@ -30,8 +30,6 @@ ROOT = Path(__file__).resolve().parents[1]
 DATA = Path(os.environ.get("SIGHTLINE_DATA", ROOT.parent / "shared/data"))
 FOLDER = ROOT / ".cache/easy_vqa"
 SIDE = 64  # pixels
-# The last stage does not shrink: a cell then sees 31 pixels, and with them a whole shape.
-STRIDES = ((2, 2), (2, 2), (2, 2), (1, 1))
 NUM_DEV = 400  # images of the training part that weights are chosen by
 ATTENTIONS: dict[str, PlaceAttentionSpec | None] = {"soft": SoftmaxSpec(), "none": None}
 CASES = tuple(ATTENTIONS)
@@ -42,7 +40,7 @@ def recipe(case: str = "soft") -> Run:
     return Run(
         task=VisualQuestionAnsweringSpec(
             image=ImageSpec(height=SIDE, width=SIDE),
-            encoder=ImageEncoderSpec(sizes=(16, 32, 64, 64), strides=STRIDES),
+            encoder=ImageEncoderSpec(sizes=(16, 32, 64)),
             question=TextEncoderSpec(embedding_size=32, hidden_size=32, dropout=0.0),
             attention=ATTENTIONS[case],
             hidden_size=64,
@@ -54,6 +52,7 @@ def recipe(case: str = "soft") -> Run:
             epochs=12.0,
             batch_size=64,
             learning_rate=2e-3,
+            warmup_steps=100,
             bf16=True,
             validation_size=1000,
             seed=1,
