@@ -34,6 +34,8 @@ from sightline.training import Run, TrainingSpec
 
 FOLDER = Path(__file__).resolve().parents[1] / ".cache/clips"
 SIDE, NUM_FRAMES = 56, 12
+# The last stage does not shrink: a cell then sees 31 pixels, and with them a whole thing.
+STRIDES = ((2, 2), (2, 2), (2, 2), (1, 1))
 COUNTS = {"test": 500, "dev": 300, "train": 6000}
 SEED = 1
 ATTENTIONS = {"none": None, "global": SoftmaxSpec(), "local": LocalSpec(window=3.0)}
@@ -45,7 +47,9 @@ def recipe(case: str = "label_global") -> Run:
     what, _, kind = case.partition("_")
     image, attention = ImageSpec(height=SIDE, width=SIDE), ATTENTIONS[kind]
     encoder = FramesEncoderSpec(
-        frame=ImageEncoderSpec(sizes=(16, 32, 64), positions=True), hidden_size=64, dropout=0.0
+        frame=ImageEncoderSpec(sizes=(16, 32, 64, 64), strides=STRIDES, positions=True),
+        hidden_size=64,
+        dropout=0.0,
     )
     if what == "label":
         task = VideoClassificationSpec(

@@ -52,6 +52,7 @@ def recipe(case: str = "soft") -> Run:
             epochs=12.0,
             batch_size=64,
             learning_rate=2e-3,
+            warmup_steps=100,
             bf16=True,
             validation_size=1000,
             seed=1,

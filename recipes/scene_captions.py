@@ -37,6 +37,8 @@ from sightline.training import Run, TrainingSpec
 
 FOLDER = Path(__file__).resolve().parents[1] / ".cache/scenes"
 SIDE = 80  # pixels
+# The last stage does not shrink: a cell then sees 31 pixels, and with them a whole thing.
+STRIDES = ((2, 2), (2, 2), (2, 2), (1, 1))
 COUNTS = {"held_out": 1000, "test": 1000, "dev": 500, "train": 20_000}
 SEED = 1
 ATTENTIONS: dict[str, AttentionSpec | None] = {
@@ -55,7 +57,7 @@ def recipe(case: str = "soft") -> Run:
     return Run(
         task=CaptioningSpec(
             image=ImageSpec(height=SIDE, width=SIDE),
-            encoder=ImageEncoderSpec(sizes=(24, 48, 96), positions=True),
+            encoder=ImageEncoderSpec(sizes=(24, 48, 96, 96), strides=STRIDES, positions=True),
             decoder=DecoderSpec(
                 embedding_size=48,
                 hidden_size=128,

@@ -47,6 +47,8 @@ KEYS = {
     "best",
     "tree",
     "others",
+    "layout",
+    "picture",
 }
 
 
@@ -240,9 +242,9 @@ def test_what_cannot_be_forced(
 
 
 @pytest.mark.parametrize("kind", KINDS[1:])
-def test_only_transduction_is_forced(kind: str) -> None:
+def test_only_what_is_written_is_forced(kind: str) -> None:
     model = load_bundle(BUNDLES / "0.1.0" / kind)
-    with pytest.raises(ValueRangeError, match=f"for transduction, .* got {model.spec.kind}"):
+    with pytest.raises(ValueRangeError, match=f"written symbol by symbol, got {model.spec.kind}"):
         explain(model, Example("a"), prefix=["a"])
 
 

@@ -42,7 +42,7 @@ def short(run: Run) -> Run:
     if isinstance(encoder, FramesEncoderSpec):
         task = replace(task, encoder=replace(encoder, frame=tiny, hidden_size=4))
     else:
-        task = replace(task, encoder=replace(encoder, sizes=(4, 4, 8), rows=None))
+        task = replace(task, encoder=replace(encoder, sizes=(4, 4, 8), strides=None, rows=None))
     if not isinstance(task, VisualQuestionAnsweringSpec):
         task = replace(task, prediction=replace(task.prediction, width=1))
     training = replace(run.training, epochs=None, steps=2, batch_size=6, validation_size=3)
