@@ -4,8 +4,8 @@
     source <TAB> rank <TAB> output <TAB> score <TAB> confidence       --nbest 2 and more
 
 A model that reads features takes them from the second column of the input, one that reads pairs of
-texts takes the second text from there. One that reads images is given their paths: images themselves, as
-arguments, or files with one on each line. Other columns are left alone, so that a file with targets can
+texts, or questions about images, takes the second text from there. One that reads images is given their
+paths: images themselves, as arguments, or files with one on each line. Other columns are left alone, so that a file with targets can
 be given too.
 """
 
