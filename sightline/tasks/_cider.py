@@ -27,7 +27,7 @@ def cider(references: Sequence[str], hypotheses: Sequence[str]) -> Statistics:
     """CIDEr-D of each output against its reference, averaged; tokens stand between spaces.
 
     >>> round(cider(["a red cat", "a blue dog"], ["a red cat", "a red dog"]).value, 1)
-    394.0
+    437.5
     """
     check_pairs("cider", len(references), len(hypotheses))
     expected = [text.split() for text in references]

@@ -276,4 +276,4 @@ def test_other_tasks_are_explained_too(kind: str) -> None:
     assert found.data["task"] == kind
     refused = fetch(app, "/api/explain", body=question(run=kind, input="a", prefix=["a"]))
     assert refused.status == 400
-    assert "transduction" in refused.data["error"]
+    assert "symbol by symbol" in refused.data["error"]
