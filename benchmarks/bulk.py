@@ -49,7 +49,6 @@ class Pooled:
     rate: float  # words a second between the first records and the last
     start: float  # seconds to the first record
     worker_mib: float  # the most that one worker had in memory
-    restarted: int  # shards that were there before and were kept
     wrong: int  # words that are not in the output exactly once, or checksums that do not fit
 
 
@@ -92,7 +91,6 @@ def pooled(run: Path, folder: Path, out: Path) -> Pooled:
         rate=steps * size / SHARDS / (last - first) if last > first else float("nan"),
         start=times[before] - began,
         worker_mib=most[0],
-        restarted=before,
         wrong=_num_wrong(folder, out),
     )
 

@@ -53,16 +53,21 @@ class Bulk:
 
     def missing(self, shards: Sequence[Shard]) -> list[Shard]:
         """Shards that have not been answered yet by this model in this way."""
-        return [shard for shard in shards if self.record(shard) is None]
+        records = zip(shards, self._records(shards), strict=True)
+        return [shard for shard, record in records if record is None]
 
-    def record(self, shard: Shard) -> Record | None:
+    def _records(self, shards: Sequence[Shard]) -> list[Record | None]:
+        about = self.about  # reads the seal of the model: once for all of them
+        return [self._record(shard, about) for shard in shards]
+
+    def _record(self, shard: Shard, about: Mapping[str, Any]) -> Record | None:
         """What is known of a shard that needs nothing more to be done."""
         base = f"{self.out.rstrip('/')}/{shard.name}"
         record = Record.from_data(read_json(f"{base}.json"))
         if (
             record is None
             or record.input_key != shard.key
-            or record.asked != self.about
+            or record.asked != about
             or size_of(f"{base}.parquet") != record.output_bytes
         ):
             return None
@@ -89,8 +94,7 @@ class Bulk:
 
     def finish(self, shards: Sequence[Shard]) -> Done:
         """Write the manifest over all shards, of which none may be missing."""
-        records = [self.record(shard) for shard in shards]
-        found = [record for record in records if record is not None]
+        found = [record for record in self._records(shards) if record is not None]
         if len(found) < len(shards):
             raise ValueRangeError(
                 f"bulk: {len(shards) - len(found)} of {len(shards)} shards have changed or lost their "

@@ -20,7 +20,11 @@ def joined(*, num_cpus: int | None = None) -> Iterator[None]:
     with one thread each, as everything does here.
     """
     address = os.environ.get("RAY_ADDRESS", _LOCAL)
-    is_own = address == _LOCAL
+    own = {
+        "num_cpus": num_cpus,
+        "include_dashboard": False,
+        "object_store_memory": _OBJECT_STORE,
+    }
     ray.init(
         address=address,
         logging_level=logging.ERROR,
@@ -28,15 +32,7 @@ def joined(*, num_cpus: int | None = None) -> Iterator[None]:
         # that it cannot ask one. What goes wrong is an error, and shown.
         logging_config=LoggingConfig(log_level="ERROR"),
         runtime_env={"env_vars": {"OMP_NUM_THREADS": "1", "RAY_USAGE_STATS_ENABLED": "0"}},
-        **(
-            {
-                "num_cpus": num_cpus,
-                "include_dashboard": False,
-                "object_store_memory": _OBJECT_STORE,
-            }
-            if is_own
-            else {}
-        ),
+        **(own if address == _LOCAL else {}),
     )
     try:
         yield
