@@ -20,7 +20,7 @@ from .models import SEED
 CONCURRENCY = 32
 ROUNDS, SECONDS = 17, 2.0  # short: the speed of a shared machine changes within seconds
 _WARMING = 2.0  # seconds of load before anything counts
-_ALONE = 200  # texts that are asked one after the other
+_ALONE = 600  # texts that are asked one after the other
 _MOST = 1_000_000
 
 
@@ -62,7 +62,7 @@ def throughput(server: ServedProcess, run: Path, texts: Sequence[str]) -> tuple[
 
 
 def alone(server: ServedProcess, run: Path, texts: Sequence[str]) -> list[Row]:
-    """One text at a time: asked of the server, then of the predictor."""
+    """One text at a time, asked of the server and of the predictor, now one first and now the other."""
     bare = Bare(run, texts)
     chosen = random.Random(SEED).choices(texts, k=_ALONE)
     asked, answered, added = asyncio.run(_each(server, run.name, bare, chosen))
@@ -84,15 +84,25 @@ async def _each(
 ) -> tuple[float, float, float]:
     asked, answered = list[float](), list[float]()
     async with Connection(server.address) as connection:
-        for text in texts:
+
+        async def ask(text: str) -> None:
             path, body = next(requests([model], [text]))
             began = time.perf_counter()
             reply = await connection.ask("POST", path, body)
             asked.append(1000 * (time.perf_counter() - began))
             assert reply.status == OK, reply
+
+        def answer(text: str) -> None:
             began = time.perf_counter()
             bare.answer([Example(text)])
             answered.append(1000 * (time.perf_counter() - began))
+
+        for number, text in enumerate(texts):
+            if number % 2:
+                answer(text)
+            await ask(text)
+            if not number % 2:
+                answer(text)
     added = [one - other for one, other in zip(asked, answered, strict=True)]
     middles = (statistics.median(some) for some in (asked, answered, added))
     return next(middles), next(middles), next(middles)

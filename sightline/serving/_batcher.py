@@ -1,14 +1,15 @@
-"""The batcher: one thread that has answered what waits, a batch at a time, and never more than can wait.
+"""The batcher: it has answered what waits, a batch at a time, and never more than can wait.
 
     submit -> fair queue -> batch of one group -> ask -> delivered
 
-A batch begins as soon as the thread is free, with all of its group that waits: alone when little is asked,
-and the larger the more there is. No time is spent waiting for company. How long the queue would take is
-known from the batches before, and what would wait too long is refused at once, before it costs memory.
+A batch begins as soon as the one before it is answered, with all of its group that waits: alone when little
+is asked, and the larger the more there is. No time is spent waiting for company. How long the queue would
+take is known from the batches before, and what would wait too long is refused at once, before it costs
+memory.
 """
 
+import asyncio
 import math
-import threading
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -42,7 +43,7 @@ class ClosedError(SightlineError, RuntimeError):
 class Ask(Protocol):
     """What answers the items of one group, in one batch."""
 
-    def __call__(self, items: Sequence[Any]) -> Sequence[Any]:
+    async def __call__(self, items: Sequence[Any]) -> Sequence[Any]:
         """An answer to each, in their order."""
         ...
 
@@ -74,7 +75,7 @@ class QueueLimits:
 
 @final
 class Batcher:
-    """A thread that is given tickets, and hands their outcomes to `deliver`, in its own thread.
+    """A task of the event loop it is made in, which is given tickets and hands out their outcomes.
 
     Args:
         ask: by the group of a ticket, what answers a batch of it.
@@ -91,39 +92,35 @@ class Batcher:
         seen: Callable[[Seen], None],
     ) -> None:
         self._ask, self._deliver, self._limits, self._seen = ask, deliver, limits, seen
-        self._queue, self._lock = FairQueue(), threading.Condition()
+        self._queue, self._has_more = FairQueue(), asyncio.Event()
         self._is_open = True
         self._pace, self._batch_seconds = Pace(), 0.0
-        self._thread = threading.Thread(target=self._run, name="batcher", daemon=True)
-        self._thread.start()
+        self._running = asyncio.create_task(self._run())
 
     def submit(self, tickets: Sequence[Ticket]) -> None:
         """Wait for answers to all of these, which are of one client; or to none, with an error."""
         cost = sum(ticket.cost for ticket in tickets)
-        with self._lock:
-            if not self._is_open:
-                raise ClosedError("The server is about to end, and takes nothing more.")
-            self._admit(tickets[0].client, len(tickets), cost)
-            for ticket in tickets:
-                self._queue.push(ticket)
-            self._lock.notify()
+        if not self._is_open:
+            raise ClosedError("The server is about to end, and takes nothing more.")
+        self._admit(tickets[0].client, len(tickets), cost)
+        for ticket in tickets:
+            self._queue.push(ticket)
+        self._has_more.set()
 
     def drop(self, tickets: Sequence[Ticket]) -> None:
         """Nobody waits for these any more; those not begun yet are never computed."""
-        with self._lock:
-            self._queue.drop(tickets)
+        self._queue.drop(tickets)
 
     @property
     def num_waiting(self) -> int:
         """How many tickets wait."""
         return len(self._queue)
 
-    def close(self) -> None:
-        """Answer what waits, then end the thread."""
-        with self._lock:
-            self._is_open = False
-            self._lock.notify()
-        self._thread.join()
+    async def close(self) -> None:
+        """Answer what waits, then end."""
+        self._is_open = False
+        self._has_more.set()
+        await self._running
 
     def _admit(self, client: str, number: int, cost: float) -> None:
         """Raise if there is no room. One client gets at most two thirds of it, and the more wait,
@@ -148,32 +145,31 @@ class Batcher:
         num_batches = self._queue.num_groups + waiting / self._limits.most_at_once
         return self._pace.seconds(num_batches, cost)
 
-    def _run(self) -> None:
-        while True:
-            with self._lock:
-                while self._is_open and not len(self._queue):
-                    self._lock.wait()
-                if not len(self._queue):
-                    return
-                batch = self._queue.pop(
-                    time.monotonic(),
-                    horizon=3 * self._batch_seconds,
-                    most=self._limits.most_at_once,
-                    most_cost=self._limits.most_cost_at_once,
-                )
+    async def _run(self) -> None:
+        while self._is_open or len(self._queue):
+            if not len(self._queue):
+                self._has_more.clear()
+                await self._has_more.wait()
+                continue
+            batch = self._queue.pop(
+                time.monotonic(),
+                horizon=3 * self._batch_seconds,
+                most=self._limits.most_at_once,
+                most_cost=self._limits.most_cost_at_once,
+            )
             if batch.late:
                 late = LateError("The deadline passed before there was an answer. Give more time.")
                 self._deliver([Outcome(ticket, late) for ticket in batch.late])
             if batch.tickets:
-                self._deliver(self._answered(batch.tickets))
+                self._deliver(await self._answered(batch.tickets))
 
-    def _answered(self, tickets: list[Ticket]) -> list[Outcome]:
+    async def _answered(self, tickets: list[Ticket]) -> list[Outcome]:
         group, began = tickets[0].group, time.monotonic()
         ask = self._ask(group)
-        answers = _tried(ask, tickets)
+        answers = await _tried(ask, tickets)
         if len(tickets) > 1 and isinstance(answers[0], Exception):
             # One of them is at fault: alone, the others are answered all the same.
-            answers = [answer for ticket in tickets for answer in _tried(ask, [ticket])]
+            answers = [answer for ticket in tickets for answer in await _tried(ask, [ticket])]
         seconds = time.monotonic() - began
         cost = sum(ticket.cost for ticket in tickets)
         self._pace.saw(cost, seconds)
@@ -182,9 +178,9 @@ class Batcher:
         return list(map(Outcome, tickets, answers))
 
 
-def _tried(ask: Ask, tickets: Sequence[Ticket]) -> Sequence[Any]:
+async def _tried(ask: Ask, tickets: Sequence[Ticket]) -> Sequence[Any]:
     """Answers, or the same error for each."""
     try:
-        return ask([ticket.item for ticket in tickets])
-    except Exception as error:  # whatever it is, the thread goes on, and whoever asked is told
+        return await ask([ticket.item for ticket in tickets])
+    except Exception as error:  # whatever it is, the others go on, and whoever asked is told
         return [error] * len(tickets)

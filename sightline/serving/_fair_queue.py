@@ -43,7 +43,7 @@ class Batch(NamedTuple):
 
 @final
 class FairQueue:
-    """Tickets that wait. Not safe for threads: the batcher has a lock around it."""
+    """Tickets that wait. Not safe for threads: all of it happens in the event loop."""
 
     def __init__(self) -> None:
         self.cost = 0.0

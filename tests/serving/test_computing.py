@@ -1,5 +1,6 @@
 """The process that computes: it answers, fails, forgets and ends as it should."""
 
+import asyncio
 import gc
 import os
 import shutil
@@ -34,7 +35,8 @@ def served(computing: Computing) -> Served:
 
 def _answers(computing: Computing, served: Served, text: str = "abc") -> list[str]:
     settings = served.questions.settings()
-    return computing.answer(served, [Example(text)], settings, confidence=True)
+    answering = computing.answer(served, [Example(text)], settings, confidence=True)
+    return asyncio.run(answering)
 
 
 def test_answers_are_those_of_a_predictor_here(computing: Computing, served: Served) -> None:
@@ -49,7 +51,7 @@ def test_what_users_can_mend_is_told_and_a_fault_only_located(
     computing: Computing, served: Served
 ) -> None:
     with pytest.raises(SightlineError, match="forced"):
-        computing.explain(served, Example("abc"), prefix=[], forced={0: [0.5]})
+        asyncio.run(computing.explain(served, Example("abc"), prefix=[], forced={0: [0.5]}))
     nobody = replace(served, number=-1)
     with pytest.raises(FaultError, match=r"^KeyError in _worker.py, line \d+$"):
         _answers(computing, nobody, "a secret")

@@ -1,7 +1,7 @@
-"""The queue and the thread behind it, without HTTP: fairness, deadlines, room, and faults."""
+"""The queue and what empties it, without HTTP: fairness, deadlines, room, and faults."""
 
+import asyncio
 import random
-import threading
 import time
 from collections import Counter
 from collections.abc import Sequence
@@ -120,16 +120,14 @@ class Kept:
 
     def __init__(self) -> None:
         self.outcomes: list[Outcome] = []
-        self.has_come = threading.Condition()
 
     def __call__(self, outcomes: Sequence[Outcome]) -> None:
-        with self.has_come:
-            self.outcomes += outcomes
-            self.has_come.notify_all()
+        self.outcomes += outcomes
 
-    def wait(self, number: int) -> dict[Any, Any]:
-        with self.has_come:
-            assert self.has_come.wait_for(lambda: len(self.outcomes) >= number, SECONDS)
+    async def wait(self, number: int) -> dict[Any, Any]:
+        async with asyncio.timeout(SECONDS):
+            while len(self.outcomes) < number:
+                await asyncio.sleep(0.001)
         return {ticket.item: answer for ticket, answer in self.outcomes}
 
 
@@ -138,36 +136,44 @@ def batcher(kept: Kept, ask: Ask, limits: QueueLimits | None = None) -> Batcher:
 
 
 def test_one_fault_is_not_the_others() -> None:
-    def ask(items: Sequence[Any]) -> Sequence[Any]:
+    async def ask(items: Sequence[Any]) -> Sequence[Any]:
         if "bad" in items:
             raise ValueError("no")
         return [item.upper() for item in items]
 
-    kept = Kept()
-    running = batcher(kept, ask)
-    running.submit([Ticket("group", item, "a") for item in ("x", "bad", "y")])
-    answers = kept.wait(3)
-    running.close()
+    async def answered() -> dict[Any, Any]:
+        kept = Kept()
+        running = batcher(kept, ask)
+        running.submit([Ticket("group", item, "a") for item in ("x", "bad", "y")])
+        await running.close()
+        return await kept.wait(3)
+
+    answers = asyncio.run(answered())
     assert answers["x"] == "X"
     assert answers["y"] == "Y"
     assert isinstance(answers["bad"], ValueError)
 
 
 def test_the_full_queue_refuses_and_leaves_room_for_another_client() -> None:
-    go, kept = threading.Event(), Kept()
+    asyncio.run(_fill_the_queue())
 
-    def ask(items: Sequence[Any]) -> Sequence[Any]:
+
+async def _fill_the_queue() -> None:
+    go, kept = asyncio.Event(), Kept()
+
+    async def ask(items: Sequence[Any]) -> Sequence[Any]:
         if items[0] == "slow":
-            go.wait(SECONDS)
-        time.sleep(0.001 * len(items))
+            await go.wait()
+        await asyncio.sleep(0.001 * len(items))
         return items
 
     running = batcher(kept, ask, QueueLimits(most_seconds=0.05, most_at_once=8))
     for size in (1, 8, 2, 4):  # how long batches take must be known
         running.submit([Ticket("group", f"{size} {n}", "early") for n in range(size)])
-        kept.wait(len(kept.outcomes) + 1)
-    kept.wait(15)
+        await kept.wait(len(kept.outcomes) + 1)
+    await kept.wait(15)
     running.submit([Ticket("group", "slow", "a")])
+    await asyncio.sleep(0)  # it begins
     accepted, refusal = 0, None
     while refusal is None and accepted < 1000:
         try:
@@ -180,38 +186,49 @@ def test_the_full_queue_refuses_and_leaves_room_for_another_client() -> None:
     assert accepted >= 2
     running.submit([Ticket("group", "modest", "another")])
     go.set()
-    assert "modest" in kept.wait(15 + 1 + accepted + 1)
-    running.close()
+    assert "modest" in await kept.wait(15 + 1 + accepted + 1)
+    await running.close()
 
 
 def test_late_and_dropped_tickets_are_not_computed() -> None:
-    go, kept, computed = threading.Event(), Kept(), list[Any]()
+    computed = list[Any]()
 
-    def ask(items: Sequence[Any]) -> Sequence[Any]:
-        computed.extend(items)
-        if "slow" in items:
-            go.wait(SECONDS)
-        return items
+    async def answered() -> dict[Any, Any]:
+        go, kept = asyncio.Event(), Kept()
 
-    running = batcher(kept, ask)
-    running.submit([Ticket("first", "slow", "a")])
-    dropped = Ticket("group", "dropped", "a")
-    running.submit([dropped])
-    running.submit([Ticket("group", "late", "a", deadline=time.monotonic())])
-    running.submit([Ticket("group", "good", "a")])
-    running.drop([dropped])
-    go.set()
-    answers = kept.wait(3)
-    running.close()
+        async def ask(items: Sequence[Any]) -> Sequence[Any]:
+            computed.extend(items)
+            if "slow" in items:
+                await go.wait()
+            return items
+
+        running = batcher(kept, ask)
+        running.submit([Ticket("first", "slow", "a")])
+        dropped = Ticket("group", "dropped", "a")
+        running.submit([dropped])
+        running.submit([Ticket("group", "late", "a", deadline=time.monotonic())])
+        running.submit([Ticket("group", "good", "a")])
+        running.drop([dropped])
+        go.set()
+        await running.close()
+        return await kept.wait(3)
+
+    answers = asyncio.run(answered())
     assert isinstance(answers["late"], LateError)
     assert set(computed) == {"slow", "good"}
 
 
 def test_what_waits_at_the_end_is_answered_and_nothing_more_is_taken() -> None:
-    kept = Kept()
-    running = batcher(kept, lambda items: items)
-    running.submit([Ticket(n % 5, n, str(n % 3)) for n in range(100)])
-    running.close()
-    assert len(kept.wait(100)) == 100
-    with pytest.raises(ClosedError):
-        running.submit([Ticket("group", "more", "a")])
+    async def ask(items: Sequence[Any]) -> Sequence[Any]:
+        return items
+
+    async def ended() -> None:
+        kept = Kept()
+        running = batcher(kept, ask)
+        running.submit([Ticket(n % 5, n, str(n % 3)) for n in range(100)])
+        await running.close()
+        assert len(await kept.wait(100)) == 100
+        with pytest.raises(ClosedError):
+            running.submit([Ticket("group", "more", "a")])
+
+    asyncio.run(ended())

@@ -11,14 +11,17 @@ which there are hundreds in a batch, and each turn is waited for: that cost a th
 processes wait only for whole batches. See docs/decisions/0013.
 """
 
+import asyncio
 import itertools
 import os
 import subprocess
 import sys
 import threading
 import weakref
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from multiprocessing import Pipe
+from multiprocessing.connection import Connection
 from pathlib import Path
 from types import TracebackType
 from typing import Any, TypeAlias, final
@@ -60,7 +63,7 @@ class Computing:
         loads.close()
         self._numbers = itertools.count()
         self._forgotten: list[int] = []
-        self._computes, self._is_loading = threading.Lock(), threading.Lock()
+        self._computes, self._is_loading = asyncio.Lock(), threading.Lock()
 
     def __enter__(self) -> "Computing":
         return self
@@ -82,8 +85,9 @@ class Computing:
                 f"texts alone. Use sightline predict."
             )
         inputs, number = example_inputs(folder, task), next(self._numbers)
-        with self._is_loading:
-            loaded: Loaded = self._asked(self._loads, Load(number, folder, version, inputs))
+        with self._is_loading, _while_it_lives():
+            self._loads.send(Load(number, folder, version, inputs))
+            loaded: Loaded = _checked(self._loads.recv())
         served = Served(
             name=name,
             folder=folder,
@@ -97,7 +101,7 @@ class Computing:
         weakref.finalize(served, self._forgotten.append, number)
         return served
 
-    def answer(
+    async def answer(
         self,
         served: Served,
         examples: Sequence[Example],
@@ -106,9 +110,9 @@ class Computing:
         confidence: bool,
     ) -> list[str]:
         """Answers to a batch of one size class, as JSON."""
-        return self._done(Answer(served.number, examples, settings, confidence))
+        return await self._done(Answer(served.number, examples, settings, confidence))
 
-    def explain(
+    async def explain(
         self,
         served: Served,
         example: Example,
@@ -117,7 +121,7 @@ class Computing:
         forced: Mapping[int, Sequence[float]],
     ) -> dict[str, Any]:
         """How a model comes to an answer, as a page draws it."""
-        return self._done(Explain(served.number, example, prefix, forced))
+        return await self._done(Explain(served.number, example, prefix, forced))
 
     def watch(self, ended: _Ended) -> None:
         """Tell somebody, in another thread, that the process ended, and with which status."""
@@ -133,17 +137,36 @@ class Computing:
             self._process.kill()
             self._process.wait()
 
-    def _done(self, order: Answer | Explain) -> Any:
-        with self._computes:
+    async def _done(self, order: Answer | Explain) -> Any:
+        """Written and read by the event loop itself: a thread between would cost two changes of thread."""
+        async with self._computes:
             forgotten, self._forgotten[:] = tuple(self._forgotten), []
-            return self._asked(self._orders, Order(order, forgotten))
+            with _while_it_lives():
+                self._orders.send(Order(order, forgotten))
+                await _is_readable(self._orders)
+                return _checked(self._orders.recv())
 
-    def _asked(self, pipe: Any, order: Order | Load) -> Any:
-        try:
-            pipe.send(order)
-            answer = pipe.recv()
-        except (EOFError, OSError):
-            raise ClosedError("The process that computes has ended. Ask again later.") from None
-        if isinstance(answer, Failed):
-            raise SightlineError(answer.text) if answer.is_told else FaultError(answer.text)
-        return answer
+
+@contextmanager
+def _while_it_lives() -> Iterator[None]:
+    try:
+        yield
+    except (EOFError, OSError):
+        raise ClosedError("The process that computes has ended. Ask again later.") from None
+
+
+async def _is_readable(pipe: "Connection[Any, Any]") -> None:
+    """Until there is something to be read, or the other end is closed."""
+    loop = asyncio.get_running_loop()
+    there = loop.create_future()
+    loop.add_reader(pipe.fileno(), lambda: there.done() or there.set_result(None))
+    try:
+        await there
+    finally:
+        loop.remove_reader(pipe.fileno())
+
+
+def _checked(answer: Any) -> Any:
+    if isinstance(answer, Failed):
+        raise SightlineError(answer.text) if answer.is_told else FaultError(answer.text)
+    return answer

@@ -14,8 +14,8 @@ import asyncio
 import json
 import logging
 import time
-from collections.abc import AsyncGenerator, AsyncIterator, Sequence
-from contextlib import aclosing, asynccontextmanager
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Sequence
+from contextlib import aclosing, asynccontextmanager, suppress
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -67,7 +67,7 @@ class Serving:
             yield
         finally:
             watching.cancel()
-            await asyncio.to_thread(self.asking.close)
+            await self.asking.close()
 
     def at_work(self) -> tuple[Models, Asking]:
         """The models and what asks them."""
@@ -233,19 +233,25 @@ async def _streamed(serving: Serving, answers: AsyncGenerator[str, None]) -> Res
     return StreamingResponse(lines(), media_type="application/x-ndjson")
 
 
-async def _unless_gone(serving: Serving, request: Request, answering: Any) -> Response:
+async def _unless_gone(
+    serving: Serving, request: Request, answering: Awaitable[Response]
+) -> Response:
     """The answer, unless whoever asked goes away first: then nothing more is computed for it."""
-    answered = asyncio.create_task(answering)
     gone = asyncio.create_task(_left(request))
     try:
-        await asyncio.wait({answered, gone}, return_when=asyncio.FIRST_COMPLETED)
-        if answered.done():
-            return answered.result()
+        async with asyncio.timeout(None) as patience:
+            gone.add_done_callback(lambda _: _end_now(patience))
+            return await answering
+    except TimeoutError:
         serving.metrics.abandoned.inc()
         return Response(status_code=_GONE)
     finally:
-        for task in (answered, gone):
-            task.cancel()
+        gone.cancel()
+
+
+def _end_now(patience: asyncio.Timeout) -> None:
+    with suppress(RuntimeError):  # it has ended by itself
+        patience.reschedule(0.0)
 
 
 async def _left(request: Request) -> None:

@@ -30,9 +30,9 @@ class Way(NamedTuple):
     confidence: bool
     places: int
 
-    def ask(self, computing: Computing, items: Sequence[Example]) -> list[str]:
+    async def ask(self, computing: Computing, items: Sequence[Example]) -> list[str]:
         """Answers as JSON."""
-        return computing.answer(self.served, items, self.settings, confidence=self.confidence)
+        return await computing.answer(self.served, items, self.settings, confidence=self.confidence)
 
 
 @dataclass(frozen=True, eq=False)
@@ -42,10 +42,10 @@ class Explaining:
     served: Served
     places: int = 0  # whatever its size
 
-    def ask(self, computing: Computing, items: Sequence[Question]) -> list[dict[str, Any]]:
+    async def ask(self, computing: Computing, items: Sequence[Question]) -> list[dict[str, Any]]:
         """How the model came to its answer."""
         return [
-            computing.explain(
+            await computing.explain(
                 self.served,
                 Example(question.input, features=question.features),
                 prefix=question.prefix,
@@ -70,13 +70,13 @@ class _Asked:
 
 @final
 class Asking:
-    """What requests are asked through. Made in the event loop, which it hands outcomes back to."""
+    """What requests are asked through, made in the event loop."""
 
     def __init__(self, computing: Computing, limits: Limits, metrics: Metrics) -> None:
-        self._loop, self._limits, self._metrics = asyncio.get_running_loop(), limits, metrics
+        self._limits, self._metrics = limits, metrics
         queue = QueueLimits(most_seconds=limits.waiting_seconds)
         self._batcher = Batcher(
-            lambda group: partial(group.ask, computing), self._deliver, queue, self._seen
+            lambda group: partial(group.ask, computing), _hand_out, queue, self._seen
         )
         metrics.waiting.set_function(lambda: self._batcher.num_waiting)
 
@@ -111,9 +111,9 @@ class Asking:
         asked.tickets = [Ticket(Explaining(served), question, client, cost, deadline, (asked, 0))]
         return await anext(self._answers(asked, deadline))
 
-    def close(self) -> None:
+    async def close(self) -> None:
         """Answer what waits, then end."""
-        self._batcher.close()
+        await self._batcher.close()
 
     async def _answers(self, asked: _Asked, deadline: float) -> AsyncGenerator[Any, None]:
         self._batcher.submit(asked.tickets)
@@ -143,9 +143,6 @@ class Asking:
         most = self._limits.answer_seconds
         seconds = most if milliseconds is None else min(most, milliseconds / 1000)
         return time.monotonic() + seconds
-
-    def _deliver(self, outcomes: Sequence[Outcome]) -> None:
-        self._loop.call_soon_threadsafe(_hand_out, outcomes)
 
     def _seen(self, seen: Seen) -> None:
         name = seen.group.served.name
