@@ -1,0 +1,8 @@
+"""Bulk runs on Ray: how fast beside the bare predictor, in how much memory, and what faults leave of them.
+
+    python -m benchmarks.bulk --runs runs                20,000 words, 200,000, and the same with faults
+
+Words are compounds of Icelandic ones, in 64 shards; the model is the one that `benchmarks.serving` asks. A
+pool's rate is that between its first records and its last: the start of Ray and of its workers is apart. As
+many bare predictors as the pool has workers are called in loops, at once, before and after each pool.
+"""
