@@ -2,6 +2,7 @@
 
 import contextlib
 import os
+import secrets
 import signal
 import subprocess
 import sys
@@ -10,7 +11,13 @@ from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 
 SECONDS = 240  # that a start and a job may take on a busy machine
-_ENVIRONMENT = {"RAY_USAGE_STATS_ENABLED": "0", "OMP_NUM_THREADS": "1"}
+_ENVIRONMENT = {
+    "RAY_USAGE_STATS_ENABLED": "0",
+    "OMP_NUM_THREADS": "1",
+    # Of all clusters of this process: who has another token can do nothing with them.
+    "RAY_AUTH_MODE": "token",
+    "RAY_AUTH_TOKEN": secrets.token_hex(),
+}
 _CLUSTER = """
 import sys
 from ray.cluster_utils import Cluster

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from benchmarks.clusters import SECONDS, nodes, process, wait_for, workers
+from benchmarks.clusters import SECONDS, Nodes, nodes, process, wait_for, workers
 from tests.scale.test_bulk import GOOD, check_whole
 
 SHARDS, LINES = 12, 3000
@@ -52,12 +52,18 @@ def test_a_worker_and_then_the_driver_are_killed(shards: Path, tmp_path: Path) -
 
 
 @pytest.mark.timeout(3 * SECONDS)
-def test_a_node_is_lost(shards: Path, tmp_path: Path) -> None:
+def test_a_stranger_is_refused_and_a_node_is_lost(shards: Path, tmp_path: Path) -> None:
     out = tmp_path / "out"
-    with (
-        nodes(are_replaced=False) as cluster,
-        process(bulk(shards, out), {"RAY_ADDRESS": cluster.address}) as driver,
-    ):
+    with nodes(are_replaced=False) as cluster:
+        address = {"RAY_ADDRESS": cluster.address}
+        with process(bulk(shards, out), address | {"RAY_AUTH_TOKEN": "0" * 64}) as stranger:
+            assert stranger.wait(SECONDS) != 0
+        assert num_done(out) == 0
+        _lose_a_node(cluster, shards, out)
+
+
+def _lose_a_node(cluster: Nodes, shards: Path, out: Path) -> None:
+    with process(bulk(shards, out), {"RAY_ADDRESS": cluster.address}) as driver:
         wait_for(lambda: num_done(out) >= 2, driver)
         cluster.lose_one()
         assert num_done(out) < SHARDS

@@ -12,3 +12,6 @@ if find_spec("ray") is None:
 
 # Read when ray is imported: nothing of what is done here is told to anybody.
 os.environ["RAY_USAGE_STATS_ENABLED"] = "0"
+# And a cluster that lasts is asked with a token; for one that has none, say RAY_AUTH_MODE=disabled.
+if "RAY_ADDRESS" in os.environ:
+    os.environ.setdefault("RAY_AUTH_MODE", "token")
