@@ -134,16 +134,16 @@ def serve_by_replicas(
             port = bound.getsockname()[1]
     state, application = deployment.state, deployment.application()
     logging.getLogger("ray.serve").setLevel(logging.ERROR)  # here; its words would drown ours
+    name = f"[{host}]" if ":" in host else host
     with joined(num_cpus=deployment.replicas.with_surge), _told() as is_told:
         serve.start(
             http_options={"host": host, "port": port},
             logging_config=_QUIET,
             controller_options=_CONTROLLER,
         )
-        _roll_out(application)
-        name = f"[{host}]" if ":" in host else host
-        ready(f"http://{name}:{port}/")
         try:
+            _roll_out(application)
+            ready(f"http://{name}:{port}/")
             _watch(deployment, state, is_told)
         except KeyboardInterrupt:
             serve.delete(APPLICATION)
