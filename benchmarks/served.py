@@ -11,7 +11,7 @@ from sightline.cli._loopback import Loopback, loopback
 
 from .started import started
 
-SECONDS = 120  # to start, and to end, on a busy machine
+SECONDS = 240  # to start, and to end, on a busy machine
 _KIB = 1024
 
 

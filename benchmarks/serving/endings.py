@@ -73,13 +73,14 @@ async def _reloaded(server: ServedProcess, path: Path, texts: Sequence[str]) -> 
     asking = asyncio.create_task(_ask_until(server, path.name, texts, stop))
     for number in range(RELOADS):
         await asyncio.sleep(_PAUSE)
-        await asyncio.to_thread(_change, path, number)
+        await asyncio.to_thread(change, path, number)
     await asyncio.sleep(2 * _PAUSE)
     stop.set()
     return await asking
 
 
-def _change(path: Path, number: int) -> None:
+def change(path: Path, number: int) -> None:
+    """Another version of a model, in its folder."""
     task = load_bundle(path)
     with torch.no_grad():
         next(task.model.parameters()).mul_(1 + 1e-3 * (number + 1))

@@ -6,6 +6,7 @@ from pathlib import Path
 
 from tyro.conf import Positional
 
+from ..errors import ValueRangeError
 from ..serving.server import (
     Computing,
     Limits,
@@ -30,6 +31,8 @@ def command(
     key: Path | None = None,
     proxies: str = "",
     limits: Limits = _LIMITS,
+    ray: bool = False,
+    replicas: str = "2",
 ) -> None:
     """Serve models until SIGTERM or Ctrl-C; a folder that changes is loaded anew.
 
@@ -42,6 +45,9 @@ def command(
         key: of the certificate, if it is not in the same file.
         proxies: addresses of proxies, with commas, whose X-Forwarded-For is believed.
         limits: how much a request may ask for, and how long it may take.
+        ray: on a Ray cluster, that of RAY_ADDRESS or else one of this machine.
+        replicas: with --ray, how many servers there are: a number, or bounds such as 2..8 between which
+            the load decides.
     """
     logging.basicConfig(format="%(asctime)s %(levelname)s %(message)s", level=logging.WARNING)
     folders = named_folders(runs)
@@ -56,15 +62,36 @@ def command(
         sys.stdout.write(f"{address}  {', '.join(folders)}  (Ctrl-C ends)\n")
         sys.stdout.flush()
 
-    with Computing() as computing:
-        served = [computing.load(name, folder) for name, folder in folders.items()]
-        serve(
-            build_app(served, computing, limits=limits, tokens=let_in, is_public=is_public),
-            host=host,
-            port=port,
-            ready=ready,
-            certificate=certificate,
-            key=key,
-            proxies=proxies,
+    if ray:
+        if certificate is not None or key is not None or proxies:
+            raise ValueRangeError(
+                "serve: with --ray there is no --certificate, --key or --proxies. Let TLS end at a proxy in "
+                "front of the cluster."
+            )
+        from ..scale.cluster import (  # noqa: PLC0415 - an extra
+            Deployment,
+            Replicas,
+            serve_by_replicas,
         )
+
+        deployment = Deployment(
+            folders=folders,
+            replicas=Replicas.from_text(replicas),
+            limits=limits,
+            tokens=let_in,
+            is_public=is_public,
+        )
+        serve_by_replicas(deployment, host=host, port=port, ready=ready)
+    else:
+        with Computing() as computing:
+            served = [computing.load(name, folder) for name, folder in folders.items()]
+            serve(
+                build_app(served, computing, limits=limits, tokens=let_in, is_public=is_public),
+                host=host,
+                port=port,
+                ready=ready,
+                certificate=certificate,
+                key=key,
+                proxies=proxies,
+            )
     sys.stdout.write("ended\n")

@@ -25,9 +25,9 @@ TEXTS = {
 }
 
 
-def command_line(kind: str, texts: list[str], *words: str) -> list[str]:
+def command_line(model: Path, texts: list[str], *words: str) -> list[str]:
     done = subprocess.run(
-        [sys.executable, "-m", "sightline.cli", "predict", str(STORED / kind), *words],
+        [sys.executable, "-m", "sightline.cli", "predict", str(model), *words],
         input="".join(text + "\n" for text in texts),
         timeout=SECONDS,
         capture_output=True,
@@ -51,7 +51,7 @@ def test_answers_are_those_of_the_command_line(server: Server, kind: str) -> Non
     """One by one, many in one request, and many requests at once."""
     texts = TEXTS[kind]
     words = ("--format", "jsonl", "--nbest", "2", "--attention")
-    expected = command_line(kind, texts, *words)
+    expected = command_line(STORED / kind, texts, *words)
     asked = {"nbest": 2, "alignment": True}
     assert server.predict(kind, texts, **asked).lines == expected
     with ThreadPoolExecutor(12) as threads:
@@ -64,7 +64,7 @@ def test_a_stream_has_the_lines_of_the_command_line(server: Server) -> None:
     assert response.status == 200
     assert response.headers["content-type"].startswith("application/x-ndjson")
     assert response.body.decode().splitlines() == command_line(
-        "transduction", WORDS, "--format", "jsonl"
+        STORED / "transduction", WORDS, "--format", "jsonl"
     )
 
 

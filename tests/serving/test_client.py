@@ -21,7 +21,10 @@ ANSWER = b'{"model": "m", "version": "v", "answers": [{"source": "a", "output": 
 
 @contextmanager
 def refusing(
-    times: int, status: int = 503, after: str | None = "1"
+    times: int,
+    status: int = 503,
+    after: str | None = "1",
+    said: bytes = b'{"error": "too much"}',
 ) -> Iterator[tuple[str, list[float]]]:
     """A server that refuses so often before it answers, and when it was asked."""
     asked: list[float] = []
@@ -31,7 +34,7 @@ def refusing(
             self.rfile.read(int(self.headers["content-length"]))
             asked.append(time.monotonic())
             is_good = len(asked) > times
-            body = ANSWER if is_good else b'{"error": "too much"}'
+            body = ANSWER if is_good else said
             self.send_response(200 if is_good else status)
             if after is not None and not is_good:
                 self.send_header("Retry-After", after)
@@ -103,6 +106,17 @@ def test_the_async_client_asks_again_too() -> None:
     with refusing(times=1, after=None) as (address, asked):
         assert asyncio.run(ask(address)) == "A"
     assert len(asked) == 2
+
+
+@pytest.mark.parametrize("status", [500, 502, 504])
+def test_an_answer_lost_behind_a_proxy_is_asked_for_again(status: int) -> None:
+    said = b"Internal Server Error"  # by the proxy: the server itself says it in JSON
+    with (
+        refusing(times=2, status=status, after=None, said=said) as (address, asked),
+        Client(address) as client,
+    ):
+        assert client.predict("m", ["a"])[0].output == "A"
+    assert len(asked) == 3
 
 
 def test_it_gives_up_when_it_should() -> None:

@@ -3,4 +3,10 @@
 from . import _packages as _packages  # first: it says which package is missing
 from ._joining import joined as joined
 from ._pool import answered_by_pool as answered_by_pool
+from ._serving import (
+    Deployment as Deployment,
+    Replicas as Replicas,
+    ReplicasError as ReplicasError,
+    serve_by_replicas as serve_by_replicas,
+)
 from ._training import WorkersError as WorkersError, train_by_workers as train_by_workers

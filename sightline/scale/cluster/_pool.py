@@ -3,20 +3,18 @@ again what was lost. Answers go from the worker to their place; only records com
 """
 
 import json
-import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
-from pathlib import Path
 from typing import Any, final
 
 import numpy as np
 import ray.data
 from ray.data import ActorPoolStrategy, DataContext
 
-from ...tasks import bundle_files
 from .._bulk import Bulk
 from .._records import Record
 from .._storage import Shard
+from ._bundles import packed, unpacked
 
 
 def answered_by_pool(job: Bulk, shards: Sequence[Shard], workers: int) -> Iterator[Record]:
@@ -28,11 +26,10 @@ def answered_by_pool(job: Bulk, shards: Sequence[Shard], workers: int) -> Iterat
     if not shards:
         return
     DataContext.get_current().enable_progress_bars = False  # the command has its own
-    files = {path.name: path.read_bytes() for path in bundle_files(job.bundle)}
     items = [shard._asdict() for shard in shards]
     records = ray.data.from_items(items, override_num_blocks=len(items)).map_batches(
         _Worker,
-        fn_constructor_args=(job, files),
+        fn_constructor_args=(job, packed(job.bundle)),
         batch_size=1,
         num_cpus=1,
         compute=ActorPoolStrategy(size=min(workers, len(shards))),
@@ -48,10 +45,8 @@ class _Worker:
     """A process with the model in its memory."""
 
     def __init__(self, job: Bulk, files: Mapping[str, bytes]) -> None:
-        self._folder = tempfile.TemporaryDirectory(prefix="bundle")
-        for name, content in files.items():
-            (Path(self._folder.name) / name).write_bytes(content)
-        self._answer = replace(job, bundle=Path(self._folder.name)).answerer()
+        with unpacked(files) as folder:
+            self._answer = replace(job, bundle=folder).answerer()
 
     def __call__(self, batch: Mapping[str, Any]) -> dict[str, Any]:
         shards = [

@@ -8,7 +8,16 @@ from typing import final
 import httpx2 as httpx
 
 from ._answers import Answer, Model
-from ._requests import Retries, Trying, answers_of, body_of, headers_of, is_busy, models_of, path_of
+from ._requests import (
+    Retries,
+    Trying,
+    answers_of,
+    body_of,
+    headers_of,
+    is_passing,
+    models_of,
+    path_of,
+)
 
 
 @final
@@ -93,6 +102,6 @@ class AsyncClient:
                 response = await self._http.request(method, path, content=body)
             except httpx.TransportError as error:
                 failed = error
-            if response is not None and not is_busy(response):
+            if response is not None and not is_passing(response):
                 return response
             await asyncio.sleep(trying.delay(response, failed))

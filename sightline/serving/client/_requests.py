@@ -1,8 +1,9 @@
 """What both clients have in common: requests, answers, and when to try again.
 
 A prediction changes nothing on the server, so that one which got no answer may be asked again: when the
-server had too much to do (503, after as long as it says), was about to end, or the connection broke. Delays
-grow by twos, and chance spreads those who were refused together.
+server had too much to do (503, after as long as it says), was about to end, the connection broke, or what
+stands between, such as the proxy of a cluster, lost the server that it had asked. Delays grow by twos, and
+chance spreads those who were refused together.
 """
 
 import json
@@ -18,6 +19,7 @@ import httpx2 as httpx
 from ._answers import Answer, Model, ServerError
 
 _BUSY = 503
+_FAULTS = range(500, 600)
 _FIRST_DELAY, _MOST_DELAY = 0.1, 10.0
 
 
@@ -55,9 +57,12 @@ class Trying:
         ) from error
 
 
-def is_busy(response: httpx.Response) -> bool:
-    """Whether to ask again later."""
-    return response.status_code == _BUSY
+def is_passing(response: httpx.Response) -> bool:
+    """Whether to ask again later: the server is busy, or its answer was lost on the way, in which case there
+    is a fault without a word from the server. A fault of its own, with its words, would come again.
+    """
+    status = response.status_code
+    return status == _BUSY or (status in _FAULTS and _said(response) is None)
 
 
 def body_of(
@@ -102,13 +107,18 @@ def models_of(response: httpx.Response) -> list[Model]:
 
 def refusal(response: httpx.Response) -> ServerError:
     """What a server that refused has said."""
-    try:
-        said = str(response.json()["error"])
-    except (ValueError, KeyError, TypeError):
-        said = "no reason was given"
+    said = _said(response) or "no reason was given"
     return ServerError(
         f"The server refused with {response.status_code}: {said}", response.status_code
     )
+
+
+def _said(response: httpx.Response) -> str | None:
+    """The words of a server of ours, and of no other."""
+    try:
+        return str(response.json()["error"])
+    except (ValueError, KeyError, TypeError):
+        return None
 
 
 def _checked(response: httpx.Response) -> Any:

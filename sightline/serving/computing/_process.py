@@ -27,8 +27,8 @@ from types import TracebackType
 from typing import Any, TypeAlias, final
 
 from ...data import Example
-from ...errors import SightlineError, ValueRangeError
-from ...tasks import PictureTaskSpec, PredictionSpec
+from ...errors import SightlineError
+from ...tasks import PredictionSpec
 from .._batcher import ClosedError
 from ._bundles import load_version
 from ._orders import Answer, Explain, Failed, Load, Loaded, Order
@@ -79,11 +79,6 @@ class Computing:
     def load(self, name: str, folder: Path) -> Served:
         """The model in a folder, verified and tried; `BundleError` if it is torn or changed."""
         task, version = load_version(folder)
-        if isinstance(task.spec, PictureTaskSpec):  # a request must not name files of this machine
-            raise ValueRangeError(
-                f"serve: {folder} is {task.spec.kind}, which reads files of images, and the server takes "
-                f"texts alone. Use sightline predict."
-            )
         inputs, number = example_inputs(folder, task), next(self._numbers)
         with self._is_loading, _while_it_lives():
             self._loads.send(Load(number, folder, version, inputs))

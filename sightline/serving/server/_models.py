@@ -9,18 +9,16 @@ import asyncio
 import contextlib
 import logging
 from collections.abc import Mapping, Sequence
-from typing import Any, TypeAlias, final
+from typing import Any, final
 
 from ...errors import SightlineError
 from ...explorer import ServedRun
-from ...tasks import bundle_files
-from ..computing import Computing, Served
+from ..computing import Computing, Served, signature
 from ._metrics import Metrics
 
 SECONDS_BETWEEN_LOOKS = 1.0
 
 _log = logging.getLogger(__name__)
-_Signature: TypeAlias = tuple[tuple[int, int, int] | None, ...]
 
 
 @final
@@ -29,7 +27,7 @@ class Models:
 
     def __init__(self, served: Sequence[Served], computing: Computing, metrics: Metrics) -> None:
         self._served = {one.name: one for one in served}
-        self._seen = {one.name: _signature(one) for one in served}
+        self._seen = {one.name: signature(one.folder) for one in served}
         self._computing, self._refused = computing, dict[str, str]()
         self._metrics, self._is_told = metrics, asyncio.Event()
         for one in served:
@@ -68,9 +66,9 @@ class Models:
                 await asyncio.wait_for(self._is_told.wait(), SECONDS_BETWEEN_LOOKS)
             self._is_told.clear()
             for name, one in list(self._served.items()):
-                signature = _signature(one)
-                if self._seen.get(name) != signature:
-                    self._seen[name] = signature
+                now = signature(one.folder)
+                if self._seen.get(name) != now:
+                    self._seen[name] = now
                     await self._replace(one)
 
     async def _replace(self, old: Served) -> None:
@@ -100,16 +98,3 @@ def _warn(served: Served) -> None:
             "them; see docs/decisions/0012",
             served.name,
         )
-
-
-def _signature(served: Served) -> _Signature:
-    """Tells whether files have changed, without reading them."""
-    return tuple(map(_state, bundle_files(served.folder)))
-
-
-def _state(path: Any) -> tuple[int, int, int] | None:
-    try:
-        found = path.stat()
-    except OSError:
-        return None
-    return found.st_mtime_ns, found.st_size, found.st_ino

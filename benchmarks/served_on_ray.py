@@ -1,0 +1,191 @@
+"""Serving on Ray: what it costs beside the server on one machine, what a second replica gives, and what faults
+leave of it.
+
+    python -m benchmarks.served_on_ray --runs runs
+
+Three servers at once, asked in turn: the one-box server, Ray with one replica and Ray with two. All of them,
+the load and the proxies of Ray share the cores of this machine; figures of one round are compared with those of
+the same round. Then one more, with bounds: a load that makes it grow, a replica killed, another model.
+"""
+
+import argparse
+import asyncio
+import os
+import shutil
+import signal
+import statistics
+import tempfile
+import time
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import ExitStack
+from dataclasses import replace
+from pathlib import Path
+
+from benchmarks.askers import Askers
+from benchmarks.clusters import wait_for, workers
+from benchmarks.results import Results, Row, digest
+from benchmarks.served import ServedProcess, served
+from benchmarks.serving.endings import change
+from benchmarks.serving.models import FILES, SEED, USUAL, fitted, texts
+from benchmarks.serving.throughput import CONCURRENCY, load
+from benchmarks.timing import use_one_thread
+from examples.support import DATA
+from sightline.cli._bench_serve import requests
+from sightline.cli._load import OK, REJECTED
+from sightline.cli._loopback import Connection
+from sightline.serving.client import Client
+
+OUT = Path("results/scale_serve.json")
+ROUNDS, SECONDS = 9, 4.0
+_WARMING = 3.0  # seconds of load before anything counts
+_ALONE = 150  # texts that are asked one after the other
+_ONE_BOX, _ONE, _TWO = "one-box server", "Ray, 1 replica", "Ray, 2 replicas"
+_MOST_SECONDS = 300.0  # until a replica has started, on a busy machine
+
+
+def side_by_side(run: Path, folder: Path) -> list[Row]:
+    """The three servers in turn."""
+    ways = {_ONE_BOX: (), _ONE: ("--ray", "--replicas", "1"), _TWO: ("--ray", "--replicas", "2")}
+    with ExitStack() as stack:
+        servers, starts = dict[str, ServedProcess](), dict[str, float]()
+        for name, options in ways.items():
+            began = time.perf_counter()
+            log = folder / f"{len(servers)}.txt"
+            servers[name] = stack.enter_context(served([run], log, options=options))
+            starts[name] = time.perf_counter() - began
+        found = throughput(servers, run.name, texts())
+        found += alone(servers, run.name, texts())
+    return found + [
+        Row(name=f"{name}, seconds to start", value=value, unit="s")
+        for name, value in starts.items()
+    ]
+
+
+def throughput(servers: Mapping[str, ServedProcess], model: str, asked: Sequence[str]) -> list[Row]:
+    """A closed loop of 32 on each, round by round."""
+    rates: dict[str, list[float]] = {name: [] for name in servers}
+    middles: dict[str, list[float]] = {name: [] for name in servers}
+    for server in servers.values():
+        load(server, model, asked, _WARMING)
+    for _ in range(ROUNDS):
+        for name, server in servers.items():
+            one = load(server, model, asked, SECONDS)
+            assert set(one.statuses) <= {OK, REJECTED}, one.statuses
+            rates[name].append(one.rate)
+            middles[name].append(one.percentile(0.5))
+    at = f"concurrency {CONCURRENCY}"
+    return [
+        *(_median(f"{at}, {name}, requests/s", rates[name], "1/s") for name in servers),
+        *(_median(f"{at}, {name}, p50", middles[name], "ms") for name in servers),
+        _median(f"{at}, {_ONE} to the one-box server", _ratios(rates, _ONE, _ONE_BOX), "x"),
+        _median(f"{at}, 2 replicas to 1", _ratios(rates, _TWO, _ONE), "x"),
+    ]
+
+
+def alone(servers: Mapping[str, ServedProcess], model: str, asked: Sequence[str]) -> list[Row]:
+    """One text at a time, asked of the one-box server and of one replica in turn."""
+    taken = asyncio.run(_each({name: servers[name] for name in (_ONE_BOX, _ONE)}, model, asked))
+    added = [one - other for one, other in zip(taken[_ONE], taken[_ONE_BOX], strict=True)]
+    return [
+        *(_median(f"concurrency 1, {name}, latency", times, "ms") for name, times in taken.items()),
+        _median("concurrency 1, added by Ray, median of differences", added, "ms"),
+    ]
+
+
+async def _each(
+    servers: Mapping[str, ServedProcess], model: str, asked: Sequence[str]
+) -> dict[str, list[float]]:
+    taken: dict[str, list[float]] = {name: [] for name in servers}
+    asking = requests([model], asked, seed=SEED)
+    async with (
+        Connection(servers[_ONE_BOX].address) as first,
+        Connection(servers[_ONE].address) as second,
+    ):
+        for _ in range(_ALONE):
+            path, body = next(asking)
+            for name, connection in ((_ONE_BOX, first), (_ONE, second)):
+                began = time.perf_counter()
+                reply = await connection.ask("POST", path, body)
+                taken[name].append(1000 * (time.perf_counter() - began))
+                assert reply.status == OK, reply
+    return taken
+
+
+def with_faults(run: Path, folder: Path) -> list[Row]:
+    """From one replica to two by the load, one of them killed, both replaced by another model."""
+    path = Path(shutil.copytree(run, folder / "model"))
+    options = ("--ray", "--replicas", "1..2")
+    with (
+        served([path], folder / "faults.txt", options=options) as server,
+        Client(server.url) as client,
+        Askers(client, path.name, texts(), number=CONCURRENCY).asking() as askers,
+    ):
+        grown = _until(server, lambda: len(_replicas()) == 2)
+        before = len(askers.answers)
+        killed = _replicas().pop()
+        os.kill(killed, signal.SIGKILL)
+        replaced = _until(server, lambda: len(_replicas() - {killed}) == 2)
+        lost = len(askers.failures)
+        old, at_kill = _replicas(), len(askers.answers) - before
+        change(path, 0)
+        updated = _until(server, lambda: len(_replicas()) == 2 and not _replicas() & old)
+    answered = len(askers.answers) - before - at_kill
+    kill, update = "a replica killed under load", "another model under load"
+    return [
+        Row(name="1..2 replicas, seconds of load until there are two", value=grown, unit="s"),
+        Row(name=f"{kill}, seconds until another starts", value=replaced, unit="s"),
+        Row(name=f"{kill}, requests answered meanwhile", value=at_kill, unit="requests"),
+        _none(f"{kill}, requests failed", lost),
+        Row(name=f"{update}, seconds until all replicas have it", value=updated, unit="s"),
+        Row(name=f"{update}, requests answered meanwhile", value=answered, unit="requests"),
+        _none(f"{update}, requests failed", len(askers.failures) - lost),
+    ]
+
+
+def _replicas() -> set[int]:
+    """Processes of replicas that this one has started: others on this machine may have theirs."""
+    return set(workers("ServeReplica", os.getsid(0)))
+
+
+def _until(server: ServedProcess, is_so: Callable[[], bool]) -> float:
+    """Seconds until something is so."""
+    began = time.perf_counter()
+    wait_for(is_so, server.process, _MOST_SECONDS)
+    return time.perf_counter() - began
+
+
+def _ratios(rates: Mapping[str, Sequence[float]], name: str, other: str) -> list[float]:
+    return [one / two for one, two in zip(rates[name], rates[other], strict=True)]
+
+
+def _median(name: str, values: Sequence[float], unit: str) -> Row:
+    spread = min(values), max(values)
+    return Row(name=name, value=statistics.median(values), unit=unit, spread=spread)
+
+
+def _none(name: str, value: float) -> Row:
+    return Row(name=name, value=value, unit="requests", target=0.0, sense="<=")
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Measure, and write the results."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
+    parser.add_argument("--runs", type=Path, required=True, help="fitted there if need be")
+    parser.add_argument("--out", type=Path, default=OUT)
+    options = parser.parse_args(arguments)
+    use_one_thread()
+    began, run = time.perf_counter(), fitted(options.runs)[USUAL]
+    with tempfile.TemporaryDirectory() as folder:
+        rows = side_by_side(run, Path(folder)) + with_faults(run, Path(folder))
+    for row in rows:
+        print(f"{row.name}: {row.value:.4g} {row.unit}{'  MISSED' if row.misses else ''}")
+    seconds = Row(name="wall-clock of all this", value=time.perf_counter() - began, unit="s")
+    packages = ("ray", "fastapi", "starlette", "uvicorn")
+    result = Results.here("python -m benchmarks.served_on_ray", packages=packages)
+    data = {name: digest(DATA / name) for name in FILES.values()}
+    spec = {"seed": SEED, "rounds": ROUNDS, "seconds": SECONDS, "concurrency": CONCURRENCY}
+    replace(result.with_rows([*rows, seconds]), data=data, spec=spec).save(options.out)
+
+
+if __name__ == "__main__":
+    main()
