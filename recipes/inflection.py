@@ -39,9 +39,7 @@ def recipe(language: str = "deu") -> Run:
         train=part(language, "trn.gz"),
         dev=part(language, "dev"),
         test=part(language, "tst"),
-        training=TrainingSpec(
-            epochs=8.0, batch_tokens=1600, learning_rate=2e-3, bf16=True, seed=1
-        ),
+        training=TrainingSpec(epochs=8.0, batch_tokens=1600, learning_rate=2e-3, bf16=True, seed=1),
     )
 
 
