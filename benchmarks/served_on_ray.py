@@ -5,7 +5,8 @@ leave of it.
 
 Three servers at once, asked in turn: the one-box server, Ray with one replica and Ray with two. All of them,
 the load and the proxies of Ray share the cores of this machine; figures of one round are compared with those of
-the same round. Then one more, with bounds: a load that makes it grow, a replica killed, another model.
+the same round. The last then loses a replica and gets another model, under load; and one more server, with bounds,
+grows with its load.
 """
 
 import argparse
@@ -16,8 +17,8 @@ import signal
 import statistics
 import tempfile
 import time
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import ExitStack
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 
@@ -36,29 +37,40 @@ from sightline.cli._loopback import Connection
 from sightline.serving.client import Client
 
 OUT = Path("results/scale_serve.json")
-ROUNDS, SECONDS = 9, 4.0
+ROUNDS, SECONDS = 7, 3.0
 _WARMING = 3.0  # seconds of load before anything counts
 _ALONE = 150  # texts that are asked one after the other
 _ONE_BOX, _ONE, _TWO = "one-box server", "Ray, 1 replica", "Ray, 2 replicas"
 _MOST_SECONDS = 300.0  # until a replica has started, on a busy machine
 
 
-def side_by_side(run: Path, folder: Path) -> list[Row]:
-    """The three servers in turn."""
-    ways = {_ONE_BOX: (), _ONE: ("--ray", "--replicas", "1"), _TWO: ("--ray", "--replicas", "2")}
-    with ExitStack() as stack:
-        servers, starts = dict[str, ServedProcess](), dict[str, float]()
-        for name, options in ways.items():
-            began = time.perf_counter()
-            log = folder / f"{len(servers)}.txt"
-            servers[name] = stack.enter_context(served([run], log, options=options))
-            starts[name] = time.perf_counter() - began
-        found = throughput(servers, run.name, texts())
-        found += alone(servers, run.name, texts())
-    return found + [
-        Row(name=f"{name}, seconds to start", value=value, unit="s")
-        for name, value in starts.items()
+def measured(run: Path, folder: Path) -> list[Row]:
+    """All figures."""
+    path, starts = Path(shutil.copytree(run, folder / "model")), dict[str, float]()
+    with started(_TWO, ("--ray", "--replicas", "2"), path, starts) as two:
+        with (
+            started(_ONE_BOX, (), path, starts) as one_box,
+            started(_ONE, ("--ray", "--replicas", "1"), path, starts) as one,
+        ):
+            servers = {_ONE_BOX: one_box, _ONE: one, _TWO: two}
+            found = throughput(servers, path.name, texts()) + alone(servers, path.name, texts())
+        faults = with_faults(two, path)
+    times = [
+        Row(name=f"{name}, to start", value=value, unit="s")
+        for name, value in sorted(starts.items())
     ]
+    return found + times + faults + [growth(path)]
+
+
+@contextmanager
+def started(
+    name: str, options: Sequence[str], path: Path, starts: dict[str, float]
+) -> Iterator[ServedProcess]:
+    """A server, and how long it took to start."""
+    began, log = time.perf_counter(), path.parent / f"{len(starts)}.txt"
+    with served([path], log, options=options) as server:
+        starts[name] = time.perf_counter() - began
+        yield server
 
 
 def throughput(servers: Mapping[str, ServedProcess], model: str, asked: Sequence[str]) -> list[Row]:
@@ -111,35 +123,41 @@ async def _each(
     return taken
 
 
-def with_faults(run: Path, folder: Path) -> list[Row]:
-    """From one replica to two by the load, one of them killed, both replaced by another model."""
-    path = Path(shutil.copytree(run, folder / "model"))
-    options = ("--ray", "--replicas", "1..2")
+def with_faults(server: ServedProcess, path: Path) -> list[Row]:
+    """One of two replicas is killed, then both are replaced by those of another model."""
     with (
-        served([path], folder / "faults.txt", options=options) as server,
         Client(server.url) as client,
         Askers(client, path.name, texts(), number=CONCURRENCY).asking() as askers,
     ):
-        grown = _until(server, lambda: len(_replicas()) == 2)
-        before = len(askers.answers)
-        killed = _replicas().pop()
+        wait_for(lambda: len(askers.answers) > CONCURRENCY, server.process)
+        before, killed = len(askers.answers), _replicas().pop()
         os.kill(killed, signal.SIGKILL)
         replaced = _until(server, lambda: len(_replicas() - {killed}) == 2)
-        lost = len(askers.failures)
-        old, at_kill = _replicas(), len(askers.answers) - before
+        lost, old, at_kill = len(askers.failures), _replicas(), len(askers.answers) - before
         change(path, 0)
         updated = _until(server, lambda: len(_replicas()) == 2 and not _replicas() & old)
     answered = len(askers.answers) - before - at_kill
     kill, update = "a replica killed under load", "another model under load"
     return [
-        Row(name="1..2 replicas, seconds of load until there are two", value=grown, unit="s"),
-        Row(name=f"{kill}, seconds until another starts", value=replaced, unit="s"),
+        Row(name=f"{kill}, until another starts", value=replaced, unit="s"),
         Row(name=f"{kill}, requests answered meanwhile", value=at_kill, unit="requests"),
         _none(f"{kill}, requests failed", lost),
-        Row(name=f"{update}, seconds until all replicas have it", value=updated, unit="s"),
+        Row(name=f"{update}, until all replicas have it", value=updated, unit="s"),
         Row(name=f"{update}, requests answered meanwhile", value=answered, unit="requests"),
         _none(f"{update}, requests failed", len(askers.failures) - lost),
     ]
+
+
+def growth(path: Path) -> Row:
+    """From one replica to two, by the load."""
+    options = ("--ray", "--replicas", "1..2")
+    with (
+        served([path], path.parent / "growth.txt", options=options) as server,
+        Client(server.url) as client,
+        Askers(client, path.name, texts(), number=CONCURRENCY).asking(),
+    ):
+        seconds = _until(server, lambda: len(_replicas()) == 2)
+    return Row(name="1..2 replicas, load until a second starts", value=seconds, unit="s")
 
 
 def _replicas() -> set[int]:
@@ -176,7 +194,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     use_one_thread()
     began, run = time.perf_counter(), fitted(options.runs)[USUAL]
     with tempfile.TemporaryDirectory() as folder:
-        rows = side_by_side(run, Path(folder)) + with_faults(run, Path(folder))
+        rows = measured(run, Path(folder))
     for row in rows:
         print(f"{row.name}: {row.value:.4g} {row.unit}{'  MISSED' if row.misses else ''}")
     seconds = Row(name="wall-clock of all this", value=time.perf_counter() - began, unit="s")
