@@ -3,4 +3,5 @@
 from . import _packages as _packages  # first: it says which package is missing
 from ._joining import joined as joined
 from ._pool import answered_by_pool as answered_by_pool
+from ._sweeping import Ended as Ended, run_trials as run_trials
 from ._training import WorkersError as WorkersError, train_by_workers as train_by_workers
