@@ -55,9 +55,15 @@ def _command(out: Path) -> list[str]:
 
 def _ended(out: Path) -> list[Path]:
     """Logs of trials that have come to an end of either kind."""
-    logs = sorted(out.glob("trials/*/log.jsonl"))
     ends = ('{"event": "finished"', '{"event": "failed"')
-    return [log for log in logs if (log.read_text().splitlines() or [""])[-1].startswith(ends)]
+    return [log for log in sorted(out.glob("trials/*/log.jsonl")) if _last(log).startswith(ends)]
+
+
+def _last(log: Path) -> str:
+    """The last line of a log that is long and asked for often."""
+    with log.open("rb") as file:
+        file.seek(max(0, log.stat().st_size - 2000))
+        return (file.read().decode(errors="replace").splitlines() or [""])[-1]
 
 
 def figures(table: dict[str, Any]) -> list[Row]:

@@ -2,7 +2,6 @@
 
 import os
 import re
-import shutil
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -66,10 +65,7 @@ def command(
         workers: trials at a time; by default as many as this machine has cores.
         fresh: start again in a folder that has a sweep.
     """
-    console = Console(highlight=False)
-    if fresh:
-        for name in ("plan.json", "sweep.json", "trials", "best", "ray"):
-            _remove(out / name)
+    console, seconds = Console(highlight=False), None if budget is None else seconds_of(budget)
     planned = (
         plan_from_recipe(recipe) if recipe else plan_from_files(console, train, dev, test, out)
     )
@@ -81,9 +77,11 @@ def command(
         planned=planned,
         dimensions=tuple(_dimensions(planned, over)),
         trials=trials,
-        budget=None if budget is None else seconds_of(budget),
+        budget=seconds,
         out=out,
     )
+    if fresh:
+        sweep.clear()
     sweep.begin()
     if not sweep.is_over:
         number = workers or os.cpu_count() or 1
@@ -138,10 +136,3 @@ def _say(ended: Ended) -> None:
     sys.stderr.write(
         f"[{ended.number}/{ended.of}] trial {trial.number}: {trial.status}{after}{score}\n"
     )
-
-
-def _remove(path: Path) -> None:
-    if path.is_dir():
-        shutil.rmtree(path)
-    else:
-        path.unlink(missing_ok=True)

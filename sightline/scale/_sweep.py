@@ -6,7 +6,7 @@
     sweep.json    all trials, the best first
     sweep.html    the same to look at
 
-Whoever runs the trials is told by nobody here: see `sightline.scale.cluster.run_trials`.
+Nothing here trains: `sightline.scale.cluster.run_trials` does.
 """
 
 import json
@@ -24,8 +24,9 @@ from ._storage import read_json, write_json
 from ._sweep_page import sweep_page
 from ._trials import Measure, Trial, read_measure, read_trial
 
-BEST = "best"
+BEST, ENGINE = "best", "ray"  # the latter is what Tune writes about itself
 _PLAN, _TABLE, _PAGE = "plan.json", "sweep.json", "sweep.html"
+_TRIALS = "trials"
 _CHECKPOINTS = "checkpoints"
 _AT_ONCE = 1e-9  # minutes: a run that goes on with so many is over
 
@@ -71,6 +72,13 @@ class Sweep:
             for number, values in enumerate(wanted["settings"], start=1):
                 self._trial_plan(number, values).save(self.folder(number))
             write_json(str(self.out / _PLAN), wanted)
+
+    def clear(self) -> None:
+        """Delete what the folder has of a sweep."""
+        for name in (_PLAN, _TABLE, _PAGE):
+            (self.out / name).unlink(missing_ok=True)
+        for name in (_TRIALS, BEST, ENGINE):
+            shutil.rmtree(self.out / name, ignore_errors=True)
 
     def _plan(self) -> dict[str, Any]:
         seed = self.planned.run.training.seed
@@ -163,4 +171,4 @@ class Sweep:
 
 def trial_folder(out: Path, number: int) -> Path:
     """Of a trial, below the folder of its sweep."""
-    return out / "trials" / f"{number:02d}"
+    return out / _TRIALS / f"{number:02d}"

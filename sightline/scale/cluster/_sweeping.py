@@ -25,10 +25,9 @@ from typing_extensions import override
 from ...errors import SightlineError
 from ...inspection import vital_signs
 from ...training import Evaluated, Event, Started, StepDone, load_plan
-from .._sweep import Sweep, trial_folder
+from .._sweep import ENGINE, Sweep, trial_folder
 from .._trials import STOPPED, Trial, is_finished
 
-_FOLDER = "ray"  # below the folder of a sweep: what Tune writes about itself
 _MOST_FAILURES = 3  # of one trial: lost workers; what goes wrong in training is not tried again
 # Shares of a run, in percent: below the first nobody is stopped. The next is three times the one before.
 _FIRST_RUNG, _FACTOR, _WHOLE = 12, 3, 100
@@ -57,7 +56,7 @@ def run_trials(sweep: Sweep, workers: int, told: Callable[[Ended], None]) -> boo
     trainable = tune.with_resources(
         tune.with_parameters(_trial, out=str(folder), working=str(Path.cwd())), {"cpu": 1}
     )
-    state = folder / _FOLDER
+    state = folder / ENGINE
     if any(state.glob("experiment_state-*.json")) and Tuner.can_restore(str(state)):
         tuner = Tuner.restore(str(state), trainable=trainable, resume_errored=True)
     else:
@@ -73,7 +72,7 @@ def run_trials(sweep: Sweep, workers: int, told: Callable[[Ended], None]) -> boo
                 reuse_actors=True,
             ),
             run_config=RunConfig(
-                name=_FOLDER,
+                name=ENGINE,
                 storage_path=str(folder),
                 failure_config=FailureConfig(max_failures=_MOST_FAILURES),
                 callbacks=[_Teller(sweep, told)],
