@@ -12,6 +12,8 @@ import numpy as np
 from sightline.attention import AttentionTrace, Layout
 from sightline.inspection import (
     Hypothesis,
+    ParallelAxis,
+    ParallelLine,
     Series,
     arcs,
     beam_tree,
@@ -19,6 +21,7 @@ from sightline.inspection import (
     curves,
     heatmap,
     overlay,
+    parallel,
     sentences,
 )
 
@@ -103,6 +106,16 @@ def _curves(tokens: Sequence[str]) -> str:
 
 
 # Every view as a function of the tokens it draws, which may be anything at all.
+def _parallel(tokens: Sequence[str]) -> str:
+    axes = [ParallelAxis(name=token, ticks=((0.0, token), (1.0, "1"))) for token in tokens]
+    places = tuple(index / len(tokens) if index % 3 else None for index in range(len(tokens)))
+    lines = [
+        ParallelLine(name=tokens[0], places=places, values=tuple(tokens), group=group)
+        for group in (0, 1)
+    ]
+    return parallel(axes, lines, title="Settings", groups=(tokens[0], "others"))
+
+
 VIEWS: dict[str, Callable[[Sequence[str]], str]] = {
     "heatmap": lambda tokens: heatmap(trace(tokens, tokens[:5])),
     "segments": lambda tokens: heatmap(tree_trace(tokens)),
@@ -117,6 +130,7 @@ VIEWS: dict[str, Callable[[Sequence[str]], str]] = {
     ),
     "beam_tree": _beam,
     "curves": _curves,
+    "parallel": _parallel,
 }
 
 

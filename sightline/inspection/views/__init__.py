@@ -9,6 +9,11 @@ from ._heatmap import heatmap as heatmap
 from ._ink import Ink as Ink
 from ._overlay import overlay as overlay
 from ._page import Section as Section, page as page
+from ._parallel import (
+    ParallelAxis as ParallelAxis,
+    ParallelLine as ParallelLine,
+    parallel as parallel,
+)
 from ._png import data_uri as data_uri
 from ._render import render as render
 from ._sentences import sentences as sentences

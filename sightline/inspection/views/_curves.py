@@ -171,10 +171,16 @@ def _finite(series: Sequence[Series]) -> Iterator[tuple[float, float]]:
 
 
 def curves(
-    series: Sequence[Series], *, title: str, x_label: str = "step", y_label: str = ""
+    series: Sequence[Series],
+    *,
+    title: str,
+    x_label: str = "step",
+    y_label: str = "",
+    behind: Sequence[Series] = (),
 ) -> str:
     """Curves with a legend; each differs from the others in dash as well as in colour. Points that
-    are not finite break a curve. Long curves are thinned to their lowest and highest points.
+    are not finite break a curve. Long curves are thinned to their lowest and highest points. Those
+    behind are thin, and named only when they are hovered over.
 
     >>> loss = Series(name="loss", points=((0, 3.0), (100, 1.5), (200, 1.2)))
     >>> curves([loss], title="Training").count("<circle")
@@ -185,11 +191,12 @@ def curves(
             f"curves: expected at most {len(DASHES)} series, got {len(series)}. "
             f"Draw them in several pictures."
         )
-    finite = list(_finite(series))
+    finite = list(_finite([*series, *behind]))
     across, x_ticks = _step_axis([step for step, _ in finite])
     up, y_ticks = _value_axis([value for _, value in finite])
-    limit = MOST_POINTS // max(len(series), 1)
+    limit = MOST_POINTS // max(len(series) + len(behind), 1)
     drawn = [_curve(each, index, limit, across, up, x_label) for index, each in enumerate(series)]
+    thin = [_curve(each, 0, limit, across, up, x_label) for each in behind]
     longest = max((FONT * width(curve.label) for curve in drawn), default=0.0)
     said = "; ".join(
         f"{curve.title}: {len(each.points)} points, {curve.last}"
@@ -202,6 +209,7 @@ def curves(
         width=math.ceil(LEFT + PLOT_WIDTH + RIGHT),
         height=math.ceil(TOP + PLOT_HEIGHT + 56 + 20 * len(drawn)),
         curves=drawn,
+        behind=thin,
         x_ticks=x_ticks,
         y_ticks=y_ticks,
         left=LEFT,

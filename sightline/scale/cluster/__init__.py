@@ -9,4 +9,5 @@ from ._serving import (
     ReplicasError as ReplicasError,
     serve_by_replicas as serve_by_replicas,
 )
+from ._sweeping import Ended as Ended, run_trials as run_trials
 from ._training import WorkersError as WorkersError, train_by_workers as train_by_workers

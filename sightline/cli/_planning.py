@@ -1,0 +1,144 @@
+"""The run that a command calls for: from files or a recipe, and settings that were given."""
+
+import importlib.util
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+from rich.console import Console
+
+from ..data import ImageSourceSpec, SourceSpec, check_data
+from ..errors import SpecError
+from ..specs import settings, with_setting
+from ..tasks import PictureTaskSpec, TransductionSpec
+from ..training import Choice, Planned, Run, chosen, hold_out, plan
+from ._files import open_files, open_like
+
+
+def given_settings(
+    texts: Sequence[str], *, attention: str | None, minutes: float | None, seed: int | None
+) -> list[str]:
+    """All settings of the command, the short forms written out and first: what --set says may be about
+    the attention that was chosen.
+    """
+    given = list[str]()
+    if attention is not None:
+        given.append(f"task.decoder.attention={attention}")
+    if minutes is not None:
+        given += ["training.epochs=none", f"training.minutes={minutes}"]
+    if seed is not None:
+        given.append(f"training.seed={seed}")
+    given += texts
+    return given
+
+
+def plan_from_files(
+    console: Console,
+    train: Sequence[str],
+    dev: Sequence[str],
+    test: Sequence[str],
+    out: Path,
+) -> Planned:
+    """The run that the files call for; what was found out is said."""
+    if not train:
+        raise SpecError(
+            "there is nothing to learn from: got neither files nor a recipe. "
+            "Give a file, as in: sightline fit train.tsv --dev dev.tsv --out runs/first"
+        )
+    opened = open_files(train)
+    console.print(f"{' '.join(train)}: {opened.reason}", markup=False, soft_wrap=True)
+    if isinstance(opened.source, ImageSourceSpec):
+        raise SpecError(
+            f"{train[0]} names images, and what to make of images is not found out by itself, expected "
+            f"texts. Write the run as a function, and pass it as --recipe file.py:function."
+        )
+    sources: list[SourceSpec | None] = [
+        open_like(opened.source, files) if files else None for files in (dev, test)
+    ]
+    source, held_out = opened.source, None
+    if sources[0] is None:
+        with console.status("setting some examples apart"):
+            parts = hold_out(source, out / "data")
+        source, sources[0] = parts.train, parts.dev
+        held_out = (
+            f"no --dev: {parts.num_dev:,} of {parts.num_train + parts.num_dev:,} examples are set "
+            f"apart, in {out / 'data'}"
+        )
+        console.print(held_out, markup=False, soft_wrap=True)
+    with console.status("finding out what the files are for"):
+        planned = plan(source, *sources)
+    if held_out is not None:
+        planned = planned._replace(
+            choices=(
+                *planned.choices,
+                Choice("train", "data", held_out),
+                Choice("dev", "data", held_out),
+            )
+        )
+    for reason in dict.fromkeys(choice.reason for choice in planned.choices):
+        if reason != held_out:
+            console.print(f"  {reason}", markup=False, soft_wrap=True)
+    return planned
+
+
+def plan_from_recipe(text: str) -> Planned:
+    """The run that a function in a file returns."""
+    path, _, name = text.partition(":")
+    name = name or "recipe"
+    spec = importlib.util.spec_from_file_location("recipe", path)
+    if not Path(path).is_file() or spec is None or spec.loader is None:
+        raise SpecError(
+            f"--recipe {text}: there is no Python file {path}. Give file.py:function, as in "
+            f"recipes/g2p_low.py:recipe"
+        )
+    module = importlib.util.module_from_spec(spec)
+    # A recipe may import what lies beside its folder, as with `python -m` from there.
+    sys.path.append(str(Path.cwd()))
+    spec.loader.exec_module(module)
+    function = vars(module).get(name)
+    run = function() if callable(function) else None
+    if not isinstance(run, Run):
+        functions = [key for key, value in vars(module).items() if callable(value)]
+        raise SpecError(
+            f"--recipe {text}: expected a function {name}() that returns a Run, got "
+            f"{type(run).__name__}. {path} has {', '.join(functions)}."
+        )
+    paths = [setting.path for setting in settings(run)]
+    return Planned(run, tuple(Choice(path, "recipe", f"{text} says so") for path in paths))
+
+
+def with_given(planned: Planned, text: str) -> Planned:
+    """One setting changed. The beginnings task. and training. may be left out."""
+    path, sign, value = text.partition("=")
+    if not sign:
+        raise SpecError(f"--set {text}: expected path=value, as in encoder.num_layers=2")
+    whole = whole_path(planned.run, path)
+    run = with_setting(planned.run, whole, value)
+    return Planned(run, chosen(planned.choices, whole, "command", f"--set {text}"))
+
+
+def whole_path(run: Run, path: str) -> str:
+    """The path of a setting of which the beginning task. or training. may have been left out."""
+    known = {setting.path for setting in settings(run)}
+    groups = {known_path.rpartition(".")[0] for known_path in known}
+    return next(
+        (full for full in (path, f"task.{path}", f"training.{path}") if full in known | groups),
+        path,
+    )
+
+
+def say_findings(console: Console, run: Run) -> None:
+    """What a user would want to know of the data before training on it."""
+    task = run.task
+    if isinstance(task, PictureTaskSpec):
+        return
+    with console.status("looking through the data"):
+        findings = check_data(
+            run.train,
+            run.dev,
+            run.test,
+            source_tokeniser=task.source,
+            target_tokeniser=task.target if isinstance(task, TransductionSpec) else None,
+        )
+    for line in findings.lines():
+        console.print(f"note: {line}", style="yellow", markup=False, soft_wrap=True)

@@ -1,0 +1,206 @@
+"""What a sweep varies, and what each trial of it is.
+
+    trial 1      the run as it is
+    trial n      its settings at point n - 1 of a Sobol sequence, which fills the space evenly
+
+A dimension is one drawn value for one setting, or for several that go together (the width of encoder and
+decoder, say). Points depend on the seed alone: the same sweep is the same trials.
+"""
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, final
+
+import torch
+
+from ..errors import SpecError
+from ..specs import settings, with_setting
+from ..tasks import TransductionSpec
+from ..training import Run
+
+_WIDTH_STEP = 8  # widths are multiples of it
+# Kinds of attention that words are worth trying with, and texts: summing over places costs a table of
+# vocabulary by length, which words have room for.
+_OF_WORDS = ("softmax", "sparsemax", "segment", "exact_hard", "monotone")
+_OF_TEXTS = ("softmax", "sparsemax")
+_ATTENTION = "task.decoder.attention"
+
+
+@final
+@dataclass(frozen=True, kw_only=True)
+class Dimension:
+    """Settings that share one drawn value: a number between two others, or one of some texts."""
+
+    name: str
+    paths: tuple[str, ...]
+    low: float = 0.0
+    high: float = 0.0
+    is_log: bool = False  # the same chance for every ratio, rather than for every difference
+    step: int | None = None  # whole numbers, multiples of it
+    values: tuple[str, ...] = ()  # instead of numbers
+
+    def text_at(self, share: float) -> str:
+        """The value at a share from 0 to 1 of the dimension, as a setting is written."""
+        if self.values:
+            return self.values[min(int(share * len(self.values)), len(self.values) - 1)]
+        if self.is_log:
+            number = self.low * (self.high / self.low) ** share
+        else:
+            number = self.low + (self.high - self.low) * share
+        if self.step is not None:
+            return str(max(self.step, round(number / self.step) * self.step))
+        return f"{number:.3g}"
+
+    def share_of(self, text: str) -> float | None:
+        """Where a value lies on the dimension, from 0 to 1; None if it does not."""
+        if self.values:
+            if text not in self.values:
+                return None
+            return (self.values.index(text) + 0.5) / len(self.values)
+        number = float(text)
+        if self.is_log:
+            share = math.log(number / self.low) / math.log(self.high / self.low)
+        else:
+            share = (number - self.low) / (self.high - self.low)
+        return share if 0 <= share <= 1 else None
+
+
+def usual_dimensions(run: Run, fixed: Sequence[str]) -> list[Dimension]:
+    """What is worth varying of a run, around the values that it has.
+
+    Args:
+        run: the default.
+        fixed: paths of settings that stay as they are, because somebody has said so.
+    """
+    known = {setting.path: setting.value for setting in settings(run)}
+    free = {path: value for path, value in known.items() if path not in fixed}
+    return [
+        dimension
+        for dimension in (*_of_training(run, free), *_of_networks(free), *_of_task(run, free))
+        if dimension.paths
+    ]
+
+
+def _of_training(run: Run, free: Mapping[str, Any]) -> Iterator[Dimension]:
+    rate, tokens = run.training.learning_rate, run.training.batch_tokens
+    if "training.learning_rate" in free:
+        yield Dimension(
+            name="learning_rate",
+            paths=("training.learning_rate",),
+            low=rate / 5,
+            high=rate * 2.5,
+            is_log=True,
+        )
+    if "training.batch_tokens" in free and run.training.batch_size is None:
+        yield Dimension(
+            name="batch_tokens",
+            paths=("training.batch_tokens",),
+            low=tokens / 2,
+            high=tokens * 2.0,
+            is_log=True,
+            step=1,
+        )
+    if "training.averaging" in free:
+        values = tuple(dict.fromkeys(("0.0", "0.99", str(run.training.averaging))))
+        yield Dimension(name="averaging", paths=("training.averaging",), values=values)
+
+
+def _of_networks(free: Mapping[str, Any]) -> Iterator[Dimension]:
+    """Dropout and widths, one value for all networks that have the same."""
+    for name in ("hidden_size", "embedding_size", "dropout"):
+        found = dict[Any, list[str]]()
+        for path, value in free.items():
+            # What stands below the attention is gone when another one is drawn.
+            is_own = path.startswith("task.") and not path.startswith(f"{_ATTENTION}.")
+            if is_own and path.endswith(f".{name}") and value is not None:
+                found.setdefault(value, []).append(path)
+        for value, paths in found.items():
+            label = name if len(found) == 1 else paths[0].removeprefix("task.")
+            if name == "dropout":
+                low, high = max(0.0, value - 0.2), min(0.9, value + 0.2)
+                yield Dimension(name=label, paths=tuple(paths), low=low, high=high)
+            else:
+                yield Dimension(
+                    name=label,
+                    paths=tuple(paths),
+                    low=value / 2,
+                    high=value * 2.0,
+                    is_log=True,
+                    step=_WIDTH_STEP,
+                )
+
+
+def _of_task(run: Run, free: Mapping[str, Any]) -> Iterator[Dimension]:
+    if "task.label_smoothing" in free:
+        yield Dimension(name="label_smoothing", paths=("task.label_smoothing",), low=0.0, high=0.2)
+    chosen = free.get(_ATTENTION)
+    if isinstance(run.task, TransductionSpec) and chosen is not None:
+        kinds = _OF_WORDS if run.task.outputs == "words" else _OF_TEXTS
+        values = tuple(dict.fromkeys((*kinds, chosen)))
+        yield Dimension(name="attention", paths=(_ATTENTION,), values=values)
+
+
+def given_dimension(run: Run, path: str, text: str) -> Dimension:
+    """The dimension that a user has written: `low..high`, or values with commas between them.
+
+    Numbers are drawn by ratio where the higher is at least ten times the lower.
+    """
+    value = next((one.value for one in settings(run) if one.path == path), None)
+    low, dots, high = text.partition("..")
+    if not dots:
+        values = tuple(part.strip() for part in text.split(","))
+        for one in values:
+            with_setting(run, path, one)  # raises for what cannot stand there
+        return Dimension(name=path, paths=(path,), values=values)
+    try:
+        ends = float(low), float(high)
+    except ValueError:
+        ends = 1.0, 0.0
+    if ends[0] >= ends[1] or not isinstance(value, int | float) or isinstance(value, bool):
+        raise SpecError(
+            f"--over {path}={text}: expected two numbers, the lower first, for a setting that is a number, "
+            f"as in training.learning_rate=1e-4..1e-2; or values, as in decoder.attention=softmax,segment."
+        )
+    is_whole = isinstance(value, int)
+    dimension = Dimension(
+        name=path,
+        paths=(path,),
+        low=ends[0],
+        high=ends[1],
+        is_log=ends[0] > 0 and ends[1] >= 10 * ends[0],
+        step=1 if is_whole else None,
+    )
+    for share in (0.0, 1.0):
+        with_setting(run, path, dimension.text_at(share))
+    return dimension
+
+
+def drawn(dimensions: Sequence[Dimension], number: int, seed: int) -> list[dict[str, str]]:
+    """Values by the name of their dimension, for so many trials. Trial 1 has none: it is the default."""
+    if number == 1 or not dimensions:
+        return [{}]
+    engine = torch.quasirandom.SobolEngine(len(dimensions), scramble=True, seed=seed)
+    points = engine.draw(number - 1, dtype=torch.float64).tolist()
+    return [
+        {},
+        *(
+            {one.name: one.text_at(share) for one, share in zip(dimensions, point, strict=True)}
+            for point in points
+        ),
+    ]
+
+
+def with_values(run: Run, dimensions: Sequence[Dimension], values: Mapping[str, str]) -> Run:
+    """The run of a trial."""
+    for dimension in dimensions:
+        if dimension.name in values:
+            for path in dimension.paths:
+                run = with_setting(run, path, values[dimension.name])
+    return run
+
+
+def values_of(run: Run, dimensions: Sequence[Dimension]) -> dict[str, str]:
+    """What a run has on each dimension."""
+    texts = {setting.path: setting.text for setting in settings(run)}
+    return {one.name: texts[one.paths[0]] for one in dimensions}
