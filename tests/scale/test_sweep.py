@@ -195,7 +195,7 @@ def command(words: Path, out: Path) -> list[str]:
     files = [str(words), "--dev", str(words), "--out", str(out)]
     numbers = ["--trials", str(TRIALS), "--workers", "2", "--budget", "30m"]
     # No run survives the second rate; of the first two points of a Sobol sequence one has it.
-    over = ["--over", "learning_rate=4e-3,1e30", "--over", "decoder.attention=softmax,exact_hard"]
+    over = ["--over", "learning_rate=4e-3,1e30"]
     return ["-m", "sightline.cli", "sweep", *files, *numbers, *over, *more]
 
 
