@@ -31,7 +31,7 @@ class ServedProcess:
     @property
     def cpu_seconds(self) -> float:
         """Processor time that it has used so far, and the process that computes for it."""
-        return sum(map(_cpu_seconds, self._pids))
+        return sum(map(cpu_seconds_of, self._pids))
 
     @property
     def resident_mib(self) -> float:
@@ -40,9 +40,7 @@ class ServedProcess:
 
     @property
     def _pids(self) -> list[int]:
-        pid = self.process.pid
-        children = Path(f"/proc/{pid}/task/{pid}/children").read_text()
-        return [pid, *map(int, children.split())]
+        return [self.process.pid, *children_of(self.process.pid)]
 
 
 @contextmanager
@@ -57,8 +55,14 @@ def served(
         process.wait(SECONDS)
 
 
-def _cpu_seconds(pid: int) -> float:
-    """Of all threads."""
+def children_of(pid: int) -> list[int]:
+    """Processes that any thread of a process has started."""
+    files = Path(f"/proc/{pid}/task").glob("*/children")
+    return [int(word) for file in files for word in file.read_text().split()]
+
+
+def cpu_seconds_of(pid: int) -> float:
+    """Processor time that a process has used so far, all of its threads."""
     stat = Path(f"/proc/{pid}/stat").read_text()
     user, system = stat.rpartition(")")[2].split()[11:13]
     return (int(user) + int(system)) / os.sysconf("SC_CLK_TCK")

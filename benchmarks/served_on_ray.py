@@ -17,7 +17,7 @@ import signal
 import statistics
 import tempfile
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -25,7 +25,7 @@ from pathlib import Path
 from benchmarks.askers import Askers
 from benchmarks.clusters import wait_for, workers
 from benchmarks.results import Results, Row, digest
-from benchmarks.served import ServedProcess, served
+from benchmarks.served import ServedProcess, children_of, cpu_seconds_of, served
 from benchmarks.serving.endings import change
 from benchmarks.serving.models import FILES, SEED, USUAL, fitted, texts
 from benchmarks.serving.throughput import CONCURRENCY, load
@@ -54,6 +54,7 @@ def measured(run: Path, folder: Path) -> list[Row]:
         ):
             servers = {_ONE_BOX: one_box, _ONE: one, _TWO: two}
             found = throughput(servers, path.name, texts()) + alone(servers, path.name, texts())
+            found += processor_time(servers, path.name, texts())
         faults = with_faults(two, path)
     times = [
         Row(name=f"{name}, to start", value=value, unit="s")
@@ -121,6 +122,36 @@ async def _each(
                 taken[name].append(1000 * (time.perf_counter() - began))
                 assert reply.status == OK, reply
     return taken
+
+
+def processor_time(
+    servers: Mapping[str, ServedProcess], model: str, asked: Sequence[str]
+) -> list[Row]:
+    """What a request costs of the cores, and where. Processes of the server that is not asked do nothing."""
+    parts: dict[str, tuple[str, Callable[[], float]]] = {
+        "both processes": (_ONE_BOX, lambda: servers[_ONE_BOX].cpu_seconds),
+        "Ray's proxy": (_ONE, lambda: _used(workers("ProxyActor", os.getsid(0)))),
+        "the replica, reading and writing": (_ONE, lambda: _used(_replicas())),
+        "the replica, computing": (
+            _ONE,
+            lambda: _used(child for each in _replicas() for child in children_of(each)),
+        ),
+    }
+    used, counts = {part: -now() for part, (_, now) in parts.items()}, dict[str, int]()
+    for name in (_ONE_BOX, _ONE):
+        counts[name] = load(servers[name], model, asked, 2 * SECONDS).count(OK)
+    return [
+        Row(
+            name=f"processor time of a request, {name}, {part}",
+            value=1000 * (used[part] + now()) / counts[name],
+            unit="ms",
+        )
+        for part, (name, now) in parts.items()
+    ]
+
+
+def _used(pids: Iterable[int]) -> float:
+    return sum(map(cpu_seconds_of, pids))
 
 
 def with_faults(server: ServedProcess, path: Path) -> list[Row]:
