@@ -84,7 +84,7 @@ def unlucky(run: Path, folder: Path, out: Path, pool_rate: float, start: float) 
         bulk_seconds(SHARDS, size / SHARDS / pool_rate * WORKERS, cluster, seed=seed)
         for seed in range(200)
     )
-    name = f"{size:,} words, workers killed at random"
+    name = "workers killed at random"
     return [
         Row(name=f"{name}, kills", value=kills, unit="workers"),
         Row(name=f"{name}, the start of a worker by itself", value=restart, unit="s"),
