@@ -6,9 +6,7 @@ Reads what `benchmarks.bulk`, `benchmarks.serving` and `benchmarks.training_peer
 machines are lost and how fast networks are cannot be measured here: both are said in the results.
 """
 
-import argparse
 import math
-import tempfile
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import replace
@@ -19,12 +17,12 @@ import torch
 from torch import distributed
 from torch.multiprocessing.spawn import spawn
 
+from benchmarks.measuring import measured_rows
 from benchmarks.results import Results, Row
 from benchmarks.served import served
-from benchmarks.serving.models import USUAL, fitted, texts
+from benchmarks.serving.models import texts
 from benchmarks.serving.throughput import CONCURRENCY, load
 from benchmarks.simulation import Cluster, bulk_seconds, training_seconds
-from benchmarks.timing import use_one_thread
 from sightline.scale import Bulk
 
 OUT = Path("results/scale_costs.json")
@@ -34,6 +32,7 @@ SHARD_SECONDS = 600.0
 # Said, not measured: a worker is lost once a month; speeds differ by a tenth; 10 Gbit/s between machines.
 LOSSES, SPREAD, BYTES_A_SECOND = 1 / (24 * 30), 0.1, 1.25e9
 BATCH_SECONDS = 1.0  # of computing between two exchanges of gradients
+CHECKPOINT_SECONDS = 60.0  # between two checkpoints
 SEEDS = range(10)  # of simulations, of which the mean is given
 _LISTED, _EXCHANGES = 2000, 30
 
@@ -114,7 +113,7 @@ def _fewest(is_enough: Callable[[int], bool], number: int) -> int:
     return number
 
 
-def tokens_trained(rate: float, size: int, restart: float, checkpoint: float) -> list[Row]:
+def tokens_trained(rate: float, size: int, restart: float) -> list[Row]:
     """Training: days for ten thousand million tokens, and the part of them that exchanges gradients."""
     found = list[Row]()
     for workers in (8, 64, 512):
@@ -124,7 +123,11 @@ def tokens_trained(rate: float, size: int, restart: float, checkpoint: float) ->
         cluster = Cluster(workers=workers, restart=restart, losses=LOSSES, spread=0.0)
         seconds = mean(
             training_seconds(
-                steps, BATCH_SECONDS + exchange, cluster, checkpoint=checkpoint, seed=seed
+                steps,
+                BATCH_SECONDS + exchange,
+                cluster,
+                checkpoint=CHECKPOINT_SECONDS,
+                seed=seed,
             )
             for seed in SEEDS
         )
@@ -170,7 +173,7 @@ def measured(run: Path, folder: Path) -> list[Row]:
         Row(name="gradients of the model that is trained", value=gradients / 1e6, unit="MB"),
         Row(name="to sum gradients, two processes here", value=1000 * exchange, unit="ms"),
         *words_a_day(start, restart, words),
-        *tokens_trained(tokens, gradients, restart, checkpoint=60.0),
+        *tokens_trained(tokens, gradients, restart),
     ]
 
 
@@ -180,26 +183,18 @@ def _bytes_of(folder: Path) -> int:
 
 def main(arguments: Sequence[str] | None = None) -> None:
     """Measure, and write the results."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
-    parser.add_argument("--runs", type=Path, required=True, help="fitted there if need be")
-    parser.add_argument("--out", type=Path, default=OUT)
-    options = parser.parse_args(arguments)
-    use_one_thread()
-    began = time.perf_counter()
-    with tempfile.TemporaryDirectory() as folder:
-        rows = measured(fitted(options.runs)[USUAL], Path(folder))
-    for row in rows:
-        print(f"{row.name}: {row.value:.4g} {row.unit}")
-    seconds = Row(name="wall-clock of all this", value=time.perf_counter() - began, unit="s")
+    rows, out = measured_rows(
+        measured, arguments, about="What a cluster would cost, and what limits it next.", out=OUT
+    )
     said = {
         "losses of a worker in 30 days": LOSSES * 24 * 30,
         "standard deviation of the logarithm of speeds": SPREAD,
         "bytes a second between machines": BYTES_A_SECOND,
         "seconds between exchanges of gradients": BATCH_SECONDS,
-        "seconds between checkpoints": 60.0,
+        "seconds between checkpoints": CHECKPOINT_SECONDS,
     }
     result = Results.here("python -m benchmarks.cluster_costs")
-    replace(result.with_rows([*rows, seconds]), spec=said).save(options.out)
+    replace(result.with_rows(rows), spec=said).save(out)
 
 
 if __name__ == "__main__":

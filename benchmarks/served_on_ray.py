@@ -9,13 +9,11 @@ the same round. The last then loses a replica and gets another model, under load
 grows with its load.
 """
 
-import argparse
 import asyncio
 import os
 import shutil
 import signal
 import statistics
-import tempfile
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -24,12 +22,12 @@ from pathlib import Path
 
 from benchmarks.askers import Askers
 from benchmarks.clusters import wait_for, workers
+from benchmarks.measuring import measured_rows
 from benchmarks.results import Results, Row, digest
 from benchmarks.served import ServedProcess, children_of, cpu_seconds_of, served
 from benchmarks.serving.endings import change
-from benchmarks.serving.models import FILES, SEED, USUAL, fitted, texts
+from benchmarks.serving.models import FILES, SEED, texts
 from benchmarks.serving.throughput import CONCURRENCY, load
-from benchmarks.timing import use_one_thread
 from examples.support import DATA
 from sightline.cli._bench_serve import requests
 from sightline.cli._load import OK, REJECTED
@@ -218,22 +216,14 @@ def _none(name: str, value: float) -> Row:
 
 def main(arguments: Sequence[str] | None = None) -> None:
     """Measure, and write the results."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
-    parser.add_argument("--runs", type=Path, required=True, help="fitted there if need be")
-    parser.add_argument("--out", type=Path, default=OUT)
-    options = parser.parse_args(arguments)
-    use_one_thread()
-    began, run = time.perf_counter(), fitted(options.runs)[USUAL]
-    with tempfile.TemporaryDirectory() as folder:
-        rows = measured(run, Path(folder))
-    for row in rows:
-        print(f"{row.name}: {row.value:.4g} {row.unit}{'  MISSED' if row.misses else ''}")
-    seconds = Row(name="wall-clock of all this", value=time.perf_counter() - began, unit="s")
+    rows, out = measured_rows(
+        measured, arguments, about="Serving on Ray beside the server on one machine.", out=OUT
+    )
     packages = ("ray", "fastapi", "starlette", "uvicorn")
     result = Results.here("python -m benchmarks.served_on_ray", packages=packages)
     data = {name: digest(DATA / name) for name in FILES.values()}
     spec = {"seed": SEED, "rounds": ROUNDS, "seconds": SECONDS, "concurrency": CONCURRENCY}
-    replace(result.with_rows([*rows, seconds]), data=data, spec=spec).save(options.out)
+    replace(result.with_rows(rows), data=data, spec=spec).save(out)
 
 
 if __name__ == "__main__":

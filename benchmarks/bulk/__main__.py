@@ -1,16 +1,13 @@
 """Measure, and write the results: see the package."""
 
-import argparse
 import statistics
-import tempfile
-import time
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
+from benchmarks.measuring import measured_rows
 from benchmarks.results import Results, Row, digest
-from benchmarks.serving.models import FILES, SEED, USUAL, fitted
-from benchmarks.timing import use_one_thread
+from benchmarks.serving.models import FILES, SEED
 from examples.support import DATA
 
 from .faults import unlucky, with_faults
@@ -58,21 +55,16 @@ def measured(run: Path, folder: Path) -> list[Row]:
 
 def main(arguments: Sequence[str] | None = None) -> None:
     """Measure, and write the results."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
-    parser.add_argument("--runs", type=Path, required=True, help="fitted there if need be")
-    parser.add_argument("--out", type=Path, default=OUT)
-    options = parser.parse_args(arguments)
-    use_one_thread()
-    began = time.perf_counter()
-    with tempfile.TemporaryDirectory() as folder:
-        rows = measured(fitted(options.runs)[USUAL], Path(folder))
-    for row in rows:
-        print(f"{row.name}: {row.value:.4g} {row.unit}{'  MISSED' if row.misses else ''}")
-    seconds = Row(name="wall-clock of all this", value=time.perf_counter() - began, unit="s")
+    rows, out = measured_rows(
+        measured,
+        arguments,
+        about="Bulk runs on Ray beside the bare predictor, and with faults.",
+        out=OUT,
+    )
     result = Results.here("python -m benchmarks.bulk", packages=("ray", "pyarrow", "fsspec"))
     data = {name: digest(DATA / name) for name in FILES.values()}
     spec = {"seed": SEED, "shards": SHARDS, "workers": WORKERS, "words": list(SIZES)}
-    replace(result.with_rows([*rows, seconds]), data=data, spec=spec).save(options.out)
+    replace(result.with_rows(rows), data=data, spec=spec).save(out)
 
 
 if __name__ == "__main__":

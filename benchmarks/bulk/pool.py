@@ -33,7 +33,6 @@ class Pooled:
 
     rate: float  # words a second between the first records and the last
     start: float  # seconds to the first record
-    seconds: float  # to the end
     worker_mib: float  # the most that one worker had in memory
     wrong: int  # words that are not in the output exactly once, or checksums that do not fit
 
@@ -81,7 +80,6 @@ def pooled(run: Path, folder: Path, out: Path) -> Pooled:
     return Pooled(
         rate=steps * size / SHARDS / (last - first) if last > first else float("nan"),
         start=times[before] - began,
-        seconds=times[-1] - began,
         worker_mib=most[0],
         wrong=_num_wrong(folder, out),
     )
