@@ -117,5 +117,6 @@ from ._vocabulary import (
     UNKNOWN as UNKNOWN,
     Labels as Labels,
     Vocabulary as Vocabulary,
+    bounded_counts as bounded_counts,
 )
 from ._words import Words as Words, split_words as split_words, words_of as words_of

@@ -9,7 +9,7 @@ read like any other.
 import difflib
 import json
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import chain, islice
 from typing import Any
@@ -77,8 +77,14 @@ class Vocabulary:
         texts = iter(texts)
         for text in texts:  # some more at once, since a call of update takes longer than a word
             counts.update(chain(text, chain.from_iterable(islice(texts, _AT_ONCE))))
-            if len(counts) > max_counted:
-                counts = _without_rarest(counts, max_counted // 2)
+            counts = bounded_counts(counts, max_counted)
+        return cls.of(counts, min_count=min_count, max_size=max_size)
+
+    @classmethod
+    def of(
+        cls, counts: Mapping[str, int], *, min_count: int = 1, max_size: int | None = None
+    ) -> "Vocabulary":
+        """The tokens that were counted, most frequent first; see `count`."""
         kept = sorted(
             (token for token, n in counts.items() if n >= min_count),
             key=lambda token: (-counts[token], token),
@@ -167,10 +173,14 @@ class Labels:
         return cls(_strings(text, "Labels"))
 
 
-def _without_rarest(counts: Counter[str], size: int) -> Counter[str]:
-    """The counts without the tokens seen once, twice, ... until `size` or fewer are left."""
+def bounded_counts(counts: Counter[str], most: int = MAX_COUNTED) -> Counter[str]:
+    """The counts, if they are of at most so many tokens; otherwise without those seen once, twice, ...
+    until half as many or fewer are left.
+    """
+    if len(counts) <= most:
+        return counts
     floor = 0
-    while len(counts) > size:
+    while len(counts) > most // 2:
         floor += 1
         counts = Counter({token: n for token, n in counts.items() if n > floor})
     return counts

@@ -58,7 +58,8 @@ from ._prediction import PredictionSpec
 from ._searching import Reading, searcher
 from ._size_classes import by_class
 from ._statistics import Statistics
-from ._vocabularies import Lengths, Survey, Vocabularies, required_target, trained
+from ._tally import Symbols, Tally, rare
+from ._vocabularies import Lengths, Vocabularies, required_target, trained
 from ._writing import AbstractWriting, Weighted
 
 _DEEPEST = 32  # braces inside each other
@@ -265,19 +266,18 @@ class CaptioningSpec:
         """
         texts = (required_target(example) for example in examples)
         spec = replace(self, target=trained(self.target, texts))
-        survey = Survey(spec.target.encode)
-        # What is written is what errors are looked for by, as elsewhere the source is.
-        target = Vocabulary.count(
-            survey.symbols(Example(required_target(example)) for example in examples),
-            min_count=spec.min_count,
-            max_size=spec.max_vocabulary,
-        )
-        longest = max(len(spec.target.encode(required_target(example))) for example in examples)
+        tally = Tally.of(spec.counted, examples)
+        counted = tally.vocabularies(min_count=spec.min_count, max_size=spec.max_vocabulary)
+        # What is written is what errors are looked for by, as elsewhere the source is; and pictures
+        # have no length.
         return spec.build(
-            Vocabularies(
-                source=Vocabulary(()),
-                target=target,
-                rare=survey.rare(),
-                lengths=Lengths(ratio=0.0, slack=float(longest)),
+            replace(
+                counted,
+                rare=rare(tally.target or {}),
+                lengths=Lengths(ratio=0.0, slack=float(max(tally.longest.values()))),
             )
         )
+
+    def counted(self, example: Example) -> Symbols:
+        """The symbols of an example that have to have numbers."""
+        return Symbols(target=self.target.encode(required_target(example)))

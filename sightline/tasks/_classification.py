@@ -18,7 +18,6 @@ from ..data import (
     Example,
     LabelledBatch,
     TokeniserSpec,
-    Vocabulary,
     WhitespaceSpec,
     collate_documents,
     collate_labelled,
@@ -34,11 +33,13 @@ from ..models import (
     TextEncoderSpec,
 )
 from ..specs import setting
-from ._labelling import AbstractLabelling, Labelled, count_labels, no_trace
+from ._labelling import AbstractLabelling, Labelled, label_of, no_trace
 from ._losses import hide, start_near_zero
 from ._prediction import Loss, PredictionSpec
 from ._size_classes import settled, settled_rows
-from ._vocabularies import Survey, Vocabularies, numbered, trained
+from ._tally import Symbols, Tally
+from ._text_spec import AbstractTextSpec
+from ._vocabularies import Vocabularies, numbered, trained
 
 
 @final
@@ -131,7 +132,7 @@ class Classification(AbstractLabelling[Classifier, "ClassificationSpec"]):
 
 @final
 @dataclass(frozen=True, kw_only=True, slots=True)
-class ClassificationSpec:
+class ClassificationSpec(AbstractTextSpec[Classification]):
     """One label for a text."""
 
     kind: Literal["classification"] = "classification"
@@ -153,6 +154,7 @@ class ClassificationSpec:
     hidden: float = setting(0.0, "share of symbols made unknown in training", at_least=0, at_most=1)
     prediction: PredictionSpec = setting(PredictionSpec(), "how labels are given")
 
+    @override
     def build(self, vocabularies: Vocabularies) -> Classification:
         """The task, with fresh weights."""
         model = ClassifierSpec(
@@ -166,12 +168,14 @@ class ClassificationSpec:
         start_near_zero(task.model)
         return task
 
-    def build_from(self, examples: Iterable[Example]) -> Classification:
-        """The task for these training examples, which are read more than once."""
-        spec = replace(self, source=trained(self.source, (e.source for e in examples)))
-        survey = Survey(spec.source.encode)
-        source = Vocabulary.count(
-            survey.symbols(examples), min_count=spec.min_count, max_size=spec.max_vocabulary
-        )
-        labels = count_labels(examples)
-        return spec.build(Vocabularies(source=source, labels=labels, rare=survey.rare()))
+    @override
+    def trained_on(self, examples: Iterable[Example]) -> "ClassificationSpec":
+        return replace(self, source=trained(self.source, (e.source for e in examples)))
+
+    @override
+    def counted(self, example: Example) -> Symbols:
+        return Symbols(self.source.encode(example.source), labels=[label_of(example)])
+
+    @override
+    def vocabularies(self, tally: Tally) -> Vocabularies:
+        return tally.vocabularies(min_count=self.min_count, max_size=self.max_vocabulary)

@@ -6,7 +6,7 @@ Axes: B examples, C classes.
 """
 
 from abc import abstractmethod
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any, Generic, NamedTuple, Protocol, TypeAlias, TypeVar, runtime_checkable
 
@@ -107,7 +107,7 @@ class AbstractLabelling(AbstractAnsweringTask[Model], Generic[Model, Spec]):
 
     @override
     def reference(self, example: Example) -> str:
-        return required_target(example).strip()
+        return label_of(example)
 
     @override
     def _searcher(self) -> Search:
@@ -142,9 +142,9 @@ class AbstractLabelling(AbstractAnsweringTask[Model], Generic[Model, Spec]):
         return accuracy(*rows), f1(*rows)
 
 
-def count_labels(examples: Iterable[Example]) -> Labels:
-    """The labels of training examples."""
-    return Labels.count([required_target(example).strip()] for example in examples)
+def label_of(example: Example) -> str:
+    """The label that a training example has."""
+    return required_target(example).strip()
 
 
 def no_trace(_number: int, _label: str) -> Any:

@@ -31,7 +31,6 @@ from ..data import (
     TextBatch,
     TextStream,
     TokeniserSpec,
-    Vocabulary,
     move,
 )
 from ..decoding import sample
@@ -47,8 +46,10 @@ from ._metrics import perplexity
 from ._prediction import Candidate, Loss, Prediction, PredictionSpec
 from ._size_classes import answers_of, settled
 from ._speaking import Speaking
+from ._tally import Symbols, Tally
 from ._task import AbstractTask
-from ._vocabularies import Survey, Vocabularies, trained
+from ._text_spec import AbstractTextSpec
+from ._vocabularies import Vocabularies, trained
 
 _MAX_PLACES = 64  # of a text that are read at once in evaluation
 
@@ -288,7 +289,7 @@ def _stretches(text: list[int], *, places: int, length: int | None) -> Iterator[
 
 @final
 @dataclass(frozen=True, kw_only=True, slots=True)
-class LanguageModellingSpec:
+class LanguageModellingSpec(AbstractTextSpec[LanguageModelling]):
     """How likely is a text, and how does it go on?"""
 
     kind: Literal["language_modelling"] = "language_modelling"
@@ -310,6 +311,7 @@ class LanguageModellingSpec:
     prediction: PredictionSpec = setting(PredictionSpec(width=1), "how many continuations")
     generation: GenerationSpec = setting(GenerationSpec(), "how symbols are drawn")
 
+    @override
     def build(self, vocabularies: Vocabularies) -> LanguageModelling:
         """The task, with fresh weights."""
         model = LanguageModelSpec(
@@ -323,11 +325,14 @@ class LanguageModellingSpec:
         )
         return LanguageModelling(self, vocabularies, model.build())
 
-    def build_from(self, examples: Iterable[Example]) -> LanguageModelling:
-        """The task for these training examples, of which only the sources are read."""
-        spec = replace(self, source=trained(self.source, (e.source for e in examples)))
-        survey = Survey(spec.source.encode)
-        source = Vocabulary.count(
-            survey.symbols(examples), min_count=spec.min_count, max_size=spec.max_vocabulary
-        )
-        return spec.build(Vocabularies(source=source, rare=survey.rare()))
+    @override
+    def trained_on(self, examples: Iterable[Example]) -> "LanguageModellingSpec":
+        return replace(self, source=trained(self.source, (e.source for e in examples)))
+
+    @override
+    def counted(self, example: Example) -> Symbols:
+        return Symbols(self.source.encode(example.source))
+
+    @override
+    def vocabularies(self, tally: Tally) -> Vocabularies:
+        return tally.vocabularies(min_count=self.min_count, max_size=self.max_vocabulary)

@@ -23,7 +23,6 @@ from ..data import (
     Example,
     PairBatch,
     TokeniserSpec,
-    Vocabulary,
     WhitespaceSpec,
     collate_matched,
     move,
@@ -41,11 +40,13 @@ from ..models import (
 )
 from ..networks import SelfAttentiveEncoder
 from ..specs import setting
-from ._labelling import AbstractLabelling, Labelled, count_labels
+from ._labelling import AbstractLabelling, Labelled, label_of
 from ._losses import hide
 from ._prediction import Loss, PredictionSpec
 from ._size_classes import settled
-from ._vocabularies import Survey, Vocabularies, numbered, trained
+from ._tally import Symbols, Tally
+from ._text_spec import AbstractTextSpec
+from ._vocabularies import Vocabularies, numbered, trained
 
 
 @final
@@ -138,7 +139,7 @@ class PairClassification(AbstractLabelling[PairMatcher, "PairClassificationSpec"
 
 @final
 @dataclass(frozen=True, kw_only=True, slots=True)
-class PairClassificationSpec:
+class PairClassificationSpec(AbstractTextSpec[PairClassification]):
     """One label for two texts."""
 
     kind: Literal["pair_classification"] = "pair_classification"
@@ -165,6 +166,7 @@ class PairClassificationSpec:
     hidden: float = setting(0.0, "share of symbols made unknown in training", at_least=0, at_most=1)
     prediction: PredictionSpec = setting(PredictionSpec(), "how labels are given")
 
+    @override
     def build(self, vocabularies: Vocabularies) -> PairClassification:
         """The task, with fresh weights."""
         model = PairMatcherSpec(
@@ -179,13 +181,15 @@ class PairClassificationSpec:
         # is seen at once, where vectors near 0 would have to be taught so, word by word.
         return PairClassification(self, vocabularies, model.build())
 
-    def build_from(self, examples: Iterable[Example]) -> PairClassification:
-        """The task for these training examples, which are read more than once."""
+    @override
+    def trained_on(self, examples: Iterable[Example]) -> "PairClassificationSpec":
         texts = (text for example in examples for text in read_pair(example))
-        spec = replace(self, source=trained(self.source, texts))
-        survey = Survey(spec.source.encode)
-        source = Vocabulary.count(
-            survey.symbols(examples), min_count=spec.min_count, max_size=spec.max_vocabulary
-        )
-        labels = count_labels(examples)
-        return spec.build(Vocabularies(source=source, labels=labels, rare=survey.rare()))
+        return replace(self, source=trained(self.source, texts))
+
+    @override
+    def counted(self, example: Example) -> Symbols:
+        return Symbols(self.source.encode(example.source), labels=[label_of(example)])
+
+    @override
+    def vocabularies(self, tally: Tally) -> Vocabularies:
+        return tally.vocabularies(min_count=self.min_count, max_size=self.max_vocabulary)

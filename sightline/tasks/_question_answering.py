@@ -8,7 +8,7 @@ lower case, without the full stop or question mark behind them.
 Axes: B questions, n facts, K steps, C answers.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, final
 
@@ -22,7 +22,6 @@ from ..data import (
     Encoded,
     Example,
     QuestionBatch,
-    Vocabulary,
     WhitespaceSpec,
     collate_questions,
     move,
@@ -31,11 +30,13 @@ from ..data import (
 from ..errors import ValueRangeError
 from ..models import MemoryReader, MemoryReaderSpec, SoftStepsSpec, StepsSpec
 from ..specs import setting
-from ._labelling import AbstractLabelling, Labelled, count_labels
+from ._labelling import AbstractLabelling, Labelled, label_of
 from ._prediction import Loss, Prediction, PredictionSpec
 from ._size_classes import settled_rows
 from ._statistics import Statistics
-from ._vocabularies import Survey, Vocabularies, numbered
+from ._tally import Symbols, Tally
+from ._text_spec import AbstractTextSpec
+from ._vocabularies import Vocabularies, numbered
 
 # A chain that reads no fact twice in a row needs two to choose from.
 FEWEST = 2
@@ -143,7 +144,7 @@ def _rows(table: list[list[Any]]) -> tuple[tuple[Any, ...], ...]:
 
 @final
 @dataclass(frozen=True, kw_only=True, slots=True)
-class QuestionAnsweringSpec:
+class QuestionAnsweringSpec(AbstractTextSpec[QuestionAnswering]):
     """A question over facts."""
 
     kind: Literal["question_answering"] = "question_answering"
@@ -183,6 +184,7 @@ class QuestionAnsweringSpec:
         """The words of all facts and of the question."""
         return [word for line in source.split("\n") for word in self.words(line)]
 
+    @override
     def build(self, vocabularies: Vocabularies) -> QuestionAnswering:
         """The task, with fresh weights."""
         model = MemoryReaderSpec(
@@ -198,9 +200,10 @@ class QuestionAnsweringSpec:
         )
         return QuestionAnswering(self, vocabularies, model.build())
 
-    def build_from(self, examples: Iterable[Example]) -> QuestionAnswering:
-        """The task for these training examples, which are read more than once."""
-        survey = Survey(self.symbols)
-        source = Vocabulary.count(survey.symbols(examples), min_count=self.min_count)
-        labels = count_labels(examples)
-        return self.build(Vocabularies(source=source, labels=labels, rare=survey.rare()))
+    @override
+    def counted(self, example: Example) -> Symbols:
+        return Symbols(self.symbols(example.source), labels=[label_of(example)])
+
+    @override
+    def vocabularies(self, tally: Tally) -> Vocabularies:
+        return tally.vocabularies(min_count=self.min_count)

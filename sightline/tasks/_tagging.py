@@ -18,7 +18,6 @@ from ..data import (
     Example,
     Labels,
     TaggedBatch,
-    Vocabulary,
     WhitespaceSpec,
     collate_tagged,
     move,
@@ -35,7 +34,9 @@ from ._metrics import accuracy, exact_match, f1, span_f1
 from ._prediction import Loss, PredictionSpec
 from ._size_classes import settled
 from ._statistics import Statistics
-from ._vocabularies import Survey, Vocabularies, located, required_target
+from ._tally import Symbols, Tally
+from ._text_spec import AbstractTextSpec
+from ._vocabularies import Vocabularies, located, required_target
 
 
 @final
@@ -146,7 +147,7 @@ class Tagging(AbstractAnsweringTask[Tagger]):
 
 @final
 @dataclass(frozen=True, kw_only=True, slots=True)
-class TaggingSpec:
+class TaggingSpec(AbstractTextSpec[Tagging]):
     """One tag for each word."""
 
     kind: Literal["tagging"] = "tagging"
@@ -160,6 +161,7 @@ class TaggingSpec:
     hidden: float = setting(0.1, "share of words made unknown in training", at_least=0, at_most=1)
     prediction: PredictionSpec = setting(PredictionSpec(), "how tags are looked for")
 
+    @override
     def build(self, vocabularies: Vocabularies) -> Tagging:
         """The task, with fresh weights."""
         model = TaggerSpec(
@@ -172,15 +174,14 @@ class TaggingSpec:
         start_near_zero(task.model)
         return task
 
-    def build_from(self, examples: Iterable[Example]) -> Tagging:
-        """The task for these training examples, which are read more than once."""
-        survey = Survey(self.source.encode)
-        source = Vocabulary.count(
-            survey.symbols(examples), min_count=self.min_count, max_size=self.max_vocabulary
-        )
-        split = WhitespaceSpec().encode
-        labels = Labels.count(split(required_target(example)) for example in examples)
-        return self.build(Vocabularies(source=source, labels=labels, rare=survey.rare()))
+    @override
+    def counted(self, example: Example) -> Symbols:
+        tags = WhitespaceSpec().encode(required_target(example))
+        return Symbols(self.source.encode(example.source), labels=tags)
+
+    @override
+    def vocabularies(self, tally: Tally) -> Vocabularies:
+        return tally.vocabularies(min_count=self.min_count, max_size=self.max_vocabulary)
 
 
 def has_spans(tags: Iterable[str]) -> bool:

@@ -20,7 +20,6 @@ from ..data import (
     SentencePieceSpec,
     SequenceBatch,
     TokeniserSpec,
-    Vocabulary,
     WhitespaceSpec,
     collate_pairs,
     move,
@@ -53,7 +52,9 @@ from ._prediction import Loss, PredictionSpec
 from ._searching import Reading
 from ._size_classes import settled
 from ._statistics import Statistics
-from ._vocabularies import Survey, Vocabularies, numbered, required_target, survey_lengths, trained
+from ._tally import Symbols, Tally
+from ._text_spec import AbstractTextSpec
+from ._vocabularies import Vocabularies, numbered, required_target, trained
 from ._writing import AbstractWriting, Weighted
 
 
@@ -188,7 +189,7 @@ class Transduction(AbstractWriting[Seq2Seq, "TransductionSpec"]):
 
 @final
 @dataclass(frozen=True, kw_only=True, slots=True)
-class TransductionSpec:
+class TransductionSpec(AbstractTextSpec[Transduction]):
     """A text to another text."""
 
     kind: Literal["transduction"] = "transduction"
@@ -215,6 +216,7 @@ class TransductionSpec:
     )
     prediction: PredictionSpec = setting(PredictionSpec(), "how outputs are looked for")
 
+    @override
     def build(self, vocabularies: Vocabularies) -> Transduction:
         """The task, with fresh weights."""
         target, features = vocabularies.target, vocabularies.features
@@ -227,38 +229,22 @@ class TransductionSpec:
         )
         return Transduction(self, vocabularies, model.build())
 
-    def build_from(self, examples: Iterable[Example]) -> Transduction:
-        """The task for these training examples, which are read more than once: vocabularies (and
-        subwords, if asked for) are theirs, weights are fresh.
-        """
-        spec = replace(
+    @override
+    def trained_on(self, examples: Iterable[Example]) -> "TransductionSpec":
+        return replace(
             self,
             source=trained(self.source, (example.source for example in examples)),
             target=trained(self.target, (required_target(example) for example in examples)),
         )
-        survey = Survey(spec.source.encode)
-        source = Vocabulary.count(
-            survey.symbols(examples), min_count=spec.min_count, max_size=spec.max_vocabulary
+
+    @override
+    def counted(self, example: Example) -> Symbols:
+        return Symbols(
+            self.source.encode(example.source),
+            self.target.encode(required_target(example)),
+            None if self.features is None else self.features.encode(example.features),
         )
-        target = Vocabulary.count(
-            (spec.target.encode(required_target(example)) for example in examples),
-            min_count=spec.min_count,
-            max_size=spec.max_vocabulary,
-        )
-        features = None
-        if spec.features is not None:
-            encode = spec.features.encode
-            features = Vocabulary.count(encode(example.features) for example in examples)
-        sizes = (
-            (len(spec.source.encode(e.source)), len(spec.target.encode(required_target(e))))
-            for e in examples
-        )
-        return spec.build(
-            Vocabularies(
-                source=source,
-                target=target,
-                features=features,
-                rare=survey.rare(),
-                lengths=survey_lengths(sizes),
-            )
-        )
+
+    @override
+    def vocabularies(self, tally: Tally) -> Vocabularies:
+        return tally.vocabularies(min_count=self.min_count, max_size=self.max_vocabulary)

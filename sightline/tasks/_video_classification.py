@@ -22,6 +22,7 @@ from ..data import (
     Example,
     ImageSpec,
     LabelledBatch,
+    Labels,
     PictureBatch,
     Vocabulary,
     collate_labelled,
@@ -36,7 +37,7 @@ from ..models import (
     SoftmaxSpec,
 )
 from ..specs import setting
-from ._labelling import AbstractLabelling, Labelled, count_labels, no_trace
+from ._labelling import AbstractLabelling, Labelled, label_of, no_trace
 from ._picturing import AbstractView, in_ink, picture_name, view_of
 from ._prediction import Loss, PredictionSpec
 from ._vocabularies import Vocabularies
@@ -148,4 +149,9 @@ class VideoClassificationSpec:
 
     def build_from(self, examples: Iterable[Example]) -> VideoClassification:
         """The task for these training examples, whose clips are not read for it."""
-        return self.build(Vocabularies(source=Vocabulary(()), labels=count_labels(examples)))
+        return self.build(
+            Vocabularies(
+                source=Vocabulary(()),
+                labels=Labels.count([label_of(example)] for example in examples),
+            )
+        )

@@ -8,7 +8,7 @@ question. Words are in lower case, without the question mark behind them.
 Axes: B questions, h and w height and width in pixels, S words of the question, R places of the grid.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Literal, final
@@ -24,7 +24,6 @@ from ..data import (
     ImageSpec,
     LabelledBatch,
     PictureBatch,
-    Vocabulary,
     WhitespaceSpec,
     collate_labelled,
     collate_pictures,
@@ -40,11 +39,13 @@ from ..models import (
     VisualReaderSpec,
 )
 from ..specs import setting
-from ._labelling import AbstractLabelling, Labelled, count_labels, no_trace
+from ._labelling import AbstractLabelling, Labelled, label_of, no_trace
 from ._picturing import AbstractView, in_ink, picture_name, view_of
 from ._prediction import Loss, PredictionSpec
 from ._size_classes import settled, size_class
-from ._vocabularies import Survey, Vocabularies, numbered
+from ._tally import Symbols, Tally
+from ._text_spec import AbstractTextSpec
+from ._vocabularies import Vocabularies, numbered
 
 _KIND = 2  # words of a question that say what kind it is
 
@@ -135,7 +136,7 @@ class VisualQuestionAnswering(AbstractLabelling[VisualReader, "VisualQuestionAns
 
 @final
 @dataclass(frozen=True, kw_only=True, slots=True)
-class VisualQuestionAnsweringSpec:
+class VisualQuestionAnsweringSpec(AbstractTextSpec[VisualQuestionAnswering]):
     """A question about an image."""
 
     kind: Literal["visual_question_answering"] = "visual_question_answering"
@@ -164,6 +165,7 @@ class VisualQuestionAnsweringSpec:
         """
         return self.source.encode(question.lower().rstrip(" .?"))
 
+    @override
     def build(self, vocabularies: Vocabularies) -> VisualQuestionAnswering:
         """The task, with fresh weights."""
         view_of("VisualQuestionAnsweringSpec", self.image, self.encoder)
@@ -178,12 +180,10 @@ class VisualQuestionAnsweringSpec:
         )
         return VisualQuestionAnswering(self, vocabularies, model.build())
 
-    def build_from(self, examples: Iterable[Example]) -> VisualQuestionAnswering:
-        """The task for these training examples, which are read more than once, but not their images."""
-        survey = Survey(self.words)
-        source = Vocabulary.count(
-            survey.symbols(Example(read_pair(example)[1]) for example in examples),
-            min_count=self.min_count,
-        )
-        labels = count_labels(examples)
-        return self.build(Vocabularies(source=source, labels=labels, rare=survey.rare()))
+    @override
+    def counted(self, example: Example) -> Symbols:
+        return Symbols(self.words(read_pair(example)[1]), labels=[label_of(example)])
+
+    @override
+    def vocabularies(self, tally: Tally) -> Vocabularies:
+        return tally.vocabularies(min_count=self.min_count)

@@ -2,19 +2,13 @@
 are.
 """
 
-from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from itertools import islice
 from typing import Any
 
 from ..data import UNKNOWN, Example, Labels, SentencePieceSpec, TokeniserSpec, Vocabulary
 from ..errors import DataError
-
-RARE = 10  # a symbol is rare if the training data has it less often than this
-_MAX_SURVEYED = 200_000  # what is rare in so many examples is rare
-_MAX_RARE = 10_000
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -70,41 +64,6 @@ def numbered(vocabulary: Vocabulary, symbols: Sequence[str]) -> list[int]:
     something to attend to.
     """
     return vocabulary.encode(symbols) or [UNKNOWN]
-
-
-class Survey:
-    """Passes examples on and remembers what is rare among their source symbols, and how long their
-    targets are beside the sources.
-    """
-
-    def __init__(self, source: Callable[[str], Sequence[str]]) -> None:
-        self._source = source
-        self._counts: Counter[str] = Counter()
-
-    def symbols(self, examples: Iterable[Example]) -> Iterator[Sequence[str]]:
-        """The source symbols of each example."""
-        for number, example in enumerate(examples):
-            symbols = self._source(example.source)
-            if number < _MAX_SURVEYED:
-                self._counts.update(symbols)
-            yield symbols
-
-    def rare(self) -> tuple[str, ...]:
-        """The symbols that were seen less than ten times."""
-        found = sorted(symbol for symbol, count in self._counts.items() if count < RARE)
-        return tuple(found[:_MAX_RARE])
-
-
-def survey_lengths(sizes: Iterable[tuple[int, int]]) -> Lengths:
-    """The bound on lengths that pairs of source and target lengths obey.
-
-    >>> survey_lengths([(2, 4), (4, 9)]).limit(4)
-    12
-    """
-    some = list(islice(sizes, _MAX_SURVEYED))
-    ratio = sum(target for _, target in some) / max(1, sum(source for source, _ in some))
-    slack = max((target - ratio * source for source, target in some), default=0.0)
-    return Lengths(ratio=ratio, slack=max(0.0, slack))
 
 
 def required_target(example: Example) -> str:
