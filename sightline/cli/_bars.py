@@ -4,7 +4,7 @@ A bar for a known number of answers goes to the standard error: answers go to th
 """
 
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
@@ -12,9 +12,18 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from ..training import Event, Listener
 
 
-@contextmanager
-def answering_bar(total: int | None, *, is_quiet: bool = False) -> Iterator[Callable[[int], None]]:
+def answering_bar(
+    total: int | None, *, is_quiet: bool = False
+) -> AbstractContextManager[Callable[[int], None]]:
     """A function to be told how many more answers there are; nothing is drawn off a terminal."""
+    return counting_bar("answering", total, is_quiet=is_quiet)
+
+
+@contextmanager
+def counting_bar(
+    text: str, total: int | None, *, is_quiet: bool = False
+) -> Iterator[Callable[[int], None]]:
+    """A function to be told how much more has been done."""
     console = Console(stderr=True)
     columns = TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn()
     with Progress(
@@ -24,7 +33,7 @@ def answering_bar(total: int | None, *, is_quiet: bool = False) -> Iterator[Call
         transient=True,
         disable=is_quiet or not console.is_terminal,
     ) as progress:
-        bar = progress.add_task("answering", total=total)
+        bar = progress.add_task(text, total=total)
         yield lambda number: progress.advance(bar, number)
 
 

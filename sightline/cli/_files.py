@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from ..data import Example, Opened, Parallel, SourceSpec, open_source
+from ..data import Example, Opened, Parallel, PreparedCorpus, SourceSpec, open_source
 from ..errors import SightlineError, SpecError
 from ..training import load_plan
 
@@ -36,7 +36,8 @@ def open_for(bundle: Path, files: Sequence[str]) -> Opened:
     """
     opened = open_files(files)
     try:
-        source = open_like(load_plan(bundle).run.train, files)
+        train = load_plan(bundle).run.train
+        source = open_like(train.like if isinstance(train, PreparedCorpus) else train, files)
     except SpecError:  # a bundle by itself, without its run
         return opened
     return opened if source == opened.source else Opened(source, "columns as in training")

@@ -14,6 +14,7 @@ from ..errors import SightlineError
 # The name of a command -> what it does. Each has a module `_name` with a function `command`.
 COMMANDS = {
     "fit": "train a model from files, or go on with one",
+    "prepare": "write a large corpus as numbers, for fit to read",
     "sweep": "train with many settings, and keep the best model",
     "evaluate": "score a model on files with targets",
     "predict": "answer for every line of a file or of the standard input",

@@ -3,15 +3,16 @@
 import importlib.util
 import sys
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from rich.console import Console
 
-from ..data import ImageSourceSpec, SourceSpec, check_data
+from ..data import CORPUS, ImageSourceSpec, PreparedCorpus, SourceSpec, check_data
 from ..errors import SpecError
 from ..specs import settings, with_setting
 from ..tasks import PictureTaskSpec, TransductionSpec
-from ..training import Choice, Planned, Run, chosen, hold_out, plan
+from ..training import Choice, Planned, Run, chosen, hold_out, load_plan, plan
 from ._files import open_files, open_like
 
 
@@ -45,6 +46,8 @@ def plan_from_files(
             "there is nothing to learn from: got neither files nor a recipe. "
             "Give a file, as in: sightline fit train.tsv --dev dev.tsv --out runs/first"
         )
+    if (Path(train[0]) / CORPUS).exists():
+        return _plan_from_corpus(console, Path(train[0]), dev, test)
     opened = open_files(train)
     console.print(f"{' '.join(train)}: {opened.reason}", markup=False, soft_wrap=True)
     if isinstance(opened.source, ImageSourceSpec):
@@ -75,9 +78,40 @@ def plan_from_files(
                 Choice("dev", "data", held_out),
             )
         )
+    say_reasons(console, planned, without=held_out)
+    return planned
+
+
+def say_reasons(console: Console, planned: Planned, *, without: str | None = None) -> None:
+    """Why everything is as it is, but for what has been said already."""
     for reason in dict.fromkeys(choice.reason for choice in planned.choices):
-        if reason != held_out:
+        if reason != without:
             console.print(f"  {reason}", markup=False, soft_wrap=True)
+
+
+def _plan_from_corpus(
+    console: Console, folder: Path, dev: Sequence[str], test: Sequence[str]
+) -> Planned:
+    """The run that a prepared corpus was made for."""
+    planned = load_plan(folder)
+    corpus = planned.run.train
+    assert isinstance(corpus, PreparedCorpus)
+    if not dev:
+        raise SpecError(
+            f"{folder}: a prepared corpus has no texts to set apart, expected files for validation. Give "
+            f"them: sightline fit {folder} --dev dev.tsv --out runs/first"
+        )
+    console.print(
+        f"{folder}: a prepared corpus of {corpus.num_examples:,} examples",
+        markup=False,
+        soft_wrap=True,
+    )
+    sources = [open_like(corpus.like, files) if files else None for files in (dev, test)]
+    run = replace(
+        planned.run, train=replace(corpus, path=str(folder)), dev=sources[0], test=sources[1]
+    )
+    planned = planned._replace(run=run)
+    say_reasons(console, planned)
     return planned
 
 
@@ -129,12 +163,12 @@ def whole_path(run: Run, path: str) -> str:
 
 def say_findings(console: Console, run: Run) -> None:
     """What a user would want to know of the data before training on it."""
-    task = run.task
-    if isinstance(task, PictureTaskSpec):
+    task, train = run.task, run.train
+    if isinstance(task, PictureTaskSpec) or isinstance(train, PreparedCorpus):
         return
     with console.status("looking through the data"):
         findings = check_data(
-            run.train,
+            train,
             run.dev,
             run.test,
             source_tokeniser=task.source,

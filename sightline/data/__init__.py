@@ -85,7 +85,12 @@ from ._opening import (
     SourceSpec as SourceSpec,
     open_source as open_source,
 )
-from ._packed import Encoded as Encoded, Packed as Packed, Ragged as Ragged
+from ._packed import (
+    Encoded as Encoded,
+    Packed as Packed,
+    Packer as Packer,
+    Ragged as Ragged,
+)
 from ._patterned import Patterned as Patterned, patterned as patterned
 from ._pictures import (
     Pictures as Pictures,
@@ -93,6 +98,12 @@ from ._pictures import (
     collate_images as collate_images,
 )
 from ._pools import LeftOut as LeftOut
+from ._prepared import (
+    CORPUS as CORPUS,
+    PART_SIZE as PART_SIZE,
+    PreparedCorpus as PreparedCorpus,
+    part_bytes as part_bytes,
+)
 from ._sentencepiece import SentencePieceSpec as SentencePieceSpec
 from ._source import (
     Cursor as Cursor,

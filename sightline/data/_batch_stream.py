@@ -10,6 +10,7 @@ from ..errors import DataError
 from ._packed import Packed
 from ._plan import BatchSize, Plan, make_plan
 from ._pools import POOL_SIZE, Encode, Pool
+from ._prepared import PreparedCorpus
 from ._source import Source
 from ._stream import AbstractStream, Batch, Prepared, part, rank_checked
 
@@ -49,7 +50,7 @@ class BatchStream(AbstractStream[Batch]):
 
     def __init__(
         self,
-        source: Source,
+        source: Source | PreparedCorpus,
         encode: Encode,
         collate: Callable[[Packed], Batch],
         *,

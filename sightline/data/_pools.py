@@ -17,6 +17,7 @@ from ._bytes import num_bytes
 from ._example import Example, Where
 from ._packed import Encoded, Packed, Packer
 from ._pictures import num_places
+from ._prepared import PreparedCorpus
 from ._source import Cursor, Position, Shard, Source
 
 Encode: TypeAlias = Callable[[Example], Encoded | None]
@@ -76,7 +77,7 @@ class PoolReader:
 
     def __init__(
         self,
-        source: Source,
+        source: Source | PreparedCorpus,
         encode: Encode,
         *,
         size: int,
@@ -161,17 +162,21 @@ class PoolReader:
         for number in range(start.shard, len(order)):
             shard = order[number] << _LINE_BITS
             position = start.position if number == start.shard else None
-            cursor = self._source.open(self.shards[order[number]], position)
+            cursor: Cursor[Any] = self._source.open(self.shards[order[number]], position)
             here = functools.partial(_here, number, cursor)
             for example in cursor:
+                index = shard | cursor.number(example)
                 try:
                     encoded, why = self._encoded(example), ""
                 except ImageError as error:  # one file of thousands does not end a run
                     encoded, why = None, str(error)
                 if encoded is None:
-                    self.left_out = self.left_out.and_one(example.where, why)
+                    self.left_out = self.left_out.and_one(self._place(example, index), why)
                 else:
-                    yield shard | cursor.number(example), encoded, here
+                    yield index, encoded, here
+
+    def _place(self, example: Example | Encoded, index: int) -> Where | None:
+        return example.where if isinstance(example, Example) else self.where(index)
 
     def _order(self, epoch: int) -> list[int]:
         shards = np.arange(len(self.shards))
@@ -179,13 +184,8 @@ class PoolReader:
             return shards.tolist()
         return generator(self._seed, epoch).permutation(shards).tolist()
 
-    def _encoded(self, example: Example) -> Encoded | None:
-        try:
-            encoded = self._encode(example)
-        except DataError as error:
-            if example.where is None or str(error).startswith(example.where.file):
-                raise
-            raise type(error)(f"{example.where}: {error}") from None
+    def _encoded(self, example: Example | Encoded) -> Encoded | None:
+        encoded = example if isinstance(example, Encoded) else self._numbered(example)
         if encoded is None or self._max_width is None:
             return encoded
         width = len(encoded.source) + len(encoded.target) + 1
@@ -193,8 +193,16 @@ class PoolReader:
             width += num_places(encoded.picture)
         return encoded if width <= self._max_width else None
 
+    def _numbered(self, example: Example) -> Encoded | None:
+        try:
+            return self._encode(example)
+        except DataError as error:
+            if example.where is None or str(error).startswith(example.where.file):
+                raise
+            raise type(error)(f"{example.where}: {error}") from None
 
-def _here(number: int, cursor: Cursor) -> PoolStart:
+
+def _here(number: int, cursor: Cursor[Any]) -> PoolStart:
     return PoolStart(number, cursor.position())
 
 

@@ -18,7 +18,7 @@ from typing_extensions import override
 
 from ..errors import DataError
 from ._bytes import is_packed, num_bytes
-from ._example import Example, data_error
+from ._example import Example, Item, data_error
 from ._lines import LineReader, Place, places_every, places_of_lines
 
 MAX_BLOCKS = 4096  # of a file
@@ -50,7 +50,7 @@ class Shard(NamedTuple):
     ends: tuple[int | None, ...]
 
 
-class Cursor(ABC, Iterator[Example]):
+class Cursor(ABC, Iterator[Item]):
     """Examples one after another, and the position reached."""
 
     @abstractmethod
@@ -58,7 +58,7 @@ class Cursor(ABC, Iterator[Example]):
         """Where the next example is."""
 
     @abstractmethod
-    def number(self, example: Example) -> int:
+    def number(self, example: Item) -> int:
         """A number of the example read last that no other of its shard has."""
 
 
@@ -74,7 +74,7 @@ class Source(ABC):
         """
 
     @abstractmethod
-    def open(self, shard: Shard, position: Position | None = None) -> Cursor:
+    def open(self, shard: Shard, position: Position | None = None) -> Cursor[Example]:
         """The examples of a shard, from its beginning or from a position reached before."""
 
     def __iter__(self) -> Iterator[Example]:
@@ -107,7 +107,7 @@ class FileSource(Source):
         return tuple(parts)
 
     @override
-    def open(self, shard: Shard, position: Position | None = None) -> Cursor:
+    def open(self, shard: Shard, position: Position | None = None) -> Cursor[Example]:
         position = position or shard.begin
         readers = [
             LineReader(file, place, end, max_line=self.max_line)
@@ -120,7 +120,7 @@ class FileSource(Source):
 
 
 @final
-class _FileCursor(Cursor):
+class _FileCursor(Cursor[Example]):
     def __init__(self, readers: Sequence[LineReader], examples: Iterator[Example]) -> None:
         self._readers, self._examples = readers, examples
 
@@ -161,12 +161,12 @@ class InMemory(Source):
         return (Shard((), Position(()), ()),)
 
     @override
-    def open(self, shard: Shard, position: Position | None = None) -> Cursor:
+    def open(self, shard: Shard, position: Position | None = None) -> Cursor[Example]:
         return _MemoryCursor(self.examples, position.num_passed if position else 0)
 
 
 @final
-class _MemoryCursor(Cursor):
+class _MemoryCursor(Cursor[Example]):
     def __init__(self, examples: tuple[Example, ...], number: int) -> None:
         self._examples, self._number = examples, number
 

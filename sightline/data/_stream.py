@@ -17,6 +17,7 @@ from jaxtyping import Int
 from ..errors import DataError, ValueRangeError
 from ._example import Where
 from ._pools import STRETCH, Encode, LeftOut, Pool, PoolReader, PoolStart, generator
+from ._prepared import PreparedCorpus
 from ._source import Source
 
 Batch = TypeVar("Batch")
@@ -42,7 +43,7 @@ class AbstractStream(ABC, Generic[Batch]):
 
     def __init__(
         self,
-        source: Source,
+        source: Source | PreparedCorpus,
         encode: Encode,
         *,
         max_width: int | None,

@@ -21,6 +21,7 @@ from typing_extensions import override
 from ..errors import ValueRangeError
 from ._batches import TextBatch
 from ._pools import POOL_SIZE, Encode, Pool
+from ._prepared import PreparedCorpus
 from ._source import Source
 from ._stream import AbstractStream, Prepared, part, rank_checked
 from ._vocabulary import END
@@ -54,7 +55,7 @@ class TextStream(AbstractStream[TextBatch]):
 
     def __init__(
         self,
-        source: Source,
+        source: Source | PreparedCorpus,
         encode: Encode,
         *,
         batch_size: int,

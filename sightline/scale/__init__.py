@@ -8,12 +8,14 @@ Bulk runs need `sightline[bulk]`; `sightline.scale.cluster` spreads them over a 
 
 from . import _packages as _packages  # first: it says which package is missing
 from ._bulk import Bulk as Bulk, Done as Done
+from ._line_format import line_format as line_format
+from ._preparing import Corpus as Corpus, Preparation as Preparation, ShardExamples as ShardExamples
 from ._records import Record as Record
 from ._space import (
     Dimension as Dimension,
     given_dimension as given_dimension,
     usual_dimensions as usual_dimensions,
 )
-from ._storage import Shard as Shard
+from ._storage import Shard as Shard, find_shards as find_shards
 from ._sweep import Sweep as Sweep
 from ._trials import Trial as Trial

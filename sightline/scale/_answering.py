@@ -8,7 +8,6 @@ Whoever is killed on the way leaves nothing that counts, and whoever does it aga
 """
 
 import hashlib
-import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import islice
 from typing import Any, NamedTuple, final
@@ -19,7 +18,7 @@ from pyarrow import parquet
 from ..errors import SightlineError
 from ..serving import Predictor
 from ..tasks import Prediction, PredictionSpec
-from ._lines import Asked, Rejected, ShardReader
+from ._lines import Asked, Rejected, ShardReader, question_parser, write_rejects
 from ._records import Record
 from ._storage import Shard, Writable, opened, write_json, written
 
@@ -44,7 +43,8 @@ def answer_shard(
     base = f"{out.rstrip('/')}/{shard.name}"
     rejects = list[Rejected]()
     with opened(shard.url) as handle, written(f"{base}.parquet") as file:
-        reader, counted = ShardReader(handle, shard.url, predictor, way.text), _Counted(file)
+        parse = question_parser(shard.url, predictor, way.text)
+        reader, counted = ShardReader(handle, shard.url, parse), _Counted(file)
         num_answered = 0
         with parquet.ParquetWriter(counted, schema, compression="zstd") as table:
             for some in _parts(iter(reader)):
@@ -53,17 +53,14 @@ def answer_shard(
                     table.write_table(pa.Table.from_pylist(answered, schema=schema))
                 num_answered += len(answered)
                 told(len(some))
-    content = "".join(json.dumps(one._asdict(), ensure_ascii=False) + "\n" for one in rejects)
-    if rejects:
-        with written(f"{base}.rejects.jsonl") as file:
-            file.write(content.encode())
+    rejects_sha256 = write_rejects(base, rejects)
     record = Record(
         input=shard.url,
         input_key=shard.key,
         input_sha256=reader.sha256,
         output_sha256=counted.sha256.hexdigest(),
         output_bytes=counted.size,
-        rejects_sha256=hashlib.sha256(content.encode()).hexdigest() if rejects else "",
+        rejects_sha256=rejects_sha256,
         lines=reader.num_lines,
         answered=num_answered,
         rejected=len(rejects),

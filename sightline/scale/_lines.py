@@ -1,8 +1,9 @@
 """The lines of a shard, each an example or a reason why it is none. No line ends the reading."""
 
 import hashlib
-from collections.abc import Callable, Iterator
-from typing import NamedTuple, final
+import json
+from collections.abc import Callable, Iterator, Sequence
+from typing import NamedTuple, TypeAlias, final
 
 from ..data import (
     MAX_LINE,
@@ -16,17 +17,21 @@ from ..data import (
 )
 from ..errors import DataError
 from ..serving import Questions
+from ._storage import written
+
+# The example of a line; None where it has none.
+Parse: TypeAlias = Callable[[LineReader], Example | None]
 
 
 class Rejected(NamedTuple):
-    """A line that was not answered."""
+    """A line that was not answered, or not prepared."""
 
     line: int  # counted from 1
     reason: str
 
 
 class Asked(NamedTuple):
-    """A line that is to be answered."""
+    """A line that has an example."""
 
     line: int
     example: Example
@@ -36,9 +41,9 @@ class Asked(NamedTuple):
 class ShardReader:
     """Lines of one file, plain or packed, and what was read of it."""
 
-    def __init__(self, handle: Readable, url: str, questions: Questions, text: str) -> None:
+    def __init__(self, handle: Readable, url: str, parse: Parse) -> None:
         self._handle, self._url = _Hashed(handle), url
-        self._parsed = _json_reader(questions, text) if _is_json(url) else _text_reader(questions)
+        self._parse = parse
         self.num_lines = 0
 
     @property
@@ -48,7 +53,7 @@ class ShardReader:
 
     def __iter__(self) -> Iterator[Asked | Rejected]:
         try:
-            for number, line in enumerate(_lines(self._handle, self._url), start=1):
+            for number, line in enumerate(raw_lines(self._handle, self._url), start=1):
                 self.num_lines = number
                 yield self._read(number, line)
         except DamagedError as damage:
@@ -60,12 +65,26 @@ class ShardReader:
         place = Place(min(1, number - 1), number - 1)
         reader = LineReader(self._url, place, chunks=iter((line,)))
         try:
-            example = self._parsed(reader)
+            example = self._parse(reader)
         except DataError as error:
             return Rejected(number, str(error))
         if example is None:
-            return Rejected(number, "the line is empty")
+            return Rejected(number, "no example: the line is empty, or has the names of columns")
         return Asked(number, example)
+
+
+def write_rejects(base: str, rejects: Sequence[Rejected]) -> str:
+    """Write the lines that came to nothing beside what came of the others, if there are such.
+
+    Returns:
+        The sha256 of the file; empty where there is none.
+    """
+    if not rejects:
+        return ""
+    content = "".join(json.dumps(one._asdict(), ensure_ascii=False) + "\n" for one in rejects)
+    with written(f"{base}.rejects.jsonl") as file:
+        file.write(content.encode())
+    return hashlib.sha256(content.encode()).hexdigest()
 
 
 class _Hashed:
@@ -89,7 +108,7 @@ class _Hashed:
         return self._handle.seek(offset)
 
 
-def _lines(handle: _Hashed, url: str) -> Iterator[bytes]:
+def raw_lines(handle: Readable, url: str) -> Iterator[bytes]:
     """Lines without what ends them. Of one that is too long, as much as shows that it is."""
     rest = b""
     for chunk in read_handle(handle, url):
@@ -100,12 +119,17 @@ def _lines(handle: _Hashed, url: str) -> Iterator[bytes]:
         yield rest
 
 
+def question_parser(url: str, questions: Questions, text: str) -> Parse:
+    """What reads the lines of a file that asks a model; `text` names what is asked, in JSON lines."""
+    return _json_reader(questions, text) if _is_json(url) else _text_reader(questions)
+
+
 def _is_json(url: str) -> bool:
     name = url.removesuffix(".gz").removesuffix(".zst")
     return name.endswith((".jsonl", ".ndjson"))
 
 
-def _json_reader(questions: Questions, text: str) -> Callable[[LineReader], Example | None]:
+def _json_reader(questions: Questions, text: str) -> Parse:
     format_ = json_lines(
         (),
         source=text,
@@ -116,7 +140,7 @@ def _json_reader(questions: Questions, text: str) -> Callable[[LineReader], Exam
     return lambda reader: next(format_.examples([reader]), None)
 
 
-def _text_reader(questions: Questions) -> Callable[[LineReader], Example | None]:
+def _text_reader(questions: Questions) -> Parse:
     def read(reader: LineReader) -> Example | None:
         line = next(iter(reader), "")
         return questions.example(line) if line.strip() else None

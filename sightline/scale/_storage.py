@@ -44,8 +44,8 @@ def find_shards(patterns: Sequence[str]) -> list[Shard]:
     for shard in shards:
         if shard.name in by_name:
             raise DataError(
-                f"bulk: {by_name[shard.name].url} and {shard.url} would both be answered in "
-                f"{shard.name}.parquet, expected names that differ. Rename one of them."
+                f"{by_name[shard.name].url} and {shard.url}: what comes of either would be called "
+                f"{shard.name}, expected names that differ. Rename one of them."
             )
         by_name[shard.name] = shard
     return shards
@@ -66,6 +66,13 @@ def opened(url: str) -> Iterator[Readable]:
     system, path = fsspec.core.url_to_fs(url)
     with system.open(path, "rb") as file:
         yield file
+
+
+def discard(url: str) -> None:
+    """Delete a file, if it is there."""
+    system, path = fsspec.core.url_to_fs(url)
+    if system.exists(path):
+        system.rm(path)
 
 
 def read_json(url: str) -> Any:
@@ -104,7 +111,7 @@ def _matches(pattern: str) -> list[str]:
     found = [path] if system.isfile(path) else sorted(system.glob(path))
     files = [system.unstrip_protocol(one) for one in found if system.isfile(one)]
     if not files:
-        raise DataError(f"bulk: {pattern}: no file has a name like this. Correct the pattern.")
+        raise DataError(f"{pattern}: no file has a name like this. Correct the pattern.")
     return files
 
 

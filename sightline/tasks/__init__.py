@@ -68,6 +68,7 @@ from ._prediction import (
     Prediction as Prediction,
     PredictionSpec as PredictionSpec,
 )
+from ._prepared import build_on as build_on, corpus_data as corpus_data
 from ._question_answering import (
     QuestionAnswering as QuestionAnswering,
     QuestionAnsweringSpec as QuestionAnsweringSpec,
@@ -96,6 +97,7 @@ from ._specs import (
 )
 from ._statistics import Statistics as Statistics
 from ._tagging import Tagging as Tagging, TaggingSpec as TaggingSpec
+from ._tally import Symbols as Symbols, Tally as Tally
 from ._task import AbstractTask as AbstractTask
 from ._transduction import Transduction as Transduction, TransductionSpec as TransductionSpec
 from ._video_classification import (

@@ -27,6 +27,7 @@ from ..data import (
     CharacterSpec,
     Encoded,
     Example,
+    PreparedCorpus,
     Source,
     TextBatch,
     TextStream,
@@ -113,7 +114,7 @@ class LanguageModelling(AbstractTask[LanguageModel]):
     @override
     def batches(
         self,
-        source: Source,
+        source: Source | PreparedCorpus,
         *,
         budget: int | None = None,
         batch_size: int | None = None,

@@ -4,12 +4,12 @@ Vocabularies are made of it, and tallies of the parts of a corpus add up to that
 """
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from itertools import chain, islice
 from typing import Any, NamedTuple
 
-from ..data import Example, Labels, Vocabulary, bounded_counts
+from ..data import Labels, Vocabulary, bounded_counts
 from ._vocabularies import Lengths, Vocabularies
 
 RARE = 10  # a symbol is rare if the training data has it less often than this
@@ -30,8 +30,7 @@ class Symbols(NamedTuple):
 class Tally:
     """Counts over examples.
 
-    >>> read = lambda example: Symbols(list(example.source), list(example.target))
-    >>> tally = Tally.of(read, [Example("ab", "xyz"), Example("b", "x")])
+    >>> tally = Tally.of([Symbols("ab", "xyz"), Symbols("b", "x")])
     >>> tally.vocabularies().source.tokens, tally.num_examples
     (('b', 'a'), 2)
     """
@@ -47,9 +46,9 @@ class Tally:
     num_target: int = 0
 
     @classmethod
-    def of(cls, read: Callable[[Example], Symbols], examples: Iterable[Example]) -> "Tally":
-        """Count examples; `read` says what of them. Memory is bounded: see `Vocabulary.count`."""
-        tally, rows = cls(), map(read, examples)
+    def of(cls, examples: Iterable[Symbols]) -> "Tally":
+        """Count examples. Memory is bounded: see `Vocabulary.count`."""
+        tally, rows = cls(), iter(examples)
         while some := list(islice(rows, _AT_ONCE)):
             tally._add(some)
         return tally

@@ -15,7 +15,7 @@ from typing import Any, Generic, TypeVar
 import torch
 from torch import nn
 
-from ..data import AbstractStream, BatchStream, Encoded, Example, Source
+from ..data import AbstractStream, BatchStream, Encoded, Example, PreparedCorpus, Source
 from ._answerer import AbstractPredicting, Answered, ignore
 from ._calibration import Calibration
 from ._evaluation import Evaluation, MainMetric
@@ -86,7 +86,7 @@ class AbstractTask(AbstractPredicting, Generic[Model]):
 
     def batches(
         self,
-        source: Source,
+        source: Source | PreparedCorpus,
         *,
         budget: int | None = None,
         batch_size: int | None = None,

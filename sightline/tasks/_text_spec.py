@@ -42,4 +42,4 @@ class AbstractTextSpec(ABC, Generic[Built]):
         subwords, if asked for) are theirs, weights are fresh.
         """
         spec = self.trained_on(examples)
-        return spec.build(spec.vocabularies(Tally.of(spec.counted, examples)))
+        return spec.build(spec.vocabularies(Tally.of(map(spec.counted, examples))))

@@ -1,6 +1,8 @@
 """From files to a whole run, with a reason for everything that is not simply a default."""
 
-from ..data import SourceSpec
+from collections.abc import Iterable
+
+from ..data import Example, SourceSpec
 from ..tasks import recommend
 from ._choices import Choice, Planned
 from ._run import Run
@@ -8,12 +10,17 @@ from ._spec import TrainingSpec
 
 
 def plan(
-    train: SourceSpec, dev: SourceSpec | None = None, test: SourceSpec | None = None
+    train: SourceSpec,
+    dev: SourceSpec | None = None,
+    test: SourceSpec | None = None,
+    *,
+    examples: Iterable[Example] | None = None,
 ) -> Planned:
     """The run for these files: what the task is, how texts are cut into symbols, how large the
     model is and how long it is trained. The training files are read as a stream, more than once.
+    `examples` are those of `train`, where they lie elsewhere than on this machine.
     """
-    found = recommend(train)
+    found = recommend(train if examples is None else examples)
     run = Run(
         task=found.task, train=train, dev=dev, test=test, training=TrainingSpec(**found.training)
     )

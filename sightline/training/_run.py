@@ -6,9 +6,9 @@ from pathlib import Path
 
 import torch
 
-from ..data import SourceSpec
+from ..data import PreparedCorpus, SourceSpec
 from ..specs import check, setting, to_json
-from ..tasks import TaskSpec
+from ..tasks import TaskSpec, build_on
 from ._events import Listener
 from ._fit import Outcome, fit
 from ._group import process_group
@@ -27,7 +27,7 @@ class Run:
     """
 
     task: TaskSpec = setting(about="what to learn, and with which model")
-    train: SourceSpec = setting(about="examples to learn from")
+    train: SourceSpec | PreparedCorpus = setting(about="examples to learn from")
     dev: SourceSpec | None = setting(
         None, "examples that tell the best weights; none: the last are kept"
     )
@@ -44,14 +44,18 @@ class Run:
     ) -> Outcome:
         """Train and save into a folder, or go on with what the folder has; see `fit`.
 
-        Vocabularies are counted from the training examples, and weights drawn from the seed, in every
-        process alike.
+        Vocabularies are counted from the training examples, if that has not been done by `sightline
+        prepare`, and weights drawn from the seed, in every process alike.
         """
         check(self)
         folder, training = Path(out), self.training
         with process_group() as group, torch.random.fork_rng(devices=[]):
             torch.default_generator.manual_seed(training.seed)
-            task = self.task.build_from(self.train)
+            task = (
+                build_on(self.task, self.train)
+                if isinstance(self.train, PreparedCorpus)
+                else self.task.build_from(self.train)
+            )
             by_size = training.batch_size is not None
             train = task.batches(
                 self.train,
@@ -71,8 +75,12 @@ class Run:
                 training,
                 folder,
                 test=[] if self.test is None else list(self.test),
-                num_examples=None if training.epochs is None else sum(1 for _ in self.train),
+                num_examples=None if training.epochs is None else self._num_examples(),
                 listeners=listeners,
                 probes=probes,
                 resume=resume,
             )
+
+    def _num_examples(self) -> int:
+        train = self.train
+        return train.num_examples if isinstance(train, PreparedCorpus) else sum(1 for _ in train)

@@ -169,7 +169,9 @@ def test_any_filesystem_will_do(words: Path) -> None:
 def test_shards_of_one_name_are_refused(tmp_path: Path) -> None:
     for name in ("a.txt", "a.jsonl"):
         (tmp_path / name).write_text("abc\n")
-    with pytest.raises(DataError, match=r"a.jsonl and .*a.txt would both be answered"):
+    with pytest.raises(
+        DataError, match=r"a.jsonl and .*a.txt: what comes of either would be called a"
+    ):
         Bulk(bundle=GOOD, inputs=[str(tmp_path / "a.*")], out="out").shards()
     with pytest.raises(DataError, match="no file has a name like this"):
         Bulk(bundle=GOOD, inputs=[str(tmp_path / "b.*")], out="out").shards()

@@ -2,7 +2,11 @@
 
 from . import _packages as _packages  # first: it says which package is missing
 from ._joining import joined as joined
-from ._pool import answered_by_pool as answered_by_pool
+from ._pool import (
+    answered_by_pool as answered_by_pool,
+    counted_by_pool as counted_by_pool,
+    written_by_pool as written_by_pool,
+)
 from ._serving import (
     Deployment as Deployment,
     Replicas as Replicas,

@@ -1,20 +1,26 @@
-"""Shards answered by a pool of processes: Ray Data hands them out, starts again whoever dies, and hands out
-again what was lost. Answers go from the worker to their place; only records come back.
+"""Shards worked on by a pool of processes: Ray Data hands them out, starts again whoever dies, and hands out
+again what was lost. What comes of a shard goes from the worker to its place; only a few words come back.
 """
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import Any, final
+from functools import partial
+from typing import Any, TypeAlias, final
 
 import numpy as np
 import ray.data
 from ray.data import ActorPoolStrategy, DataContext
 
+from ...tasks import Vocabularies
 from .._bulk import Bulk
+from .._preparing import Preparation
 from .._records import Record
 from .._storage import Shard
 from ._bundles import packed, unpacked
+
+# Does one shard after the other; what it returns is what JSON can hold.
+Work: TypeAlias = Callable[[Shard], Any]
 
 
 def answered_by_pool(job: Bulk, shards: Sequence[Shard], workers: int) -> Iterator[Record]:
@@ -23,38 +29,60 @@ def answered_by_pool(job: Bulk, shards: Sequence[Shard], workers: int) -> Iterat
     A worker need not see the disk of this machine for the model, which is sent to it and verified there
     before it is loaded. It must reach the input and the output.
     """
-    if not shards:
-        return
-    DataContext.get_current().enable_progress_bars = False  # the command has its own
-    items = [shard._asdict() for shard in shards]
-    records = ray.data.from_items(items, override_num_blocks=len(items)).map_batches(
-        _Worker,
-        fn_constructor_args=(job, packed(job.bundle)),
-        batch_size=1,
-        num_cpus=1,
-        compute=ActorPoolStrategy(size=min(workers, len(shards))),
-    )
-    for row in records.iter_rows():
-        record = Record.from_data(json.loads(row["record"]))
+    for data in _by_pool(partial(_answering, job, packed(job.bundle)), shards, workers):
+        record = Record.from_data(data)
         assert record is not None
         yield record
 
 
+def counted_by_pool(job: Preparation, shards: Sequence[Shard], workers: int) -> Iterator[int]:
+    """Count the symbols of shards with so many workers, which must reach the input and the output."""
+    return _by_pool(lambda: job.count, shards, workers)
+
+
+def written_by_pool(
+    job: Preparation, known: Vocabularies, shards: Sequence[Shard], workers: int
+) -> Iterator[int]:
+    """Write the parts of shards, likewise."""
+    return _by_pool(partial(job.writer, known), shards, workers)
+
+
+def _by_pool(begin: Callable[[], Work], shards: Sequence[Shard], workers: int) -> Iterator[Any]:
+    """What comes back of each shard, as they are done; every worker begins once."""
+    if not shards:
+        return
+    DataContext.get_current().enable_progress_bars = False  # the command has its own
+    items = [shard._asdict() for shard in shards]
+    results = ray.data.from_items(items, override_num_blocks=len(items)).map_batches(
+        _Worker,
+        fn_constructor_args=(begin,),
+        batch_size=1,
+        num_cpus=1,
+        compute=ActorPoolStrategy(size=min(workers, len(shards))),
+    )
+    for row in results.iter_rows():
+        yield json.loads(row["result"])
+
+
 @final
 class _Worker:
-    """A process with the model in its memory."""
+    """A process, with what it needs for all shards in its memory."""
 
-    def __init__(self, job: Bulk, files: Mapping[str, bytes]) -> None:
-        with unpacked(files) as folder:
-            self._answer = replace(job, bundle=folder).answerer()
+    def __init__(self, begin: Callable[[], Work]) -> None:
+        self._work = begin()
 
     def __call__(self, batch: Mapping[str, Any]) -> dict[str, Any]:
         shards = [
             Shard(*map(str, fields))
             for fields in zip(*(batch[name] for name in Shard._fields), strict=True)
         ]
-        records = [self._answer(shard, _nobody).to_data() for shard in shards]
-        return {"record": np.array([json.dumps(record) for record in records])}
+        return {"result": np.array([json.dumps(self._work(shard)) for shard in shards])}
+
+
+def _answering(job: Bulk, files: Mapping[str, bytes]) -> Work:
+    with unpacked(files) as folder:
+        answer = replace(job, bundle=folder).answerer()
+    return lambda shard: answer(shard, _nobody).to_data()
 
 
 def _nobody(number: int) -> None:

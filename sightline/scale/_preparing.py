@@ -1,0 +1,262 @@
+"""A corpus prepared: every example as numbers, in parts that `fit` takes as they are.
+
+    text shards -> a tally of each -> vocabularies -> parts of each -> corpus.json
+
+    counts/NAME.json         how often each symbol is in a shard
+    NAME-00000.safetensors   its examples as numbers, some thousands in a part
+    NAME.rejects.jsonl       line, reason; only where there are lines that are no examples
+    NAME.json                counts and checksums, after the parts
+    corpus.json              the parts of all shards, vocabularies; last
+
+Either pass is a pure function of a shard, as in a bulk run: whoever is killed on the way leaves nothing that
+counts, and started again it does what is missing.
+"""
+
+import hashlib
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
+from dataclasses import asdict, dataclass
+from itertools import islice
+from typing import Any, NamedTuple
+
+from ..data import (
+    CORPUS,
+    PART_SIZE,
+    Example,
+    LineReader,
+    Packer,
+    part_bytes,
+)
+from ..errors import DataError
+from ..specs import to_json
+from ..tasks import AbstractTask, Symbols, Tally, TextTaskSpec, Vocabularies, corpus_data
+from ._line_format import LineSourceSpec
+from ._lines import Asked, Rejected, ShardReader, write_rejects
+from ._storage import Shard, discard, opened, read_json, size_of, write_json, written
+
+_SAMPLED = 20  # examples whose numbers are checked before anyone trains on a corpus
+
+
+class Part(NamedTuple):
+    """A file of numbers."""
+
+    name: str
+    examples: int
+    size: int
+    sha256: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class ShardRecord:
+    """What is known of a shard that has been prepared, as `NAME.json`; it is written last."""
+
+    input: str
+    input_key: str
+    input_sha256: str
+    asked: str
+    lines: int
+    rejected: int
+    rejects_sha256: str
+    parts: Sequence[Part]
+
+
+class Corpus(NamedTuple):
+    """What a preparation comes to, over all shards."""
+
+    shards: int
+    parts: int
+    examples: int
+    rejected: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class ShardExamples:
+    """The examples of text files, wherever they lie; lines that have none are passed over."""
+
+    shards: Sequence[Shard]
+    like: LineSourceSpec
+
+    def __iter__(self) -> Iterator[Example]:
+        for shard in self.shards:
+            with opened(shard.url) as handle:
+                for one in ShardReader(handle, shard.url, self.parse):
+                    if isinstance(one, Asked):
+                        yield one.example
+
+    def parse(self, reader: LineReader) -> Example | None:
+        """The example of a line."""
+        return next(self.like.examples([reader]), None)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Preparation:
+    """What to prepare, for which task, and where to.
+
+    Args:
+        spec: the task, with its subwords if it has such.
+        like: how lines are read.
+        shards: the text files.
+        out: a folder, for what `fit` then reads.
+    """
+
+    spec: TextTaskSpec
+    like: LineSourceSpec
+    shards: Sequence[Shard]
+    out: str
+
+    def uncounted(self) -> list[Shard]:
+        """Shards whose symbols have to be counted yet."""
+        asked = self._asked()
+        return [shard for shard in self.shards if self._tally(shard, asked) is None]
+
+    def count(self, shard: Shard) -> int:
+        """Count the symbols of a shard; returns how many examples it has."""
+        tally = Tally.of(self._counted(shard))
+        data = {"input_key": shard.key, "asked": self._asked(), "tally": tally.to_data()}
+        write_json(self._counts(shard), data)
+        return tally.num_examples
+
+    def vocabularies(self) -> Vocabularies:
+        """The numbers of all symbols, from the tallies of all shards."""
+        asked, whole = self._asked(), Tally()
+        for shard in self.shards:
+            data = self._tally(shard, asked)
+            if data is None:
+                raise _changed(shard)
+            whole.merge(Tally.from_data(data))
+        if not whole.num_examples:
+            raise DataError(
+                f"{self.shards[0].url} and {len(self.shards) - 1} more: no line is an example to learn from, "
+                f"expected a text and what to make of it on each. Look at the first line."
+            )
+        return self.spec.vocabularies(whole)
+
+    def unwritten(self, known: Vocabularies) -> list[Shard]:
+        """Shards whose parts are not there. While there are such, there is no corpus."""
+        asked = self._asked(known)
+        missing = [shard for shard in self.shards if self._record(shard, asked) is None]
+        if missing:
+            discard(self._place(CORPUS))  # it speaks of parts that will be others
+        return missing
+
+    def writer(self, known: Vocabularies) -> Callable[[Shard], int]:
+        """What writes the parts of one shard after the other; each time, how many examples they have."""
+        task: AbstractTask[Any] = self.spec.build(known)
+        asked = self._asked(known)
+        return lambda shard: self._write(shard, task, asked)
+
+    def finish(self, known: Vocabularies) -> Corpus:
+        """Write corpus.json over all shards, of which none may be missing."""
+        asked, records = self._asked(known), list[ShardRecord]()
+        for shard in self.shards:
+            record = self._record(shard, asked)
+            if record is None:
+                raise _changed(shard)
+            records.append(record)
+        parts = [part for record in records for part in record.parts]
+        totals = Corpus(
+            len(self.shards),
+            len(parts),
+            sum(part.examples for part in parts),
+            sum(record.rejected for record in records),
+        )
+        task: AbstractTask[Any] = self.spec.build(known)
+        usable = (
+            e for e in ShardExamples(shards=self.shards, like=self.like) if _is_usable(task, e)
+        )
+        sample = list(islice(usable, _SAMPLED))
+        names = [part.name for part in parts]
+        write_json(self._place(CORPUS), corpus_data(task, sample, names, totals.examples))
+        return totals
+
+    def _counted(self, shard: Shard) -> Iterator[Symbols]:
+        """The symbols of the examples of a shard that can be learnt from."""
+        for example in ShardExamples(shards=[shard], like=self.like):
+            with suppress(DataError):  # it is among the rejects when parts are written
+                yield self.spec.counted(example)
+
+    def _write(self, shard: Shard, task: AbstractTask[Any], asked: str) -> int:
+        examples = ShardExamples(shards=[shard], like=self.like)
+        rejects, parts, packer = list[Rejected](), list[Part](), Packer()
+        with opened(shard.url) as handle:
+            reader = ShardReader(handle, shard.url, examples.parse)
+            for one in reader:
+                if isinstance(one, Rejected):
+                    rejects.append(one)
+                    continue
+                try:
+                    packer.append(task.encode(one.example), one.line)
+                except DataError as error:
+                    rejects.append(Rejected(one.line, str(error)))
+                if packer.size >= PART_SIZE:
+                    parts.append(self._write_part(shard, len(parts), packer))
+                    packer = Packer()
+        if len(packer):
+            parts.append(self._write_part(shard, len(parts), packer))
+        base = self._place(shard.name)
+        record = ShardRecord(
+            input=shard.url,
+            input_key=shard.key,
+            input_sha256=reader.sha256,
+            asked=asked,
+            lines=reader.num_lines,
+            rejected=len(rejects),
+            rejects_sha256=write_rejects(base, rejects),
+            parts=parts,
+        )
+        write_json(f"{base}.json", asdict(record))
+        return sum(part.examples for part in parts)
+
+    def _write_part(self, shard: Shard, number: int, packer: Packer) -> Part:
+        name = f"{shard.name}-{number:05}.safetensors"
+        content = part_bytes(packer.packed())
+        with written(self._place(name)) as file:
+            file.write(content)
+        return Part(name, len(packer), len(content), hashlib.sha256(content).hexdigest())
+
+    def _tally(self, shard: Shard, asked: str) -> dict[str, Any] | None:
+        data = read_json(self._counts(shard))
+        is_valid = data and data["input_key"] == shard.key and data["asked"] == asked
+        return data["tally"] if is_valid else None
+
+    def _record(self, shard: Shard, asked: str) -> ShardRecord | None:
+        """What is known of a shard that needs nothing more to be done."""
+        record = _record_from(read_json(self._place(f"{shard.name}.json")))
+        if record is None or record.input_key != shard.key or record.asked != asked:
+            return None
+        whole = all(size_of(self._place(part.name)) == part.size for part in record.parts)
+        return record if whole else None
+
+    def _counts(self, shard: Shard) -> str:
+        return self._place(f"counts/{shard.name}.json")
+
+    def _place(self, name: str) -> str:
+        return f"{self.out.rstrip('/')}/{name}"
+
+    def _asked(self, known: Vocabularies | None = None) -> str:
+        """A digest of what decides the numbers of a shard, or before there are some its counts."""
+        like = to_json(self.like)
+        texts = [to_json(self.spec), like, "" if known is None else repr(known.to_data())]
+        return hashlib.sha256("\0".join(texts).encode()).hexdigest()
+
+
+def _record_from(data: Any) -> ShardRecord | None:
+    try:
+        return ShardRecord(**{**data, "parts": [Part(*part) for part in data["parts"]]})
+    except (TypeError, KeyError):
+        return None
+
+
+def _is_usable(task: AbstractTask[Any], example: Example) -> bool:
+    try:
+        task.encode(example)
+    except DataError:
+        return False
+    return True
+
+
+def _changed(shard: Shard) -> DataError:
+    return DataError(
+        f"{shard.url}: it has changed, or what was made of it is lost. Start it again: it does what is "
+        f"missing."
+    )

@@ -1,0 +1,61 @@
+"""Tasks on a prepared corpus: what of it has numbers was decided when it was made."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict
+from typing import Any
+
+from ..data import Encoded, Example, PreparedCorpus
+from ..errors import SpecError
+from ._specs import PictureTaskSpec, TaskSpec
+from ._task import AbstractTask
+from ._vocabularies import Vocabularies
+
+
+def corpus_data(
+    task: AbstractTask[Any], sample: Sequence[Example], parts: Sequence[str], num_examples: int
+) -> dict[str, Any]:
+    """What corpus.json says of a corpus that this task has numbered.
+
+    Args:
+        task: gave the numbers.
+        sample: some examples. Whoever trains on the corpus must give them the same numbers.
+        parts: the files, in their order.
+        num_examples: how many there are in all.
+    """
+    rows = [
+        {"example": asdict(example) | {"where": None}, "ids": _ids(task.encode(example))}
+        for example in sample
+    ]
+    return {
+        "examples": num_examples,
+        "parts": list(parts),
+        "sample": rows,
+        "vocabularies": task.vocabularies.to_data(),
+    }
+
+
+def build_on(spec: TaskSpec, corpus: PreparedCorpus) -> AbstractTask[Any]:
+    """The task with the vocabularies of a corpus and fresh weights, if it would have numbered the
+    examples as they are.
+    """
+    if isinstance(spec, PictureTaskSpec):
+        raise SpecError(
+            f"{corpus.path}: a prepared corpus is of texts, expected images for {spec.kind}. Give the files "
+            f"that name them."
+        )
+    about = corpus.about()
+    task: AbstractTask[Any] = spec.build(Vocabularies.from_data(about["vocabularies"]))
+    for row in about["sample"]:
+        example = Example(**row["example"])
+        if _ids(task.encode(example)) != row["ids"]:
+            raise SpecError(
+                f"{corpus.path}: {example.source[:40]!r} was given other numbers when the corpus was "
+                f"prepared than this task gives it, expected the same. Prepare it again with the settings "
+                f"that say what a symbol is, or leave them as they were."
+            )
+    return task
+
+
+def _ids(encoded: Encoded) -> Mapping[str, list[int]]:
+    names = ("source", "target", "features", "alignment")
+    return {name: list(getattr(encoded, name)) for name in names}
