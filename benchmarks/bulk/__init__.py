@@ -1,6 +1,7 @@
 """Bulk runs on Ray: how fast beside the bare predictor, in how much memory, and what faults leave of them.
 
     python -m benchmarks.bulk --runs runs                20,000 words, 200,000, and the same with faults
+    python -m benchmarks.bulk.large --runs runs          2,000,000 words
 
 Words are compounds of Icelandic ones, in 64 shards; the model is the one that `benchmarks.serving` asks. A
 pool's rate is that between its first records and its last: the start of Ray and of its workers is apart. As

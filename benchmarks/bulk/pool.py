@@ -48,27 +48,29 @@ def shards(folder: Path, size: int) -> Path:
     return folder
 
 
-def bare_rate(run: Path) -> float:
-    """Words a second of as many predictors as the pool has workers, at once, each in a loop of its own."""
+def bare_rate(run: Path, width: int | None = None) -> float:
+    """Words a second of as many predictors as the pool has workers, at once, each in a loop of its own;
+    `width` is that of the search, by default the model's own.
+    """
     with ProcessPoolExecutor(WORKERS, get_context("spawn"), use_one_thread) as processes:
-        return sum(processes.map(_looped, [run] * WORKERS))
+        return sum(processes.map(_looped, [run] * WORKERS, [width] * WORKERS))
 
 
-def _looped(run: Path) -> float:
+def _looped(run: Path, width: int | None) -> float:
     task = load_bundle(run)
     predictor, generator, words = Predictor(task, task.spec), random.Random(SEED), texts()
-    settings, number, began = predictor.settings(), 0, time.perf_counter()
+    settings, number, began = predictor.settings(width=width), 0, time.perf_counter()
     while time.perf_counter() - began < _BARE_SECONDS:
         examples = [Example(word) for word in generator.choices(words, k=_AT_ONCE)]
         number += len(predictor.predict(examples, settings))
     return number / (time.perf_counter() - began)
 
 
-def pooled(run: Path, folder: Path, out: Path) -> Pooled:
-    """The shards of a folder by a pool of two."""
+def pooled(run: Path, folder: Path, out: Path, *more: str) -> Pooled:
+    """The shards of a folder by a pool of two; `more` are options of the command."""
     before = num_done(out)
     began, most = time.time(), [0.0]
-    with process(bulk_command(run, folder, out), {}) as driver:
+    with process([*bulk_command(run, folder, out), *more], {}) as driver:
         watching = threading.Thread(target=_watch, args=(driver, most), daemon=True)
         watching.start()
         assert driver.wait(MOST_SECONDS) == 0

@@ -1,0 +1,51 @@
+"""A pool beside as many bare predictors."""
+
+import statistics
+from pathlib import Path
+from typing import NamedTuple
+
+from benchmarks.results import Row
+
+from .pool import WORKERS, Pooled, bare_rate, pooled, shards
+
+
+class Beside(NamedTuple):
+    """A pool, and its figures beside those of the bare predictors."""
+
+    pool: Pooled
+    rows: list[Row]
+
+
+def beside(
+    run: Path, folder: Path, size: int, *, width: int | None = None, least: float | None = None
+) -> Beside:
+    """So many words by a pool, with bare predictors before and after it.
+
+    Args:
+        run: the model.
+        folder: an empty one.
+        size: words.
+        width: of the search; by default the model's own.
+        least: what is asked of the ratio.
+    """
+    name = f"{size:,} words" + ("" if width is None else f", width {width}")
+    words = shards(folder / f"in{size}", size)
+    before = bare_rate(run, width)
+    more = [] if width is None else ["--width", str(width)]
+    pool = pooled(run, words, folder / f"out{size}", *more)
+    bare = statistics.mean((before, bare_rate(run, width)))
+    ratio = Row(name=f"{name}, pool to {WORKERS} bare predictors", value=pool.rate / bare, unit="x")
+    if least is not None:
+        ratio = Row(name=ratio.name, value=ratio.value, unit="x", target=least, sense=">=")
+    lost = f"{name}, words not in the output exactly once"
+    return Beside(
+        pool,
+        [
+            Row(name=f"{name}, pool of {WORKERS}, words/s", value=pool.rate, unit="1/s"),
+            Row(name=f"{name}, {WORKERS} bare predictors, words/s", value=bare, unit="1/s"),
+            ratio,
+            Row(name=f"{name}, to the first shard", value=pool.start, unit="s"),
+            Row(name=f"{name}, memory of a worker, most", value=pool.worker_mib, unit="MiB"),
+            Row(name=lost, value=pool.wrong, unit="words", target=0, sense="<="),
+        ],
+    )
