@@ -34,7 +34,7 @@ def recipe(source: str = "characters") -> Run:
             decoder=DecoderSpec(embedding_size=256, hidden_size=256, dropout=0.3),
             prediction=PredictionSpec(length_penalty=1.0),
         ),
-        train=part("train", ".gz"),
+        train=part("train"),
         dev=part("dev"),
         test=part("test"),
         training=TrainingSpec(epochs=8.0, batch_tokens=2000, learning_rate=2e-3, bf16=True, seed=1),
@@ -44,9 +44,12 @@ def recipe(source: str = "characters") -> Run:
 words = partial(recipe, "words")
 
 
-def part(name: str, packing: str = "") -> Parallel:
+def part(name: str) -> Parallel:
     """The two files of a part, one sentence on each line."""
-    japanese, english = (
-        DATA / f"enja_tanaka50k/{name}.{language}{packing}" for language in ("ja", "en")
-    )
-    return parallel(japanese, english)
+    return parallel(*files(name))
+
+
+def files(name: str) -> tuple[Path, Path]:
+    """Japanese, English."""
+    folder, packing = DATA / "enja_tanaka50k", ".gz" if name == "train" else ""
+    return folder / f"{name}.ja{packing}", folder / f"{name}.en{packing}"

@@ -12,6 +12,8 @@ about four minutes:
     jump_hard       each action comes from one word, and which is summed over (exact hard attention)
     jump_segment    each action reads one stretch of words or several (a chain over the words)
 
+`length_none` has no attention, for `python -m benchmarks.lectures fit commands_by_length`.
+
 There is no development set, and nothing is chosen on test: runs have a fixed length, and their last
 weights are kept. The data folder is `../shared/data`, or what SIGHTLINE_DATA says.
 
@@ -24,6 +26,7 @@ from pathlib import Path
 
 from sightline.data import Patterned, WhitespaceSpec, patterned
 from sightline.models import (
+    AttentionSpec,
     DecoderSpec,
     ExactHardSpec,
     SegmentSpec,
@@ -37,12 +40,17 @@ DATA = Path(os.environ.get("SIGHTLINE_DATA", Path(__file__).resolve().parents[2]
 SPLITS = {"simple": "simple", "jump": "addprim_jump", "length": "length"}
 KINDS = ("", "_hard", "_segment")
 CASES = ("simple", *(f"{split}{kind}" for split in ("jump", "length") for kind in KINDS))
-ATTENTIONS = {"": SoftmaxSpec(), "hard": ExactHardSpec(), "segment": SegmentSpec()}
+ATTENTIONS: dict[str, AttentionSpec | None] = {
+    "": SoftmaxSpec(),
+    "hard": ExactHardSpec(),
+    "segment": SegmentSpec(),
+    "none": None,
+}
 LONGEST = 50  # actions, and the end
 
 
 def recipe(case: str = "simple") -> Run:
-    """Commands to actions with attention."""
+    """Commands to actions."""
     split, _, kind = case.partition("_")
     return Run(
         task=TransductionSpec(
@@ -65,6 +73,7 @@ def recipe(case: str = "simple") -> Run:
 (jump, jump_hard, jump_segment,
  length, length_hard, length_segment) = (partial(recipe, case) for case in CASES[1:])
 # fmt: on
+length_none = partial(recipe, "length_none")
 
 
 def part(split: str, name: str) -> Patterned:

@@ -5,6 +5,7 @@
     <!-- audit -->                           what the server pulls in, by scripts/audit.py
     <!-- exports: sightline.inference -->    the reference of all names the package exports
     <!-- record: g2p_low -->                 scores and costs of a recipe, by scripts/docs_records.py
+    <!-- record: scan; length; jump -->      of its cases whose names begin so
     <!-- slices: g2p_low -->                 where it errs
     <!-- mistakes: g2p_low -->               and its surest mistakes, with heat maps
     <!-- shown: entailment sick_tree -->     attention of a case, drawn by scripts/docs_shown.py
@@ -29,10 +30,14 @@ from typing import Any
 from mkdocs.structure.files import File
 
 ROOT = Path(__file__).resolve().parent.parent
-RESULTS_MARKER = re.compile(r"^<!-- results: ([a-z0-9_-]+)(?:, ([a-z0-9 ]+))? -->$", re.MULTILINE)
+RESULTS_MARKER = re.compile(
+    r"^<!-- results: ([a-z0-9_-]+)(?:, ([a-z0-9 (),]+))? -->$", re.MULTILINE
+)
 AUDIT_MARKER = re.compile(r"^<!-- audit -->$", re.MULTILINE)
 PICTURE_MARKER = re.compile(r"^<!-- picture: ([a-z0-9_]+) -->$", re.MULTILINE)
-RECORD_MARKER = re.compile(r"^<!-- (record|slices|mistakes): ([a-z0-9_]+) -->$", re.MULTILINE)
+RECORD_MARKER = re.compile(
+    r"^<!-- (record|slices|mistakes): ([a-z0-9_]+)((?:; [^;>]+)*) -->$", re.MULTILINE
+)
 SHOWN_MARKER = re.compile(r"^<!-- shown: ([a-z0-9_]+) ([a-z0-9_]+) -->$", re.MULTILINE)
 EXPORTS_MARKER = re.compile(r"^<!-- exports: ([a-z0-9_.]+) -->$", re.MULTILINE)
 
@@ -150,12 +155,13 @@ def picture(name: str, page: str) -> str:
     return f"![{GALLERY_VIEWS[name].heading}]({address})\n\n<p><small>{caption}</small></p>"
 
 
-def record_part(part: str, recipe: str, page: str) -> str:
+def record_part(part: str, recipe: str, beginnings: str, page: str) -> str:
     """What a page of records shows of one recipe, or a warning and a sentence in its place."""
     try:
         if part == "mistakes":
             return mistakes(recipe, f"{'../' * page.count('/')}pictures")
-        return record(recipe) if part == "record" else slices(recipe)
+        cases = beginnings.split("; ")[1:]
+        return record(recipe, *cases) if part == "record" else slices(recipe)
     except FileNotFoundError as error:
         log.warning("%s asks for %s, which does not exist. Score the recipe.", page, error.filename)
         return f"*{recipe} has not been scored.*"
@@ -185,5 +191,5 @@ def on_page_markdown(markdown: str, *, page: Any, **_: Any) -> str:
     markdown = AUDIT_MARKER.sub(lambda _: audited_packages(), markdown)
     markdown = PICTURE_MARKER.sub(lambda match: picture(match[1], source), markdown)
     markdown = SHOWN_MARKER.sub(lambda match: shown_part(match[1], match[2], source), markdown)
-    markdown = RECORD_MARKER.sub(lambda match: record_part(match[1], match[2], source), markdown)
+    markdown = RECORD_MARKER.sub(lambda match: record_part(*match.groups(), source), markdown)
     return EXPORTS_MARKER.sub(lambda match: reference(match[1]), markdown)

@@ -20,14 +20,20 @@ RESULTS = Path(__file__).resolve().parent.parent / "results"
 COSTS = ("parameters", "processor minutes", "examples/s")
 
 
-def record(recipe: str) -> str:
-    """A row for each case, a column for each figure, and where they come from."""
+def record(recipe: str, *beginnings: str) -> str:
+    """A row for each case, a column for each figure, and where they come from. With `beginnings`, of the
+    cases whose names begin so.
+    """
     results = Results.load(RESULTS / f"{recipe}.json")
     cells = dict[str, dict[str, Row]]()
     for row in results.rows:
+        if beginnings and not row.name.startswith(beginnings):
+            continue
         case, _, figure = row.name.partition(": ")
         cells.setdefault(case, {})[figure] = row
     found = dict.fromkeys(figure for row in cells.values() for figure in row)
+    if not found:
+        raise ValueError(f"results/{recipe}.json: no case begins with {' or '.join(beginnings)}.")
     columns = sorted(found, key=lambda figure: figure in COSTS)  # scores first
     lines = [
         "| | " + " | ".join(columns) + " |",

@@ -21,6 +21,7 @@ PAGES = "\n".join(
 SHOWN, WITH_MISTAKES = (
     re.findall(rf"^<!-- {part}: (\w+) -->$", PAGES, re.MULTILINE) for part in ("record", "mistakes")
 )
+PARTS = re.findall(r"^<!-- record: (\w+)((?:; [^;>]+)+) -->$", PAGES, re.MULTILINE)
 PICTURED = re.findall(r"^<!-- shown: (\w+) (\w+) -->$", PAGES, re.MULTILINE)
 
 
@@ -48,6 +49,25 @@ def test_a_record_is_its_results(recipe: str, records: ModuleType) -> None:
         said = float(shown[case].pop(figure).split()[0].rstrip(",").replace(",", ""))
         assert said == pytest.approx(row.value, abs=0.51 if row.value >= 100 else 0.051)
     assert all(cell == "" for cells in shown.values() for cell in cells.values())
+
+
+@pytest.mark.parametrize(("recipe", "named"), PARTS)
+def test_a_part_of_a_record_is_the_cases_that_begin_so(
+    recipe: str, named: str, records: ModuleType
+) -> None:
+    beginnings = tuple(named.split("; ")[1:])
+    part, whole = table(records.record(recipe, *beginnings)), table(records.record(recipe))
+    for beginning in beginnings:
+        assert any(f"{case}:".startswith(beginning) for case in part), beginning
+    for case, cells in part.items():
+        assert f"{case}:".startswith(beginnings)
+        assert cells.items() <= whole[case].items()
+    assert len(part) < len(whole)
+
+
+def test_no_case_is_an_error(records: ModuleType) -> None:
+    with pytest.raises(ValueError, match="no case begins with nothing"):
+        records.record("scan", "nothing")
 
 
 @pytest.mark.parametrize("recipe", WITH_MISTAKES)

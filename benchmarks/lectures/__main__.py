@@ -10,15 +10,19 @@ are read by `score` alone.
 
 from collections.abc import Sequence
 
-from recipes import babi, documents, entailment, tree_transduction
+from recipes import babi, documents, entailment, scan, segment_translation, tree_transduction
 
 from ..experiments import Experiment, command
-from . import _documents, _entailment, _facts, _formulas
+from . import _by_length, _documents, _entailment, _facts, _formulas, _translation
 
 EXPERIMENTS = {
     _formulas.NAME: Experiment(
         tree_transduction.recipe, tree_transduction.CASES, (1, 2, 3), _formulas.score
     ),
+    _translation.NAME: Experiment(
+        segment_translation.recipe, segment_translation.CASES, (1, 2, 3), _translation.score
+    ),
+    _by_length.NAME: Experiment(scan.recipe, _by_length.CASES, (1, 2, 3), _by_length.score),
     _facts.NAME: Experiment(babi.recipe, babi.CASES, tuple(range(1, 11)), _facts.score),
     _documents.NAME: Experiment(documents.recipe, documents.CASES, (1,), _documents.score),
     _entailment.NAME: Experiment(entailment.recipe, entailment.CASES, (1, 2, 3), _entailment.score),

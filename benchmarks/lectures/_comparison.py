@@ -33,7 +33,13 @@ def mean_row(
 
 
 def difference_rows(
-    name: str, first: Sequence[Statistics], second: Sequence[Statistics], seeds: Sequence[int]
+    name: str,
+    first: Sequence[Statistics],
+    second: Sequence[Statistics],
+    seeds: Sequence[int],
+    *,
+    unit: str = UNIT,
+    aim: float | None = None,
 ) -> Iterator[Row]:
     """By how much the second of two systems is better than the first: the mean of the seeds of each on
     every example, with the interval of the paired bootstrap, and how probable it would be by chance.
@@ -42,9 +48,11 @@ def difference_rows(
     yield Row(
         name=f"{name}: difference",
         value=found.difference,
-        unit=UNIT,
+        unit=unit,
         spread=(found.low, found.high),
         seeds=tuple(seeds),
+        target=aim,
+        sense=None if aim is None else ">=",
     )
     yield Row(name=f"{name}: p of no difference", value=found.p_value, unit="", seeds=tuple(seeds))
 

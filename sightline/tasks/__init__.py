@@ -88,7 +88,12 @@ from ._reliability import (
 )
 from ._searching import Reading as Reading
 from ._size_classes import size_class as size_class
-from ._slices import Slice as Slice, length_slices as length_slices, rarity_slices as rarity_slices
+from ._slices import (
+    Slice as Slice,
+    length_parts as length_parts,
+    length_slices as length_slices,
+    rarity_slices as rarity_slices,
+)
 from ._speaking import Speaking as Speaking
 from ._specs import (
     PictureTaskSpec as PictureTaskSpec,

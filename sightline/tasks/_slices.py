@@ -47,16 +47,28 @@ def length_slices(
         lengths: how long each example is.
         unit: what is counted, for the names of the slices.
     """
+    parts = length_parts(lengths, unit=unit)
+    return tuple(_slice(name, statistics, chosen) for name, chosen in parts.items())
+
+
+def length_parts(
+    lengths: Sequence[int], *, unit: str = "symbols"
+) -> dict[str, Bool[np.ndarray, " N"]]:
+    """Which examples are in each of these slices, by name.
+
+    >>> {name: chosen.sum().item() for name, chosen in length_parts([5, 1, 2, 2, 9]).items()}
+    {'1 symbols': 1, '2 symbols': 2, '5 symbols': 1, '9 symbols': 1}
+    """
     sizes = np.asarray(lengths)
     bounds = np.quantile(sizes, np.linspace(0, 1, NUM_LENGTHS + 1)[1:], method="lower")
-    found = []
+    found = dict[str, Bool[np.ndarray, " N"]]()
     for below, up_to in pairwise([sizes.min() - 1, *np.unique(bounds)]):
         chosen = (sizes > below) & (sizes <= up_to)
         if chosen.any():
             first = int(sizes[chosen].min())
             span = f"{first}" if first == up_to else f"{first} to {int(up_to)}"
-            found.append(_slice(f"{span} {unit}", statistics, chosen))
-    return tuple(found)
+            found[f"{span} {unit}"] = chosen
+    return found
 
 
 def rarity_slices(

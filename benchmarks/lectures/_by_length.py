@@ -1,0 +1,103 @@
+"""The long-sentence claim: what attention is worth where sentences are short, and where they are long.
+
+    results/commands_by_length.json    SCAN, trained on commands of at most 22 actions
+
+Test examples are cut by length into four parts of about the same size; of each part BLEU and the share of
+outputs that are right as a whole, the mean over seeds with the lowest and the highest, and by how much
+attention is better than an encoder-decoder without, with the interval of the paired bootstrap.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+
+from recipes import scan
+from sightline.data import Example
+from sightline.tasks import Statistics, bleu, compare, exact_match, length_parts, load_bundle
+
+from ..records._fitting import COST, folder_of
+from ..results import Results, Row, digest
+from ._comparison import UNIT, mean_row, mean_statistics, spec_of
+
+NAME = "commands_by_length"
+NAMES = {
+    "length_none": "none",
+    "length": "simple",
+    "length_hard": "hard",
+    "length_segment": "segment",
+}
+CASES = tuple(NAMES)
+WITHOUT, WITH = "none", "simple"
+
+
+class Written(NamedTuple):
+    """What the models of one system wrote for the test examples, in the order of the seeds."""
+
+    bleu: Sequence[Statistics]
+    exact: Sequence[Statistics]
+
+
+def score(cases: Sequence[str], seeds: Sequence[int], runs: Path, results: Path) -> None:
+    """Write the file, all of it, of the cases that were fitted with all seeds."""
+    examples = list[Example](scan.part("length", "test"))
+    references = [example.target or "" for example in examples]
+    systems, specs = dict[str, Written](), dict[str, object]()
+    for case in cases:
+        folders = [folder_of(runs, NAME, case, seed) for seed in seeds]
+        if not all((folder / COST).exists() for folder in folders):
+            continue
+        outputs = [
+            [answer.output for answer in load_bundle(folder).predict(examples)]
+            for folder in folders
+        ]
+        systems[NAMES[case]] = Written(
+            bleu=[bleu(references, texts, tokenise="none") for texts in outputs],
+            exact=[exact_match(references, texts) for texts in outputs],
+        )
+        specs[case] = spec_of(scan.recipe(case))
+        found = ", ".join(f"{each.value:.1f}" for each in systems[NAMES[case]].exact)
+        print(f"{case}: {found}", flush=True)
+    lengths = [len(reference.split()) for reference in references]
+    files = [scan.DATA / f"scan/tasks_{part}_length.txt.gz" for part in ("train", "test")]
+    made = Results.here(
+        f"python -m benchmarks.lectures score {NAME}", packages=["sightline-native"]
+    )
+    replace(
+        made.with_rows(length_rows("", lengths, "actions", systems, seeds)),
+        data={str(path.relative_to(scan.DATA)): digest(path) for path in files},
+        spec=specs,
+    ).save(results / f"{NAME}.json")
+
+
+def length_rows(
+    title: str,
+    lengths: Sequence[int],
+    unit: str,
+    systems: Mapping[str, Written],
+    seeds: Sequence[int],
+) -> Iterator[Row]:
+    """The figures of each part; what is before the colon is the row of a table, and after it the column."""
+    parts = length_parts(lengths, unit=unit) | {"all": np.ones(len(lengths), bool)}
+    for part, chosen in parts.items():
+        for name, written in systems.items():
+            for metric, of_seeds, symbol in (
+                ("BLEU", written.bleu, "BLEU"),
+                ("right", written.exact, UNIT),
+            ):
+                values = [each.subset(chosen).value for each in of_seeds]
+                yield mean_row(f"{title}{part}: {name}, {metric}", values, symbol, seeds)
+        if systems.keys() >= {WITHOUT, WITH}:
+            first, second = (
+                mean_statistics(systems[name].bleu).subset(chosen) for name in (WITHOUT, WITH)
+            )
+            found = compare(first, second)
+            yield Row(
+                name=f"{title}{part}: {WITH} - {WITHOUT}, BLEU",
+                value=found.difference,
+                unit="BLEU",
+                spread=(found.low, found.high),
+                seeds=tuple(seeds),
+            )

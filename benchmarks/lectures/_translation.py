@@ -1,0 +1,234 @@
+"""Translation of characters and of words: what each attention is worth, for which lengths, and what it finds.
+
+    results/segment_translation.json         a row of the table for each case, and for each difference
+    results/translation_by_length.json       the same models on short sentences and on long ones
+    results/segments_found.json              the boundaries that attention finds, beside those of the corpus
+    results/shown/segment_translation.json   attention to show, beside the words of the corpus
+
+The difference of two cases is on the same sentences, the translations of all seeds of each taken together;
+its spread is the interval of the paired bootstrap. Cases that were not fitted with all seeds are left out.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from statistics import mean
+from typing import NamedTuple
+
+import numpy as np
+from jaxtyping import Bool
+
+from recipes import ja_en, segment_translation
+from sightline.attention import AttentionTrace
+from sightline.data import Example
+from sightline.inspection import forced_traces
+from sightline.tasks import Transduction, load_bundle
+
+from ..records._fitting import COST, Cost, folder_of
+from ..results import Results, Row, digest
+from ._by_length import Written, length_rows
+from ._comparison import UNIT, difference_rows, mean_row, spec_of
+from ._segmentation import (
+    boundary_scores,
+    chosen_boundaries,
+    corpus_boundaries,
+    random_boundaries,
+    ranked,
+    script_changes,
+    threshold_for,
+    unlike_neighbours,
+)
+from ._shown import Shown, save_shown
+
+NAME = "segment_translation"
+LENGTHS, FOUND = "translation_by_length", "segments_found"
+# Which of two attentions should be the better one, the second, and by how many points of BLEU it is in
+# Kim et al. 2017, table 2, on characters of another corpus.
+COMPARED = {
+    ("none", "simple"): None,
+    ("simple", "sigmoid"): 0.5,
+    ("simple", "segment"): 2.0,
+    ("sigmoid", "segment"): 1.5,
+}
+SHOWN = "characters_segment"
+LONG, NUM_SHOWN = range(10, 15), 2  # characters that can be drawn with numbers in the cells
+
+
+class Scored(NamedTuple):
+    """What was found of one case."""
+
+    written: Written
+    parameters: int
+    costs: Sequence[Cost]
+
+
+def score(cases: Sequence[str], seeds: Sequence[int], runs: Path, results: Path) -> None:
+    """Write the files, all of each."""
+    scored, found = dict[str, Scored](), list[Row]()
+    examples, dev = (list[Example](ja_en.part(name)) for name in ("test", "dev"))
+    for case in cases:
+        folders = [folder_of(runs, NAME, case, seed) for seed in seeds]
+        if not all((folder / COST).exists() for folder in folders):
+            continue
+        tasks = [_task(folder) for folder in folders]
+        evaluations = [task.evaluate(examples) for task in tasks]
+        scored[case] = Scored(
+            written=Written(
+                bleu=[each.statistics["bleu"] for each in evaluations],
+                exact=[each.statistics["exact_match"] for each in evaluations],
+            ),
+            parameters=sum(weights.numel() for weights in tasks[0].model.parameters()),
+            costs=[Cost.load(folder) for folder in folders],
+        )
+        print(f"{case}: {mean(each.value for each in evaluations):.2f}", flush=True)
+        source, _, attention = case.partition("_")
+        if source == "characters" and attention != "none":
+            traces = [
+                _traces(task, examples, [answer.output for answer in each.predictions])
+                for task, each in zip(tasks, evaluations, strict=True)
+            ]
+            found += _found(attention, tasks, traces, examples, dev, seeds)
+            if case == SHOWN:
+                save_shown(results, NAME, case, [*_shown(examples, traces[0])])
+    rows = [row for case in scored for row in _rows(case, scored[case], seeds)]
+    made = Results.here(
+        f"python -m benchmarks.lectures score {NAME}", packages=["sightline-native"]
+    )
+    files = [path for name in ("train", "dev", "test") for path in ja_en.files(name)]
+    made = replace(made, data={str(path.relative_to(ja_en.DATA)): digest(path) for path in files})
+    specs = {case: spec_of(segment_translation.recipe(case)) for case in scored}
+    rows += _differences(scored, seeds)
+    replace(made.with_rows(rows), spec=specs).save(results / f"{NAME}.json")
+    by_length = [row for source in ja_en.SOURCES for row in _by_length(source, scored, seeds)]
+    made.with_rows(by_length).save(results / f"{LENGTHS}.json")
+    if found:
+        made.with_rows([*found, *_baselines(examples, dev)]).save(results / f"{FOUND}.json")
+
+
+def _task(folder: Path) -> Transduction:
+    task = load_bundle(folder)
+    assert isinstance(task, Transduction)
+    return task
+
+
+def _rows(case: str, scored: Scored, seeds: Sequence[int]) -> Iterator[Row]:
+    """The figures of a case; what is before the colon is the row of a table, and after it the column."""
+    title = case.replace("_", ", ")
+    yield mean_row(f"{title}: BLEU", [one.value for one in scored.written.bleu], "BLEU", seeds)
+    yield mean_row(f"{title}: right", [one.value for one in scored.written.exact], UNIT, seeds)
+    yield mean_row(f"{title}: parameters", [scored.parameters], "", seeds)
+    minutes = [cost.processor_minutes for cost in scored.costs]
+    yield mean_row(f"{title}: processor minutes", minutes, "min", seeds)
+
+
+def _differences(scored: Mapping[str, Scored], seeds: Sequence[int]) -> Iterator[Row]:
+    for source in ja_en.SOURCES:
+        for (first, second), aim in COMPARED.items():
+            pair = [scored.get(f"{source}_{attention}") for attention in (first, second)]
+            if pair[0] is not None and pair[1] is not None:
+                yield from difference_rows(
+                    f"{source}, {second} - {first}",
+                    pair[0].written.bleu,
+                    pair[1].written.bleu,
+                    seeds,
+                    unit="BLEU",
+                    aim=aim if source == "characters" else None,
+                )
+
+
+def _by_length(source: str, scored: Mapping[str, Scored], seeds: Sequence[int]) -> Iterator[Row]:
+    own = {
+        attention: scored[f"{source}_{attention}"].written
+        for attention in segment_translation.ATTENTIONS
+        if f"{source}_{attention}" in scored
+    }
+    if own:
+        lengths = [len(ja_en.SOURCES[source].encode(one.source)) for one in ja_en.part("test")]
+        yield from length_rows(f"{source}, ", lengths, source, own, seeds)
+
+
+def _traces(
+    task: Transduction, examples: Sequence[Example], outputs: Sequence[str]
+) -> list[AttentionTrace]:
+    """What the words of the model's own translations read."""
+    own = [replace(one, target=output) for one, output in zip(examples, outputs, strict=True)]
+    return forced_traces(task, own)
+
+
+def _found(
+    attention: str,
+    tasks: Sequence[Transduction],
+    traces: Sequence[Sequence[AttentionTrace]],
+    examples: Sequence[Example],
+    dev: Sequence[Example],
+    seeds: Sequence[int],
+) -> Iterator[Row]:
+    """The boundaries of one kind of attention, by either rule."""
+    gold, dev_gold = ([corpus_boundaries(one.source) for one in part] for part in (examples, dev))
+    chosen, unlike = list[dict[str, float]](), list[dict[str, float]]()
+    for task, own in zip(tasks, traces, strict=True):
+        chosen.append(_figures(gold, [chosen_boundaries(trace) for trace in own]))
+        outputs = [answer.output for answer in task.predict(dev)]
+        dev_scores = [unlike_neighbours(trace) for trace in _traces(task, dev, outputs)]
+        threshold = threshold_for(dev_scores, dev_gold)
+        scores = [unlike_neighbours(trace) for trace in own]
+        figures = _figures(gold, [each > threshold for each in scores])
+        unlike.append(figures | {"ranked": ranked(gold, scores)})
+    for rule, of_seeds in (("chosen", chosen), ("unlike", unlike)):
+        for figure in of_seeds[0]:
+            values = [each[figure] for each in of_seeds]
+            yield mean_row(f"{attention}, {rule}: {figure}", values, UNIT, seeds)
+
+
+def _figures(
+    gold: Sequence[Bool[np.ndarray, " _"]], found: Sequence[Bool[np.ndarray, " _"]]
+) -> dict[str, float]:
+    scores = [each.astype(np.float64) for each in found]
+    return boundary_scores(gold, found) | {"ranked": ranked(gold, scores)}
+
+
+def _baselines(examples: Sequence[Example], dev: Sequence[Example]) -> Iterator[Row]:
+    """What can be had without a model."""
+    gold = [corpus_boundaries(one.source) for one in examples]
+    share = float(np.concatenate([corpus_boundaries(one.source) for one in dev]).mean())
+    for name, found in (
+        ("script changes", [script_changes(one.source) for one in examples]),
+        ("every place", [np.ones_like(each) for each in gold]),
+        ("at random, as many", random_boundaries(gold, share)),
+    ):
+        for figure, value in _figures(gold, found).items():
+            yield Row(name=f"{name}: {figure}", value=value, unit=UNIT)
+
+
+def _shown(examples: Sequence[Example], traces: Sequence[AttentionTrace]) -> Iterator[Shown]:
+    """What the words of a translation read, and below it the words of the corpus, of the first sentences
+    of some characters.
+    """
+    fitting = [
+        (example, trace)
+        for example, trace in zip(examples, traces, strict=True)
+        if len(trace.sources) in LONG and 1 < len(trace.targets) <= LONG.stop
+    ]
+    for example, trace in fitting[:NUM_SHOWN]:
+        said = (
+            f"{example.source}: {' '.join(trace.targets).strip()}, where {example.target} is right"
+        )
+        yield Shown(said, trace)
+        yield Shown(said, _corpus_words(example, trace.sources))
+
+
+def _corpus_words(example: Example, characters: tuple[str, ...]) -> AttentionTrace:
+    """Each word of the corpus on the characters that it is made of."""
+    ends = [*(np.flatnonzero(corpus_boundaries(example.source)) + 1).tolist(), len(characters)]
+    starts = [0, *ends[:-1]]
+    best = tuple(
+        tuple(start <= place < end for place in range(len(characters)))
+        for start, end in zip(starts, ends, strict=True)
+    )
+    return AttentionTrace(
+        kind="words of the corpus",
+        sources=characters,
+        targets=tuple(example.source.split()),
+        weights=tuple(tuple(map(float, row)) for row in best),
+        best=best,
+    )

@@ -1,0 +1,61 @@
+"""Japanese to English with four kinds of attention and one budget (Kim et al. 2017, section 4.2).
+
+    sightline fit --recipe recipes/segment_translation.py --out runs/segments      segments of characters
+    sightline fit --recipe recipes/segment_translation.py:words_simple --out runs/words        and others
+    python -m benchmarks.lectures fit segment_translation --runs runs              all cases, three seeds
+    python -m benchmarks.lectures score segment_translation --runs runs
+
+    none       an encoder-decoder: the whole sentence in one vector
+    simple     each English word reads one place, by a softmax
+    sigmoid    each place is read or not by itself
+    segment    runs of places are read: a chain of "skip" and "read", scaled to 2 as in the paper
+
+The source is `characters`, whose words nobody marks, or `words`, as the corpus has them. Sizes, updates
+and all else are the same for all eight. The data is that of `recipes/ja_en.py`.
+"""
+
+from dataclasses import replace
+from functools import partial
+
+from recipes import ja_en
+from sightline.models import (
+    AttentionSpec,
+    DecoderSpec,
+    SegmentSpec,
+    SigmoidSpec,
+    SoftmaxSpec,
+    TextEncoderSpec,
+)
+from sightline.tasks import TransductionSpec
+from sightline.training import Run
+
+ATTENTIONS: dict[str, AttentionSpec | None] = {
+    "none": None,
+    "simple": SoftmaxSpec(),
+    "sigmoid": SigmoidSpec(),
+    "segment": SegmentSpec(total=2.0),
+}
+CASES = tuple(f"{source}_{attention}" for source in ja_en.SOURCES for attention in ATTENTIONS)
+SIZE = 128  # of words, characters and states: half that of the record, and a third of its time
+
+
+def recipe(case: str = "characters_segment") -> Run:
+    """A two-way LSTM, one kind of attention and an LSTM: about eight minutes."""
+    source, _, attention = case.partition("_")
+    run = ja_en.recipe(source)
+    assert isinstance(run.task, TransductionSpec)
+    encoder = TextEncoderSpec(embedding_size=SIZE, hidden_size=SIZE, dropout=0.2)
+    decoder = DecoderSpec(
+        embedding_size=SIZE, hidden_size=SIZE, dropout=0.2, attention=ATTENTIONS[attention]
+    )
+    return replace(
+        run,
+        task=replace(run.task, encoder=encoder, decoder=decoder),
+        training=replace(run.training, epochs=8.0, learning_rate=3e-3),
+    )
+
+
+# fmt: off
+(characters_none, characters_simple, characters_sigmoid, characters_segment,
+ words_none, words_simple, words_sigmoid, words_segment) = (partial(recipe, case) for case in CASES)
+# fmt: on
