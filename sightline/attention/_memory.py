@@ -5,8 +5,9 @@ Axes: *batch any leading shape, S places in memory, V width of a value.
 
 from typing import Any, Literal, NamedTuple
 
-from jaxtyping import Bool, Float
+from jaxtyping import Bool, Float, Int
 from torch import Tensor
+from torch.utils import _pytree as pytree
 
 from ..errors import ShapeError
 
@@ -20,6 +21,9 @@ class Layout(NamedTuple):
     kind: Literal["sequence", "grid", "sentences", "facts"] = "sequence"
     rows: int | None = None  # grid: its height; sentences: how many
     columns: int | None = None  # grid: its width; sentences: words in the longest
+    # Of a grid over an image: pixels from the centre of a cell to the next, down and right, where the
+    # first cell is centred on the first pixel. None: the cells share the image evenly.
+    pitch: tuple[int, int] | None = None
 
 
 SEQUENCE = Layout()
@@ -35,6 +39,12 @@ class Memory(NamedTuple):
     summary: Float[Tensor, "*batch D"] | None = None  # one vector for all of it, if there is one
     layout: Layout = SEQUENCE
     keys: Any = None
+
+    def take(self, items: Int[Tensor, " B"]) -> "Memory":
+        """The memories of these items of a batch, in this order; keys are whatever a scorer or a
+        reader has made of the values.
+        """
+        return pytree.tree_map_only(Tensor, lambda part: part.index_select(0, items), self)
 
 
 def grid_memory(features: Float[Tensor, "*batch h w V"]) -> Memory:

@@ -58,12 +58,13 @@ class AttentionTrace:
     def from_json(cls, text: str) -> "AttentionTrace":
         """Read what `to_json` wrote."""
         data: dict[str, Any] = json.loads(text)
+        pitch = data["layout"].get("pitch")
         return cls(
             kind=data["kind"],
             sources=tuple(data["sources"]),
             targets=tuple(data["targets"]),
             weights=tuple(tuple(row) for row in data["weights"]),
-            layout=Layout(**data["layout"]),
+            layout=Layout(**data["layout"] | {"pitch": None if pitch is None else tuple(pitch)}),
             best=None if data.get("best") is None else tuple(map(tuple, data["best"])),
         )
 

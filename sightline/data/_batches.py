@@ -5,7 +5,7 @@
     targets           x y z end     what it should say
 
 Axes: B examples, S source places, R places of a second text, T target places (the end symbol too), F
-features, C channels, h and w height and width, n sentences or facts of w words, N places of a text in a row.
+features, P pictures, C channels, h and w height and width, n sentences or facts of w words, N places of a text in a row.
 """
 
 from collections.abc import Callable, Sequence
@@ -113,12 +113,21 @@ class QuestionBatch:
 @dataclass(frozen=True, eq=False, slots=True)
 class PictureBatch:
     """Pictures, and what is written or asked about each: texts to write, with or without texts to
-    read, or labels.
+    read, or labels. A picture that several examples have is there once.
     """
 
-    pictures: Float[Tensor, "B *frames C h w"]  # from 0 to 1
-    pictures_mask: Bool[Tensor, "B *frames h w"]  # True on pixels
+    pictures: Float[Tensor, "P *frames C h w"]  # from 0 to 1
+    pictures_mask: Bool[Tensor, "P *frames h w"]  # True on pixels
     text: SequenceBatch | LabelledBatch
+    shown: Int[Tensor, " B"] | None = None  # which picture each has; None: the first the first, ...
+
+    def for_each(
+        self,
+    ) -> tuple[Float[Tensor, "B *frames C h w"], Bool[Tensor, "B *frames h w"]]:
+        """The picture of each example, and its mask."""
+        if self.shown is None:
+            return self.pictures, self.pictures_mask
+        return self.pictures[self.shown], self.pictures_mask[self.shown]
 
     @property
     def indices(self) -> Int[Tensor, " B"]:
@@ -250,9 +259,14 @@ def collate_pictures(
         raise ShapeError(
             "collate_pictures: expected examples with pictures, got none. Give Encoded a picture."
         )
-    shown = [packed.pictures[row] for row in range(len(packed))]
-    pictures, mask = collate_frames(shown) if shown[0].ndim == 4 else collate_images(shown)
-    return PictureBatch(pictures=pictures, pictures_mask=mask, text=collate_text(packed))
+    once, which = packed.pictures.once()
+    shown = None
+    if len(once) == len(packed):  # each has its own: in the order of examples
+        once = [packed.pictures[row] for row in range(len(packed))]
+    else:
+        shown = torch.from_numpy(which)
+    pictures, mask = collate_frames(once) if once[0].ndim == 4 else collate_images(once)
+    return PictureBatch(pictures, mask, collate_text(packed), shown)
 
 
 def collate_tagged(examples: Sequence[Encoded]) -> TaggedBatch:

@@ -38,6 +38,11 @@ class Pictures:
         """Frames, rows and columns of places of each example's picture."""
         return np.array([_extent(picture) for picture in self.different])[self.numbers]
 
+    def once(self) -> tuple[list[UInt8[Tensor, "..."]], Int[np.ndarray, " B"]]:
+        """Each picture that some example has, once, and which of these each example has."""
+        numbers, which = np.unique(self.numbers, return_inverse=True)
+        return [self.different[number] for number in numbers], which
+
     def __len__(self) -> int:
         return len(self.numbers)
 

@@ -16,6 +16,7 @@ A row with a picture takes
 more, and rows are ordered by these: by the height first, roughly, and within a height by the width, in
 turns from wide to narrow and from narrow to wide, so that neighbours are alike where the height changes
 too. On the formulas of im2latex that leaves 16 % of padding, against 61 % of batches drawn at random.
+Rows with the same picture stand side by side, so that a batch encodes it once for all of them.
 """
 
 from collections.abc import Callable
@@ -99,7 +100,8 @@ def make_plan(
         if pictures is None:
             order = np.lexsort((-target * blur, -source))
         else:
-            order = _alike(pictures)
+            assert packed.pictures is not None
+            order = _alike(pictures, packed.pictures.numbers[rows])
             pictures = pictures[order]
         rows, source, target = rows[order], source[order], target[order]
     if pictures is None:
@@ -110,12 +112,15 @@ def make_plan(
     return Plan(rows, bounds if generator is None else generator.permutation(bounds))
 
 
-def _alike(pictures: Int[np.ndarray, "N 3"]) -> Int[np.ndarray, " N"]:
-    """An order in which neighbours have about one size."""
+def _alike(
+    pictures: Int[np.ndarray, "N 3"], numbers: Int[np.ndarray, " N"]
+) -> Int[np.ndarray, " N"]:
+    """An order in which neighbours have about one size, and those with one picture are neighbours."""
+    _, first, which = np.unique(numbers, return_index=True, return_inverse=True)
     frames, height, width = pictures.T
     steps = np.round(np.log(pictures) / np.log(STEP)).astype(np.int64)
     turned = np.where(steps[:, 1] % 2, width, -width)
-    return np.lexsort((-height, turned, -steps[:, 1], -frames))
+    return np.lexsort((first[which], -height, turned, -steps[:, 1], -frames))
 
 
 def _cuts(

@@ -1,6 +1,6 @@
 """The application: the page, and one question that it asks.
 
-    POST /api/explain {run, input, features?, prefix?, forced?} -> Explanation.to_data()
+    POST /api/explain {run, input, picture?, features?, prefix?, forced?} -> Explanation.to_data()
 
 Models answer one at a time, in a thread of their own, so that the event loop is always free; a
 question whose asker has gone (the page drops one when the next key is pressed) is not answered.
@@ -21,12 +21,11 @@ from fastapi import FastAPI, Request, Response
 from starlette.exceptions import HTTPException
 from torch import set_num_threads
 
-from ..data import Example
 from ..errors import SightlineError
 from ..inspection import explain
-from ._guard import Guard, error_response
+from ._guard import MOST_BYTES, Guard, error_response
 from ._page import PAGE, Asset, assets
-from ._question import Question, QuestionError, read_question
+from ._question import MOST_PICTURE, Question, QuestionError, read_question
 from ._runs import ServedRun
 
 _GONE = 499  # what servers log for a client that did not wait
@@ -86,7 +85,8 @@ def build_app(runs: Sequence[ServedRun]) -> FastAPI:
         # Nothing of what is asked leaves the process, whatever the environment says.
         telemetry={"auto_configure": False, "tracing": False, "metrics": False, "logs": False},
     )
-    app.add_middleware(Guard)
+    most = MOST_BYTES + MOST_PICTURE * any(run.sees for run in runs)
+    app.add_middleware(Guard, most_bytes=most)
 
     @app.exception_handler(HTTPException)
     async def refuse(request: Request, error: HTTPException) -> Response:
@@ -116,11 +116,11 @@ def build_app(runs: Sequence[ServedRun]) -> FastAPI:
 
 def _answer(run: ServedRun, question: Question) -> Response:
     """What a run says. Whatever it raises becomes a line for the page; the log gets no text."""
-    example = Example(question.input, features=question.features)
     try:
+        example = run.asked(question)
         found = explain(run.task, example, prefix=question.prefix, forced=question.forced)
         return _json(found.to_data())
-    except SightlineError as error:
+    except (SightlineError, QuestionError) as error:
         return error_response(_WRONG, str(error))
     except Exception as error:  # a fault of ours: the server goes on
         place = extract_tb(error.__traceback__)[-1]

@@ -33,8 +33,8 @@ HEADERS: Mapping[str, str] = {
 class Guard:
     """An application that lets through only what this machine asks for."""
 
-    def __init__(self, app: ASGIApp) -> None:
-        self._app = app
+    def __init__(self, app: ASGIApp, most_bytes: int = MOST_BYTES) -> None:
+        self._app, self._most_bytes = app, most_bytes
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer a request, or refuse it."""
@@ -55,9 +55,9 @@ class Guard:
         if refusal is not None:
             await refusal(scope, receive, send_with_headers)
             return
-        body = await read_body(headers, receive, MOST_BYTES)
+        body = await read_body(headers, receive, self._most_bytes)
         if body is None:
-            await error_response(413, f"The body is longer than {MOST_BYTES:,} bytes.")(
+            await error_response(413, f"The body is longer than {self._most_bytes:,} bytes.")(
                 scope, receive, send_with_headers
             )
             return

@@ -9,6 +9,7 @@ from pydantic_core import ErrorDetails
 # on a screen.
 MOST_CHARACTERS = 2000
 MOST_STEPS = 2000
+MOST_PICTURE = 8 * 1024 * 1024  # characters: an image of 6 MB in base64
 
 Text = Annotated[str, Field(max_length=MOST_CHARACTERS)]
 Step = Annotated[int, Field(ge=0, lt=MOST_STEPS)]
@@ -17,12 +18,17 @@ Weights = Annotated[list[Weight], Field(max_length=MOST_STEPS)]
 
 
 class Question(BaseModel):
-    """The body of a request: see `sightline.inspection.explain` for `prefix` and `forced`."""
+    """The body of a request: see `sightline.inspection.explain` for `prefix` and `forced`.
+
+    `picture` is what a file of an image holds, as `data:image/png;base64,...`, for runs that look at
+    pictures; `input` is then the question about it, where one is asked.
+    """
 
     model_config = ConfigDict(extra="forbid", strict=True, frozen=True)
 
     run: str
     input: Text
+    picture: Annotated[str, Field(max_length=MOST_PICTURE)] = ""
     features: Text = ""
     prefix: Annotated[list[Text], Field(max_length=MOST_STEPS)] = []
     forced: Annotated[dict[Step, Weights], Field(max_length=MOST_STEPS)] = {}

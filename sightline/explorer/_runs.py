@@ -8,11 +8,25 @@ from typing import Any
 from ..data import Example
 from ..errors import ValueRangeError
 from ..inspection import explain
-from ..tasks import AbstractTask, PairClassification, PictureTaskSpec, TransductionSpec, load_bundle
+from ..tasks import (
+    AbstractTask,
+    PairClassification,
+    PictureTaskSpec,
+    TransductionSpec,
+    VisualQuestionAnsweringSpec,
+    load_bundle,
+)
 from ..training import sample_sources
+from ._question import Question, QuestionError
 
 MOST_RUNS = 2  # side by side; more would not fit beside each other
 MOST_SYMBOLS = 400  # that are offered while a symbol is typed; a longer list helps nobody
+INLINE = "data:"
+# A white pixel: what a model of pictures is tried with.
+BLANK = (
+    "data:image/png;base64,iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAAAAAA6fptVAAAACklEQVR4nGP4DwABAQEAsTj2"
+    "FAAAAABJRU5ErkJggg=="
+)
 
 
 @dataclass(frozen=True, eq=False)
@@ -22,6 +36,31 @@ class ServedRun:
     name: str
     task: AbstractTask[Any]
     example: str = ""
+
+    @property
+    def sees(self) -> bool:
+        """Whether it looks at a picture."""
+        return isinstance(self.task.spec, PictureTaskSpec)
+
+    @property
+    def reads(self) -> bool:
+        """Whether it reads a text, alone or beside a picture."""
+        return not self.sees or isinstance(self.task.spec, VisualQuestionAnsweringSpec)
+
+    def asked(self, question: Question) -> Example:
+        """What the task is given. A picture comes as what its file holds: a page must not name files of
+        this machine.
+        """
+        if not self.sees:
+            if question.picture:
+                raise QuestionError(f"picture: {self.name} reads texts. Leave the picture out.")
+            return Example(question.input, features=question.features)
+        if not question.picture.startswith(INLINE):
+            raise QuestionError(
+                "picture: expected data:image/png;base64, and what the file holds. Drop an image."
+            )
+        picture = question.picture
+        return Example(f"{picture}\t{question.input}" if self.reads else picture)
 
     def to_data(self) -> dict[str, Any]:
         """What the page must know before it asks anything."""
@@ -34,6 +73,8 @@ class ServedRun:
             "forcible": isinstance(spec, TransductionSpec),
             "symbols": sorted(symbols),
             "example": self.example,
+            "sees": self.sees,
+            "reads": self.reads,
         }
 
 
@@ -49,16 +90,24 @@ def load_runs(folders: Sequence[str | Path]) -> tuple[ServedRun, ...]:
     runs = list[ServedRun]()
     for name, folder in zip(_names(folders), folders, strict=True):
         task = load_bundle(folder)
-        if isinstance(task.spec, PictureTaskSpec):  # a page must not name files of this machine
-            raise ValueRangeError(
-                f"explore: {folder} is {task.spec.kind}, which reads files of images, and the page "
-                f"sends texts alone. Use sightline explain."
-            )
-        nothing = "\t" if isinstance(task, PairClassification) else ""
-        run = ServedRun(name, task, next(iter(sample_sources(Path(folder), 1)), nothing))
-        explain(run.task, Example(run.example))
+        run = ServedRun(name, task, _example(task, Path(folder)))
+        tried = BLANK if run.sees else ""
+        explain(run.task, run.asked(Question(run=name, input=run.example, picture=tried)))
         runs.append(run)
+    if len({run.sees for run in runs}) > 1:
+        raise ValueRangeError(
+            f"explore: {runs[0].name} and {runs[1].name} read different things, a picture and a text. "
+            f"Explore each by itself."
+        )
     return tuple(runs)
+
+
+def _example(task: AbstractTask[Any], folder: Path) -> str:
+    """A text to begin with, of those that the run was validated on."""
+    sample = next(iter(sample_sources(folder, 1)), None)
+    if isinstance(task.spec, PictureTaskSpec):
+        return "" if sample is None else sample.partition("\t")[2]
+    return sample if sample is not None else "\t" * isinstance(task, PairClassification)
 
 
 def _names(folders: Sequence[str | Path]) -> list[str]:

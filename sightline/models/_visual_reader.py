@@ -2,12 +2,16 @@
 
     q = summary of encoder(question),   x = grid of the image
     c = attention(q, x), or the mean of x without one
-    log p(answer) = log_softmax( W relu( U [ tanh(A c) * tanh(B q) ; q ] + b ) )
+    m = relu( (1 + G norm(q)) * A norm(c) + B norm(q) )               the question says what to make of c
+    log p(answer) = log_softmax( W relu( U m ) )
 
-References: Lu et al. 2016; Yang et al. 2016 (attention to where a question is about); Antol et al. 2015
-(the product of both).
+Both are normed: what tells images apart is a few hundredths of c where most of an image is empty, and a
+product with the small numbers of a fresh q would leave nothing of it to learn from.
 
-Axes: B items of a batch, C channels, h and w height and width, S tokens of the question, K answers, R
+References: Lu et al. 2016; Yang et al. 2016 (attention to where a question is about); Perez et al. 2018
+(feature-wise linear modulation).
+
+Axes: B questions, P images, C channels, h and w height and width, S tokens of the question, K answers, R
 places of the grid.
 """
 
@@ -64,32 +68,43 @@ class VisualReader(nn.Module):
         super().__init__()
         self.image, self.question, self.attention = image, question, attention
         self.vocabulary = vocabulary
+        self.image_norm = nn.LayerNorm(image.value_size)
+        self.question_norm = nn.LayerNorm(question.summary_size)
         self.of_image = Linear(image.value_size, hidden_size)
-        self.of_question = Linear(question.summary_size, hidden_size)
-        self.hidden = Linear(hidden_size + question.summary_size, hidden_size)
+        self.scale = Linear(question.summary_size, hidden_size)
+        self.shift = Linear(question.summary_size, hidden_size)
+        self.hidden = Linear(hidden_size, hidden_size)
         self.output = Linear(hidden_size, num_answers)
         self.dropout = nn.Dropout(dropout)
 
     def forward(
         self,
-        images: Float[Tensor, "B C h w"],
-        images_mask: Bool[Tensor, "B h w"] | None,
+        images: Float[Tensor, "P C h w"],
+        images_mask: Bool[Tensor, "P h w"] | None,
         question: Int[Tensor, "B S"],
         question_mask: Bool[Tensor, "B S"] | None,
+        about: Int[Tensor, " B"] | None = None,
     ) -> LookedUp:
-        """Answer a question about each image."""
+        """Answer a question about each image; or several, if `about` says which image each is about:
+        every image is encoded once.
+        """
         check_mask("VisualReader", "question", question, question_mask)
-        check_batch("VisualReader", images=images.shape[:1], question=question.shape[:1])
+        asked_of = images.shape[:1] if about is None else about.shape
+        check_batch("VisualReader", images=asked_of, question=question.shape[:1])
         with tokens_below("VisualReader", self.vocabulary, question_mask, question=question):
             asked = summary_of(self.question(question, question_mask))
         memory, attended = self.image(images, images_mask), None
         if self.attention is None:
             context = summary_of(memory)
+            context = context if about is None else context[about]
         else:
-            attended = self.attention(asked.unsqueeze(-2), self.attention.remember(memory))
+            memory = self.attention.remember(memory)
+            memory = memory if about is None else memory.take(about)
+            attended = self.attention(asked.unsqueeze(-2), memory)
             context = attended.context.squeeze(-2)
-        both = torch.tanh(self.of_image(context)) * torch.tanh(self.of_question(asked))
-        hidden = torch.relu(self.hidden(self.dropout(torch.cat([both, asked], -1))))
+        seen, asked = self.of_image(self.image_norm(context)), self.question_norm(asked)
+        modulated = torch.relu((1 + self.scale(asked)) * seen + self.shift(asked))
+        hidden = torch.relu(self.hidden(self.dropout(modulated)))
         return LookedUp(self.output(hidden).log_softmax(-1), attended)
 
 

@@ -92,6 +92,8 @@ class ImageEncoder(AbstractEncoder):
         batch = inputs.shape[:-3]
         features = inputs.reshape(-1, *inputs.shape[-3:])
         real = None if mask is None else mask.reshape(-1, *mask.shape[-2:])
+        if real is not None and real.all():
+            real = None  # images of one size: nothing to set to 0 after each stage
         if self.positions:
             features = torch.cat([features, _positions(features)], -3)
         if real is not None:

@@ -85,7 +85,7 @@ class Captioning(AbstractWriting[Captioner, "CaptioningSpec"]):
 
     @override
     def source_of(self, batch: PictureBatch) -> Seen:
-        return in_ink(batch.pictures, batch.pictures_mask)
+        return in_ink(*batch.for_each())
 
     @override
     def text_of(self, batch: PictureBatch) -> SequenceBatch:
@@ -108,7 +108,7 @@ class Captioning(AbstractWriting[Captioner, "CaptioningSpec"]):
             )
         if isinstance(spec.decoder.attention, MultiHeadSpec):
             weights = weights.mean(-3)
-        mask, places = self.text_of(batch).mask, self.view.places(batch.pictures_mask)
+        mask, places = self.text_of(batch).mask, self.view.places(batch.for_each()[1])
         others = dict[str, Weighted]()
         if spec.doubly_stochastic:
             loss = doubly_stochastic_loss(weights, mask, places)

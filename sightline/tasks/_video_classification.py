@@ -60,7 +60,7 @@ class VideoClassification(AbstractLabelling[ClipClassifier, "VideoClassification
         """Summed over clips."""
         batch = move(batch, self.device)
         assert isinstance(batch.text, LabelledBatch)
-        found = self.model(*in_ink(batch.pictures, batch.pictures_mask))
+        found = self.model(*in_ink(*batch.for_each()))
         return self._loss(found.log_probs, batch.text.labels, self.spec.label_smoothing)
 
     @override

@@ -70,7 +70,7 @@ class VisualQuestionAnswering(AbstractLabelling[VisualReader, "VisualQuestionAns
         batch = move(batch, self.device)
         text, seen = batch.text, in_ink(batch.pictures, batch.pictures_mask)
         assert isinstance(text, LabelledBatch)
-        found = self.model(*seen, text.tokens, text.mask)
+        found = self.model(*seen, text.tokens, text.mask, batch.shown)
         return self._loss(found.log_probs, text.labels, self.spec.label_smoothing)
 
     @override

@@ -163,3 +163,28 @@ def test_a_picture_that_cannot_be_read_is_left_out_counted_and_named(tmp_path: P
     nothing = folder_stream(tmp_path, ["b.png", "d.png"])
     with pytest.raises(DataError, match="all 2 examples were left out, 2 since their pictures"):
         next(iter(nothing))
+
+
+def test_what_is_about_one_picture_comes_together_and_shows_it_once() -> None:
+    shades = [torch.full((1, 4, 4), number, dtype=torch.uint8) for number in range(20)]
+    source = InMemory(tuple(Example(str(n % 20), "x") for n in range(100)))
+    stream = BatchStream(
+        source,
+        lambda example: Encoded([4], [0], picture=shades[int(example.source)]),
+        partial(collate_pictures, collate_text=collate_labelled),
+        batch_size=10,
+        seed=3,
+    )
+    for batch in stream:
+        assert len(batch.pictures) <= 3  # two of five questions each, or parts of three
+        shown, mask = batch.for_each()
+        numbers = [stream.where(int(index)).line for index in batch.indices]
+        assert (shown[:, 0, 0, 0] * 255).round().tolist() == [(n - 1) % 20 for n in numbers]
+        assert mask.shape == (10, 4, 4)
+
+
+def test_pictures_that_differ_stay_in_the_order_of_their_examples() -> None:
+    examples = [Encoded([4], [0], picture=picture(2, width)) for width in (5, 3, 4)]
+    batch = collate_pictures(examples, collate_labelled)
+    assert batch.shown is None
+    assert batch.pictures_mask.sum((1, 2)).tolist() == [10, 6, 8]

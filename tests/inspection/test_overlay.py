@@ -1,9 +1,11 @@
 """Attention on an image."""
 
 import re
+from dataclasses import replace
 
 import numpy as np
 import pytest
+import torch
 from hypothesis import given, settings, strategies as st
 from hypothesis.extra import numpy as arrays
 
@@ -12,6 +14,7 @@ from sightline.errors import ShapeError, ValueRangeError
 from sightline.inspection import overlay
 from sightline.inspection.views._overlay import DARKEST, _half
 from sightline.inspection.views._png import data_uri, shrunk
+from sightline.networks import ImageEncoder
 from tests.inspection.drawings import SVG, elements, parsed, pixels, random_weights, titles, value
 
 
@@ -101,6 +104,65 @@ def test_one_held_cell_is_a_square_of_four_sides() -> None:
         ("0.00", "84.00", "v"),
         ("84.00", "84.00", "v"),
     ]
+
+
+@pytest.mark.parametrize(("row", "column"), [(0, 0), (2, 3), (4, 8), (4, 0)])
+def test_weight_on_one_cell_is_drawn_over_the_pixels_that_it_sees(row: int, column: int) -> None:
+    height, width, pitch = 38, 67, (8, 8)
+    torch.manual_seed(0)
+    encoder = ImageEncoder(1, sizes=(8, 8, 8))
+    image = torch.rand(1, 1, height, width, requires_grad=True)
+    memory = encoder(image)
+    rows, columns = memory.layout.rows, memory.layout.columns
+    assert (rows, columns) == (5, 9)
+    # The cell sees 15 x 15 pixels around its centre, fewer at an edge: the middle of all that it
+    # would see if the image went on.
+    memory.values[0, row * 9 + column].sum().backward()
+    assert image.grad is not None
+    seen = image.grad[0, 0].nonzero()
+    (top, left), (bottom, right) = seen.amin(0).tolist(), seen.amax(0).tolist()
+    y = (top + bottom) / 2 if top > 0 and bottom < height - 1 else 8 * row
+    x = (left + right) / 2 if left > 0 and right < width - 1 else 8 * column
+    assert (y, x) == (8 * row, 8 * column)
+
+    weights = np.zeros(45)
+    weights[row * 9 + column] = 1.0
+    trace = AttentionTrace(
+        kind="softmax",
+        sources=tuple(map(str, range(45))),
+        targets=("x",),
+        weights=(tuple(weights.tolist()),),
+        layout=Layout("grid", 5, 9, pitch),
+    )
+    drawing = parsed(overlay(trace, np.zeros((height, width), np.uint8)))
+    _, veil = drawing.iter(f"{SVG}image")
+    scale = 168 / width  # of the frame
+    step = [float(veil.get(side, "")) / n for side, n in (("height", 6), ("width", 10))]
+    start = [float(veil.get(side, "")) for side in ("y", "x")]
+    assert step == pytest.approx([8 * scale, 8 * scale], abs=0.01)
+    dark = pixels(veil.get("href", ""))[..., 0]
+    lit = dark == 0
+    place = tuple(
+        int(((centre + 0.5) * scale - first) // each)
+        for centre, first, each in zip((y, x), start, step, strict=True)
+    )
+    assert place == (row, column)
+    assert lit[place]
+    assert lit.sum() == (1 + (row == 4)) * (1 + (column == 8))  # the last goes on to the edge
+    (cell,) = [each for each in drawing.iter(f"{SVG}rect") if each.find(f"{SVG}title") is not None]
+    for name, length, centre, extent in (("x", "width", x, width), ("y", "height", y, height)):
+        first = float(cell.get(name, ""))
+        last = first + float(cell.get(length, ""))
+        assert first == pytest.approx(max(0, (centre - 3.5) * scale), abs=0.02)
+        goes_on = centre + 8 >= extent
+        end = extent if goes_on else centre + 4.5
+        assert last == pytest.approx(end * scale, abs=0.02)
+
+
+def test_a_layout_with_a_pitch_survives_json() -> None:
+    seen = _grid(2, 2, ("x",))
+    seen = replace(seen, layout=Layout("grid", 2, 2, (8, 4)))
+    assert AttentionTrace.from_json(seen.to_json()) == seen
 
 
 def test_large_images_and_long_outputs_stay_bounded() -> None:

@@ -102,6 +102,19 @@ def test_questions_about_bars_are_answered(tmp_path: Path) -> None:
     assert without.predict(examples[:2], TRACED)[0].trace is None
 
 
+def test_an_image_counts_for_each_of_its_questions(tmp_path: Path) -> None:
+    examples = questions(tmp_path)[:6]
+    torch.manual_seed(0)
+    spec = VisualQuestionAnsweringSpec(image=IMAGE, encoder=ImageEncoderSpec(sizes=(8, 8)))
+    for built in (spec, replace(spec, attention=None)):
+        task = built.build_from(examples)
+        task.model.eval()
+        batch = task.collate([task.encode(example) for example in examples])
+        assert len(batch.pictures) == 3
+        alone = [task.loss(task.collate([task.encode(example)])).total for example in examples]
+        torch.testing.assert_close(task.loss(batch).total, torch.stack(alone).sum())
+
+
 @pytest.mark.parametrize("pooling", [SoftmaxSpec(), LocalSpec(window=2.0), "summary"])
 def test_clips_are_labelled(pooling: Any, tmp_path: Path) -> None:
     examples = clips(tmp_path)

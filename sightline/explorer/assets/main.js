@@ -6,15 +6,64 @@ import {Panel} from "./panel.js";
 import {number} from "./text.js";
 
 const QUIET = 600; // milliseconds without a key before an answer is read out
+const MOST_BYTES = 6e6; // of an image, as the server takes it
 
 const at = (name) => document.getElementById(name);
 const panels = [];
 let announcement = null;
+let picture = null; // the image that was dropped, as data:image/png;base64,...
 
 function ask(since) {
   // A line break cannot be typed into a model that reads lines.
   const text = at("input").value.replace(/\s*\n\s*/g, " ");
-  for (const panel of panels) panel.read(text, at("features").value, since);
+  for (const panel of panels) panel.read(text, at("features").value, picture, since);
+}
+
+function fail(text) {
+  say(at("failure"), text);
+  at("failure").hidden = !text;
+}
+
+/** Ask about an image that was dropped or chosen. */
+function look(file) {
+  if (!file) return;
+  const size = (bytes) => `${(bytes / 1e6).toFixed(1)} MB`;
+  if (file.size > MOST_BYTES) {
+    fail(`${file.name} has ${size(file.size)}, expected at most ${size(MOST_BYTES)}. Save it smaller.`);
+    return;
+  }
+  const since = performance.now();
+  const reader = new FileReader();
+  reader.addEventListener("load", () => {
+    fail("");
+    picture = reader.result;
+    ask(since);
+  });
+  reader.addEventListener("error", () => fail(`${file.name} cannot be read.`));
+  reader.readAsDataURL(file);
+}
+
+/** Let images be chosen, or dropped anywhere on the page. */
+function takePictures(found) {
+  at("picture-field").hidden = false;
+  at("input-field").hidden = !found.some((run) => run.reads);
+  say(at("input-label"), "Question");
+  say(
+    at("hint"),
+    "Drop an image on this page, or choose one. Hover over a symbol, or move to it with the arrow keys, to see where it looked.",
+  );
+  at("file").addEventListener("change", () => look(at("file").files[0]));
+  const over = (is) => document.body.classList.toggle("dropping", is);
+  document.addEventListener("dragover", (event) => {
+    event.preventDefault(); // or the browser would leave the page for the image
+    over(true);
+  });
+  document.addEventListener("dragleave", (event) => event.relatedTarget ?? over(false));
+  document.addEventListener("drop", (event) => {
+    event.preventDefault();
+    over(false);
+    look(event.dataTransfer.files[0]);
+  });
 }
 
 /** Say how the answers go together, and how long the last one took. */
@@ -54,7 +103,9 @@ function announce() {
 
 async function start() {
   at("asking").addEventListener("submit", (event) => event.preventDefault());
-  at("asking").addEventListener("input", (event) => ask(event.timeStamp));
+  at("asking").addEventListener("input", (event) => {
+    if (event.target !== at("file")) ask(event.timeStamp);
+  });
   at("input").addEventListener("keydown", (event) => {
     if (event.key === "Enter" && !event.isComposing) event.preventDefault();
   });
@@ -63,8 +114,7 @@ async function start() {
     found = await runs();
   } catch (error) {
     if (!(error instanceof Refused)) throw error;
-    say(at("failure"), error.message);
-    at("failure").hidden = false;
+    fail(error.message);
     return;
   }
   document.title = `${found.map((run) => run.name).join(" and ")} – Sightline explorer`;
@@ -77,7 +127,9 @@ async function start() {
     at("answers").append(panel.root);
   }
   if (!at("input").value) at("input").value = found[0].example;
-  at("input").focus();
+  const sees = found.some((run) => run.sees);
+  if (sees) takePictures(found);
+  at(sees ? "file" : "input").focus();
   ask(performance.now());
 }
 

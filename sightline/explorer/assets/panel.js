@@ -6,6 +6,7 @@ import {Bars} from "./bars.js";
 import {differing} from "./differing.js";
 import {element, fit, say, share} from "./dom.js";
 import {MOST_CELLS, WeightsMap} from "./map.js";
+import {Picture} from "./picture.js";
 import {Strips} from "./strips.js";
 import {direction, named, number, shown} from "./text.js";
 import {alone, asked, look, reweighted, write} from "./what_if.js";
@@ -18,6 +19,7 @@ export class Panel {
   #asker = new Asker();
   #text = "";
   #features = "";
+  #shown = null; // the picture that is asked about
   #changes = [];
   #data = null; // the answer that is shown
   #own = null; // the answer without changes
@@ -27,6 +29,7 @@ export class Panel {
   #strips;
   #bars;
   #map;
+  #picture;
 
   /** `answered(panel, since)` hears of every answer that is shown. */
   constructor(run, answered) {
@@ -45,6 +48,7 @@ export class Panel {
         ),
       lit: (place) => this.#light(place === null ? null : this.#selected, place),
     });
+    this.#picture = new Picture(this.#at(".picture"));
     this.#map = new WeightsMap(this.#at(".map"), {
       lit,
       forced: (step, place) => this.#look(step, place, (weights) => alone(weights, place)),
@@ -74,11 +78,13 @@ export class Panel {
   }
 
   /** A new input: whatever was forced belonged to the old one. */
-  read(text, features, since) {
-    this.#text = text;
+  read(text, features, picture, since) {
+    this.#text = this.#run.reads ? text : "";
     this.#features = this.#run.features ? features : "";
+    this.#shown = this.#run.sees ? picture : null;
     this.#changes = [];
-    if (text) this.#ask(since);
+    const whole = (text || !this.#run.reads) && (picture || !this.#run.sees);
+    if (whole) this.#ask(since);
     else this.#clear();
   }
 
@@ -95,6 +101,7 @@ export class Panel {
     this.root.setAttribute("aria-busy", "true");
     const question = {run: this.#run.name, input: this.#text, ...asked(this.#changes)};
     if (this.#features) question.features = this.#features;
+    if (this.#shown) question.picture = this.#shown;
     const changes = this.#changes;
     try {
       const data = await this.#asker.ask(question);
@@ -185,6 +192,8 @@ export class Panel {
     if (!this.#data) return;
     this.#strips.light(step, place);
     this.#map.light(step, place);
+    const seen = this.#data.steps[step ?? this.#selected]?.weights ?? null;
+    this.#picture.light(seen, this.#at(".readout").textContent);
   }
 
   #open(step) {
@@ -216,12 +225,16 @@ export class Panel {
     const how = data.attention ? `${data.attention} attention` : "no attention";
     say(this.#at(".about"), `${data.task.replace("_", " ")}, ${how}`);
     const marks = this.#marks();
+    // Cells of a picture are lit where they are: no strip, bars or columns for each of them.
+    this.#at(".inputs").hidden = Boolean(data.picture);
+    this.#picture.show(data);
     this.#strips.show(data, this.#selected, marks);
     this.#showLegend(new Set(marks.flat()));
     this.#showChanges();
     this.#showMap();
     this.#showStep();
     this.#showBest();
+    this.#light(null, null);
   }
 
   #showLegend(marks) {
@@ -254,8 +267,8 @@ export class Panel {
   }
 
   #showMap() {
-    const {steps, sources} = this.#data;
-    const has = steps.length > 0 && steps.every((step) => step.weights);
+    const {picture, steps, sources} = this.#data;
+    const has = !picture && steps.length > 0 && steps.every((step) => step.weights);
     const part = this.#at(".map-part");
     part.hidden = !has;
     if (!has) return;
@@ -272,10 +285,11 @@ export class Panel {
     const {sources, steps} = this.#data;
     const step = steps[this.#selected];
     this.#at(".step-title").hidden = !step;
-    this.#at(".looking").hidden = !step?.weights;
+    const bars = Boolean(step?.weights) && !this.#data.picture;
+    this.#at(".looking").hidden = !bars;
     if (!step) return;
     say(this.#at(".step-title"), `Step ${this.#selected + 1}: ${named(step.token)}`);
-    if (step.weights) {
+    if (bars) {
       const own = this.#run.forcible ? FORCING : "";
       const sum = this.#data.exclusive ? " The weights share one whole." : "";
       say(this.#at(".looking-note"), own + sum);

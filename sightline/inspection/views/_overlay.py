@@ -4,6 +4,12 @@
 
 so each frame uses its whole range, and says what its largest weight is. The outline holds the fewest
 cells that together have half of the weight: it can be seen on any image.
+
+A pixel belongs to the cell whose centre is nearest. Cells that share the image evenly lie side by side;
+those of a convolution with padding are centred on pixels 0, pitch, 2 pitch, ..., so that the first of
+them is cut in half by the edge of the image, and the last goes on to the other one.
+
+    pitch 8, a row of 24 pixels      |0 .. 4.5|4.5 .. 12.5|12.5 .. 24|      centres 0.5, 8.5, 16.5
 """
 
 import hashlib
@@ -12,7 +18,7 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 import numpy as np
-from jaxtyping import Shaped, UInt8
+from jaxtyping import Float, Shaped, UInt8
 
 from ...attention import AttentionTrace
 from ...errors import ShapeError, ValueRangeError
@@ -37,7 +43,18 @@ class Cell(NamedTuple):
 
     x: float
     y: float
+    width: float
+    height: float
     title: str
+
+
+class Side(NamedTuple):
+    """The cells along one side of a frame, in its units."""
+
+    edges: Float[np.ndarray, " cells+1"]  # from 0 to the length of the side
+    start: float  # of the dark layer, one of whose pixels is a cell; what is outside is cut off
+    step: float
+    more: int  # cells of that layer beyond the last, to the end of the side
 
 
 class Frame(NamedTuple):
@@ -83,21 +100,38 @@ def _half(weights: np.ndarray) -> np.ndarray:
     return held.reshape(weights.shape)
 
 
-def _outline(held: np.ndarray, width: float, height: float) -> str:
+def _outline(held: np.ndarray, across: Side, down: Side) -> str:
     """The sides of cells that are held and whose neighbour is not, as one path."""
     padded = np.pad(held, 1)
     inside = padded[1:-1, 1:-1]
     sides = (
-        (padded[:-2, 1:-1], 0, 0, f"h{width:.2f}"),
-        (padded[2:, 1:-1], 0, 1, f"h{width:.2f}"),
-        (padded[1:-1, :-2], 0, 0, f"v{height:.2f}"),
-        (padded[1:-1, 2:], 1, 0, f"v{height:.2f}"),
+        (padded[:-2, 1:-1], 0, 0, "h"),
+        (padded[2:, 1:-1], 0, 1, "h"),
+        (padded[1:-1, :-2], 0, 0, "v"),
+        (padded[1:-1, 2:], 1, 0, "v"),
     )
+    width, height = np.diff(across.edges), np.diff(down.edges)
     return "".join(
-        f"M{(column + right) * width:.2f} {(row + down) * height:.2f}{stroke}"
-        for neighbour, right, down, stroke in sides
+        f"M{across.edges[column + right]:.2f} {down.edges[row + below]:.2f}"
+        f"{stroke}{width[column] if stroke == 'h' else height[row]:.2f}"
+        for neighbour, right, below, stroke in sides
         for row, column in np.argwhere(inside & ~neighbour)
     )
+
+
+def _side(num_cells: int, pitch: int | None, num_pixels: int, length: float) -> Side:
+    """The cells along a side of so many pixels that is drawn so long.
+
+    >>> _side(3, None, 24, 24.0).edges.tolist(), _side(3, 8, 24, 24.0).edges.tolist()
+    ([0.0, 8.0, 16.0, 24.0], [0.0, 4.5, 12.5, 24.0])
+    """
+    if pitch is None:
+        return Side(np.linspace(0, length, num_cells + 1), 0.0, length / num_cells, 0)
+    pixel = length / num_pixels
+    start, step = (1 - pitch) / 2 * pixel, pitch * pixel
+    edges = start + step * np.arange(num_cells + 1)
+    edges[0], edges[-1] = 0.0, length
+    return Side(edges.clip(0, length), start, step, 1)
 
 
 def _grid(trace: AttentionTrace) -> tuple[int, int]:
@@ -135,15 +169,19 @@ def _times(tall: int, wide: int) -> float:
     return min(MOST_IN_A_ROW, max(1.0, wide / tall / STRIP))
 
 
-def _frames(trace: AttentionTrace, size: tuple[float, float], least: float) -> Iterator[Frame]:
+def _frames(
+    trace: AttentionTrace, size: tuple[float, float], sides: tuple[Side, Side], least: float
+) -> Iterator[Frame]:
     rows, columns = _grid(trace)
     in_a_row = _in_a_row(len(trace.targets) + 1, size[0])
-    width, height = size[0] / columns, size[1] / rows
+    across, down = sides
+    left, top = across.edges, down.edges
     for query, row in enumerate(trace.weights):
         weights = np.array(row).reshape(rows, columns)
         most = float(weights.max())
         lit = weights / most if most > 0 else weights
-        veil = data_uri(np.round(255 * DARKEST * (1 - lit)).astype(np.uint8)[..., None])
+        dark = np.round(255 * DARKEST * (1 - lit)).astype(np.uint8)
+        veil = data_uri(np.pad(dark, ((0, down.more), (0, across.more)), "edge")[..., None])
         word, position = trace.targets[query], query + 1  # frame 0 is the image alone
         label = named(word)
         yield Frame(
@@ -154,11 +192,13 @@ def _frames(trace: AttentionTrace, size: tuple[float, float], least: float) -> I
             most=f"up to {number(most)}",
             veil=veil,
             key="sl-" + hashlib.sha256(f"{query} {veil} {size}".encode()).hexdigest()[:12],
-            outline=_outline(_half(weights), width, height) if most > 0 else "",
+            outline=_outline(_half(weights), across, down) if most > 0 else "",
             cells=tuple(
                 Cell(
-                    round(c * width, 2),
-                    round(r * height, 2),
+                    round(left[c], 2),
+                    round(top[r], 2),
+                    round(left[c + 1] - left[c], 2),
+                    round(top[r + 1] - top[r], 2),
                     f"{label} reads row {r + 1}, column {c + 1}: {number(float(weights[r, c]))}",
                 )
                 for r, c in np.argwhere(weights >= least).tolist()
@@ -193,7 +233,10 @@ def overlay(
     size = (longest * max(wide / side, 0.2), longest * max(tall / side, 0.2 / times))
     least = scale_of(weight for row in trace.weights for weight in row).least
     rows, columns = _grid(trace)
-    frames = list(_frames(trace, size, least))
+    pitch = trace.layout.pitch or (None, None)
+    across = _side(columns, pitch[1], wide, size[0])
+    down = _side(rows, pitch[0], tall, size[1])
+    frames = list(_frames(trace, size, (across, down), least))
     address = data_uri(pixels)
     notes = ["lit: where the word looked; outlined: the fewest cells with half of the weight"]
     if least > 0:
@@ -209,8 +252,15 @@ def overlay(
         height=math.ceil(MARGIN + num_rows * (size[1] + CAPTION) + 34),
         frame_width=round(size[0], 2),
         frame_height=round(size[1], 2),
-        cell_width=round(size[0] / columns, 2),
-        cell_height=round(size[1] / rows, 2),
+        veil=[
+            round(number, 2)
+            for number in (
+                across.start,
+                down.start,
+                across.step * (columns + across.more),
+                down.step * (rows + down.more),
+            )
+        ],
         image=address,
         key="sl-" + hashlib.sha256(address.encode()).hexdigest()[:12],
         frames=frames,

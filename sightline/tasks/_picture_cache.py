@@ -1,0 +1,67 @@
+"""Pictures that were read lately, so that none is decoded several times in a row.
+
+A prediction asks for a picture two or three times (its size, its pixels, its layout), and an image may have
+ten questions. What is kept is told by the file and when it last changed, so that a file that is
+written anew is read anew; a folder of frames does not say when one of them changed, and is not kept.
+"""
+
+import threading
+from collections import OrderedDict
+from collections.abc import Callable
+from pathlib import Path
+from typing import TypeAlias, final
+
+from jaxtyping import UInt8
+from torch import Tensor
+
+MOST_BYTES = 1 << 26  # of pixels: some 450 images of 224 x 224
+
+Version: TypeAlias = tuple[str, int, int]  # file, time of its last change, bytes
+
+
+@final
+class PictureCache:
+    """The pictures that were asked for last, up to so many bytes of pixels.
+
+    >>> import torch
+    >>> cache = PictureCache()
+    >>> cache.get(Path(__file__), lambda: torch.zeros(3, 2, 2, dtype=torch.uint8)).shape
+    torch.Size([3, 2, 2])
+    >>> cache.get(Path(__file__), lambda: 1 / 0).shape
+    torch.Size([3, 2, 2])
+    """
+
+    def __init__(self, most_bytes: int = MOST_BYTES) -> None:
+        self._most_bytes, self._num_bytes = most_bytes, 0
+        self._kept: OrderedDict[Version, Tensor] = OrderedDict()
+        self._lock = threading.Lock()
+
+    def get(
+        self, path: Path, read: Callable[[], UInt8[Tensor, "*F C h w"]]
+    ) -> UInt8[Tensor, "*F C h w"]:
+        """The picture at a path, or in an archive; `read` gives it if it is not here."""
+        version = _version(path)
+        if version is None:
+            return read()
+        with self._lock:
+            if version in self._kept:
+                self._kept.move_to_end(version)
+                return self._kept[version]
+        picture = read()
+        with self._lock:
+            if version not in self._kept:
+                self._kept[version] = picture
+                self._num_bytes += picture.numel()
+            while self._num_bytes > self._most_bytes:
+                self._num_bytes -= self._kept.popitem(last=False)[1].numel()
+        return picture
+
+
+def _version(path: Path) -> Version | None:
+    """The file, or the archive that a path leads through, as it is now; None where there is none."""
+    try:
+        file = next((part for part in (path, *path.parents) if part.is_file()), None)
+        state = None if file is None else file.stat()
+    except (OSError, ValueError):  # who reads it says what is wrong
+        return None
+    return None if state is None else (str(path), state.st_mtime_ns, state.st_size)
