@@ -9,18 +9,33 @@ They are the tables of the docs.
 import sys
 from collections.abc import Sequence
 
-from scripts.docs_records import record
+from scripts.docs_records import RESULTS, record
 
-STRUCTURED_ATTENTION = ("tree_transduction",)
+STRUCTURED_ATTENTION = (
+    "tree_transduction",
+    "segment_translation",
+    "segments_found",
+    "translation_by_length",
+    "commands_by_length",
+    "babi",
+    "entailment",
+    "documents",
+)
 
 
 def main(arguments: Sequence[str]) -> None:
-    """Print each table that is asked for."""
+    """Print each table that is asked for; of all, those that have been scored."""
     known = ("structured_attention", *STRUCTURED_ATTENTION)
     if len(arguments) != 1 or arguments[0] not in known:
         sys.exit(f"expected one of {', '.join(known)}, got {' '.join(arguments) or 'nothing'}")
     (name,) = arguments
-    for recipe in STRUCTURED_ATTENTION if name == known[0] else (name,):
+    scored = [recipe for recipe in STRUCTURED_ATTENTION if (RESULTS / f"{recipe}.json").exists()]
+    if name != known[0] and name not in scored:
+        sys.exit(
+            f"{name} has not been scored: there is no results/{name}.json. "
+            f"Fit and score it with python -m benchmarks.lectures."
+        )
+    for recipe in scored if name == known[0] else (name,):
         print(f"## {recipe}\n\n{record(recipe)}\n")
 
 

@@ -165,6 +165,9 @@ def record_part(part: str, recipe: str, beginnings: str, page: str) -> str:
     except FileNotFoundError as error:
         log.warning("%s asks for %s, which does not exist. Score the recipe.", page, error.filename)
         return f"*{recipe} has not been scored.*"
+    except ValueError as error:
+        log.warning("%s: %s", page, error)
+        return f"*{error}*"
 
 
 def shown_part(experiment: str, case: str, page: str) -> str:
@@ -191,5 +194,7 @@ def on_page_markdown(markdown: str, *, page: Any, **_: Any) -> str:
     markdown = AUDIT_MARKER.sub(lambda _: audited_packages(), markdown)
     markdown = PICTURE_MARKER.sub(lambda match: picture(match[1], source), markdown)
     markdown = SHOWN_MARKER.sub(lambda match: shown_part(match[1], match[2], source), markdown)
-    markdown = RECORD_MARKER.sub(lambda match: record_part(*match.groups(), source), markdown)
+    markdown = RECORD_MARKER.sub(
+        lambda match: record_part(match[1], match[2], match[3], source), markdown
+    )
     return EXPORTS_MARKER.sub(lambda match: reference(match[1]), markdown)

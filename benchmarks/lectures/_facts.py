@@ -2,9 +2,9 @@
 
     results/babi.json    a row of the table for each task
 
-As in the paper, training is started again and again, and the answers are those of the model that is
-best on the validation questions; whether the supporting facts were read is a mean over the better half of
-the models. Of models that are equally good the first is taken.
+As in the paper, training is started again and again, here with several settings too, and the answers are
+those of the model that is best on the validation questions; whether the supporting facts were read is a mean
+over the better half of the models. Of models that are equally good the first is taken.
 """
 
 import json
@@ -41,12 +41,14 @@ class Restart(NamedTuple):
 
 def score(cases: Sequence[str], seeds: Sequence[int], runs: Path, results: Path) -> None:
     """Write the file, all of it."""
-    found = dict[str, list[Restart]]()
+    found = dict[str, list[Restart]]()  # by steps and task, the best on validation first
     for case in cases:
         restarts = [_restart(case, seed, folder_of(runs, NAME, case, seed)) for seed in seeds]
-        found[case] = sorted(restarts, key=lambda one: -one.valid)
-        print(f"{case}: {_answers(found[case]):.1f}, facts {_facts(found[case]):.1f}")
-    tasks = dict.fromkeys(case.partition("_")[2] for case in cases)
+        found.setdefault(case.rsplit("_", 2)[0], []).extend(restarts)
+    for compared, restarts in found.items():
+        restarts.sort(key=lambda one: -one.valid)
+        print(f"{compared}: {_answers(restarts):.1f}, facts {_facts(restarts):.1f}")
+    tasks = dict.fromkeys(compared.partition("_")[2] for compared in found)
     rows = [row for task in tasks for row in _rows(f"task {task}", task, found, seeds)]
     made = Results.here(f"python -m benchmarks.lectures score {NAME}")
     replace(
@@ -57,7 +59,7 @@ def score(cases: Sequence[str], seeds: Sequence[int], runs: Path, results: Path)
 
 
 def _restart(case: str, seed: int, folder: Path) -> Restart:
-    task, number = load_bundle(folder), case.partition("_")[2]
+    task, number = load_bundle(folder), case.split("_")[1]
     valid, test = (list[Example](babi.part(number, name)) for name in ("valid", "test"))
     evaluation = task.evaluate(test, PredictionSpec(trace=True))
     return Restart(

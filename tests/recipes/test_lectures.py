@@ -1,6 +1,7 @@
 """The experiments of the lectures, from their data to their tables, with models of a few updates."""
 
 import os
+import re
 import subprocess
 import sys
 from dataclasses import replace
@@ -84,7 +85,7 @@ def fitted_and_scored(
     return Results.load(folder / f"results/{name}.json")
 
 
-def test_formulas_are_drawn_once_and_alike(formulas: Path, tmp_path: Path) -> None:
+def test_formulas_are_large_once_and_alike(formulas: Path, tmp_path: Path) -> None:
     tree_transduction.write(tmp_path / "again")
     for name in ("train", "dev", *(f"test_{depth}" for depth in range(2, 7))):
         text = (formulas / f"{name}.tsv").read_text(encoding="utf-8")
@@ -126,7 +127,8 @@ def test_babi_is_fitted_and_scored(
     stories: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     assert stories.exists()
-    cases = ["soft_2", "chain_2", "soft_7", "chain_7", "soft_16", "chain_16"]
+    kinds = ("2_large_slow", "2_small_fast", "7_large_slow", "16_large_slow")
+    cases = [f"{steps}_{kind}" for kind in kinds for steps in babi.STEPS]
     results = fitted_and_scored("babi", cases, tmp_path, monkeypatch)
     rows = {row.name: row for row in results.rows}
     for steps in ("soft", "chain"):
@@ -134,6 +136,13 @@ def test_babi_is_fitted_and_scored(
             values = [rows[f"task {task}: {steps} {kind}"].value for task in tasks]
             assert rows[f"mean: {steps} {kind}"].value == pytest.approx(sum(values) / len(values))
         assert f"task 7: {steps} facts" not in rows
+    assert [name for name in rows if name.startswith("task")] == [
+        f"task {task}: {steps} {kind}"
+        for task in (2, 7, 16)
+        for steps in babi.STEPS
+        for kind in ("answers", "facts")
+        if (task, kind) != (7, "facts")
+    ]
     assert rows["mean: chain answers"].target == 81.4
     assert rows["mean: chain facts"].target == 53.7
 
@@ -144,7 +153,7 @@ def test_every_case_has_its_json() -> None:
         for case in experiment.cases:
             run = experiment.run(case)
             assert from_json(Run, to_json(run)) == run
-    assert babi.chain_16().task == babi.recipe("chain_16").task
+    assert babi.chain_16() == babi.recipe("chain_16_large_slow")
     assert tree_transduction.simple() == tree_transduction.recipe("simple")
 
 
@@ -177,11 +186,18 @@ def test_a_recipe_may_import_what_lies_beside_its_folder(tmp_path: Path) -> None
     assert (tmp_path / "run/weights.safetensors").exists()
 
 
-def test_the_tables_are_printed(capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_tables_are_printed(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     table.main(["structured_attention"])
     printed = capsys.readouterr().out
-    for name in table.STRUCTURED_ATTENTION:
-        assert f"## {name}" in printed
-        assert f"results/{name}.json" in printed
+    scored = [
+        name for name in table.STRUCTURED_ATTENTION if (ROOT / f"results/{name}.json").exists()
+    ]
+    assert re.findall("^## (.+)$", printed, re.MULTILINE) == scored
+    assert all(f"results/{name}.json" in printed for name in scored)
     with pytest.raises(SystemExit, match="expected one of structured_attention"):
         table.main(["nothing"])
+    monkeypatch.setattr(table, "RESULTS", tmp_path)
+    with pytest.raises(SystemExit, match="tree_transduction has not been scored"):
+        table.main(["tree_transduction"])

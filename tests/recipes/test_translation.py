@@ -74,6 +74,7 @@ def rows_of(path: Path) -> dict[str, Row]:
 
 def test_translation_is_fitted_and_scored(corpus: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(segment_translation, "SIZE", 16)
+    monkeypatch.setattr("benchmarks.lectures._translation.LONG", range(3, 20))
     cases = ["characters_none", "characters_simple", "characters_segment", "words_simple"]
     results = scored("segment_translation", cases, corpus, monkeypatch)
     rows = rows_of(results / "segment_translation.json")
@@ -101,7 +102,9 @@ def test_translation_is_fitted_and_scored(corpus: Path, monkeypatch: pytest.Monk
     assert all(0 <= found[f"{title}: ranked"].value <= 100 for title in titles)
 
     shown = json.loads((results / "shown/segment_translation.json").read_text(encoding="utf-8"))
-    for read, words in zip(*[iter(shown["characters_segment"])] * 2, strict=True):
+    pictures = shown["characters_segment"]
+    assert pictures
+    for read, words in zip(pictures[::2], pictures[1::2], strict=True):
         assert read["trace"]["sources"] == words["trace"]["sources"]
         selected = [
             "".join(np.array(words["trace"]["sources"])[row]) for row in words["trace"]["best"]
