@@ -22,6 +22,7 @@ from ._attention_specs import (
     SyntacticSpec as SyntacticSpec,
     is_exclusive as is_exclusive,
 )
+from ._backbone_spec import BackboneSpec as BackboneSpec, backbone_spec as backbone_spec
 from ._captioner import Captioner as Captioner, CaptionerSpec as CaptionerSpec
 from ._classifier import (
     Classified as Classified,

@@ -16,6 +16,7 @@ from typing_extensions import override
 
 from ..attention import Memory
 from ..specs import check, setting
+from ._backbone_spec import BackboneSpec
 from ._decoder_spec import DecoderSpec
 from ._encoder_decoder import AbstractEncoderDecoder, Encode
 from ._vision_specs import FramesEncoderSpec, ImageEncoderSpec
@@ -50,7 +51,7 @@ class CaptionerSpec:
 
     kind: Literal["captioner"] = "captioner"
     vocabulary: int = setting(about="number of tokens that may be written", at_least=1)
-    encoder: ImageEncoderSpec | FramesEncoderSpec = setting(
+    encoder: ImageEncoderSpec | FramesEncoderSpec | BackboneSpec = setting(
         ImageEncoderSpec(), "what looks at the image"
     )
     decoder: DecoderSpec = setting(DecoderSpec(), "what writes the text")

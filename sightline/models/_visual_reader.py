@@ -23,10 +23,11 @@ from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
 
 from ..attention import Attended, Attention
-from ..networks import AbstractEncoder, ImageEncoder, summary_of
+from ..networks import AbstractEncoder, summary_of
 from ..specs import check, setting
 from ..steady import Linear
 from ._attention_specs import PlaceAttentionSpec, SoftmaxSpec
+from ._backbone_spec import BackboneSpec
 from ._checks import check_batch, check_mask, tokens_below
 from ._encoder_specs import TextEncoderSpec
 from ._vision_specs import ImageEncoderSpec
@@ -56,7 +57,7 @@ class VisualReader(nn.Module):
 
     def __init__(
         self,
-        image: ImageEncoder,
+        image: AbstractEncoder,
         question: AbstractEncoder,
         attention: Attention | None,
         *,
@@ -116,7 +117,7 @@ class VisualReaderSpec:
     kind: Literal["visual_reader"] = "visual_reader"
     vocabulary: int = setting(about="number of tokens of questions", at_least=1)
     num_answers: int = setting(about="number of answers", at_least=1)
-    image: ImageEncoderSpec = setting(ImageEncoderSpec(), "what looks at the image")
+    image: ImageEncoderSpec | BackboneSpec = setting(ImageEncoderSpec(), "what looks at the image")
     question: TextEncoderSpec = setting(TextEncoderSpec(), "what reads the question")
     attention: PlaceAttentionSpec | None = setting(
         SoftmaxSpec(), "how the question reads the grid of the image; none: by its mean"

@@ -39,6 +39,8 @@ from ._frames_encoder import FramesEncoder as FramesEncoder
 from ._hugging_face import (
     HuggingFaceImageEncoder as HuggingFaceImageEncoder,
     HuggingFaceTextEncoder as HuggingFaceTextEncoder,
+    backbone as backbone,
+    backbone_config as backbone_config,
 )
 from ._image_encoder import ImageEncoder as ImageEncoder
 from ._initialisation import (

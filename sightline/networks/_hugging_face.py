@@ -3,6 +3,8 @@
 Axes: *batch any leading shape, T tokens, C channels, h and w height and width, V width of a value.
 """
 
+import json
+from collections.abc import Sequence
 from importlib import import_module
 from typing import Any, final
 
@@ -12,7 +14,7 @@ from torch import Tensor, nn
 from typing_extensions import override
 
 from ..attention import Memory, grid_memory
-from ..errors import MissingPackageError
+from ..errors import MissingPackageError, SpecError
 from ..masking import mask_from_lengths
 from ._bridges import summarised
 from ._compaction import compaction, to_places
@@ -58,12 +60,34 @@ class HuggingFaceTextEncoder(AbstractEncoder):
 
 @final
 class HuggingFaceImageEncoder(AbstractEncoder):
-    """A vision backbone: images in, its last feature map out as a grid; the summary is the mean."""
+    """A vision backbone: images in, its last feature map out as a grid; the summary is the mean.
 
-    def __init__(self, backbone: nn.Module) -> None:
+    Args:
+        backbone: a model of `AutoBackbone`.
+        stride: pixels from one cell of that map to the next; images are then filled up, so that every
+            pixel is in a cell.
+        mean: of the channels of the images that it was trained on, and `std`, their deviation: it is
+            then given ink, from 0 for white to 1 for black, and makes of it what it knows.
+        std: see `mean`.
+    """
+
+    mean: Tensor
+    std: Tensor
+
+    def __init__(
+        self,
+        backbone: nn.Module,
+        *,
+        stride: int = 1,
+        mean: Sequence[float] | None = None,
+        std: Sequence[float] = (1.0,),
+    ) -> None:
         super().__init__()
         channels: Any = backbone.channels
-        self.backbone = backbone
+        self.backbone, self.stride = backbone, stride
+        self.is_of_ink = mean is not None
+        for name, numbers in (("mean", mean or (0.0,)), ("std", std)):
+            self.register_buffer(name, torch.tensor(numbers).view(-1, 1, 1), persistent=False)
         self.value_size = self.summary_size = int(channels[-1])
 
     @classmethod
@@ -78,7 +102,11 @@ class HuggingFaceImageEncoder(AbstractEncoder):
         """Encode images; pixels that the mask leaves out are 0, and cells that hold only such
         pixels are padding.
         """
-        images = inputs if mask is None else inputs.masked_fill(~mask.unsqueeze(-3), 0.0)
+        images = ((1 - inputs) - self.mean) / self.std if self.is_of_ink else inputs
+        images = images if mask is None else images.masked_fill(~mask.unsqueeze(-3), 0.0)
+        below, right = (-size % self.stride for size in images.shape[-2:])
+        images = nn.functional.pad(images, (0, right, 0, below))
+        mask = None if mask is None else nn.functional.pad(mask, (0, right, 0, below))
         output: Any = self.backbone(images.reshape(-1, *images.shape[-3:]))
         grid = output.feature_maps[-1].movedim(-3, -1)
         memory = grid_memory(grid.reshape(*inputs.shape[:-3], *grid.shape[1:]))
@@ -90,6 +118,60 @@ class HuggingFaceImageEncoder(AbstractEncoder):
             values = memory.values.masked_fill(~real.unsqueeze(-1), 0.0)
             memory = memory._replace(values=values, mask=real)
         return summarised(memory)
+
+
+def backbone_config(name: str) -> str:
+    """The configuration of a backbone in a folder, or with a name on the hub, as JSON."""
+    try:
+        found: Any = _transformers().AutoConfig.from_pretrained(name)
+    except (OSError, ValueError) as error:
+        raise SpecError(
+            f"backbone_config: {name} cannot be read: {str(error).splitlines()[0]} "
+            f"Name a folder with config.json and model.safetensors."
+        ) from None
+    return json.dumps(found.to_dict(), sort_keys=True)
+
+
+def backbone(config: str, weights: str | None = None) -> nn.Module:
+    """A vision model of `AutoBackbone` from its configuration, with the weights in a folder or of a name
+    on the hub; None: fresh ones. Weights are read from safetensors alone, and no code that comes with
+    a model is run.
+    """
+    known = _configured(config)
+    if weights is None:
+        return _transformers().AutoBackbone.from_config(known)
+    try:
+        return _transformers().AutoBackbone.from_pretrained(
+            weights, config=known, use_safetensors=True
+        )
+    except (OSError, ValueError) as error:
+        raise SpecError(
+            f"backbone: the weights of {weights} cannot be read: {str(error).splitlines()[0]} "
+            f"Name a folder with config.json and model.safetensors."
+        ) from None
+
+
+def _configured(text: str) -> Any:
+    """The configuration, of a kind that the package itself has."""
+    try:
+        data: dict[str, Any] = dict(json.loads(text))
+        kind = str(data.pop("model_type"))
+    except (ValueError, TypeError, KeyError):
+        raise SpecError(
+            "backbone: the configuration must be JSON with a model_type, as config.json is, got "
+            "something else. Make it with backbone_config."
+        ) from None
+    if data.get("auto_map") or kind == "timm_backbone":
+        raise SpecError(
+            f"backbone: {kind} runs code, or loads weights, that are not of the transformers package, "
+            f"which is refused. Use a model that transformers has itself."
+        )
+    try:
+        return _transformers().AutoConfig.for_model(kind, **data)
+    except ValueError as error:
+        raise SpecError(
+            f"backbone: {str(error).splitlines()[0]} Use a model with an AutoBackbone."
+        ) from None
 
 
 def _transformers() -> Any:

@@ -39,6 +39,7 @@ from ..data import (
 from ..decoding import Automaton, balanced
 from ..errors import DataError, ValueRangeError
 from ..models import (
+    BackboneSpec,
     Captioner,
     CaptionerSpec,
     DecoderSpec,
@@ -53,7 +54,7 @@ from ._cider import cider
 from ._evaluation import MainMetric
 from ._losses import doubly_stochastic_loss
 from ._metrics import bleu, exact_match, word_error_rate
-from ._picturing import AbstractView, Seen, in_ink, picture_name, view_of
+from ._picturing import AbstractView, Seen, built, in_ink, picture_name, view_of
 from ._prediction import PredictionSpec
 from ._searching import Reading, searcher
 from ._size_classes import by_class
@@ -225,7 +226,7 @@ class CaptioningSpec:
         None, "most symbols of the vocabulary, the frequent first; none: all", at_least=5
     )
     max_frames: int = setting(16, "frames of a clip that are read at most", at_least=1)
-    encoder: ImageEncoderSpec | FramesEncoderSpec = setting(
+    encoder: ImageEncoderSpec | FramesEncoderSpec | BackboneSpec = setting(
         ImageEncoderSpec(), "what looks at the picture: at an image, or at the frames of a clip"
     )
     decoder: DecoderSpec = setting(DecoderSpec(), "what writes the target")
@@ -258,7 +259,8 @@ class CaptioningSpec:
             encoder=self.encoder,
             decoder=self.decoder,
         )
-        return Captioning(self, vocabularies, model.build())
+        kept = replace(self, encoder=built(self.encoder))
+        return Captioning(kept, vocabularies, model.build())
 
     def build_from(self, examples: Iterable[Example]) -> Captioning:
         """The task for these training examples, whose targets are read more than once and whose

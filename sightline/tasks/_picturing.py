@@ -11,11 +11,12 @@ Axes: B examples, F frames, C channels, h and w height and width.
 
 import base64
 import binascii
+import math
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
-from typing import NamedTuple, final
+from typing import NamedTuple, TypeVar, final
 
 from jaxtyping import Bool, Float, UInt8
 from torch import Tensor
@@ -25,7 +26,7 @@ from typing_extensions import override
 from ..attention import Layout
 from ..data import Example, ImageSpec, collate_frames, collate_images, read_frames, read_image
 from ..errors import DataError, ValueRangeError
-from ..models import FramesEncoderSpec, ImageEncoderSpec, VectorFrameSpec
+from ..models import BackboneSpec, FramesEncoderSpec, ImageEncoderSpec, VectorFrameSpec
 from ._picture_cache import PictureCache
 from ._size_classes import size_class
 
@@ -98,12 +99,12 @@ class AbstractView(ABC):
 @final
 class Grid(AbstractView):
     """One image as cells; there are `down` times fewer of them than pixels in height, and `right` times
-    in width.
+    in width. They are centred on every so many pixels, or lie side by side as patches.
     """
 
-    def __init__(self, image: ImageSpec, down: int, right: int) -> None:
+    def __init__(self, image: ImageSpec, down: int, right: int, *, is_centred: bool = True) -> None:
         super().__init__()
-        self.image, self.down, self.right = image, down, right
+        self.image, self.down, self.right, self._is_centred = image, down, right, is_centred
 
     @override
     def _decoded(self, source: Path | bytes) -> UInt8[Tensor, "C h w"]:
@@ -116,8 +117,9 @@ class Grid(AbstractView):
     @override
     def padded(self, picture: UInt8[Tensor, "*F C h w"]) -> tuple[int, int]:
         height, width = (
-            -(-(size + cell) // _STEP) * _STEP
+            -(-(size + cell) // step) * step
             for size, cell in zip(picture.shape[-2:], (self.down, self.right), strict=True)
+            for step in (math.lcm(_STEP, cell),)
         )
         return height, width
 
@@ -134,7 +136,7 @@ class Grid(AbstractView):
     @override
     def layout(self, picture: UInt8[Tensor, "C h w"]) -> Layout:
         height, width = picture.shape[-2:]
-        pitch = self.down, self.right
+        pitch = (self.down, self.right) if self._is_centred else None
         return Layout("grid", -(-height // self.down), -(-width // self.right), pitch)
 
     @override
@@ -185,7 +187,7 @@ class Reel(AbstractView):
 def view_of(
     owner: str,
     image: ImageSpec,
-    encoder: ImageEncoderSpec | FramesEncoderSpec,
+    encoder: ImageEncoderSpec | FramesEncoderSpec | BackboneSpec,
     max_frames: int = 16,
 ) -> AbstractView:
     """How pictures are looked at that are read so, for this encoder; `owner` is whose spec it is."""
@@ -200,8 +202,17 @@ def view_of(
             f"{owner}: image.num_channels and encoder.num_channels must be equal, got "
             f"{image.num_channels} and {frame.num_channels}. Set both to 1 or to 3."
         )
-    grid = Grid(image, *frame.shrinking)
+    is_centred = not (isinstance(frame, BackboneSpec) and frame.patches)
+    grid = Grid(image, *frame.shrinking, is_centred=is_centred)
     return grid if frame is encoder else Reel(grid, max_frames)
+
+
+Encoder = TypeVar("Encoder", ImageEncoderSpec, FramesEncoderSpec, BackboneSpec)
+
+
+def built(encoder: Encoder) -> Encoder:
+    """What the spec of a task says of an encoder that has its weights: not where they came from."""
+    return encoder.built() if isinstance(encoder, BackboneSpec) else encoder
 
 
 def picture_name(example: Example) -> str:

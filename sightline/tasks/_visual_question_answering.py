@@ -9,7 +9,7 @@ Axes: B questions, h and w height and width in pixels, S words of the question, 
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, Literal, final
 
@@ -31,6 +31,7 @@ from ..data import (
     read_pair,
 )
 from ..models import (
+    BackboneSpec,
     ImageEncoderSpec,
     PlaceAttentionSpec,
     SoftmaxSpec,
@@ -40,7 +41,7 @@ from ..models import (
 )
 from ..specs import setting
 from ._labelling import AbstractLabelling, Labelled, label_of, no_trace
-from ._picturing import AbstractView, in_ink, picture_name, view_of
+from ._picturing import AbstractView, built, in_ink, picture_name, view_of
 from ._prediction import Loss, PredictionSpec
 from ._size_classes import settled, size_class
 from ._tally import Symbols, Tally
@@ -143,7 +144,9 @@ class VisualQuestionAnsweringSpec(AbstractTextSpec[VisualQuestionAnswering]):
     image: ImageSpec = setting(ImageSpec(), "how images are read")
     source: WhitespaceSpec = setting(WhitespaceSpec(), "how a question is cut into words")
     min_count: int = setting(1, "words seen less often in training are unknown", at_least=1)
-    encoder: ImageEncoderSpec = setting(ImageEncoderSpec(), "what looks at the image")
+    encoder: ImageEncoderSpec | BackboneSpec = setting(
+        ImageEncoderSpec(), "what looks at the image"
+    )
     question: TextEncoderSpec = setting(TextEncoderSpec(), "what reads the question")
     attention: PlaceAttentionSpec | None = setting(
         SoftmaxSpec(), "how the question reads the grid of the image; none: by its mean"
@@ -178,7 +181,8 @@ class VisualQuestionAnsweringSpec(AbstractTextSpec[VisualQuestionAnswering]):
             hidden_size=self.hidden_size,
             dropout=self.dropout,
         )
-        return VisualQuestionAnswering(self, vocabularies, model.build())
+        kept = replace(self, encoder=built(self.encoder))
+        return VisualQuestionAnswering(kept, vocabularies, model.build())
 
     @override
     def counted(self, example: Example) -> Symbols:

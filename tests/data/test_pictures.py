@@ -179,7 +179,7 @@ def test_what_is_about_one_picture_comes_together_and_shows_it_once() -> None:
         assert len(batch.pictures) <= 3  # two of five questions each, or parts of three
         shown, mask = batch.for_each()
         numbers = [stream.where(int(index)).line for index in batch.indices]
-        assert (shown[:, 0, 0, 0] * 255).round().tolist() == [(n - 1) % 20 for n in numbers]
+        assert (shown[:, 0, 0, 0] * 255).round().tolist() == [number % 20 for number in numbers]
         assert mask.shape == (10, 4, 4)
 
 

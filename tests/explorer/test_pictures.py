@@ -26,15 +26,19 @@ from tests.explorer.conftest import GOOD, SECONDS, Served
 from tests.explorer.page import Panel
 from tests.explorer.test_app import Response, fetch
 from tests.tasks.pictures import BARS, ENCODER, IMAGE, bars
+from tests.tasks.tiny import train
 
 
 @pytest.fixture(scope="session")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Two models with fresh weights, of captions and of questions, and some images."""
+    """Two models that have hardly learnt anything, of captions and of questions, and some images."""
     made = tmp_path_factory.mktemp("pictures")
-    examples = bars(made / "bars", 6)
+    examples = bars(made / "bars", 20)
     torch.manual_seed(0)
-    save_bundle(BARS.build_from(examples), made / "captions")
+    task = BARS.build_from(examples)
+    train(task, examples, epochs=20, rate=1e-2)
+    task.model.eval()
+    save_bundle(task, made / "captions")
     asked = [Example(f"{one.source}\tWhat colour is it?", "red") for one in examples]
     answers = [*asked, Example(f"{examples[0].source}\tIs it high?", "yes")]
     question = TextEncoderSpec(embedding_size=8, hidden_size=8, dropout=0.0)
@@ -143,6 +147,9 @@ def test_an_image_is_dropped_and_lit_where_it_was_looked_at(
     wait.until(lambda _: panel.one(".picture img").get_property("src") == data["picture"])
     wait.until(lambda _: panel.one(".picture img").get_property("complete"))
     assert panel.texts(".outputs .token") == symbols
+    assert len(symbols) > 1
+    name = chromium.execute_script("return document.getElementById('file').files[0].name")
+    assert name == path.name
     assert not panel.one(".inputs").is_displayed()
     assert not panel.one(".map-part").is_displayed()
 

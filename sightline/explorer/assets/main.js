@@ -62,7 +62,9 @@ function takePictures(found) {
   document.addEventListener("drop", (event) => {
     event.preventDefault();
     over(false);
-    look(event.dataTransfer.files[0]);
+    if (!event.dataTransfer.files.length) return;
+    at("file").files = event.dataTransfer.files; // its name stands there, as if it had been chosen
+    look(at("file").files[0]);
   });
 }
 
