@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 import torch
 
 from examples.support import DATA
-from sightline.data import Source
+from sightline.data import PreparedCorpus, Source
 from sightline.specs import to_json
 from sightline.tasks import Evaluation, Transduction, TransductionEnsemble, load_bundle
 from sightline.training import Run
@@ -193,6 +193,6 @@ def _mistakes(case: str, shown: Evaluation) -> Iterator[dict[str, Any]]:
             }
 
 
-def _files(source: Source | None) -> Iterator[Path]:
+def _files(source: Source | PreparedCorpus | None) -> Iterator[Path]:
     for shard in source.shards() if source is not None else ():
         yield from map(Path, shard.files)

@@ -34,7 +34,8 @@ def sentences_memory(
     values: Float[Tensor, "*batch n w V"], mask: Bool[Tensor, "*batch n w"] | None = None
 ) -> Memory:
     """Words in sentences; a sentence without a real word is padding."""
-    return Memory(values, mask, layout=Layout("sentences", *values.shape[-3:-1]))
+    sentences, words = values.shape[-3:-1]
+    return Memory(values, mask, layout=Layout("sentences", sentences, words))
 
 
 @final

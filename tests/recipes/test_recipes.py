@@ -10,6 +10,7 @@ from safetensors.numpy import load_file
 
 from examples.support import DATA
 from recipes import g2p_low
+from sightline.data import TabSeparated
 from sightline.specs import from_json, to_json, with_setting
 from sightline.training import Run, load_plan, plan
 
@@ -93,4 +94,5 @@ def test_the_recipe_is_what_fit_chooses_for_the_files() -> None:
     run = g2p_low.recipe()
     if not DATA.joinpath("g2p_sigmorphon2021/low").exists():
         pytest.skip(f"data not found at {DATA}; set SIGHTLINE_DATA")
+    assert isinstance(run.train, TabSeparated)
     assert plan(run.train, run.dev, run.test).run == run
