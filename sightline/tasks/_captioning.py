@@ -54,7 +54,7 @@ from ._cider import cider
 from ._evaluation import MainMetric
 from ._losses import doubly_stochastic_loss
 from ._metrics import bleu, exact_match, word_error_rate
-from ._picturing import AbstractView, Seen, built, in_ink, picture_name, view_of
+from ._picturing import AbstractView, Seen, in_ink, picture_name, view_of
 from ._prediction import PredictionSpec
 from ._searching import Reading, searcher
 from ._size_classes import by_class
@@ -259,7 +259,9 @@ class CaptioningSpec:
             encoder=self.encoder,
             decoder=self.decoder,
         )
-        kept = replace(self, encoder=built(self.encoder))
+        # Weights that were read from a folder are the task's own now.
+        encoder = self.encoder.built() if isinstance(self.encoder, BackboneSpec) else self.encoder
+        kept = replace(self, encoder=encoder)
         return Captioning(kept, vocabularies, model.build())
 
     def build_from(self, examples: Iterable[Example]) -> Captioning:

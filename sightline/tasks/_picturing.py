@@ -16,7 +16,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
-from typing import NamedTuple, TypeVar, final
+from typing import NamedTuple, final
 
 from jaxtyping import Bool, Float, UInt8
 from torch import Tensor
@@ -205,14 +205,6 @@ def view_of(
     is_centred = not (isinstance(frame, BackboneSpec) and frame.patches)
     grid = Grid(image, *frame.shrinking, is_centred=is_centred)
     return grid if frame is encoder else Reel(grid, max_frames)
-
-
-Encoder = TypeVar("Encoder", ImageEncoderSpec, FramesEncoderSpec, BackboneSpec)
-
-
-def built(encoder: Encoder) -> Encoder:
-    """What the spec of a task says of an encoder that has its weights: not where they came from."""
-    return encoder.built() if isinstance(encoder, BackboneSpec) else encoder
 
 
 def picture_name(example: Example) -> str:

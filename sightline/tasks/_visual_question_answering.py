@@ -41,7 +41,7 @@ from ..models import (
 )
 from ..specs import setting
 from ._labelling import AbstractLabelling, Labelled, label_of, no_trace
-from ._picturing import AbstractView, built, in_ink, picture_name, view_of
+from ._picturing import AbstractView, in_ink, picture_name, view_of
 from ._prediction import Loss, PredictionSpec
 from ._size_classes import settled, size_class
 from ._tally import Symbols, Tally
@@ -181,7 +181,9 @@ class VisualQuestionAnsweringSpec(AbstractTextSpec[VisualQuestionAnswering]):
             hidden_size=self.hidden_size,
             dropout=self.dropout,
         )
-        kept = replace(self, encoder=built(self.encoder))
+        # Weights that were read from a folder are the task's own now.
+        encoder = self.encoder.built() if isinstance(self.encoder, BackboneSpec) else self.encoder
+        kept = replace(self, encoder=encoder)
         return VisualQuestionAnswering(kept, vocabularies, model.build())
 
     @override
