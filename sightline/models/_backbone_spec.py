@@ -71,7 +71,7 @@ def backbone_spec(
     """
     text = backbone_config(weights)
     config: dict[str, Any] = json.loads(text)
-    num_channels, size = int(config["num_channels"]), _side(config)
+    num_channels, size = int(config.get("num_channels", 3)), _side(config)
     with torch.no_grad():
         empty = torch.zeros(1, num_channels, size, size)
         grid = backbone(text).eval()(empty).feature_maps[-1]

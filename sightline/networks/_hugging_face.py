@@ -92,8 +92,9 @@ class HuggingFaceImageEncoder(AbstractEncoder):
 
     @classmethod
     def from_pretrained(cls, name: str, **options: Any) -> "HuggingFaceImageEncoder":
-        """The weights of a backbone on the hub or in a directory (`AutoBackbone.from_pretrained`)."""
-        return cls(_transformers().AutoBackbone.from_pretrained(name, **options))
+        """The weights of a backbone on the hub or in a directory."""
+        config = _transformers().AutoConfig.from_pretrained(name)
+        return cls(_backbone_class(config).from_pretrained(name, config=config, **options))
 
     @override
     def forward(
@@ -139,15 +140,23 @@ def backbone(config: str, weights: str | None = None) -> nn.Module:
     """
     known = _configured(config)
     if weights is None:
-        return _transformers().AutoBackbone.from_config(known)
+        return _backbone_class(known)(known)
     try:
-        return _transformers().AutoBackbone.from_pretrained(
-            weights, config=known, use_safetensors=True
-        )
+        return _backbone_class(known).from_pretrained(weights, config=known, use_safetensors=True)
     except (OSError, ValueError) as error:
         raise SpecError(
             f"backbone: the weights of {weights} cannot be read: {str(error).splitlines()[0]} "
             f"Name a folder with config.json and model.safetensors."
+        ) from None
+
+
+def _backbone_class(config: Any) -> Any:
+    """The model of a configuration; `AutoBackbone.from_pretrained` itself reads no directories."""
+    try:
+        return _transformers().MODEL_FOR_BACKBONE_MAPPING[type(config)]
+    except KeyError:
+        raise SpecError(
+            f"backbone: {config.model_type} is no vision backbone. Use a model with an AutoBackbone."
         ) from None
 
 

@@ -259,7 +259,7 @@ class CaptioningSpec:
             encoder=self.encoder,
             decoder=self.decoder,
         )
-        # A bundle has the weights, wherever they came from.
+        # Weights that were read from a folder are the task's own now.
         encoder = self.encoder.built() if isinstance(self.encoder, BackboneSpec) else self.encoder
         kept = replace(self, encoder=encoder)
         return Captioning(kept, vocabularies, model.build())
@@ -270,7 +270,7 @@ class CaptioningSpec:
         """
         texts = (required_target(example) for example in examples)
         spec = replace(self, target=trained(self.target, texts))
-        tally = Tally.of(map(spec.counted, examples))
+        tally = Tally.of(spec.counted, examples)
         counted = tally.vocabularies(min_count=spec.min_count, max_size=spec.max_vocabulary)
         # What is written is what errors are looked for by, as elsewhere the source is; and pictures
         # have no length.

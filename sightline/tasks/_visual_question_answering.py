@@ -181,7 +181,7 @@ class VisualQuestionAnsweringSpec(AbstractTextSpec[VisualQuestionAnswering]):
             hidden_size=self.hidden_size,
             dropout=self.dropout,
         )
-        # A bundle has the weights, wherever they came from.
+        # Weights that were read from a folder are the task's own now.
         encoder = self.encoder.built() if isinstance(self.encoder, BackboneSpec) else self.encoder
         kept = replace(self, encoder=encoder)
         return VisualQuestionAnswering(kept, vocabularies, model.build())

@@ -149,7 +149,10 @@ def test_weight_on_one_cell_is_drawn_over_the_pixels_that_it_sees(row: int, colu
     assert place == (row, column)
     assert lit[place]
     assert lit.sum() == (1 + (row == 4)) * (1 + (column == 8))  # the last goes on to the edge
-    (cell,) = [each for each in drawing.iter(f"{SVG}rect") if each.find(f"{SVG}title") is not None]
+    named = f"reads row {row + 1}, column {column + 1}: "
+    (cell,) = [
+        each for each in drawing.iter(f"{SVG}rect") if named in (each.findtext(f"{SVG}title") or "")
+    ]
     for name, length, centre, extent in (("x", "width", x, width), ("y", "height", y, height)):
         first = float(cell.get(name, ""))
         last = first + float(cell.get(length, ""))

@@ -83,7 +83,7 @@ def test_a_caption_is_written_from_its_grid(resnet: Path, tmp_path: Path) -> Non
 def test_its_weights_are_those_of_the_folder_and_read_light(resnet: Path) -> None:
     spec = backbone_spec(str(resnet))
     encoder = spec.build().eval()
-    model = transformers.AutoBackbone.from_pretrained(resnet).eval()
+    model = transformers.ResNetBackbone.from_pretrained(resnet).eval()
     light = torch.rand(2, 3, 16, 24)
     mean, std = (torch.tensor(part).view(3, 1, 1) for part in (spec.mean, spec.std))
     expected = model((light - mean) / std).feature_maps[-1]
@@ -129,6 +129,7 @@ def test_what_is_no_backbone_or_would_run_code_is_one_line(resnet: Path, tmp_pat
         (json.dumps(config | {"auto_map": {"AutoBackbone": "theirs.Model"}}), "runs code"),
         (json.dumps({"model_type": "timm_backbone", "backbone": "resnet18"}), "runs code"),
         (json.dumps({"model_type": "no such model"}), "AutoBackbone"),
+        (json.dumps({"model_type": "bert"}), "no vision backbone"),
     ):
         with pytest.raises(SpecError, match=said) as raised:
             replace(spec, config=changed, weights=None).build()
