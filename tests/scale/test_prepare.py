@@ -196,8 +196,9 @@ def test_on_ray_the_driver_is_killed_and_the_bytes_are_the_same(tmp_path: Path) 
     for number in range(8):
         written(tmp_path / f"in/{number}.tsv", pairs(12_000, number))
     pattern, out = str(tmp_path / "in/*.tsv"), tmp_path / "corpus"
-    words = ["prepare", pattern, "--out", str(out), "--ray", "--workers", "2"]
-    with process(["-m", "sightline.cli", *words]) as driver:
+    words = ["-m", "sightline.cli", "prepare", pattern, "--out"]
+    on_ray = [*words, str(out), "--ray", "--workers", "2"]
+    with process(on_ray) as driver:
         wait_for((out / "0.json").exists, driver)
         driver.send_signal(signal.SIGKILL)
         driver.wait(SECONDS)
@@ -205,9 +206,11 @@ def test_on_ray_the_driver_is_killed_and_the_bytes_are_the_same(tmp_path: Path) 
     done = {path.stem for path in out.glob("?.json")}
     assert 1 <= len(done) < 8
     before = stamps(out)
-    with process(["-m", "sightline.cli", *words]) as driver:
+    with process(on_ray) as driver:
         assert driver.wait(SECONDS) == 0
     after = stamps(out)
     assert all(after[name] == before[name] for name in before if name.split("-")[0] in done)
-    prepare(tmp_path / "alone", pattern)
+    # In a process of its own: in this one the types of every line would be checked.
+    with process([*words, str(tmp_path / "alone")]) as alone:
+        assert alone.wait(SECONDS) == 0
     assert digests(tmp_path / "alone") == digests(out)
