@@ -20,6 +20,7 @@ from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
 
 from ..attention import Attended, AttentionPooling, Memory, max_pooling, mean_pooling
+from ..errors import ShapeError
 from ..networks import AbstractEncoder, Document, DocumentEncoder
 from ..specs import check, setting
 from ..steady import Linear
@@ -83,6 +84,12 @@ class Classifier(nn.Module):
     ) -> Classified:
         """Classify texts `(B, S)`, or documents `(B, n, w)`."""
         check_mask("Classifier", "tokens", tokens, mask)
+        axes = "(B, n, w)" if isinstance(self.encoder, DocumentEncoder) else "(B, S)"
+        if tokens.ndim != axes.count(",") + 1:
+            raise ShapeError(
+                f"Classifier: tokens must have shape {axes}, got {tuple(tokens.shape)}. An encoder of "
+                f"documents reads sentences of words, any other one text for each row."
+            )
         with tokens_below("Classifier", self.vocabulary, mask, tokens=tokens):
             encoded = self.encoder(tokens, mask)
         memory, words = encoded, None

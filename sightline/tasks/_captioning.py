@@ -270,7 +270,7 @@ class CaptioningSpec:
         """
         texts = (required_target(example) for example in examples)
         spec = replace(self, target=trained(self.target, texts))
-        tally = Tally.of(spec.counted, examples)
+        tally = Tally.of(map(spec.counted, examples))
         counted = tally.vocabularies(min_count=spec.min_count, max_size=spec.max_vocabulary)
         # What is written is what errors are looked for by, as elsewhere the source is; and pictures
         # have no length.

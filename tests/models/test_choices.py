@@ -7,10 +7,12 @@ import pytest
 import torch
 from hypothesis import given, settings as run_settings, strategies as st
 
-from sightline.errors import SightlineError, SpecError
+from sightline.errors import ShapeError, SightlineError, SpecError
 from sightline.models import (
+    Classifier,
     ClassifierSpec,
     DecoderSpec,
+    DocumentEncoderSpec,
     MemoryReaderSpec,
     PairMatcherSpec,
     Seq2SeqSpec,
@@ -18,6 +20,7 @@ from sightline.models import (
     TextEncoderSpec,
     WordEncoderSpec,
 )
+from sightline.networks import DocumentEncoder
 from sightline.specs import settings, with_setting
 
 TEXT = TextEncoderSpec(embedding_size=4, hidden_size=3)
@@ -60,7 +63,18 @@ def test_any_choice_runs_or_is_refused_in_words(name: str, data: st.DataObject) 
     except SightlineError:
         return
     model.eval()
+    if isinstance(model, Classifier) and isinstance(model.encoder, DocumentEncoder):
+        inputs = FACTS, None  # sentences of words
     if not data.draw(st.booleans()):
         model(*inputs)
     else:  # without padding
         model(*(None if part is MASK else part for part in inputs))
+
+
+def test_a_classifier_is_told_which_axes_are_missing() -> None:
+    document = ClassifierSpec(vocabulary=5, num_classes=2, encoder=DocumentEncoderSpec()).build()
+    with pytest.raises(ShapeError, match=r"shape \(B, n, w\), got \(2, 3\)"):
+        document(TOKENS, MASK)
+    text = ClassifierSpec(vocabulary=5, num_classes=2, encoder=TEXT).build()
+    with pytest.raises(ShapeError, match=r"shape \(B, S\), got \(2, 2, 2\)"):
+        text(FACTS)
