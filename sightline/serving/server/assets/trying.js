@@ -15,7 +15,7 @@ let announcement = null;
 
 function ask(since) {
   // A line break cannot be typed into a model that reads lines.
-  panel.read(at("input").value.replace(/\s*\n\s*/g, " "), at("features").value, since);
+  panel.read(at("input").value.replace(/\s*\n\s*/g, " "), at("features").value, null, since);
 }
 
 function answered(one, since) {
