@@ -44,7 +44,7 @@ class ImageEncoder(AbstractEncoder):
     >>> encoder = ImageEncoder(1, sizes=(8, 16), strides=((2, 2), (4, 2)))
     >>> memory = encoder(torch.zeros(2, 1, 32, 20))
     >>> memory.values.shape, memory.layout
-    (torch.Size([2, 20, 16]), Layout(kind='grid', rows=4, columns=5))
+    (torch.Size([2, 20, 16]), Layout(kind='grid', rows=4, columns=5, pitch=None))
 
     Args:
         num_channels: of an image.

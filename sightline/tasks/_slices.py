@@ -57,7 +57,7 @@ def length_parts(
     """Which examples are in each of these slices, by name.
 
     >>> {name: chosen.sum().item() for name, chosen in length_parts([5, 1, 2, 2, 9]).items()}
-    {'1 symbols': 1, '2 symbols': 2, '5 symbols': 1, '9 symbols': 1}
+    {'1 to 2 symbols': 3, '5 symbols': 1, '9 symbols': 1}
     """
     sizes = np.asarray(lengths)
     bounds = np.quantile(sizes, np.linspace(0, 1, NUM_LENGTHS + 1)[1:], method="lower")
