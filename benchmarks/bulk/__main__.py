@@ -1,15 +1,12 @@
 """Measure, and write the results: see the package."""
 
 from collections.abc import Sequence
-from dataclasses import replace
 from pathlib import Path
 
 from benchmarks.measuring import measured_rows
-from benchmarks.results import Results, Row, digest
-from benchmarks.serving.models import FILES, SEED
-from examples.support import DATA
+from benchmarks.results import Row
 
-from .beside import beside
+from .beside import beside, save
 from .faults import unlucky, with_faults
 from .pool import SHARDS, WORKERS, shards
 
@@ -39,10 +36,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
         about="Bulk runs on Ray beside the bare predictor, and with faults.",
         out=OUT,
     )
-    result = Results.here("python -m benchmarks.bulk", packages=("ray", "pyarrow", "fsspec"))
-    data = {name: digest(DATA / name) for name in FILES.values()}
-    spec = {"seed": SEED, "shards": SHARDS, "workers": WORKERS, "words": list(SIZES)}
-    replace(result.with_rows(rows), data=data, spec=spec).save(out)
+    save("python -m benchmarks.bulk", SIZES, rows, out)
 
 
 if __name__ == "__main__":

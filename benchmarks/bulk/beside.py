@@ -1,12 +1,16 @@
 """A pool beside as many bare predictors."""
 
 import statistics
+from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import NamedTuple
 
-from benchmarks.results import Row
+from benchmarks.results import Results, Row, digest
+from benchmarks.serving.models import FILES, SEED
+from examples.support import DATA
 
-from .pool import WORKERS, Pooled, bare_rate, pooled, shards
+from .pool import SHARDS, WORKERS, Pooled, bare_rate, pooled, shards
 
 
 class Beside(NamedTuple):
@@ -49,3 +53,11 @@ def beside(
             Row(name=lost, value=pool.wrong, unit="words", target=0, sense="<="),
         ],
     )
+
+
+def save(made_by: str, sizes: Sequence[int], rows: Sequence[Row], out: Path) -> None:
+    """Write figures of pools with what they were made of."""
+    result = Results.here(made_by, packages=("ray", "pyarrow", "fsspec"))
+    data = {name: digest(DATA / name) for name in FILES.values()}
+    spec = {"seed": SEED, "shards": SHARDS, "workers": WORKERS, "words": list(sizes)}
+    replace(result.with_rows(rows), data=data, spec=spec).save(out)

@@ -7,16 +7,12 @@ the pool itself takes for a word.
 """
 
 from collections.abc import Sequence
-from dataclasses import replace
 from pathlib import Path
 
 from benchmarks.measuring import measured_rows
-from benchmarks.results import Results, Row, digest
-from benchmarks.serving.models import FILES, SEED
-from examples.support import DATA
+from benchmarks.results import Row
 
-from .beside import beside
-from .pool import SHARDS, WORKERS
+from .beside import beside, save
 
 OUT = Path("results/scale_bulk_large.json")
 SIZES = 200_000, 2_000_000
@@ -35,10 +31,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     rows, out = measured_rows(
         measured, arguments, about="Bulk runs on Ray, ten times the words.", out=OUT
     )
-    result = Results.here("python -m benchmarks.bulk.large", packages=("ray", "pyarrow", "fsspec"))
-    data = {name: digest(DATA / name) for name in FILES.values()}
-    spec = {"seed": SEED, "shards": SHARDS, "workers": WORKERS, "words": list(SIZES)}
-    replace(result.with_rows(rows), data=data, spec=spec).save(out)
+    save("python -m benchmarks.bulk.large", SIZES, rows, out)
 
 
 if __name__ == "__main__":
