@@ -50,6 +50,7 @@ DATA = Path(os.environ.get("SIGHTLINE_DATA", ROOT.parent / "shared/data"))
 FOLDER = ROOT / ".cache/documents"
 REVIEWS = DATA / "movie_reviews_pang_lee/movie_reviews.zip"
 LABELS = {"neg": "blame", "pos": "praise"}
+CORPORA = ("reviews", "imdb")
 SYSTEMS = ("mean", "attention", "sentences", "hierarchical", "recurrent")
 FOLDS = range(10)
 CASES = (

@@ -52,7 +52,7 @@ def recipe(case: str = "characters_segment") -> Run:
     return replace(
         run,
         task=replace(run.task, encoder=encoder, decoder=decoder),
-        training=replace(run.training, epochs=6.0, batch_tokens=1000),
+        training=replace(run.training, epochs=6.0, batch_tokens=1000, bf16=False),
     )
 
 

@@ -13,13 +13,17 @@ from scripts.docs_records import RESULTS, record
 
 STRUCTURED_ATTENTION = (
     "tree_transduction",
-    "segment_translation",
+    "translation_characters",
+    "translation_characters_by_length",
     "segments_found",
-    "translation_by_length",
+    "translation_words",
+    "translation_words_by_length",
     "commands_by_length",
     "babi",
-    "entailment",
-    "documents",
+    "entailment_sick",
+    "entailment_snli",
+    "documents_reviews",
+    "documents_imdb",
 )
 
 

@@ -79,7 +79,7 @@ def recipe(case: str = "structured") -> Run:
         dev=part("dev"),
         test=part(*(f"test_{depth}" for depth in DEPTHS)),
         training=TrainingSpec(
-            steps=1000, batch_size=64, learning_rate=4e-3, warmup_steps=100, seed=1
+            steps=1500, batch_size=64, learning_rate=4e-3, warmup_steps=100, seed=1
         ),
     )
 

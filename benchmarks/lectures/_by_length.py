@@ -66,14 +66,13 @@ def score(cases: Sequence[str], seeds: Sequence[int], runs: Path, results: Path)
         f"python -m benchmarks.lectures score {NAME}", packages=["sightline-native"]
     )
     replace(
-        made.with_rows(length_rows("", lengths, "actions", systems, seeds)),
+        made.with_rows(length_rows(lengths, "actions", systems, seeds)),
         data={str(path.relative_to(scan.DATA)): digest(path) for path in files},
         spec=specs,
     ).save(results / f"{NAME}.json")
 
 
 def length_rows(
-    title: str,
     lengths: Sequence[int],
     unit: str,
     systems: Mapping[str, Written],
@@ -88,14 +87,14 @@ def length_rows(
                 ("right", written.exact, UNIT),
             ):
                 values = [each.subset(chosen).value for each in of_seeds]
-                yield mean_row(f"{title}{part}: {name}, {metric}", values, symbol, seeds)
+                yield mean_row(f"{part}: {name}, {metric}", values, symbol, seeds)
         if systems.keys() >= {WITHOUT, WITH}:
             first, second = (
                 mean_statistics(systems[name].bleu).subset(chosen) for name in (WITHOUT, WITH)
             )
             found = compare(first, second)
             yield Row(
-                name=f"{title}{part}: {WITH} - {WITHOUT}, BLEU",
+                name=f"{part}: {WITH} - {WITHOUT}, BLEU",
                 value=found.difference,
                 unit="BLEU",
                 spread=(found.low, found.high),

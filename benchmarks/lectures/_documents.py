@@ -1,9 +1,10 @@
 """Documents: how often each system is right, on documents of which length, and what attention read.
 
-    results/documents.json              a row of the table for each system, and for each difference
-    results/documents_by_length.json    a row for each tenth of the documents, by their number of words
-    results/attended_words.json         the words that attention at two levels reads most
-    results/shown/documents.json        a review with the weights of its words and sentences
+    results/documents_reviews.json              a row of the table for each system, and for each difference
+    results/documents_reviews_by_length.json    a row for each tenth of the documents, by number of words
+    results/documents_imdb.json, ..._by_length  the same of the other corpus
+    results/attended_words.json                 the words of reviews that two levels read most
+    results/shown/documents.json                a review with the weights of its words and sentences
 
 Of the reviews the test documents of all folds are counted together, one seed for each; cases that were
 not fitted are left out, and with a fold the systems that lack it are compared on the others.
@@ -27,7 +28,7 @@ from ._comparison import UNIT, difference_rows, mean_row, spec_of
 from ._shown import Shown, save_shown
 
 NAME = "documents"
-LENGTHS, WORDS = "documents_by_length", "attended_words"
+WORDS = "attended_words"
 PUBLISHED = 90.5  # of attention at two levels on IMDB, as the lectures give it
 PARTS = 10
 MIN_SEEN, MOST_WORDS = 20, 20
@@ -44,16 +45,10 @@ class Tested(NamedTuple):
 
 
 class System(NamedTuple):
-    """The models of one corpus and system, one for each fold."""
+    """The models of one system, one for each fold."""
 
-    corpus: str
     name: str
     by_fold: Mapping[str, Tested]
-
-    @property
-    def title(self) -> str:
-        """The row of a table."""
-        return f"{self.corpus}, {self.name}"
 
     def right(self, folds: Sequence[str]) -> Statistics:
         """All documents of some folds."""
@@ -71,26 +66,35 @@ def score(cases: Sequence[str], seeds: Sequence[int], runs: Path, results: Path)
             continue
         tested[case] = _tested(case, folder, reading)
         print(f"{case}: {tested[case].right.value:.1f}", flush=True)
-    systems = [*_systems(tested)]
-    rows = [row for system in systems for row in _rows(system, seed)]
-    rows += [row for pair in combinations(systems, 2) for row in _difference(*pair, seed)]
-    parts = [
-        f"{'_'.join([case.split('_')[0], *case.split('_')[2:]])}_{part}"
-        for case in tested
-        for part in ("train", "test")
-    ]
-    files = {documents.file_of(part) for part in parts}
-    made = replace(
-        Results.here(f"python -m benchmarks.lectures score {NAME}"),
-        data={str(path.relative_to(documents.DATA)): digest(path) for path in sorted(files)},
-        spec={case: spec_of(documents.recipe(case)) for case in tested},
-    )
-    made.with_rows(rows).save(results / f"{NAME}.json")
-    by_length = [row for system in systems for row in _by_length(system, seed)]
-    replace(made, spec={}).with_rows(by_length).save(results / f"{LENGTHS}.json")
+    made = Results.here(f"python -m benchmarks.lectures score {NAME}")
+    for corpus in documents.CORPORA:
+        own = {case: one for case, one in tested.items() if case.startswith(corpus)}
+        if own:
+            _save(corpus, own, seed, made, results)
     if reading.shown is not None:
-        replace(made, spec={}).with_rows(reading.rows(seed)).save(results / f"{WORDS}.json")
+        data = {str(path.relative_to(documents.DATA)): digest(path) for path in _files("reviews")}
+        replace(made.with_rows(reading.rows(seed)), data=data).save(results / f"{WORDS}.json")
         save_shown(results, NAME, ATTENDING, [reading.shown])
+
+
+def _save(
+    corpus: str, tested: Mapping[str, Tested], seed: int, made: Results, results: Path
+) -> None:
+    """The two files of one corpus."""
+    systems = [*_systems(corpus, tested)]
+    rows = [row for system in systems for row in _rows(corpus, system, seed)]
+    rows += [row for pair in combinations(systems, 2) for row in _difference(*pair, seed)]
+    data = {str(path.relative_to(documents.DATA)): digest(path) for path in _files(corpus)}
+    made, out = replace(made, data=data), results / f"{NAME}_{corpus}.json"
+    spec = {case: spec_of(documents.recipe(case)) for case in tested}
+    replace(made.with_rows(rows), spec=spec).save(out)
+    by_length = [row for system in systems for row in _by_length(system, seed)]
+    made.with_rows(by_length).save(out.with_stem(f"{out.stem}_by_length"))
+
+
+def _files(corpus: str) -> list[Path]:
+    """What a corpus is made of."""
+    return sorted({documents.file_of(f"{corpus}_{part}") for part in ("train", "test")})
 
 
 def _tested(case: str, folder: Path, reading: "_Reading") -> Tested:
@@ -113,23 +117,22 @@ def _tested(case: str, folder: Path, reading: "_Reading") -> Tested:
     )
 
 
-def _systems(tested: Mapping[str, Tested]) -> Iterator[System]:
-    for corpus in ("reviews", "imdb"):
-        for name in documents.SYSTEMS:
-            start = f"{corpus}_{name}"
-            folds = {
-                case.removeprefix(start): one
-                for case, one in tested.items()
-                if case == start or case.startswith(f"{start}_")
-            }
-            if folds:
-                yield System(corpus, name, folds)
+def _systems(corpus: str, tested: Mapping[str, Tested]) -> Iterator[System]:
+    for name in documents.SYSTEMS:
+        start = f"{corpus}_{name}"
+        folds = {
+            case.removeprefix(start): one
+            for case, one in tested.items()
+            if case == start or case.startswith(f"{start}_")
+        }
+        if folds:
+            yield System(name, folds)
 
 
-def _rows(system: System, seed: int) -> Iterator[Row]:
+def _rows(corpus: str, system: System, seed: int) -> Iterator[Row]:
     """The figures of a system; what is before the colon is the row of a table, and after it the column."""
-    found, title = [*system.by_fold.values()], system.title
-    aim = PUBLISHED if title == "imdb, recurrent" else None
+    found, title = [*system.by_fold.values()], system.name
+    aim = PUBLISHED if (corpus, title) == ("imdb", "recurrent") else None
     accuracies = [each.right.value for each in found]
     yield mean_row(f"{title}: accuracy", accuracies, UNIT, [seed], aim)
     yield Row(name=f"{title}: folds", value=len(found), unit="", seeds=(seed,))
@@ -140,8 +143,8 @@ def _rows(system: System, seed: int) -> Iterator[Row]:
 
 def _difference(first: System, second: System, seed: int) -> Iterator[Row]:
     folds = [fold for fold in first.by_fold if fold in second.by_fold]
-    if first.corpus == second.corpus and folds:
-        name = f"{first.corpus}, {second.name} - {first.name}"
+    if folds:
+        name = f"{second.name} - {first.name}"
         yield from difference_rows(name, [first.right(folds)], [second.right(folds)], [seed])
 
 
@@ -156,7 +159,7 @@ def _by_length(system: System, seed: int) -> Iterator[Row]:
             continue
         chosen = np.zeros(len(order), bool)
         chosen[part] = True
-        title = f"{system.corpus}, {lengths[part].min()} to {lengths[part].max()} words"
+        title = f"{lengths[part].min()} to {lengths[part].max()} words"
         value = right.subset(chosen).value
         yield Row(name=f"{number}. {title}: {system.name}", value=value, unit=UNIT, seeds=(seed,))
 

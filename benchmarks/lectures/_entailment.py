@@ -1,7 +1,8 @@
 """Entailment: how often each model is right, and what heads and trees are worth.
 
-    results/entailment.json          a row of the table for each case, and for each difference
-    results/induced_parses.json      the heads that words learnt to read, beside those of a treebank
+    results/entailment_sick.json     a row of the table for each case, and for each difference
+    results/entailment_snli.json     the same of the other corpus
+    results/induced_parses.json      the heads that words learnt to read of SICK, beside those of a treebank
     results/shown/entailment.json    attention to show
 
 The difference of two cases is on the same pairs, the mean of the seeds of each; its spread is the interval
@@ -20,7 +21,7 @@ from recipes import entailment
 from sightline.data import Example
 from sightline.tasks import Evaluation, PairClassification, Statistics, load_bundle
 
-from ..records._fitting import Cost, folder_of
+from ..records._fitting import COST, Cost, folder_of
 from ..results import Results, Row, digest
 from ._comparison import UNIT, difference_rows, mean_row, spec_of
 from ._induced_parses import PARSES, parse_rows
@@ -39,6 +40,7 @@ COMPARED = (
     ("tree_bounded", "tree"),
 )
 SHOWN = ("sick_tree", "sick_soft")
+PARSED, TREEBANK = "sick", DATA / "ud_english_ewt/en_ewt-ud-dev.conllu.gz"
 
 
 class Scored(NamedTuple):
@@ -51,35 +53,41 @@ class Scored(NamedTuple):
 
 
 def score(cases: Sequence[str], seeds: Sequence[int], runs: Path, results: Path) -> None:
-    """Write the files; cases that were scored before and are not now stay."""
-    out = results / f"{NAME}.json"
-    found = Results.here(
+    """Write the files of the corpora that cases are of, all of each; what was not fitted is left out."""
+    made = Results.here(
         f"python -m benchmarks.lectures score {NAME}", packages=["sightline-native"]
-    ).continued_from(out)
-    earlier = Results.load(out) if out.exists() else found
-    data, spec = dict(earlier.data), dict(earlier.spec)
-    scored = dict[str, Scored]()
-    parses = list[Row]()
-    for case in cases:
-        tasks = [_task(folder_of(runs, NAME, case, seed)) for seed in seeds]
-        costs = [Cost.load(folder_of(runs, NAME, case, seed)) for seed in seeds]
-        scored[case] = _scored(case, tasks, costs)
-        print(f"{case}: {mean(each.value for each in scored[case].accuracies):.2f}", flush=True)
-        corpus = case.partition("_")[0]
-        for part in ("train", "dev", "test"):
-            files = entailment.files(corpus, part)
-            data |= {str(path.relative_to(entailment.DATA)): digest(path) for path in files}
-        spec[case] = spec_of(entailment.recipe(case))
-        if case.endswith(("soft", "tree", "bounded")):
-            parses += parse_rows(case, tasks, seeds)
-        if case in SHOWN:
-            save_shown(results, NAME, case, [*_shown(case, tasks[0])])
-    rows = [row for case in scored for row in _rows(case, scored[case], seeds)]
-    rows += _differences(scored, seeds)
-    rows += [_commonest(corpus) for corpus in {case.partition("_")[0]: None for case in cases}]
-    replace(found.with_rows(rows), data=data, spec=spec).save(out)
-    if parses:
-        _save_parses(parses, results / f"{PARSES}.json", found)
+    )
+    for corpus in entailment.CORPORA:
+        scored, parses = dict[str, Scored](), list[Row]()
+        for case in (case for case in cases if case.startswith(corpus)):
+            folders = [folder_of(runs, NAME, case, seed) for seed in seeds]
+            if not all((folder / COST).exists() for folder in folders):
+                continue
+            tasks, heads = [_task(folder) for folder in folders], case.partition("_")[2]
+            scored[heads] = _scored(case, tasks, [Cost.load(folder) for folder in folders])
+            found = mean(each.value for each in scored[heads].accuracies)
+            print(f"{case}: {found:.2f}", flush=True)
+            if corpus == PARSED and heads != "none":
+                parses += parse_rows(case, tasks, seeds)
+            if case in SHOWN:
+                save_shown(results, NAME, case, [*_shown(case, tasks[0])])
+        if scored:
+            _save(corpus, scored, seeds, made, results)
+        if parses:
+            data = {str(TREEBANK.relative_to(DATA)): digest(TREEBANK)}
+            replace(made.with_rows(parses), data=data).save(results / f"{PARSES}.json")
+
+
+def _save(
+    corpus: str, scored: Mapping[str, Scored], seeds: Sequence[int], made: Results, results: Path
+) -> None:
+    """The file of one corpus."""
+    rows = [row for heads in scored for row in _rows(corpus, heads, scored[heads], seeds)]
+    rows += [*_differences(scored, seeds), _commonest(corpus)]
+    files = [path for part in ("train", "dev", "test") for path in entailment.files(corpus, part)]
+    data = {str(path.relative_to(entailment.DATA)): digest(path) for path in files}
+    spec = {heads: spec_of(entailment.recipe(f"{corpus}_{heads}")) for heads in scored}
+    replace(made.with_rows(rows), data=data, spec=spec).save(results / f"{NAME}_{corpus}.json")
 
 
 def _task(folder: Path) -> PairClassification:
@@ -99,30 +107,30 @@ def _scored(case: str, tasks: Sequence[PairClassification], costs: Sequence[Cost
     )
 
 
-def _rows(case: str, scored: Scored, seeds: Sequence[int]) -> Iterator[Row]:
+def _rows(corpus: str, heads: str, scored: Scored, seeds: Sequence[int]) -> Iterator[Row]:
     """The figures of a case; what is before the colon is the row of a table, and after it the column."""
+    aim = PUBLISHED.get(f"{corpus}_{heads}")
     accuracies = [each.value for each in scored.accuracies]
-    yield mean_row(f"{case}: accuracy", accuracies, UNIT, seeds, PUBLISHED.get(case))
-    yield mean_row(f"{case}: macro F1", scored.f1s, UNIT, seeds)
-    yield mean_row(f"{case}: parameters", [scored.parameters], "", seeds)
+    yield mean_row(f"{heads}: accuracy", accuracies, UNIT, seeds, aim)
+    yield mean_row(f"{heads}: macro F1", scored.f1s, UNIT, seeds)
+    yield mean_row(f"{heads}: parameters", [scored.parameters], "", seeds)
     minutes = [cost.processor_minutes for cost in scored.costs]
-    yield mean_row(f"{case}: processor minutes", minutes, "min", seeds)
+    yield mean_row(f"{heads}: processor minutes", minutes, "min", seeds)
 
 
 def _differences(scored: Mapping[str, Scored], seeds: Sequence[int]) -> Iterator[Row]:
-    for corpus in entailment.CORPORA:
-        for first, second in COMPARED:
-            pair = [scored.get(f"{corpus}_{heads}") for heads in (first, second)]
-            if pair[0] is not None and pair[1] is not None:
-                name = f"{corpus}, {second} - {first}"
-                yield from difference_rows(name, pair[0].accuracies, pair[1].accuracies, seeds)
+    for first, second in COMPARED:
+        pair = scored.get(first), scored.get(second)
+        if pair[0] is not None and pair[1] is not None:
+            name = f"{second} - {first}"
+            yield from difference_rows(name, pair[0].accuracies, pair[1].accuracies, seeds)
 
 
 def _commonest(corpus: str) -> Row:
     """What is right of an answer that never changes."""
     labels = Counter(example.target for example in entailment.part(corpus, "test"))
     share = 100 * labels.most_common(1)[0][1] / labels.total()
-    return Row(name=f"{corpus}, the commonest label: accuracy", value=share, unit=UNIT)
+    return Row(name="the commonest label: accuracy", value=share, unit=UNIT)
 
 
 def _shown(case: str, task: PairClassification) -> Iterator[Shown]:
@@ -145,10 +153,3 @@ def _first(case: str, label: str) -> Example:
         ):
             return example
     raise AssertionError(label)
-
-
-def _save_parses(rows: Sequence[Row], out: Path, like: Results) -> None:
-    treebank = DATA / "ud_english_ewt/en_ewt-ud-dev.conllu.gz"
-    found = replace(like, rows=(), spec={}).continued_from(out)
-    data = {str(treebank.relative_to(DATA)): digest(treebank)}
-    replace(found.with_rows(rows), data=data).save(out)

@@ -1,9 +1,10 @@
 """Translation of characters and of words: what each attention is worth, for which lengths, and what it finds.
 
-    results/segment_translation.json         a row of the table for each case, and for each difference
-    results/translation_by_length.json       the same models on short sentences and on long ones
-    results/segments_found.json              the boundaries that attention finds, beside those of the corpus
-    results/shown/segment_translation.json   attention to show, beside the words of the corpus
+    results/translation_characters.json              a row of the table for each case, and for each difference
+    results/translation_characters_by_length.json    the same models on short sentences and on long ones
+    results/translation_words.json, ..._by_length    the same of words
+    results/segments_found.json                      the boundaries found, beside those of the corpus
+    results/shown/segment_translation.json           attention to show, beside the words of the corpus
 
 The difference of two cases is on the same sentences, the translations of all seeds of each taken together;
 its spread is the interval of the paired bootstrap. Cases that were not fitted with all seeds are left out.
@@ -41,7 +42,7 @@ from ._segmentation import (
 from ._shown import Shown, save_shown
 
 NAME = "segment_translation"
-LENGTHS, FOUND = "translation_by_length", "segments_found"
+FOUND = "segments_found"
 # Which of two attentions should be the better one, the second, and by how many points of BLEU it is in
 # Kim et al. 2017, table 2, on characters of another corpus.
 COMPARED = {
@@ -90,19 +91,30 @@ def score(cases: Sequence[str], seeds: Sequence[int], runs: Path, results: Path)
             found += _found(attention, tasks, traces, examples, dev, seeds)
             if case == SHOWN:
                 save_shown(results, NAME, case, [*_shown(examples, traces[0])])
-    rows = [row for case in scored for row in _rows(case, scored[case], seeds)]
     made = Results.here(
         f"python -m benchmarks.lectures score {NAME}", packages=["sightline-native"]
     )
     files = [path for name in ("train", "dev", "test") for path in ja_en.files(name)]
     made = replace(made, data={str(path.relative_to(ja_en.DATA)): digest(path) for path in files})
-    specs = {case: spec_of(segment_translation.recipe(case)) for case in scored}
-    rows += _differences(scored, seeds)
-    replace(made.with_rows(rows), spec=specs).save(results / f"{NAME}.json")
-    by_length = [row for source in ja_en.SOURCES for row in _by_length(source, scored, seeds)]
-    made.with_rows(by_length).save(results / f"{LENGTHS}.json")
+    for source in ja_en.SOURCES:
+        own = {case: one for case, one in scored.items() if case.startswith(source)}
+        if own:
+            _save(source, own, seeds, made, results)
     if found:
         made.with_rows([*found, *_baselines(examples, dev)]).save(results / f"{FOUND}.json")
+
+
+def _save(
+    source: str, scored: Mapping[str, Scored], seeds: Sequence[int], made: Results, results: Path
+) -> None:
+    """The two files of one source."""
+    rows = [row for case in scored for row in _rows(case, scored[case], seeds)]
+    rows += _differences(source, scored, seeds)
+    specs = {case: spec_of(segment_translation.recipe(case)) for case in scored}
+    out = results / f"translation_{source}.json"
+    replace(made.with_rows(rows), spec=specs).save(out)
+    by_length = _by_length(source, scored, seeds)
+    made.with_rows(by_length).save(out.with_stem(f"{out.stem}_by_length"))
 
 
 def _task(folder: Path) -> Transduction:
@@ -113,7 +125,7 @@ def _task(folder: Path) -> Transduction:
 
 def _rows(case: str, scored: Scored, seeds: Sequence[int]) -> Iterator[Row]:
     """The figures of a case; what is before the colon is the row of a table, and after it the column."""
-    title = case.replace("_", ", ")
+    title = case.partition("_")[2]
     yield mean_row(f"{title}: BLEU", [one.value for one in scored.written.bleu], "BLEU", seeds)
     yield mean_row(f"{title}: right", [one.value for one in scored.written.exact], UNIT, seeds)
     yield mean_row(f"{title}: parameters", [scored.parameters], "", seeds)
@@ -121,19 +133,18 @@ def _rows(case: str, scored: Scored, seeds: Sequence[int]) -> Iterator[Row]:
     yield mean_row(f"{title}: processor minutes", minutes, "min", seeds)
 
 
-def _differences(scored: Mapping[str, Scored], seeds: Sequence[int]) -> Iterator[Row]:
-    for source in ja_en.SOURCES:
-        for (first, second), aim in COMPARED.items():
-            pair = [scored.get(f"{source}_{attention}") for attention in (first, second)]
-            if pair[0] is not None and pair[1] is not None:
-                yield from difference_rows(
-                    f"{source}, {second} - {first}",
-                    pair[0].written.bleu,
-                    pair[1].written.bleu,
-                    seeds,
-                    unit="BLEU",
-                    aim=aim if source == "characters" else None,
-                )
+def _differences(source: str, scored: Mapping[str, Scored], seeds: Sequence[int]) -> Iterator[Row]:
+    for (first, second), aim in COMPARED.items():
+        pair = [scored.get(f"{source}_{attention}") for attention in (first, second)]
+        if pair[0] is not None and pair[1] is not None:
+            yield from difference_rows(
+                f"{second} - {first}",
+                pair[0].written.bleu,
+                pair[1].written.bleu,
+                seeds,
+                unit="BLEU",
+                aim=aim if source == "characters" else None,
+            )
 
 
 def _by_length(source: str, scored: Mapping[str, Scored], seeds: Sequence[int]) -> Iterator[Row]:
@@ -142,9 +153,8 @@ def _by_length(source: str, scored: Mapping[str, Scored], seeds: Sequence[int]) 
         for attention in segment_translation.ATTENTIONS
         if f"{source}_{attention}" in scored
     }
-    if own:
-        lengths = [len(ja_en.SOURCES[source].encode(one.source)) for one in ja_en.part("test")]
-        yield from length_rows(f"{source}, ", lengths, source, own, seeds)
+    lengths = [len(ja_en.SOURCES[source].encode(one.source)) for one in ja_en.part("test")]
+    yield from length_rows(lengths, source, own, seeds)
 
 
 def _traces(

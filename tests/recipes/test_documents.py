@@ -46,17 +46,20 @@ def test_documents_are_fitted_and_scored(folder: Path, monkeypatch: pytest.Monke
     rest = ["--runs", str(folder / "runs"), "--cases", *reviews, "imdb_recurrent"]
     main(["fit", "documents", *rest])
     main(["score", "documents", *rest, "--results", str(folder / "results")])
-    rows = {row.name: row for row in Results.load(folder / "results/documents.json").rows}
-    assert rows["reviews, hierarchical: folds"].value == 2
-    assert rows["imdb, recurrent: folds"].value == 1
-    assert rows["imdb, recurrent: accuracy"].target == 90.5
-    apart = rows["reviews, hierarchical: accuracy"].value - rows["reviews, mean: accuracy"].value
-    difference = rows["reviews, hierarchical - mean: difference"].value
+    imdb, rows = (
+        {row.name: row for row in Results.load(folder / f"results/documents_{corpus}.json").rows}
+        for corpus in ("imdb", "reviews")
+    )
+    assert rows["hierarchical: folds"].value == 2
+    assert imdb["recurrent: folds"].value == 1
+    assert imdb["recurrent: accuracy"].target == 90.5
+    apart = rows["hierarchical: accuracy"].value - rows["mean: accuracy"].value
+    difference = rows["hierarchical - mean: difference"].value
     assert difference == pytest.approx(apart)
-    lengths = Results.load(folder / "results/documents_by_length.json").rows
+    lengths = Results.load(folder / "results/documents_reviews_by_length.json").rows
     own = [row.value for row in lengths if row.name.endswith(": mean")]
     assert len(own) == 10
-    assert sum(own) / 10 == pytest.approx(rows["reviews, mean: accuracy"].value)
+    assert sum(own) / 10 == pytest.approx(rows["mean: accuracy"].value)
     words = Results.load(folder / "results/attended_words.json").rows
     times = {row.name: row.value for row in words if row.unit == "times"}
     assert {name.partition(": ")[0] for name in times} <= set(tiny.WORDS)

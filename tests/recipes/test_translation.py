@@ -77,23 +77,25 @@ def test_translation_is_fitted_and_scored(corpus: Path, monkeypatch: pytest.Monk
     monkeypatch.setattr("benchmarks.lectures._translation.LONG", range(3, 20))
     cases = ["characters_none", "characters_simple", "characters_segment", "words_simple"]
     results = scored("segment_translation", cases, corpus, monkeypatch)
-    rows = rows_of(results / "segment_translation.json")
-    assert "words, simple: BLEU" in rows
-    assert "words, segment: BLEU" not in rows
-    assert all(0 <= rows[f"characters, {name}: right"].value <= 100 for name in ("none", "segment"))
-    gap = rows["characters, segment - simple: difference"]
+    words, rows = (
+        rows_of(results / f"translation_{source}.json") for source in ("words", "characters")
+    )
+    assert "simple: BLEU" in words
+    assert "segment: BLEU" not in words
+    assert all(0 <= rows[f"{name}: right"].value <= 100 for name in ("none", "segment"))
+    gap = rows["segment - simple: difference"]
     assert gap.target == 2.0
     assert gap.spread is not None
     assert gap.spread[0] <= gap.value <= gap.spread[1]
-    more = rows["characters, segment: parameters"].value
-    assert more - rows["characters, simple: parameters"].value == 4  # the bonds of neighbours
-    assert "words, segment - simple: difference" not in rows
+    more = rows["segment: parameters"].value
+    assert more - rows["simple: parameters"].value == 4  # the bonds of neighbours
+    assert "segment - simple: difference" not in words
 
-    lengths = rows_of(results / "translation_by_length.json")
+    lengths = rows_of(results / "translation_characters_by_length.json")
     for name in ("none", "segment"):
-        whole = lengths[f"characters, all: {name}, right"].value
-        assert whole == pytest.approx(rows[f"characters, {name}: right"].value)
-    assert "characters, all: simple - none, BLEU" in lengths
+        whole = lengths[f"all: {name}, right"].value
+        assert whole == pytest.approx(rows[f"{name}: right"].value)
+    assert "all: simple - none, BLEU" in lengths
 
     found = rows_of(results / "segments_found.json")
     assert found["every place: recall"].value == 100
@@ -145,7 +147,7 @@ def test_the_gap_of_attention_is_that_of_each_length() -> None:
         for name, outputs in (("none", without), ("simple", references))
     }
     lengths = [len(text.split()) for text in references]
-    rows = {row.name: row for row in length_rows("", lengths, "words", systems, (1, 2))}
+    rows = {row.name: row for row in length_rows(lengths, "words", systems, (1, 2))}
     assert rows["4 words: simple - none, BLEU"].value == 0
     assert rows["8 words: simple - none, BLEU"].value == pytest.approx(100, abs=0.1)
     assert rows["8 words: none, right"].value == 0
