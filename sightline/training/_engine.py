@@ -171,6 +171,13 @@ def _optimiser(parameters: list[nn.Parameter], spec: TrainingSpec) -> torch.opti
     )
 
 
+def has_bfloat16() -> bool:
+    """Whether this processor computes in bfloat16; where only torch does, float32 is faster."""
+    found = torch.cpu.get_capabilities()
+    is_known = found.get("architecture") == "x86_64"
+    return not is_known or found["avx512_bf16"] or found["amx_bf16"]
+
+
 def _precision(spec: TrainingSpec) -> Any:
     return torch.autocast("cpu", dtype=torch.bfloat16) if spec.bf16 else nullcontext()
 

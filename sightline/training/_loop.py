@@ -28,7 +28,7 @@ from ._checkpoint import (
     find_checkpoint,
     write_checkpoint,
 )
-from ._engine import Engine
+from ._engine import Engine, has_bfloat16
 from ._events import (
     Answer,
     Checkpointed,
@@ -166,6 +166,11 @@ class Loop:
             )
         )
         self._has_begun = True
+        if self._spec.bf16 and not has_bfloat16():
+            self._warn(
+                "bf16=true, but this processor has no instructions for bfloat16: steps may take twice as "
+                "long as in float32. Leave bf16 out."
+            )
         if found is not None:
             for refusal in found.refusals:
                 self._warn(f"{refusal} Going on from {found.folder.name} instead.")

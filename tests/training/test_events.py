@@ -2,6 +2,7 @@
 
 import io
 import json
+import platform
 import xml.etree.ElementTree as ET
 from dataclasses import replace
 from importlib import import_module
@@ -69,6 +70,17 @@ def test_the_events_of_a_run(finished: tuple[Path, list[Event]]) -> None:
     assert kinds.index(Improved) == kinds.index(Evaluated) + 1
     assert kinds.count(Checkpointed) == 1
     assert Failed not in kinds
+
+
+@pytest.mark.parametrize("bf16", [False, True])
+def test_bfloat16_that_only_slows_down_is_warned_of(bf16: bool, tmp_path: Path) -> None:
+    events: list[Event] = []
+    train(tmp_path, replace(SPEC, steps=1, bf16=bf16), listeners=[events.append])
+    warned = [event.text for event in events if isinstance(event, Warned)]
+    flags = Path("/proc/cpuinfo").read_text(encoding="utf-8").split()
+    is_fast = platform.machine() != "x86_64" or "avx512_bf16" in flags or "amx_bf16" in flags
+    assert len(warned) == int(bf16 and not is_fast)
+    assert all("bf16" in text for text in warned)
 
 
 def test_no_step_is_told_before_it_is_finite_and_none_after_a_score(
