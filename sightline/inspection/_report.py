@@ -100,7 +100,8 @@ def _scored(
             continue
         if examples:
             some = evenly_spaced(examples, MOST_EXAMPLES)
-            return Scored(name, some, task.evaluate(some, answered=answered))
+            found = task.evaluate(some, answered=answered)
+            return Scored(name, found.examples, found)
     return None
 
 

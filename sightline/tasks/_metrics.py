@@ -19,11 +19,12 @@ from sacrebleu.metrics.base import Metric as SacreMetric
 from sacrebleu.metrics.bleu import BLEU
 from sacrebleu.metrics.chrf import CHRF
 
-from ._statistics import Statistics, check_pairs
+from ._statistics import Statistics, check_pairs, each_of
 
 
-def exact_match(references: Sequence[str], hypotheses: Sequence[str]) -> Statistics:
-    """The share of outputs that are their reference, character for character.
+def exact_match(references: Sequence[str | Sequence[str]], hypotheses: Sequence[str]) -> Statistics:
+    """The share of outputs that are their reference, or one of their references, character for
+    character.
 
     >>> exact_match(["a b", "c"], ["a b", "d"]).value
     50.0
@@ -88,9 +89,9 @@ def character_error_rate(references: Sequence[str], hypotheses: Sequence[str]) -
 
 
 def bleu(
-    references: Sequence[str], hypotheses: Sequence[str], *, tokenise: str = "13a"
+    references: Sequence[str | Sequence[str]], hypotheses: Sequence[str], *, tokenise: str = "13a"
 ) -> Statistics:
-    """Corpus BLEU by sacrebleu. `tokenise` is one of its tokenisers: "none" for text that comes
+    """Corpus BLEU by sacrebleu, with one reference for each output or several. `tokenise` is one of its tokenisers: "none" for text that comes
     tokenised, "13a" for text as it is written.
     """
     metric = BLEU(tokenize=tokenise, force=True)
@@ -211,10 +212,15 @@ _RIGHT, _PREDICTED, _GOLD = range(3)
 
 
 def _share(
-    name: str, references: Sequence[str], hypotheses: Sequence[str], *, wrong: bool
+    name: str,
+    references: Sequence[str | Sequence[str]],
+    hypotheses: Sequence[str],
+    *,
+    wrong: bool,
 ) -> Statistics:
     check_pairs(name, len(references), len(hypotheses))
-    rows = [((r == h) != wrong, 1) for r, h in zip(references, hypotheses, strict=True)]
+    pairs = zip(each_of(references), hypotheses, strict=True)
+    rows = [((output in texts) != wrong, 1) for texts, output in pairs]
     return Statistics(
         name=name,
         rows=np.array(rows, dtype=np.float64),
@@ -256,13 +262,18 @@ def _num_right(reference: Sequence[str], hypothesis: Sequence[str]) -> int:
 
 
 def _by_sacrebleu(
-    name: str, metric: SacreMetric, references: Sequence[str], hypotheses: Sequence[str]
+    name: str,
+    metric: SacreMetric,
+    references: Sequence[str | Sequence[str]],
+    hypotheses: Sequence[str],
 ) -> Statistics:
     """sacrebleu's own counts for each sentence and its own score of their sum, which its bootstrap
     uses too; it offers them only as protected methods.
     """
     check_pairs(name, len(references), len(hypotheses))
-    rows = metric._extract_corpus_statistics(list(hypotheses), [list(references)])
+    # A list of all first references, one of all second ones, with None where there is no such.
+    streams = [list(texts) for texts in zip_longest(*each_of(references))]
+    rows = metric._extract_corpus_statistics(list(hypotheses), streams)
 
     def score(sums: Float[np.ndarray, "R F"]) -> Float[np.ndarray, " R"]:
         counts: list[list[Any]] = sums.round().astype(np.int64).tolist()

@@ -8,7 +8,7 @@ of the examples and resampled for a confidence interval without looking at an ou
 Axes: N examples, F counts of an example, R sums of rows.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -52,6 +52,11 @@ class Statistics:
     def subset(self, chosen: Bool[np.ndarray, " N"]) -> "Statistics":
         """The same metric on some of the examples."""
         return replace(self, rows=self.rows[chosen])
+
+
+def each_of(references: Sequence[str | Sequence[str]]) -> list[list[str]]:
+    """The references of each example, of which one alone may be given as it is."""
+    return [[one] if isinstance(one, str) else list(one) for one in references]
 
 
 def check_pairs(metric: str, references: int, hypotheses: int) -> None:

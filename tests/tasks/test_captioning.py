@@ -3,8 +3,11 @@
 import base64
 from dataclasses import replace
 from pathlib import Path
+from random import Random
+from typing import Any
 
 import pytest
+import sacrebleu
 import torch
 
 from sightline.data import END, Example, InMemory
@@ -15,6 +18,7 @@ from sightline.tasks import (
     Captioning,
     PredictionSpec,
     TaskSpec,
+    bleu,
     cider,
     doubly_stochastic_loss,
     load_bundle,
@@ -131,6 +135,76 @@ def test_channels_of_image_and_encoder_must_agree(examples: list[Example]) -> No
     grey = replace(BARS, image=replace(BARS.image, num_channels=1))
     with pytest.raises(ValueRangeError, match="Set both to 1 or to 3"):
         grey.build_from(InMemory(tuple(examples)))
+
+
+# Of pycocoevalcap 1.2, the metric's reference implementation, for the captions that `captions` draws.
+REFERENCE_CIDER = [
+    3.29512734527,
+    3.4489860621,
+    2.09863484377,
+    2.32834551596,
+    0.795304092741,
+    2.91966960618,
+    1.22580687834,
+    4.48578146031,
+    1.08080237619,
+    3.3710714035,
+    2.77301242918,
+    5.39490294556,
+]
+
+
+def captions() -> tuple[list[list[str]], list[str]]:
+    """One to five references for each of twelve pictures, and an output like one of them."""
+    random = Random(7)
+    words = ("a", "the", "red", "blue", "cat", "dog", "sits", "runs", "on", "under", "table", "box")
+    references = [
+        [
+            " ".join(random.choices(words, k=random.randint(3, 9)))
+            for _ in range(random.randint(1, 5))
+        ]
+        for _ in range(12)
+    ]
+    outputs = [
+        " ".join(
+            [*random.choice(texts).split()[: random.randint(2, 9)], *random.choices(words, k=2)]
+        )
+        for texts in references
+    ]
+    return references, outputs
+
+
+def test_cider_is_that_of_its_authors() -> None:
+    references, outputs = captions()
+    found = cider(references, outputs)
+    assert found.rows[:, 0] == pytest.approx(REFERENCE_CIDER, abs=1e-9)
+    assert found.value == pytest.approx(100 * sum(REFERENCE_CIDER) / 12)
+
+
+def test_bleu_with_several_references_is_that_of_sacrebleu() -> None:
+    references, outputs = captions()
+    most = max(map(len, references))
+    streams: list[Any] = [
+        [texts[n] if n < len(texts) else None for texts in references] for n in range(most)
+    ]
+    expected = sacrebleu.corpus_bleu(outputs, streams, tokenize="none", force=True).score
+    assert bleu(references, outputs, tokenise="none").value == pytest.approx(expected)
+    assert expected > bleu([texts[0] for texts in references], outputs, tokenise="none").value > 0
+
+
+def test_all_captions_of_a_picture_are_its_references(examples: list[Example]) -> None:
+    free = replace(BARS, outputs="free")
+    task = free.build_from(examples)
+    train(task, examples, epochs=1, rate=1e-2)
+    (first, second), told = task.predict(examples[:2]), list[int]()
+    said = [replace(examples[0], target=text) for text in ("nothing of this", first.output)]
+    found = task.evaluate([said[0], examples[1], said[1]], answered=told.append)
+    assert found.examples == [said[0], examples[1]]
+    assert [answer.output for answer in found.predictions] == [first.output, second.output]
+    assert [*found.statistics] == ["cider", "bleu", "exact_match"]
+    assert found.main.name == "cider"
+    assert found.statistics["exact_match"].rows[0, 0] == 1  # the second of its references
+    assert sum(told) == 3
 
 
 def test_cider_rewards_what_is_particular() -> None:
