@@ -2,7 +2,8 @@
 
     results/translation_characters.json              a row of the table for each case, and for each difference
     results/translation_characters_by_length.json    the same models on short sentences and on long ones
-    results/translation_words.json, ..._by_length    the same of words
+    results/translation_characters_learning.json     and after parts of their training, on development sentences
+    results/translation_words.json, ...              the same of words
     results/segments_found.json                      the boundaries found, beside those of the corpus
     results/shown/segment_translation.json           attention to show, beside the words of the corpus
 
@@ -24,6 +25,7 @@ from sightline.attention import AttentionTrace
 from sightline.data import Example
 from sightline.inspection import forced_traces
 from sightline.tasks import Transduction, load_bundle
+from sightline.training import read_log
 
 from ..records._fitting import COST, Cost, folder_of
 from ..results import Results, Row, digest
@@ -52,6 +54,7 @@ COMPARED = {
     ("sigmoid", "segment"): 1.5,
 }
 SHOWN = "characters_segment"
+PARTS = 8  # of a run
 LONG, NUM_SHOWN = range(10, 15), 2  # characters that can be drawn with numbers in the cells
 
 
@@ -61,6 +64,7 @@ class Scored(NamedTuple):
     written: Written
     parameters: int
     costs: Sequence[Cost]
+    learning: Sequence[Sequence[float]]  # for each seed
 
 
 def score(cases: Sequence[str], seeds: Sequence[int], runs: Path, results: Path) -> None:
@@ -80,6 +84,7 @@ def score(cases: Sequence[str], seeds: Sequence[int], runs: Path, results: Path)
             ),
             parameters=sum(weights.numel() for weights in tasks[0].model.parameters()),
             costs=[Cost.load(folder) for folder in folders],
+            learning=[_learning(folder) for folder in folders],
         )
         print(f"{case}: {mean(each.value for each in evaluations):.2f}", flush=True)
         source, _, attention = case.partition("_")
@@ -107,7 +112,7 @@ def score(cases: Sequence[str], seeds: Sequence[int], runs: Path, results: Path)
 def _save(
     source: str, scored: Mapping[str, Scored], seeds: Sequence[int], made: Results, results: Path
 ) -> None:
-    """The two files of one source."""
+    """The files of one source."""
     rows = [row for case in scored for row in _rows(case, scored[case], seeds)]
     rows += _differences(source, scored, seeds)
     specs = {case: spec_of(segment_translation.recipe(case)) for case in scored}
@@ -115,12 +120,35 @@ def _save(
     replace(made.with_rows(rows), spec=specs).save(out)
     by_length = _by_length(source, scored, seeds)
     made.with_rows(by_length).save(out.with_stem(f"{out.stem}_by_length"))
+    learning = (
+        mean_row(
+            f"{number + 1}/{PARTS} of the updates: {case.partition('_')[2]}",
+            [of_seed[number] for of_seed in one.learning],
+            "BLEU",
+            seeds,
+        )
+        for number in range(PARTS)
+        for case, one in scored.items()
+    )
+    made.with_rows(learning).save(out.with_stem(f"{out.stem}_learning"))
 
 
 def _task(folder: Path) -> Transduction:
     task = load_bundle(folder)
     assert isinstance(task, Transduction)
     return task
+
+
+def _learning(folder: Path) -> list[float]:
+    """Development BLEU at the last validation of each part of a run, or if it had none, at the first."""
+    found = [
+        (line["step"], line["metrics"]["bleu"])
+        for line in read_log(folder / "log.jsonl")
+        if line["event"] == "evaluated"
+    ]
+    end = found[-1][0]
+    parts = range(1, PARTS + 1)
+    return [[found[0], *(one for one in found if one[0] <= end * n / PARTS)][-1][1] for n in parts]
 
 
 def _rows(case: str, scored: Scored, seeds: Sequence[int]) -> Iterator[Row]:

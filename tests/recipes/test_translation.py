@@ -97,6 +97,10 @@ def test_translation_is_fitted_and_scored(corpus: Path, monkeypatch: pytest.Monk
         assert whole == pytest.approx(rows[f"{name}: right"].value)
     assert "all: simple - none, BLEU" in lengths
 
+    learning = rows_of(results / "translation_characters_learning.json")
+    assert len(learning) == 8 * 3
+    assert learning["8/8 of the updates: simple"].unit == "BLEU"
+
     found = rows_of(results / "segments_found.json")
     assert found["every place: recall"].value == 100
     assert found["every place: ranked"].value == 50
