@@ -33,6 +33,9 @@ PUBLISHED = 90.5  # of attention at two levels on IMDB, as the lectures give it
 PARTS = 10
 MIN_SEEN, MOST_WORDS = 20, 20
 ATTENDING = "hierarchical"
+TITLES = {
+    "mean": "mean of words"
+}  # a row that is called the mean would be taken for that of the others
 
 
 class Tested(NamedTuple):
@@ -47,7 +50,7 @@ class Tested(NamedTuple):
 class System(NamedTuple):
     """The models of one system, one for each fold."""
 
-    name: str
+    name: str  # in tables
     by_fold: Mapping[str, Tested]
 
     def right(self, folds: Sequence[str]) -> Statistics:
@@ -126,7 +129,7 @@ def _systems(corpus: str, tested: Mapping[str, Tested]) -> Iterator[System]:
             if case == start or case.startswith(f"{start}_")
         }
         if folds:
-            yield System(name, folds)
+            yield System(TITLES.get(name, name), folds)
 
 
 def _rows(corpus: str, system: System, seed: int) -> Iterator[Row]:

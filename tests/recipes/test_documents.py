@@ -53,13 +53,13 @@ def test_documents_are_fitted_and_scored(folder: Path, monkeypatch: pytest.Monke
     assert rows["hierarchical: folds"].value == 2
     assert imdb["recurrent: folds"].value == 1
     assert imdb["recurrent: accuracy"].target == 90.5
-    apart = rows["hierarchical: accuracy"].value - rows["mean: accuracy"].value
-    difference = rows["hierarchical - mean: difference"].value
+    apart = rows["hierarchical: accuracy"].value - rows["mean of words: accuracy"].value
+    difference = rows["hierarchical - mean of words: difference"].value
     assert difference == pytest.approx(apart)
     lengths = Results.load(folder / "results/documents_reviews_by_length.json").rows
-    own = [row.value for row in lengths if row.name.endswith(": mean")]
+    own = [row.value for row in lengths if row.name.endswith(": mean of words")]
     assert len(own) == 10
-    assert sum(own) / 10 == pytest.approx(rows["mean: accuracy"].value)
+    assert sum(own) / 10 == pytest.approx(rows["mean of words: accuracy"].value)
     words = Results.load(folder / "results/attended_words.json").rows
     times = {row.name: row.value for row in words if row.unit == "times"}
     assert {name.partition(": ")[0] for name in times} <= set(tiny.WORDS)
