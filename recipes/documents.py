@@ -14,7 +14,8 @@ A case is a corpus, a system and, of the reviews, a fold:
 
 `reviews` are the 2,000 of Pang and Lee 2004, whose ten folds are those of their numbers: cv000 to cv099 are
 the test of fold 0, and so on. There is no development set: runs have a fixed length, and their last
-weights are kept. `imdb` are the 50,000 of Maas et al. 2011, half of them to test on.
+weights are kept. `imdb` are the 50,000 of Maas et al. 2011, half of them to test on, and a tenth of the others
+to choose the weights by.
 
 All words are embeddings without context but for `recurrent`, so that a fold takes half a minute. The data
 folder is `../shared/data`, or what SIGHTLINE_DATA says. Documents are written once, a sentence on each
@@ -58,6 +59,8 @@ CASES = (
     *(f"imdb_{system}" for system in SYSTEMS),
 )
 SIZE = 32
+# Reviews of IMDB to choose by have this number or more, of either label: those of a film are together.
+FIRST_DEV = 11_250
 MOST_WORDS = 30  # on a line: documents in a batch are padded to the longest
 _WORD = re.compile(r"\w+(?:'\w+)?|[^\w\s]")
 _SENTENCE = re.compile(r"(?<=[.!?])\s+|(?:<br />\s*)+")
@@ -77,6 +80,7 @@ def recipe(case: str = "reviews_hierarchical_0") -> Run:
     return Run(
         task=task(system),
         train=part(f"{name}_train"),
+        dev=None if fold else part(f"{name}_dev"),
         test=part(f"{name}_test"),
         training=TrainingSpec(epochs=4.0, batch_size=16, learning_rate=6e-3, seed=1),
     )
@@ -128,7 +132,8 @@ def part(name: str) -> JsonLines:
 def file_of(name: str) -> Path:
     """What a part of a corpus is made of."""
     corpus, *_, kind = name.split("_")
-    return REVIEWS if corpus == "reviews" else DATA / f"_measure_only/imdb_aclImdb/{kind}.tsv.zst"
+    file = "test" if kind == "test" else "train"
+    return REVIEWS if corpus == "reviews" else DATA / f"_measure_only/imdb_aclImdb/{file}.tsv.zst"
 
 
 def reviews(name: str) -> Iterator[Review]:
@@ -140,7 +145,9 @@ def reviews(name: str) -> Iterator[Review]:
         )
         return
     for line in LineReader(str(file_of(name))):
-        label, _, _, text = line.split("\t")
+        label, _, number, text = line.split("\t")
+        if kind != "test" and (int(number) >= FIRST_DEV) != (kind == "dev"):
+            continue
         lines = (_WORD.findall(part.lower()) for part in _SENTENCE.split(text))
         yield Review(_text(lines), LABELS["pos" if int(label) else "neg"])
 

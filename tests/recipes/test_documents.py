@@ -30,6 +30,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     for name in ("reviews_0", "reviews_1", "imdb"):
         documents.write(tmp_path / f"cache/{name}_train.jsonl", drawn[20:])
         documents.write(tmp_path / f"cache/{name}_test.jsonl", drawn[:20])
+    documents.write(tmp_path / "cache/imdb_dev.jsonl", drawn[:20])
     return tmp_path
 
 
@@ -93,3 +94,5 @@ def test_reviews_of_imdb_are_cut_into_sentences() -> None:
     assert first.label in ("praise", "blame")
     assert len(first.text.splitlines()) > 1
     assert "<br" not in first.text
+    dev = [one.label for one in documents.reviews("imdb_dev")]
+    assert (dev.count("praise"), dev.count("blame")) == (1250, 1250)
