@@ -173,7 +173,8 @@ def _optimiser(parameters: list[nn.Parameter], spec: TrainingSpec) -> torch.opti
 
 def has_bfloat16() -> bool:
     """Whether this processor computes in bfloat16; where only torch does, float32 is faster."""
-    found = torch.cpu.get_capabilities()
+    ask = getattr(torch.cpu, "get_capabilities", dict)  # older versions of torch cannot say
+    found: dict[str, Any] = ask()
     is_known = found.get("architecture") == "x86_64"
     return not is_known or found["avx512_bf16"] or found["amx_bf16"]
 
