@@ -33,9 +33,8 @@ PUBLISHED = 90.5  # of attention at two levels on IMDB, as the lectures give it
 PARTS = 10
 MIN_SEEN, MOST_WORDS = 20, 20
 ATTENDING = "hierarchical"
-TITLES = {
-    "mean": "mean of words"
-}  # a row that is called the mean would be taken for that of the others
+# A row that is called the mean would be taken for that of the others.
+TITLES = {"mean": "mean of words"}
 
 
 class Tested(NamedTuple):

@@ -110,21 +110,33 @@ class AbstractAnswering(AbstractPredicting):
         answered: Answered = ignore,
     ) -> Evaluation:
         """Scores of free-running predictions against the examples' targets."""
-        references = [self.reference(example) for example in examples]
-        predictions = self.answerer(settings).predict(examples, answered=answered)
-        outputs = [prediction.output for prediction in predictions]
-        statistics = self._statistics(references, outputs)
+        groups = self._groups(examples)
+        asked = [group[0] for group in groups]
+        predictions = self.answerer(settings).predict(asked, answered=answered)
+        if len(asked) < len(examples):
+            answered(len(examples) - len(asked))
+        statistics = self._scored(groups, [prediction.output for prediction in predictions])
         return Evaluation(
             main=self.main_metric,
             statistics={one.name: one for one in statistics},
-            examples=examples,
-            references=references,
+            examples=asked,
+            references=[self.reference(example) for example in asked],
             predictions=predictions,
-            symbols=[self.symbols(example) for example in examples],
+            symbols=[self.symbols(example) for example in asked],
             known=self.known,
             rare=frozenset(self.vocabularies.rare),
-            kinds=[self.kind(example) for example in examples],
+            kinds=[self.kind(example) for example in asked],
         )
+
+    def _groups(self, examples: Sequence[Example]) -> Sequence[Sequence[Example]]:
+        """Examples that one answer is for: each by itself."""
+        return [[example] for example in examples]
+
+    def _scored(
+        self, groups: Sequence[Sequence[Example]], outputs: Sequence[str]
+    ) -> Sequence[Statistics]:
+        """The metrics of an output for each group, the main one first."""
+        return self._statistics([self.reference(group[0]) for group in groups], outputs)
 
     def calibrate(
         self, examples: Sequence[Example], settings: PredictionSpec | None = None

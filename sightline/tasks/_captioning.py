@@ -49,10 +49,9 @@ from ..models import (
 )
 from ..networks import Scored
 from ..specs import setting
-from ._answerer import Answered, ignore
 from ._answering import Answers, Search
 from ._cider import cider
-from ._evaluation import Evaluation, MainMetric
+from ._evaluation import MainMetric
 from ._losses import doubly_stochastic_loss
 from ._metrics import bleu, exact_match, word_error_rate
 from ._picturing import AbstractView, Seen, in_ink, picture_name, view_of
@@ -197,49 +196,37 @@ class Captioning(AbstractWriting[Captioner, "CaptioningSpec"]):
         )
 
     @override
-    def evaluate(
-        self,
-        examples: Sequence[Example],
-        settings: PredictionSpec | None = None,
-        *,
-        answered: Answered = ignore,
-    ) -> Evaluation:
-        """Scores of free-running predictions. Where there are many ways to say it, all captions of a
-        picture are its references, and it is asked for once.
-        """
+    def _groups(self, examples: Sequence[Example]) -> Sequence[Sequence[Example]]:
+        """Where there are many ways to say it, all captions of a picture, which is asked for once."""
         if self.spec.outputs == "exact":
-            return super().evaluate(examples, settings, answered=answered)
+            return super()._groups(examples)
         pictures = dict[str, list[Example]]()
         for example in examples:
             pictures.setdefault(example.source, []).append(example)
-        firsts = [captions[0] for captions in pictures.values()]
-        found = super().evaluate(firsts, settings, answered=answered)
-        answered(len(examples) - len(firsts))
-        references = [[self.reference(one) for one in captions] for captions in pictures.values()]
-        outputs = [prediction.output for prediction in found.predictions]
-        statistics = self._free_statistics(references, outputs)
-        return replace(found, statistics={one.name: one for one in statistics})
+        return list(pictures.values())
+
+    @override
+    def _scored(
+        self, groups: Sequence[Sequence[Example]], outputs: Sequence[str]
+    ) -> Sequence[Statistics]:
+        if self.spec.outputs == "exact":
+            return super()._scored(groups, outputs)
+        references = [[self.reference(one) for one in captions] for captions in groups]
+        return (
+            cider(references, outputs),
+            bleu(references, outputs, tokenise=self._tokenise),
+            exact_match(references, outputs),
+        )
 
     @override
     def _statistics(
         self, references: Sequence[str], outputs: Sequence[str]
     ) -> Sequence[Statistics]:
-        if self.spec.outputs == "free":
-            return self._free_statistics(references, outputs)
         return (
             exact_match(references, outputs),
             bleu(references, outputs, tokenise=self._tokenise),
             word_error_rate(references, outputs, name="token_error_rate"),
             cider(references, outputs),
-        )
-
-    def _free_statistics(
-        self, references: Sequence[str | Sequence[str]], outputs: Sequence[str]
-    ) -> Sequence[Statistics]:
-        return (
-            cider(references, outputs),
-            bleu(references, outputs, tokenise=self._tokenise),
-            exact_match(references, outputs),
         )
 
     @property
