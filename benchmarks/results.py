@@ -198,6 +198,11 @@ def digest(path: Path) -> str:
     return hashlib.sha256(path.read_bytes()).hexdigest()
 
 
+def digests(paths: Iterable[Path], folder: Path) -> dict[str, str]:
+    """The sha256 of each file by its path below the data folder: `Results.data`."""
+    return {str(path.relative_to(folder)): digest(path) for path in paths}
+
+
 def _row(content: Any) -> Row:
     content = _known_fields(Row, content)
     spread = content["spread"]

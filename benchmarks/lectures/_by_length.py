@@ -19,7 +19,7 @@ from sightline.data import Example
 from sightline.tasks import Statistics, bleu, compare, exact_match, length_parts, load_bundle
 
 from ..records._fitting import COST, folder_of
-from ..results import Results, Row, digest
+from ..results import Results, Row, digests
 from ._comparison import UNIT, mean_row, mean_statistics, spec_of
 
 NAME = "commands_by_length"
@@ -67,7 +67,7 @@ def score(cases: Sequence[str], seeds: Sequence[int], runs: Path, results: Path)
     )
     replace(
         made.with_rows(length_rows(lengths, "actions", systems, seeds)),
-        data={str(path.relative_to(scan.DATA)): digest(path) for path in files},
+        data=digests(files, scan.DATA),
         spec=specs,
     ).save(results / f"{NAME}.json")
 

@@ -23,7 +23,7 @@ from recipes import documents
 from sightline.tasks import Classification, Prediction, Statistics, load_bundle
 
 from ..records._fitting import COST, Cost, folder_of
-from ..results import Results, Row, digest
+from ..results import Results, Row, digests
 from ._comparison import UNIT, difference_rows, mean_row, spec_of
 from ._shown import Shown, save_shown
 
@@ -74,7 +74,7 @@ def score(cases: Sequence[str], seeds: Sequence[int], runs: Path, results: Path)
         if own:
             _save(corpus, own, seed, made, results)
     if reading.shown is not None:
-        data = {str(path.relative_to(documents.DATA)): digest(path) for path in _files("reviews")}
+        data = digests(_files("reviews"), documents.DATA)
         replace(made.with_rows(reading.rows(seed)), data=data).save(results / f"{WORDS}.json")
         save_shown(results, NAME, ATTENDING, [reading.shown])
 
@@ -86,7 +86,7 @@ def _save(
     systems = [*_systems(corpus, tested)]
     rows = [row for system in systems for row in _rows(corpus, system, seed)]
     rows += [row for pair in combinations(systems, 2) for row in _difference(*pair, seed)]
-    data = {str(path.relative_to(documents.DATA)): digest(path) for path in _files(corpus)}
+    data = digests(_files(corpus), documents.DATA)
     made, out = replace(made, data=data), results / f"{NAME}_{corpus}.json"
     spec = {case: spec_of(documents.recipe(case)) for case in tested}
     replace(made.with_rows(rows), spec=spec).save(out)

@@ -22,7 +22,7 @@ from sightline.data import Example
 from sightline.tasks import Evaluation, PairClassification, Statistics, load_bundle
 
 from ..records._fitting import COST, Cost, folder_of
-from ..results import Results, Row, digest
+from ..results import Results, Row, digests
 from ._comparison import UNIT, difference_rows, mean_row, spec_of
 from ._induced_parses import PARSES, parse_rows
 from ._shown import Shown, save_shown
@@ -74,7 +74,7 @@ def score(cases: Sequence[str], seeds: Sequence[int], runs: Path, results: Path)
         if scored:
             _save(corpus, scored, seeds, made, results)
         if parses:
-            data = {str(TREEBANK.relative_to(DATA)): digest(TREEBANK)}
+            data = digests([TREEBANK], DATA)
             replace(made.with_rows(parses), data=data).save(results / f"{PARSES}.json")
 
 
@@ -85,7 +85,7 @@ def _save(
     rows = [row for heads in scored for row in _rows(corpus, heads, scored[heads], seeds)]
     rows += [*_differences(scored, seeds), _commonest(corpus)]
     files = [path for part in ("train", "dev", "test") for path in entailment.files(corpus, part)]
-    data = {str(path.relative_to(entailment.DATA)): digest(path) for path in files}
+    data = digests(files, entailment.DATA)
     spec = {heads: spec_of(entailment.recipe(f"{corpus}_{heads}")) for heads in scored}
     replace(made.with_rows(rows), data=data, spec=spec).save(results / f"{NAME}_{corpus}.json")
 

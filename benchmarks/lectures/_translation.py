@@ -28,7 +28,7 @@ from sightline.tasks import Transduction, load_bundle
 from sightline.training import read_log
 
 from ..records._fitting import COST, Cost, folder_of
-from ..results import Results, Row, digest
+from ..results import Results, Row, digests
 from ._by_length import Written, length_rows
 from ._comparison import UNIT, difference_rows, mean_row, spec_of
 from ._segmentation import (
@@ -100,7 +100,7 @@ def score(cases: Sequence[str], seeds: Sequence[int], runs: Path, results: Path)
         f"python -m benchmarks.lectures score {NAME}", packages=["sightline-native"]
     )
     files = [path for name in ("train", "dev", "test") for path in ja_en.files(name)]
-    made = replace(made, data={str(path.relative_to(ja_en.DATA)): digest(path) for path in files})
+    made = replace(made, data=digests(files, ja_en.DATA))
     for source in ja_en.SOURCES:
         own = {case: one for case, one in scored.items() if case.startswith(source)}
         if own:

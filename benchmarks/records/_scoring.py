@@ -22,7 +22,7 @@ from sightline.specs import to_json
 from sightline.tasks import Evaluation, Transduction, TransductionEnsemble, load_bundle
 from sightline.training import Run
 
-from ..results import Results, Row, Sense, digest
+from ..results import Results, Row, Sense, digests
 from ._catalogue import MEAN, RECORDS
 from ._fitting import Cost, folder_of
 
@@ -64,7 +64,7 @@ def score(
         scored[case] = _scored(run, folders)
         rows = _rows(case, scored[case], seeds, record.published.get(case), record.aims.get(case))
         for source in (run.train, run.dev, run.test):
-            data |= {str(path.relative_to(DATA)): digest(path) for path in _files(source)}
+            data |= digests(_files(source), DATA)
         spec = json.loads(to_json(replace(run, training=replace(run.training, seed=seeds[0]))))
         found = replace(
             found.with_rows(rows), data=data, spec={k: spec[k] for k in ("task", "training")}
