@@ -6,7 +6,7 @@ r"""Formulas from their images: LaTeX, symbol by symbol.
 
 A case is a corpus and how the decoder reads the grid of the image:
 
-    rendered    formulas that `recipes.rendered` draws, up to 40 symbols, drawn once into `.cache/formulas`
+    rendered    formulas that `recipes.rendered` draws, up to 40 symbols; once, into `.cache/drawn_formulas`
     im2latex    real formulas (Kanervisto 2016): its validation part to learn from, but for 400 formulas to
                 choose by, and its test part to test on; the training part cannot be had here
     crohme      handwritten formulas: the training part, of which a part is to choose by, and the test of 2014
@@ -50,7 +50,7 @@ from sightline.training import Run, TrainingSpec
 
 ROOT = Path(__file__).resolve().parents[1]
 DATA = Path(os.environ.get("SIGHTLINE_DATA", ROOT.parent / "shared/data"))
-FOLDER = ROOT / ".cache/formulas"
+FOLDER = ROOT / ".cache/drawn_formulas"
 NUM_TRAIN, NUM_HELD_OUT, SEED = 60_000, 1000, 1
 NUM_DEV = 400  # formulas of im2latex that weights are chosen by
 # A product of matrices: of 200 cells and 40 symbols an additive score takes half of the training time.

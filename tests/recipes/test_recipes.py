@@ -1,5 +1,6 @@
 """Recipes: functions in files that return a whole run, by the command and by Python alike."""
 
+import importlib
 import os
 import subprocess
 import sys
@@ -96,3 +97,13 @@ def test_the_recipe_is_what_fit_chooses_for_the_files() -> None:
         pytest.skip(f"data not found at {DATA}; set SIGHTLINE_DATA")
     assert isinstance(run.train, TabSeparated)
     assert plan(run.train, run.dev, run.test).run == run
+
+
+def test_no_two_recipes_write_into_one_folder() -> None:
+    modules = [
+        importlib.import_module(f"recipes.{path.stem}")
+        for path in sorted((ROOT / "recipes").glob("*.py"))
+    ]
+    folders = [module.FOLDER for module in modules if hasattr(module, "FOLDER")]
+    assert len(folders) > 1
+    assert len(set(folders)) == len(folders)
