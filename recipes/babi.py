@@ -2,7 +2,8 @@
 
     sightline fit --recipe recipes/babi.py --out runs/facts                   task 2, a chain of two facts
     sightline fit --recipe recipes/babi.py:soft_2 --out runs/soft             or :soft_3, :chain_11, ...
-    python -m benchmarks.lectures fit babi --runs runs                        all tasks, all restarts
+    python -m benchmarks.lectures fit babi --runs runs                        all tasks, four restarts each
+    python -m benchmarks.lectures fit babi --runs runs --seeds 1 2 3          more of them
     python -m benchmarks.lectures score babi --runs runs
 
     soft     a memory network: softmaxes over facts, one after the other (Sukhbaatar et al. 2015)

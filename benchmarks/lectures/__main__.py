@@ -1,6 +1,6 @@
 """Fit the models of an experiment with several seeds, or score what was fitted.
 
-    python -m benchmarks.lectures fit tree_transduction --runs runs              all cases, seeds 1, 2 and 3
+    python -m benchmarks.lectures fit tree_transduction --runs runs              all cases and seeds
     python -m benchmarks.lectures fit tree_transduction --runs runs --cases simple --seeds 4
     python -m benchmarks.lectures score tree_transduction --runs runs            writes results/
 
@@ -23,7 +23,7 @@ EXPERIMENTS = {
         segment_translation.recipe, segment_translation.CASES, (1, 2, 3), _translation.score
     ),
     _by_length.NAME: Experiment(scan.recipe, _by_length.CASES, (1, 2, 3), _by_length.score),
-    _facts.NAME: Experiment(babi.recipe, babi.CASES, tuple(range(1, 6)), _facts.score),
+    _facts.NAME: Experiment(babi.recipe, babi.CASES, (1,), _facts.score),
     _documents.NAME: Experiment(documents.recipe, documents.CASES, (1,), _documents.score),
     _entailment.NAME: Experiment(entailment.recipe, entailment.CASES, (1, 2, 3), _entailment.score),
 }
