@@ -3,6 +3,7 @@
     dot        score = q . k
     scaled     score = q . k / sqrt(D)                     Vaswani et al. 2017, eq. 1
     bilinear   score = q W k                               Luong et al. 2015, eq. 8 ("general")
+               score = q W k / sqrt(D)                     scaled
     additive   score = v . tanh(W q + U k + b)             Bahdanau et al. 2015, appendix A.1.2
     linear     score = w . [q; k]                          the lectures' simplest learned score
 
@@ -79,16 +80,23 @@ def scaled_dot_scorer(size: int) -> DotScorer:
 
 @final
 class BilinearScorer(AbstractScorer):
-    """score = q W k."""
+    """score = q W k, over the square root of the query's width when scaled.
 
-    def __init__(self, query_size: int, value_size: int) -> None:
+    W has many weights for one score: where each moves by a step of Adam, the score of a wide query moves
+    by more than one, and a softmax over many places can close on one of them before it has learnt which.
+    """
+
+    def __init__(self, query_size: int, value_size: int, *, scaled: bool = False) -> None:
         super().__init__()
         self.project = Linear(value_size, query_size, bias=False)
+        self.scale = 1 / math.sqrt(query_size) if scaled else 1.0
 
     @override
     def remember(self, values: Tensor) -> Tensor:
         check_width("BilinearScorer", "value", values.shape[-1], self.project.in_features)
-        return self.project(values).transpose(-1, -2).contiguous()
+        keys = self.project(values)
+        keys = keys if self.scale == 1 else self.scale * keys
+        return keys.transpose(-1, -2).contiguous()
 
     @override
     def forward(self, query: Tensor, keys: Tensor) -> tuple[Float[Tensor, "*batch Q S"]]:

@@ -57,13 +57,16 @@ class DotSpec:
 @final
 @dataclass(frozen=True, kw_only=True, slots=True)
 class BilinearSpec:
-    """score = q W k (Luong et al. 2015, "general")."""
+    """score = q W k (Luong et al. 2015, "general"), over the square root of the query's width when scaled."""
 
     kind: Literal["bilinear"] = "bilinear"
+    scaled: bool = setting(
+        False, "divide by the square root of the width: steadier over many places"
+    )
 
     def build(self, query_size: int, value_size: int) -> AbstractScorer:
         """The scorer."""
-        return BilinearScorer(query_size, value_size)
+        return BilinearScorer(query_size, value_size, scaled=self.scaled)
 
 
 @final

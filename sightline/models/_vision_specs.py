@@ -28,6 +28,9 @@ class ImageEncoderSpec:
         "network that reads each row of the grid in order (Deng et al. 2017); none: no network",
     )
     positions: bool = setting(False, "read the row and the column of each pixel beside it")
+    norm: Literal["layer", "batch"] = setting(
+        "layer", "over the channels of a place, or over the batch: sooner where much is blank"
+    )
 
     def build(self) -> ImageEncoder:
         """The encoder."""
@@ -42,6 +45,7 @@ class ImageEncoderSpec:
             strides=self.strides,
             rows=None if self.rows is None else self.rows.build(self.sizes[-1]),
             positions=self.positions,
+            norm=self.norm,
         )
 
     @property

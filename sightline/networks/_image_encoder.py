@@ -4,7 +4,8 @@
     v[i] = RNN along row i of x[L]                                    with `rows`
 
 Each stage divides the height and the width by its stride. The norm is over the channels of one place (Ba
-et al. 2016), so that no place depends on what lies far away or on the other images of a batch. The first
+et al. 2016), so that no place depends on what lies far away or on the other images of a batch, or over all
+places of a batch (Ioffe and Szegedy 2015), from which what is small on a blank page is learnt sooner. The first
 stage has none: it reads pixels, which are all of one size, and is by far the largest. A recurrent network
 along each row lets a cell know what stands beside it (Deng et al. 2017, section 3).
 
@@ -16,7 +17,7 @@ References: Xu et al. 2015, section 3.1.1 (a grid of vectors for attention); LeC
 """
 
 from collections.abc import Sequence
-from typing import final
+from typing import Literal, final
 
 import torch
 from jaxtyping import Bool, Float
@@ -26,6 +27,7 @@ from typing_extensions import override
 
 from ..attention import Memory, grid_memory
 from ..errors import ShapeError
+from ._batch_norm import BatchNorm
 from ._bridges import summarised
 from ._encoders import AbstractEncoder
 from ._stacks import RecurrentStack
@@ -52,6 +54,8 @@ class ImageEncoder(AbstractEncoder):
         strides: of each stage in height and width; 2 and 2 where it is left out.
         rows: reads each row of the grid in order, if it is given.
         positions: the network reads the row and the column of each pixel as two more channels.
+        norm: over what the stages but the first are normed: "layer", the channels of a place, or "batch",
+            the places of a batch.
     """
 
     def __init__(
@@ -62,6 +66,7 @@ class ImageEncoder(AbstractEncoder):
         strides: Sequence[tuple[int, int]] | None = None,
         rows: RecurrentStack | None = None,
         positions: bool = False,
+        norm: Literal["layer", "batch"] = "layer",
     ) -> None:
         super().__init__()
         self.strides = [(2, 2)] * len(sizes) if strides is None else list(strides)
@@ -81,7 +86,8 @@ class ImageEncoder(AbstractEncoder):
             nn.Conv2d(below, size, kernel_size=3, stride=stride, padding=1)
             for below, size, stride in zip(inputs, sizes, self.strides, strict=True)
         )
-        self.norms = nn.ModuleList(nn.LayerNorm(size) for size in sizes[1:])
+        kind = nn.LayerNorm if norm == "layer" else BatchNorm
+        self.norms = nn.ModuleList(kind(size) for size in sizes[1:])
         self.rows = rows
         self.value_size = self.summary_size = sizes[-1] if rows is None else rows.output_size
 
@@ -100,11 +106,11 @@ class ImageEncoder(AbstractEncoder):
             features = features.masked_fill(~real.unsqueeze(-3), 0.0)  # whatever padding holds
         features = features.contiguous(memory_format=torch.channels_last)
         for number, convolution in enumerate(self.convolutions):
-            features = convolution(features)
-            features = relu(features if number == 0 else self._normed(number - 1, features))
             # Place i of the grid is centred on place stride * i of the one below.
             down, right = self.strides[number]
             real = None if real is None else real[..., ::down, ::right]
+            features = convolution(features)
+            features = relu(features if number == 0 else self._normed(number - 1, features, real))
             if real is not None:  # a product: four times as fast as filling
                 features = features * real.unsqueeze(-3)
         grid = features.movedim(-3, -1)
@@ -115,12 +121,20 @@ class ImageEncoder(AbstractEncoder):
             memory = memory._replace(mask=real.reshape(*batch, -1))
         return summarised(memory)
 
-    def _normed(self, number: int, features: Float[Tensor, "B C h w"]) -> Float[Tensor, "B C h w"]:
-        """Each place normed over its channels. The sums are in float32 whatever the features are in;
+    def _normed(
+        self,
+        number: int,
+        features: Float[Tensor, "B C h w"],
+        real: Bool[Tensor, "B h w"] | None,
+    ) -> Float[Tensor, "B C h w"]:
+        """The features of a stage, normed. The sums are in float32 whatever the features are in;
         autocast would widen the features too, and narrow them again.
         """
+        norm = self.norms[number]
         with torch.autocast(features.device.type, enabled=False):
-            return self.norms[number](features.movedim(-3, -1)).movedim(-1, -3)
+            if isinstance(norm, BatchNorm):
+                return norm(features, real)
+            return norm(features.movedim(-3, -1)).movedim(-1, -3)
 
 
 def _positions(images: Float[Tensor, "B C h w"]) -> Float[Tensor, "B 2 h w"]:

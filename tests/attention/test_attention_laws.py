@@ -54,6 +54,7 @@ from sightline.testing import check_attention, check_reader, check_scorer
 SCORERS = {
     "additive": lambda: AdditiveScorer(4, 6, 5),
     "bilinear": lambda: BilinearScorer(4, 6),
+    "bilinear, scaled": lambda: BilinearScorer(4, 6, scaled=True),
     "dot": DotScorer,
     "head": lambda: HeadScorer(4, 6, 5),
     "head, bounded": lambda: HeadScorer(4, 6, 5, bounded=True),

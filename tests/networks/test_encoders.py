@@ -1,5 +1,7 @@
 """Encoders against their equations."""
 
+from typing import Literal
+
 import pytest
 import torch
 from torch import Tensor, nn
@@ -65,11 +67,16 @@ def test_the_words_that_make_a_sentence_can_be_seen() -> None:
     assert_near(document.attended.weights.sum(-1), torch.ones(2, 3, 1))
 
 
+@pytest.mark.parametrize("norm", ["layer", "batch"])
 @pytest.mark.parametrize("with_rows", [False, True])
-def test_an_image_encodes_the_same_whatever_surrounds_it(with_rows: bool) -> None:
+def test_an_image_encodes_the_same_whatever_surrounds_it(
+    with_rows: bool, norm: Literal["layer", "batch"]
+) -> None:
     torch.manual_seed(3)
     rows = recurrent_stack(8, 3, bidirectional=True) if with_rows else None
-    encoder = ImageEncoder(2, sizes=(4, 6, 8), rows=rows, positions=with_rows)
+    encoder = ImageEncoder(2, sizes=(4, 6, 8), rows=rows, positions=with_rows, norm=norm)
+    encoder(torch.randn(4, 2, 16, 12))  # statistics of a batch, if they are kept
+    encoder.eval()
     for height, width in ((5, 9), (8, 8), (11, 3)):
         image = torch.randn(2, height, width)
         alone = encoder(image)

@@ -110,6 +110,7 @@ def test_an_image_encoder_obeys_the_laws() -> None:
     for encoder in (
         ImageEncoder(2, sizes=(4, 6)),
         ImageEncoder(2, sizes=(4, 6), strides=((2, 2), (2, 1)), rows=rows, positions=True),
+        ImageEncoder(2, sizes=(4, 6), norm="batch").eval(),
     ):
         check_encoder(encoder, torch.randn(4, 2, 9, 6), (4, 9, 6), over=lambda mask: mask[:, None])
 

@@ -1,0 +1,78 @@
+"""Channels normed over the real places of a batch.
+
+    training    y = ( x - mean ) / sqrt( var + e ) * a + b         of all places of all images
+    after it    the same, with running means of mean and var
+
+Most of a page is blank. Normed over its channels a blank place is as large as one with ink on it; normed
+over the batch it is near 0 and ink stands out, so that even a mean over the grid tells what is there.
+What is learnt depends on the batch; what is answered does not, to the last bit.
+
+Axes: B images, C channels, h and w height and width.
+Reference: Ioffe and Szegedy 2015.
+"""
+
+from typing import final
+
+import torch
+from jaxtyping import Bool, Float
+from torch import Tensor, nn
+
+_EPSILON = 1e-5
+_MOMENTUM = 0.1  # share of the newest batch in the running means
+
+
+@final
+class BatchNorm(nn.Module):
+    """Of places that a mask leaves out nothing is counted.
+
+    >>> norm = BatchNorm(3)
+    >>> y = norm(5 + torch.randn(4, 3, 8, 8))
+    >>> bool((y.mean((0, 2, 3)).abs() < 1e-4).all()), norm.training
+    (True, True)
+    """
+
+    mean: Tensor
+    variance: Tensor
+
+    def __init__(self, size: int) -> None:
+        super().__init__()
+        self.weight = nn.Parameter(torch.ones(size))
+        self.bias = nn.Parameter(torch.zeros(size))
+        self.register_buffer("mean", torch.zeros(size))
+        self.register_buffer("variance", torch.ones(size))
+
+    def forward(
+        self, features: Float[Tensor, "B C h w"], real: Bool[Tensor, "B h w"] | None = None
+    ) -> Float[Tensor, "B C h w"]:
+        """The features, in float32 whatever they came in."""
+        features = features.float()
+        if not self.training:
+            scale = self.weight * torch.rsqrt(self.variance + _EPSILON)
+            shift = self.bias - self.mean * scale
+            return features * scale[:, None, None] + shift[:, None, None]
+        if real is None:
+            return torch.nn.functional.batch_norm(
+                features,
+                self.mean,
+                self.variance,
+                self.weight,
+                self.bias,
+                training=True,
+                momentum=_MOMENTUM,
+                eps=_EPSILON,
+            )
+        return self._of_real(features, real.unsqueeze(1).to(features.dtype))
+
+    def _of_real(
+        self, features: Float[Tensor, "B C h w"], real: Float[Tensor, "B 1 h w"]
+    ) -> Float[Tensor, "B C h w"]:
+        count = real.sum()
+        mean = (features * real).sum((0, 2, 3)) / count
+        centred = features - mean[:, None, None]
+        variance = (centred.square() * real).sum((0, 2, 3)) / count
+        with torch.no_grad():
+            unbiased = variance * count / (count - 1).clamp(min=1)  # as batch_norm keeps it
+            self.mean.lerp_(mean, _MOMENTUM)
+            self.variance.lerp_(unbiased, _MOMENTUM)
+        scale = self.weight * torch.rsqrt(variance + _EPSILON)
+        return centred * scale[:, None, None] + self.bias[:, None, None]

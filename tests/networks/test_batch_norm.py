@@ -1,0 +1,51 @@
+"""Batch norm over real places: that of torch where all are real, and of those that are where not."""
+
+import torch
+from torch import nn
+
+from sightline.networks._batch_norm import BatchNorm
+
+assert_near = torch.testing.assert_close
+
+
+def test_without_a_mask_it_is_torchs() -> None:
+    torch.manual_seed(0)
+    ours, theirs = BatchNorm(3), nn.BatchNorm2d(3)
+    batches = 2 + torch.randn(3, 4, 3, 5, 6)
+    for features in batches:
+        assert_near(ours(features), theirs(features))
+    assert_near(ours.mean, theirs.running_mean)
+    assert_near(ours.variance, theirs.running_var)
+    ours.eval()
+    theirs.eval()
+    assert_near(ours(batches[0]), theirs(batches[0]))
+
+
+def test_with_a_mask_it_is_that_of_the_real_places() -> None:
+    torch.manual_seed(1)
+    features, real = torch.randn(4, 3, 5, 6), torch.rand(4, 5, 6) < 0.6
+    features[~real.unsqueeze(1).expand_as(features)] = 1e3
+    masked, packed = BatchNorm(3), nn.BatchNorm1d(3)
+    features.requires_grad_()
+    found = masked(features, real).movedim(1, -1)[real]
+    among_real = features.detach().movedim(1, -1)[real].requires_grad_()
+    expected = packed(among_real)
+    assert_near(found, expected)
+    assert_near(masked.mean, packed.running_mean)
+    assert_near(masked.variance, packed.running_var)
+    weights = torch.randn_like(expected)
+    (found * weights).sum().backward()
+    (expected * weights).sum().backward()
+    assert features.grad is not None
+    assert_near(features.grad.movedim(1, -1)[real], among_real.grad)
+    assert not features.grad.movedim(1, -1)[~real].any()
+    assert_near(masked.weight.grad, packed.weight.grad)
+
+
+def test_an_answer_does_not_depend_on_the_batch_to_the_last_bit() -> None:
+    torch.manual_seed(2)
+    norm = BatchNorm(4)
+    norm(torch.randn(8, 4, 3, 3))
+    norm.eval()
+    features = torch.randn(5, 4, 3, 3)
+    assert torch.equal(norm(features)[:1], norm(features[:1]))
