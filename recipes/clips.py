@@ -47,7 +47,9 @@ def recipe(case: str = "label_global") -> Run:
     what, _, kind = case.partition("_")
     image, attention = ImageSpec(height=SIDE, width=SIDE), ATTENTIONS[kind]
     encoder = FramesEncoderSpec(
-        frame=ImageEncoderSpec(sizes=(16, 32, 64, 64), strides=STRIDES, positions=True),
+        frame=ImageEncoderSpec(
+            sizes=(16, 32, 64, 64), strides=STRIDES, positions=True, norm="batch"
+        ),
         hidden_size=64,
         dropout=0.0,
     )
@@ -74,11 +76,10 @@ def recipe(case: str = "label_global") -> Run:
         dev=part(what, "dev"),
         test=part(what, "test"),
         training=TrainingSpec(
-            epochs=20.0,
+            epochs=10.0,
             batch_size=24,
             learning_rate=2e-3,
             warmup_steps=100,
-            bf16=True,
             validation_size=200,
             seed=1,
         ),

@@ -54,7 +54,7 @@ FOLDER = ROOT / ".cache/drawn_formulas"
 NUM_TRAIN, NUM_HELD_OUT, SEED = 60_000, 1000, 1
 NUM_DEV = 400  # formulas of im2latex that weights are chosen by
 # A product of matrices: of 200 cells and 40 symbols an additive score takes half of the training time.
-SCORER = BilinearSpec()
+SCORER = BilinearSpec(scaled=True)
 ATTENTIONS: dict[str, AttentionSpec | None] = {
     "none": None,
     "soft": SoftmaxSpec(scorer=SCORER),
@@ -65,8 +65,8 @@ ATTENTIONS: dict[str, AttentionSpec | None] = {
 CASES = (*(f"rendered_{kind}" for kind in ATTENTIONS), "im2latex_soft", "crohme_soft")
 # Rows and columns of pixels at most: wider formulas are shrunk.
 SIZES = {"rendered": (64, 320), "im2latex": (80, 400), "crohme": (160, 160)}
-UPDATES = {"rendered": 20_000, "im2latex": 12_000, "crohme": 12_000}
-RATES = {"rendered": 1e-3, "im2latex": 1e-3, "crohme": 1e-3}
+UPDATES = {"rendered": 6000, "im2latex": 12_000, "crohme": 12_000}
+RATES = {"rendered": 2e-3, "im2latex": 1e-3, "crohme": 1e-3}
 
 
 def recipe(case: str = "rendered_soft") -> Run:
@@ -84,11 +84,12 @@ def recipe(case: str = "rendered_soft") -> Run:
                 strides=((2, 2), (2, 2), (2, 1)),
                 # With a way round it, what a cell looks like reaches the decoder from the first update on.
                 rows=RecurrentSpec(hidden_size=64, dropout=0.0, residual=True),
+                norm="batch",
             ),
             decoder=DecoderSpec(
                 embedding_size=64,
                 hidden_size=192,
-                dropout=0.1 if corpus == "rendered" else 0.3,
+                dropout=0.0 if corpus == "rendered" else 0.3,
                 attention=ATTENTIONS[kind],
             ),
             label_smoothing=0.0 if corpus == "rendered" else 0.1,
@@ -100,10 +101,9 @@ def recipe(case: str = "rendered_soft") -> Run:
         test=part(corpus, "test"),
         training=TrainingSpec(
             steps=UPDATES[corpus],
-            batch_tokens=12_000,
+            batch_tokens=6000,
             learning_rate=RATES[corpus],
             warmup_steps=200,
-            bf16=True,
             validation_size=200,
             seed=1,
         ),

@@ -7,7 +7,7 @@
 A case is how the decoder reads the grid of the image:
 
     none        not at all: the decoder knows the mean of the grid alone
-    soft        softmax over all cells, each read once in all (doubly stochastic, Xu et al. 2015)
+    soft        softmax over all cells (Xu et al. 2015)
     hard        one cell, drawn while training
     path        at most one cell of each column: a chain over columns
     segment     runs of cells within rows: a chain along each row
@@ -25,6 +25,7 @@ from recipes.rendered.writing import write_pictures
 from sightline.data import ImageList, ImageSpec, image_list
 from sightline.models import (
     AttentionSpec,
+    BilinearSpec,
     DecoderSpec,
     HardSpec,
     ImageEncoderSpec,
@@ -41,43 +42,43 @@ SIDE = 80  # pixels
 STRIDES = ((2, 2), (2, 2), (2, 2), (1, 1))
 COUNTS = {"held_out": 1000, "test": 1000, "dev": 500, "train": 20_000}
 SEED = 1
+# A product of matrices: an additive score of 100 cells takes a fifth of the training time. Unscaled, the
+# softmax closed on one blank cell within the first hundred updates, and stayed there.
+SCORER = BilinearSpec(scaled=True)
 ATTENTIONS: dict[str, AttentionSpec | None] = {
     "none": None,
-    "soft": SoftmaxSpec(),
-    "hard": HardSpec(),
-    "path": PathSpec(),
-    "segment": SegmentSpec(total=1.0),
+    "soft": SoftmaxSpec(scorer=SCORER),
+    "hard": HardSpec(scorer=SCORER),
+    "path": PathSpec(scorer=SCORER),
+    "segment": SegmentSpec(scorer=SCORER, total=1.0),
 }
 CASES = tuple(ATTENTIONS)
 
 
 def recipe(case: str = "soft") -> Run:
     """Captions of scenes, read by one kind of attention."""
-    attention = ATTENTIONS[case]
     return Run(
         task=CaptioningSpec(
             image=ImageSpec(height=SIDE, width=SIDE),
-            encoder=ImageEncoderSpec(sizes=(24, 48, 96, 96), strides=STRIDES, positions=True),
+            encoder=ImageEncoderSpec(
+                sizes=(24, 48, 96, 96), strides=STRIDES, positions=True, norm="batch"
+            ),
             decoder=DecoderSpec(
                 embedding_size=48,
                 hidden_size=128,
                 dropout=0.0,
-                attention=attention,
-                # What has been looked at already decides where to look next.
-                input_feeding=attention is not None,
+                attention=ATTENTIONS[case],
             ),
             label_smoothing=0.0,
-            doubly_stochastic=0.02 if case == "soft" else 0.0,
         ),
         train=part("train"),
         dev=part("dev"),
         test=part("held_out"),
         training=TrainingSpec(
-            epochs=20.0,
+            epochs=6.0,
             batch_size=48,
             learning_rate=2e-3,
             warmup_steps=100,
-            bf16=True,
             validation_size=200,
             seed=1,
         ),

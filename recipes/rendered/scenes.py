@@ -23,12 +23,13 @@ from .writing import Item
 
 SIDE = 80  # pixels
 GAP = 3  # between things, and between parts of the scene
+WIDEST_GAP = 6  # to the next thing of a group: how many there are is seen where they stand
 RADII = {"small": (4.75, 5.25), "large": (8.0, 9.0)}
 FINER = 3  # times as many pixels are drawn each way as are kept, so that edges are smooth
 NUMBERS = {1: "a", 2: "two", 3: "three"}
 # Each colour and each shape is seen in training, but not these together.
 HELD_OUT = frozenset(zip(COLOURS, [*SHAPES, SHAPES[0]], strict=True))
-_TRIES = 200
+_TRIES = 400
 
 Pair = tuple[str, str]
 Box = tuple[int, int, int, int]
@@ -145,7 +146,7 @@ def _is_askew(first: list[Thing], second: list[Thing], relation: str) -> bool:
 
 
 def _placed(random: Random, group: Group, area: Box) -> list[Thing] | None:
-    """The things of a group somewhere in an area, none touching another; None if they do not fit."""
+    """The things of a group together somewhere in an area, none touching another; None if they do not fit."""
     left, top, right, bottom = area
     things: list[Thing] = []
     for _ in range(_TRIES):
@@ -154,6 +155,7 @@ def _placed(random: Random, group: Group, area: Box) -> list[Thing] | None:
         radius = random.uniform(*RADII[group.size])
         room = radius + GAP
         x, y = random.uniform(left + room, right - room), random.uniform(top + room, bottom - room)
-        if all(max(abs(x - t.x), abs(y - t.y)) > radius + t.radius + GAP for t in things):
+        gaps = [max(abs(x - t.x), abs(y - t.y)) - radius - t.radius for t in things]
+        if not gaps or GAP < min(gaps) < WIDEST_GAP:
             things.append(Thing(group.shape, group.colour, x, y, radius))
     return things if len(things) == group.number else None

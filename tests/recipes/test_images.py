@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from benchmarks.images import learning
 from benchmarks.images.__main__ import EXPERIMENTS, main
 from benchmarks.images._formulas import looks_the_same
 from benchmarks.images._scenes import pointed
@@ -82,6 +83,17 @@ def test_scenes_are_pointed_at(few: Path, monkeypatch: pytest.MonkeyPatch) -> No
     assert 0 <= rows["soft: exact_match"] <= 100
     assert "none: pointing" not in rows
     assert json.loads((few / "recipes.scene_captions/manifest.json").read_text())["seed"] == 1
+
+
+def test_how_soon_captions_are_learnt_is_measured(few: Path) -> None:
+    learning.main(["--seeds", "1", "--updates", "2", "--results", str(few)])
+    results = Results.load(few / "image_learning.json")
+    assert [row.name for row in results.rows] == [
+        f"{norm}, {scores}: loss of a symbol"
+        for norm in ("layer", "batch")
+        for scores in ("unscaled", "scaled")
+    ]
+    assert all(1 < row.value < 5 for row in results.rows)
 
 
 def test_clips_are_labelled_and_told(few: Path, monkeypatch: pytest.MonkeyPatch) -> None:

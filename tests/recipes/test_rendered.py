@@ -15,7 +15,7 @@ from recipes.rendered import render
 from recipes.rendered.clips import NUM_FRAMES, VERBS, draw_clips
 from recipes.rendered.formulas import draw_formulas
 from recipes.rendered.grammar import formula
-from recipes.rendered.scenes import HELD_OUT, SIDE, draw_scenes
+from recipes.rendered.scenes import HELD_OUT, SIDE, WIDEST_GAP, draw_scenes
 from recipes.rendered.shapes import COLOURS, GROUND, SHAPES, Thing, draw
 from recipes.rendered.writing import write_pictures
 from sightline.data import ImageSpec, image_list, read_frames, read_image
@@ -124,6 +124,19 @@ def test_the_boxes_of_a_word_hold_its_colour_and_nothing_is_outside_of_all() -> 
             for word, boxes in zip(words, item.boxes, strict=True)
             if word in numbers
         )
+
+
+def test_the_things_of_a_group_stand_together() -> None:
+    for item in islice(draw_scenes(5, "train"), 60):
+        assert item.boxes is not None
+        for boxes in (boxes for boxes in item.boxes if len(boxes) > 1):
+            around = np.array(boxes)
+            gaps = np.maximum(
+                around[:, None, :2] - around[None, :, 2:], around[None, :, :2] - around[:, None, 2:]
+            ).max(-1)
+            np.fill_diagonal(gaps, SIDE)
+            assert (gaps > 0).all()
+            assert (gaps.min(1) <= WIDEST_GAP + 2).all()  # boxes are whole pixels
 
 
 def test_the_relation_in_a_caption_holds() -> None:
