@@ -12,9 +12,10 @@ A case is how the decoder reads the grid of the image:
     path        at most one cell of each column: a chain over columns
     segment     runs of cells within rows: a chain along each row
 
-The test is on scenes with a colour of a shape that training never has. Where each named thing is, is
-known: `score` says how much of the attention lies on it when its word is written. Scenes are drawn once,
-into `.cache/scenes` of the checkout.
+The test is on scenes with a size of a colour of a shape that training never has. `score` also asks for scenes of
+what training has, and for those with a colour of a shape that it never has in any size. Where each named
+thing is, is known: `score` says how much of the attention lies on it when its word is written. Scenes are
+drawn once, into `.cache/scenes` of the checkout.
 """
 
 from functools import partial
@@ -40,7 +41,7 @@ FOLDER = Path(__file__).resolve().parents[1] / ".cache/scenes"
 SIDE = 80  # pixels
 # The last stage does not shrink: a cell then sees 31 pixels, and with them a whole thing.
 STRIDES = ((2, 2), (2, 2), (2, 2), (1, 1))
-COUNTS = {"held_out": 1000, "test": 1000, "dev": 500, "train": 20_000}
+COUNTS = {"held_out": 1000, "held_out_pairs": 1000, "test": 1000, "dev": 500, "train": 20_000}
 SEED = 1
 # A product of matrices: an additive score of 100 cells takes a fifth of the training time. Unscaled, the
 # softmax closed on one blank cell within the first hundred updates, and stayed there.

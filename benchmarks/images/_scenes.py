@@ -2,6 +2,8 @@
 
     results/scene_captions.json
 
+    exact match on `seen`     scenes of what training has, and on `pairs` those with a colour of a shape that it
+                              never has
     pointing    weight inside the boxes of what a word names, when it is written; the mean over words
     chance      share of the cells that lie in those boxes: what looking everywhere alike would give
 
@@ -45,13 +47,21 @@ def score(cases: Sequence[str], seeds: Sequence[int], runs: Path, results: Path)
         seeds,
         (runs, results),
         aims=AIMS,
-        more=_pointing,
+        more=_more,
         data=data,
     )
 
 
-def _pointing(case: str, scored: Scored) -> Mapping[str, tuple[float, str]]:
+def _more(case: str, scored: Scored) -> Mapping[str, tuple[float, str]]:
     del case
+    figures = dict[str, tuple[float, str]]()
+    for name, part in (("seen", "test"), ("pairs", "held_out_pairs")):
+        found = scored.task.evaluate(list(scene_captions.part(part)))
+        figures[f"exact_match, {name}"] = (found.statistics["exact_match"].value, "%")
+    return figures | _pointing(scored)
+
+
+def _pointing(scored: Scored) -> dict[str, tuple[float, str]]:
     task = scored.task
     if not isinstance(task, Captioning) or task.attention is None:
         return {}

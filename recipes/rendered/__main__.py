@@ -28,7 +28,7 @@ def main(
         what: formulas, scenes of shapes, or clips of shapes that move.
         out: the folder to write.
         count: how many to train on.
-        held_out: how many to choose by, to test on, and of scenes with what was held out.
+        held_out: how many to choose by, to test on, and of scenes with each thing that was held out.
         seed: what is drawn follows from it.
     """
     if count < 1 or held_out < 1:
@@ -52,7 +52,9 @@ def drawn(what: What, seed: int) -> Mapping[str, Iterator[Item]]:
         case "formulas":
             return dict.fromkeys(names, draw_formulas(seed))
         case "scenes":
-            return {name: draw_scenes(seed, name) for name in (*names, "held_out")}
+            return {
+                name: draw_scenes(seed, name) for name in (*names, "held_out", "held_out_pairs")
+            }
         case "clips":
             return {name: draw_clips(seed, name) for name in names}
 

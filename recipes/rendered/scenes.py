@@ -5,9 +5,15 @@
     relation   above | below | left of | right of
 
 Every scene has one caption. The group of fewest things is named first, of equally many the one of
-larger things; what it is above or below comes before what it is left or right of. Some colours of some
-shapes are held out: they are in no scene to train on, and in every scene of the part `held_out`.
-Beside each word that names a group stand the boxes of its things.
+larger things; what it is above or below comes before what it is left or right of. The things of a group
+stand together. Beside each word that names a group stand the boxes of its things.
+
+Two things are held out, which are in no scene to train on:
+
+    held_out           a size of a colour of a shape: large black circles are seen, small ones are not
+    held_out_pairs     a colour of a shape: no red circle is seen, of any size
+
+Every scene of these parts has one of them.
 """
 
 from collections.abc import Iterator
@@ -27,11 +33,22 @@ WIDEST_GAP = 6  # to the next thing of a group: how many there are is seen where
 RADII = {"small": (4.75, 5.25), "large": (8.0, 9.0)}
 FINER = 3  # times as many pixels are drawn each way as are kept, so that edges are smooth
 NUMBERS = {1: "a", 2: "two", 3: "three"}
-# Each colour and each shape is seen in training, but not these together.
-HELD_OUT = frozenset(zip(COLOURS, [*SHAPES, SHAPES[0]], strict=True))
+# Each size, each colour and each shape is seen in training, but not these together.
+HELD_OUT = frozenset(
+    {
+        ("small", "black", "circle"),
+        ("large", "black", "star"),
+        ("small", "yellow", "square"),
+        ("large", "yellow", "diamond"),
+        ("small", "purple", "triangle"),
+        ("large", "purple", "cross"),
+        ("small", "orange", "star"),
+        ("large", "orange", "circle"),
+    }
+)
+HELD_OUT_PAIRS = frozenset({("red", "circle"), ("green", "square"), ("blue", "triangle")})
 _TRIES = 400
 
-Pair = tuple[str, str]
 Box = tuple[int, int, int, int]
 
 
@@ -55,18 +72,18 @@ class Group(NamedTuple):
 
 
 def draw_scenes(seed: int, part: str) -> Iterator[Item]:
-    """Scenes of a part without end: those of `held_out` have a pair that is held out, the others none."""
+    """Scenes of a part without end."""
     number = 0
     while True:
         random = Random(f"scene {seed} {part} {number}")
         number += 1
-        scene = _scene(random, held_out=part == "held_out")
+        scene = _scene(random, part)
         if scene is not None:
             yield scene
 
 
-def _scene(random: Random, *, held_out: bool) -> Item | None:
-    groups = _groups(random, random.choices((1, 2, 3), (1, 3, 2))[0], held_out=held_out)
+def _scene(random: Random, part: str) -> Item | None:
+    groups = _groups(random, random.choices((1, 2, 3), (1, 3, 2))[0], part)
     relations, areas = _areas(random, len(groups))
     words: list[str] = []
     boxes: list[list[Box]] = []
@@ -88,14 +105,22 @@ def _scene(random: Random, *, held_out: bool) -> Item | None:
     return Item(picture=picture, text=" ".join(words), size=len(words), boxes=boxes)
 
 
-def _groups(random: Random, count: int, *, held_out: bool) -> list[Group]:
+def _groups(random: Random, count: int, part: str) -> list[Group]:
     """Different groups in the order in which they are named."""
-    pairs = [pair for pair in product(COLOURS, SHAPES) if pair not in HELD_OUT]
-    chosen = random.sample(pairs, count)
-    if held_out:
-        chosen[random.randrange(count)] = random.choice(sorted(HELD_OUT))
-    kinds = random.sample(list(product(NUMBERS, RADII)), count)  # no two of one rank
-    groups = [Group(*kind, *pair) for kind, pair in zip(kinds, chosen, strict=True)]
+    looks = list(product(RADII, COLOURS, SHAPES))
+    pairs = [look for look in looks if look[1:] in HELD_OUT_PAIRS]
+    seen = [look for look in looks if look not in HELD_OUT and look not in pairs]
+    held_out = {"held_out": sorted(HELD_OUT), "held_out_pairs": pairs}.get(part)
+    while True:
+        kinds = random.sample(list(product(NUMBERS, RADII)), count)  # no two of one rank
+        chosen = random.sample(seen, count)
+        if held_out is not None:
+            chosen[random.randrange(count)] = random.choice(held_out)
+        if len({look[1:] for look in chosen}) == count and all(
+            size == look[0] for (_, size), look in zip(kinds, chosen, strict=True)
+        ):
+            break
+    groups = [Group(number, *look) for (number, _), look in zip(kinds, chosen, strict=True)]
     first = min(groups, key=Group.rank)
     rest = [group for group in groups if group is not first]
     return [first, *rest]

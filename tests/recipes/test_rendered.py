@@ -3,7 +3,7 @@
 import json
 import subprocess
 import sys
-from itertools import islice, pairwise
+from itertools import islice, product
 from pathlib import Path
 from random import Random
 
@@ -15,7 +15,7 @@ from recipes.rendered import render
 from recipes.rendered.clips import NUM_FRAMES, VERBS, draw_clips
 from recipes.rendered.formulas import draw_formulas
 from recipes.rendered.grammar import formula
-from recipes.rendered.scenes import HELD_OUT, SIDE, WIDEST_GAP, draw_scenes
+from recipes.rendered.scenes import HELD_OUT, HELD_OUT_PAIRS, SIDE, WIDEST_GAP, draw_scenes
 from recipes.rendered.shapes import COLOURS, GROUND, SHAPES, Thing, draw
 from recipes.rendered.writing import write_pictures
 from sightline.data import ImageSpec, image_list, read_frames, read_image
@@ -79,27 +79,40 @@ def test_formulas_are_different_and_follow_from_the_seed() -> None:
     assert [item.text for item in islice(draw_formulas(2), 25)] != [item.text for item in first]
 
 
-def pairs_of(text: str) -> set[tuple[str, str]]:
-    """The colours and shapes that a caption names."""
+def looks_of(text: str) -> set[tuple[str, str, str]]:
+    """The sizes, colours and shapes that a caption names."""
     names = {f"{shape}{ending}": shape for shape in SHAPES for ending in ("", "s", "es")}
+    words = text.split()
     return {
-        (colour, names[shape])
-        for colour, shape in pairwise(text.split())
-        if colour in COLOURS and shape in names
+        (size, colour, names[shape])
+        for size, colour, shape in zip(words, words[1:], words[2:], strict=False)
+        if colour in COLOURS
     }
 
 
 def test_what_is_held_out_is_in_one_part_only() -> None:
     for item in islice(draw_scenes(1, "train"), 100):
-        assert pairs_of(item.text)
-        assert not pairs_of(item.text) & HELD_OUT
-    seen = set[tuple[str, str]]()
+        looks = looks_of(item.text)
+        assert looks
+        assert not looks & HELD_OUT
+        assert not {look[1:] for look in looks} & HELD_OUT_PAIRS
+    seen = set[tuple[str, str, str]]()
     for item in islice(draw_scenes(1, "held_out"), 60):
-        assert pairs_of(item.text) & HELD_OUT
-        seen |= pairs_of(item.text)
+        looks = looks_of(item.text)
+        assert looks & HELD_OUT
+        assert not {look[1:] for look in looks} & HELD_OUT_PAIRS
+        seen |= looks
     assert seen >= HELD_OUT
-    assert {colour for colour, _ in HELD_OUT} == set(COLOURS)
-    assert {shape for _, shape in HELD_OUT} == set(SHAPES)
+    for item in islice(draw_scenes(1, "held_out_pairs"), 30):
+        looks = looks_of(item.text)
+        assert {look[1:] for look in looks} & HELD_OUT_PAIRS
+        assert not looks & HELD_OUT
+
+
+def test_each_part_of_what_is_held_out_is_seen() -> None:
+    looks = set.union(*(looks_of(item.text) for item in islice(draw_scenes(2, "train"), 600)))
+    assert {look[0] for look in looks} == {"small", "large"}
+    assert {look[1:] for look in looks} == {*product(COLOURS, SHAPES)} - HELD_OUT_PAIRS
 
 
 def test_the_boxes_of_a_word_hold_its_colour_and_nothing_is_outside_of_all() -> None:
