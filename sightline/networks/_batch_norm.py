@@ -16,6 +16,7 @@ from typing import final
 import torch
 from jaxtyping import Bool, Float
 from torch import Tensor, nn
+from torch.nn.functional import batch_norm
 
 _EPSILON = 1e-5
 _MOMENTUM = 0.1  # share of the newest batch in the running means
@@ -44,15 +45,14 @@ class BatchNorm(nn.Module):
     def forward(
         self, features: Float[Tensor, "B C h w"], real: Bool[Tensor, "B h w"] | None = None
     ) -> Float[Tensor, "B C h w"]:
-        """The features, in float32 whatever they came in."""
-        features = features.float()
+        """The features, normed in float32 whatever they are in."""
         if not self.training:
-            scale = self.weight * torch.rsqrt(self.variance + _EPSILON)
-            shift = self.bias - self.mean * scale
-            return features * scale[:, None, None] + shift[:, None, None]
-        if real is None:
-            return torch.nn.functional.batch_norm(
-                features,
+            normed = self._at_rest(features.float())
+        elif real is not None:
+            normed = self._of_real(features.float(), real.unsqueeze(1).float())
+        else:
+            normed = batch_norm(
+                features.float(),
                 self.mean,
                 self.variance,
                 self.weight,
@@ -61,7 +61,12 @@ class BatchNorm(nn.Module):
                 momentum=_MOMENTUM,
                 eps=_EPSILON,
             )
-        return self._of_real(features, real.unsqueeze(1).to(features.dtype))
+        return normed.to(features.dtype)
+
+    def _at_rest(self, features: Float[Tensor, "B C h w"]) -> Float[Tensor, "B C h w"]:
+        scale = self.weight.float() * torch.rsqrt(self.variance.float() + _EPSILON)
+        shift = self.bias.float() - self.mean.float() * scale
+        return features * scale[:, None, None] + shift[:, None, None]
 
     def _of_real(
         self, features: Float[Tensor, "B C h w"], real: Float[Tensor, "B 1 h w"]

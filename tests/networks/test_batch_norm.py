@@ -49,3 +49,14 @@ def test_an_answer_does_not_depend_on_the_batch_to_the_last_bit() -> None:
     norm.eval()
     features = torch.randn(5, 4, 3, 3)
     assert torch.equal(norm(features)[:1], norm(features[:1]))
+
+
+def test_half_precision_comes_back_as_it_was_given() -> None:
+    torch.manual_seed(3)
+    norm = BatchNorm(4)
+    norm(torch.randn(8, 4, 3, 3))
+    features = torch.randn(2, 4, 3, 3)
+    expected = norm.eval()(features)
+    found = norm.bfloat16()(features.bfloat16())
+    assert found.dtype == torch.bfloat16
+    assert_near(found.float(), expected, rtol=0.02, atol=0.02)
