@@ -82,7 +82,7 @@ def _figures(case: str, scored: Scored, more: More) -> dict[str, tuple[float, st
     figures = {name: (each.value, _unit(name)) for name, each in found.statistics.items()}
     for part in found.slices:
         if part.num_examples == len(found.references):
-            continue  # what all examples have, as clips their symbols: none
+            continue  # all of them again: clips have no symbols to be told apart by
         figures[f"{found.main.name}, {part.name}"] = (part.metric.value, _unit(found.main.name))
     figures |= more(case, scored)
     size = sum(part.numel() for part in scored.task.model.parameters())

@@ -47,6 +47,13 @@ HELD_OUT = frozenset(
     }
 )
 HELD_OUT_PAIRS = frozenset({("red", "circle"), ("green", "square"), ("blue", "triangle")})
+_LOOKS = list(product(RADII, COLOURS, SHAPES))
+# What every scene of a part has one of, and what the other groups are taken from.
+_UNSEEN = {
+    "held_out": sorted(HELD_OUT),
+    "held_out_pairs": [look for look in _LOOKS if look[1:] in HELD_OUT_PAIRS],
+}
+_SEEN = [look for look in _LOOKS if not any(look in unseen for unseen in _UNSEEN.values())]
 _TRIES = 400
 
 Box = tuple[int, int, int, int]
@@ -107,20 +114,14 @@ def _scene(random: Random, part: str) -> Item | None:
 
 def _groups(random: Random, count: int, part: str) -> list[Group]:
     """Different groups in the order in which they are named."""
-    looks = list(product(RADII, COLOURS, SHAPES))
-    pairs = [look for look in looks if look[1:] in HELD_OUT_PAIRS]
-    seen = [look for look in looks if look not in HELD_OUT and look not in pairs]
-    held_out = {"held_out": sorted(HELD_OUT), "held_out_pairs": pairs}.get(part)
     while True:
-        kinds = random.sample(list(product(NUMBERS, RADII)), count)  # no two of one rank
-        chosen = random.sample(seen, count)
-        if held_out is not None:
-            chosen[random.randrange(count)] = random.choice(held_out)
-        if len({look[1:] for look in chosen}) == count and all(
-            size == look[0] for (_, size), look in zip(kinds, chosen, strict=True)
-        ):
+        looks = random.sample(_SEEN, count)
+        if part in _UNSEEN:
+            looks[random.randrange(count)] = random.choice(_UNSEEN[part])
+        groups = [Group(random.choice(list(NUMBERS)), *look) for look in looks]
+        is_ranked = len({group.rank() for group in groups}) == count
+        if is_ranked and len({look[1:] for look in looks}) == count:
             break
-    groups = [Group(number, *look) for (number, _), look in zip(kinds, chosen, strict=True)]
     first = min(groups, key=Group.rank)
     rest = [group for group in groups if group is not first]
     return [first, *rest]
