@@ -11,6 +11,9 @@ from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 
 SECONDS = 240  # that a start and a job may take on a busy machine
+_STARTS = (
+    3  # of a cluster: Ray gives a node thirty seconds, in which a busy machine may not start it
+)
 _ENVIRONMENT = {
     "RAY_USAGE_STATS_ENABLED": "0",
     "OMP_NUM_THREADS": "1",
@@ -84,7 +87,7 @@ class Nodes:
     def __init__(self, process: "subprocess.Popen[str]") -> None:
         assert process.stdout is not None
         self._process, self._output = process, process.stdout
-        self.address = self._output.readline().strip()
+        self.address = self._output.readline().strip()  # nothing if it did not start
 
     def lose_one(self) -> None:
         """A node is gone, and all that ran on it."""
@@ -97,5 +100,12 @@ class Nodes:
 @contextlib.contextmanager
 def nodes(*, are_replaced: bool) -> Iterator[Nodes]:
     """Two nodes; one that is lost may get a successor."""
-    with process(["-c", _CLUSTER, "replaced" if are_replaced else "lost"]) as cluster:
-        yield Nodes(cluster)
+    for _ in range(_STARTS):
+        with process(["-c", _CLUSTER, "replaced" if are_replaced else "lost"]) as cluster:
+            started = Nodes(cluster)
+            if started.address:
+                yield started
+                return
+    raise RuntimeError(
+        f"Ray started no cluster of two nodes in {_STARTS} tries; see its words above."
+    )

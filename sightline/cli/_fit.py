@@ -14,6 +14,7 @@ from ._bars import waiting
 from ._outcome import say_outcome
 from ._planning import (
     given_settings,
+    plan_from_bundle,
     plan_from_files,
     plan_from_recipe,
     say_findings,
@@ -30,6 +31,7 @@ def command(
     test: tuple[str, ...] = (),
     out: Path,
     recipe: str | None = None,
+    start_from: str | None = None,
     attention: str | None = None,
     settings_given: Annotated[UseAppendAction[tuple[str, ...]], arg(name="set")] = (),
     minutes: float | None = None,
@@ -51,6 +53,8 @@ def command(
         test: files for the score at the end.
         out: the folder of the run, which becomes a model that other commands take.
         recipe: a run written down, as file.py:function, instead of files.
+        start_from: the folder of a model to go on from with other data: its settings and its weights are
+            begun with, and of its symbols those that are still there.
         attention: how the decoder reads the source: softmax, segment, sigmoid, local, sparsemax, hard,
             exact_hard, monotone, multi_head or none.
         settings_given: one setting as path=value, for example encoder.num_layers=2; may be repeated.
@@ -72,6 +76,8 @@ def command(
                 if recipe
                 else plan_from_files(console, train, dev, test, out)
             )
+            if start_from is not None:
+                planned = plan_from_bundle(console, planned, start_from, keeps_task=bool(recipe))
             for text in given:
                 planned = with_given(planned, text)
             if recipe is None:

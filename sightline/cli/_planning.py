@@ -11,7 +11,7 @@ from rich.console import Console
 from ..data import CORPUS, ImageSourceSpec, PreparedCorpus, SourceSpec, check_data
 from ..errors import SpecError
 from ..specs import settings, with_setting
-from ..tasks import PictureTaskSpec, TransductionSpec
+from ..tasks import PictureTaskSpec, TransductionSpec, load_bundle
 from ..training import Choice, Planned, Run, chosen, hold_out, load_plan, plan
 from ._files import open_files, open_like
 
@@ -139,6 +139,29 @@ def plan_from_recipe(text: str) -> Planned:
         )
     paths = [setting.path for setting in settings(run)]
     return Planned(run, tuple(Choice(path, "recipe", f"{text} says so") for path in paths))
+
+
+def plan_from_bundle(
+    console: Console, planned: Planned, folder: str, *, keeps_task: bool
+) -> Planned:
+    """The run, begun with the weights of a model, and with the model's settings unless it keeps its own."""
+    run, reason = replace(planned.run, start_from=folder), f"--start-from {folder}"
+    choices = chosen(planned.choices, "start_from", "command", reason)
+    if keeps_task:
+        return Planned(run, choices)
+    task = load_bundle(folder).spec
+    if task.kind != run.task.kind:
+        raise SpecError(
+            f"{reason}: the model there is for {task.kind}, and the files call for {run.task.kind}. Give files "
+            f"like those that it was trained on, or leave --start-from out."
+        )
+    console.print(
+        f"{folder}: its settings and its weights are begun with", markup=False, soft_wrap=True
+    )
+    others = [choice for choice in choices if not choice.path.startswith("task.")]
+    paths = [setting.path for setting in settings(replace(run, task=task))]
+    taken = [Choice(path, "command", reason) for path in paths if path.startswith("task.")]
+    return Planned(replace(run, task=task), (*others, *taken))
 
 
 def with_given(planned: Planned, text: str) -> Planned:

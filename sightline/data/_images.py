@@ -18,7 +18,7 @@ from typing import Literal, final
 import numpy as np
 import torch
 from jaxtyping import UInt8
-from PIL import Image
+from PIL import Image, ImageChops
 from PIL.BmpImagePlugin import BmpImageFile
 from PIL.GifImagePlugin import GifImageFile
 from PIL.ImageFile import ImageFile
@@ -64,6 +64,7 @@ _TURNS = {
     8: Image.Transpose.ROTATE_90,
 }
 _LIES_DOWN = 5  # orientations from here on exchange height and width
+_SPECK, _RIM = 24, 2  # what a margin may differ by, and how many pixels of it stay
 
 
 @final
@@ -76,6 +77,7 @@ class ImageSpec:
     num_channels: Literal[1, 3] = setting(3, "1 for grey, 3 for colour")
     height: int = setting(224, "rows of pixels at most; a higher image is shrunk", at_least=1)
     width: int = setting(224, "columns of pixels at most; a wider image is shrunk", at_least=1)
+    trim: bool = setting(False, "cut off margins of one colour, as of a page, before it is shrunk")
     max_pixels: int = setting(
         1 << 25, "pixels of an image before it is shrunk; a larger one is refused", at_least=1
     )
@@ -153,7 +155,8 @@ def _pixels(opened: ImageFile, place: object, spec: ImageSpec) -> UInt8[Tensor, 
     # A JPEG is decoded at a half, a quarter or an eighth where that is large enough still. Which way
     # up it is, is not known yet, so the larger side has to do for both.
     most = max(spec.width, spec.height)
-    opened.draft(None, (most, most))
+    if not spec.trim:  # what is left of it may be small
+        opened.draft(None, (most, most))
     opened.load()
     check_size(opened.size, place, spec)  # a GIF can grow while it is read
     return picture_pixels(opened, spec)
@@ -164,10 +167,9 @@ def picture_pixels(opened: Image.Image, spec: ImageSpec) -> UInt8[Tensor, "C h w
     turn = _orientation(opened)
     lies = turn >= _LIES_DOWN
     most = (spec.height, spec.width) if lies else (spec.width, spec.height)
-    image = _shrunk(_plain(opened), most)
-    if image.mode == "RGBA":
-        white = Image.new("RGBA", image.size, (255, 255, 255, 255))
-        image = Image.alpha_composite(white, image).convert("RGB")
+    plain = _plain(opened)
+    image = _shrunk(_trimmed(plain) if spec.trim else plain, most)
+    image = _on_white(image)
     if turn in _TURNS:
         image = image.transpose(_TURNS[turn])
     image = image.convert("L" if spec.num_channels == 1 else "RGB")
@@ -186,6 +188,36 @@ def _plain(image: Image.Image) -> Image.Image:
     if image.mode in _WITH_ALPHA or "transparency" in image.info:
         return image.convert("RGBA")
     return image.convert("L" if image.mode == "1" else "RGB")
+
+
+def _on_white(image: Image.Image) -> Image.Image:
+    """L or RGB, transparent parts white."""
+    if image.mode != "RGBA":
+        return image
+    white = Image.new("RGBA", image.size, (255, 255, 255, 255))
+    return Image.alpha_composite(white, image).convert("RGB")
+
+
+def _trimmed(image: Image.Image) -> Image.Image:
+    """The part that differs from the colour of the first pixel, and a little around it; all of an image
+    that has no such part.
+    """
+    seen = _on_white(image)
+    ground = Image.new(seen.mode, seen.size, seen.getpixel((0, 0)) or 0)
+    differs = ImageChops.difference(seen, ground)
+    is_more = [255 * (value > _SPECK) for value in range(256)]
+    found = differs.point(is_more * len(differs.getbands())).getbbox()
+    if found is None:
+        return image
+    left, top, right, bottom = found
+    width, height = image.size
+    box = (
+        max(0, left - _RIM),
+        max(0, top - _RIM),
+        min(width, right + _RIM),
+        min(height, bottom + _RIM),
+    )
+    return image.crop(box)
 
 
 def _shrunk(image: Image.Image, most: tuple[int, int]) -> Image.Image:

@@ -72,16 +72,27 @@ class FramesEncoderSpec(AbstractRecurrentSpec):
 
     kind: Literal["frames"] = "frames"
     frame: ImageEncoderSpec | VectorFrameSpec = setting(ImageEncoderSpec(), "what a frame is")
+    regions: int = setting(
+        1,
+        "parts of a frame, across and down, whose largest features are read; 1: its mean",
+        at_least=1,
+    )
     bidirectional: bool = setting(True, "read from both ends")
 
     def build(self) -> FramesEncoder:
         """The encoder."""
         if isinstance(self.frame, VectorFrameSpec):
+            if self.regions > 1:
+                raise ValueRangeError(
+                    f"FramesEncoderSpec: regions are parts of an image, got {self.regions} for frames that "
+                    f"are vectors. Set regions to 1, or frame to an ImageEncoderSpec."
+                )
             frame, size = nn.Linear(self.frame.input_size, self.frame.size), self.frame.size
         else:
             frame = self.frame.build()
-            size = frame.summary_size
-        return FramesEncoder(frame, self.stack(size, bidirectional=self.bidirectional))
+            size = frame.value_size * self.regions**2
+        stack = self.stack(size, bidirectional=self.bidirectional)
+        return FramesEncoder(frame, stack, regions=self.regions)
 
     @property
     def num_channels(self) -> int | None:

@@ -2,7 +2,8 @@
 
     x_t = frame(input_t),   h = stack(x),   values = h,   summary = the top layer's state at the end
 
-A frame may be a feature vector (of speech, of a video's CNN) or a whole image.
+A frame may be a feature vector (of speech, of a video's CNN) or a whole image, of whose grid the vector is
+the mean, or the largest features of its regions: two things in one frame are told apart by where they are.
 
 Axes: *batch any leading shape, T frames.
 Reference: Venugopalan et al. 2015 (video to text).
@@ -18,13 +19,14 @@ from ..attention import Memory
 from ._bridges import summary_of
 from ._encoders import AbstractEncoder
 from ._image_encoder import ImageEncoder
+from ._regions import region_maxima
 from ._stacks import RecurrentStack
 
 
 @final
 class FramesEncoder(AbstractEncoder):
     """`frame` maps `(*batch, T, ...)` to vectors `(*batch, T, D)`: a linear layer, say, or an
-    encoder of images, whose summary is taken.
+    encoder of images, whose summary is taken, or the features of its regions.
 
     >>> import torch
     >>> from sightline.networks import ImageEncoder, recurrent_stack
@@ -34,11 +36,17 @@ class FramesEncoder(AbstractEncoder):
     >>> video = FramesEncoder(ImageEncoder(3, sizes=(4, 8)), recurrent_stack(8, 5))
     >>> video(torch.zeros(2, 6, 3, 16, 16)).values.shape
     torch.Size([2, 6, 5])
+
+    Args:
+        frame: what makes a vector, or a grid of them, of a frame.
+        stack: reads the vectors; its inputs are as wide as all regions of a grid together.
+        regions: across and down, of a grid, of each of which the largest features are taken; 1 takes the
+            mean of all.
     """
 
-    def __init__(self, frame: nn.Module, stack: RecurrentStack) -> None:
+    def __init__(self, frame: nn.Module, stack: RecurrentStack, *, regions: int = 1) -> None:
         super().__init__()
-        self.frame, self.stack = frame, stack
+        self.frame, self.stack, self.regions = frame, stack, regions
         self.value_size = self.summary_size = stack.output_size
 
     @override
@@ -62,6 +70,7 @@ class FramesEncoder(AbstractEncoder):
             inputs = inputs.masked_fill(missing, 0.0)
         vectors = self.frame(inputs, *pixels)
         if isinstance(vectors, Memory):
-            vectors = summary_of(vectors)
+            several = self.regions > 1
+            vectors = region_maxima(vectors, self.regions) if several else summary_of(vectors)
         outputs, state = self.stack(vectors, frames)
         return Memory(outputs, frames, state[-1].hidden)

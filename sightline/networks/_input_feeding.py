@@ -22,6 +22,7 @@ from ._bridges import AbstractBridge
 from ._cells import carry
 from ._decoders import AbstractAttentionDecoder, Attends, DecoderState, Taught
 from ._fed_steps import FedSteps
+from ._shared_operand import shared_operand
 from ._stacks import RecurrentStack
 
 
@@ -80,6 +81,7 @@ class InputFeedingDecoder(AbstractAttentionDecoder):
         state = self.start(memory) if state is None else state
         tokens = tokens if mask is None else tokens.masked_fill(~mask, 0)
         steps = FedSteps(self.stack, self._input(tokens, memory))
+        memory = _shared(memory)
         vectors, attended = [], []
         for number, real in enumerate(_real_items(mask, tokens.shape[-1])):
             assert state.fed is not None
@@ -91,6 +93,12 @@ class InputFeedingDecoder(AbstractAttentionDecoder):
             vectors.append(vector)
             attended.append(reading)
         return Taught(torch.stack(vectors, -2), tuple(attended), state)
+
+
+def _shared(memory: Memory) -> Memory:
+    """The memory, to be read by many steps; keys are whatever the scorer has made."""
+    keys = shared_operand(memory.keys) if isinstance(memory.keys, Tensor) else memory.keys
+    return memory._replace(values=shared_operand(memory.values), keys=keys)
 
 
 def _real_items(mask: Tensor | None, num_steps: int) -> list[Tensor | None]:

@@ -6,6 +6,7 @@ from ._answering import (
     AbstractAnsweringTask as AbstractAnsweringTask,
     Answers as Answers,
 )
+from ._beginning import begin_from as begin_from
 from ._bundle import (
     bundle_files as bundle_files,
     load_bundle as load_bundle,

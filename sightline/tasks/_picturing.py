@@ -202,6 +202,10 @@ def view_of(
             f"{owner}: image.num_channels and encoder.num_channels must be equal, got "
             f"{image.num_channels} and {frame.num_channels}. Set both to 1 or to 3."
         )
+    if image.trim and frame is not encoder:
+        raise ValueRangeError(
+            f"{owner}: the frames of a clip stay of one size, got image.trim true. Set image.trim to false."
+        )
     is_centred = not (isinstance(frame, BackboneSpec) and frame.patches)
     grid = Grid(image, *frame.shrinking, is_centred=is_centred)
     return grid if frame is encoder else Reel(grid, max_frames)

@@ -8,7 +8,7 @@ import torch
 
 from ..data import PreparedCorpus, SourceSpec
 from ..specs import check, setting, to_json
-from ..tasks import TaskSpec, build_on
+from ..tasks import TaskSpec, begin_from, build_on
 from ._events import Listener
 from ._fit import Outcome, fit
 from ._group import process_group
@@ -33,6 +33,9 @@ class Run:
     )
     test: SourceSpec | None = setting(None, "examples for the score at the end")
     training: TrainingSpec = setting(about="how to train")
+    start_from: str | None = setting(
+        None, "bundle whose weights are begun with; symbols may be others, the model is the same"
+    )
 
     def fit(
         self,
@@ -45,7 +48,7 @@ class Run:
         """Train and save into a folder, or go on with what the folder has; see `fit`.
 
         Vocabularies are counted from the training examples, if that has not been done by `sightline
-        prepare`, and weights drawn from the seed, in every process alike.
+        prepare`, and weights drawn from the seed, in every process alike, where none come from a bundle.
         """
         check(self)
         folder, training = Path(out), self.training
@@ -56,6 +59,8 @@ class Run:
                 if isinstance(self.train, PreparedCorpus)
                 else self.task.build_from(self.train)
             )
+            if self.start_from is not None:
+                begin_from(task, self.start_from)
             by_size = training.batch_size is not None
             train = task.batches(
                 self.train,

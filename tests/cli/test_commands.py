@@ -214,6 +214,33 @@ def test_a_recipe_is_the_python_call(fitted: Path) -> None:
     assert weights[0] == weights[1]
 
 
+def test_a_model_is_gone_on_from_with_other_data(fitted: Path) -> None:
+    write(fitted / "more.tsv", [(a + b, f"{a} {b}") for a in "defghij" for b in "defghij"])
+    done = sightline(
+        *(
+            "fit",
+            "more.tsv",
+            "--dev",
+            "more.tsv",
+            "--out",
+            "runs/more",
+            "--start-from",
+            "runs/words",
+        ),
+        *("--set", "training.epochs=none", "--set", "training.steps=3"),
+        folder=fitted,
+    )
+    assert done.returncode == 0, done.stderr
+    assert "runs/words: its settings and its weights are begun with" in done.stdout
+    first, second = load_bundle(fitted / "runs/words"), load_bundle(fitted / "runs/more")
+    assert second.spec == first.spec
+    assert set("ij") <= set(second.vocabularies.source.tokens)
+    planned = load_plan(fitted / "runs/more")
+    choice = planned.choice_of("task.encoder.hidden_size")
+    assert choice is not None
+    assert choice.reason == "--start-from runs/words"
+
+
 @pytest.mark.parametrize(
     ("words", "said"),
     [
@@ -224,6 +251,11 @@ def test_a_recipe_is_the_python_call(fitted: Path) -> None:
         (("fit", "train.tsv", "--out", "runs/x", "--set", "steps"), "expected path=value"),
         (("fit", "train.tsv", "--out", "runs/x", "--attention", "segments"), "segment"),
         (("fit", "--recipe", "none.py", "--out", "runs/x"), "no Python file"),
+        (("fit", "train.tsv", "--out", "runs/x", "--start-from", "runs/none"), "runs/none"),
+        (
+            ("fit", "said.tsv", "--out", "runs/x", "--start-from", "runs/words"),
+            "for transduction, and",
+        ),
         (("predict", "runs/none"), "runs/none"),
         (("predict", "runs/words", "train.tsv", "--nbest", "0"), "nbest"),
         (("evaluate", "runs/words", "one.tsv"), "one.tsv, line 1"),
@@ -232,6 +264,7 @@ def test_a_recipe_is_the_python_call(fitted: Path) -> None:
 )
 def test_what_is_wrong_is_said_in_one_line(fitted: Path, words: tuple[str, ...], said: str) -> None:
     (fitted / "one.tsv").write_bytes(b"\xff\xff\n")
+    write(fitted / "said.tsv", [(f"{word} is {word}", "yes") for word, _ in WORDS])
     done = sightline(*words, folder=fitted)
     assert done.returncode == 2
     assert said in done.stderr

@@ -126,6 +126,28 @@ def test_a_small_image_stays_as_it_is() -> None:
     assert read_image(written(corners()), ImageSpec(height=1000, width=1000)).shape == (3, 4, 6)
 
 
+@pytest.mark.parametrize("mode", ["L", "RGB", "RGBA", "P", "1"])
+def test_margins_are_cut_off_before_it_is_shrunk(mode: str) -> None:
+    page = Image.new("RGB", (100, 60), (255, 255, 255))
+    page.paste((0, 0, 0), (30, 20, 50, 30))
+    trimmed = read_image(
+        written(page.convert(mode)), ImageSpec(num_channels=1, width=24, trim=True)
+    )
+    assert trimmed.shape == (1, 14, 24)  # two pixels of margin are left on each side
+    assert (trimmed == 0).sum() == 20 * 10
+
+
+def test_transparent_margins_are_cut_off_too() -> None:
+    page = Image.new("RGBA", (100, 60), (0, 0, 0, 0))
+    page.paste((0, 0, 0, 255), (30, 20, 50, 30))
+    assert read_image(written(page), ImageSpec(trim=True)).shape == (3, 14, 24)
+
+
+def test_without_margins_and_without_ink_all_of_it_is_left() -> None:
+    for page in (corners(), Image.new("L", (6, 4), 255)):
+        assert read_image(written(page), ImageSpec(trim=True)).shape == (3, 4, 6)
+
+
 def test_of_a_moving_image_the_first_picture_is_read() -> None:
     frames = [Image.new("L", (4, 4), value) for value in (10, 200)]
     data = written(frames[0], "GIF", save_all=True, append_images=frames[1:])

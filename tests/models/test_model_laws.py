@@ -121,6 +121,9 @@ FRAMES = {
     "images": FramesEncoderSpec(
         frame=ImageEncoderSpec(num_channels=1, sizes=(3, 4)), hidden_size=3
     ),
+    "regions": FramesEncoderSpec(
+        frame=ImageEncoderSpec(num_channels=1, sizes=(3, 4)), hidden_size=3, regions=2
+    ),
 }
 ALL_SPECS: list[Any] = [
     *SEQ2SEQ.values(),

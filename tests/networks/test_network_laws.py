@@ -119,8 +119,10 @@ def test_a_frames_encoder_obeys_the_laws() -> None:
     torch.manual_seed(4)
     speech = FramesEncoder(nn.Linear(5, 3), recurrent_stack(3, 4, bidirectional=True))
     check_encoder(speech, torch.randn(4, 6, 5), (4, 6))
-    video = FramesEncoder(ImageEncoder(1, sizes=(3,)), recurrent_stack(3, 4))
-    check_encoder(video, torch.randn(4, 6, 1, 5, 5), (4, 6))
+    for regions in (1, 2):
+        stack = recurrent_stack(3 * regions**2, 4)
+        video = FramesEncoder(ImageEncoder(1, sizes=(3,)), stack, regions=regions)
+        check_encoder(video, torch.randn(4, 6, 1, 5, 5), (4, 6))
 
 
 @pytest.mark.parametrize("positions", [False, True])

@@ -88,3 +88,13 @@ def test_a_run_without_files_for_validation(run: Run, tmp_path: Path) -> None:
     outcome = replace(run, dev=None, test=None).fit(tmp_path / "out")
     assert (outcome.metrics, outcome.test) == ({}, {})
     assert outcome.best_step == outcome.step == 10
+
+
+def test_a_run_begins_with_a_bundle(run: Run, tmp_path: Path) -> None:
+    replace(run, training=replace(run.training, steps=150)).fit(tmp_path / "first")
+    begun = replace(run, start_from=str(tmp_path / "first"))
+    for name, one in (("scratch", run), ("a", begun), ("b", begun)):
+        one.fit(tmp_path / name)
+    assert losses(tmp_path / "a")[0] < 0.7 * losses(tmp_path / "scratch")[0]
+    assert weights_bytes(tmp_path / "a") == weights_bytes(tmp_path / "b")
+    assert from_json(Run, (tmp_path / "a/run.json").read_text(encoding="utf-8")) == begun

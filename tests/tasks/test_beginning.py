@@ -1,0 +1,91 @@
+"""A task that begins with the weights of a bundle answers as it did, whatever numbers its symbols have."""
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+
+from sightline.errors import BundleError
+from sightline.tasks import TransductionSpec, Vocabularies, begin_from, save_bundle
+from tests.tasks.tiny import (
+    DECODER,
+    ENCODER,
+    documents,
+    opinions,
+    pairs,
+    sentences,
+    stories,
+    tasks,
+    transduction,
+    upper_cased,
+)
+
+EXAMPLES = {
+    "transduction": upper_cased(20),
+    "classification": opinions(20),
+    "documents": documents(20),
+    "pair_classification": pairs(20),
+    "tagging": sentences(20),
+    "language_modelling": upper_cased(20),
+    "question_answering": stories(20),
+}
+
+
+def turned(vocabularies: Vocabularies) -> Vocabularies:
+    """The same symbols with other numbers."""
+    kinds = {
+        name: getattr(vocabularies, name) for name in ("source", "target", "features", "labels")
+    }
+    names = {"labels": "names"}
+    return replace(
+        vocabularies,
+        **{
+            kind: type(known)(tuple(reversed(getattr(known, names.get(kind, "tokens")))))
+            for kind, known in kinds.items()
+            if known is not None
+        },
+    )
+
+
+def loss_of(task: Any, kind: str) -> float:
+    with task.answering():
+        return task.loss(task.collate([task.encode(one) for one in EXAMPLES[kind]])).total.item()
+
+
+@pytest.mark.parametrize("kind", sorted(EXAMPLES))
+def test_symbols_with_other_numbers_are_the_same_symbols(kind: str, tmp_path: Path) -> None:
+    task = tasks()[kind]
+    save_bundle(task, tmp_path)
+    other = task.spec.build(turned(task.vocabularies))
+    expected = pytest.approx(loss_of(task, kind), rel=1e-5)
+    assert loss_of(other, kind) != expected
+    begin_from(other, tmp_path)
+    assert loss_of(other, kind) == expected
+
+
+def test_new_symbols_keep_what_was_drawn_for_them(tmp_path: Path) -> None:
+    task = transduction()
+    save_bundle(task, tmp_path)
+    torch.manual_seed(3)
+    spec = TransductionSpec(encoder=ENCODER, decoder=DECODER)
+    other = spec.build_from(upper_cased(200, letters="dexyz"))
+    table = {name: weights.clone() for name, weights in other.model.state_dict().items()}
+    begin_from(other, tmp_path)
+    source, known = other.vocabularies.source, task.vocabularies.source
+    name = "encoder.embedding.weight"
+    got, theirs = other.model.state_dict()[name], task.model.state_dict()[name]
+    for letter in "de":
+        assert got[source.encode([letter])].equal(theirs[known.encode([letter])])
+    for letter in "xyz":
+        assert got[source.encode([letter])].equal(table[name][source.encode([letter])])
+
+
+def test_another_model_is_refused(tmp_path: Path) -> None:
+    save_bundle(transduction(), tmp_path)
+    wider = transduction(decoder=replace(DECODER, hidden_size=32))
+    before = {name: weights.clone() for name, weights in wider.model.state_dict().items()}
+    with pytest.raises(BundleError, match=r"is \(1, 24\), expected \(1, 32\)\. Build the model of"):
+        begin_from(wider, tmp_path)
+    assert all(weights.equal(before[name]) for name, weights in wider.model.state_dict().items())
