@@ -16,6 +16,7 @@ No single frame tells what a shape does. Clips are drawn once, into `.cache/clip
 Reference: Luong et al. 2015 (local attention); Yao et al. 2015 (attention over frames).
 """
 
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
@@ -53,6 +54,9 @@ def recipe(case: str = "label_global") -> Run:
         hidden_size=64,
         dropout=0.0,
     )
+    if what == "caption":  # names two things, which the mean over a whole frame adds up
+        # With a way round the states, what a frame looks like reaches the decoder from the first update on.
+        encoder = replace(encoder, regions=2, hidden_size=128, residual=True)
     if what == "label":
         task = VideoClassificationSpec(
             image=image,

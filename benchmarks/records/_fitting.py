@@ -12,6 +12,7 @@ import torch
 from sightline.training import Run
 
 COST = "cost.json"
+_BEFORE = "cost_before.json"  # of the parts of a run that were interrupted
 
 
 class Cost(NamedTuple):
@@ -22,9 +23,13 @@ class Cost(NamedTuple):
     threads: int
 
     @classmethod
-    def load(cls, folder: Path) -> "Cost":
+    def load(cls, folder: Path, name: str = COST) -> "Cost":
         """What `fit_case` wrote."""
-        return cls(**json.loads((folder / COST).read_text(encoding="utf-8")))
+        return cls(**json.loads((folder / name).read_text(encoding="utf-8")))
+
+    def save(self, folder: Path, name: str = COST) -> None:
+        """Write it into the folder of the run."""
+        (folder / name).write_text(json.dumps(self._asdict()), encoding="utf-8")
 
 
 def folder_of(runs: Path, recipe: str, case: str, seed: int) -> Path:
@@ -40,11 +45,14 @@ def fit_case(run: Run, seed: int, folder: Path) -> None:
         return
     began, used = time.perf_counter(), time.process_time()
     run = replace(run, test=None, training=replace(run.training, seed=seed))
-    if run.fit(folder).reason == "interrupted":
-        sys.exit(f"{folder}: interrupted; the same command goes on from here")
+    reason = run.fit(folder).reason
+    before = Cost.load(folder, _BEFORE) if (folder / _BEFORE).exists() else Cost(0.0, 0.0, 0)
     cost = Cost(
-        (time.process_time() - used) / 60,
-        (time.perf_counter() - began) / 60,
+        before.processor_minutes + (time.process_time() - used) / 60,
+        before.minutes + (time.perf_counter() - began) / 60,
         torch.get_num_threads(),
     )
-    (folder / COST).write_text(json.dumps(cost._asdict()), encoding="utf-8")
+    if reason == "interrupted":
+        cost.save(folder, _BEFORE)
+        sys.exit(f"{folder}: interrupted; the same command goes on from here")
+    cost.save(folder)

@@ -4,7 +4,18 @@ import pytest
 import torch
 from torch import Tensor
 
+from sightline.attention import Memory
 from sightline.errors import DerivativeError
+from sightline.models import (
+    AdditiveSpec,
+    AttentionSpec,
+    BilinearSpec,
+    DecoderSpec,
+    SegmentSpec,
+    SoftmaxSpec,
+    SparsemaxSpec,
+)
+from sightline.networks import _input_feeding
 from sightline.networks._shared_operand import SharedOperand, shared_operand
 
 
@@ -74,3 +85,34 @@ def test_where_no_gradient_is_wanted_it_is_the_tensor(whole: Tensor) -> None:
         assert shared_operand(whole) is whole
     with torch.autocast("cpu", torch.bfloat16):
         assert shared_operand(whole) is whole
+
+
+@pytest.mark.parametrize(
+    "attention",
+    [
+        SoftmaxSpec(scorer=BilinearSpec(scaled=True)),
+        SoftmaxSpec(scorer=AdditiveSpec()),
+        SegmentSpec(scorer=BilinearSpec()),
+        SparsemaxSpec(scorer=BilinearSpec()),
+    ],
+    ids=["bilinear", "additive", "segment", "sparsemax"],
+)
+def test_a_decoder_learns_from_it_what_it_always_did(
+    attention: AttentionSpec, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    spec = DecoderSpec(embedding_size=4, hidden_size=6, attention=attention, input_feeding=True)
+    torch.manual_seed(2)
+    decoder = spec.build(7, 5, 5).double().eval()
+    values = torch.randn(2, _input_feeding._MANY, 5, dtype=torch.float64, requires_grad=True)
+    mask = torch.ones(values.shape[:-1], dtype=torch.bool)
+    mask[1, 30:] = False
+    tokens = torch.randint(7, (2, 6))
+
+    def found() -> tuple[Tensor, ...]:
+        memory = decoder.remember(Memory(values, mask, values.mean(-2)))
+        loss = decoder.unroll(tokens, memory).log_probs.square().sum()
+        return torch.autograd.grad(loss, (values, *decoder.parameters()))
+
+    noted = found()
+    monkeypatch.setattr(_input_feeding, "_MANY", 1000)
+    torch.testing.assert_close(noted, found())
