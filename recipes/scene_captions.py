@@ -70,7 +70,7 @@ def recipe(case: str = "soft") -> Run:
                 dropout=0.0,
                 attention=ATTENTIONS[case],
             ),
-            label_smoothing=0.0,
+            label_smoothing=0.03,
         ),
         train=part("train"),
         dev=part("dev"),
