@@ -11,6 +11,7 @@ A case is how the decoder reads the grid of the image:
     hard        one cell, drawn while training
     path        at most one cell of each column: a chain over columns
     segment     runs of cells within rows: a chain along each row
+    unsmoothed  as soft, but without label smoothing: sure of what it sees, it learns what goes with what as well
 
 The test is on scenes with a size of a colour of a shape that training never has. `score` also asks for scenes of
 what training has, and for those with a colour of a shape that it never has in any size. Where each named
@@ -53,11 +54,12 @@ ATTENTIONS: dict[str, AttentionSpec | None] = {
     "path": PathSpec(scorer=SCORER),
     "segment": SegmentSpec(scorer=SCORER, total=1.0),
 }
-CASES = tuple(ATTENTIONS)
+CASES = (*ATTENTIONS, "unsmoothed")
 
 
 def recipe(case: str = "soft") -> Run:
     """Captions of scenes, read by one kind of attention."""
+    is_smooth = case != "unsmoothed"
     return Run(
         task=CaptioningSpec(
             image=ImageSpec(height=SIDE, width=SIDE),
@@ -68,9 +70,9 @@ def recipe(case: str = "soft") -> Run:
                 embedding_size=48,
                 hidden_size=128,
                 dropout=0.0,
-                attention=ATTENTIONS[case],
+                attention=ATTENTIONS[case if is_smooth else "soft"],
             ),
-            label_smoothing=0.03,
+            label_smoothing=0.03 if is_smooth else 0.0,
         ),
         train=part("train"),
         dev=part("dev"),
@@ -86,7 +88,7 @@ def recipe(case: str = "soft") -> Run:
     )
 
 
-none, soft, hard, path, segment = (partial(recipe, case) for case in CASES)
+none, soft, hard, path, segment, unsmoothed = (partial(recipe, case) for case in CASES)
 
 
 def part(name: str) -> ImageList:
