@@ -11,9 +11,8 @@ from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 
 SECONDS = 240  # that a start and a job may take on a busy machine
-_STARTS = (
-    3  # of a cluster: Ray gives a node thirty seconds, in which a busy machine may not start it
-)
+# Of a cluster: Ray gives a node thirty seconds, in which a busy machine may not start it.
+_STARTS = 3
 _ENVIRONMENT = {
     "RAY_USAGE_STATS_ENABLED": "0",
     "OMP_NUM_THREADS": "1",
