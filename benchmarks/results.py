@@ -147,8 +147,8 @@ class Results:
         if differing:
             raise ResultsError(
                 f"{path} was measured under other circumstances ({'; '.join(differing)}), so its "
-                f"rows cannot be mixed with new ones. Start over with --fresh, or write elsewhere "
-                f"with --out."
+                f"rows cannot be mixed with new ones. Start over (--fresh), or write elsewhere "
+                f"(--out, --results)."
             )
         return self.with_rows(earlier.rows)
 

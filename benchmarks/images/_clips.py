@@ -15,7 +15,7 @@ AIMS = {"label_global: accuracy": 95.0, "caption_global: exact_match": 95.0}
 
 
 def score(cases: Sequence[str], seeds: Sequence[int], runs: Path, results: Path) -> None:
-    """Write the file, all of it."""
+    """Write the file; what it says of other cases stays."""
     data = [clips.FOLDER / "manifest.json"]
     score_cases(
         NAME, clips.recipe, cases, seeds, (runs, results), aims=AIMS, more=_frames, data=data

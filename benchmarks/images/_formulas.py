@@ -21,8 +21,8 @@ AIMS = {"rendered_soft: exact_match": 97.0, "rendered_soft: rendered match": 98.
 
 
 def score(cases: Sequence[str], seeds: Sequence[int], runs: Path, results: Path) -> None:
-    """Write the file, all of it."""
-    data = [image_to_latex.FOLDER / "manifest.json"]
+    """Write the file; what it says of other cases stays."""
+    data = [image_to_latex.FOLDER / "manifest.json", *image_to_latex.corpus_files()]
     score_cases(
         NAME,
         image_to_latex.recipe,

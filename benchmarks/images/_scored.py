@@ -1,17 +1,22 @@
-"""What the tables of the experiments on images have in common: a model scored on its test part."""
+"""What the tables of the experiments on images have in common: a model scored on its test part.
 
+A file may be scored a few cases at a time: the others stay, if their recipe and their data are what they were.
+"""
+
+import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from sightline.data import Example
+from sightline.specs import from_json
 from sightline.tasks import AbstractTask, Evaluation, load_bundle
 from sightline.training import Run
 
 from ..lectures._comparison import mean_row, spec_of
 from ..records._fitting import Cost, folder_of
-from ..results import Results, Row, digest
+from ..results import Results, ResultsError, Row, digest
 
 
 class Scored(NamedTuple):
@@ -37,7 +42,7 @@ def score_cases(
     more: More,
     data: Iterable[Path],
 ) -> None:
-    """Write the results of all cases: metrics, slices of the main one, what else is asked for, and cost.
+    """Write the results of these cases: metrics, slices of the main one, what else is asked for, and cost.
 
     Args:
         name: of the experiment.
@@ -50,6 +55,10 @@ def score_cases(
         data: the files whose digests say what was read.
     """
     runs, results = folders
+    path = results / f"{name}.json"
+    read = {each.name: digest(each) for each in data if each.exists()}
+    made_by = f"python -m benchmarks.images score {name}"
+    made = _with_other_cases(replace(Results.here(made_by), data=read), path, cases, run)
     rows = list[Row]()
     for case in cases:
         source = run(case).test
@@ -64,12 +73,36 @@ def score_cases(
             row, values = f"{case}: {figure}", [value for value, _ in found]
             rows.append(mean_row(row, values, found[0][1], seeds, aims.get(row)))
             print(f"{row} {rows[-1].value:.2f} {found[0][1]}", flush=True)
-    made = Results.here(f"python -m benchmarks.images score {name}").with_rows(rows)
-    replace(
-        made,
-        data={path.name: digest(path) for path in data if path.exists()},
-        spec={case: spec_of(run(case)) for case in cases},
-    ).save(results / f"{name}.json")
+    spec = {case: spec_of(run(case)) for case in cases}
+    replace(made.with_rows(rows), spec={**made.spec, **spec}).save(path)
+
+
+def _with_other_cases(
+    made: Results, path: Path, cases: Sequence[str], run: Callable[[str], Run]
+) -> Results:
+    """With what the file at `path` says of other cases than these."""
+    earlier = Results.load(path) if path.exists() else made
+    others = {case: spec for case, spec in earlier.spec.items() if case not in cases}
+    if not others:
+        return made
+    changed = [case for case, spec in others.items() if not _is_spec_of(run(case), spec)]
+    changed += [name for name, sha in made.data.items() if earlier.data.get(name, sha) != sha]
+    if changed:
+        raise ResultsError(
+            f"{path}: the rows of {', '.join(others)} were made before {', '.join(changed)} changed, so they cannot "
+            "stand beside new ones. Fit and score those too, or write elsewhere with --results."
+        )
+    kept = made.continued_from(path)
+    rows = tuple(row for row in kept.rows if row.name.partition(": ")[0] in others)
+    return replace(kept, rows=rows, data={**earlier.data, **made.data}, spec=others)
+
+
+def _is_spec_of(run: Run, spec: Mapping[str, Any]) -> bool:
+    """Whether a results file's spec is that of a run; settings that came later had their defaults."""
+    parts = {"task": run.task, "training": run.training}
+    return all(
+        from_json(type(part), json.dumps(spec[name])) == part for name, part in parts.items()
+    )
 
 
 def _scored(folder: Path, examples: Sequence[Example]) -> Scored:

@@ -13,7 +13,7 @@ from benchmarks.images import learning
 from benchmarks.images.__main__ import EXPERIMENTS, main
 from benchmarks.images._formulas import looks_the_same
 from benchmarks.images._scenes import pointed
-from benchmarks.results import Results
+from benchmarks.results import Results, ResultsError
 from examples.support import DATA
 from recipes import clips, easy_vqa, image_to_latex, scene_captions
 from sightline.attention import AttentionTrace, Layout
@@ -83,6 +83,27 @@ def test_scenes_are_pointed_at(few: Path, monkeypatch: pytest.MonkeyPatch) -> No
     assert 0 <= rows["soft: exact_match"] <= 100
     assert "none: pointing" not in rows
     assert json.loads((few / "recipes.scene_captions/manifest.json").read_text())["seed"] == 1
+
+
+def test_other_cases_stay_if_nothing_changed(few: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    fitted_and_scored("scene_captions", ["none"], few, monkeypatch)
+    path = few / "results/scene_captions.json"
+    alone = Results.load(path)
+    command = ["scene_captions", "--runs", str(few / "runs"), "--cases", "soft"]
+    main(["fit", *command])
+    scoring = ["score", *command, "--results", str(few / "results")]
+    main(scoring)
+    both = Results.load(path)
+    assert both.rows[: len(alone.rows)] == alone.rows
+    assert any(row.name == "soft: exact_match" for row in both.rows)
+    assert both.spec == {**alone.spec, "soft": both.spec["soft"]}
+    monkeypatch.setattr(
+        scene_captions, "SIDE", 40
+    )  # what `none` was fitted with is no longer its recipe
+    with pytest.raises(
+        ResultsError, match=r"rows of none were made before none changed.*--results"
+    ):
+        main(scoring)
 
 
 def test_how_soon_captions_are_learnt_is_measured(few: Path) -> None:
