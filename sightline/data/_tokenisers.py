@@ -21,6 +21,7 @@ from typing import Literal, TypeAlias, final
 import regex
 
 from ..specs import setting
+from ._latex import as_handwritten, with_canonical_braces
 from ._sentencepiece import SentencePieceSpec
 
 NormalForm: TypeAlias = Literal["none", "NFC", "NFD", "NFKC", "NFKD"]
@@ -156,19 +157,27 @@ class LatexSpec:
 
     >>> LatexSpec().encode(r"\frac{x^2}{\begin{array}{c}1\end{array}}")[:6]
     ['\\frac', '{', 'x', '^', '2', '}']
-    >>> LatexSpec(braces="add").encode("x^2_i")
-    ['x', '^', '{', '2', '}', '_', '{', 'i', '}']
+    >>> LatexSpec(braces="canonical", signs="handwritten").encode(r"\left\{ x^2_i \right\}")
+    ['\\{', 'x', '_', '{', 'i', '}', '^', '{', '2', '}', '\\}']
     """
 
     kind: Literal["latex"] = "latex"
-    braces: Literal["keep", "add"] = setting(
-        "keep", "add: around every subscript and superscript, so that x^2 and x^{2} are one"
+    braces: Literal["keep", "canonical"] = setting(
+        "keep",
+        "canonical: around every argument and nowhere else, what is lowered before what is raised, so that "
+        "{x}^2_i and x_{i}^{2} are one",
+    )
+    signs: Literal["keep", "handwritten"] = setting(
+        "keep",
+        "handwritten: without what a pen cannot show (spaces, upright letters, sizes of brackets), one name for each",
     )
 
     def encode(self, text: str) -> list[str]:
         """The symbols of a text."""
         found = _LATEX(text)
-        return found if self.braces == "keep" else _braced(found)
+        if self.signs == "handwritten":
+            found = as_handwritten(found)
+        return found if self.braces == "keep" else with_canonical_braces(found)
 
     def decode(self, tokens: Sequence[str]) -> str:
         """The text of symbols."""
@@ -176,15 +185,6 @@ class LatexSpec:
 
 
 TokeniserSpec = CharacterSpec | WhitespaceSpec | SentencePieceSpec | FeaturesSpec | LatexSpec
-
-
-def _braced(symbols: list[str]) -> list[str]:
-    """The symbols with braces around what is lowered or raised and has none."""
-    braced: list[str] = []
-    for before, symbol in zip(["", *symbols], symbols, strict=False):
-        alone = before in ("^", "_") and symbol not in ("{", "}")
-        braced += ["{", symbol, "}"] if alone else [symbol]
-    return braced
 
 
 @functools.cache

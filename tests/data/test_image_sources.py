@@ -262,11 +262,6 @@ def test_latex_is_cut_into_commands_and_characters() -> None:
         assert spec.encode(spec.decode(spec.encode(text))) == spec.encode(text)
     assert spec.encode(r"\alpha_1\beta") == [r"\alpha", "_", "1", r"\beta"]
     assert spec.encode(r"\begin{array}{c}") == [r"\begin{array}", "{", "c", "}"]
-    assert LatexSpec(braces="add").encode(r"x^\prime_{2}") == [
-        *list("x^{"),
-        r"\prime",
-        *list("}_{2}"),
-    ]
 
 
 REAL: list[tuple[str, Source, int, tuple[str, str | None]]] = [
