@@ -27,13 +27,13 @@ Reference: Yang et al. 2016, Hierarchical attention networks for document classi
 import json
 import os
 import re
-import tempfile
 import zipfile
 from collections.abc import Iterable, Iterator
 from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 
+from recipes.whole_files import write_whole
 from sightline.data import JsonLines, LineReader, WhitespaceSpec, json_lines
 from sightline.models import (
     DocumentEncoderSpec,
@@ -172,9 +172,7 @@ def _text(sentences: Iterable[list[str]]) -> str:
 
 
 def write(path: Path, found: Iterable[Review]) -> None:
-    """Write documents as a whole: a process that waits for the file sees all of it, or none."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    lines = (json.dumps({"source": text, "target": label}) + "\n" for text, label in found)
-    with tempfile.NamedTemporaryFile("w", dir=path.parent, delete=False, encoding="utf-8") as file:
-        file.writelines(lines)
-    Path(file.name).replace(path)
+    """Documents, one on each line."""
+    write_whole(
+        path, (json.dumps({"source": text, "target": label}) + "\n" for text, label in found)
+    )

@@ -20,7 +20,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from recipes.image_to_latex import write_whole
+from recipes.whole_files import write_whole
 from sightline.data import EasyVqa, ImageSpec, easy_vqa
 from sightline.models import ImageEncoderSpec, PlaceAttentionSpec, SoftmaxSpec, TextEncoderSpec
 from sightline.tasks import VisualQuestionAnsweringSpec

@@ -27,12 +27,12 @@ import csv
 import gzip
 import os
 import re
-import tempfile
 from collections.abc import Iterable, Iterator
 from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 
+from recipes.whole_files import write_whole
 from sightline.data import LineReader, TabSeparated, WhitespaceSpec, tsv
 from sightline.models import (
     HeadSelectionSpec,
@@ -175,9 +175,5 @@ def _rows(path: Path) -> Iterator[list[str]]:
 
 
 def write(path: Path, found: Iterable[Pair]) -> None:
-    """Write pairs as a whole: a process that waits for the file sees all of it, or none."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    lines = ["\t".join(pair) + "\n" for pair in found]
-    with tempfile.NamedTemporaryFile("w", dir=path.parent, delete=False, encoding="utf-8") as file:
-        file.writelines(lines)
-    Path(file.name).replace(path)
+    """Pairs, one on each line."""
+    write_whole(path, ("\t".join(pair) + "\n" for pair in found))

@@ -31,14 +31,14 @@ Reference: Deng et al. 2017, Image-to-markup generation with coarse-to-fine atte
 
 import gzip
 import os
-import tempfile
 import zipfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from functools import partial
 from pathlib import Path
 
 from recipes.rendered.formulas import draw_formulas
 from recipes.rendered.writing import write_pictures
+from recipes.whole_files import write_whole
 from sightline.data import ImageList, ImageSpec, LatexSpec, LineReader, image_list
 from sightline.models import (
     AttentionSpec,
@@ -210,11 +210,3 @@ def _listed(name: str, archive: Path, rows: Mapping[str, str], chosen: slice) ->
         lines = [f"{image}\t{text}\n" for image, text in rows.items() if image in there and text]
         write_whole(path, lines[chosen])
     return image_list(path, archive)
-
-
-def write_whole(path: Path, lines: Sequence[str]) -> None:
-    """Write a file as a whole: a process that waits for it sees all of it, or none."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    with tempfile.NamedTemporaryFile("w", dir=path.parent, delete=False, encoding="utf-8") as file:
-        file.writelines(lines)
-    Path(file.name).replace(path)
