@@ -72,7 +72,7 @@ ATTENTIONS: dict[str, AttentionSpec | None] = {
 CASES = (*(f"rendered_{kind}" for kind in ATTENTIONS), "im2latex_soft", "crohme_soft")
 # Rows and columns of pixels at most: wider formulas are shrunk.
 SIZES = {"rendered": (64, 320), "im2latex": (80, 400), "crohme": (48, 192)}
-UPDATES = {"rendered": 4000, "im2latex": 2200, "crohme": 3600}
+UPDATES = {"rendered": 4000, "im2latex": 2800, "crohme": 3600}
 LONGEST = {"rendered_soft": 8000}  # what more updates give is seen by one case
 RATES = {"rendered": 2e-3, "im2latex": 1e-3, "crohme": 2e-3}
 # The LaTeX of CROHME is that of four laboratories: the same formula comes in many ways, but for which one a pen does
