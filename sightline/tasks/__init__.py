@@ -23,6 +23,7 @@ from ._classification import (
     Classification as Classification,
     ClassificationSpec as ClassificationSpec,
 )
+from ._distortion import DistortionSpec as DistortionSpec
 from ._ensemble import TransductionEnsemble as TransductionEnsemble
 from ._evaluation import (
     Evaluation as Evaluation,

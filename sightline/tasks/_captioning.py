@@ -51,6 +51,7 @@ from ..networks import Scored
 from ..specs import setting
 from ._answering import Answers, Search
 from ._cider import cider
+from ._distortion import DistortionSpec, distorted
 from ._evaluation import MainMetric
 from ._losses import doubly_stochastic_loss
 from ._metrics import bleu, exact_match, word_error_rate
@@ -86,7 +87,8 @@ class Captioning(AbstractWriting[Captioner, "CaptioningSpec"]):
 
     @override
     def source_of(self, batch: PictureBatch) -> Seen:
-        return in_ink(*batch.for_each())
+        seen, bent = in_ink(*batch.for_each()), self.spec.distortion
+        return seen if bent is None or not self.model.training else distorted(seen, bent)
 
     @override
     def text_of(self, batch: PictureBatch) -> SequenceBatch:
@@ -256,6 +258,9 @@ class CaptioningSpec:
         ImageEncoderSpec(), "what looks at the picture: at an image, or at the frames of a clip"
     )
     decoder: DecoderSpec = setting(DecoderSpec(), "what writes the target")
+    distortion: DistortionSpec | None = setting(
+        None, "how pictures are bent while it learns, as by other hands; none: not at all"
+    )
     label_smoothing: float = setting(
         0.1, "probability spread over all symbols in what is learnt", at_least=0, at_most=1
     )

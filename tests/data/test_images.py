@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from PIL import Image
+from PIL import Image, ImageDraw
 
 from sightline.data import ImageSpec, read_image
 from sightline.errors import DataError, ImageError
@@ -141,6 +141,32 @@ def test_transparent_margins_are_cut_off_too() -> None:
     page = Image.new("RGBA", (100, 60), (0, 0, 0, 0))
     page.paste((0, 0, 0, 255), (30, 20, 50, 30))
     assert read_image(written(page), ImageSpec(trim=True)).shape == (3, 14, 24)
+
+
+def letter(side: int, mode: str = "L") -> bytes:
+    """A square letter on white, drawn with a pen of four pixels."""
+    page = Image.new("L", (side, side), 255)
+    ImageDraw.Draw(page).rectangle((0, 0, side - 1, side - 1), outline=0, width=4)
+    return written(page.convert(mode))
+
+
+@pytest.mark.parametrize("mode", ["L", "RGB", "RGBA", "P", "1"])
+def test_large_letters_become_as_small_as_others(mode: str) -> None:
+    spec = ImageSpec(num_channels=1, ink=0.4)
+    sizes = [read_image(letter(side, mode), spec).shape[-1] for side in (40, 80, 160)]
+    assert sizes == [36, 38, 39]  # ink is a little less than four pixels of each side: corners
+    assert all(read_image(letter(side, mode), spec).min() == 0 for side in (40, 80, 160))
+    assert read_image(letter(160, mode), ImageSpec(num_channels=1)).shape == (1, 160, 160)
+
+
+def test_what_has_much_ink_or_none_stays_as_it_is() -> None:
+    spec = ImageSpec(num_channels=1, ink=0.1)
+    dark = read_image(written(Image.new("L", (6, 4), 90)), spec)
+    assert dark.shape == (1, 4, 6)
+    assert (dark == 0).all()
+    blank = read_image(written(Image.new("L", (6, 4), 255)), spec)
+    assert blank.shape == (1, 1, 1)
+    assert (blank == 255).all()
 
 
 def test_without_margins_and_without_ink_all_of_it_is_left() -> None:
