@@ -48,13 +48,12 @@ def distorted(seen: Seen, spec: DistortionSpec) -> Seen:
     anywhere = mask.flatten(1, -3).any(1) if mask.ndim > 3 else mask
     real = torch.stack([anywhere.any(1).sum(-1), anywhere.any(2).sum(-1)], -1)  # (B, 2): w and h
     amount = torch.rand(len(flat), device=flat.device)
-    places = _origins(real.to(flat.dtype), (height, width), spec, amount)
-    places = (
-        places
-        + _waves(len(flat), (height, width), flat) * (spec.waves * amount)[:, None, None, None]
+    origins = _origins(real.to(flat.dtype), (height, width), spec, amount)
+    waves = _waves(len(flat), (height, width), flat) * amount[:, None, None, None]
+    places = origins + spec.waves * waves
+    sampled = grid_sample(
+        flat, (2 * places + 1) / flat.new_tensor([width, height]) - 1, align_corners=False
     )
-    sizes = flat.new_tensor([width, height])
-    sampled = grid_sample(flat, (2 * places + 1) / sizes - 1, align_corners=False)
     return Seen(sampled.view_as(pictures) * mask.unsqueeze(-3), mask)
 
 
@@ -68,9 +67,8 @@ def _origins(
     bend = _bend(spec, amount)
     middle = real / 2
     reach = (bend.abs() @ middle.unsqueeze(-1)).squeeze(-1)  # of what is bent, from the middle
-    scale = (middle / reach).amin(-1).clamp(max=1) * (
-        1 - spec.shrink * amount * torch.rand_like(amount)
-    )
+    fitting = (middle / reach).amin(-1).clamp(max=1)
+    scale = fitting * (1 - spec.shrink * amount * torch.rand_like(amount))
     room = middle - scale[:, None] * reach
     shift = room * (2 * torch.rand_like(room) - 1)
     rows, columns = (torch.arange(side, device=real.device, dtype=real.dtype) for side in size)
