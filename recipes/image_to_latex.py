@@ -9,10 +9,12 @@ A case is a corpus and how the decoder reads the grid of the image:
     rendered    formulas that `recipes.rendered` draws, up to 40 symbols; once, into `.cache/drawn_formulas`
     im2latex    real formulas (Kanervisto 2016): its validation part to learn from, but for 400 formulas to
                 choose by, and its test part to test on; the training part cannot be had here
-    crohme      handwritten formulas: the training part, of which a part is to choose by, and the test of 2014
+    crohme      handwritten formulas: those of the training part and as many again and more that are composed of
+                them (`recipes.rendered.composed`), once, into `.cache/handwritten`; of the part to choose by
+                those that training does not have; and the test of 2014
 
 The second and the third have a tenth of the formulas. They begin with the weights of `rendered_brief`, which has
-to be fitted first, into `runs`, with the command above.
+to be fitted first, into `runs`, with the command above; so does `rendered_longer`.
 
 How the decoder reads:
 
@@ -22,6 +24,7 @@ How the decoder reads:
     path        at most one cell of each column: a chain over columns
     segment     runs of cells within rows: a chain along each row
     brief       as soft, with half of the updates: as many as the other kinds have, which are compared with it
+    longer      as soft, from the weights of brief on, and with batches twice as large
 
 The encoder is that of Deng et al. 2017 made small: four convolutions and a recurrent network along each
 row. The data folder is `../shared/data`, or what SIGHTLINE_DATA says.
@@ -34,12 +37,14 @@ import os
 import zipfile
 from collections.abc import Mapping
 from functools import partial
+from itertools import chain
 from pathlib import Path
 
+from recipes.rendered.composed import draw_composed
 from recipes.rendered.formulas import draw_formulas
-from recipes.rendered.writing import write_pictures
+from recipes.rendered.writing import Item, write_pictures
 from recipes.whole_files import write_whole
-from sightline.data import ImageList, ImageSpec, LatexSpec, LineReader, image_list
+from sightline.data import ImageList, ImageSpec, LatexSpec, LineReader, image_list, read_image
 from sightline.models import (
     AttentionSpec,
     BilinearSpec,
@@ -51,32 +56,42 @@ from sightline.models import (
     SegmentSpec,
     SoftmaxSpec,
 )
-from sightline.tasks import CaptioningSpec, PredictionSpec
+from sightline.tasks import CaptioningSpec, DistortionSpec, PredictionSpec
 from sightline.training import Run, TrainingSpec
 
 ROOT = Path(__file__).resolve().parents[1]
 DATA = Path(os.environ.get("SIGHTLINE_DATA", ROOT.parent / "shared/data"))
 FOLDER = ROOT / ".cache/drawn_formulas"
+HANDWRITTEN = ROOT / ".cache/handwritten"
 NUM_TRAIN, NUM_HELD_OUT, SEED = 60_000, 1000, 1
 NUM_DEV = 400  # formulas of im2latex that weights are chosen by
+NUM_COMPOSED = 12_000  # of handwritten ones
 # A product of matrices: of 200 cells and 40 symbols an additive score takes half of the training time.
 SCORER = BilinearSpec(scaled=True)
 ATTENTIONS: dict[str, AttentionSpec | None] = {
     "none": None,
     "soft": SoftmaxSpec(scorer=SCORER),
     "brief": SoftmaxSpec(scorer=SCORER),
+    "longer": SoftmaxSpec(scorer=SCORER),
     "hard": HardSpec(scorer=SCORER),
     "path": PathSpec(scorer=SCORER),
     "segment": SegmentSpec(scorer=SCORER, total=1.0),
 }
 CASES = (*(f"rendered_{kind}" for kind in ATTENTIONS), "im2latex_soft", "crohme_soft")
 # Rows and columns of pixels at most: wider formulas are shrunk.
-SIZES = {"rendered": (64, 320), "im2latex": (80, 400), "crohme": (48, 192)}
-UPDATES = {"rendered": 4000, "im2latex": 2800, "crohme": 3600}
-LONGEST = {"rendered_soft": 8000}  # what more updates give is seen by one case
+IMAGES = {
+    "rendered": ImageSpec(num_channels=1, height=64, width=320),
+    "im2latex": ImageSpec(num_channels=1, height=80, width=400),
+    # Each fills an image of 250 columns: one letter is higher than a cell sees, and of forty none is.
+    "crohme": ImageSpec(num_channels=1, height=96, width=256, trim=True, ink=0.15),
+}
+UPDATES = {"rendered": 4000, "im2latex": 2800, "crohme": 6500}
+# What more training gives is seen by two cases of drawn formulas.
+MORE_UPDATES = {"rendered_soft": 8000, "rendered_longer": 4800}
 RATES = {"rendered": 2e-3, "im2latex": 1e-3, "crohme": 2e-3}
-# The LaTeX of CROHME is that of four laboratories: the same formula comes in many ways, but for which one a pen does
-# not know. That of im2latex has been normed (Deng et al. 2017).
+DROPOUTS = {"rendered": 0.0, "im2latex": 0.1, "crohme": 0.3}
+# Four laboratories wrote the LaTeX of CROHME, each in its way: what looks the same has to read the same. That of
+# im2latex has been normed (Deng et al. 2017).
 TARGETS = {
     "rendered": LatexSpec(),
     "im2latex": LatexSpec(),
@@ -89,10 +104,10 @@ START = "runs/image_to_latex/rendered_brief_1"
 def recipe(case: str = "rendered_soft") -> Run:
     """Formulas of one corpus, read by one kind of attention."""
     corpus, _, kind = case.partition("_")
-    height, width = SIZES[corpus]
+    is_first = corpus == "rendered" and kind != "longer"  # the others begin with what it learnt
     return Run(
         task=CaptioningSpec(
-            image=ImageSpec(num_channels=1, height=height, width=width, trim=corpus == "crohme"),
+            image=IMAGES[corpus],
             target=TARGETS[corpus],
             min_count=1 if corpus == "rendered" else 2,
             encoder=ImageEncoderSpec(
@@ -107,11 +122,12 @@ def recipe(case: str = "rendered_soft") -> Run:
             decoder=DecoderSpec(
                 embedding_size=64,
                 hidden_size=192,
-                dropout=0.0 if corpus == "rendered" else 0.1,
+                dropout=DROPOUTS[corpus],
                 attention=ATTENTIONS[kind],
                 # Without it the decoder reads a part twice or skips one: it is not told where it looked.
                 input_feeding=ATTENTIONS[kind] is not None,
             ),
+            distortion=DistortionSpec(turn=1.5, shrink=0.2) if corpus == "crohme" else None,
             label_smoothing=0.0 if corpus == "rendered" else 0.03,
             balanced=("{", "}"),
             prediction=PredictionSpec(max_length=None if corpus == "rendered" else 150),
@@ -120,20 +136,26 @@ def recipe(case: str = "rendered_soft") -> Run:
         dev=part(corpus, "dev"),
         test=part(corpus, "test"),
         training=TrainingSpec(
-            steps=LONGEST.get(case, UPDATES[corpus]),
-            batch_tokens=6000,
+            steps=MORE_UPDATES.get(case, UPDATES[corpus]),
+            batch_tokens=12_000 if kind == "longer" else 6000,
             learning_rate=RATES[corpus],
             warmup_steps=200,
             validation_size=200,
             seed=1,
         ),
-        start_from=None if corpus == "rendered" else START,
+        start_from=None if is_first else START,
     )
 
 
-rendered_none, rendered_soft, rendered_brief, rendered_hard, rendered_path, rendered_segment = (
-    partial(recipe, f"rendered_{kind}") for kind in ATTENTIONS
-)
+(
+    rendered_none,
+    rendered_soft,
+    rendered_brief,
+    rendered_longer,
+    rendered_hard,
+    rendered_path,
+    rendered_segment,
+) = (partial(recipe, f"rendered_{kind}") for kind in ATTENTIONS)
 im2latex_soft, crohme_soft = partial(recipe, "im2latex_soft"), partial(recipe, "crohme_soft")
 
 
@@ -143,6 +165,10 @@ def part(corpus: str, name: str) -> ImageList:
         if not (FOLDER / "manifest.json").exists():
             draw()
         return image_list(FOLDER / f"{name}.tsv", FOLDER / "images.zip")
+    if corpus == "crohme" and name == "train":
+        if not (HANDWRITTEN / "manifest.json").exists():
+            compose()
+        return image_list(HANDWRITTEN / "train.tsv", HANDWRITTEN / "images.zip")
     lists = {"im2latex": _im2latex, "crohme": _crohme}
     return lists[corpus](name)
 
@@ -175,6 +201,18 @@ def draw() -> None:
     write_pictures(FOLDER, {name: (formulas, count) for name, count in parts.items()}, about)
 
 
+def compose() -> None:
+    """The handwritten formulas to learn from, and others composed of them; some two minutes."""
+    written = list(_crohme("train"))
+    whole = ImageSpec(num_channels=1, height=500, width=500)
+    items = (
+        Item(read_image(Path(each.source), whole)[0].numpy(), each.target or "") for each in written
+    )
+    both = chain(items, draw_composed(written, IMAGES["crohme"], TARGETS["crohme"], SEED))
+    about = {"what": "handwritten formulas", "seed": SEED}
+    write_pictures(HANDWRITTEN, {"train": (both, len(written) + NUM_COMPOSED)}, about)
+
+
 def _im2latex(name: str) -> ImageList:
     """Images are named by the numbers of lines; formulas whose image is not there are left out."""
     folder = DATA / "_measure_only/im2latex_val_test"
@@ -198,6 +236,10 @@ def _crohme(name: str) -> ImageList:
     for line in LineReader(str(folder / file)):
         image, _, formula = line.partition("\t")
         rows[f"{before}{image}.png"] = formula.strip()
+    if name == "dev":  # half of it is in the training part too, by other hands
+        symbols = TARGETS["crohme"].encode
+        known = {tuple(symbols(each.target or "")) for each in _crohme("train")}
+        rows = {image: text for image, text in rows.items() if tuple(symbols(text)) not in known}
     return _listed(f"crohme_{name}", folder / archive, rows, slice(None))
 
 

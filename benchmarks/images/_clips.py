@@ -16,7 +16,10 @@ AIMS = {"label_global: accuracy": 95.0, "caption_global: exact_match": 95.0}
 
 def score(cases: Sequence[str], seeds: Sequence[int], runs: Path, results: Path) -> None:
     """Write the file; what it says of other cases stays."""
-    data = [clips.FOLDER / "manifest.json"]
+    data = {
+        "manifest.json": clips.FOLDERS["label"] / "manifest.json",
+        "manifest.json of captions": clips.FOLDERS["caption"] / "manifest.json",
+    }
     score_cases(
         NAME, clips.recipe, cases, seeds, (runs, results), aims=AIMS, more=_frames, data=data
     )

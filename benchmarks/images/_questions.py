@@ -16,7 +16,8 @@ AIMS = {"soft: accuracy": 99.0}
 
 def score(cases: Sequence[str], seeds: Sequence[int], runs: Path, results: Path) -> None:
     """Write the file; what it says of other cases stays."""
-    data = [easy_vqa.DATA / f"easy_vqa/{split}.images.zip" for split in ("train", "test")]
+    names = [f"{split}.images.zip" for split in ("train", "test")]
+    data = {name: easy_vqa.DATA / "easy_vqa" / name for name in names}
     folders = (runs, results)
     score_cases(NAME, easy_vqa.recipe, cases, seeds, folders, aims=AIMS, more=_nothing, data=data)
 

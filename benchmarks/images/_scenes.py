@@ -39,7 +39,7 @@ class Pointed(NamedTuple):
 
 def score(cases: Sequence[str], seeds: Sequence[int], runs: Path, results: Path) -> None:
     """Write the file; what it says of other cases stays."""
-    data = [scene_captions.FOLDER / "manifest.json"]
+    data = {"manifest.json": scene_captions.FOLDER / "manifest.json"}
     score_cases(
         NAME,
         scene_captions.recipe,

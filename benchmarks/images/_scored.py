@@ -4,7 +4,7 @@ A file may be scored a few cases at a time: the others stay, if their recipe and
 """
 
 import json
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -40,7 +40,7 @@ def score_cases(
     *,
     aims: Mapping[str, float],
     more: More,
-    data: Iterable[Path],
+    data: Mapping[str, Path],
 ) -> None:
     """Write the results of these cases: metrics, slices of the main one, what else is asked for, and cost.
 
@@ -52,11 +52,11 @@ def score_cases(
         folders: of the runs, and of the results.
         aims: what was asked for, by the name of a row.
         more: what else is told of a model.
-        data: the files whose digests say what was read.
+        data: the files whose digests say what was read, by what to call them.
     """
     runs, results = folders
     path = results / f"{name}.json"
-    read = {each.name: digest(each) for each in data if each.exists()}
+    read = {called: digest(file) for called, file in data.items() if file.exists()}
     made_by = f"python -m benchmarks.images score {name}"
     made = _with_other_cases(replace(Results.here(made_by), data=read), path, cases, run)
     rows = list[Row]()

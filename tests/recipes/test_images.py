@@ -27,12 +27,17 @@ from sightline.training import Run
 @pytest.fixture
 def few(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """Folders of few pictures, drawn by the recipes themselves."""
-    for module in (image_to_latex, scene_captions, clips):
+    for module in (image_to_latex, scene_captions):
         monkeypatch.setattr(module, "FOLDER", tmp_path / module.__name__)
+    monkeypatch.setattr(clips, "FOLDERS", {what: tmp_path / what for what in clips.FOLDERS})
     monkeypatch.setattr(image_to_latex, "NUM_TRAIN", 12)
     monkeypatch.setattr(image_to_latex, "NUM_HELD_OUT", 4)
-    for module in (scene_captions, clips):
-        monkeypatch.setattr(module, "COUNTS", dict.fromkeys(module.COUNTS, 6))
+    for module, name in (
+        (scene_captions, "COUNTS"),
+        (clips, "NUM_HELD_OUT"),
+        (clips, "NUM_TRAIN"),
+    ):
+        monkeypatch.setattr(module, name, dict.fromkeys(getattr(module, name), 6))
     return tmp_path
 
 
@@ -97,9 +102,8 @@ def test_other_cases_stay_if_nothing_changed(few: Path, monkeypatch: pytest.Monk
     assert both.rows[: len(alone.rows)] == alone.rows
     assert any(row.name == "soft: exact_match" for row in both.rows)
     assert both.spec == {**alone.spec, "soft": both.spec["soft"]}
-    monkeypatch.setattr(
-        scene_captions, "SIDE", 40
-    )  # what `none` was fitted with is no longer its recipe
+    # What `none` was fitted with is no longer its recipe.
+    monkeypatch.setattr(scene_captions, "SIDE", 40)
     with pytest.raises(
         ResultsError, match=r"rows of none were made before none changed.*--results"
     ):

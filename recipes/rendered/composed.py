@@ -1,0 +1,88 @@
+r"""New formulas of written ones: two side by side, or one above the other with a line between.
+
+A corpus of a few thousand formulas is learnt by heart: it is known how a formula goes on from how it begins, and
+nothing has to be read. Of how a composed one goes on nothing is known but what stands there.
+
+Reference: Le et al. 2019, Pattern generation strategies for improving recognition of handwritten mathematical
+expressions (which composes strokes).
+"""
+
+import random
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+from jaxtyping import UInt8
+from PIL import Image, ImageDraw
+
+from sightline.data import Example, ImageSpec, LatexSpec, read_image
+
+from .writing import Item
+
+SHORTEST, LONGEST = 3, 12  # symbols of a piece
+FRACTIONS = 0.25  # share of what is composed
+WHITE, BLACK = 255, 0
+
+
+class Piece(NamedTuple):
+    """A formula that others are composed of."""
+
+    picture: UInt8[np.ndarray, "h w"]
+    text: str
+
+
+def draw_composed(
+    written: Sequence[Example], image: ImageSpec, target: LatexSpec, seed: int
+) -> Iterator[Item]:
+    """Formulas of two of the short ones of these, without end. Letters are of one size where `image` makes
+    them so, and a composed formula is then read as it was composed.
+    """
+    pieces = [
+        Piece(read_image(Path(each.source), image)[0].numpy(), each.target)
+        for each in written
+        if each.target is not None and SHORTEST <= len(target.encode(each.target)) <= LONGEST
+    ]
+    chance = random.Random(seed)
+    while True:
+        first, second = chance.sample(pieces, 2)
+        if chance.random() < FRACTIONS:
+            page = above(first, second, chance)
+            text = rf"\frac {{ {first.text} }} {{ {second.text} }}"
+        else:
+            page = beside(first, second, chance)
+            text = f"{first.text} {second.text}"
+        yield Item(np.array(_enlarged(page, image)), text)
+
+
+def beside(first: Piece, second: Piece, chance: random.Random) -> Image.Image:
+    """Two formulas on one line, the middle of the second a little above or below that of the first."""
+    (h, w), (h2, w2) = first.picture.shape, second.picture.shape
+    gap, drop = chance.randint(3, 12), chance.randint(-3, 3)
+    top = (h - h2) // 2 + drop  # of the second, by the top of the first
+    page = Image.new("L", (w + gap + w2, max(h, top + h2) - min(0, top)), WHITE)
+    page.paste(Image.fromarray(first.picture), (0, max(0, -top)))
+    page.paste(Image.fromarray(second.picture), (w + gap, max(0, top)))
+    return page
+
+
+def above(first: Piece, second: Piece, chance: random.Random) -> Image.Image:
+    """The first over the second: a fraction."""
+    (h, w), (h2, w2) = first.picture.shape, second.picture.shape
+    gap, more = chance.randint(2, 5), chance.randint(0, 8)
+    width = max(w, w2) + 2 * more
+    page = Image.new("L", (width, h + h2 + 2 * gap + 1), WHITE)
+    page.paste(Image.fromarray(first.picture), ((width - w) // 2, 0))
+    page.paste(Image.fromarray(second.picture), ((width - w2) // 2, h + 2 * gap + 1))
+    slope = chance.randint(-1, 1)
+    line = ((0, h + gap - slope), (width - 1, h + gap + slope))
+    ImageDraw.Draw(page).line(line, fill=BLACK)
+    return page
+
+
+def _enlarged(page: Image.Image, image: ImageSpec) -> Image.Image:
+    """By as much as it is shrunk when it is read, for the little ink that it has."""
+    ink = 1 - float(np.asarray(page).mean()) / WHITE
+    scale = 1.0 if image.ink is None else max(1.0, image.ink / ink)
+    size = round(scale * page.width), round(scale * page.height)
+    return page.resize(size, Image.Resampling.BICUBIC)
