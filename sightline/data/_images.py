@@ -162,9 +162,8 @@ def _pixels(opened: ImageFile, place: object, spec: ImageSpec) -> UInt8[Tensor, 
     # A JPEG is decoded at a half, a quarter or an eighth where that is large enough still. Which way
     # up it is, is not known yet, so the larger side has to do for both.
     most = max(spec.width, spec.height)
-    if (
-        not spec.trim and spec.ink is None
-    ):  # what is left of it may be small, and lines are counted as they are
+    # What trimming leaves of it may be small, and lines are as wide as they are in the whole of it.
+    if not spec.trim and spec.ink is None:
         opened.draft(None, (most, most))
     opened.load()
     check_size(opened.size, place, spec)  # a GIF can grow while it is read

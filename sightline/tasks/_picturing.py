@@ -202,9 +202,10 @@ def view_of(
             f"{owner}: image.num_channels and encoder.num_channels must be equal, got "
             f"{image.num_channels} and {frame.num_channels}. Set both to 1 or to 3."
         )
-    if image.trim and frame is not encoder:
+    if (image.trim or image.ink is not None) and frame is not encoder:
         raise ValueRangeError(
-            f"{owner}: the frames of a clip stay of one size, got image.trim true. Set image.trim to false."
+            f"{owner}: the frames of a clip stay of one size, got image.trim {str(image.trim).lower()} and image.ink "
+            f"{image.ink or 'none'}. Set image.trim to false and image.ink to none."
         )
     is_centred = not (isinstance(frame, BackboneSpec) and frame.patches)
     grid = Grid(image, *frame.shrinking, is_centred=is_centred)

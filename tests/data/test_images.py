@@ -159,7 +159,7 @@ def test_large_letters_become_as_small_as_others(mode: str) -> None:
     assert read_image(letter(160, mode), ImageSpec(num_channels=1)).shape == (1, 160, 160)
 
 
-def test_what_has_much_ink_or_none_stays_as_it_is() -> None:
+def test_what_has_much_ink_keeps_its_size_and_of_none_a_pixel_is_left() -> None:
     spec = ImageSpec(num_channels=1, ink=0.1)
     dark = read_image(written(Image.new("L", (6, 4), 90)), spec)
     assert dark.shape == (1, 4, 6)

@@ -10,9 +10,9 @@ import pytest
 import sacrebleu
 import torch
 
-from sightline.data import END, Example, InMemory
+from sightline.data import END, Example, ImageSpec, InMemory
 from sightline.errors import DataError, ImageError, ValueRangeError
-from sightline.models import PathSpec, SegmentSpec, SoftmaxSpec
+from sightline.models import FramesEncoderSpec, PathSpec, SegmentSpec, SoftmaxSpec
 from sightline.specs import from_json, to_json
 from sightline.tasks import (
     Captioning,
@@ -214,3 +214,10 @@ def test_cider_rewards_what_is_particular() -> None:
     assert particular > common == 0  # what all references have counts for nothing
     assert cider(references, references).value == pytest.approx(1000.0)
     assert cider(references, [""] * 3).value == 0
+
+
+@pytest.mark.parametrize("image", [ImageSpec(trim=True), ImageSpec(ink=0.1)])
+def test_the_frames_of_a_clip_are_not_shrunk_one_by_one(image: ImageSpec) -> None:
+    spec = replace(BARS, image=image, encoder=FramesEncoderSpec())
+    with pytest.raises(ValueRangeError, match=r"stay of one size.*Set image.trim to false and"):
+        spec.build_from([Example("a.gif", "red")])
