@@ -35,7 +35,7 @@ Reference: Deng et al. 2017, Image-to-markup generation with coarse-to-fine atte
 import gzip
 import os
 import zipfile
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator
 from functools import partial
 from itertools import chain
 from pathlib import Path
@@ -214,41 +214,53 @@ def compose() -> None:
 
 
 def _im2latex(name: str) -> ImageList:
-    """Images are named by the numbers of lines; formulas whose image is not there are left out."""
-    folder = DATA / "_measure_only/im2latex_val_test"
+    """Of the validation part the first formulas are to choose by."""
     split = "test" if name == "test" else "val"
-    archive = folder / f"{split}.images.zip"
-    with gzip.open(folder / f"{split}.formulas.norm.txt.gz", "rt", encoding="utf-8") as file:
-        rows = {f"{split}/{number}.png": formula.strip() for number, formula in enumerate(file)}
+    archive = DATA / f"_measure_only/im2latex_val_test/{split}.images.zip"
     chosen = {"train": slice(NUM_DEV, None), "dev": slice(NUM_DEV), "test": slice(None)}[name]
-    return _listed(f"im2latex_{name}", archive, rows, chosen)
+    return _listed(f"im2latex_{name}", archive, _im2latex_rows(split), chosen)
+
+
+def _im2latex_rows(split: str) -> Iterator[tuple[str, str]]:
+    """Images are named by the numbers of lines."""
+    path = DATA / f"_measure_only/im2latex_val_test/{split}.formulas.norm.txt.gz"
+    with gzip.open(path, "rt", encoding="utf-8") as file:
+        for number, formula in enumerate(file):
+            yield f"{split}/{number}.png", formula.strip()
 
 
 def _crohme(name: str) -> ImageList:
+    """Of the part to choose by half is in the training part too, by other hands, and is left out."""
+    archive = DATA / f"_measure_only/crohme_png/{'test' if name == 'test' else 'train'}.zip"
+    rows = _crohme_rows(name) if name != "dev" else _new_to_crohme(_crohme_rows(name))
+    return _listed(f"crohme_{name}", archive, rows, slice(None))
+
+
+def _crohme_rows(name: str) -> Iterator[tuple[str, str]]:
     """The file names of tests are those of the archive, those of training are below `train`."""
-    folder = DATA / "_measure_only/crohme_png"
-    file, archive, before = {
-        "train": ("gt_split/train.tsv.gz", "train.zip", "train/"),
-        "dev": ("gt_split/validation.tsv.gz", "train.zip", "train/"),
-        "test": ("groundtruth_2014.tsv", "test.zip", "test/2014/"),
+    file, before = {
+        "train": ("gt_split/train.tsv.gz", "train/"),
+        "dev": ("gt_split/validation.tsv.gz", "train/"),
+        "test": ("groundtruth_2014.tsv", "test/2014/"),
     }[name]
-    rows = dict[str, str]()
-    for line in LineReader(str(folder / file)):
+    for line in LineReader(str(DATA / "_measure_only/crohme_png" / file)):
         image, _, formula = line.partition("\t")
-        rows[f"{before}{image}.png"] = formula.strip()
-    if name == "dev":  # half of it is in the training part too, by other hands
-        symbols = TARGETS["crohme"].encode
-        known = {tuple(symbols(each.target or "")) for each in _crohme("train")}
-        rows = {image: text for image, text in rows.items() if tuple(symbols(text)) not in known}
-    return _listed(f"crohme_{name}", folder / archive, rows, slice(None))
+        yield f"{before}{image}.png", formula.strip()
 
 
-def _listed(name: str, archive: Path, rows: Mapping[str, str], chosen: slice) -> ImageList:
-    """A list of images that an archive has, with their formulas; written once."""
+def _new_to_crohme(rows: Iterable[tuple[str, str]]) -> Iterator[tuple[str, str]]:
+    """Those whose formula no image to learn from has."""
+    symbols = TARGETS["crohme"].encode
+    known = {tuple(symbols(formula)) for _, formula in _crohme_rows("train")}
+    yield from (row for row in rows if tuple(symbols(row[1])) not in known)
+
+
+def _listed(name: str, archive: Path, rows: Iterable[tuple[str, str]], chosen: slice) -> ImageList:
+    """A list of images that an archive has, with their formulas; written once, and rows are read then only."""
     path = ROOT / f".cache/lists/{name}.tsv"
     if not path.exists():
         with zipfile.ZipFile(archive) as opened:
             there = set(opened.namelist())
-        lines = [f"{image}\t{text}\n" for image, text in rows.items() if image in there and text]
+        lines = [f"{image}\t{text}\n" for image, text in rows if image in there and text]
         write_whole(path, lines[chosen])
     return image_list(path, archive)
