@@ -3,9 +3,12 @@
 import json
 from importlib import import_module
 from pathlib import Path
+from pkgutil import iter_modules
 from types import ModuleType
 
 import pytest
+
+import sightline
 
 PUBLIC_NAMES = json.loads(Path(__file__).with_name("public_names.json").read_text(encoding="utf-8"))
 
@@ -18,6 +21,13 @@ def test_the_public_names_are_these(package: str) -> None:
         if not name.startswith("_") and not isinstance(member, ModuleType)
     )
     assert names == PUBLIC_NAMES[package]
+
+
+def test_no_package_is_left_out() -> None:
+    packages = {
+        f"sightline.{found.name}" for found in iter_modules(sightline.__path__) if found.ispkg
+    }
+    assert packages - set(PUBLIC_NAMES) == {"sightline.cli"}  # a command, not a library
 
 
 def test_the_root_has_a_version() -> None:
