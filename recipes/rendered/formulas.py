@@ -9,8 +9,11 @@ Axes: h and w height and width.
 """
 
 import re
-from collections.abc import Iterator, Sequence
-from functools import cache
+from collections.abc import Callable, Iterator, Sequence
+from functools import cache, partial
+from hashlib import sha256
+from itertools import count
+from multiprocessing import get_context
 from random import Random
 
 import numpy as np
@@ -25,6 +28,9 @@ MARGIN = 2  # pixels
 POINTS, DPI = 10, 100  # letters some six pixels high: what im2latex has at half its size
 MAX_TOKENS = 200  # a drawing takes a millisecond for each, and much more where braces are deep
 SIZES = (10, 20, 40)  # tokens at most, of the steps of a curriculum
+AT_A_TIME = (
+    16_384  # formulas that several processes are asked for: they do not wait until one is taken
+)
 _NO_SPACE = re.compile(
     r"(?<![A-Za-z]) | (?![A-Za-z])"
 )  # all but those between a command and a letter
@@ -53,21 +59,37 @@ def render(tokens: Sequence[str]) -> UInt8[np.ndarray, "h w"] | None:
     return 255 - np.pad(inked, MARGIN)
 
 
-def draw_formulas(seed: int, max_tokens: int = SIZES[-1]) -> Iterator[Item]:
-    """Different formulas without end, of all sizes alike, no two of which look the same."""
+def draw_formulas(seed: int, max_tokens: int = SIZES[-1], processes: int = 1) -> Iterator[Item]:
+    """Different formulas without end, of all sizes alike, no two of which look the same. They are the same
+    in any number of processes.
+    """
     known: set[bytes] = set()
-    number = 0
-    while True:
-        random = Random(f"formula {seed} {number}")
-        number += 1
-        tokens = formula(random, random.randint(3, max_tokens))
-        image = render(tokens)
-        if image is None:
+    for item in _drawn(partial(_numbered, seed, max_tokens), processes):
+        if item is None:
             continue
-        key = b"%d %d " % image.shape + image.tobytes()
-        if key not in known:
-            known.add(key)
-            yield Item(picture=image, text=" ".join(tokens), size=len(tokens))
+        digest = sha256(repr(item.picture.shape).encode() + item.picture.tobytes()).digest()
+        if digest not in known:
+            known.add(digest)
+            yield item
+
+
+def _drawn(draw: Callable[[int], Item | None], processes: int) -> Iterator[Item | None]:
+    """What is drawn of each number, in the order of numbers."""
+    if processes == 1:
+        yield from map(draw, count())
+        return
+    # Not forked: who asks may have threads. The pool ends with whoever takes the items.
+    with get_context("spawn").Pool(processes) as pool:
+        for first in count(step=AT_A_TIME):
+            yield from pool.imap(draw, range(first, first + AT_A_TIME), chunksize=64)
+
+
+def _numbered(seed: int, max_tokens: int, number: int) -> Item | None:
+    """The formula of a number; None where it cannot be drawn."""
+    random = Random(f"formula {seed} {number}")
+    tokens = formula(random, random.randint(3, max_tokens))
+    image = render(tokens)
+    return None if image is None else Item(image, " ".join(tokens), len(tokens))
 
 
 def _displayed(tokens: Sequence[str]) -> list[str]:

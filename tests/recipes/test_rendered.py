@@ -4,6 +4,7 @@ import json
 import subprocess
 import sys
 from itertools import islice, product
+from multiprocessing import active_children
 from pathlib import Path
 from random import Random
 
@@ -72,10 +73,12 @@ def test_scripts_belong_to_the_letter_before_them() -> None:
 def test_formulas_are_different_and_follow_from_the_seed() -> None:
     first = list(islice(draw_formulas(1), 25))
     assert len({item.text for item in first}) == 25
-    again = list(islice(draw_formulas(1), 25))
-    for one, other in zip(first, again, strict=True):
-        assert one.text == other.text
-        assert np.array_equal(one.picture, other.picture)
+    for processes in (1, 2):
+        again = list(islice(draw_formulas(1, processes=processes), 25))
+        for one, other in zip(first, again, strict=True):
+            assert one.text == other.text
+            assert np.array_equal(one.picture, other.picture)
+    assert not active_children()  # the processes ended with what they were asked for
     assert [item.text for item in islice(draw_formulas(2), 25)] != [item.text for item in first]
 
 
