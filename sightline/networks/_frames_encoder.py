@@ -59,11 +59,11 @@ class FramesEncoder(AbstractEncoder):
         a frame without a real pixel is padding.
         """
         frames, pixels = mask, ()
-        if (
-            mask is not None
-            and isinstance(self.frame, ImageEncoder)
-            and mask.ndim == inputs.ndim - 1
-        ):
+        if mask is not None and isinstance(self.frame, ImageEncoder):
+            if (
+                mask.ndim < inputs.ndim - 1
+            ):  # of whole frames: a norm over the batch leaves them out too
+                mask = mask[..., None, None].expand(*mask.shape, *inputs.shape[-2:])
             frames, pixels = mask.flatten(-2).any(-1), (mask,)
         elif mask is not None:
             missing = ~mask.reshape(*mask.shape, *[1] * (inputs.ndim - mask.ndim))

@@ -3,6 +3,7 @@
 import torch
 from torch import nn
 
+from sightline.networks import FramesEncoder, ImageEncoder, recurrent_stack
 from sightline.networks._batch_norm import BatchNorm
 
 assert_near = torch.testing.assert_close
@@ -40,6 +41,22 @@ def test_with_a_mask_it_is_that_of_the_real_places() -> None:
     assert_near(features.grad.movedim(1, -1)[real], among_real.grad)
     assert not features.grad.movedim(1, -1)[~real].any()
     assert_near(masked.weight.grad, packed.weight.grad)
+
+
+def test_frames_that_are_padding_are_not_counted() -> None:
+    torch.manual_seed(4)
+    clip = torch.randn(1, 3, 1, 8, 8)
+    padded = torch.cat([clip, torch.full((1, 2, 1, 8, 8), 1e3)], 1)
+    images = ImageEncoder(1, sizes=(3, 4), norm="batch")
+    encoder = FramesEncoder(images, recurrent_stack(4, 5))
+    (norm,) = images.norms
+    assert isinstance(norm, BatchNorm)
+    means = list[torch.Tensor]()
+    for frames, mask in ((clip, None), (padded, torch.arange(5)[None] < 3)):
+        norm.mean.zero_()
+        encoder(frames, mask)
+        means.append(norm.mean.clone())
+    assert_near(means[1], means[0])
 
 
 def test_an_answer_does_not_depend_on_the_batch_to_the_last_bit() -> None:
