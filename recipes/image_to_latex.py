@@ -14,7 +14,7 @@ A case is a corpus and how the decoder reads the grid of the image:
                 those that training does not have; and the test of 2014
 
 The second and the third have a tenth of the formulas. They begin with the weights of `rendered_brief`, which has
-to be fitted first, into `runs`, with the command above; so does `rendered_longer`.
+to be fitted first, into `runs`, with the command above; so does `rendered_longer`, and with its weights `rendered_more`.
 
 How the decoder reads:
 
@@ -25,6 +25,8 @@ How the decoder reads:
     segment     runs of cells within rows: a chain along each row
     brief       as soft, with half of the updates: as many as the other kinds have, which are compared with it
     longer      as soft, from the weights of brief on, and with batches twice as large
+    more        from the weights of longer on, smoothed, and with four times as many formulas, which are drawn
+                into `.cache/more_drawn_formulas`
 
 The encoder is that of Deng et al. 2017 made small: four convolutions and a recurrent network along each
 row. The data folder is `../shared/data`, or what SIGHTLINE_DATA says.
@@ -41,7 +43,7 @@ from itertools import chain
 from pathlib import Path
 
 from recipes.rendered.composed import draw_composed
-from recipes.rendered.formulas import draw_formulas
+from recipes.rendered.formulas import AT_A_TIME, draw_formulas
 from recipes.rendered.writing import Item, write_pictures
 from recipes.whole_files import write_whole
 from sightline.data import ImageList, ImageSpec, LatexSpec, LineReader, image_list, read_image
@@ -61,9 +63,9 @@ from sightline.training import Run, TrainingSpec
 
 ROOT = Path(__file__).resolve().parents[1]
 DATA = Path(os.environ.get("SIGHTLINE_DATA", ROOT.parent / "shared/data"))
-FOLDER = ROOT / ".cache/drawn_formulas"
+FOLDER, MORE = ROOT / ".cache/drawn_formulas", ROOT / ".cache/more_drawn_formulas"
 HANDWRITTEN = ROOT / ".cache/handwritten"
-NUM_TRAIN, NUM_HELD_OUT, SEED = 60_000, 1000, 1
+NUM_TRAIN, NUM_MORE, NUM_HELD_OUT, SEED = 60_000, 240_000, 1000, 1
 NUM_DEV = 400  # formulas of im2latex that weights are chosen by
 NUM_COMPOSED = 12_000  # of handwritten ones
 # A product of matrices: of 200 cells and 40 symbols an additive score takes half of the training time.
@@ -73,6 +75,7 @@ ATTENTIONS: dict[str, AttentionSpec | None] = {
     "soft": SoftmaxSpec(scorer=SCORER),
     "brief": SoftmaxSpec(scorer=SCORER),
     "longer": SoftmaxSpec(scorer=SCORER),
+    "more": SoftmaxSpec(scorer=SCORER),
     "hard": HardSpec(scorer=SCORER),
     "path": PathSpec(scorer=SCORER),
     "segment": SegmentSpec(scorer=SCORER, total=1.0),
@@ -86,8 +89,8 @@ IMAGES = {
     "crohme": ImageSpec(num_channels=1, height=96, width=256, trim=True, ink=0.15),
 }
 UPDATES = {"rendered": 4000, "im2latex": 2800, "crohme": 6500}
-# What more training gives is seen by two cases of drawn formulas.
-MORE_UPDATES = {"rendered_soft": 8000, "rendered_longer": 4800}
+# What more training gives is seen by two cases of drawn formulas, and by a third what more formulas give.
+MORE_UPDATES = {"rendered_soft": 8000, "rendered_longer": 4800, "rendered_more": 3600}
 RATES = {"rendered": 2e-3, "im2latex": 1e-3, "crohme": 2e-3}
 DROPOUTS = {"rendered": 0.0, "im2latex": 0.1, "crohme": 0.3}
 # Four laboratories wrote the LaTeX of CROHME, each in its way: what looks the same has to read the same. That of
@@ -97,14 +100,18 @@ TARGETS = {
     "im2latex": LatexSpec(),
     "crohme": LatexSpec(braces="canonical", signs="handwritten"),
 }
-# What the others begin with: they have a tenth of the formulas.
-START = "runs/image_to_latex/rendered_brief_1"
+# Whose weights a case begins with: real and handwritten formulas are a tenth of the drawn ones.
+STARTS = {
+    "rendered_longer": "runs/image_to_latex/rendered_brief_1",
+    "rendered_more": "runs/image_to_latex/rendered_longer_1",
+    "im2latex_soft": "runs/image_to_latex/rendered_brief_1",
+    "crohme_soft": "runs/image_to_latex/rendered_brief_1",
+}
 
 
 def recipe(case: str = "rendered_soft") -> Run:
     """Formulas of one corpus, read by one kind of attention."""
     corpus, _, kind = case.partition("_")
-    is_first = corpus == "rendered" and kind != "longer"  # the others begin with what it learnt
     return Run(
         task=CaptioningSpec(
             image=IMAGES[corpus],
@@ -128,22 +135,24 @@ def recipe(case: str = "rendered_soft") -> Run:
                 input_feeding=ATTENTIONS[kind] is not None,
             ),
             distortion=DistortionSpec(turn=1.5, shrink=0.2) if corpus == "crohme" else None,
-            label_smoothing=0.0 if corpus == "rendered" else 0.03,
+            label_smoothing=0.0 if corpus == "rendered" and kind != "more" else 0.03,
             balanced=("{", "}"),
             prediction=PredictionSpec(max_length=None if corpus == "rendered" else 150),
         ),
-        train=part(corpus, "train"),
+        train=part(kind if kind == "more" else corpus, "train"),
         dev=part(corpus, "dev"),
         test=part(corpus, "test"),
         training=TrainingSpec(
             steps=MORE_UPDATES.get(case, UPDATES[corpus]),
-            batch_tokens=12_000 if kind == "longer" else 6000,
+            batch_tokens=12_000 if kind in ("longer", "more") else 6000,
             learning_rate=RATES[corpus],
             warmup_steps=200,
+            # By default a tenth of the time is for validation.
+            evaluate_every=250 if kind == "more" else None,
             validation_size=200,
             seed=1,
         ),
-        start_from=None if is_first else START,
+        start_from=STARTS.get(case),
     )
 
 
@@ -152,6 +161,7 @@ def recipe(case: str = "rendered_soft") -> Run:
     rendered_soft,
     rendered_brief,
     rendered_longer,
+    rendered_more,
     rendered_hard,
     rendered_path,
     rendered_segment,
@@ -160,11 +170,12 @@ im2latex_soft, crohme_soft = partial(recipe, "im2latex_soft"), partial(recipe, "
 
 
 def part(corpus: str, name: str) -> ImageList:
-    """One of the three parts of a corpus."""
-    if corpus == "rendered":
-        if not (FOLDER / "manifest.json").exists():
-            draw()
-        return image_list(FOLDER / f"{name}.tsv", FOLDER / "images.zip")
+    """One of the three parts of a corpus, or of `more`: drawn formulas with more to learn from."""
+    if corpus in ("rendered", "more"):
+        folder, num_train = (FOLDER, NUM_TRAIN) if corpus == "rendered" else (MORE, NUM_MORE)
+        if not (folder / "manifest.json").exists():
+            draw(folder, num_train)
+        return image_list(folder / f"{name}.tsv", folder / "images.zip")
     if corpus == "crohme" and name == "train":
         if not (HANDWRITTEN / "manifest.json").exists():
             compose()
@@ -193,12 +204,15 @@ def corpus_files() -> list[Path]:
     ]
 
 
-def draw() -> None:
-    """Draw the formulas, no two of which look the same; some 25 minutes on one core."""
-    formulas = draw_formulas(SEED)
-    parts = {"test": NUM_HELD_OUT, "dev": NUM_HELD_OUT, "train": NUM_TRAIN}
+def draw(folder: Path, num_train: int) -> None:
+    """Draw the formulas, no two of which look the same; 60,000 take some 10 minutes on two cores. Those to test
+    and to choose by come first: however many there are to learn from, they are the same.
+    """
+    processes = (os.cpu_count() or 1) if num_train > AT_A_TIME else 1
+    formulas = draw_formulas(SEED, processes=processes)
+    parts = {"test": NUM_HELD_OUT, "dev": NUM_HELD_OUT, "train": num_train}
     about = {"what": "formulas", "seed": SEED}
-    write_pictures(FOLDER, {name: (formulas, count) for name, count in parts.items()}, about)
+    write_pictures(folder, {name: (formulas, count) for name, count in parts.items()}, about)
 
 
 def compose() -> None:

@@ -17,15 +17,20 @@ from recipes.rendered import render
 from ._scored import Scored, score_cases
 
 NAME = "image_to_latex"
-AIMS = {"rendered_longer: exact_match": 97.0, "rendered_longer: rendered match": 98.0}
+AIMS = {"rendered_more: exact_match": 97.0, "rendered_more: rendered match": 98.0}
 
 
 def score(cases: Sequence[str], seeds: Sequence[int], runs: Path, results: Path) -> None:
     """Write the file; what it says of other cases stays."""
     data = {
         "manifest.json": image_to_latex.FOLDER / "manifest.json",
+        "manifest.json of more": image_to_latex.MORE / "manifest.json",
         "manifest.json of handwritten": image_to_latex.HANDWRITTEN / "manifest.json",
         **{file.name: file for file in image_to_latex.corpus_files()},
+        **{
+            f"weights of {bundle.name}": bundle / "weights.safetensors"
+            for bundle in map(Path, image_to_latex.STARTS.values())
+        },
     }
     score_cases(
         NAME,

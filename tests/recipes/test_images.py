@@ -30,7 +30,9 @@ def few(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     for module in (image_to_latex, scene_captions):
         monkeypatch.setattr(module, "FOLDER", tmp_path / module.__name__)
     monkeypatch.setattr(clips, "FOLDERS", {what: tmp_path / what for what in clips.FOLDERS})
+    monkeypatch.setattr(image_to_latex, "MORE", tmp_path / "more")
     monkeypatch.setattr(image_to_latex, "NUM_TRAIN", 12)
+    monkeypatch.setattr(image_to_latex, "NUM_MORE", 18)
     monkeypatch.setattr(image_to_latex, "NUM_HELD_OUT", 4)
     for module, name in (
         (scene_captions, "COUNTS"),
@@ -81,6 +83,22 @@ def test_formulas_are_drawn_fitted_and_scored(few: Path, monkeypatch: pytest.Mon
         assert rows[f"{case}: parameters"] > 1000
     run = image_to_latex.recipe("rendered_soft")
     assert from_json(Run, to_json(run)) == run
+
+
+def test_with_more_formulas_a_run_goes_on_and_is_asked_for_the_same(
+    few: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    begun = str(few / "runs/image_to_latex/rendered_brief_1")
+    monkeypatch.setattr(image_to_latex, "STARTS", {"rendered_more": begun})
+    fitted_and_scored("image_to_latex", ["rendered_brief", "rendered_more"], few, monkeypatch)
+    results = Results.load(few / "results/image_to_latex.json")
+    assert {"weights of rendered_brief_1", "manifest.json of more"} <= results.data.keys()
+    folders = image_to_latex.FOLDER, image_to_latex.MORE
+    texts = [(folder / "train.tsv").read_text(encoding="utf-8") for folder in folders]
+    assert texts[1].startswith(texts[0])
+    assert len(texts[1].splitlines()) == 18
+    digests = [json.loads((folder / "manifest.json").read_text())["digests"] for folder in folders]
+    assert digests[0]["test"] == digests[1]["test"]
 
 
 def test_scenes_are_pointed_at(few: Path, monkeypatch: pytest.MonkeyPatch) -> None:
