@@ -28,9 +28,8 @@ MARGIN = 2  # pixels
 POINTS, DPI = 10, 100  # letters some six pixels high: what im2latex has at half its size
 MAX_TOKENS = 200  # a drawing takes a millisecond for each, and much more where braces are deep
 SIZES = (10, 20, 40)  # tokens at most, of the steps of a curriculum
-AT_A_TIME = (
-    16_384  # formulas that several processes are asked for: they do not wait until one is taken
-)
+# Formulas that several processes are asked for: they do not wait until one is taken.
+AT_A_TIME = 16_384
 _NO_SPACE = re.compile(
     r"(?<![A-Za-z]) | (?![A-Za-z])"
 )  # all but those between a command and a letter

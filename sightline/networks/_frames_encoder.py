@@ -60,9 +60,8 @@ class FramesEncoder(AbstractEncoder):
         """
         frames, pixels = mask, ()
         if mask is not None and isinstance(self.frame, ImageEncoder):
-            if (
-                mask.ndim < inputs.ndim - 1
-            ):  # of whole frames: a norm over the batch leaves them out too
+            if mask.ndim < inputs.ndim - 1:
+                # Of whole frames: their pixels are left out of a norm over the batch too.
                 mask = mask[..., None, None].expand(*mask.shape, *inputs.shape[-2:])
             frames, pixels = mask.flatten(-2).any(-1), (mask,)
         elif mask is not None:
