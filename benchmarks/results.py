@@ -2,7 +2,8 @@
 
     {made_by, date, versions, machine, rows: [{name, value, unit, spread, seeds, target, sense}]}
 
-and, where a model was trained, `data` (the sha256 of each file) and `spec` (what was trained).
+and, where a model was trained, `data` (the sha256 of each file) and `spec` (what was trained). A row
+that was not measured here has two more fields: `kind` and `source`.
 Every benchmark and every recipe writes one such file into `results/`; the tables of the docs and
 `python -m benchmarks.shortfalls` read them. A value that is not a number (a peer that answered
 NaN, say) is `null` in the file, since JSON has no NaN, and misses any target.
@@ -24,6 +25,9 @@ from typing import Any, Literal, Self, TypeAlias, get_args
 import torch
 
 Sense: TypeAlias = Literal["<=", ">="]
+# What a figure of somebody else is: a shared task's own baseline, a figure from a paper, from a tutorial, or
+# from an example run shown in a repository.
+Kind: TypeAlias = Literal["baseline", "paper", "tutorial", "example"]
 
 
 class ResultsError(ValueError):
@@ -32,10 +36,11 @@ class ResultsError(ValueError):
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Row:
-    """One measured figure.
+    """One figure.
 
     `spread` is the lowest and the highest value over rounds or seeds. `target` and `sense` are
-    given together, where a figure has been asked for: `value sense target` should be true.
+    given together, where a figure has been asked for: `value sense target` should be true. `kind` and
+    `source` are given together, for a figure of somebody else.
     """
 
     name: str
@@ -45,8 +50,19 @@ class Row:
     seeds: tuple[int, ...] = ()
     target: float | None = None
     sense: Sense | None = None
+    kind: Kind | None = None
+    source: str | None = None
 
     def __post_init__(self) -> None:
+        if (self.kind is None) != (self.source is None):
+            raise ResultsError(
+                f"Row {self.name!r}: kind and source must be given together, "
+                f"got kind={self.kind!r} and source={self.source!r}."
+            )
+        if self.kind is not None and self.kind not in get_args(Kind):
+            raise ResultsError(
+                f"Row {self.name!r}: kind must be one of {', '.join(get_args(Kind))}, got {self.kind!r}."
+            )
         if (self.target is None) != (self.sense is None):
             raise ResultsError(
                 f"Row {self.name!r}: target and sense must be given together, "
@@ -159,6 +175,8 @@ class Results:
             if not content[name]:
                 del content[name]
         for row in content["rows"]:
+            if row["kind"] is None:
+                del row["kind"], row["source"]
             row["value"] = _none_for_nan(row["value"])
             row["spread"] = row["spread"] and [_none_for_nan(end) for end in row["spread"]]
         return json.dumps(content, indent=1, allow_nan=False, ensure_ascii=False) + "\n"
@@ -204,6 +222,8 @@ def digests(paths: Iterable[Path], folder: Path) -> dict[str, str]:
 
 
 def _row(content: Any) -> Row:
+    if isinstance(content, dict):
+        content = {"kind": None, "source": None} | content
     content = _known_fields(Row, content)
     spread = content["spread"]
     return Row(

@@ -43,8 +43,20 @@ def record(recipe: str, *beginnings: str) -> str:
         name = f"**{case}**" if case == "mean" else case
         texts = (_cell(row[column]) if column in row else "" for column in columns)
         lines.append(f"| {name} | " + " | ".join(texts) + " |")
-    lines += ["", f"{origin(asdict(results))} Data: sha256 in `results/{recipe}.json`."]
+    lines += ["", *_references(cells)]
+    lines += [f"{origin(asdict(results))} Data: sha256 in `results/{recipe}.json`."]
     return "\n".join(lines)
+
+
+def _references(cells: dict[str, dict[str, Row]]) -> list[str]:
+    """A sentence on each column of somebody else's figures: its kind and its source."""
+    found = {
+        figure: f"*{figure}* ({row.kind}): {row.source}."
+        for row_cells in cells.values()
+        for figure, row in row_cells.items()
+        if row.kind is not None
+    }
+    return list(found.values())
 
 
 def origin(results: dict[str, Any]) -> str:

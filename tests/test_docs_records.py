@@ -4,6 +4,7 @@ has its picture.
 
 import json
 import re
+import shutil
 import sys
 from collections.abc import Iterator
 from importlib import import_module
@@ -12,6 +13,8 @@ from types import ModuleType
 
 import pytest
 
+from benchmarks.records._catalogue import RECORDS
+from benchmarks.records._scoring import write_references
 from benchmarks.results import Results
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -49,6 +52,21 @@ def test_a_record_is_its_results(recipe: str, records: ModuleType) -> None:
         said = float(shown[case].pop(figure).split()[0].rstrip(",").replace(",", ""))
         assert said == pytest.approx(row.value, abs=0.51 if row.value >= 100 else 0.051)
     assert all(cell == "" for cells in shown.values() for cell in cells.values())
+
+
+@pytest.mark.parametrize("recipe", RECORDS)
+def test_figures_of_others_are_those_of_the_catalogue(
+    recipe: str, records: ModuleType, tmp_path: Path
+) -> None:
+    kept = ROOT / f"results/{recipe}.json"
+    shutil.copy(kept, tmp_path)
+    write_references(recipe, tmp_path)
+    assert (tmp_path / kept.name).read_text() == kept.read_text()
+    others = [row for row in Results.load(kept).rows if row.kind is not None]
+    assert bool(others) == bool(RECORDS[recipe].references)
+    page = records.record(recipe)
+    assert all(f"({row.kind}): {row.source}." in page for row in others)
+    assert not any("published" in row.name for row in Results.load(kept).rows)
 
 
 @pytest.mark.parametrize(("recipe", "named"), PARTS)

@@ -1,8 +1,9 @@
-"""Fit a recipe with several seeds, or score what was fitted.
+"""Fit a recipe with several seeds, score the models, or update the figures of others beside them.
 
     python -m benchmarks.records fit g2p_low --runs runs                      ten languages, seeds 1, 2 and 3
     python -m benchmarks.records fit g2p_low --runs runs --cases ice --seeds 4
     python -m benchmarks.records score g2p_low --runs runs                    writes results/g2p_low.json
+    python -m benchmarks.records references g2p_low                           figures of others, from the catalogue
 
 Runs that are there already are not repeated, so that a queue can be stopped and started, and two of them
 may work on different cases. Test words are read by `score` alone.
@@ -16,19 +17,24 @@ import torch
 
 from ._catalogue import RECORDS
 from ._fitting import fit_case, folder_of
-from ._scoring import score
+from ._scoring import score, write_references
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
     """Do what the first word says."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
-    parser.add_argument("what", choices=("fit", "score"))
+    parser.add_argument("what", choices=("fit", "score", "references"))
     parser.add_argument("recipe", choices=tuple(RECORDS))
-    parser.add_argument("--runs", type=Path, required=True, help="the folder of all runs")
+    parser.add_argument("--runs", type=Path, help="the folder of all runs")
     parser.add_argument("--cases", nargs="+", help="by default all of the recipe")
     parser.add_argument("--seeds", type=int, nargs="+", default=[1, 2, 3])
     parser.add_argument("--results", type=Path, default=Path("results"))
     given = parser.parse_args(arguments)
+    if given.what == "references":
+        write_references(given.recipe, given.results)
+        return
+    if given.runs is None:
+        parser.error(f"{given.what} needs --runs, the folder of all runs")
     record, seeds = RECORDS[given.recipe], tuple(given.seeds)
     cases = tuple(given.cases or record.cases)
     if given.what == "score":

@@ -1,13 +1,11 @@
-"""Which recipes there are, of which cases each is made, and what has been published on them.
+"""The recipes, the cases of each, and the figures of others that they are compared with.
 
-Published figures are those of the best system of each case, whichever that was, and of the best system
-over all cases where one is named; most are ensembles. They come from the papers given with the recipes,
-but for two: of transliteration the paper's own tables were not to be had, and the figure for Russian is
-that of the example run in its repository; the translations from German are those of a well-known
-tutorial (bentrevett/pytorch-seq2seq, GRU with attention).
+Every figure of somebody else has a kind and a source (`Reference`). Most are baselines: for G2P and
+inflection the shared tasks' own, which are not the best systems of those tasks.
 """
 
 from collections.abc import Callable, Mapping, Sequence
+from statistics import mean
 from typing import NamedTuple
 
 from recipes import (
@@ -22,52 +20,130 @@ from recipes import (
 )
 from sightline.training import Run
 
+from ..results import Kind
+
 MEAN = "mean"  # of all cases, where one would put a case
 
 
+class Reference(NamedTuple):
+    """Figures of somebody else on the same test files, in the main metric."""
+
+    name: str  # the column of the table
+    kind: Kind
+    source: str
+    figures: Mapping[str, float]  # by case, or for the mean of all
+    unit: str = "%"
+
+
 class Record(NamedTuple):
-    """A recipe and what it is measured against."""
+    """A recipe and what it is compared with."""
 
     run: Callable[[str], Run]
     cases: Sequence[str]
-    published: Mapping[str, float]  # by case, in the main metric
+    references: Sequence[Reference]
     aims: Mapping[str, float]  # by case, or for the mean of all
     is_averaged: bool = True  # whether cases are of one kind, so that their mean says something
 
 
 def _by_case(cases: Sequence[str], *figures: float) -> dict[str, float]:
-    return dict(zip(cases, figures, strict=True))
+    """Figures by case, and their mean."""
+    by_case = dict(zip(cases, figures, strict=True))
+    return {**by_case, MEAN: round(mean(figures), 2)} if len(figures) > 1 else by_case
+
+
+def _g2p_baseline(cases: Sequence[str], *figures: float) -> Reference:
+    """The baseline of the shared task on G2P, which is an ensemble of neural transducers."""
+    return Reference(
+        name="organizers' baseline",
+        kind="baseline",
+        source="SIGMORPHON 2021 task 1, github.com/sigmorphon/2021-task1, README, baseline results",
+        figures=_by_case(cases, *figures),
+    )
 
 
 RECORDS = {
     "g2p_low": Record(
         g2p_low.recipe,
         g2p_low.LANGUAGES,
-        _by_case(g2p_low.LANGUAGES, 22, 21, 12, 19, 34, 55, 19, 10, 49, 10),
+        (_g2p_baseline(g2p_low.LANGUAGES, 22, 21, 12, 19, 34, 55, 19, 10, 49, 10),),
         {MEAN: 25.1},
     ),
     "g2p_medium": Record(
         g2p_medium.recipe,
         g2p_medium.LANGUAGES,
-        _by_case(g2p_medium.LANGUAGES, 7.0, 18.3, 14.7, 8.5, 0.0, 32.1, 1.8, 5.2, 16.3, 2.5),
+        (
+            _g2p_baseline(
+                g2p_medium.LANGUAGES, 7.0, 18.3, 14.7, 8.5, 0.0, 32.1, 1.8, 5.2, 16.3, 2.5
+            ),
+        ),
         {MEAN: 10.6},
     ),
     "g2p_english": Record(
-        g2p_english.recipe, g2p_english.LANGUAGES, {"eng_us": 41.94}, {"eng_us": 41.9}
+        g2p_english.recipe,
+        g2p_english.LANGUAGES,
+        (_g2p_baseline(g2p_english.LANGUAGES, 41.94),),
+        {"eng_us": 41.9},
     ),
-    "katakana": Record(katakana.recipe, katakana.SCRIPTS, {"russian": 40.3}, {"russian": 40.3}),
-    "inflection": Record(inflection.recipe, inflection.LANGUAGES, {}, {}),
+    "katakana": Record(
+        katakana.recipe,
+        katakana.SCRIPTS,
+        (
+            Reference(
+                name="example run",
+                kind="example",
+                source="github.com/steveash/NETransliteration-COLING2018, the run shown in its README",
+                figures={"russian": 40.3},
+            ),
+        ),
+        {"russian": 40.3},
+    ),
+    "inflection": Record(
+        inflection.recipe,
+        inflection.LANGUAGES,
+        (
+            Reference(
+                name="organizers' non-neural baseline",
+                kind="baseline",
+                source="SIGMORPHON 2023 task 0, nonneural.py of github.com/sigmorphon/2023InflectionST, "
+                "run on the same test files",
+                figures=_by_case(
+                    inflection.LANGUAGES,
+                    *(20.2, 3.4, 19.2, 22.3, 69.1, 35.5, 25.3, 25.0),
+                    *(35.9, 18.0, 14.0, 12.2, 35.4),
+                ),
+            ),
+        ),
+        {},
+    ),
     "scan": Record(
         scan.recipe,
         scan.CASES,
-        {"simple": 0.2, "jump": 99.0, "length": 80.0},
+        (
+            Reference(
+                name="recurrent networks of the paper",
+                kind="paper",
+                source="Lake and Baroni 2018",
+                figures={"simple": 0.2, "jump": 99.0, "length": 80.0},
+            ),
+        ),
         {"simple": 0.5},
         is_averaged=False,
     ),
     "ja_en": Record(
-        ja_en.recipe, tuple(ja_en.SOURCES), {}, {"characters": 32.0}, is_averaged=False
+        ja_en.recipe, tuple(ja_en.SOURCES), (), {"characters": 32.0}, is_averaged=False
     ),
     "de_en": Record(
-        de_en.recipe, de_en.TESTS, {"test_2016_flickr": 28.3}, {"test_2016_flickr": 32.3}
+        de_en.recipe,
+        de_en.TESTS,
+        (
+            Reference(
+                name="GRU of a tutorial",
+                kind="tutorial",
+                source="github.com/bentrevett/pytorch-seq2seq, GRU with attention",
+                figures={"test_2016_flickr": 28.3},
+                unit="BLEU",
+            ),
+        ),
+        {"test_2016_flickr": 32.3},
     ),
 }

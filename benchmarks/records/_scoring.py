@@ -23,7 +23,7 @@ from sightline.tasks import Evaluation, Transduction, TransductionEnsemble, load
 from sightline.training import Run
 
 from ..results import Results, Row, Sense, digests
-from ._catalogue import MEAN, RECORDS
+from ._catalogue import MEAN, RECORDS, Record
 from ._fitting import Cost, folder_of
 
 MISTAKES = 10
@@ -62,7 +62,7 @@ def score(
         run = record.run(case)
         folders = [folder_of(runs, recipe, case, seed) for seed in seeds]
         scored[case] = _scored(run, folders)
-        rows = _rows(case, scored[case], seeds, record.published.get(case), record.aims.get(case))
+        rows = _rows(case, scored[case], seeds, record.aims.get(case))
         for source in (run.train, run.dev, run.test):
             data |= digests(_files(source), DATA)
         spec = json.loads(to_json(replace(run, training=replace(run.training, seed=seeds[0]))))
@@ -76,7 +76,7 @@ def score(
         print(f"{case}: {mean(scored[case].singles):.2f}, together {scored[case].ensemble:.2f}")
     if record.is_averaged and len(cases) > 1 and set(cases) == set(record.cases):
         found = found.with_rows(_means(scored.values(), seeds, record.aims.get(MEAN)))
-    found.save(out)
+    _with_references(found, record).save(out)
     told.parent.mkdir(parents=True, exist_ok=True)
     most = max(MOST_OF_A_CASE, MISTAKES // len(record.cases))
     text = {
@@ -85,6 +85,31 @@ def score(
         "mistakes": _surest(scored, earlier, most),
     }
     told.write_text(json.dumps(text, ensure_ascii=False, indent=1) + "\n", encoding="utf-8")
+
+
+def write_references(recipe: str, results: Path) -> None:
+    """Bring the figures of others in results/<recipe>.json up to date; measured rows stay as they are."""
+    path = results / f"{recipe}.json"
+    _with_references(Results.load(path), RECORDS[recipe]).save(path)
+
+
+def _with_references(found: Results, record: Record) -> Results:
+    """The results with the catalogue's figures of others, after the measured rows."""
+    measured = [row for row in found.rows if row.kind is None]
+    cases = {row.name.partition(": ")[0] for row in measured}
+    others = [
+        Row(
+            name=f"{case}: {each.name}",
+            value=value,
+            unit=each.unit,
+            kind=each.kind,
+            source=each.source,
+        )
+        for each in record.references
+        for case, value in each.figures.items()
+        if case in cases
+    ]
+    return replace(found, rows=(*measured, *others))
 
 
 def _scored(run: Run, folders: Sequence[Path]) -> Scored:
@@ -113,13 +138,8 @@ def _scored(run: Run, folders: Sequence[Path]) -> Scored:
     )
 
 
-def _rows(
-    case: str, scored: Scored, seeds: Sequence[int], published: float | None, aim: float | None
-) -> Iterator[Row]:
+def _rows(case: str, scored: Scored, seeds: Sequence[int], aim: float | None) -> Iterator[Row]:
     """The figures of a case; what is before the colon is the row of a table, and after it the column."""
-    if published is not None:
-        unit, _ = _sense_of(scored.metric)
-        yield Row(name=f"{case}: published", value=published, unit=unit)
     yield from _scores(case, scored.metric, scored.singles, scored.ensemble, seeds, aim)
     yield _row(f"{case}: parameters", [scored.parameters], "", seeds)
     minutes = [cost.processor_minutes for cost in scored.costs]

@@ -107,6 +107,19 @@ def test_a_target_needs_a_sense() -> None:
         Row(name="a", value=1.0, unit="x", target=3.0, sense="<")  # pyright: ignore[reportArgumentType]
 
 
+def test_a_figure_of_others_has_a_kind_and_a_source() -> None:
+    other = replace(PLAIN, kind="baseline", source="a shared task, README")
+    found = replace(RESULTS, rows=(PLAIN, other))
+    assert Results.from_json(found.to_json()) == found
+    measured, said = json.loads(found.to_json())["rows"]
+    assert "kind" not in measured
+    assert (said["kind"], said["source"]) == ("baseline", "a shared task, README")
+    with pytest.raises(ResultsError, match="kind and source must be given together"):
+        replace(PLAIN, kind="baseline")
+    with pytest.raises(ResultsError, match="kind must be one of baseline, paper"):
+        replace(PLAIN, kind="published", source="somewhere")  # pyright: ignore[reportArgumentType]
+
+
 def test_measured_again_a_row_is_replaced_and_others_are_kept(tmp_path: Path) -> None:
     path = tmp_path / "structures.json"
     RESULTS.save(path)
