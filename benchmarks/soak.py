@@ -153,7 +153,7 @@ async def _waiting(address: Loopback) -> float:
 def _command_line(run: Path, texts: Sequence[str], way: Way) -> dict[str, str]:
     """What `sightline predict` prints for each text."""
     words = ["predict", str(run), "--format", "jsonl", "--nbest", str(way.nbest)]
-    words += ["--attention"] if way.alignment else []
+    words += ["--attention"] if way.attention else []
     done = subprocess.run(
         [sys.executable, "-m", "sightline.cli", *words],
         input="".join(f"{text}\n" for text in texts),

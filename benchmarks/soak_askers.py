@@ -22,7 +22,7 @@ class Way(NamedTuple):
     """How answers are asked for."""
 
     nbest: int
-    alignment: bool
+    attention: bool
 
 
 @dataclass
@@ -88,7 +88,7 @@ class Question(NamedTuple):
     @property
     def body(self) -> bytes:
         """As it is sent."""
-        more = {"nbest": self.way.nbest, "alignment": self.way.alignment, "stream": self.stream}
+        more = {"nbest": self.way.nbest, "attention": self.way.attention, "stream": self.stream}
         return json.dumps({"inputs": list(self.texts), **more}).encode()
 
 

@@ -36,7 +36,7 @@ def command(
     model: str | None = None,
     inputs: Path | None = None,
     nbest: int = 1,
-    alignment: bool = False,
+    attention: bool = False,
     token_file: Annotated[Path | None, arg(name="token-file")] = None,
     seed: int = 0,
 ) -> None:
@@ -49,7 +49,7 @@ def command(
         model: which to ask. By default all, in turn.
         inputs: a file with texts, one on each line. By default random letters, 1 to 24 of them.
         nbest: answers for each text.
-        alignment: ask where the model looked, too.
+        attention: ask where the model looked, too.
         token_file: a file whose first line is the token to show.
         seed: of the order of the texts.
     """
@@ -64,7 +64,7 @@ def command(
             f"bench-serve: the server has no model {model!r}. It has: {', '.join(models)}."
         )
     asked = requests(
-        models if model is None else [model], texts, seed=seed, nbest=nbest, alignment=alignment
+        models if model is None else [model], texts, seed=seed, nbest=nbest, attention=attention
     )
     load = asyncio.run(
         closed_loop(
@@ -102,11 +102,11 @@ def requests(
     *,
     seed: int = 0,
     nbest: int = 1,
-    alignment: bool = False,
+    attention: bool = False,
 ) -> Iterator[Request]:
     """Requests for one text each, in an order of chance, the models in turn; without an end."""
     generator = random.Random(seed)
-    more = {"nbest": nbest} | ({"alignment": True} if alignment else {})
+    more = {"nbest": nbest} | ({"attention": True} if attention else {})
     while True:
         for text in generator.sample(texts, len(texts)):
             for model in models:

@@ -5,6 +5,7 @@ from collections.abc import Callable, Sequence
 from typing import TypeAlias
 
 from ..data import Example
+from ..errors import ValueRangeError
 from ._prediction import Prediction, PredictionSpec
 from ._size_classes import batched
 
@@ -37,13 +38,15 @@ class AbstractAnswerer(ABC):
 
     def predict(
         self,
-        examples: Sequence[Example],
+        examples: Sequence[Example | str],
         settings: PredictionSpec | None = None,
         *,
         answered: Answered = ignore,
     ) -> list[Prediction]:
-        """An answer to each of any examples, in their order; `answered` is told of every few."""
-        settings = settings or self.settings
+        """Predict for each example, in order. A plain string is the source of an example; `answered` is
+        called with the number of examples of each finished batch.
+        """
+        settings, examples = settings or self.settings, _as_examples(examples)
         predictions: dict[int, Prediction] = {}
         sizes = [self.size(example) for example in examples]
         for rows in batched(sizes, settings.batch_size):
@@ -65,9 +68,25 @@ class AbstractPredicting(ABC):
         """It made ready to answer; the spec says how if `settings` does not."""
 
     def predict(
-        self, examples: Sequence[Example], settings: PredictionSpec | None = None
+        self, examples: Sequence[Example | str], settings: PredictionSpec | None = None
     ) -> list[Prediction]:
-        """An answer to each example, in their order; the spec says how if `settings` does not. What is
-        in one batch with an example changes nothing in its answer, to the last bit.
+        """Predict for each example, in order. A plain string is the source of an example, so that
+        `task.predict(["reykjavík"])` works.
+
+        The result for an example is bit-identical for every batch it is in.
+
+        Args:
+            examples: examples or texts.
+            settings: how to search; by default as the spec says.
         """
         return self.answerer(settings).predict(examples)
+
+
+def _as_examples(given: Sequence[Example | str]) -> list[Example]:
+    """Examples, with each plain string as a source."""
+    if isinstance(given, str):
+        raise ValueRangeError(
+            f"predict: expected a list of examples or texts, got one text, {given[:40]!r}. "
+            f"Put it into a list: predict([{given[:40]!r}])."
+        )
+    return [Example(one) if isinstance(one, str) else one for one in given]

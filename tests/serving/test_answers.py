@@ -52,7 +52,7 @@ def test_answers_are_those_of_the_command_line(server: Server, kind: str) -> Non
     texts = TEXTS[kind]
     words = ("--format", "jsonl", "--nbest", "2", "--attention")
     expected = command_line(STORED / kind, texts, *words)
-    asked = {"nbest": 2, "alignment": True}
+    asked = {"nbest": 2, "attention": True}
     assert server.predict(kind, texts, **asked).lines == expected
     with ThreadPoolExecutor(12) as threads:
         found = list(threads.map(lambda text: patient(server, kind, text, **asked).lines, texts))

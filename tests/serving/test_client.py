@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from sightline.data import Example
+from sightline.errors import ValueRangeError
 from sightline.serving.client import AsyncClient, Client, Retries, ServerError
 from sightline.tasks import PredictionSpec, load_bundle
 from tests.serving.conftest import GOOD, TOKEN, Server, serving
@@ -60,13 +61,22 @@ def test_answers_are_the_models(server: Server) -> None:
     task = load_bundle(GOOD)
     (expected,) = task.predict([Example("abc")], PredictionSpec(nbest=2, trace=True))
     with Client(server.address) as client:
-        (answer,) = client.predict("transduction", ["abc"], nbest=2, alignment=True, deadline=60.0)
+        (answer,) = client.predict("transduction", ["abc"], nbest=2, attention=True, deadline=60.0)
         names = [model.name for model in client.models()]
     assert answer.output == expected.output
     assert answer.confidence == expected.confidence
     assert answer.nbest == expected.nbest
     assert answer.attention == expected.trace
     assert "tagging" in names
+
+
+def test_one_text_in_place_of_a_list_is_an_error() -> None:
+    with Client("http://127.0.0.1:9") as client, pytest.raises(ValueRangeError) as refused:
+        client.predict("ice", "reykjavík")
+    assert str(refused.value) == (
+        "predict: inputs must be a list of texts, got one text, 'reykjavík'. "
+        "Put it into a list: ['reykjavík']."
+    )
 
 
 def test_many_at_once(server: Server) -> None:

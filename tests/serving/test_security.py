@@ -64,7 +64,7 @@ def test_files_are_those_of_the_page(server: Server, path: str) -> None:
         (b'{"inputs": ["a"], "features": ["b"]}', 422),
         (b'{"inputs": ["a"], "features": ["b", "c"]}', 422),
         (b'{"inputs": ["' + b"a" * 2001 + b'"]}', 422),
-        (b'{"inputs": ["' + b"a" * 800 + b'"], "alignment": true, "deadline_ms": 0}', 422),
+        (b'{"inputs": ["' + b"a" * 800 + b'"], "attention": true, "deadline_ms": 0}', 422),
         (json.dumps({"inputs": ["a"] * 257}).encode(), 422),
         (b'{"inputs": ["' + b"a" * (1 << 20) + b'"]}', 413),
     ],

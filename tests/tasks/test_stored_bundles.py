@@ -7,8 +7,10 @@ from typing import Any
 import pytest
 
 import sightline
+from sightline.data import Example
+from sightline.errors import ValueRangeError
 from sightline.tasks import load_bundle
-from tests.tasks.stored import ANSWERS, BUNDLES, answers
+from tests.tasks.stored import ANSWERS, BUNDLES, INPUTS, answers
 
 STORED = sorted(path.parent for path in BUNDLES.glob(f"*/*/{ANSWERS}"))
 
@@ -36,3 +38,12 @@ def test_this_version_has_stored_bundles_and_they_are_small() -> None:
     assert len(folders) == 7
     for folder in folders:
         assert sum(path.stat().st_size for path in folder.iterdir()) < 100_000
+
+
+@pytest.mark.parametrize("kind", INPUTS)
+def test_plain_strings_are_sources(kind: str) -> None:
+    task = load_bundle(BUNDLES / "0.1.0" / kind)
+    texts = INPUTS[kind][:2]
+    assert task.predict(texts) == task.predict([Example(text) for text in texts])
+    with pytest.raises(ValueRangeError, match=r"got one text, .* Put it into a list: predict\(\['"):
+        task.predict(texts[0])

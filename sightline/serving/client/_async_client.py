@@ -50,7 +50,7 @@ class AsyncClient:
         *,
         features: Sequence[str] | None = None,
         nbest: int = 1,
-        alignment: bool = False,
+        attention: bool = False,
         confidence: bool = True,
         deadline: float | None = None,
     ) -> list[Answer]:
@@ -61,7 +61,7 @@ class AsyncClient:
             inputs: texts.
             features: one for each input, of a model that reads features.
             nbest: candidates for each input.
-            alignment: say where the model looked.
+            attention: say where the model looked.
             confidence: say scores and probabilities.
             deadline: seconds after which the server need not answer any more.
         """
@@ -69,7 +69,7 @@ class AsyncClient:
             inputs,
             features=features,
             nbest=nbest,
-            alignment=alignment,
+            attention=attention,
             confidence=confidence,
             deadline=deadline,
         )

@@ -16,6 +16,7 @@ from urllib.parse import quote
 
 import httpx2 as httpx
 
+from ...errors import ValueRangeError
 from ._answers import Answer, Model, ServerError
 
 _BUSY = 503
@@ -70,13 +71,18 @@ def body_of(
     *,
     features: Sequence[str] | None,
     nbest: int,
-    alignment: bool,
+    attention: bool,
     confidence: bool,
     deadline: float | None,
 ) -> bytes:
     """The body of a request; the deadline is in seconds."""
+    if isinstance(inputs, str):
+        raise ValueRangeError(
+            f"predict: inputs must be a list of texts, got one text, {inputs[:40]!r}. "
+            f"Put it into a list: [{inputs[:40]!r}]."
+        )
     data: dict[str, Any] = {"inputs": list(inputs), "nbest": nbest}
-    data |= {"alignment": alignment, "confidence": confidence}
+    data |= {"attention": attention, "confidence": confidence}
     if features is not None:
         data["features"] = list(features)
     if deadline is not None:

@@ -1,6 +1,6 @@
 """The application.
 
-    POST /v1/models/{name}/predict    {inputs, features?, nbest?, alignment?, ...} -> answers
+    POST /v1/models/{name}/predict    {inputs, features?, nbest?, attention?, ...} -> answers
     GET  /v1/models                   what is served
     GET  /healthz, /readyz            whether the process lives; whether it takes requests
     GET  /metrics                     for Prometheus

@@ -86,7 +86,7 @@ class Asking:
         """Answers as JSON, in the order of the inputs, each as soon as it and those before it are there.
         What cannot be taken is refused by the first step.
         """
-        settings = served.questions.settings(nbest=request.nbest, attention=request.alignment)
+        settings = served.questions.settings(nbest=request.nbest, attention=request.attention)
         features = request.features or [""] * len(request.inputs)
         examples = [
             Example(text, features=each)

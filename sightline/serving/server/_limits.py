@@ -11,7 +11,7 @@ class Limits:
     inputs: int = 256  # of one request
     characters: int = 2000  # of one input
     nbest: int = 16
-    alignment_cells: int = 500_000  # squared characters of all inputs whose attention is asked for
+    attention_cells: int = 500_000  # squared characters of all inputs whose attention is asked for
     body_seconds: float = 10.0  # to send a body, and to send the head of a request
     answer_seconds: float = 30.0  # the deadline of a request that gives none, and the latest of all
     waiting_seconds: float = 1.0  # of work that waits; more is refused with 503

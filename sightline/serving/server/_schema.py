@@ -22,7 +22,7 @@ class PredictRequest(BaseModel):
         json_schema_extra={
             "examples": [
                 {"inputs": ["reykjavík"]},
-                {"inputs": ["reykjavík", "jökull"], "nbest": 3, "alignment": True},
+                {"inputs": ["reykjavík", "jökull"], "nbest": 3, "attention": True},
                 {"inputs": ["ganga"], "features": ["V;PST"], "deadline_ms": 500, "stream": True},
             ]
         },
@@ -34,7 +34,7 @@ class PredictRequest(BaseModel):
         Field(description="one for each input, of a model that reads features, such as V;PST"),
     ] = None
     nbest: Annotated[int, Field(ge=1, description="candidates for each input, the best first")] = 1
-    alignment: Annotated[
+    attention: Annotated[
         bool, Field(description="say where the model looked for every symbol of the output")
     ] = False
     confidence: Annotated[bool, Field(description="say scores and probabilities")] = True
@@ -62,12 +62,12 @@ def read_request(body: bytes, limits: Limits) -> PredictRequest:
         raise RequestError(said(error.errors(include_input=False, include_url=False)[0])) from None
     texts = [*request.inputs, *(request.features or [])]
     longest = max(map(len, texts))
-    cells = sum(len(text) ** 2 for text in request.inputs) if request.alignment else 0
+    cells = sum(len(text) ** 2 for text in request.inputs) if request.attention else 0
     checks = (
         ("inputs", len(request.inputs), limits.inputs, "Send them in several requests."),
         ("characters of an input", longest, limits.characters, "Cut it, at a sentence say."),
         ("nbest", request.nbest, limits.nbest, "Ask for fewer."),
-        ("squared characters with alignment", cells, limits.alignment_cells, "Send fewer at once."),
+        ("squared characters with attention", cells, limits.attention_cells, "Send fewer at once."),
     )
     for what, got, most, advice in checks:
         if got > most:
