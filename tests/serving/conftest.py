@@ -13,6 +13,7 @@ from urllib.parse import urlsplit
 import pytest
 
 from benchmarks.started import started
+from sightline.serving.computing import Computing
 from tests.tasks.stored import BUNDLES
 
 SECONDS = 90  # that a start, an answer or an end may take on a busy machine
@@ -99,6 +100,12 @@ def serving(folder: Path, *words: object) -> Iterator[Server]:
         port = urlsplit(address).port
         assert port is not None
         yield Server(process, port, log)
+
+
+@pytest.fixture(scope="module")
+def computing() -> Iterator[Computing]:
+    with Computing() as started:
+        yield started
 
 
 @pytest.fixture(scope="session")

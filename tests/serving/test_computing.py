@@ -8,7 +8,6 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
@@ -20,12 +19,6 @@ from sightline.serving import Predictor, answer_json
 from sightline.serving.computing import Computing, FaultError, Served
 from sightline.tasks import load_bundle
 from tests.serving.conftest import GOOD, SECONDS, Server, serving
-
-
-@pytest.fixture(scope="module")
-def computing() -> Iterator[Computing]:
-    with Computing() as started:
-        yield started
 
 
 @pytest.fixture(scope="module")

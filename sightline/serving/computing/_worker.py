@@ -15,6 +15,8 @@ from typing import Any, TypeAlias
 from torch import set_num_threads
 
 from ...data import Example
+from ...errors import BundleError
+from .._answer import answer_json
 from .._predictor import Predictor
 from ._bundles import load_version
 from ._orders import Load, Loaded, Model, Order, failed
@@ -66,16 +68,26 @@ def _load_all(loads: "Connection[Any, Any]", models: _Models) -> None:
 def _loaded(load: Load) -> tuple[Model, Loaded]:
     task, _ = load_version(load.folder, load.version)
     model = Model(task, Predictor(task, task.spec))
-    return model, Loaded(is_exact=_is_exact(model.predictor, load.inputs))
+    try:
+        return model, Loaded(is_exact=_is_exact(model.predictor, load.inputs))
+    except Exception as error:
+        # The text of the error is left out: it may quote an input.
+        raise BundleError(
+            f"{load.folder}: the model does not give finite answers to its trial inputs "
+            f"({failed(error).text}), as when training diverged. Save another model there."
+        ) from error
 
 
 def _is_exact(predictor: Predictor, inputs: Sequence[str]) -> bool:
-    """Whether inputs are answered the same alone and all together. What torch does only once, such as
-    choosing kernels, is done by this too, before the first request.
+    """Whether the model answers inputs the same alone and all together; raises if an answer cannot be
+    written as JSON, which has no NaN and no infinity. This also does what torch does only once, such as
+    choosing kernels, before the first request.
     """
     settings = predictor.settings(attention=True)
     examples = [Example(text) for text in inputs]
     alone = [predictor.predict([example], settings)[0] for example in examples]
+    for example, prediction in zip(examples, alone, strict=True):
+        answer_json(example, prediction)
     return predictor.predict([*examples, *examples], settings) == [*alone, *alone]
 
 

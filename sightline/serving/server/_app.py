@@ -14,7 +14,7 @@ import asyncio
 import json
 import logging
 import time
-from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import aclosing, asynccontextmanager, suppress
 from dataclasses import dataclass, field
 from typing import Any
@@ -54,6 +54,7 @@ class Serving:
     metrics: Metrics = field(default_factory=Metrics)
     is_draining: bool = False
     failure: str = ""  # why the server ended by itself
+    stop: Callable[[], None] = lambda: None  # set by the server that runs the application
     models: Models | None = None  # from the start of the event loop on
     asking: Asking | None = None
 
@@ -63,11 +64,26 @@ class Serving:
         self.models = Models(self.served, self.computing, self.metrics)
         self.asking = Asking(self.computing, self.limits, self.metrics)
         watching = asyncio.create_task(self.models.watch())
+        watching.add_done_callback(self._watch_ended)
         try:
             yield
         finally:
             watching.cancel()
             await self.asking.close()
+
+    def fail(self, reason: str) -> None:
+        """End the server, which reports this reason and a status other than 0."""
+        self.failure = self.failure or reason
+        self.is_draining = True
+        self.stop()
+
+    def _watch_ended(self, watching: "asyncio.Task[None]") -> None:
+        if not watching.cancelled():
+            fault = watching.exception()
+            text = failed(fault).text if isinstance(fault, Exception) else repr(fault)
+            self.fail(
+                f"serve: the task that watches folders ended: {text}. Start the server again."
+            )
 
     def at_work(self) -> tuple[Models, Asking]:
         """The models and what asks them."""

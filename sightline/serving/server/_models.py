@@ -13,7 +13,7 @@ from typing import Any, final
 
 from ...errors import SightlineError
 from ...explorer import ServedRun
-from ..computing import Computing, Served, signature
+from ..computing import Computing, FaultError, Served, signature
 from ._metrics import Metrics
 
 SECONDS_BETWEEN_LOOKS = 1.0
@@ -74,10 +74,11 @@ class Models:
     async def _replace(self, old: Served) -> None:
         try:
             new = await asyncio.to_thread(self._computing.load, old.name, old.folder)
-        except (SightlineError, OSError) as error:
-            self._refused[old.name] = "torn or changed; see the log"
+        except Exception as error:  # whatever it is, the old model serves on and so does the watch
+            self._refused[old.name] = "not loaded; see the log"
             self._metrics.reloads.labels(old.name, "refused").inc()
-            _log.error("%s: not loaded anew, the old one serves on: %s", old.name, error)
+            reason = str(error) if isinstance(error, SightlineError | FaultError) else repr(error)
+            _log.error("%s: not reloaded, the old version keeps serving: %s", old.name, reason)
             return
         self._refused.pop(old.name, None)
         self._served[old.name] = new

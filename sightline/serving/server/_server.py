@@ -78,6 +78,7 @@ class _Server(uvicorn.Server):
     def __init__(self, config: uvicorn.Config, serving: Serving, ready: Callable[[], None]) -> None:
         super().__init__(config)
         self._serving, self._ready = serving, ready
+        serving.stop = self._stop
 
     @override
     async def startup(self, sockets: Any = None) -> None:
@@ -101,11 +102,13 @@ class _Server(uvicorn.Server):
 
     def _end_with(self, status: int) -> None:
         """The process that computes has ended: so does the server, and a service manager starts both."""
-        self._serving.failure = (
+        self._serving.fail(
             f"serve: the process that computes ended with status {status}, as it does when it is killed "
             f"or there is too little memory. Start the server again."
         )
-        self._serving.is_draining = self.should_exit = True
+
+    def _stop(self) -> None:
+        self.should_exit = True
 
 
 def _punctual(seconds: float) -> type[H11Protocol]:
