@@ -3,9 +3,7 @@
 import torch
 from torch import Tensor
 
-from . import _kernels as _kernels  # registers the ops
-
-register = torch.library.register_fake
+from ._registration import register
 
 
 @register("sightline_native::chain_log_partition")
@@ -252,7 +250,7 @@ def _k_subset_marginals(
     scores: Tensor, mask: Tensor | None, k: int
 ) -> tuple[Tensor, Tensor, Tensor]:
     batch, items = scores.shape
-    kept = scores.new_empty(_padded(batch), items, k)
+    kept = scores.new_empty(_padded(batch), items, min(k, items + 1))
     return scores.new_empty(batch), scores.new_empty(batch, items), kept
 
 

@@ -27,11 +27,10 @@ struct Given {
   int64_t batch, rows, columns;
 
   Given(const Tensor& given_moves, const std::optional<Tensor>& given_mask)
-      : moves(dense(given_moves)), mask(dense(given_mask)), batch(moves.size(0)), rows(moves.size(1)), columns(moves.size(2)) {
-    STD_TORCH_CHECK(moves.dim() == 4 && rows > 0 && columns > 0 && moves.size(3) == 3,
-                    "sightline_native: an alignment wants moves (B, R, C, 3)");
-    STD_TORCH_CHECK(!mask.has_value() || mask->size(1) == rows + columns - 2,
-                    "sightline_native: an alignment wants a mask (B, R-1 + C-1)");
+      : moves(leading("moves", given_moves, 4, "(B, R, C, 3)")), batch(moves.size(0)), rows(moves.size(1)),
+        columns(moves.size(2)) {
+    if (rows == 0 || columns == 0 || moves.size(3) != 3) refuse("moves", "(B, R, C, 3) with a row and a column", moves);
+    mask = fitting_mask(given_mask, batch, rows + columns - 2);
   }
   template <class T>
   Alignments<T> view() const {
@@ -66,7 +65,7 @@ std::tuple<Tensor, Tensor> alignment_marginals(Tensor moves, std::optional<Tenso
 
 Tensor alignment_tangent(Tensor marginals, std::optional<Tensor> mask, Tensor direction) {
   const Given given(direction, mask);
-  marginals = dense(marginals);
+  marginals = fitting("marginals", marginals, given.moves.scalar_type(), {given.batch, given.rows, given.columns, 3});
   Tensor tangent = like(given.moves, {given.batch, given.rows, given.columns, 3});
   by_type(given.moves, [&](auto kind) {
     using T = decltype(kind);
@@ -93,7 +92,7 @@ std::tuple<Tensor, Tensor> alignment_best(Tensor moves, std::optional<Tensor> ma
 
 std::tuple<Tensor, Tensor> alignment_sample(Tensor moves, std::optional<Tensor> mask, Tensor uniforms) {
   const Given given(moves, mask);
-  uniforms = dense(uniforms);
+  uniforms = fitting_draws("uniforms", uniforms, ScalarType::Double, given.batch, given.rows + given.columns - 2);
   const int64_t samples = uniforms.size(0);
   Tensor paths = like(given.moves, {samples, given.batch, given.rows, given.columns, 3}, ScalarType::Bool);
   Tensor possible = like(given.moves, {given.batch}, ScalarType::Bool);

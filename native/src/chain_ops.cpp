@@ -29,13 +29,13 @@ struct Potentials {
   int64_t batch, length, states;
 
   Potentials(const Tensor& given_unary, const Tensor& given_transitions, const std::optional<Tensor>& given_mask)
-      : unary(dense(given_unary)), transitions(dense(given_transitions)), mask(dense(given_mask)),
-        batch(unary.size(0)), length(unary.size(1)), states(unary.size(2)) {
-    STD_TORCH_CHECK(unary.dim() == 3 && transitions.dim() == 4 && length > 0,
-                    "sightline_native: a chain wants unary (B, T, K) and transitions (B, T-1, K, K)");
-    STD_TORCH_CHECK(unary.scalar_type() == transitions.scalar_type(),
-                    "sightline_native: unary and transitions must have one type");
+      : unary(leading("unary", given_unary, 3, "(B, T, K)")), batch(unary.size(0)), length(unary.size(1)),
+        states(unary.size(2)) {
+    if (length == 0 || states == 0) refuse("unary", "(B, T, K) with a position and a state", unary);
+    transitions = fitting_transitions(given_transitions, unary.scalar_type(), batch, length - 1, states);
+    mask = fitting_mask(given_mask, batch, length);
   }
+  bool is_shared() const { return transitions.size(0) == 1 && transitions.size(1) == 1; }
 
   template <class T>
   Chain<T> view() const {
@@ -80,9 +80,14 @@ std::tuple<Tensor, Tensor, Tensor> chain_marginals(Tensor unary, Tensor transiti
 std::tuple<Tensor, Tensor> chain_tangent(Tensor nodes, Tensor pairs, std::optional<Tensor> mask,
                                          std::optional<Tensor> on_nodes, std::optional<Tensor> on_pairs,
                                          bool want_pairs) {
-  nodes = dense(nodes), pairs = dense(pairs), mask = dense(mask);
-  on_nodes = dense(on_nodes), on_pairs = dense(on_pairs);
+  nodes = leading("nodes", nodes, 3, "(B, T, K)");
+  const ScalarType type = nodes.scalar_type();
   const int64_t batch = nodes.size(0), length = nodes.size(1), states = nodes.size(2);
+  if (length == 0 || states == 0) refuse("nodes", "(B, T, K) with a position and a state", nodes);
+  pairs = fitting("pairs", pairs, type, {batch, length - 1, states, states});
+  on_nodes = fitting("on_nodes", on_nodes, type, {batch, length, states});
+  on_pairs = fitting("on_pairs", on_pairs, type, {batch, length - 1, states, states});
+  mask = fitting_mask(mask, batch, length);
   Tensor node_tangent = like(nodes, {batch, length, states});
   Tensor pair_tangent = want_pairs ? like(nodes, {batch, length - 1, states, states}) : like(nodes, {0});
   by_type(nodes, [&](auto kind) {
@@ -97,6 +102,7 @@ std::tuple<Tensor, Tensor> chain_tangent(Tensor nodes, Tensor pairs, std::option
 
 std::tuple<Tensor, Tensor, Tensor, Tensor> chain_nodes(Tensor unary, Tensor transitions, std::optional<Tensor> mask) {
   const Potentials given(unary, transitions, mask);
+  require(given.is_shared(), "marginals of nodes alone take one table of transitions, (1, 1, K, K)");
   Tensor log_partition = like(given.unary, {given.batch});
   Tensor nodes = like(given.unary, {given.batch, given.length, given.states});
   Tensor kept = like(given.unary, {given.batch, 3, given.length, given.states}, ScalarType::Double);
@@ -104,8 +110,6 @@ std::tuple<Tensor, Tensor, Tensor, Tensor> chain_nodes(Tensor unary, Tensor tran
   by_type(given.unary, [&](auto kind) {
     using T = decltype(kind);
     const Chain<T> chain = given.view<T>();
-    STD_TORCH_CHECK(chain.step_stride == 0 && chain.item_stride == 0,
-                    "sightline_native: marginals of nodes alone want one table of transitions");
     const ChainNodes<T> out{write<T>(log_partition), write<T>(nodes), write<double>(kept), write<bool>(safe)};
     in_groups(given.batch, [&](int64_t first, int64_t last) {
       chain_kernels<T>().nodes(chain, out, first, last);
@@ -117,7 +121,10 @@ std::tuple<Tensor, Tensor, Tensor, Tensor> chain_nodes(Tensor unary, Tensor tran
 std::tuple<Tensor, Tensor> chain_nodes_tangent(Tensor unary, Tensor transitions, std::optional<Tensor> mask,
                                                Tensor kept, Tensor safe, Tensor on_nodes) {
   const Potentials given(unary, transitions, mask);
-  kept = dense(kept), safe = dense(safe), on_nodes = dense(on_nodes);
+  require(given.is_shared(), "marginals of nodes alone take one table of transitions, (1, 1, K, K)");
+  kept = fitting("kept", kept, ScalarType::Double, {given.batch, 3, given.length, given.states});
+  safe = fitting("safe", safe, ScalarType::Bool, {given.batch});
+  on_nodes = fitting("on_nodes", on_nodes, given.unary.scalar_type(), {given.batch, given.length, given.states});
   const int64_t edges = given.states * given.states;
   Tensor node_tangent = like(given.unary, {given.batch, given.length, given.states});
   Tensor transition_tangent = like(given.unary, {1, 1, given.states, given.states});
@@ -160,7 +167,7 @@ std::tuple<Tensor, Tensor> chain_best(Tensor unary, Tensor transitions, std::opt
 
 std::tuple<Tensor, Tensor> chain_sample(Tensor unary, Tensor transitions, std::optional<Tensor> mask, Tensor uniforms) {
   const Potentials given(unary, transitions, mask);
-  uniforms = dense(uniforms);
+  uniforms = fitting_draws("uniforms", uniforms, ScalarType::Double, given.batch, given.length);
   const int64_t samples = uniforms.size(0);
   Tensor labels = like(given.unary, {samples, given.batch, given.length}, ScalarType::Long);
   Tensor possible = like(given.unary, {given.batch}, ScalarType::Bool);

@@ -24,11 +24,13 @@ const ItemKernels<double>& item_kernels<double>() {
 struct Given {
   Tensor numbers;
   std::optional<Tensor> mask;
-  int64_t batch, items, chosen;
+  int64_t batch, items;
+  int64_t chosen;  // k; any k > n is as impossible as n + 1
 
-  Given(const Tensor& given, const std::optional<Tensor>& given_mask, int64_t chosen)
-      : numbers(dense(given)), mask(dense(given_mask)), batch(numbers.size(0)), items(numbers.size(1)), chosen(chosen) {
-    STD_TORCH_CHECK(numbers.dim() == 2 && chosen >= 0, "sightline_native: a subset wants scores (B, n) and k >= 0");
+  Given(const char* name, const Tensor& given, const std::optional<Tensor>& given_mask, int64_t k)
+      : numbers(leading(name, given, 2, "(B, n)")), mask(fitting_mask(given_mask, numbers.size(0), numbers.size(1))),
+        batch(numbers.size(0)), items(numbers.size(1)), chosen(std::min(k, items + 1)) {
+    require(k >= 0, "the number of items to choose, k, must be at least 0");
   }
   int64_t groups() const { return (batch + kGrain - 1) / kGrain; }
 
@@ -39,7 +41,7 @@ struct Given {
 };
 
 Tensor k_subset_log_partition(Tensor scores, std::optional<Tensor> mask, int64_t k) {
-  const Given given(scores, mask, k);
+  const Given given("scores", scores, mask, k);
   Tensor out = like(given.numbers, {given.batch});
   by_type(given.numbers, [&](auto kind) {
     using T = decltype(kind);
@@ -51,10 +53,10 @@ Tensor k_subset_log_partition(Tensor scores, std::optional<Tensor> mask, int64_t
 }
 
 std::tuple<Tensor, Tensor, Tensor> k_subset_marginals(Tensor scores, std::optional<Tensor> mask, int64_t k) {
-  const Given given(scores, mask, k);
+  const Given given("scores", scores, mask, k);
   Tensor log_partition = like(given.numbers, {given.batch});
   Tensor marginals = like(given.numbers, {given.batch, given.items});
-  Tensor kept = like(given.numbers, {given.groups() * kGrain, given.items, k});
+  Tensor kept = like(given.numbers, {given.groups() * kGrain, given.items, given.chosen});
   by_type(given.numbers, [&](auto kind) {
     using T = decltype(kind);
     const Items<T> view = given.view<T>();
@@ -65,9 +67,11 @@ std::tuple<Tensor, Tensor, Tensor> k_subset_marginals(Tensor scores, std::option
 }
 
 Tensor k_subset_tangent(Tensor marginals, Tensor kept, std::optional<Tensor> mask, Tensor direction) {
-  const Given given(direction, mask, kept.size(2));
-  marginals = dense(marginals);
-  kept = dense(kept);
+  if (kept.dim() != 3) refuse("kept", "a tensor with three axes, as k_subset_marginals gives it", kept);
+  const Given given("direction", direction, mask, kept.size(2));
+  const ScalarType type = given.numbers.scalar_type();
+  marginals = fitting("marginals", marginals, type, {given.batch, given.items});
+  kept = fitting("kept", kept, type, {given.groups() * kGrain, given.items, given.chosen});
   Tensor tangent = like(given.numbers, {given.batch, given.items});
   by_type(given.numbers, [&](auto kind) {
     using T = decltype(kind);
@@ -79,8 +83,8 @@ Tensor k_subset_tangent(Tensor marginals, Tensor kept, std::optional<Tensor> mas
 }
 
 std::tuple<Tensor, Tensor> k_subset_sample(Tensor scores, std::optional<Tensor> mask, int64_t k, Tensor uniforms) {
-  const Given given(scores, mask, k);
-  uniforms = dense(uniforms);
+  const Given given("scores", scores, mask, k);
+  uniforms = fitting_draws("uniforms", uniforms, ScalarType::Double, given.batch, given.items);
   const int64_t samples = uniforms.size(0);
   Tensor chosen = like(given.numbers, {samples, given.batch, given.items}, ScalarType::Bool);
   Tensor possible = like(given.numbers, {given.batch}, ScalarType::Bool);

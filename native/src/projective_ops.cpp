@@ -28,12 +28,10 @@ struct Given {
   int64_t batch, words;
   SentenceBatch sentences;
 
-  Given(const Tensor& given_arcs, const std::optional<Tensor>& given_mask, bool single_root)
-      : arcs(dense(given_arcs)), mask(dense(given_mask)), single_root(single_root),
-        batch(arcs.size(0)), words(arcs.size(1) - 1), sentences(batch, words, read<bool>(mask), kMostWordsWithArcs) {
-    STD_TORCH_CHECK(arcs.dim() == 3 && arcs.size(1) == arcs.size(2) && words >= 0,
-                    "sightline_native: a tree wants arcs (B, n+1, n+1)");
-  }
+  Given(const char* name, const Tensor& given_arcs, const std::optional<Tensor>& given_mask, bool single_root)
+      : arcs(fitting_arcs(name, given_arcs)), mask(fitting_mask(given_mask, arcs.size(0), arcs.size(1) - 1)),
+        single_root(single_root), batch(arcs.size(0)), words(arcs.size(1) - 1),
+        sentences(batch, words, read<bool>(mask), kMostWordsWithArcs) {}
   int64_t kept_size() const {
     return 3 * kept_of_sentence(single_root ? words : words + 1, sentences.view().together);
   }
@@ -45,7 +43,7 @@ struct Given {
 };
 
 Tensor projective_log_partition(Tensor arcs, std::optional<Tensor> mask, bool single_root) {
-  const Given given(arcs, mask, single_root);
+  const Given given("arcs", arcs, mask, single_root);
   Tensor out = like(given.arcs, {given.batch});
   by_type(given.arcs, [&](auto kind) {
     using T = decltype(kind);
@@ -58,7 +56,7 @@ Tensor projective_log_partition(Tensor arcs, std::optional<Tensor> mask, bool si
 
 std::tuple<Tensor, Tensor, Tensor> projective_marginals(Tensor arcs, std::optional<Tensor> mask, bool single_root,
                                                         bool keep) {
-  const Given given(arcs, mask, single_root);
+  const Given given("arcs", arcs, mask, single_root);
   const int64_t size = given.words + 1, kept_size = given.kept_size();
   Tensor log_partition = like(given.arcs, {given.batch});
   Tensor marginals = like(given.arcs, {given.batch, size, size});
@@ -73,9 +71,11 @@ std::tuple<Tensor, Tensor, Tensor> projective_marginals(Tensor arcs, std::option
 }
 
 Tensor projective_tangent(Tensor marginals, Tensor kept, std::optional<Tensor> mask, Tensor direction, bool single_root) {
-  const Given given(marginals, mask, single_root);
-  kept = dense(kept), direction = dense(direction);
+  const Given given("marginals", marginals, mask, single_root);
   const int64_t size = given.words + 1;
+  const ScalarType type = given.arcs.scalar_type();
+  kept = fitting("kept", kept, type, {given.sentences.kept_items(), given.kept_size()});
+  direction = fitting("direction", direction, type, {given.batch, size, size});
   Tensor tangent = like(given.arcs, {given.batch, size, size});
   by_type(given.arcs, [&](auto kind) {
     using T = decltype(kind);
@@ -87,7 +87,7 @@ Tensor projective_tangent(Tensor marginals, Tensor kept, std::optional<Tensor> m
 }
 
 std::tuple<Tensor, Tensor> projective_best(Tensor arcs, std::optional<Tensor> mask, bool single_root) {
-  const Given given(arcs, mask, single_root);
+  const Given given("arcs", arcs, mask, single_root);
   Tensor heads = like(given.arcs, {given.batch, given.words}, ScalarType::Long);
   Tensor scores = like(given.arcs, {given.batch});
   by_type(given.arcs, [&](auto kind) {
@@ -101,8 +101,8 @@ std::tuple<Tensor, Tensor> projective_best(Tensor arcs, std::optional<Tensor> ma
 }
 
 std::tuple<Tensor, Tensor> projective_sample(Tensor arcs, std::optional<Tensor> mask, Tensor uniforms, bool single_root) {
-  const Given given(arcs, mask, single_root);
-  uniforms = dense(uniforms);
+  const Given given("arcs", arcs, mask, single_root);
+  uniforms = fitting_draws("uniforms", uniforms, ScalarType::Double, given.batch, 2 * given.words + 2);
   const int64_t samples = uniforms.size(0);
   Tensor heads = like(given.arcs, {samples, given.batch, given.words}, ScalarType::Long);
   Tensor possible = like(given.arcs, {given.batch}, ScalarType::Bool);

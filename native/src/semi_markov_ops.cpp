@@ -28,12 +28,14 @@ struct Segmented {
   SemiMarkovSizes sizes;
 
   Segmented(const Tensor& given_segments, const Tensor& given_transitions, const std::optional<Tensor>& given_mask)
-      : segments(dense(given_segments)), transitions(dense(given_transitions)), mask(dense(given_mask)),
-        batch(segments.size(0)), sizes{segments.size(1), segments.size(2), segments.size(3), read<bool>(mask)} {
-    STD_TORCH_CHECK(segments.dim() == 4 && transitions.dim() == 4 && sizes.length > 0 && sizes.lengths > 0 && sizes.labels > 0,
-                    "sightline_native: a semi-Markov model wants segments (B, T, D, K) and transitions (B, T-1, K, K)");
-    STD_TORCH_CHECK(segments.scalar_type() == transitions.scalar_type(),
-                    "sightline_native: segments and transitions must have one type");
+      : segments(leading("segments", given_segments, 4, "(B, T, D, K)")), batch(segments.size(0)),
+        sizes{segments.size(1), segments.size(2), segments.size(3), nullptr} {
+    if (sizes.length == 0 || sizes.lengths == 0 || sizes.labels == 0) {
+      refuse("segments", "(B, T, D, K) with a position, a length and a label", segments);
+    }
+    transitions = fitting_transitions(given_transitions, segments.scalar_type(), batch, sizes.length - 1, sizes.labels);
+    mask = fitting_mask(given_mask, batch, sizes.length);
+    sizes.mask = read<bool>(mask);
   }
 
   template <class T>
@@ -88,7 +90,10 @@ std::tuple<Tensor, Tensor> semi_markov_tangent(Tensor segments, Tensor pairs, st
                                                bool want_pairs) {
   const Segmented given(segments, pairs, mask);
   const auto& [length, lengths, labels, real] = given.sizes;
-  on_segments = dense(on_segments), on_pairs = dense(on_pairs);
+  const ScalarType type = given.segments.scalar_type();
+  fitting("pairs", pairs, type, {given.batch, length - 1, labels, labels});  // one for each item and step
+  on_segments = fitting("on_segments", on_segments, type, {given.batch, length, lengths, labels});
+  on_pairs = fitting("on_pairs", on_pairs, type, {given.batch, length - 1, labels, labels});
   Tensor segment_tangent = like(given.segments, {given.batch, length, lengths, labels});
   Tensor pair_tangent =
       want_pairs ? like(given.segments, {given.batch, length - 1, labels, labels}) : like(given.segments, {0});
@@ -126,7 +131,7 @@ std::tuple<Tensor, Tensor> semi_markov_best(Tensor segments, Tensor transitions,
 
 std::tuple<Tensor, Tensor> semi_markov_sample(Tensor segments, Tensor transitions, std::optional<Tensor> mask, Tensor uniforms) {
   const Segmented given(segments, transitions, mask);
-  uniforms = dense(uniforms);
+  uniforms = fitting_draws("uniforms", uniforms, ScalarType::Double, given.batch, 2 * given.sizes.length);
   const int64_t samples = uniforms.size(0);
   Tensor labels = like(given.segments, {samples, given.batch, given.sizes.length}, ScalarType::Long);
   Tensor possible = like(given.segments, {given.batch}, ScalarType::Bool);

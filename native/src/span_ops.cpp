@@ -27,12 +27,9 @@ struct Given {
   int64_t batch, words;
   SentenceBatch sentences;
 
-  Given(const Tensor& given_spans, const std::optional<Tensor>& given_mask)
-      : spans(dense(given_spans)), mask(dense(given_mask)), batch(spans.size(0)), words(spans.size(1)),
-        sentences(batch, words, read<bool>(mask), kMostWordsWithSpans) {
-    STD_TORCH_CHECK(spans.dim() == 3 && spans.size(1) == spans.size(2),
-                    "sightline_native: a bracketing wants spans (B, n, n)");
-  }
+  Given(const char* name, const Tensor& given_spans, const std::optional<Tensor>& given_mask)
+      : spans(fitting_squares(name, given_spans, "(B, n, n)")), mask(fitting_mask(given_mask, spans.size(0), spans.size(1))),
+        batch(spans.size(0)), words(spans.size(1)), sentences(batch, words, read<bool>(mask), kMostWordsWithSpans) {}
   template <class T>
   Spans<T> view() const {
     return {sentences.view(), read<T>(spans)};
@@ -41,7 +38,7 @@ struct Given {
 };
 
 Tensor span_log_partition(Tensor spans, std::optional<Tensor> mask) {
-  const Given given(spans, mask);
+  const Given given("spans", spans, mask);
   Tensor out = like(given.spans, {given.batch});
   by_type(given.spans, [&](auto kind) {
     using T = decltype(kind);
@@ -53,7 +50,7 @@ Tensor span_log_partition(Tensor spans, std::optional<Tensor> mask) {
 }
 
 std::tuple<Tensor, Tensor, Tensor> span_marginals(Tensor spans, std::optional<Tensor> mask, bool keep) {
-  const Given given(spans, mask);
+  const Given given("spans", spans, mask);
   const int64_t kept_size = given.kept_size();
   Tensor log_partition = like(given.spans, {given.batch});
   Tensor marginals = like(given.spans, {given.batch, given.words, given.words});
@@ -68,8 +65,8 @@ std::tuple<Tensor, Tensor, Tensor> span_marginals(Tensor spans, std::optional<Te
 }
 
 Tensor span_tangent(Tensor kept, std::optional<Tensor> mask, Tensor direction) {
-  const Given given(direction, mask);
-  kept = dense(kept);
+  const Given given("direction", direction, mask);
+  kept = fitting("kept", kept, given.spans.scalar_type(), {given.sentences.kept_items(), given.kept_size()});
   Tensor tangent = like(given.spans, {given.batch, given.words, given.words});
   by_type(given.spans, [&](auto kind) {
     using T = decltype(kind);
@@ -81,7 +78,7 @@ Tensor span_tangent(Tensor kept, std::optional<Tensor> mask, Tensor direction) {
 }
 
 std::tuple<Tensor, Tensor> span_best(Tensor spans, std::optional<Tensor> mask) {
-  const Given given(spans, mask);
+  const Given given("spans", spans, mask);
   Tensor chosen = like(given.spans, {given.batch, given.words, given.words}, ScalarType::Bool);
   Tensor scores = like(given.spans, {given.batch});
   by_type(given.spans, [&](auto kind) {
@@ -95,8 +92,8 @@ std::tuple<Tensor, Tensor> span_best(Tensor spans, std::optional<Tensor> mask) {
 }
 
 std::tuple<Tensor, Tensor> span_sample(Tensor spans, std::optional<Tensor> mask, Tensor uniforms) {
-  const Given given(spans, mask);
-  uniforms = dense(uniforms);
+  const Given given("spans", spans, mask);
+  uniforms = fitting_draws("uniforms", uniforms, ScalarType::Double, given.batch, given.words);
   const int64_t samples = uniforms.size(0);
   Tensor chosen = like(given.spans, {samples, given.batch, given.words, given.words}, ScalarType::Bool);
   Tensor possible = like(given.spans, {given.batch}, ScalarType::Bool);

@@ -28,11 +28,8 @@ struct Given {
   int64_t batch, words;
 
   Given(const Tensor& given_arcs, const std::optional<Tensor>& given_mask, bool single_root)
-      : arcs(dense(given_arcs)), mask(dense(given_mask)), single_root(single_root),
-        batch(arcs.size(0)), words(arcs.size(1) - 1) {
-    STD_TORCH_CHECK(arcs.dim() == 3 && arcs.size(1) == arcs.size(2) && words >= 0,
-                    "sightline_native: a tree wants arcs (B, n+1, n+1)");
-  }
+      : arcs(fitting_arcs("arcs", given_arcs)), mask(fitting_mask(given_mask, arcs.size(0), arcs.size(1) - 1)),
+        single_root(single_root), batch(arcs.size(0)), words(arcs.size(1) - 1) {}
   int64_t kept_size() const { return kept_of_spanning(words, single_root); }
 
   template <class T>
@@ -71,9 +68,9 @@ std::tuple<Tensor, Tensor, Tensor, Tensor> spanning_marginals(Tensor arcs, std::
 
 Tensor spanning_tangent(Tensor arcs, std::optional<Tensor> mask, Tensor kept, Tensor safe, Tensor direction, bool single_root) {
   const Given given(arcs, mask, single_root);
-  kept = dense(kept);
-  safe = dense(safe);
-  direction = dense(direction);
+  kept = fitting("kept", kept, ScalarType::Double, {given.batch, given.kept_size()});
+  safe = fitting("safe", safe, ScalarType::Bool, {given.batch});
+  direction = fitting("direction", direction, given.arcs.scalar_type(), {given.batch, given.words + 1, given.words + 1});
   Tensor tangent = like(given.arcs, {given.batch, given.words + 1, given.words + 1});
   by_type(given.arcs, [&](auto kind) {
     using T = decltype(kind);
@@ -100,7 +97,8 @@ std::tuple<Tensor, Tensor> spanning_best(Tensor arcs, std::optional<Tensor> mask
 
 std::tuple<Tensor, Tensor> spanning_sample(Tensor arcs, std::optional<Tensor> mask, Tensor seeds, bool single_root) {
   const Given given(arcs, mask, single_root);
-  seeds = dense(seeds);
+  if (seeds.dim() != 2) refuse("seeds", "a tensor with two axes (S, B)", seeds);
+  seeds = fitting("seeds", seeds, ScalarType::Long, {seeds.size(0), given.batch});
   const int64_t samples = seeds.size(0);
   Tensor heads = like(given.arcs, {samples, given.batch, given.words}, ScalarType::Long);
   Tensor possible = like(given.arcs, {given.batch}, ScalarType::Bool);

@@ -4,30 +4,15 @@
 
 #include <torch/csrc/inductor/aoti_torch/c/shim.h>
 #include <torch/csrc/stable/library.h>
-#include <torch/csrc/stable/ops.h>
-#include <torch/csrc/stable/tensor.h>
 #include <torch/headeronly/util/Exception.h>
 
-#include <algorithm>
-#include <initializer_list>
 #include <numeric>
-#include <optional>
 #include <vector>
 
+#include "arguments.h"
 #include "kernels.h"
 
 namespace sightline {
-
-using torch::headeronly::ScalarType;
-using torch::stable::Tensor;
-
-inline Tensor dense(const Tensor& tensor) {
-  return tensor.is_contiguous() ? tensor : torch::stable::contiguous(tensor);
-}
-
-inline std::optional<Tensor> dense(const std::optional<Tensor>& tensor) {
-  return tensor.has_value() ? std::optional<Tensor>(dense(*tensor)) : std::nullopt;
-}
 
 template <class T>
 const T* read(const Tensor& tensor) {
@@ -60,10 +45,10 @@ inline Tensor like(const Tensor& tensor, std::initializer_list<int64_t> sizes,
   const int64_t* size = sizes.begin();
   const int64_t axes = static_cast<int64_t>(sizes.size());
   int64_t strides[5];
-  STD_TORCH_CHECK(axes <= 5, "sightline_native: at most five axes");
   for (int64_t axis = axes - 1, stride = 1; axis >= 0; --axis) {
     strides[axis] = stride;
-    stride *= size[axis] > 0 ? size[axis] : 1;
+    const int64_t factor = size[axis] > 0 ? size[axis] : 1;
+    require(!__builtin_mul_overflow(stride, factor, &stride), "the result would be too large");
   }
   AtenTensorHandle made;
   STABLE_TORCH_ERROR_CODE_CHECK(aoti_torch_empty_strided(axes, size, strides, code_of(type.value_or(tensor.scalar_type())),
@@ -71,13 +56,10 @@ inline Tensor like(const Tensor& tensor, std::initializer_list<int64_t> sizes,
   return Tensor(made);
 }
 
-// Calls `run` with a value of the tensor's scalar type.
+// Calls `run` with a value of the tensor's scalar type, float32 or float64.
 template <class Run>
 void by_type(const Tensor& tensor, Run run) {
-  const ScalarType type = tensor.scalar_type();
-  STD_TORCH_CHECK(type == ScalarType::Float || type == ScalarType::Double,
-                  "sightline_native: potentials must be float32 or float64");
-  if (type == ScalarType::Float) {
+  if (tensor.scalar_type() == ScalarType::Float) {
     run(float());
   } else {
     run(double());

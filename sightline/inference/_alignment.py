@@ -22,6 +22,7 @@ from . import (
     _alignment_search as search,
     _native,
 )
+from ._arguments import check_alignment
 from ._derivatives import differentiable
 from ._precision import result_dtype
 
@@ -39,6 +40,7 @@ def alignment_log_partition(
     >>> alignment_log_partition(torch.zeros(1, 3, 3, 3)).exp().round()    # a Delannoy number
     tensor([13.])
     """
+    check_alignment(moves, source_mask, target_mask)
     if _native.serves(moves):
         return _NATIVE.log_partition((moves,), _join(moves, source_mask, target_mask))
     upright = _is_upright(moves)
@@ -56,6 +58,7 @@ def alignment_marginals(
     >>> alignment_marginals(torch.zeros(1, 2, 2, 3))[0, 1, 1]    # three paths; the last moves
     tensor([0.3333, 0.3333, 0.3333])
     """
+    check_alignment(moves, source_mask, target_mask)
     if _native.serves(moves):
         return _NATIVE.marginals((moves,), _join(moves, source_mask, target_mask))[0]
     upright = _is_upright(moves)
@@ -83,6 +86,7 @@ def alignment_best(
     tensor([[0.],
             [0.]])
     """
+    check_alignment(moves, source_mask, target_mask)
     if k == 1 and _native.serves(moves):
         mask = _join(moves, source_mask, target_mask)
         paths, scores = kernels.best(moves.detach(), mask)
@@ -114,6 +118,7 @@ def alignment_sample(
     >>> alignment_sample(torch.zeros(1, 2, 2, 3), num_samples=5).paths.shape
     torch.Size([5, 1, 2, 2, 3])
     """
+    check_alignment(moves, source_mask, target_mask)
     if _native.serves(moves):
         mask = _join(moves, source_mask, target_mask)
         return AlignmentSamples(*kernels.sample(moves.detach(), mask, num_samples, generator))

@@ -16,6 +16,7 @@ from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
 from . import _chain_native as kernels, _chain_passes as passes, _chain_search as search, _native
+from ._arguments import check_chain
 from ._derivatives import Differentiable, differentiable
 from ._precision import result_dtype
 from ._recursions import softmax_or_zero
@@ -47,6 +48,7 @@ def chain_log_partition(
     >>> chain_log_partition(unary, transitions).exp().round()    # 2^3 labellings
     tensor([8.])
     """
+    check_chain(unary, transitions, mask)
     return _chain(unary, transitions).log_partition((unary, transitions), mask)
 
 
@@ -61,6 +63,7 @@ def chain_marginals(
     tensor([[[[0.2500, 0.2500],
               [0.2500, 0.2500]]]])
     """
+    check_chain(unary, transitions, mask)
     return ChainMarginals(*_chain(unary, transitions).marginals((unary, transitions), mask))
 
 
@@ -75,6 +78,7 @@ def chain_node_marginals(
     tensor([[[0.5000, 0.5000],
              [0.5000, 0.5000]]])
     """
+    check_chain(unary, transitions, mask)
     if _native.serves(unary, transitions) and kernels.has_node_kernel(unary, transitions):
         return kernels.node_marginals(unary, transitions, mask)
     return _chain(unary, transitions).marginals((unary, transitions), mask)[0]
@@ -99,6 +103,7 @@ def chain_best(
     >>> chain_best(torch.tensor([[[0.0, 1.0], [2.0, 0.0]]]), torch.zeros(1, 1, 2, 2)).labels
     tensor([[[1, 0]]])
     """
+    check_chain(unary, transitions, mask)
     if k == 1 and _native.serves(unary, transitions):
         labels, scores = kernels.best(unary.detach(), transitions.detach(), mask)
         return ChainBest(labels.unsqueeze(0), scores.unsqueeze(0))
@@ -128,6 +133,7 @@ def chain_sample(
     >>> chain_sample(never, torch.zeros(1, 1, 2, 2), num_samples=1).labels
     tensor([[[0, 1]]])
     """
+    check_chain(unary, transitions, mask)
     if _native.serves(unary, transitions):
         drawn = kernels.sample(unary.detach(), transitions.detach(), mask, num_samples, generator)
         return ChainSamples(*drawn)

@@ -17,6 +17,7 @@ from torch import Tensor
 
 from ..masking import forbid_padding
 from . import _k_subset_native as kernels, _k_subset_passes as passes, _native
+from ._arguments import check_items
 from ._derivatives import Differentiable, differentiable
 from ._precision import result_dtype
 
@@ -47,6 +48,7 @@ def k_subset_log_partition(
     >>> k_subset_log_partition(torch.zeros(1, 4), 2).exp().round()    # 4 choose 2
     tensor([6.])
     """
+    check_items(scores, k, mask)
     functions, size = _k_subset(scores, k)
     return functions.log_partition((scores, size), mask)
 
@@ -59,6 +61,7 @@ def k_subset_marginals(
     >>> k_subset_marginals(torch.zeros(1, 4), 3)
     tensor([[0.7500, 0.7500, 0.7500, 0.7500]])
     """
+    check_items(scores, k, mask)
     functions, size = _k_subset(scores, k)
     return functions.marginals((scores, size), mask)[0]
 
@@ -83,6 +86,7 @@ def k_subset_best(
     >>> k_subset_best(torch.tensor([[2.0, 0.0, 1.0]]), 2).values
     tensor([[[ True, False,  True]]])
     """
+    check_items(scores, k, mask)
     if num_ranks == 1 and k <= scores.shape[-1]:
         highest = forbid_padding(scores.detach().double(), mask).topk(k)
         values = torch.zeros_like(scores, dtype=torch.bool).scatter(-1, highest.indices, True)
@@ -112,6 +116,7 @@ def k_subset_sample(
     >>> k_subset_sample(torch.tensor([[0.0, -torch.inf]]), 1, num_samples=1).values
     tensor([[[ True, False]]])
     """
+    check_items(scores, k, mask)
     if _native.serves(scores):
         return KSubsetSamples(*kernels.sample(scores.detach(), k, mask, num_samples, generator))
     solved = passes.solve((scores.detach().double(), _exactly(k, scores)), mask)

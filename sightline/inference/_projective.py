@@ -16,6 +16,7 @@ from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
 from . import _native, _projective_derivations as derivations
+from ._arguments import check_arcs
 from ._derivatives import Differentiable, differentiable
 from ._precision import result_dtype
 from ._projective_native import MultiRootKernels, SingleRootKernels
@@ -49,6 +50,7 @@ def projective_log_partition(
     >>> projective_log_partition(torch.zeros(1, 4, 4)).exp().round()    # trees of 3 words
     tensor([7.])
     """
+    check_arcs(arcs, mask)
     return _projective(arcs, single_root).log_partition((arcs,), mask)
 
 
@@ -66,6 +68,7 @@ def projective_marginals(
              [0.0000, 0.0000, 0.5000],
              [0.0000, 0.5000, 0.0000]]])
     """
+    check_arcs(arcs, mask)
     return _projective(arcs, single_root).marginals((arcs,), mask)[0]
 
 
@@ -91,6 +94,7 @@ def projective_best(
     <BLANKLINE>
             [[2, 0]]])
     """
+    check_arcs(arcs, mask)
     if k == 1 and _native.serves(arcs):
         kernels = SingleRootKernels if single_root else MultiRootKernels
         heads, scores = kernels.best(arcs.detach(), mask)
@@ -120,6 +124,7 @@ def projective_sample(
     >>> projective_sample(never, num_samples=1).heads
     tensor([[[0, 1]]])
     """
+    check_arcs(arcs, mask)
     if _native.serves(arcs):
         kernels = SingleRootKernels if single_root else MultiRootKernels
         return ProjectiveSamples(*kernels.sample(arcs.detach(), mask, num_samples, generator))

@@ -21,6 +21,7 @@ from . import (
     _semi_markov_passes as passes,
     _semi_markov_search as search,
 )
+from ._arguments import check_semi_markov
 from ._derivatives import Differentiable, differentiable
 from ._precision import result_dtype
 from ._recursions import softmax_or_zero
@@ -52,6 +53,7 @@ def semi_markov_log_partition(
     >>> semi_markov_log_partition(segments, transitions).exp().round()    # 3, 2+1, 1+2, 1+1+1
     tensor([4.])
     """
+    check_semi_markov(segments, transitions, mask)
     return _semi_markov(segments, transitions).log_partition((segments, transitions), mask)
 
 
@@ -68,6 +70,7 @@ def semi_markov_marginals(
     tensor([[0.5000, 0.5000],
             [0.5000, 0.0000]])
     """
+    check_semi_markov(segments, transitions, mask)
     found = _semi_markov(segments, transitions).marginals((segments, transitions), mask)
     return SemiMarkovMarginals(*found)
 
@@ -94,6 +97,7 @@ def semi_markov_best(
     >>> semi_markov_best(segments, torch.zeros(1, 1, 1, 1)).labels    # of lengths 2 and 1
     tensor([[[ 0, -1,  0]]])
     """
+    check_semi_markov(segments, transitions, mask)
     if k == 1 and _native.serves(segments, transitions):
         labels, scores = kernels.best(segments.detach(), transitions.detach(), mask)
         return SemiMarkovBest(labels.unsqueeze(0), scores.unsqueeze(0))
@@ -123,6 +127,7 @@ def semi_markov_sample(
     >>> semi_markov_sample(only_long, torch.zeros(1, 1, 1, 1), num_samples=1).labels
     tensor([[[ 0, -1]]])
     """
+    check_semi_markov(segments, transitions, mask)
     if _native.serves(segments, transitions):
         given = segments.detach(), transitions.detach()
         return SemiMarkovSamples(*kernels.sample(*given, mask, num_samples, generator))

@@ -16,6 +16,7 @@ from jaxtyping import Bool, Float
 from torch import Tensor
 
 from . import _native, _span_native as kernels, _span_passes as passes, _span_search as search
+from ._arguments import check_spans
 from ._derivatives import Differentiable, differentiable
 from ._precision import result_dtype
 
@@ -38,6 +39,7 @@ def span_log_partition(
     >>> span_log_partition(torch.zeros(1, 5, 5, 1)).exp().round()    # the Catalan number
     tensor([14.])
     """
+    check_spans(spans, mask)
     return _bracketing(spans).log_partition((spans,), mask)
 
 
@@ -51,6 +53,7 @@ def span_marginals(
              [0.0000, 1.0000, 0.5000],
              [0.0000, 0.0000, 1.0000]]])
     """
+    check_spans(spans, mask)
     return _bracketing(spans).marginals((spans,), mask)[0]
 
 
@@ -72,6 +75,7 @@ def span_best(
             [False,  True,  True],
             [False, False,  True]])
     """
+    check_spans(spans, mask)
     if k == 1 and _native.serves(spans):
         values, scores = kernels.best(spans.detach(), mask)
         return SpanBest(values.unsqueeze(0), scores.unsqueeze(0))
@@ -99,6 +103,7 @@ def span_sample(
     tensor([[ True,  True],
             [False,  True]])
     """
+    check_spans(spans, mask)
     if _native.serves(spans):
         return SpanSamples(*kernels.sample(spans.detach(), mask, num_samples, generator))
     solved = passes.solve((spans.detach().double(),), mask)

@@ -16,6 +16,7 @@ from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
 from . import _native, _spanning_search as search
+from ._arguments import check_arcs
 from ._derivatives import Differentiable, differentiable
 from ._precision import result_dtype
 from ._spanning_native import MultiRootKernels, SingleRootKernels
@@ -45,6 +46,7 @@ def spanning_log_partition(
     >>> spanning_log_partition(torch.zeros(1, 4, 4)).exp().round()    # n^(n-1) trees of 3 words
     tensor([9.])
     """
+    check_arcs(arcs, mask)
     return _spanning(arcs, single_root).log_partition((arcs,), mask)
 
 
@@ -62,6 +64,7 @@ def spanning_marginals(
              [0.0000, 0.0000, 0.5000],
              [0.0000, 0.5000, 0.0000]]])
     """
+    check_arcs(arcs, mask)
     return _spanning(arcs, single_root).marginals((arcs,), mask)[0]
 
 
@@ -88,6 +91,7 @@ def spanning_best(
     <BLANKLINE>
             [[2, 0]]])
     """
+    check_arcs(arcs, mask)
     if k == 1 and _native.serves(arcs):
         kernels = SingleRootKernels if single_root else MultiRootKernels
         heads, scores = kernels.best(arcs.detach(), mask)
@@ -117,6 +121,7 @@ def spanning_sample(
     >>> spanning_sample(never, num_samples=1).heads
     tensor([[[0, 1]]])
     """
+    check_arcs(arcs, mask)
     if _native.serves(arcs):
         kernels = SingleRootKernels if single_root else MultiRootKernels
         return SpanningSamples(*kernels.sample(arcs.detach(), mask, num_samples, generator))
