@@ -39,7 +39,7 @@ def linear(
         scores = (inputs * weight[0]).sum(-1, keepdim=True)
         return scores if bias is None else scores + bias
     num_rows = inputs.numel() // max(1, inputs.shape[-1])
-    if num_rows >= LEAST_ROWS:
+    if num_rows == 0 or num_rows >= LEAST_ROWS:
         return nn.functional.linear(inputs, weight, bias)
     rows = pad(inputs.reshape(num_rows, -1), (0, 0, 0, LEAST_ROWS - num_rows))
     return nn.functional.linear(rows, weight, bias)[:num_rows].view(*inputs.shape[:-1], -1)

@@ -51,10 +51,8 @@ class Attention(nn.Module):
         """The memory with its keys computed, once for all the queries to come, and with 0 on
         padding, so that what it held reaches neither scores nor context.
         """
-        values = memory.values
-        if memory.mask is not None:
-            values = values.masked_fill(~memory.mask.unsqueeze(-1), 0.0)
-        return memory._replace(values=values, keys=self.scorer.remember(values))
+        memory = memory.cleared("Attention")
+        return memory._replace(keys=self.scorer.remember(memory.values))
 
     def forward(self, query: Float[Tensor, "*batch Q D"], memory: Memory) -> Attended:
         """Attend with every query at once."""
@@ -63,6 +61,19 @@ class Attention(nn.Module):
                 "Attention: the memory has no keys, expected one from remember(). "
                 "Call memory = attention.remember(memory) once, before the first query."
             )
-        distribution = self.distribute(self.scorer(query, memory.keys), memory)
+        distribution = self.distribute(
+            self.scorer(self._cleared(query, memory), memory.keys), memory
+        )
         context, weights = self.reader(distribution, memory.values)
         return Attended(context, weights, distribution)
+
+    def _cleared(
+        self, query: Float[Tensor, "*batch Q D"], memory: Memory
+    ) -> Float[Tensor, "*batch Q D"]:
+        """The queries with 0 on padding, where they are the places of the memory themselves. The
+        scorer refuses another number of queries than places.
+        """
+        places, mask = self.scorer.queries_are_places, memory.mask
+        if not places or mask is None or query.shape[-2] != mask.shape[-1]:
+            return query
+        return query.masked_fill(~mask.unsqueeze(-1), 0.0)

@@ -25,7 +25,7 @@ from typing_extensions import override
 
 from ..distributions import LinearChain
 from ._memory import Layout, Memory
-from ._readers import AbstractReader, Read, Selection, to_total
+from ._readers import AbstractReader, Read, Selection, read_by, to_total
 from ._scorers import AbstractScorer
 
 _SKIP_ON, _ENTER, _LEAVE, _STAY, _BESIDE, _FAR = range(6)
@@ -56,9 +56,14 @@ def runs(
     columns = _columns(layout, size)
     if columns == size:
         return LinearChain(unary, transitions, mask=mask)
-    # The step into the first cell of a row scores nothing: what comes before it does not matter.
-    inside = torch.arange(1, size, device=unary.device) % columns != 0
-    return LinearChain(unary, torch.where(inside[:, None, None], transitions, 0.0), mask=mask)
+    # The step into the first real cell of a row scores nothing: what comes before it does not matter.
+    if mask is None:
+        inside = torch.arange(1, size, device=unary.device) % columns != 0
+    else:
+        seen = mask.unflatten(-1, (-1, columns)).cumsum(-1).flatten(-2)  # real cells up to this one
+        inside = seen[..., 1:] > 1
+    steps = torch.where(inside[..., None, None], transitions, 0.0)
+    return LinearChain(unary, steps, mask=mask)
 
 
 def path(
@@ -124,4 +129,4 @@ class ExpectedPath(AbstractReader):
     @override
     def forward(self, distribution: Selection, values: Tensor) -> Read:
         weights = to_total(distribution.marginals()[..., 1:].mT.flatten(-2), self.total)
-        return Read(weights @ values, weights)
+        return read_by(weights, values)

@@ -20,7 +20,7 @@ from ..distributions import AbstractDistribution, Categorical
 from ..estimators import straight_through
 from ._attention import Attention
 from ._distribute import per_query
-from ._readers import AbstractReader, Read, Selection
+from ._readers import AbstractReader, Read, Selection, read_by
 from ._scorers import AbstractScorer, AdditiveScorer
 
 
@@ -34,7 +34,7 @@ class SampledValue(AbstractReader):
     def forward(self, distribution: Selection, values: Tensor) -> Read:
         value = distribution.sample() if self.training else distribution.argmax()
         weights = straight_through(distribution, value)
-        return Read(weights @ values, weights)
+        return read_by(weights, values)
 
 
 def hard_attention(

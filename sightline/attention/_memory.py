@@ -5,6 +5,7 @@ Axes: *batch any leading shape, S places in memory, V width of a value.
 
 from typing import Any, Literal, NamedTuple
 
+import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor
 from torch.utils import _pytree as pytree
@@ -40,11 +41,32 @@ class Memory(NamedTuple):
     layout: Layout = SEQUENCE
     keys: Any = None
 
+    def cleared(self, owner: str) -> "Memory":
+        """The memory with 0 in place of what padding holds, so that it reaches neither a result nor
+        the gradient of a weight: 0 * NaN is NaN.
+
+        Raises:
+            ShapeError: the mask is not boolean.
+        """
+        if self.mask is None:
+            return self
+        check_boolean(self.mask, owner)
+        return self._replace(values=self.values.masked_fill(~self.mask.unsqueeze(-1), 0.0))
+
     def take(self, items: Int[Tensor, " B"]) -> "Memory":
         """The memories of these items of a batch, in this order; keys are whatever a scorer or a
         reader has made of the values.
         """
         return pytree.tree_map_only(Tensor, lambda part: part.index_select(0, items), self)
+
+
+def check_boolean(mask: Tensor, owner: str) -> None:
+    """Refuse a mask of numbers."""
+    if mask.dtype != torch.bool:
+        raise ShapeError(
+            f"{owner}: the mask of a memory must be boolean, True on real places, got "
+            f"{mask.dtype}. Pass mask.bool() if 1 means real, ~mask.bool() if 1 means padding."
+        )
 
 
 def grid_memory(features: Float[Tensor, "*batch h w V"]) -> Memory:

@@ -41,6 +41,7 @@ class MultiHead(nn.Module):
 
     def remember(self, memory: Memory) -> Memory:
         """Project the values for every head, once."""
+        memory = memory.cleared("MultiHead")
         values = self._split(self.value(memory.values))
         mask = None if memory.mask is None else memory.mask.unsqueeze(-2)
         return self.attention.remember(memory._replace(values=values, mask=mask))

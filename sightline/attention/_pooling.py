@@ -13,7 +13,7 @@ from jaxtyping import Float
 from torch import Tensor, nn
 
 from ._attention import Attended, Attention
-from ._memory import Memory
+from ._memory import Memory, check_boolean
 
 
 def mean_pooling(memory: Memory) -> Float[Tensor, "*batch V"]:
@@ -24,6 +24,7 @@ def mean_pooling(memory: Memory) -> Float[Tensor, "*batch V"]:
     """
     if memory.mask is None:
         return memory.values.mean(-2)
+    check_boolean(memory.mask, "mean_pooling")
     real = memory.mask.unsqueeze(-1)
     total = torch.where(real, memory.values, 0.0).sum(-2)
     return total / real.sum(-2).clamp(min=1)
@@ -37,6 +38,7 @@ def max_pooling(memory: Memory) -> Float[Tensor, "*batch V"]:
     """
     if memory.mask is None:
         return memory.values.amax(-2)
+    check_boolean(memory.mask, "max_pooling")
     real = memory.mask.unsqueeze(-1)
     highest = torch.where(real, memory.values, -torch.inf).amax(-2)
     return torch.where(real.any(-2), highest, 0.0)

@@ -28,6 +28,13 @@ class Read(NamedTuple):
     weights: Float[Tensor, "*batch Q S"]
 
 
+def read_by(weights: Float[Tensor, "*batch Q S"], values: Float[Tensor, "*#batch S V"]) -> Read:
+    """The weighted sum of the values, in their precision. The weights keep their own, which is
+    float32 where the values are in half precision.
+    """
+    return Read(weights.to(values.dtype) @ values, weights)
+
+
 class AbstractReader(nn.Module, ABC):
     """The context that a distribution over selections gives."""
 
@@ -43,7 +50,7 @@ class ExpectedValue(AbstractReader):
     @override
     def forward(self, distribution: Selection, values: Tensor) -> Read:
         weights = distribution.marginals()
-        return Read(weights @ values, weights)
+        return read_by(weights, values)
 
 
 @final
@@ -61,7 +68,7 @@ class ExpectedSelection(AbstractReader):
     @override
     def forward(self, distribution: Selection, values: Tensor) -> Read:
         weights = to_total(distribution.marginals()[..., self.state], self.total)
-        return Read(weights @ values, weights)
+        return read_by(weights, values)
 
 
 def to_total(
@@ -109,7 +116,8 @@ def _read_heads(
 ) -> Read:
     """The expected head of each word; the first of the m = n + 1 heads is the root."""
     from_root, weights = heads[..., :1], heads[..., 1:]
-    return Read(weights @ values + from_root * root, weights)
+    context, _ = read_by(weights, values)
+    return Read(context + (from_root * root).to(context.dtype), weights)
 
 
 @final
@@ -119,7 +127,7 @@ class SoftChildren(AbstractReader):
     @override
     def forward(self, distribution: Selection, values: Tensor) -> Read:
         weights = distribution.marginals()[..., 1:, 1:]
-        return Read(weights @ values, weights)
+        return read_by(weights, values)
 
 
 @final
@@ -131,4 +139,4 @@ class AlignedValue(AbstractReader):
     @override
     def forward(self, distribution: Selection, values: Tensor) -> Read:
         weights = distribution.marginals()[..., 1:, 1:, 2].transpose(-1, -2)
-        return Read(weights @ values, weights)
+        return read_by(weights, values)

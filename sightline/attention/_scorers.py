@@ -14,7 +14,7 @@ Axes: *batch any leading shape, Q queries, S places, D width of a query, V width
 
 import math
 from abc import ABC, abstractmethod
-from typing import Any, final
+from typing import Any, ClassVar, final
 
 import torch
 from jaxtyping import Float
@@ -32,6 +32,10 @@ class AbstractScorer(nn.Module, ABC):
     `forward` gives the tuple of potentials that a distribution takes; for most scorers it is one
     tensor of scores `(*batch, Q, S)`.
     """
+
+    # True where query s is place s of the memory: a padded place is then a padded query as well,
+    # and the attention clears both.
+    queries_are_places: ClassVar[bool] = False
 
     @abstractmethod
     def remember(self, values: Float[Tensor, "*batch S V"]) -> Any:

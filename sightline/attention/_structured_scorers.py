@@ -88,6 +88,8 @@ class HeadScorer(AbstractScorer):
     learns, while a tree can still be sharp; unbounded is the fair baseline.
     """
 
+    queries_are_places = True
+
     def __init__(
         self, query_size: int, value_size: int, hidden_size: int, *, bounded: bool = False
     ) -> None:

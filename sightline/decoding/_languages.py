@@ -3,6 +3,7 @@
 Axes: Q states, W tokens of the vocabulary.
 """
 
+import re
 from collections.abc import Iterable, Sequence
 
 import numpy as np
@@ -12,6 +13,11 @@ from greenery.parse import NoMatch
 
 from ..errors import ValueRangeError
 from ._automaton import Automaton
+
+# An escaped character, a class of characters, or one character of a pattern.
+_PIECE = re.compile(r"\\.|\[(?:\\.|[^\]\\])*\]|.", re.DOTALL)
+# greenery takes these two characters in classes only.
+_LITERAL = {r"\^": r"[\^]", r"\$": "[$]"}
 
 
 def allowed_tokens(tokens: Iterable[int], *, num_tokens: int, end: int) -> Automaton:
@@ -114,13 +120,14 @@ def regular_expression(pattern: str, tokens: Sequence[str | None], *, end: int) 
 
 def _machine(pattern: str) -> Fsm:
     """The smallest automaton over characters."""
-    if pattern.startswith("^") or pattern.endswith("$"):
+    pieces: list[str] = _PIECE.findall(pattern)
+    if "^" in pieces or "$" in pieces:
         raise ValueRangeError(
             f"regular_expression: a pattern is matched with the whole output, so it has no anchors, "
-            rf"got {pattern!r}. Leave ^ and $ out; write [\^] and [$] for the characters."
+            rf"got {pattern!r}. Leave ^ and $ out; write \^ and \$ for the characters."
         )
     try:
-        return parse(pattern).to_fsm().reduce()
+        return parse("".join(_LITERAL.get(piece, piece) for piece in pieces)).to_fsm().reduce()
     except (NoMatch, IndexError, ValueError) as error:
         raise ValueRangeError(
             f"regular_expression: expected a regular expression without look-around and without "

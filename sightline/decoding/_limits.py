@@ -19,6 +19,10 @@ class Limit(NamedTuple):
     each: Int[Tensor, " B"] | None  # None: all items have the longest
     stops: frozenset[int]
 
+    def lengths(self, num_items: int) -> list[int]:
+        """The limit of each item."""
+        return [self.longest] * num_items if self.each is None else self.each.tolist()
+
     def keep(self, items: Int[Tensor, " b"]) -> "Limit":
         """For these items only."""
         return self if self.each is None else self._replace(each=self.each[items])

@@ -11,6 +11,7 @@ from typing import final
 import torch
 from jaxtyping import Float, Int
 from torch import Tensor
+from torch.nn.utils.rnn import pad_sequence
 
 from ..errors import ShapeError
 
@@ -35,11 +36,22 @@ class Noise:
                 f"items, got {len(self._each)}."
             )
 
-    def uniform(self, *shape: int) -> Float[Tensor, "B ..."]:
-        """Numbers in [0, 1)."""
+    def uniform(self, lengths: Sequence[int], width: int) -> Float[Tensor, "B T {width}"]:
+        """Numbers in [0, 1), `lengths[i]` rows for item i, and 0 after them up to the longest.
+
+        Double precision: a multiple of 2^-24, as float32 has it, never falls on most tokens with a
+        probability below that.
+        """
         if self._each is None:
-            return torch.rand(self._num_items, *shape, generator=self._one, device=self._device())
-        return torch.stack([torch.rand(*shape, generator=g, device=g.device) for g in self._each])
+            shape = (self._num_items, max(lengths, default=0), width)
+            return torch.rand(
+                shape, dtype=torch.float64, generator=self._one, device=self._device()
+            )
+        rows = [
+            torch.rand(length, width, dtype=torch.float64, generator=g, device=g.device)
+            for length, g in zip(lengths, self._each, strict=True)
+        ]
+        return pad_sequence(rows, batch_first=True)
 
     def gumbel(self, *shape: int) -> Float[Tensor, "B ..."]:
         """Standard Gumbel noise, in double precision: its tail decides."""

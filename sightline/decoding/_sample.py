@@ -92,7 +92,7 @@ def sample(
     noise = Noise(generator, num_items, "sample")
     with torch.inference_mode():
         first = first_tokens(begin, num_items).expand(-1, num_samples)
-        draws = noise.uniform(num_samples, limit.longest).to(first.device)
+        draws = noise.uniform(limit.lengths(num_items), num_samples).to(first.device)
         hypotheses = write_chains(
             "sample",
             stepper,
@@ -115,7 +115,7 @@ class _Draw(AbstractChoice):
 
     def __init__(
         self,
-        draws: Float[Tensor, "B K T"],
+        draws: Float[Tensor, "B T K"],
         *,
         temperature: float = 1.0,
         top_k: int | None = None,
@@ -147,7 +147,7 @@ class _Draw(AbstractChoice):
         mass = below[..., -1:]
         if self.top_p < 1.0:
             mass = torch.where(below - probs < self.top_p, below, 0.0).amax(-1, keepdim=True)
-        wanted = self._draws[..., step, None] * mass
+        wanted = self._draws[:, step, :, None] * mass
         # The first place whose cumulative mass is above the draw has mass of its own.
         places = torch.searchsorted(below, wanted, right=True).clamp(max=below.shape[2] - 1)
         tokens = places if order is None else order.gather(2, places)

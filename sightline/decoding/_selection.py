@@ -16,9 +16,8 @@ LONG_ROW = 4096
 BLOCK = 64
 # torch.topk selects with a heap from this many entries for each chosen one on, and before that by
 # partitioning, which takes three times as long just below: rows that are nearly long enough are
-# filled up, if there are some of them.
+# filled up.
 ENTRIES_FOR_A_HEAP = 64
-MANY_ROWS = 8
 
 
 class Selected(NamedTuple):
@@ -33,13 +32,16 @@ def largest(rows: Float[Tensor, "B M"], k: int) -> Selected:
 
     The k largest entries are in the k blocks with the largest maxima, so that of a long row only
     those are searched, and what is left over after the last block.
+
+    Which of several equal entries is chosen depends on the row, its length and k only. A choice of
+    the algorithm by the number of rows would make the result of an item depend on its batch.
     """
-    num_rows, size = rows.shape
+    size = rows.shape[1]
     if size >= max(LONG_ROW, 4 * BLOCK * k):
         return _largest_by_blocks(rows, k)
     if k == 1:
         return Selected(*rows.max(1, keepdim=True))
-    if num_rows >= MANY_ROWS and size < ENTRIES_FOR_A_HEAP * k <= 2 * size:
+    if size < ENTRIES_FOR_A_HEAP * k <= 2 * size:
         values, places = pad(rows, (0, ENTRIES_FOR_A_HEAP * k - size), value=-torch.inf).topk(k)
         return Selected(values, places.clamp(max=size - 1))  # of what is impossible, any will do
     return Selected(*rows.topk(min(k, size)))

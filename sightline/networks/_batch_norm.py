@@ -71,13 +71,15 @@ class BatchNorm(nn.Module):
     def _of_real(
         self, features: Float[Tensor, "B C h w"], real: Float[Tensor, "B 1 h w"]
     ) -> Float[Tensor, "B C h w"]:
-        count = real.sum()
+        # Of an empty mask there is nothing to count: the running means stay as they are.
+        momentum = _MOMENTUM * real.amax()
+        count = real.sum().clamp(min=1)
         mean = (features * real).sum((0, 2, 3)) / count
         centred = features - mean[:, None, None]
         variance = (centred.square() * real).sum((0, 2, 3)) / count
         with torch.no_grad():
             unbiased = variance * count / (count - 1).clamp(min=1)  # as batch_norm keeps it
-            self.mean.lerp_(mean, _MOMENTUM)
-            self.variance.lerp_(unbiased, _MOMENTUM)
+            self.mean.lerp_(mean, momentum)
+            self.variance.lerp_(unbiased, momentum)
         scale = self.weight * torch.rsqrt(variance + _EPSILON)
         return centred * scale[:, None, None] + self.bias[:, None, None]

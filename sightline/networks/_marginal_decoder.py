@@ -131,10 +131,9 @@ class MarginalDecoder(AbstractRecurrentDecoder):
     @override
     def remember(self, memory: Memory) -> Memory:
         """An item all of whose places are padding reads one empty place, so that there is one."""
-        memory = summarised(memory)
+        memory = summarised(memory).cleared("MarginalDecoder")
         values, mask = memory.values, memory.mask
         if mask is not None:
-            values = values.masked_fill(~mask.unsqueeze(-1), 0.0)
             mask = mask.clone()
             mask[..., 0] |= ~mask.any(-1)
         of_value = self.combine.weight[:, : values.shape[-1]]

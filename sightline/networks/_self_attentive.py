@@ -60,9 +60,7 @@ class SelfAttentiveEncoder(AbstractEncoder):
         memory = summarised(self.encoder(inputs, mask))
         context = self._attend(memory).context
         values = torch.cat([memory.values, context], -1)
-        if memory.mask is not None:
-            values = values.masked_fill(~memory.mask.unsqueeze(-1), 0.0)
-        return memory._replace(values=values)
+        return memory._replace(values=values).cleared("SelfAttentiveEncoder")
 
     def attend(self, inputs: Tensor, mask: Bool[Tensor, "*batch S"] | None = None) -> Attended:
         """What every place reads of the others, and the distribution over trees that says so."""

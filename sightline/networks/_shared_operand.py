@@ -9,7 +9,9 @@ instead, and what A came from asks for the gradient when all of them have done s
 Axes: *batch any leading shape, Q rows of one step, S width of a row, V of a product.
 """
 
+from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
+from functools import reduce
 from typing import Any, NamedTuple, final
 
 import torch
@@ -49,6 +51,8 @@ class SharedOperand(Tensor):
         if func in _PRODUCTS and isinstance(args[1], cls):
             rows, operand = args
             if not isinstance(rows, cls):
+                if rows.ndim == 1:
+                    return (rows.unsqueeze(0) @ operand).squeeze(-2)
                 return _Product.apply(rows, operand.tie, operand.detach(), operand.terms)
         with torch._C.DisableTorchFunctionSubclass():
             return func(*args, **(kwargs or {}))
@@ -81,7 +85,7 @@ class _Tie(torch.autograd.Function):
     @staticmethod
     @override
     def forward(ctx: Any, whole: Tensor, terms: list[_Term]) -> Tensor:
-        ctx.terms = terms
+        ctx.terms, ctx.shape = terms, whole.shape
         return whole.new_zeros(())
 
     @staticmethod
@@ -89,9 +93,15 @@ class _Tie(torch.autograd.Function):
     def backward(ctx: Any, *grads: Tensor) -> tuple[Tensor, None]:
         # One for each product of this pass. Those before were noted by a pass that did not come here.
         number = int(grads[0].item())
-        rows, products = (torch.cat(parts, -2) for parts in zip(*ctx.terms[-number:], strict=True))
+        alike = defaultdict[tuple[torch.Size, torch.Size], list[_Term]](list)
+        for term in ctx.terms[-number:]:
+            alike[term.rows.shape[:-2], term.grad.shape[:-2]].append(term)
         ctx.terms.clear()
-        return rows.transpose(-1, -2) @ products, None
+        sums = list[Tensor]()
+        for terms in alike.values():
+            rows, products = (torch.cat(parts, -2) for parts in zip(*terms, strict=True))
+            sums.append((rows.transpose(-1, -2) @ products).sum_to_size(ctx.shape))
+        return reduce(torch.add, sums), None
 
 
 @final

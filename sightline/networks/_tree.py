@@ -70,6 +70,7 @@ class TreeEncoder(nn.Module):
                 f"TreeEncoder: heads must be 0 (the root) to {size}, got "
                 f"{flat_heads.min()} to {flat_heads.max()}. Mask the nodes that are padding."
             )
+        _check_heads_are_real(flat_heads, real.reshape(-1, size))
         nodes = _flatten(
             self.from_input(inputs.masked_fill(~real.unsqueeze(-1), 0.0)), flat_heads, real
         )
@@ -114,6 +115,18 @@ class TreeEncoder(nn.Module):
         """W_f x + b_f of the parents; above a root there is nothing to forget for."""
         scores = nodes.scores[:, 3 * self.value_size :]
         return scores[parent.clamp(max=len(scores) - 1)]
+
+
+def _check_heads_are_real(heads: Int[Tensor, "B n"], real: Bool[Tensor, "B n"]) -> None:
+    """Refuse a node whose head is padding: its subtree would be attached to nothing."""
+    lost = (heads > 0) & ~real.gather(1, (heads - 1).clamp(min=0))
+    if bool(lost.any()):
+        item, node = lost.nonzero()[0].tolist()
+        raise ValueRangeError(
+            f"TreeEncoder: the head of a real node must be a real node or 0 (the root), got head "
+            f"{heads[item, node]} of node {node + 1} in item {item}, and the mask is False there. "
+            f"Pass heads and mask of the same tree."
+        )
 
 
 def _flatten(scores: Tensor, heads: Int[Tensor, "B n"], real: Tensor) -> _Nodes:

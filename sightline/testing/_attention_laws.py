@@ -10,7 +10,16 @@ from torch import Tensor, nn
 
 from ..attention import AbstractReader, AbstractScorer, Memory
 from ..distributions import AbstractDistribution, AbstractSparseDistribution
-from ._module_laws import assert_near, check_reach, check_undisturbed, junk_in, masks
+from ._module_laws import (
+    JUNK_NUMBERS,
+    assert_near,
+    assert_same_gradients,
+    check_reach,
+    check_undisturbed,
+    gradients,
+    junk_in,
+    masks,
+)
 
 _BATCH = 5  # unlike any size of an event, so that a batch axis can be told from one
 
@@ -104,7 +113,7 @@ def check_attention(
     empty: bool = True,
 ) -> None:
     """Put an attention through its laws: shapes, masks of every pattern, junk in padding, batching,
-    gradients, and requests that leave each other alone.
+    empty batches, gradients, and requests that leave each other alone.
 
     Args:
         attention: has `remember(memory)`, and gives an `Attended` when called.
@@ -135,7 +144,8 @@ def check_attention(
     assert_near(shaped.context[:, 0], every.context, "with two leading axes")
     for pattern, mask in masks((_BATCH, num_places)).items():
         count = _BATCH if empty else _BATCH - 1
-        _check_masked(attend, query[:count], values[:count], mask[:count], pattern)
+        _check_masked(attention, attend, query[:count], values[:count], mask[:count], pattern)
+    _check_empty_batch(attend, query, values)
     check_reach(attention, _total((attend(query, values).context,)))
     check_undisturbed(
         attention,
@@ -144,8 +154,22 @@ def check_attention(
     )
 
 
-def _check_masked(attend: Any, query: Tensor, values: Tensor, mask: Tensor, pattern: str) -> None:
-    """Padding has no weight, and what it holds changes nothing, to the bit."""
+def _check_empty_batch(attend: Any, query: Tensor, values: Tensor) -> None:
+    """A batch without items gives a context without items, where a gradient is wanted and where not."""
+    for wanted in (True, False):
+        with torch.set_grad_enabled(wanted):
+            context = attend(query[:0], values[:0]).context
+            assert context.shape == (0, *query.shape[1:-1], values.shape[-1]), "an empty batch"
+            context = attend(query[None, :0], values[None, :0]).context
+            assert context.shape[:2] == (1, 0), "an empty batch with two leading axes"
+
+
+def _check_masked(
+    attention: nn.Module, attend: Any, query: Tensor, values: Tensor, mask: Tensor, pattern: str
+) -> None:
+    """Padding has no weight, and what it holds changes nothing, to the bit: neither the context nor
+    the gradients of values and parameters.
+    """
     read = attend(query, values, mask)
     assert read.context.isfinite().all(), f"{pattern}: the context is not finite"
     for item in range(len(mask)):
@@ -155,14 +179,17 @@ def _check_masked(attend: Any, query: Tensor, values: Tensor, mask: Tensor, patt
         assert_near(alone.context, read.context[item], f"{pattern}: an item alone and in a batch")
         _check_cut(attend, query[item], values[item], mask[item], read.context[item], pattern)
     live = values.clone().requires_grad_()
-    (clean,) = torch.autograd.grad(_total((attend(query, live, mask).context,)), live)
-    assert not clean[~mask].any(), f"{pattern}: a gradient reaches padding"
-    for dirty in junk_in(values, mask.unsqueeze(-1)):
+    clean = gradients(attention, _total((attend(query, live, mask).context,)), live)
+    assert not clean["inputs"][~mask].any(), f"{pattern}: a gradient reaches padding"
+    real = mask.unsqueeze(-1)
+    places = query.shape[1] == values.shape[1]  # the queries are the places themselves
+    queries = junk_in(query, real) if places else [query] * len(JUNK_NUMBERS)
+    for ask, dirty in zip(queries, junk_in(values, real), strict=True):
         live = dirty.requires_grad_()
-        junk = attend(query, live, mask)
+        junk = attend(ask, live, mask)
         assert torch.equal(junk.context, read.context), f"{pattern}: junk in padding is read"
-        (gradient,) = torch.autograd.grad(_total((junk.context,)), live)
-        assert torch.equal(gradient, clean), f"{pattern}: junk in padding changes the gradient"
+        found = gradients(attention, _total((junk.context,)), live)
+        assert_same_gradients(found, clean, f"{pattern}: junk in padding")
 
 
 def _check_cut(

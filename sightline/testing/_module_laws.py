@@ -2,7 +2,7 @@
 leave each other alone.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import torch
@@ -43,6 +43,26 @@ def junk_in(values: Tensor, mask: Tensor) -> list[Tensor]:
 def total(values: Tensor) -> Tensor:
     """A number that depends on every entry, on each in its own way."""
     return (values * torch.linspace(-1, 2, values.numel()).reshape(values.shape).sin()).sum()
+
+
+def gradients(module: nn.Module, loss: Tensor, inputs: Tensor | None = None) -> dict[str, Tensor]:
+    """The gradients of the parameters that the loss depends on, by name, and of "inputs"."""
+    wanted = dict[str, Tensor](module.named_parameters())
+    if inputs is not None and inputs.requires_grad:
+        wanted["inputs"] = inputs
+    if not loss.requires_grad:
+        return {}
+    found = torch.autograd.grad(loss, list(wanted.values()), allow_unused=True)
+    return {name: g for name, g in zip(wanted, found, strict=True) if g is not None}
+
+
+def assert_same_gradients(
+    found: Mapping[str, Tensor], expected: Mapping[str, Tensor], what: str
+) -> None:
+    """Equal to the bit."""
+    assert found.keys() == expected.keys(), f"{what} changes what has a gradient"
+    for name, gradient in expected.items():
+        assert torch.equal(found[name], gradient), f"{what} changes the gradient of {name}"
 
 
 def check_reach(module: nn.Module, loss: Tensor) -> None:

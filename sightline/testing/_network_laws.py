@@ -12,7 +12,16 @@ from torch import Tensor, nn
 from ..attention import Memory
 from ..masking import mask_from_lengths
 from ..networks import AbstractCell, AbstractRecurrentDecoder, CellState, DecoderState
-from ._module_laws import assert_near, check_reach, check_undisturbed, junk_in, masks, total
+from ._module_laws import (
+    assert_near,
+    assert_same_gradients,
+    check_reach,
+    check_undisturbed,
+    gradients,
+    junk_in,
+    masks,
+    total,
+)
 
 
 def check_cell(cell: AbstractCell) -> None:
@@ -92,11 +101,8 @@ def check_encoder(
         assert_near(full.values, whole.values, "no mask, and one that is all True")
         for pattern, mask in masks(mask_shape).items():
             places = over(mask) if over else mask[(...,) + (None,) * (inputs.ndim - mask.ndim)]
-            _check_masked(encode, inputs, mask, places, pattern)
-    loss = total(whole.values)
-    if whole.summary is not None:
-        loss = loss + total(whole.summary)
-    check_reach(encoder, loss)
+            _check_masked(encoder, encode, inputs, mask, places, pattern)
+    check_reach(encoder, _loss(whole))
     check_undisturbed(encoder, lambda: encode(inputs).values, lambda: encode(inputs.flip(0)).values)
 
 
@@ -128,9 +134,12 @@ def check_decoder(decoder: AbstractRecurrentDecoder, memory: Memory, num_tokens:
     _check_pieces(decoder, tokens, memory)
     _check_turns(decoder, tokens, memory)
     if memory.mask is not None:
+        expected = gradients(decoder, total(whole.log_probs))
         for dirty in junk_in(memory.values, memory.mask.unsqueeze(-1)):
             junk = decoder.unroll(tokens, memory._replace(values=dirty))
             assert torch.equal(junk.log_probs, whole.log_probs), "junk in the memory is read"
+            found = gradients(decoder, total(junk.log_probs))
+            assert_same_gradients(found, expected, "junk in the memory")
     check_reach(decoder, total(decoder.unroll(tokens, memory).log_probs))
     check_reach(decoder, total(decoder.score(tokens, tokens.flip(1), memory).loss))
     check_undisturbed(
@@ -176,20 +185,36 @@ def _check_memory(memory: Memory, batch: int) -> None:
 
 
 def _check_masked(
-    encode: Callable[..., Memory], inputs: Tensor, mask: Tensor, places: Tensor, pattern: str
+    encoder: nn.Module,
+    encode: Callable[..., Memory],
+    inputs: Tensor,
+    mask: Tensor,
+    places: Tensor,
+    pattern: str,
 ) -> None:
-    """Padding is 0, alone and in a batch are the same, and junk changes nothing, to the bit."""
+    """Padding is 0, alone and in a batch are the same, and junk changes nothing, to the bit: neither
+    the memory nor the gradients of the parameters.
+    """
     clean = encode(inputs, mask)
     _check_memory(clean, len(inputs))
     assert clean.mask is not None, f"{pattern}: the memory has lost its mask"
     for item in range(len(inputs)):
         alone = encode(inputs[item : item + 1], mask[item : item + 1])
         assert_near(alone.values[0], clean.values[item], f"{pattern}: alone and in a batch")
+    expected = gradients(encoder, _loss(clean))
     for dirty in junk_in(inputs, places):
         junk = encode(dirty, mask)
         assert torch.equal(junk.values, clean.values), f"{pattern}: junk in padding is read"
         if clean.summary is not None and junk.summary is not None:
             assert torch.equal(junk.summary, clean.summary), f"{pattern}: junk is summarised"
+        found = gradients(encoder, _loss(junk))
+        assert_same_gradients(found, expected, f"{pattern}: junk in padding")
+
+
+def _loss(memory: Memory) -> Tensor:
+    """A number that depends on all values and on the summary, if there is one."""
+    loss = total(memory.values)
+    return loss if memory.summary is None else loss + total(memory.summary)
 
 
 def _check_steps(

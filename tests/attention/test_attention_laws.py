@@ -1,7 +1,10 @@
 """Every scorer, reader and named attention, through the public law suites."""
 
+from collections.abc import Callable
+
 import pytest
 import torch
+from torch import Tensor
 
 from sightline.attention import (
     AbstractReader,
@@ -16,6 +19,7 @@ from sightline.attention import (
     HeadScorer,
     LinearScorer,
     LocalScorer,
+    Memory,
     MultiHead,
     PathScorer,
     SampledValue,
@@ -28,6 +32,8 @@ from sightline.attention import (
     head_selection_attention,
     k_step_attention,
     local_attention,
+    max_pooling,
+    mean_pooling,
     monotone_attention,
     path_attention,
     scaled_dot_scorer,
@@ -49,6 +55,7 @@ from sightline.distributions import (
     Sparsemax,
     Subset,
 )
+from sightline.errors import ShapeError
 from sightline.testing import check_attention, check_reader, check_scorer
 
 SCORERS = {
@@ -142,3 +149,34 @@ def test_an_attention_obeys_the_laws(name: str) -> None:
     check_attention(
         attention, 4, 6, num_queries=5 if words_ask else 3, num_places=5, empty=name != "hard"
     )
+
+
+@pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16])
+@pytest.mark.parametrize("name", ATTENTIONS)
+def test_an_attention_may_be_in_half_precision(name: str, dtype: torch.dtype) -> None:
+    """The context is in the precision of the values, and near that of float32."""
+    torch.manual_seed(2)
+    attention = ATTENTIONS[name]().to(dtype).eval()
+    values = torch.randn(2, 5, 6).to(dtype)
+    query = torch.randn(2, 5 if name.startswith(("syntactic", "head")) else 3, 4).to(dtype)
+    mask = torch.tensor([[True] * 5, [True, False, True, True, False]])
+    read = attention(query, attention.remember(Memory(values, mask)))
+    assert read.context.dtype == dtype
+    read.context.float().sum().backward()
+    assert all(p.grad is not None and p.grad.isfinite().all() for p in attention.parameters())
+    attention.float()
+    exact = attention(query.float(), attention.remember(Memory(values.float(), mask)))
+    torch.testing.assert_close(read.context.float(), exact.context, rtol=0.05, atol=0.05)
+
+
+@pytest.mark.parametrize("name", ATTENTIONS)
+def test_a_mask_of_numbers_is_refused(name: str) -> None:
+    attention, memory = ATTENTIONS[name](), Memory(torch.zeros(2, 5, 6), torch.ones(2, 5))
+    with pytest.raises(ShapeError, match=r"must be boolean.*got torch.float32. Pass mask.bool\(\)"):
+        attention.remember(memory)
+
+
+@pytest.mark.parametrize("pool", [mean_pooling, max_pooling])
+def test_pooling_refuses_a_mask_of_numbers(pool: Callable[[Memory], Tensor]) -> None:
+    with pytest.raises(ShapeError, match="must be boolean"):
+        pool(Memory(torch.zeros(2, 5, 6), torch.ones(2, 5)))

@@ -76,6 +76,22 @@ def test_a_run_ends_with_its_row(memory: Memory) -> None:
     assert (attention(query, flat).weights.view(ROWS, -1) - weights).abs().max() > 1e-4
 
 
+def test_a_run_ends_with_its_row_wherever_the_row_begins(memory: Memory) -> None:
+    """Rows that begin with padding, with a hole, or that have no real cell."""
+    torch.manual_seed(1)
+    attention = segment_attention(5, 6)
+    mask = torch.tensor([[1, 1, 0, 1], [0, 1, 1, 0], [0, 0, 1, 1]]).bool()
+    masks = torch.stack([mask, mask.flip(0), mask.clone().index_fill(0, torch.tensor(1), False)])
+    query = torch.randn(3, 2, 5)
+    values = memory.values.expand(3, -1, -1)
+    grids = memory._replace(values=values, mask=masks.flatten(1))
+    weights = attention(query, attention.remember(grids)).weights.view(3, 2, ROWS, COLUMNS)
+    for item in range(3):
+        for number, row in enumerate(memory.values.view(ROWS, COLUMNS, -1)):
+            alone = attention.remember(Memory(row, masks[item, number]))
+            assert_near(weights[item, :, number], attention(query[item], alone).weights)
+
+
 @pytest.mark.parametrize("make", [path_attention, segment_attention])
 def test_padding_around_an_image_changes_nothing(
     make: Callable[..., Attention], memory: Memory

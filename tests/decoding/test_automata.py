@@ -64,7 +64,8 @@ def test_a_lexicon_accepts_its_words(words: list[list[int]]) -> None:
 
 
 PATTERNS = ["", "a", "(ab)*", "[ab]+c?", "a{2,3}|bc", "a.b", r"\w*", "[^a]b*", "((a|b)(b|c))+", "x"]
-TOKENS = [None, "end", "a", "b", "c", "ab", "bc", "aab", "", "-"]
+PATTERNS += [r"(\$|\^|a)+", r"[$a]+\$", r"[\^b]*", r"\\?a"]
+TOKENS = [None, "end", "a", "b", "c", "ab", "bc", "a$^", "", "$"]
 
 
 @pytest.mark.parametrize("pattern", PATTERNS)
@@ -111,7 +112,7 @@ def test_errors_say_what_to_do() -> None:
     for pattern in ("(a", "[a", "a(?=b)", r"(a)\1", "a{2"):
         with pytest.raises(ValueRangeError, match="without look-around and without references"):
             regular_expression(pattern, TOKENS, end=1)
-    for pattern in ("^a", "a$"):
+    for pattern in ("^a", "a$", "(^a|b)", "a(b$|c)", "a|^", r"\\$", "[a]^"):
         with pytest.raises(ValueRangeError, match=r"no anchors.*Leave \^ and \$ out"):
             regular_expression(pattern, TOKENS, end=1)
     with pytest.raises(ValueRangeError, match="at least one output, got none"):

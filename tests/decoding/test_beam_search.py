@@ -186,6 +186,20 @@ def test_an_item_alone_is_an_item_in_a_batch(
         assert torch.equal(together.weights[item, :, :size], alone.weights[0])
 
 
+@pytest.mark.parametrize("seed", range(10))
+def test_equal_scores_are_searched_alike_in_any_batch(seed: int) -> None:
+    """Which of two equal prefixes is kept at the edge of a beam decides about all that follows."""
+    stepper = ToyStepper(100, seed=seed)
+    stepper.table = stepper.table.round()
+    how: dict[str, Any] = {"begin": BEGIN, "end": END, "max_length": 4, "width": 3, "nbest": 3}
+    alone = beam_search(stepper, stepper.start(5), **how)
+    for size in (7, 8, 20):
+        together = beam_search(stepper, stepper.start(*[5] * size), **how)
+        for item in range(size):
+            assert outputs_of(together, item) == outputs_of(alone, 0)
+            assert torch.equal(together.scores[item], alone.scores[0])
+
+
 @settings(deadline=None, max_examples=40)
 @given(seed=st.integers(0, 10**6), width=st.integers(2, 8))
 def test_an_nbest_list_is_sorted_distinct_and_adds_up(seed: int, width: int) -> None:

@@ -10,6 +10,7 @@ import torch
 from torch import Tensor
 
 from sightline.decoding import Hypotheses, greedy, sample, stochastic_beam_search
+from sightline.decoding._noise import Generators, Noise
 from sightline.decoding._sample import _Draw
 from sightline.errors import ShapeError, ValueRangeError
 from tests.decoding.toys import BEGIN, END, ToyStepper, every_output
@@ -106,7 +107,7 @@ def test_one_token_is_greedy() -> None:
 def test_a_token_without_probability_is_never_drawn() -> None:
     """At both ends of what is drawn, and among tokens that are possible."""
     allowed = torch.tensor([0.0, 0.5, 0.0, 0.5, 0.0]).log().expand(1, 3, 5)
-    draws = torch.tensor([[[0.0], [0.5], [1 - 2**-24]]])
+    draws = torch.tensor([[[0.0, 0.5, 1 - 2**-53]]], dtype=torch.float64)
     settings: list[dict[str, Any]] = [{}, {"top_k": 4}, {"top_p": 0.999}]
     for how in settings:
         _, tokens = _Draw(draws, **how).choose(0, allowed)
@@ -162,6 +163,48 @@ def test_with_generators_of_their_own_items_are_the_same_in_any_batch(
             assert tokens_of(ragged, item) == tokens_of(alone, 0)
     only = search(stepper, stepper.start(3), generator=[seeded(3)], prefix=prefix[:1], **how)
     assert tokens_of(ragged, 3) == tokens_of(only, 0)
+
+
+def test_with_generators_of_their_own_other_limits_change_nothing() -> None:
+    """Each item has a longest output of its own."""
+    stepper = ToyStepper(5, seed=5, sharpness=2.0)
+    limits = [4, 9, 2, 15, 9]
+    how: dict[str, Any] = {"begin": BEGIN, "end": END, "num_samples": 3}
+    together = sample(
+        stepper,
+        stepper.start(*range(5)),
+        max_length=torch.tensor(limits),
+        generator=[seeded(n) for n in range(5)],
+        **how,
+    )
+    for item, limit in enumerate(limits):
+        for max_length in (limit, torch.tensor([limit])):
+            alone = sample(
+                stepper,
+                stepper.start(item),
+                max_length=max_length,
+                generator=[seeded(item)],
+                **how,
+            )
+            assert tokens_of(together, item) == tokens_of(alone, 0)
+
+
+@pytest.mark.parametrize("generator", [seeded(0), [seeded(0)], None])
+def test_rare_tokens_can_be_drawn(generator: Generators) -> None:
+    """Numbers with 24 bits would fall on 70 of 2,000 tokens with a probability of 2e-9 each."""
+    torch.manual_seed(0)
+    draws = Noise(generator, 1, "sample").uniform([1000], 2)
+    assert draws.dtype == torch.float64
+    assert draws.shape == (1, 1000, 2)
+    assert (draws * 2**24 % 1 > 0).float().mean() > 0.99
+    assert 0 <= draws.min() <= draws.max() < 1
+    probs = torch.cat(
+        [torch.tensor([1 - 1999 * 2e-9], dtype=torch.float64), torch.full((1999,), 2e-9)]
+    )
+    # A number inside the share of each token, whose place starts at the sum of those before.
+    wanted = (probs.cumsum(0) - probs / 2).expand(1, 1, -1)
+    _, tokens = _Draw(wanted).choose(0, probs.log().expand(1, 2000, -1))
+    assert tokens[0].tolist() == list(range(2000))
 
 
 def test_without_replacement() -> None:

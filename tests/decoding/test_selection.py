@@ -28,3 +28,14 @@ def test_padding_is_never_chosen() -> None:
     found = largest(rows, 5)
     assert found.places[:, 0].tolist() == [7, 7]
     assert found.places.max() < 300
+
+
+@pytest.mark.parametrize("size", [3, 60, 100, 150, 191, 300, 4096])
+@pytest.mark.parametrize("k", [1, 2, 3, 5])
+def test_equal_entries_are_chosen_alike_in_any_batch(size: int, k: int) -> None:
+    generator = torch.Generator().manual_seed(size)
+    rows = torch.randint(3, (20, size), generator=generator).float()
+    together = largest(rows, k)
+    for number in (1, 7, 8):
+        part = largest(rows[:number], k)
+        assert torch.equal(part.places, together.places[:number])

@@ -43,6 +43,28 @@ def test_with_a_mask_it_is_that_of_the_real_places() -> None:
     assert_near(masked.weight.grad, packed.weight.grad)
 
 
+def test_an_empty_mask_leaves_the_running_means_as_they_are() -> None:
+    torch.manual_seed(5)
+    norm = BatchNorm(3)
+    norm(torch.randn(4, 3, 5, 6))
+    mean, variance = norm.mean.clone(), norm.variance.clone()
+    features = torch.randn(4, 3, 5, 6, requires_grad=True)
+    normed = norm(features, torch.zeros(4, 5, 6, dtype=torch.bool))
+    assert normed.isfinite().all()
+    (gradient,) = torch.autograd.grad(normed.sum(), features)
+    assert gradient.isfinite().all()
+    assert torch.equal(norm.mean, mean)
+    assert torch.equal(norm.variance, variance)
+
+
+def test_an_image_whose_real_pixels_the_strides_skip_can_be_learned_from() -> None:
+    encoder = ImageEncoder(1, sizes=(3, 4), norm="batch")
+    mask = torch.zeros(1, 8, 8, dtype=torch.bool)
+    mask[0, 1, 1] = True
+    encoder(torch.randn(1, 1, 8, 8), mask)
+    assert all(buffer.isfinite().all() for buffer in encoder.buffers())
+
+
 def test_frames_that_are_padding_are_not_counted() -> None:
     torch.manual_seed(4)
     clip = torch.randn(1, 3, 1, 8, 8)

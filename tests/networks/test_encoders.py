@@ -212,6 +212,9 @@ def test_heads_that_are_no_tree_are_an_error() -> None:
         encoder(torch.zeros(1, 3, 3), torch.tensor([[0, 3, 2]]))
     with pytest.raises(ValueRangeError, match=r"0 \(the root\) to 3, got 0 to 4"):
         encoder(torch.zeros(1, 3, 3), torch.tensor([[0, 1, 4]]))
+    mask = torch.tensor([[True, True, True], [True, False, True]])
+    with pytest.raises(ValueRangeError, match=r"got head 2 of node 3 in item 1.*mask is False"):
+        encoder(torch.zeros(2, 3, 3), torch.tensor([[0, 1, 2], [0, 1, 2]]), mask)
 
 
 def test_the_mean_is_a_summary() -> None:

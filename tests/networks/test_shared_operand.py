@@ -72,6 +72,19 @@ def test_a_product_makes_no_gradient_of_the_operand_by_itself(
         assert "_Product" in str(product.grad_fn)
 
 
+def test_rows_may_have_any_shape_that_a_product_takes(whole: Tensor) -> None:
+    """One pass with rows of different ranks and sizes, each with gradients of its own."""
+    shapes = [(3, 2, 5), (2, 5), (4, 3, 2, 5), (1, 2, 5), (5,), (3, 1, 5)]
+    rows = [torch.randn(shape, dtype=torch.float64, requires_grad=True) for shape in shapes]
+    for matrix in (whole, whole[0].detach().requires_grad_()):
+
+        def loss(operand: Tensor) -> Tensor:
+            return torch.stack([(each @ operand).sin().sum() for each in rows]).sum()
+
+        got = gradients(loss(shared_operand(matrix)), matrix, *rows)
+        torch.testing.assert_close(got, gradients(loss(matrix), matrix, *rows))
+
+
 def test_a_second_derivative_is_refused(whole: Tensor, starts: Tensor) -> None:
     loss = steps(shared_operand(whole), starts)[-1].sum()
     with pytest.raises(DerivativeError, match="one derivative can be taken"):
