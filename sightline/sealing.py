@@ -21,6 +21,7 @@ from .errors import BundleError
 MANIFEST = "manifest.json"
 _NEW = ".new"
 _SHORT = 12  # digits of a seal that people are shown
+_SHOWN = 200  # characters of a value in an error
 _MOST_BYTES = 1 << 20  # of a manifest; ours has some hundred
 
 
@@ -57,13 +58,16 @@ def read_sealed(folder: Path, names: Collection[str], formats: Collection[int]) 
     about = _manifest(folder)
     if about["format"] not in formats:
         raise BundleError(
-            f"{folder}: written in format {about['format']!r}, expected "
+            f"{folder}: written in format {str(about['format'])[:_SHOWN]}, expected "
             f"{' or '.join(map(str, formats))}. Use the version of sightline that wrote it, or newer."
         )
-    listed = about.pop("files")
+    listed = about.pop("files", None)
     if not isinstance(listed, dict) or set(listed) != set(names):
         got = ", ".join(sorted(map(str, listed))) if isinstance(listed, dict) else repr(listed)
-        raise _refusal(folder, f"{MANIFEST} lists {got or 'no files'}, expected {', '.join(names)}")
+        raise _refusal(
+            folder,
+            f"{MANIFEST} lists {got[:_SHOWN] or 'no files'}, expected {', '.join(names)}",
+        )
     return Sealed(about, {name: _verified(folder, name, listed[name]) for name in names})
 
 
@@ -107,7 +111,9 @@ def _verified(folder: Path, name: str, entry: Any) -> bytes:
         if path.is_symlink() or not path.is_file():
             reasons.append(f"{name} is no file" if path.exists() else f"{name} is missing")
         elif path.stat().st_size != entry["size"]:
-            reasons.append(f"{name} has {path.stat().st_size} bytes, expected {entry['size']}")
+            reasons.append(
+                f"{name} has {path.stat().st_size} bytes, expected {str(entry['size'])[:_SHOWN]}"
+            )
         elif _digest(content := path.read_bytes()) != entry["sha256"]:
             reasons.append(f"{name} has another sha256 than when it was written")
         else:

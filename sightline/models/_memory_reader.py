@@ -110,7 +110,9 @@ class MemoryReaderSpec:
     vocabulary: int = setting(about="number of tokens that are read", at_least=1)
     num_answers: int = setting(about="number of answers", at_least=1)
     embedding_size: int = setting(32, "width of a fact", at_least=1)
-    num_steps: int = setting(2, "number of facts that are read, one after the other", at_least=1)
+    num_steps: int = setting(
+        2, "number of facts that are read, one after the other", at_least=1, at_most=1000
+    )
     steps: StepsSpec = setting(SoftStepsSpec(), "how a step depends on the one before")
     max_facts: int | None = setting(
         50,

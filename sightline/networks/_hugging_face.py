@@ -4,7 +4,7 @@ Axes: *batch any leading shape, T tokens, C channels, h and w height and width, 
 """
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from importlib import import_module
 from typing import Any, final
 
@@ -19,6 +19,12 @@ from ..masking import mask_from_lengths
 from ._bridges import summarised
 from ._compaction import compaction, to_places
 from ._encoders import AbstractEncoder
+
+# Settings by which transformers would fetch weights or code from elsewhere.
+_FOREIGN = frozenset(
+    {"auto_map", "backbone", "backbone_config", "quantization_config", "use_pretrained_backbone"}
+)
+_MOST = 1_000_000  # of any number of a configuration: pixels, channels, layers
 
 
 @final
@@ -170,10 +176,16 @@ def _configured(text: str) -> Any:
             "backbone: the configuration must be JSON with a model_type, as config.json is, got "
             "something else. Make it with backbone_config."
         ) from None
-    if data.get("auto_map") or kind == "timm_backbone":
+    foreign = "model_type" if kind == "timm_backbone" else _foreign(data)
+    if foreign:
         raise SpecError(
-            f"backbone: {kind} runs code, or loads weights, that are not of the transformers package, "
-            f"which is refused. Use a model that transformers has itself."
+            f"backbone: the {foreign} of this {kind} runs code, or loads weights, that are not of the "
+            f"transformers package, which is refused. Use a model that transformers has itself."
+        )
+    if (number := _largest(data)) > _MOST:
+        raise SpecError(
+            f"backbone: the configuration has the number {str(number)[:40]}, expected at most {_MOST:,}. "
+            f"Make it with backbone_config."
         )
     try:
         return _transformers().AutoConfig.for_model(kind, **data)
@@ -181,6 +193,24 @@ def _configured(text: str) -> Any:
         raise SpecError(
             f"backbone: {str(error).splitlines()[0]} Use a model with an AutoBackbone."
         ) from None
+
+
+def _foreign(data: Mapping[str, Any]) -> str:
+    """The first setting that names code or weights from elsewhere; empty if there is none. An
+    implementation with a slash is the name of a kernel on the hub.
+    """
+    for name, value in data.items():
+        is_kernel = "implementation" in name and "/" in json.dumps(value)
+        if value and (name in _FOREIGN or is_kernel):
+            return name
+    return ""
+
+
+def _largest(data: Any) -> int | float:
+    """The largest number in JSON data, by its size without the sign."""
+    if isinstance(data, dict | list):
+        return max(map(_largest, data.values() if isinstance(data, dict) else data), default=0)
+    return abs(data) if isinstance(data, int | float) else 0
 
 
 def _transformers() -> Any:

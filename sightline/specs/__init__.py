@@ -15,6 +15,7 @@ from ._reading import (
     check as check,
     from_data as from_data,
     from_json as from_json,
+    parse_json as parse_json,
     to_data as to_data,
     to_json as to_json,
 )

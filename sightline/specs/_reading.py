@@ -112,7 +112,7 @@ def _chosen(specs: Sequence[type], data: Mapping[str, Any], path: str) -> type:
         return specs[0]
     kinds = {kind_of(spec): spec for spec in specs}
     kind = data.get("kind")
-    if kind not in kinds:
+    if not isinstance(kind, str) or kind not in kinds:
         got = "none" if kind is None else repr(kind)
         raise SpecError(
             f"{join(path, 'kind')}: expected one of {', '.join(kinds)}, got {got}. "
@@ -130,13 +130,27 @@ def made(spec: type, values: Mapping[str, Any], path: str) -> Any:
 
 
 def parse_json(text: str, what: str) -> Any:
-    """What the text holds."""
+    r"""Parse JSON strictly: a name may occur once in an object, and a text must be valid Unicode.
+
+    Args:
+        text: the JSON.
+        what: what it is, for the error.
+
+    Raises:
+        SpecError: the text is not JSON, is nested too deeply, or repeats a name.
+
+    >>> parse_json('{"a": [1, 2]}', "the list")
+    {'a': [1, 2]}
+    """
     try:
-        return json.loads(text, object_pairs_hook=_without_repeats)
+        data = json.loads(text, object_pairs_hook=_without_repeats)
+        if "\\ud" in text.lower():  # maybe half of a surrogate pair, which no output can hold
+            json.dumps(data, ensure_ascii=False).encode()
     except SpecError:
         raise
     except (ValueError, RecursionError) as error:
         raise SpecError(f"{what}: not JSON: {error}. Correct the text there.") from None
+    return data
 
 
 def _without_repeats(pairs: list[tuple[str, Any]]) -> dict[str, Any]:

@@ -22,6 +22,8 @@ from typing import Any
 import numpy as np
 from jaxtyping import Bool, Float, Int
 
+from ..errors import DataError
+
 # Sums of probabilities in float32 are no more exact than this, so that what is left is no less.
 _LEAST_REST = 1e-6
 # Standard deviations of 1/T around 1 and of b around 0 that are taken for likely. They matter where
@@ -30,6 +32,9 @@ _PRIOR_SHARPNESS, _PRIOR_OTHERS = 1.0, 3.0
 _LEAST_SHARPNESS = 0.05
 _NEWTON_STEPS = 50
 NONE_OF_THESE = -1
+# What is read. Fitting keeps 1/T above 0.05 and, by its prior, b near 0; a list has at most as many
+# scalings as a search has candidates.
+_TEMPERATURES, _MOST_OTHERS, _MOST_SCALINGS = (1e-3, 1e3), 1e3, 10_000
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -72,17 +77,19 @@ class Calibration:
         return [{"temperature": s.temperature, "others": s.others} for s in self.scalings]
 
     @classmethod
-    def from_data(cls, data: list[dict[str, Any]]) -> "Calibration":
-        """What `to_data` wrote."""
-        return cls(
-            tuple(
-                Scaling(
-                    temperature=float(row["temperature"]),
-                    others=None if row["others"] is None else float(row["others"]),
-                )
-                for row in data
+    def from_data(cls, data: Any) -> "Calibration":
+        """What `to_data` wrote.
+
+        Raises:
+            DataError: it is something else, or a number is not finite or out of range.
+        """
+        if not isinstance(data, list) or not 0 < len(data) <= _MOST_SCALINGS:
+            raise DataError(
+                f"the calibration must be a list of 1 to {_MOST_SCALINGS:,} scalings, got "
+                f"{f'{len(data):,}' if isinstance(data, list) else type(data).__name__}. "
+                f"Calibrate the task again."
             )
-        )
+        return cls(tuple(map(_scaling, data)))
 
 
 def fit_calibration(
@@ -159,6 +166,31 @@ def _newton_step(
     centred = statistics - mean[:, None]
     hessian = np.einsum("nm,nmk,nml->kl", weights, centred, centred) + np.diag(precision)
     return -np.linalg.solve(hessian, gradient)
+
+
+def _scaling(data: Any) -> Scaling:
+    if not isinstance(data, dict) or set(data) != {"temperature", "others"}:
+        raise DataError(
+            f"a scaling of the calibration has temperature and others, got {str(data)[:80]}. "
+            f"Calibrate the task again."
+        )
+    temperature, others = data["temperature"], data["others"]
+    least, most = _TEMPERATURES
+    if not (_is_number(temperature) and least <= temperature <= most):
+        raise DataError(
+            f"temperature: expected a number from {least:g} to {most:g}, got {str(temperature)[:80]}. "
+            f"Calibrate the task again."
+        )
+    if others is not None and not (_is_number(others) and abs(others) <= _MOST_OTHERS):
+        raise DataError(
+            f"others: expected none or a number from {-_MOST_OTHERS:g} to {_MOST_OTHERS:g}, got "
+            f"{str(others)[:80]}. Calibrate the task again."
+        )
+    return Scaling(temperature=float(temperature), others=None if others is None else float(others))
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool)
 
 
 def _with_rest(log_probs: Float[np.ndarray, "N n"], *, complete: bool) -> Float[np.ndarray, "N m"]:

@@ -11,6 +11,9 @@ from ..attention import AttentionTrace
 from ..errors import SpecError
 from ..specs import setting
 
+# The limits of what a spec, and so a bundle by a stranger, can ask of a search.
+MOST_WIDTH = 10_000
+
 
 @dataclass(frozen=True, eq=False)
 class Loss:
@@ -49,17 +52,23 @@ class Prediction(NamedTuple):
 class PredictionSpec:
     """How answers are looked for."""
 
-    nbest: int = setting(1, "answers to give for each example", at_least=1)
+    nbest: int = setting(1, "answers to give for each example", at_least=1, at_most=MOST_WIDTH)
     width: int = setting(
-        5, "candidates kept in search; 1 is greedy, fast and a little worse", at_least=1
+        5,
+        "candidates kept in search; 1 is greedy, fast and a little worse",
+        at_least=1,
+        at_most=MOST_WIDTH,
     )
     length_penalty: float = setting(
-        0.0, "0 ranks outputs by probability, more favours longer ones", at_least=0
+        0.0, "0 ranks outputs by probability, more favours longer ones", at_least=0, at_most=100
     )
     max_length: int | None = setting(
-        None, "longest output in symbols; none: by the length of the source", at_least=1
+        None,
+        "longest output in symbols; none: by the length of the source",
+        at_least=1,
+        at_most=1_000_000,
     )
-    batch_size: int = setting(256, "examples at a time", at_least=1)
+    batch_size: int = setting(256, "examples at a time", at_least=1, at_most=1_000_000)
     trace: bool = setting(False, "say where the model looked")
 
     def __post_init__(self) -> None:

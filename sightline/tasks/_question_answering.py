@@ -151,7 +151,9 @@ class QuestionAnsweringSpec(AbstractTextSpec[QuestionAnswering]):
     source: WhitespaceSpec = setting(WhitespaceSpec(), "how a fact is cut into words")
     min_count: int = setting(1, "words seen less often in training are unknown", at_least=1)
     embedding_size: int = setting(32, "width of a fact", at_least=1)
-    num_steps: int = setting(2, "number of facts that are read, one after the other", at_least=1)
+    num_steps: int = setting(
+        2, "number of facts that are read, one after the other", at_least=1, at_most=1000
+    )
     steps: StepsSpec = setting(SoftStepsSpec(), "how a step depends on the one before")
     max_facts: int | None = setting(
         50,

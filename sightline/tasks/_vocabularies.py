@@ -10,6 +10,9 @@ from typing import Any
 from ..data import UNKNOWN, Example, Labels, SentencePieceSpec, TokeniserSpec, Vocabulary
 from ..errors import DataError
 
+_PARTS = frozenset({"source", "target", "features", "labels", "rare", "lengths"})
+_MOST_LENGTH = 1e6  # symbols: longer outputs than any search could finish
+
 
 @dataclass(frozen=True, kw_only=True)
 class Lengths:
@@ -46,17 +49,52 @@ class Vocabularies:
         }
 
     @classmethod
-    def from_data(cls, data: dict[str, Any]) -> "Vocabularies":
-        """What `to_data` wrote."""
+    def from_data(cls, data: Any) -> "Vocabularies":
+        """What `to_data` wrote.
+
+        Raises:
+            DataError: it is something else.
+        """
+        if not isinstance(data, dict) or set(data) != _PARTS:
+            raise DataError(
+                f"the vocabularies must be an object with {', '.join(sorted(_PARTS))}, got "
+                f"{str(sorted(data))[:200] if isinstance(data, dict) else type(data).__name__}. "
+                f"Restore the file."
+            )
         target, features, labels = (data[name] for name in ("target", "features", "labels"))
         return cls(
-            source=Vocabulary(tuple(data["source"])),
-            target=None if target is None else Vocabulary(tuple(target)),
-            features=None if features is None else Vocabulary(tuple(features)),
-            labels=None if labels is None else Labels(tuple(labels)),
-            rare=tuple(data["rare"]),
-            lengths=Lengths(**{name: float(value) for name, value in data["lengths"].items()}),
+            source=Vocabulary(_texts(data, "source")),
+            target=None if target is None else Vocabulary(_texts(data, "target")),
+            features=None if features is None else Vocabulary(_texts(data, "features")),
+            labels=None if labels is None else Labels(_texts(data, "labels")),
+            rare=_texts(data, "rare"),
+            lengths=_lengths(data["lengths"]),
         )
+
+
+def _texts(data: dict[str, Any], name: str) -> tuple[str, ...]:
+    """A list of texts, as a vocabulary has it."""
+    texts = data[name]
+    if not isinstance(texts, list) or not all(isinstance(text, str) for text in texts):
+        raise DataError(
+            f"{name}: expected a list of texts, got {str(texts)[:80]}. Restore the file."
+        )
+    return tuple(texts)
+
+
+def _lengths(data: Any) -> Lengths:
+    if not isinstance(data, dict) or set(data) != {"ratio", "slack"}:
+        raise DataError(
+            f"lengths: expected ratio and slack, got {str(data)[:80]}. Restore the file."
+        )
+    for name, value in data.items():
+        is_number = isinstance(value, int | float) and not isinstance(value, bool)
+        if not (is_number and abs(value) <= _MOST_LENGTH):
+            raise DataError(
+                f"lengths.{name}: expected a number up to {_MOST_LENGTH:g}, got {str(value)[:80]}. "
+                f"Restore the file."
+            )
+    return Lengths(ratio=float(data["ratio"]), slack=float(data["slack"]))
 
 
 def numbered(vocabulary: Vocabulary, symbols: Sequence[str]) -> list[int]:
