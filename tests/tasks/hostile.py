@@ -1,8 +1,7 @@
 """Bundles made to do harm: well sealed, but with contents that no save has written.
 
 `named` makes those that were thought of, `drawn` others by a seed: one of the stored bundles with
-one change to its spec, vocabulary, calibration, manifest or weights. `load_all` loads bundles one
-after the other in a process of its own that cannot open connections, and says what came of each.
+one change to its spec, vocabulary, calibration, manifest or weights.
 """
 
 import hashlib
@@ -12,11 +11,9 @@ import os
 import random
 import shutil
 import struct
-import subprocess
-import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import torch
 from safetensors.torch import load, save
@@ -404,71 +401,3 @@ def _drawn_manifest(content: bytes, chance: random.Random) -> bytes:
     data = json.loads(content)
     del data["seal"]
     return _manifest_bytes(_drawn_data(data, chance))
-
-
-# --- loading
-
-
-class Outcome(NamedTuple):
-    """What came of loading a bundle."""
-
-    name: str
-    kind: str  # "loaded", or the name of the error
-    cause: str  # the name of the error behind it
-    seconds: float  # of the processor
-    megabytes: float  # most memory beyond what the process had before
-    text: str
-
-
-def load_all(folders: Sequence[Path]) -> list[Outcome]:
-    """Load bundles in a new process, which ends if it takes more than a minute for one."""
-    done = subprocess.run(
-        [sys.executable, "-m", "tests.tasks.hostile"],
-        input="\n".join(map(str, folders)),
-        capture_output=True,
-        text=True,
-        timeout=900,
-        check=False,
-    )
-    outcomes = [Outcome(*json.loads(line)) for line in done.stdout.splitlines()]
-    assert len(outcomes) == len(folders), f"after {outcomes[-1:]}: {done.stderr[-2000:]}"
-    return outcomes
-
-
-def _main() -> None:
-    import resource  # noqa: PLC0415  only the process that loads needs these
-    import signal  # noqa: PLC0415
-    import socket  # noqa: PLC0415
-    import time  # noqa: PLC0415
-
-    from sightline.tasks import load_bundle  # noqa: PLC0415
-
-    def refuse(*_: object, **__: object) -> None:
-        os.write(2, b"a connection was tried\n")
-        os._exit(3)
-
-    socket.socket.connect = socket.getaddrinfo = refuse
-    load_bundle(STORED[0])
-    most = 8 << 30
-    resource.setrlimit(resource.RLIMIT_AS, (most, most))
-    for folder in map(Path, sys.stdin.read().splitlines()):
-        signal.alarm(60)
-        Path("/proc/self/clear_refs").write_text("5")  # sets the peak to what is used now
-        before, start = _memory("VmRSS"), time.process_time()
-        kind, cause, text = "loaded", "", ""
-        try:
-            load_bundle(folder)
-        except Exception as error:  # whatever it is, the test must see it
-            kind, cause, text = type(error).__name__, type(error.__cause__).__name__, str(error)
-        seconds, peak = time.process_time() - start, _memory("VmHWM") - before
-        print(json.dumps((folder.name, kind, cause, seconds, peak, text)), flush=True)  # noqa: T201
-
-
-def _memory(name: str) -> float:
-    """Megabytes of this process."""
-    lines = Path("/proc/self/status").read_text().splitlines()
-    return next(int(line.split()[1]) / 1024 for line in lines if line.startswith(name))
-
-
-if __name__ == "__main__":
-    _main()

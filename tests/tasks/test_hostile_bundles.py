@@ -15,7 +15,7 @@ from sightline.networks import backbone
 from sightline.specs import to_json
 from sightline.tasks import CaptioningSpec, load_bundle
 from tests.tasks import hostile
-from tests.tasks.hostile import Outcome, load_all
+from tests.tasks.hostile_loading import Outcome, load_all
 
 NUM_DRAWN = int(os.environ.get("SIGHTLINE_HOSTILE_BUNDLES", "300"))
 AT_ONCE = 340

@@ -1,0 +1,74 @@
+"""Bundles loaded one after the other in a process of its own, which cannot open a connection."""
+
+import json
+import os
+import resource
+import signal
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+from sightline.tasks import load_bundle
+from tests.tasks.hostile import STORED
+
+
+class Outcome(NamedTuple):
+    """What came of loading a bundle."""
+
+    name: str
+    kind: str  # "loaded", or the name of the error
+    cause: str  # the name of the error behind it
+    seconds: float  # of the processor
+    megabytes: float  # most memory beyond what the process had before
+    text: str
+
+
+def load_all(folders: Sequence[Path]) -> list[Outcome]:
+    """Load bundles in a new process, which ends if it takes more than a minute for one."""
+    done = subprocess.run(
+        [sys.executable, "-m", "tests.tasks.hostile_loading"],
+        input="\n".join(map(str, folders)),
+        capture_output=True,
+        text=True,
+        timeout=900,
+        check=False,
+    )
+    outcomes = [Outcome(*json.loads(line)) for line in done.stdout.splitlines()]
+    assert len(outcomes) == len(folders), f"after {outcomes[-1:]}: {done.stderr[-2000:]}"
+    return outcomes
+
+
+def _main() -> None:
+    def refuse(*_: object, **__: object) -> None:
+        os.write(2, b"a connection was tried\n")
+        os._exit(3)
+
+    socket.socket.connect = socket.getaddrinfo = refuse
+    load_bundle(STORED[0])
+    most = 8 << 30
+    resource.setrlimit(resource.RLIMIT_AS, (most, most))
+    for folder in map(Path, sys.stdin.read().splitlines()):
+        signal.alarm(60)
+        Path("/proc/self/clear_refs").write_text("5")  # sets the peak to what is used now
+        before, start = _memory("VmRSS"), time.process_time()
+        kind, cause, text = "loaded", "", ""
+        try:
+            load_bundle(folder)
+        except Exception as error:  # whatever it is, the test must see it
+            kind, cause, text = type(error).__name__, type(error.__cause__).__name__, str(error)
+        seconds, peak = time.process_time() - start, _memory("VmHWM") - before
+        print(json.dumps((folder.name, kind, cause, seconds, peak, text)), flush=True)  # noqa: T201
+
+
+def _memory(name: str) -> float:
+    """Megabytes of this process."""
+    lines = Path("/proc/self/status").read_text().splitlines()
+    return next(int(line.split()[1]) / 1024 for line in lines if line.startswith(name))
+
+
+if __name__ == "__main__":
+    _main()
