@@ -4,7 +4,16 @@ from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from ..data import Example, Opened, Parallel, PreparedCorpus, SourceSpec, open_source
+from ..data import (
+    ConllU,
+    Example,
+    Opened,
+    Parallel,
+    PreparedCorpus,
+    SourceSpec,
+    TabSeparated,
+    open_source,
+)
 from ..errors import SightlineError, SpecError
 from ..training import load_plan
 
@@ -24,10 +33,35 @@ def open_files(files: Sequence[str]) -> Opened:
 
 def open_like(other: SourceSpec, files: Sequence[str]) -> SourceSpec:
     """The source that files are, with the columns of another where it has the same format."""
-    opened = open_files(files).source
-    if isinstance(opened, Parallel) or type(opened) is not type(other):
-        return opened
-    return replace(other, paths=opened.paths)
+    source = open_files(files).source
+    if isinstance(source, Parallel):
+        return source
+    if isinstance(source, TabSeparated) and isinstance(other, TabSeparated):
+        return replace(other, paths=source.paths, header=source.header)
+    # A word and its tag on each line look like two columns if a file has no empty line yet.
+    is_tagged = isinstance(source, TabSeparated) and isinstance(other, ConllU)
+    return replace(other, paths=source.paths) if is_tagged or source.kind == other.kind else source
+
+
+def open_same(train: SourceSpec, files: Sequence[str], role: str) -> SourceSpec:
+    """The source that files are, in the format and with the columns of the training files.
+
+    Args:
+        train: the training files.
+        files: those for validation or for the test.
+        role: the option that names them, dev or test.
+
+    Raises:
+        SpecError: if the files have another format.
+    """
+    source = open_like(train, files)
+    if source.kind != train.kind:
+        raise SpecError(
+            f"--{role} {' '.join(files)}: this looks like another format than the training files have: "
+            f"{open_files(files).reason} ({source.kind}), expected the format of the training files "
+            f"({train.kind}). Convert one of them, so that training, validation and test files are alike."
+        )
+    return source
 
 
 def open_for(bundle: Path, files: Sequence[str]) -> Opened:

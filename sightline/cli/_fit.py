@@ -1,6 +1,7 @@
 """`sightline fit`: from files to a model, without any configuration; or with all of it."""
 
 import os
+from contextlib import ExitStack
 from functools import partial
 from pathlib import Path
 from typing import Annotated
@@ -9,8 +10,17 @@ from rich.console import Console
 from tyro.conf import Positional, UseAppendAction, arg
 
 from ..inspection import Finding, Watch, vital_signs
-from ..training import Display, TensorBoardWriter, forget, load_plan, process_group
+from ..training import (
+    Display,
+    Lock,
+    TensorBoardWriter,
+    forget,
+    load_plan,
+    locked,
+    process_group,
+)
 from ._bars import waiting
+from ._draft import Draft
 from ._outcome import say_outcome
 from ._planning import (
     given_settings,
@@ -18,7 +28,7 @@ from ._planning import (
     plan_from_files,
     plan_from_recipe,
     say_findings,
-    with_given,
+    with_all_given,
 )
 from ._report import write_report
 
@@ -68,40 +78,54 @@ def command(
         workers: how many processes, with --ray; by default as many as this machine has cores.
     """
     given = given_settings(settings_given, attention=attention, minutes=minutes, seed=seed)
-    with process_group() as group:
+    with ExitStack() as stack:
+        group = stack.enter_context(process_group())
         console = Console(highlight=False, quiet=not group.is_first)
+        lock = None
         if group.is_first:
-            planned = (
-                plan_from_recipe(recipe)
+            draft = (
+                Draft(plan_from_recipe(recipe))
                 if recipe
-                else plan_from_files(console, train, dev, test, out)
+                else plan_from_files(console, train, dev, test, out, given)
             )
             if start_from is not None:
-                planned = plan_from_bundle(console, planned, start_from, keeps_task=bool(recipe))
-            for text in given:
-                planned = with_given(planned, text)
+                planned = plan_from_bundle(
+                    console, draft.planned, start_from, keeps_task=bool(recipe)
+                )
+                draft = draft._replace(planned=planned)
+            draft = with_all_given(draft, given, recipe=recipe)
+            draft.check_model()
             if recipe is None:
-                say_findings(console, planned.run)
-            planned.save(out)
+                say_findings(console, draft)
+            lock = stack.enter_context(locked(out))
+            draft.check_folder(out, fresh=fresh)
+            draft.save(out)
         group.agree([0.0])  # the others read what process 0 has planned
         if ray:
+            stack.close()  # the first worker takes the lock
             _train_on_ray(out, workers, resume=not fresh)
-            say_outcome(console, out)
-            _write_report(console, out)
-            return
-        writers = (TensorBoardWriter(out / "tensorboard"),) if tensorboard else ()
-        run = load_plan(out).run
-        watch = Watch(partial(_say_alarm, console), run.task, run.training)
-        with waiting(console, "counting the symbols of the training files") as first_word:
-            run.fit(
-                out,
-                listeners=(first_word, Display(console), *writers, watch),
-                probes=(vital_signs,),
-                resume=not fresh,
-            )
+        else:
+            _train(console, out, lock, resume=not fresh, tensorboard=tensorboard)
         if group.is_first:
             say_outcome(console, out)
             _write_report(console, out)
+
+
+def _train(
+    console: Console, out: Path, lock: Lock | None, *, resume: bool, tensorboard: bool
+) -> None:
+    """Train what is planned in a folder, in this process and those that were launched with it."""
+    writers = (TensorBoardWriter(out / "tensorboard"),) if tensorboard else ()
+    run = load_plan(out).run
+    watch = Watch(partial(_say_alarm, console), run.task, run.training)
+    with waiting(console, "counting the symbols of the training files") as first_word:
+        run.fit(
+            out,
+            listeners=(first_word, Display(console), *writers, watch),
+            probes=(vital_signs,),
+            resume=resume,
+            lock=lock,
+        )
 
 
 def _train_on_ray(out: Path, workers: int | None, *, resume: bool) -> None:

@@ -12,8 +12,11 @@ from ..data import CORPUS, ImageSourceSpec, PreparedCorpus, SourceSpec, check_da
 from ..errors import SpecError
 from ..specs import settings, with_setting
 from ..tasks import PictureTaskSpec, TransductionSpec, load_bundle
-from ..training import Choice, Planned, Run, chosen, hold_out, load_plan, plan
-from ._files import open_files, open_like
+from ..training import Choice, Planned, Run, chosen, hold_out, inputs_of, load_plan, plan
+from ._draft import Draft
+from ._files import open_files, open_same
+
+_TRAIN = "train."
 
 
 def given_settings(
@@ -39,54 +42,77 @@ def plan_from_files(
     dev: Sequence[str],
     test: Sequence[str],
     out: Path,
-) -> Planned:
-    """The run that the files call for; what was found out is said."""
+    given: Sequence[str] = (),
+) -> Draft:
+    """The run that the files call for. What was inferred is printed, and nothing is written.
+
+    Args:
+        console: where to print.
+        train: training files.
+        dev: validation files; without any, some training examples are held out.
+        test: test files.
+        out: the folder of the run.
+        given: settings as path=value. Those of the training files (train.target=2) hold for validation
+            and test files too, and are applied here; the caller applies the others.
+    """
     if not train:
         raise SpecError(
             "there is nothing to learn from: got neither files nor a recipe. "
             "Give a file, as in: sightline fit train.tsv --dev dev.tsv --out runs/first"
         )
     if (Path(train[0]) / CORPUS).exists():
-        return _plan_from_corpus(console, Path(train[0]), dev, test)
+        return Draft(_plan_from_corpus(console, Path(train[0]), dev, test))
     opened = open_files(train)
     console.print(f"{' '.join(train)}: {opened.reason}", markup=False, soft_wrap=True)
-    if isinstance(opened.source, ImageSourceSpec):
+    source = _with_columns(opened.source, given)
+    if isinstance(source, ImageSourceSpec):
         raise SpecError(
             f"{train[0]} names images, and what to make of images is not found out by itself, expected "
             f"texts. Write the run as a function, and pass it as --recipe file.py:function."
         )
-    sources: list[SourceSpec | None] = [
-        open_like(opened.source, files) if files else None for files in (dev, test)
-    ]
-    source, held_out = opened.source, None
-    if sources[0] is None:
-        with console.status("setting some examples apart"):
-            parts = hold_out(source, out / "data")
-        source, sources[0] = parts.train, parts.dev
-        held_out = (
-            f"no --dev: {parts.num_dev:,} of {parts.num_train + parts.num_dev:,} examples are set "
-            f"apart, in {out / 'data'}"
-        )
-        console.print(held_out, markup=False, soft_wrap=True)
+    of_dev = open_same(source, dev, "dev") if dev else None
+    of_test = open_same(source, test, "test") if test else None
+    choices = [Choice(_path_of(text), "command", f"--set {text}") for text in _of_train(given)]
+    if of_dev is not None:
+        with console.status("finding out what the files are for"):
+            planned = plan(source, of_dev, of_test)
+        say_reasons(console, planned)
+        return Draft(planned._replace(choices=(*planned.choices, *choices)))
+    with console.status("holding out some examples"):
+        parts = hold_out(source, out / "data")
+    held_out = (
+        f"no --dev: {parts.num_dev:,} of {parts.num_train + parts.num_dev:,} examples are held out for "
+        f"validation, in {out / 'data'}"
+    )
+    console.print(held_out, markup=False, soft_wrap=True)
     with console.status("finding out what the files are for"):
-        planned = plan(source, *sources)
-    if held_out is not None:
-        planned = planned._replace(
-            choices=(
-                *planned.choices,
-                Choice("train", "data", held_out),
-                Choice("dev", "data", held_out),
-            )
-        )
-    say_reasons(console, planned, without=held_out)
-    return planned
+        planned = plan(parts.train, parts.dev, of_test, examples=parts.train_examples())
+    say_reasons(console, planned)
+    choices = [Choice(part, "data", held_out) for part in ("train", "dev")]
+    planned = planned._replace(choices=(*planned.choices, *choices))
+    return Draft(planned, parts, {"train": inputs_of(source)})
 
 
-def say_reasons(console: Console, planned: Planned, *, without: str | None = None) -> None:
-    """Why everything is as it is, but for what has been said already."""
+def _of_train(given: Sequence[str]) -> list[str]:
+    return [text for text in given if text.startswith(_TRAIN)]
+
+
+def _path_of(text: str) -> str:
+    return text.partition("=")[0]
+
+
+def _with_columns(source: SourceSpec, given: Sequence[str]) -> SourceSpec:
+    """The source with the settings that were given for the training files."""
+    for text in _of_train(given):
+        path, _, value = text.removeprefix(_TRAIN).partition("=")
+        source = with_setting(source, path, value)
+    return source
+
+
+def say_reasons(console: Console, planned: Planned) -> None:
+    """Print why the settings are as they are."""
     for reason in dict.fromkeys(choice.reason for choice in planned.choices):
-        if reason != without:
-            console.print(f"  {reason}", markup=False, soft_wrap=True)
+        console.print(f"  {reason}", markup=False, soft_wrap=True)
 
 
 def _plan_from_corpus(
@@ -106,9 +132,11 @@ def _plan_from_corpus(
         markup=False,
         soft_wrap=True,
     )
-    sources = [open_like(corpus.like, files) if files else None for files in (dev, test)]
     run = replace(
-        planned.run, train=replace(corpus, path=str(folder)), dev=sources[0], test=sources[1]
+        planned.run,
+        train=replace(corpus, path=str(folder)),
+        dev=open_same(corpus.like, dev, "dev"),
+        test=open_same(corpus.like, test, "test") if test else None,
     )
     planned = planned._replace(run=run)
     say_reasons(console, planned)
@@ -164,6 +192,16 @@ def plan_from_bundle(
     return Planned(replace(run, task=task), (*others, *taken))
 
 
+def with_all_given(draft: Draft, given: Sequence[str], *, recipe: str | None) -> Draft:
+    """The draft with all settings of the command, but for those that `plan_from_files` has applied."""
+    planned = draft.planned
+    if recipe is None and not isinstance(planned.run.train, PreparedCorpus):
+        given = [text for text in given if not text.startswith(_TRAIN)]
+    for text in given:
+        planned = with_given(planned, text)
+    return draft._replace(planned=planned)
+
+
 def with_given(planned: Planned, text: str) -> Planned:
     """One setting changed. The beginnings task. and training. may be left out."""
     path, sign, value = text.partition("=")
@@ -184,15 +222,16 @@ def whole_path(run: Run, path: str) -> str:
     )
 
 
-def say_findings(console: Console, run: Run) -> None:
-    """What a user would want to know of the data before training on it."""
-    task, train = run.task, run.train
-    if isinstance(task, PictureTaskSpec) or isinstance(train, PreparedCorpus):
+def say_findings(console: Console, draft: Draft) -> None:
+    """Print what a user would want to know of the data before training on it."""
+    run = draft.planned.run
+    task = run.task
+    if isinstance(task, PictureTaskSpec) or isinstance(run.train, PreparedCorpus):
         return
     with console.status("looking through the data"):
         findings = check_data(
-            train,
-            run.dev,
+            draft.train(),
+            draft.dev(),
             run.test,
             source_tokeniser=task.source,
             target_tokeniser=task.target if isinstance(task, TransductionSpec) else None,

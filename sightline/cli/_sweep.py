@@ -11,9 +11,10 @@ from rich.console import Console
 from tyro.conf import Positional, UseAppendAction, arg
 
 from ..errors import SpecError
-from ..scale import Dimension, Sweep, given_dimension, usual_dimensions
+from ..scale import PLAN, Dimension, Sweep, given_dimension, usual_dimensions
 from ..scale.cluster import Ended, joined, run_trials
-from ..training import Planned
+from ..training import Planned, check_inputs, locked, write_inputs
+from ._draft import Draft, refuse_foreign
 from ._outcome import say_outcome
 from ._planning import (
     given_settings,
@@ -21,7 +22,7 @@ from ._planning import (
     plan_from_recipe,
     say_findings,
     whole_path,
-    with_given,
+    with_all_given,
 )
 
 _INTERRUPTED = 130  # the exit status that shells have for it
@@ -66,40 +67,54 @@ def command(
         fresh: start again in a folder that has a sweep.
     """
     console, seconds = Console(highlight=False), None if budget is None else seconds_of(budget)
-    planned = (
-        plan_from_recipe(recipe) if recipe else plan_from_files(console, train, dev, test, out)
+    given = given_settings(settings_given, attention=None, minutes=None, seed=seed)
+    draft = (
+        Draft(plan_from_recipe(recipe))
+        if recipe
+        else plan_from_files(console, train, dev, test, out, given)
     )
-    for text in given_settings(settings_given, attention=None, minutes=None, seed=seed):
-        planned = with_given(planned, text)
+    draft = with_all_given(draft, given, recipe=recipe)
+    draft.check_model()
     if recipe is None:
-        say_findings(console, planned.run)
+        say_findings(console, draft)
     sweep = Sweep(
-        planned=planned,
-        dimensions=tuple(_dimensions(planned, over)),
+        planned=draft.planned,
+        dimensions=tuple(_dimensions(draft.planned, over)),
         trials=trials,
         budget=seconds,
         out=out,
     )
-    if fresh:
-        sweep.clear()
-    sweep.begin()
-    if not sweep.is_over:
-        number = workers or os.cpu_count() or 1
-        names = ", ".join(dimension.name for dimension in sweep.dimensions)
-        console.print(
-            f"{trials} trials, {number} at a time, over {names}", markup=False, soft_wrap=True
-        )
-        with joined(num_cpus=number):
-            if not run_trials(sweep, number, _say):
-                sys.stderr.write("interrupted; the same command goes on from here\n")
-                sys.exit(_INTERRUPTED)
-        sweep.finish()
+    with locked(out):
+        _begin(sweep, draft, fresh=fresh)
+        if not sweep.is_over:
+            number = workers or os.cpu_count() or 1
+            names = ", ".join(dimension.name for dimension in sweep.dimensions)
+            console.print(
+                f"{trials} trials, {number} at a time, over {names}", markup=False, soft_wrap=True
+            )
+            with joined(num_cpus=number):
+                if not run_trials(sweep, number, _say):
+                    sys.stderr.write("interrupted; the same command goes on from here\n")
+                    sys.exit(_INTERRUPTED)
+            sweep.finish()
     best = sweep.best()
     console.print(f"the best is trial {best.number}", markup=False)
     for name, value in best.settings.items():
         console.print(f"  {name} {value}", markup=False, soft_wrap=True)
     say_outcome(console, out / "best")
     console.print(f"{out / 'sweep.html'} compares all trials", markup=False, soft_wrap=True)
+
+
+def _begin(sweep: Sweep, draft: Draft, *, fresh: bool) -> None:
+    """Write the sweep into its folder, if the folder has none, or the same one of the same files."""
+    refuse_foreign(sweep.out, (PLAN,))
+    inputs = draft.inputs()
+    if not fresh:
+        draft.check_given()
+        check_inputs(sweep.out, inputs)
+    sweep.begin(fresh=fresh)
+    draft.save_parts()
+    write_inputs(sweep.out, inputs)
 
 
 def seconds_of(text: str) -> float:

@@ -2,9 +2,9 @@
 
 import re
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from itertools import islice
+from itertools import groupby, islice
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -41,6 +41,7 @@ PEEKED_BYTES = 1 << 16  # of a JSON document
 # repeat a source a few times, forms of one lemma are as long as it is.
 MIN_PER_LABEL = 20
 TIMES_AS_LONG = 3
+MIN_SENTENCE, MAX_SENTENCE = 2, 100  # words on average: fewer or more, and empty lines mean nothing
 _MOST_OF_ONE = 0.9  # share of pairs with one label; where it is larger, the column is a note
 _SOURCES = (
     *("source", "src", "input", "text", "sentence", "word", "lemma", "body", "x"),
@@ -83,14 +84,18 @@ def open_source(paths: Paths, target: Paths | None = None, *, max_line: int = MA
     if annotated := _as_annotations(first, paths):
         return annotated
     reader = LineReader(first, max_line=max_line)
-    peeked = [(line, reader.where) for line in islice(reader, NUM_PEEKED) if line.strip()]
+    begins = [(line, reader.where) for line in islice(reader, NUM_PEEKED)]
+    peeked = [(line, where) for line, where in begins if line.strip()]
     if not peeked:
         raise data_error(
             Where(first, 1),
             "the file is empty, expected examples",
             "Give a file with a source, a tab and a target on each line",
         )
-    source, reason = _recognised([line for line, _ in peeked], peeked[0][1], paths)
+    if _are_tagged_words([line for line, _ in begins]):
+        source, reason = _as_tagged_words([line for line, _ in peeked], paths)
+    else:
+        source, reason = _recognised([line for line, _ in peeked], peeked[0][1], paths)
     assert isinstance(source, FileSource)
     return Opened(replace(source, max_line=max_line), reason)
 
@@ -102,11 +107,7 @@ def _recognised(peeked: Sequence[str], where: Where, paths: Paths) -> Opened:
     if name == ".conllu" or _most(peeked, lambda line: re.match(r"#|\d+\t([^\t]*\t){8}", line)):
         return Opened(conllu(paths), "CoNLL-U: words and their universal part-of-speech tags")
     if name in (".conll", ".iob", ".bio"):
-        last = Counter(line.count("\t") for line in peeked).most_common(1)[0][0]
-        return Opened(
-            conllu(paths, source=0, target=last),
-            "a word on each line, its tag in the last column, an empty line after each sentence",
-        )
+        return _as_tagged_words(peeked, paths)
     if peeked[0].startswith("1 ") and all(re.match(r"\d+ \S", line) for line in peeked):
         return Opened(babi(paths), "bAbI: numbered facts, questions and answers")
     if _most(peeked, lambda line: _IS_IMAGE(line) is not None):
@@ -120,6 +121,35 @@ def _recognised(peeked: Sequence[str], where: Where, paths: Paths) -> Opened:
             "Save it as tab-separated text",
         )
     return Opened(lines(paths), "plain text without tabs: each line is a text without a target")
+
+
+def _are_tagged_words(lines: Sequence[str]) -> bool:
+    """Whether lines are words with their tags and empty lines between sentences, whatever the name of the
+    file: as many columns on each line, no space in a word or a tag, few different tags.
+    """
+    rows = [line.split("\t") for line in lines if line.strip()]
+    num_columns = len(rows[0]) if rows else 0
+    sentences = [
+        list(group) for is_text, group in groupby(lines, lambda line: bool(line.strip())) if is_text
+    ]
+    mean_length = len(rows) / max(1, len(sentences))
+    return (
+        len(sentences) > 1
+        and MIN_SENTENCE <= mean_length <= MAX_SENTENCE
+        and num_columns > 1
+        and all(len(row) == num_columns for row in rows)
+        and not any(" " in cell.strip() for row in rows for cell in (row[0], row[-1]))
+        and 2 * len({row[-1] for row in rows}) <= len(rows)
+        and not rows[0][0].isdecimal()  # CoNLL-U numbers its words
+    )
+
+
+def _as_tagged_words(peeked: Sequence[str], paths: Paths) -> Opened:
+    last = Counter(line.count("\t") for line in peeked).most_common(1)[0][0]
+    return Opened(
+        conllu(paths, source=0, target=last),
+        "a word on each line, its tag in the last column, an empty line after each sentence",
+    )
 
 
 def _as_annotations(file: str, paths: Paths) -> Opened | None:
@@ -193,7 +223,7 @@ def _as_tsv(peeked: Sequence[str], paths: Paths) -> Opened:
         if column is not None and what != "source"
     ]
     named = ", named in the first line" if header else ""
-    reason = f"tab-separated, {num_columns} columns{named}: {', '.join(words)}"
+    reason = f"tab-separated, {num_columns} columns{named}: {', '.join(words)}{_unused(found, num_columns)}"
     if is_labelled:
         num_labels = len({row[0] for row in whole})
         reason = (
@@ -202,6 +232,18 @@ def _as_tsv(peeked: Sequence[str], paths: Paths) -> Opened:
             f"between them, would say otherwise"
         )
     return Opened(opened, reason)
+
+
+def _unused(found: Mapping[str, int | None], num_columns: int) -> str:
+    """Which columns are not read, and how to read one of them."""
+    unused = [column for column in range(num_columns) if column not in found.values()]
+    if not unused or num_columns < 3:
+        return ""
+    names = " and ".join(map(_ordinal, unused))
+    return (
+        f"; ignored: the {names} (to predict it instead: --set train.target={unused[0]}; columns are "
+        f"counted from 0)"
+    )
 
 
 def _has_labels_first(rows: Sequence[Sequence[str]]) -> bool:

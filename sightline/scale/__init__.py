@@ -17,5 +17,5 @@ from ._space import (
     usual_dimensions as usual_dimensions,
 )
 from ._storage import Shard as Shard, find_shards as find_shards
-from ._sweep import Sweep as Sweep
+from ._sweep import PLAN as PLAN, Sweep as Sweep
 from ._trials import Trial as Trial

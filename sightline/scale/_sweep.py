@@ -25,7 +25,8 @@ from ._sweep_page import sweep_page
 from ._trials import Measure, Trial, read_measure, read_trial
 
 BEST, ENGINE = "best", "ray"  # the latter is what Tune writes about itself
-_PLAN, _TABLE, _PAGE = "plan.json", "sweep.json", "sweep.html"
+PLAN = "plan.json"
+_TABLE, _PAGE = "sweep.json", "sweep.html"
 _TRIALS = "trials"
 _CHECKPOINTS = "checkpoints"
 _AT_ONCE = 1e-9  # minutes: a run that goes on with so many is over
@@ -49,8 +50,12 @@ class Sweep:
     budget: float | None
     out: Path
 
-    def begin(self) -> None:
-        """Write down every trial, or find the same sweep in the folder."""
+    def begin(self, *, fresh: bool = False) -> None:
+        """Write down every trial, or find the same sweep in the folder.
+
+        Args:
+            fresh: delete a sweep that the folder has, once the new one has been checked.
+        """
         if self.planned.run.dev is None:
             raise SpecError(
                 "sweep: the run has no validation set to compare trials by, expected one. Give --dev."
@@ -61,7 +66,9 @@ class Sweep:
             raise SpecError(
                 "sweep: nothing is left to vary. Leave some settings free, or give --over path=low..high."
             )
-        there, wanted = read_json(str(self.out / _PLAN)), self._plan()
+        if fresh:
+            self.clear()
+        there, wanted = read_json(str(self.out / PLAN)), self._plan()
         if there is not None and there != wanted:
             parts = [name for name in wanted if there.get(name) != wanted[name]]
             raise SpecError(
@@ -71,11 +78,11 @@ class Sweep:
         if there is None:
             for number, values in enumerate(wanted["settings"], start=1):
                 self._trial_plan(number, values).save(self.folder(number))
-            write_json(str(self.out / _PLAN), wanted)
+            write_json(str(self.out / PLAN), wanted)
 
     def clear(self) -> None:
         """Delete what the folder has of a sweep."""
-        for name in (_PLAN, _TABLE, _PAGE):
+        for name in (PLAN, _TABLE, _PAGE):
             (self.out / name).unlink(missing_ok=True)
         for name in (_TRIALS, BEST, ENGINE):
             shutil.rmtree(self.out / name, ignore_errors=True)

@@ -32,7 +32,16 @@ from ._events import (
 from ._fit import Outcome as Outcome, fit as fit, forget as forget
 from ._group import Group as Group, process_group as process_group
 from ._held_out import Divided as Divided, hold_out as hold_out
+from ._inputs import (
+    Input as Input,
+    Inputs as Inputs,
+    check_inputs as check_inputs,
+    inputs_of as inputs_of,
+    write_inputs as write_inputs,
+)
+from ._lock import Lock as Lock, locked as locked
 from ._log import LogWriter as LogWriter, read_log as read_log
+from ._loop import CHECKPOINTS as CHECKPOINTS
 from ._outputs import sample_sources as sample_sources, scores_of as scores_of
 from ._plan import plan as plan
 from ._probe import Probe as Probe

@@ -8,6 +8,7 @@ from typing import Literal, NamedTuple
 from ..errors import SpecError
 from ..specs import from_json, to_json
 from ._run import RUN, Run
+from ._whole import replace_text
 
 CHOICES = "choices.json"
 Origin = Literal["data", "command", "recipe"]
@@ -36,10 +37,10 @@ class Planned(NamedTuple):
     def save(self, folder: Path) -> None:
         """Write both into the folder of a run."""
         folder.mkdir(parents=True, exist_ok=True)
-        (folder / RUN).write_text(to_json(self.run) + "\n", encoding="utf-8")
+        replace_text(folder / RUN, to_json(self.run) + "\n")
         rows = [choice._asdict() for choice in self.choices]
         text = json.dumps(rows, ensure_ascii=False, indent=1)
-        (folder / CHOICES).write_text(text + "\n", encoding="utf-8")
+        replace_text(folder / CHOICES, text + "\n")
 
 
 def load_plan(folder: Path) -> Planned:

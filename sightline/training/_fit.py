@@ -1,6 +1,7 @@
 """Train a task on a stream of batches, and leave a folder that answers."""
 
 from collections.abc import Mapping, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -13,6 +14,7 @@ from ._checkpoint import clear_checkpoints
 from ._events import Finished, Listener, StopReason
 from ._group import Group, process_group
 from ._interrupt import interruptible
+from ._lock import Lock, locked
 from ._log import LogWriter
 from ._loop import CHECKPOINTS, Loop
 from ._outputs import LOG, write_outputs
@@ -46,6 +48,7 @@ def fit(
     listeners: Sequence[Listener] = (),
     probes: Sequence[Probe] = (),
     resume: bool = True,
+    lock: Lock | None = None,
 ) -> Outcome:
     """Train a task and save it with its log, scores, samples and curves.
 
@@ -67,10 +70,17 @@ def fit(
             the time; what they tell is an event.
         resume: go on from the folder's last checkpoint, if it has one; False starts again and
             deletes them.
+        lock: the lock on the folder, if the caller holds it (see `locked`). By default process 0 takes it
+            for the time of the call, so that no two runs write into one folder.
     """
     check_training(spec)
     folder = Path(out)
-    with process_group() as group, torch.random.fork_rng(devices=[]), interruptible() as interrupt:
+    with ExitStack() as stack:
+        group = stack.enter_context(process_group())
+        if group.is_first and lock is None:
+            stack.enter_context(locked(folder))
+        stack.enter_context(torch.random.fork_rng(devices=[]))
+        interrupt = stack.enter_context(interruptible())
         loop = Loop(
             task,
             train,

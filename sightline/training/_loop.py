@@ -147,10 +147,10 @@ class Loop:
                 f"process {self._group.rank} found step {step} in {folder}, process 0 another, expected "
                 f"the same. Give all processes one folder that they share."
             )
+        if found is not None:
+            self._restore(found.snapshot)  # a refusal leaves the folder as it is
         if self._group.is_first:
             clear_checkpoints(folder, newer_than=step if found is not None else -1)
-        if found is not None:
-            self._restore(found.snapshot)
         self._task.model.train()
         self._probing.begin(self.at.step)
         self._began = time.perf_counter()

@@ -7,7 +7,6 @@ curves.svg      loss, score, learning rate, gradient norm
 
 import csv
 import json
-import os
 from collections.abc import Mapping
 from itertools import islice
 from pathlib import Path
@@ -15,6 +14,7 @@ from typing import Any
 
 from ..tasks import Evaluation, Metric
 from ._curves import draw_curves
+from ._whole import replace_text
 
 LOG = "log.jsonl"
 _METRICS = "metrics.json"
@@ -35,7 +35,7 @@ def write_outputs(folder: Path, found: Mapping[str, Evaluation], facts: dict[str
         for name, evaluation in found.items()
     }
     text = json.dumps({**content, **facts}, indent=1, ensure_ascii=False)
-    _replace(folder / _METRICS, text + "\n")
+    replace_text(folder / _METRICS, text + "\n")
     if "dev" in found:
         _write_samples(folder / _SAMPLES, found["dev"])
     draw_curves(folder / LOG, folder / "curves.svg")
@@ -68,13 +68,3 @@ def _write_samples(path: Path, evaluation: Evaluation) -> None:
         for source, expected, found in evaluation.samples(_MAX_SAMPLES):
             numbers = (f"{found.score:.4f}", f"{found.confidence:.4f}")
             writer.writerow([source, expected, found.output, *numbers])
-
-
-def _replace(path: Path, text: str) -> None:
-    """Write a file as a whole: a reader sees the old text or the new."""
-    temporary = path.with_name(f".{path.name}")
-    with temporary.open("w", encoding="utf-8") as file:
-        file.write(text)
-        file.flush()
-        os.fsync(file.fileno())
-    temporary.replace(path)

@@ -1,19 +1,28 @@
 """A run as a value: task, data and training. What a recipe returns."""
 
+import json
 from collections.abc import Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
+from types import MappingProxyType
 
 import torch
 
 from ..data import PreparedCorpus, SourceSpec
-from ..specs import check, setting, to_json
+from ..specs import check, setting, to_data, to_json
 from ..tasks import TaskSpec, begin_from, build_on
+from ._checkpoint import find_checkpoint
 from ._events import Listener
 from ._fit import Outcome, fit
 from ._group import process_group
+from ._inputs import Input, Inputs, check_inputs, input_of, inputs_of, write_inputs
+from ._lock import Lock, locked
+from ._loop import CHECKPOINTS
 from ._probe import Probe
+from ._settings import check_unchanged
 from ._spec import TrainingSpec
+from ._whole import replace_text
 
 RUN = "run.json"
 
@@ -44,15 +53,25 @@ class Run:
         listeners: Sequence[Listener] = (),
         probes: Sequence[Probe] = (),
         resume: bool = True,
+        lock: Lock | None = None,
     ) -> Outcome:
-        """Train and save into a folder, or go on with what the folder has; see `fit`.
+        """Train and save into a folder, or resume the run that the folder has; see `fit`.
 
         Vocabularies are counted from the training examples, if that has not been done by `sightline
         prepare`, and weights drawn from the seed, in every process alike, where none come from a bundle.
+        A run that cannot be resumed, since its files or its settings are others, is left as it is.
         """
         check(self)
         folder, training = Path(out), self.training
-        with process_group() as group, torch.random.fork_rng(devices=[]):
+        with ExitStack() as stack:
+            group = stack.enter_context(process_group())
+            stack.enter_context(torch.random.fork_rng(devices=[]))
+            inputs: Inputs = {}
+            if group.is_first:
+                lock = lock or stack.enter_context(locked(folder))
+                inputs = self.inputs()
+                if resume:
+                    self.check_resumable(folder, inputs)
             torch.default_generator.manual_seed(training.seed)
             task = (
                 build_on(self.task, self.train)
@@ -71,8 +90,8 @@ class Run:
                 world_size=group.size,
             )
             if group.is_first:
-                folder.mkdir(parents=True, exist_ok=True)
-                (folder / RUN).write_text(to_json(self) + "\n", encoding="utf-8")
+                replace_text(folder / RUN, to_json(self) + "\n")
+                write_inputs(folder, inputs)
             return fit(
                 task,
                 train,
@@ -84,7 +103,45 @@ class Run:
                 listeners=listeners,
                 probes=probes,
                 resume=resume,
+                lock=lock,
             )
+
+    def inputs(self, known: Inputs = MappingProxyType({})) -> dict[str, list[Input]]:
+        """The fingerprints of all files that the run reads, by what they are for.
+
+        Args:
+            known: fingerprints of files that are not written yet.
+        """
+        sources = {"train": self.train, "dev": self.dev, "test": self.test}
+        found = {
+            role: list(known[role]) if role in known else inputs_of(source)
+            for role, source in sources.items()
+            if source is not None
+        }
+        if self.start_from is not None:
+            found["start_from"] = [input_of(self.start_from)]
+        return found
+
+    def check_resumable(self, out: Path | str, inputs: Inputs) -> None:
+        """Raise `CheckpointError` if the folder has a run that this one cannot resume: one with other files
+        or other settings, or one whose checkpoints are damaged. Nothing is written.
+
+        Args:
+            out: the folder of the run.
+            inputs: the files of this run, from `inputs()`.
+        """
+        folder = Path(out)
+        if find_checkpoint(folder / CHECKPOINTS) is None:
+            return
+        check_inputs(folder, inputs)
+        try:
+            then = json.loads((folder / RUN).read_text(encoding="utf-8"))
+        except (OSError, ValueError):
+            return  # the loop compares the settings with those of the checkpoint
+        now = to_data(self)
+        check_unchanged(
+            *({part: run[part] for part in ("task", "training")} for run in (then, now))
+        )
 
     def _num_examples(self) -> int:
         train = self.train

@@ -32,7 +32,8 @@ def check_unchanged(then: Mapping[str, Any], now: Mapping[str, Any]) -> None:
     if changed:
         raise CheckpointError(
             f"the folder holds a run with other settings: {'; '.join(changed)}. Give the settings it "
-            f"was begun with to go on, or another folder, or resume=False to start again in this one."
+            f"was begun with to resume it, or give another --out, or start again in this folder with "
+            f"--fresh (resume=False in Python)."
         )
 
 

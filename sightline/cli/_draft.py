@@ -1,0 +1,101 @@
+"""A run that is planned and not written yet: everything is checked before the folder is touched."""
+
+from collections.abc import Iterable
+from itertools import islice
+from pathlib import Path
+from types import MappingProxyType
+from typing import NamedTuple
+
+import torch
+
+from ..data import CORPUS, Example, PreparedCorpus
+from ..errors import ShapeError, SpecError
+from ..tasks import PictureTaskSpec
+from ..training import CHECKPOINTS, Divided, Input, Inputs, Planned, check_inputs, write_inputs
+
+_OWN = ("run.json", CHECKPOINTS)  # what tells the folder of a run from others
+_BEFORE = ("data",)  # what a run writes before that
+_NUM_TRIED = 10_000  # examples that the model is built for on trial
+
+
+class Draft(NamedTuple):
+    """A plan, and the parts into which its training files are to be divided, if they are."""
+
+    planned: Planned
+    divided: Divided | None = None
+    given: Inputs = MappingProxyType({})  # the files that are divided
+
+    def train(self) -> Iterable[Example]:
+        """The training examples, wherever they are now."""
+        if self.divided is not None:
+            return self.divided.train_examples()
+        train = self.planned.run.train
+        assert not isinstance(train, PreparedCorpus)
+        return train
+
+    def dev(self) -> Iterable[Example] | None:
+        """The validation examples."""
+        return self.planned.run.dev if self.divided is None else self.divided.dev_examples()
+
+    def inputs(self) -> dict[str, list[Input]]:
+        """The fingerprints of all files that the run will read."""
+        known = {} if self.divided is None else self.divided.inputs()
+        return self.planned.run.inputs(known)
+
+    def check_model(self) -> None:
+        """Raise `SpecError` or `ShapeError` if no model can be built from the settings. It is built without
+        memory for its weights, for the symbols of some examples.
+        """
+        run = self.planned.run
+        if isinstance(run.task, PictureTaskSpec) or isinstance(run.train, PreparedCorpus):
+            return
+        sample = list(islice(self.train(), _NUM_TRIED))
+        try:
+            with torch.random.fork_rng(devices=[]), torch.device("meta"):
+                run.task.build_from(sample)
+        except RuntimeError as error:
+            if isinstance(error, ShapeError):
+                raise
+            raise SpecError(
+                f"the model cannot be built with these settings: {error}. Make it smaller: lower the sizes "
+                f"that were given with --set."
+            ) from None
+
+    def check_folder(self, out: Path, *, fresh: bool) -> None:
+        """Raise an error if the folder is not one to write the run to."""
+        refuse_foreign(out, _OWN)
+        if not fresh:
+            if any((out / CHECKPOINTS).glob("*")):
+                self.check_given()
+            self.planned.run.check_resumable(out, self.inputs())
+
+    def check_given(self) -> None:
+        """Raise `CheckpointError` if the parts in the folder were made of other files."""
+        if self.divided is not None:
+            check_inputs(self.divided.folder, self.given)
+
+    def save(self, out: Path) -> None:
+        """Write the plan, and the parts of the training files, into the folder."""
+        self.planned.save(out)
+        self.save_parts()
+
+    def save_parts(self) -> None:
+        """Write the parts of the training files, and the fingerprints of these files."""
+        if self.divided is not None:
+            self.divided.write()
+            write_inputs(self.divided.folder, self.given)
+
+
+def refuse_foreign(out: Path, own: tuple[str, ...]) -> None:
+    """Raise `SpecError` if a folder has files and none of the names that tell whose it is."""
+    names = (
+        {path.name for path in out.iterdir() if not path.name.startswith(".")}
+        if out.is_dir()
+        else set()
+    )
+    if CORPUS in names or (names - set(_BEFORE) and not names & set(own)):
+        shown = ", ".join(sorted(names)[:3])
+        raise SpecError(
+            f"{out}: this folder has other files ({shown}), and no run to resume. Give a new folder, or an "
+            f"empty one, as --out."
+        )
