@@ -16,6 +16,7 @@ from pathlib import Path
 import pytest
 
 from sightline.cli import _fit
+from sightline.data import PreparedCorpus
 from sightline.errors import CheckpointError
 from sightline.training import _outputs, load_plan, locked
 from tests.cli.test_commands import WORDS, Done, sightline, write
@@ -208,7 +209,9 @@ def test_tagged_words_are_read_as_such_whatever_the_name(tmp_path: Path) -> None
     )
     assert done.returncode == 0, done.stderr
     run = load_plan(tmp_path / "run").run
-    assert run.train.kind == run.dev.kind == run.test.kind == "conllu"
+    for part in (run.train, run.dev, run.test):
+        assert part is not None
+        assert part.kind == "conllu"
     assert run.task.kind == "tagging"
     evaluated = sightline("evaluate", "run", "test.annotated", folder=tmp_path)
     assert evaluated.stdout.startswith("7 examples")
@@ -245,6 +248,8 @@ def test_a_column_that_is_chosen_holds_for_all_files(tmp_path: Path, with_dev: b
     run = load_plan(tmp_path / "third").run
     with contextlib.chdir(tmp_path):
         for part in (run.train, run.dev, run.test):
+            assert part is not None
+            assert not isinstance(part, PreparedCorpus)
             assert {example.target == example.source.upper() for example in part} == {True}
 
 
