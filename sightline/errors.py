@@ -5,15 +5,18 @@
     ├── ValueRangeError       a value outside what the structure allows
     ├── ImpossibleError       no structure has positive probability
     ├── DerivativeError       a derivative of higher order than the passes give
+    ├── TransformError        a transform of torch.func that a function does not support
     ├── MissingPackageError   an optional package that is not installed
     ├── SpecError             a spec, or text for one, that does not fit its annotations
     ├── DataError             a file, or a line of one, that cannot be used
     │   └── ImageError        an image, or a clip, that cannot be used
     ├── CheckpointError       a checkpoint that is torn, changed or of another run
     ├── BundleError           a bundle that is torn, changed or of another version
-    └── NonFiniteError        a loss or a gradient that is not a finite number
+    └── NonFiniteError        a score, a loss or a gradient that is not a finite number
 
 Each is also the built-in that it is closest to, so `except ValueError` works too.
+
+`MissingKernelsWarning` is a warning, given once, and never raised.
 """
 
 
@@ -35,6 +38,14 @@ class ImpossibleError(SightlineError, ValueError):
 
 class DerivativeError(SightlineError, RuntimeError):
     """A derivative of higher order than the passes give."""
+
+
+class TransformError(SightlineError, RuntimeError):
+    """A transform of `torch.func` that a function does not support."""
+
+
+class MissingKernelsWarning(UserWarning):
+    """Inference on the CPU runs without the C++ kernels, because they are not installed."""
 
 
 class MissingPackageError(SightlineError, ImportError):
@@ -62,4 +73,4 @@ class BundleError(SightlineError, ValueError):
 
 
 class NonFiniteError(SightlineError, FloatingPointError):
-    """A loss or a gradient that is not a finite number."""
+    """A score, a loss or a gradient that is not a finite number."""

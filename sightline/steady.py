@@ -41,8 +41,9 @@ def linear(
     num_rows = inputs.numel() // max(1, inputs.shape[-1])
     if num_rows == 0 or num_rows >= LEAST_ROWS:
         return nn.functional.linear(inputs, weight, bias)
-    rows = pad(inputs.reshape(num_rows, -1), (0, 0, 0, LEAST_ROWS - num_rows))
-    return nn.functional.linear(rows, weight, bias)[:num_rows].view(*inputs.shape[:-1], -1)
+    rows = inputs.reshape(num_rows, inputs.shape[-1])
+    rows = pad(rows, (0, 0, 0, LEAST_ROWS - num_rows))
+    return nn.functional.linear(rows, weight, bias)[:num_rows].view(*inputs.shape[:-1], len(weight))
 
 
 def sigmoid(scores: Float[Tensor, "*batch"]) -> Float[Tensor, "*batch"]:

@@ -22,7 +22,7 @@ attention).
 """
 
 from dataclasses import dataclass
-from typing import Any, final
+from typing import Any, ClassVar, final
 
 import torch
 from jaxtyping import Bool, Float, Int
@@ -38,7 +38,7 @@ from ..inference import (
     alignment_sample,
 )
 from ..shapes import flatten_batch, join_batch_shapes
-from ._checks import check_mask, check_scores, require_labels
+from ._checks import check_mask, check_scores, reads_values, require_labels
 from ._distribution import AbstractDistribution, expectation
 
 
@@ -63,6 +63,8 @@ class Alignment(AbstractDistribution):
     >>> Alignment(torch.zeros(3, 4, 3)).log_partition().exp()    # a Delannoy number
     tensor(25.0000)
     """
+
+    _is_boolean: ClassVar[bool] = True
 
     moves: Float[Tensor, "*#batch R C 3"]
     source_mask: Bool[Tensor, "*#batch R-1"] | None = None
@@ -200,10 +202,21 @@ class Alignment(AbstractDistribution):
         return sides[0], sides[1]
 
     @override
-    def score(self, value: Bool[Tensor, "... R C 3"]) -> Float[Tensor, "..."]:
+    def _value_shape(self) -> tuple[int, ...]:
+        return tuple(self.moves.shape[-3:])
+
+    def _on_real(self, value: Bool[Tensor, "... R C 3"]) -> Bool[Tensor, "... R C 3"]:
+        """The moves into nodes that are there."""
         rows, columns = self._real()
-        value = value & rows[..., :, None, None] & columns[..., None, :, None]
-        _require_paths(value, rows, columns)
+        return value & rows[..., :, None, None] & columns[..., None, :, None]
+
+    @override
+    def _require_structures(self, value: Bool[Tensor, "... R C 3"]) -> None:
+        _require_paths(self._on_real(value), *self._real())
+
+    @override
+    def _score(self, value: Bool[Tensor, "... R C 3"]) -> Float[Tensor, "..."]:
+        value = self._on_real(value)
         return torch.where(value, self.moves.to(self._dtype()), 0.0).sum((-3, -2, -1))
 
     @override
@@ -239,7 +252,7 @@ def _require_targets(
     real = torch.ones_like(targets, dtype=torch.bool) if target_mask is None else target_mask
     targets, real = torch.broadcast_tensors(targets, real)
     require_labels("Alignment.ctc", targets, real, num_symbols)
-    if not torch.compiler.is_compiling() and bool((real & (targets == blank)).any()):
+    if reads_values() and bool((real & (targets == blank)).any()):
         raise ValueRangeError(
             f"Alignment.ctc: targets must not hold the blank, got {blank} at index "
             f"{(real & (targets == blank)).nonzero()[0].tolist()}. Pass blank= the symbol that "
@@ -250,11 +263,9 @@ def _require_targets(
 def _require_paths(
     value: Bool[Tensor, "... R C 3"], rows: Bool[Tensor, "... R"], columns: Bool[Tensor, "... C"]
 ) -> None:
-    """Raise where the moves are no path from the first to the last node (not checked while
-    compiling): every node must be left as often as it is entered, but for those two.
+    """Raise where the moves are no path from the first to the last node: every node must be left
+    as often as it is entered, but for those two.
     """
-    if torch.compiler.is_compiling():
-        return
     shape = value.shape[:-3]
     for side, axis in ((rows, -3), (columns, -2)):
         order = (~side).int().argsort(stable=True, dim=-1)  # real ones first

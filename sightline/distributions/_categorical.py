@@ -49,7 +49,7 @@ class Categorical(AbstractDistribution):
         """
         scores = self.scores.to(self._dtype()).expand(*self.batch_shape, -1)
         scores = forbid_padding(scores, self.mask)
-        possible = (scores > -torch.inf).any(-1, keepdim=True)
+        possible = ~(scores == -torch.inf).all(-1, keepdim=True)
         return torch.where(possible, scores, 0.0), possible
 
     @override
@@ -67,8 +67,9 @@ class Categorical(AbstractDistribution):
         scores, possible = self._allowed()
         missing = max(0, k - scores.shape[-1])
         scores = pad(torch.where(possible, scores, -torch.inf), (0, missing), value=-torch.inf)
-        scores, values = scores.topk(k)
-        return values.movedim(-1, 0), scores.movedim(-1, 0)
+        found = scores.topk(k)
+        values = found.indices.clamp(max=self.scores.shape[-1] - 1)
+        return values.movedim(-1, 0), found.values.movedim(-1, 0)
 
     @override
     def _draw(self, num_samples: int, generator: torch.Generator | None) -> tuple[Tensor, Tensor]:
@@ -79,8 +80,15 @@ class Categorical(AbstractDistribution):
         return values, marginals.sum(-1) > 0
 
     @override
-    def score(self, value: Int[Tensor, "..."]) -> Float[Tensor, "..."]:
+    def _value_shape(self) -> tuple[int, ...]:
+        return ()
+
+    @override
+    def _require_structures(self, value: Int[Tensor, "..."]) -> None:
         require_labels("Categorical.score", value, None, self.scores.shape[-1])
+
+    @override
+    def _score(self, value: Int[Tensor, "..."]) -> Float[Tensor, "..."]:
         scores = forbid_padding(self.scores.to(self._dtype()), self.mask)
         shape = torch.broadcast_shapes(value.shape, self.batch_shape)
         index = value.expand(shape).unsqueeze(-1)

@@ -2,8 +2,15 @@
 
 import torch
 from torch import Tensor
+from torch._C._functorch import TransformType, get_interpreter_stack
 
-from ..errors import ImpossibleError, ShapeError, ValueRangeError
+from ..errors import (
+    ImpossibleError,
+    NonFiniteError,
+    ShapeError,
+    TransformError,
+    ValueRangeError,
+)
 from ..shapes import join_batch_shapes
 
 
@@ -52,6 +59,58 @@ def masked_batch_shape(owner: str, scores: Tensor, mask: Tensor | None) -> torch
     return join_batch_shapes(owner, **shapes)
 
 
+def check_value(
+    owner: str,
+    value: Tensor,
+    event: tuple[int, ...],
+    batch: torch.Size,
+    *,
+    is_boolean: bool,
+) -> Tensor:
+    """Structures that a user hands in: their dtype and shape. Gives indices as int64."""
+    if is_boolean and value.dtype != torch.bool:
+        raise ShapeError(
+            f"{owner}: a value must be boolean, True on the parts of the structure, got "
+            f"{value.dtype}. Convert with value.bool()."
+        )
+    is_integer = not value.is_floating_point() and value.dtype != torch.bool
+    if not is_boolean and not is_integer:
+        raise ShapeError(
+            f"{owner}: a value must hold integers (indices), got {value.dtype}. Convert with "
+            f"value.long()."
+        )
+    sizes = tuple(value.shape)
+    leading, last = sizes[: max(0, len(sizes) - len(event))], sizes[len(sizes) - len(event) :]
+    pairs = zip(reversed(leading), reversed(batch), strict=False)
+    if len(sizes) < len(event) or last != event or not all(a == b or 1 in (a, b) for a, b in pairs):
+        shape = ", ".join(["...", *map(str, event)])
+        raise ShapeError(
+            f"{owner}: a value must have shape ({shape}), with leading axes that broadcast to the "
+            f"batch shape {tuple(batch)}, got {sizes}. Fill short values up to the full size: "
+            f"positions that the mask leaves out may hold anything."
+        )
+    return value if is_boolean else value.long()
+
+
+def reads_values() -> bool:
+    """Whether Python can look at the entries of a tensor: not while compiling, and not under the
+    transforms of `torch.func`. Checks of entries are left out there.
+    """
+    return not torch.compiler.is_compiling() and not torch._C._are_functorch_transforms_active()
+
+
+def refuse_vmap(owner: str) -> None:
+    """Raise inside `torch.vmap`, which cannot map searches and samples."""
+    if torch.compiler.is_compiling():
+        return
+    levels = get_interpreter_stack() or ()
+    if any(level.key() == TransformType.Vmap for level in levels):
+        raise TransformError(
+            f"{owner}: expected a call outside of torch.vmap, got one inside. Make one distribution "
+            f"of the whole batch, which may have any leading shape, and call {owner} on that."
+        )
+
+
 def check_rank(owner: str, k: int) -> None:
     """How many structures `topk` is asked for."""
     if k < 1:
@@ -60,9 +119,22 @@ def check_rank(owner: str, k: int) -> None:
         )
 
 
+def require_numbers(owner: str, log_partition: Tensor) -> None:
+    """Raise where log Z is NaN or +inf, because scores are."""
+    broken = log_partition.isnan() | (log_partition == torch.inf)
+    if not bool(broken.any()):
+        return
+    raise NonFiniteError(
+        f"{owner}: expected scores that are finite or -inf, got NaN or +inf in {int(broken.sum())} "
+        f"of {broken.numel()} batch items, the first at index {broken.nonzero()[0].tolist()}. Look "
+        f"for a division by 0 or an overflow in what computes the scores; to forbid a part, set "
+        f"its score to -inf."
+    )
+
+
 def require_possible(owner: str, possible: Tensor) -> None:
     """Raise where `argmax` or `sample` has nothing to return (not checked while compiling)."""
-    if torch.compiler.is_compiling() or bool(possible.all()):
+    if not reads_values() or bool(possible.all()):
         return
     first = (~possible).nonzero()[0].tolist()
     raise ImpossibleError(
@@ -75,7 +147,7 @@ def require_possible(owner: str, possible: Tensor) -> None:
 
 def require_labels(owner: str, labels: Tensor, real: Tensor | None, num_states: int) -> None:
     """Raise where a real position holds no state (not checked while compiling)."""
-    if torch.compiler.is_compiling():
+    if not reads_values():
         return
     outside = (labels < 0) | (labels >= num_states)
     if real is not None:

@@ -119,30 +119,36 @@ class AbstractDependencyTree(AbstractDistribution):
         return heads if self.mask is None else torch.where(self.mask, heads, -1)
 
     @override
-    def score(self, value: Int[Tensor, "... n"]) -> Float[Tensor, "..."]:
-        """The sum of the scores of a tree's arcs.
+    def _value_shape(self) -> tuple[int, ...]:
+        return (self.arcs.shape[-1] - 1,)
 
-        Raises `ValueRangeError` for heads that are no tree of the real words.
-        """
-        size = self.arcs.shape[-1]
+    def _expanded(
+        self, value: Int[Tensor, "... n"]
+    ) -> tuple[Int[Tensor, "*shape n"], Bool[Tensor, "*shape n"]]:
+        """Heads with all batch axes, and which words are real."""
         shape = torch.broadcast_shapes(value.shape[:-1], self.batch_shape)
         value = value.expand(*shape, -1)
         real = torch.ones_like(value, dtype=torch.bool)
-        if self.mask is not None:
-            real = self.mask.expand_as(value)
-        require_labels(f"{type(self).__name__}.score", value, real, size)
+        return value, real if self.mask is None else self.mask.expand_as(value)
+
+    @override
+    def _require_structures(self, value: Int[Tensor, "... n"]) -> None:
+        value, real = self._expanded(value)
+        require_labels(f"{type(self).__name__}.score", value, real, self.arcs.shape[-1])
+        self._require_trees(torch.where(real, value, 0), real)
+
+    @override
+    def _score(self, value: Int[Tensor, "... n"]) -> Float[Tensor, "..."]:
+        value, real = self._expanded(value)
         value = torch.where(real, value, 0)
-        self._require_trees(value, real)
-        arcs = self.arcs.to(self._dtype())[..., 1:].expand(*shape, -1, -1)
+        arcs = self.arcs.to(self._dtype())[..., 1:].expand(*value.shape[:-1], -1, -1)
         held = arcs.gather(-2, value.unsqueeze(-2)).squeeze(-2)
         return torch.where(real, held, 0.0).sum(-1)
 
     def _require_trees(
         self, heads: Int[Tensor, "*shape n"], real: Bool[Tensor, "*shape n"]
     ) -> None:
-        """Raise where the heads of the real words are no tree (not checked while compiling)."""
-        if torch.compiler.is_compiling():
-            return
+        """Raise where the heads of the real words are no tree."""
         good = _is_tree(heads, real) & self._is_allowed(heads, real)
         if self.single_root:
             num_roots = ((heads == 0) & real).sum(-1)

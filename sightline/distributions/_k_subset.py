@@ -10,7 +10,7 @@ References: Chen & Liu 1997 (conditional Bernoulli); Kulesza & Taskar 2012, sect
 """
 
 from dataclasses import dataclass
-from typing import Any, final
+from typing import Any, ClassVar, final
 
 import torch
 from jaxtyping import Bool, Float
@@ -25,7 +25,7 @@ from ..inference import (
     k_subset_sample,
 )
 from ..masking import forbid_padding
-from ..shapes import flatten_batch
+from ..shapes import flatten_batch, restore_batch
 from ._checks import check_mask, check_scores, masked_batch_shape
 from ._distribution import AbstractDistribution, expectation
 
@@ -45,6 +45,8 @@ class KSubset(AbstractDistribution):
             [ True, False,  True]])
     """
 
+    _is_boolean: ClassVar[bool] = True
+
     scores: Float[Tensor, "*#batch n"]
     k: int
     mask: Bool[Tensor, "*#batch n"] | None = None
@@ -52,10 +54,12 @@ class KSubset(AbstractDistribution):
     def __post_init__(self) -> None:
         check_scores("KSubset", "scores", self.scores, "n")
         check_mask("KSubset", self.mask, self.scores.shape[-1])
-        if self.k < 0:
+        num_items = self.scores.shape[-1]
+        if not isinstance(self.k, int) or isinstance(self.k, bool) or not 0 <= self.k <= num_items:
             raise ValueRangeError(
-                f"KSubset: k, the number of items chosen, must be at least 0, got {self.k}. "
-                f"Pass k=0 for the empty set."
+                f"KSubset: k, the number of items chosen, must be an integer of at least 0 and at "
+                f"most the {num_items} items that scores has, got {self.k!r}. Pass k=0 for the empty "
+                f"set."
             )
 
     @property
@@ -71,28 +75,32 @@ class KSubset(AbstractDistribution):
 
     @override
     def log_partition(self) -> Float[Tensor, "*batch"]:
-        return k_subset_log_partition(*self._flat()).reshape(self.batch_shape)
+        return restore_batch(k_subset_log_partition(*self._flat()), self.batch_shape)
 
     @override
     def marginals(self) -> Float[Tensor, "*batch n"]:
         """p(item is chosen), 0 on padding; differentiable."""
-        return k_subset_marginals(*self._flat()).reshape(*self.batch_shape, -1)
+        return restore_batch(k_subset_marginals(*self._flat()), self.batch_shape)
 
     @override
     def _best(self, k: int) -> tuple[Tensor, Tensor]:
         """The best subsets; this k is how many of them, not their size."""
         shape = (k, *self.batch_shape)
         found = k_subset_best(*self._flat(), num_ranks=k)
-        return found.values.reshape(*shape, -1), found.scores.reshape(shape)
+        return found.values.reshape(*shape, *self._value_shape()), found.scores.reshape(shape)
 
     @override
     def _draw(self, num_samples: int, generator: torch.Generator | None) -> tuple[Tensor, Tensor]:
         drawn = k_subset_sample(*self._flat(), num_samples=num_samples, generator=generator)
-        values = drawn.values.reshape(num_samples, *self.batch_shape, -1)
+        values = drawn.values.reshape(num_samples, *self.batch_shape, *self._value_shape())
         return values, drawn.possible.reshape(self.batch_shape)
 
     @override
-    def score(self, value: Bool[Tensor, "... n"]) -> Float[Tensor, "..."]:
+    def _value_shape(self) -> tuple[int, ...]:
+        return tuple(self.scores.shape[-1:])
+
+    @override
+    def _score(self, value: Bool[Tensor, "... n"]) -> Float[Tensor, "..."]:
         """The sum of the scores of the items; -inf where they are not k real ones."""
         scores = forbid_padding(self.scores.to(self._dtype()), self.mask)
         total = torch.where(value, scores, 0.0).sum(-1)

@@ -116,26 +116,37 @@ class LinearChain(AbstractDistribution):
         """The k best labellings (k, *batch, T) and their scores (k, *batch)."""
         shape = (k, *self.batch_shape)
         found = chain_best(*self._flat(), k=k)
-        return self._with_padding(found.labels.reshape(*shape, -1)), found.scores.reshape(shape)
+        labels = found.labels.reshape(*shape, *self._value_shape())
+        return self._with_padding(labels), found.scores.reshape(shape)
 
     @override
     def _draw(self, num_samples: int, generator: torch.Generator | None) -> tuple[Tensor, Tensor]:
         drawn = chain_sample(*self._flat(), num_samples=num_samples, generator=generator)
-        labels = drawn.labels.reshape(num_samples, *self.batch_shape, -1)
+        labels = drawn.labels.reshape(num_samples, *self.batch_shape, *self._value_shape())
         return self._with_padding(labels), drawn.possible.reshape(self.batch_shape)
 
     def _with_padding(self, labels: Tensor) -> Tensor:
         return labels if self.mask is None else torch.where(self.mask, labels, -1)
 
     @override
-    def score(self, value: Int[Tensor, "... T"]) -> Float[Tensor, "..."]:
-        num_states = self.unary.shape[-1]
+    def _value_shape(self) -> tuple[int, ...]:
+        return (self.unary.shape[-2],)
+
+    @override
+    def _num_event_axes(self, name: str) -> int:
+        return 3 if name == "transitions" else super()._num_event_axes(name)
+
+    @override
+    def _require_structures(self, value: Int[Tensor, "... T"]) -> None:
+        require_labels("LinearChain.score", value, self.mask, self.unary.shape[-1])
+
+    @override
+    def _score(self, value: Int[Tensor, "... T"]) -> Float[Tensor, "..."]:
         shape = torch.broadcast_shapes(value.shape[:-1], self.batch_shape)
         value = value.expand(*shape, -1)
         mask = torch.ones_like(value, dtype=torch.bool)
         if self.mask is not None:
             mask = self.mask.expand_as(value)
-        require_labels("LinearChain.score", value, mask, num_states)
         value = torch.where(mask, value, 0)
         dtype = self._dtype()
 

@@ -27,7 +27,7 @@ from ..inference import (
     semi_markov_marginals,
     semi_markov_sample,
 )
-from ..shapes import flatten_batch, join_batch_shapes
+from ..shapes import flatten_batch, join_batch_shapes, restore_batch
 from ._checks import (
     check_mask,
     check_scores,
@@ -96,7 +96,7 @@ class SemiMarkov(AbstractDistribution):
 
     @override
     def log_partition(self) -> Float[Tensor, "*batch"]:
-        return semi_markov_log_partition(*self._flat()).reshape(self.batch_shape)
+        return restore_batch(semi_markov_log_partition(*self._flat()), self.batch_shape)
 
     @override
     def marginals(self) -> Float[Tensor, "*batch T D K"]:
@@ -115,35 +115,53 @@ class SemiMarkov(AbstractDistribution):
     def _marginals(self) -> tuple[Tensor, Tensor]:
         batch = self.batch_shape
         segments, pairs = semi_markov_marginals(*self._flat())
-        return segments.reshape(*batch, *segments.shape[1:]), pairs.reshape(
-            *batch, *pairs.shape[1:]
-        )
+        return restore_batch(segments, batch), restore_batch(pairs, batch)
 
     @override
     def _best(self, k: int) -> tuple[Tensor, Tensor]:
         """The k best segmentations (k, *batch, T) and their scores (k, *batch)."""
         shape = (k, *self.batch_shape)
         found = semi_markov_best(*self._flat(), k=k)
-        return found.labels.reshape(*shape, -1), found.scores.reshape(shape)
+        return found.labels.reshape(*shape, *self._value_shape()), found.scores.reshape(shape)
 
     @override
     def _draw(self, num_samples: int, generator: torch.Generator | None) -> tuple[Tensor, Tensor]:
         drawn = semi_markov_sample(*self._flat(), num_samples=num_samples, generator=generator)
-        labels = drawn.labels.reshape(num_samples, *self.batch_shape, -1)
+        labels = drawn.labels.reshape(num_samples, *self.batch_shape, *self._value_shape())
         return labels, drawn.possible.reshape(self.batch_shape)
 
     @override
-    def score(self, value: Int[Tensor, "... T"]) -> Float[Tensor, "..."]:
-        num_lengths, num_labels = self.segments.shape[-2:]
+    def _value_shape(self) -> tuple[int, ...]:
+        return (self.segments.shape[-3],)
+
+    @override
+    def _num_event_axes(self, name: str) -> int:
+        return 3 if name == "transitions" else super()._num_event_axes(name)
+
+    def _expanded(
+        self, value: Int[Tensor, "... T"]
+    ) -> tuple[Int[Tensor, "*shape T"], Bool[Tensor, "*shape T"], Bool[Tensor, "*shape T"]]:
+        """Values with all batch axes, where they are real, and where segments start."""
         shape = torch.broadcast_shapes(value.shape[:-1], self.batch_shape)
         value = value.expand(*shape, -1)
         mask = torch.ones_like(value, dtype=torch.bool)
         if self.mask is not None:
             mask = self.mask.expand_as(value)
-        starts = mask & (value != -1)
+        return value, mask, mask & (value != -1)
+
+    @override
+    def _require_structures(self, value: Int[Tensor, "... T"]) -> None:
+        num_lengths, num_labels = self.segments.shape[-2:]
+        value, mask, starts = self._expanded(value)
         require_labels("SemiMarkov.score", value, starts, num_labels)
+        _require_segments(starts, mask, _lengths_less_one(starts, mask), num_lengths)
+
+    @override
+    def _score(self, value: Int[Tensor, "... T"]) -> Float[Tensor, "..."]:
+        num_lengths, num_labels = self.segments.shape[-2:]
+        value, mask, starts = self._expanded(value)
+        shape = value.shape[:-1]
         less_one = _lengths_less_one(starts, mask)
-        _require_segments(starts, mask, less_one, num_lengths)
         label = torch.where(starts, value, 0)
         less_one = less_one.clamp(0, num_lengths - 1)
         dtype = self._dtype()
@@ -180,9 +198,7 @@ def _require_segments(
     less_one: Int[Tensor, "... T"],
     num_lengths: int,
 ) -> None:
-    """Raise where segments do not cover a row, or one is too long (not checked while compiling)."""
-    if torch.compiler.is_compiling():
-        return
+    """Raise where segments do not cover a row, or one is too long."""
     uncovered = mask & (starts.cumsum(-1) == 0)
     if bool(uncovered.any()):
         raise ValueRangeError(

@@ -10,7 +10,7 @@ References: Younger 1967 (CKY); Finkel et al. 2008 (CRF); Stern et al. 2017 (sco
 """
 
 from dataclasses import dataclass, field
-from typing import Any, final
+from typing import Any, ClassVar, final
 
 import torch
 from jaxtyping import Bool, Float
@@ -45,6 +45,8 @@ class SpanTree(AbstractDistribution):
             [0.0000, 1.0000, 0.2689],
             [0.0000, 0.0000, 1.0000]])
     """
+
+    _is_boolean: ClassVar[bool] = True
 
     spans: Float[Tensor, "..."]
     mask: Bool[Tensor, "*#batch n"] | None = None
@@ -97,7 +99,11 @@ class SpanTree(AbstractDistribution):
         return values, drawn.possible.reshape(self.batch_shape)
 
     @override
-    def score(self, value: Bool[Tensor, "..."]) -> Float[Tensor, "..."]:
+    def _value_shape(self) -> tuple[int, ...]:
+        return tuple(self._event_shape())
+
+    @override
+    def _score(self, value: Bool[Tensor, "..."]) -> Float[Tensor, "..."]:
         """The sum of the scores of a tree's spans; -inf where `value` is no tree of real words."""
         axes = tuple(range(-len(self._event_shape()), 0))
         held = torch.where(value, self.spans.to(self._dtype()), 0.0).sum(axes)

@@ -9,7 +9,7 @@ log-potentials are logarithms of probabilities: `gibbs()` gives it so, with all 
 `AbstractDistribution`, and the verbs below come from there.
 """
 
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 
 import torch
 from jaxtyping import Bool, Float
@@ -17,20 +17,17 @@ from torch import Tensor
 
 from ..errors import ValueRangeError
 from ._distribution import AbstractDistribution, TopK
+from ._fields import AbstractFields
 
 
-class AbstractSparseDistribution(ABC):
+class AbstractSparseDistribution(AbstractFields):
     """A distribution over structures, most of which have probability exactly 0; subclasses are
     frozen dataclasses.
 
     Masks and `-inf` mean what they mean for an `AbstractDistribution`. Where no structure is
-    possible, `smoothed_max` is -inf and the marginals are 0.
+    possible, `smoothed_max` is -inf and the marginals are 0. Where a score that is read is NaN or
+    +inf, both are NaN.
     """
-
-    @property
-    @abstractmethod
-    def batch_shape(self) -> torch.Size:
-        """The leading shape that the scores share."""
 
     @abstractmethod
     def smoothed_max(self) -> Float[Tensor, "*batch"]:
@@ -91,5 +88,5 @@ def check_alpha(owner: str, alpha: float) -> None:
 
 def log_or_forbid(probabilities: Tensor) -> Tensor:
     """log p, and -inf with gradient 0 where p is 0."""
-    inside = probabilities > 0
+    inside = probabilities != 0  # also where it is NaN
     return torch.where(inside, torch.where(inside, probabilities, 1.0).log(), -torch.inf)

@@ -50,6 +50,10 @@ class SparseChain(AbstractSparseDistribution):
         check_alpha("SparseChain", self.alpha)
         self._chain()
 
+    @override
+    def _num_event_axes(self, name: str) -> int:
+        return 3 if name == "transitions" else super()._num_event_axes(name)
+
     def _chain(self) -> LinearChain:
         """The chain with these scores, which checks and flattens them."""
         return LinearChain(self.unary, self.transitions, self.mask)
@@ -93,5 +97,6 @@ class SparseChain(AbstractSparseDistribution):
         is_last = mask & (mask.flip(-1).cumsum(-1).flip(-1) == 1)
         power = (is_last.to(nodes.dtype) - divides.to(nodes.dtype)).unsqueeze(-1)
         log_nodes = log_or_forbid(nodes)
-        unary = torch.where(nodes > 0, power * torch.where(nodes > 0, log_nodes, 0.0), -torch.inf)
+        inside = nodes != 0  # also where they are NaN
+        unary = torch.where(inside, power * torch.where(inside, log_nodes, 0.0), -torch.inf)
         return LinearChain(unary, log_or_forbid(pairs), self.mask)

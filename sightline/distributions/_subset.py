@@ -7,7 +7,7 @@ Axes: *batch any leading shape, n items.
 """
 
 from dataclasses import dataclass
-from typing import Any, final
+from typing import Any, ClassVar, final
 
 import torch
 from jaxtyping import Bool, Float
@@ -20,6 +20,9 @@ from ..masking import forbid_padding
 from ..steady import sigmoid
 from ._checks import check_mask, check_scores, masked_batch_shape
 from ._distribution import AbstractDistribution, expectation
+
+# Above this, log(1 + exp(x)) is x to the last bit of float64.
+_THRESHOLD = 40.0
 
 
 @final
@@ -36,6 +39,8 @@ class Subset(AbstractDistribution):
     tensor([[ True, False],
             [False, False]])
     """
+
+    _is_boolean: ClassVar[bool] = True
 
     scores: Float[Tensor, "*#batch n"]
     mask: Bool[Tensor, "*#batch n"] | None = None
@@ -55,7 +60,7 @@ class Subset(AbstractDistribution):
 
     @override
     def log_partition(self) -> Float[Tensor, "*batch"]:
-        return softplus(self._allowed()).sum(-1)
+        return softplus(self._allowed(), threshold=_THRESHOLD).sum(-1)
 
     @override
     def marginals(self) -> Float[Tensor, "*batch n"]:
@@ -68,7 +73,8 @@ class Subset(AbstractDistribution):
         unary = torch.stack([torch.zeros_like(scores), scores], -1)
         found = chain_best(unary, scores.new_zeros(1, 1, 2, 2), k=k)
         shape = (k, *self.batch_shape)
-        return (found.labels == 1).reshape(*shape, -1), found.scores.reshape(shape)
+        values = (found.labels == 1).reshape(*shape, self.scores.shape[-1])
+        return values, found.scores.reshape(shape)
 
     @override
     def _draw(self, num_samples: int, generator: torch.Generator | None) -> tuple[Tensor, Tensor]:
@@ -78,7 +84,11 @@ class Subset(AbstractDistribution):
         return uniform.uniform_(generator=generator) < marginals, possible
 
     @override
-    def score(self, value: Bool[Tensor, "..."]) -> Float[Tensor, "..."]:
+    def _value_shape(self) -> tuple[int, ...]:
+        return tuple(self.scores.shape[-1:])
+
+    @override
+    def _score(self, value: Bool[Tensor, "... n"]) -> Float[Tensor, "..."]:
         if self.mask is not None:
             value = value & self.mask
         return torch.where(value, self.scores.to(self._dtype()), 0.0).sum(-1)

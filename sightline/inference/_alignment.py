@@ -93,7 +93,7 @@ def alignment_best(
         return AlignmentBest(paths.unsqueeze(0), scores.unsqueeze(0))
     upright = _is_upright(moves)
     mask = _join(moves, source_mask, target_mask, upright)
-    found = search.best(passes.prepare(_turn(moves, upright), mask), k)
+    found = search.best(passes.prepare(_turn(moves.detach(), upright), mask), k)
     scores = found.scores.T.to(result_dtype(moves))
     return AlignmentBest(_paths(found.paths, mask, upright, len(moves)), scores)
 
@@ -124,7 +124,7 @@ def alignment_sample(
         return AlignmentSamples(*kernels.sample(moves.detach(), mask, num_samples, generator))
     upright = _is_upright(moves)
     mask = _join(moves, source_mask, target_mask, upright)
-    grid = passes.prepare(_turn(moves, upright), mask)
+    grid = passes.prepare(_turn(moves.detach(), upright), mask)
     alphas = passes.inside(grid)
     weights = passes.conditionals(grid, alphas, torch.float64)
     drawn = search.draw(grid, weights, num_samples, generator)

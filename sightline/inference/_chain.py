@@ -107,9 +107,9 @@ def chain_best(
     if k == 1 and _native.serves(unary, transitions):
         labels, scores = kernels.best(unary.detach(), transitions.detach(), mask)
         return ChainBest(labels.unsqueeze(0), scores.unsqueeze(0))
-    chain = passes.prepare(unary, transitions, mask)
+    chain = passes.prepare(unary.detach(), transitions.detach(), mask)
     labels, scores = search.best(chain, k)
-    return ChainBest(labels.permute(2, 1, 0), scores.T.to(result_dtype(unary)))
+    return ChainBest(labels.permute(2, 1, 0), scores.T.to(result_dtype(unary, transitions)))
 
 
 class ChainSamples(NamedTuple):
@@ -137,7 +137,7 @@ def chain_sample(
     if _native.serves(unary, transitions):
         drawn = kernels.sample(unary.detach(), transitions.detach(), mask, num_samples, generator)
         return ChainSamples(*drawn)
-    chain = passes.prepare(unary, transitions, mask)
+    chain = passes.prepare(unary.detach(), transitions.detach(), mask)
     conditionals, alpha = passes.conditionals(chain, torch.float64)
     last = softmax_or_zero(alpha, torch.float64)
     labels = search.draw(conditionals, last, num_samples, generator)

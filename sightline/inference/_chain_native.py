@@ -10,13 +10,8 @@ from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
 from ._derivatives import Tensors
-from ._native import (
-    NativeSolved,
-    raised,
-    records_gradient,
-    refuse_third_derivative,
-    wants_gradient,
-)
+from ._native import NativeSolved, raised
+from ._requests import records_gradient, refuse_third_derivative, wants_gradient
 
 _OPS = torch.ops.sightline_native
 

@@ -26,7 +26,7 @@ from torch.nn.functional import pad
 
 from ..masking import linked_steps
 from ._derivatives import Solved, Tensors
-from ._precision import result_dtype
+from ._precision import result_dtype, without_autocast
 from ._recursions import keep, softmax_or_zero
 
 # Edges are made for this many numbers at a time, so that float64 temporaries stay in cache:
@@ -73,13 +73,13 @@ def log_partition(potentials: Tensors, mask: Bool[Tensor, "B T"] | None) -> Floa
     alpha = chain.unary[0]
     for run in edges(chain):
         alpha = _advance(alpha, run)[-1]
-    return torch.logsumexp(alpha, -1).to(result_dtype(unary))
+    return torch.logsumexp(alpha, -1).to(result_dtype(unary, transitions))
 
 
 def solve(potentials: Tensors, mask: Bool[Tensor, "B T"] | None) -> Solved:
     """Log-partition, conditionals (N, B, K, K) and marginals of the last position (B, K)."""
     unary, transitions = potentials
-    dtype = result_dtype(unary)
+    dtype = result_dtype(unary, transitions)
     weights, alpha = conditionals(prepare(unary, transitions, mask), dtype)
     return Solved(torch.logsumexp(alpha, -1).to(dtype), (weights, softmax_or_zero(alpha, dtype)))
 
@@ -125,7 +125,7 @@ def _direction(grad: Tensor, kept: Tensor | None, dtype: torch.dtype) -> Tensor:
 def edges(chain: Chain) -> Iterator[Tensor]:
     """The edge scores (C, B, K, K) in float64, a run of C steps at a time."""
     _, batch, num_states = chain.unary.shape
-    chunk = max(1, _EDGES_AT_ONCE // (batch * num_states**2))
+    chunk = max(1, _EDGES_AT_ONCE // max(1, batch * num_states**2))
     copy = torch.eye(num_states, dtype=torch.float64, device=chain.unary.device).log()
     for first in range(0, len(chain.transitions), chunk):
         # Contiguous by step: the small inner loops of a strided block cost twice the time.
@@ -174,8 +174,9 @@ def _outside(
 ) -> Float[Tensor, "N+1 B K"]:
     """Node marginals, from the last position back."""
     nodes = [last.unsqueeze(-1)]
-    for weights in reversed(conditionals.unbind(0)):
-        nodes.append(torch.bmm(weights, nodes[-1]))
+    with without_autocast(last):
+        for weights in reversed(conditionals.unbind(0)):
+            nodes.append(torch.bmm(weights, nodes[-1]))
     stacked = torch.stack(nodes[::-1]).squeeze(-1)
     # Rounding moves the total of a position off 1 a little more with every step: put it back.
     # Where no labelling is possible the total is 0 and stays so.
@@ -259,6 +260,7 @@ def _run(steps: Float[Tensor, "T B K"], weights: Sequence[Tensor]) -> Float[Tens
     """x[t] = steps[t] + weights[t-1] x[t-1], with a matrix (B, K, K) for each step."""
     first, *rest = steps.unsqueeze(-1).unbind(0)
     totals = [first]
-    for step, weight in zip(rest, weights, strict=True):
-        totals.append(torch.baddbmm(step, weight, totals[-1]))
+    with without_autocast(steps):
+        for step, weight in zip(rest, weights, strict=True):
+            totals.append(torch.baddbmm(step, weight, totals[-1]))
     return torch.stack(totals).squeeze(-1)

@@ -101,8 +101,8 @@ class SmoothMax(NamedTuple):
 def smooth_max(scores: Float[Tensor, "*batch n"], alpha: float) -> SmoothMax:
     """max_alpha and alpha-entmax in float64, without autograd."""
     top = scores.max(-1, keepdim=True).values
-    possible = top > -torch.inf
-    below = scores - torch.where(possible, top, 0.0)
+    impossible = top == -torch.inf
+    below = scores - torch.where(impossible, 0.0, top)
     # In these units the threshold is at least -1, so that what lies lower has probability 0 and
     # need not be told apart: -2 keeps squares of large differences out of the sums.
     scaled = (below * (alpha - 1)).clamp(min=-2.0)
@@ -117,15 +117,15 @@ def smooth_max(scores: Float[Tensor, "*batch n"], alpha: float) -> SmoothMax:
 
     expected = (probabilities * torch.where(probabilities > 0, below, 0.0)).sum(-1, keepdim=True)
     omega = ((probabilities**alpha).sum(-1, keepdim=True) - 1) / (alpha * (alpha - 1))
-    maximum = torch.where(possible, top + expected - omega, -torch.inf)
-    return SmoothMax(maximum.squeeze(-1), torch.where(possible, probabilities, 0.0))
+    maximum = torch.where(impossible, -torch.inf, top + expected - omega)
+    return SmoothMax(maximum.squeeze(-1), torch.where(impossible, 0.0, probabilities))
 
 
 def smooth_max_tangent(
     argmax: Float[Tensor, "*batch n"], direction: Float[Tensor, "*batch n"], alpha: float
 ) -> Float[Tensor, "*batch n"]:
     """The derivative of alpha-entmax along a direction in the scores; 0 outside its support."""
-    inside = argmax > 0
+    inside = argmax != 0  # also where it is NaN
     weights = torch.where(inside, torch.where(inside, argmax, 1.0) ** (2 - alpha), 0.0)
     total = weights.sum(-1, keepdim=True)
     mean = (weights * direction).sum(-1, keepdim=True) / torch.where(total > 0, total, 1.0)
@@ -137,7 +137,8 @@ def _threshold_2(scores: Float[Tensor, "*batch n"]) -> Float[Tensor, "*batch 1"]
     ranked = scores.sort(-1, descending=True).values
     total = ranked.cumsum(-1)
     size = torch.arange(1, scores.shape[-1] + 1, dtype=scores.dtype, device=scores.device)
-    chosen = (1 + size * ranked > total).sum(-1, keepdim=True)
+    # At least one, also where scores are NaN or inf: then the result is NaN.
+    chosen = (1 + size * ranked > total).sum(-1, keepdim=True).clamp(min=1)
     return (total.gather(-1, chosen - 1) - 1) / chosen
 
 
@@ -149,7 +150,7 @@ def _threshold_15(scores: Float[Tensor, "*batch n"]) -> Float[Tensor, "*batch 1"
     variance = (ranked**2).cumsum(-1) / size - mean**2
     # Where the root would be of a negative number, the size is too large.
     threshold = mean - (1 / size - variance).clamp(min=0.0).sqrt()
-    chosen = (threshold <= ranked).sum(-1, keepdim=True)
+    chosen = (threshold <= ranked).sum(-1, keepdim=True).clamp(min=1)  # as for sparsemax
     return threshold.gather(-1, chosen - 1)
 
 

@@ -10,15 +10,23 @@ to call: small kernels take less time than torch takes to record them.
 """
 
 import os
+import warnings
 from collections.abc import Callable
+from functools import cache
 from importlib import import_module
 from typing import Any, NamedTuple, NoReturn, Protocol, runtime_checkable
 
 import torch
 from torch import Tensor
 
-from ..errors import DerivativeError
+from ..errors import MissingKernelsWarning
 from ._derivatives import Differentiable, Function, Tensors
+from ._requests import (
+    is_transformed,
+    records_gradient,
+    refuse_third_derivative,
+    wants_gradient,
+)
 
 
 def _is_installed() -> bool:
@@ -30,7 +38,8 @@ def _is_installed() -> bool:
     return True
 
 
-_IN_USE = os.environ.get("SIGHTLINE_KERNELS") != "pure" and _is_installed()
+_WANTED = os.environ.get("SIGHTLINE_KERNELS") != "pure"
+_IN_USE = _WANTED and _is_installed()
 _RAISED = (torch.float16, torch.bfloat16)
 _SERVED = (torch.float32, torch.float64, *_RAISED)
 
@@ -69,14 +78,26 @@ class Kernels(Protocol):
 def serves(*potentials: Tensor) -> bool:
     """Whether the kernels take these potentials."""
     if not _IN_USE:
+        if _WANTED and potentials[0].is_cpu and not torch.compiler.is_compiling():
+            _tell_of_missing_kernels()
         return False
     dtype = potentials[0].dtype
     for part in potentials:
         if part.dtype != dtype or not part.is_cpu:
             return False
-    if torch.compiler.is_compiling():
-        return dtype in _SERVED
-    return dtype in _SERVED and not torch._C._are_functorch_transforms_active()
+    return dtype in _SERVED and not is_transformed()
+
+
+@cache
+def _tell_of_missing_kernels() -> None:
+    """Warn, once in a process."""
+    warnings.warn(
+        "sightline-native is not installed, so structures on the CPU run in PyTorch operations, "
+        "several times slower. Install the kernels with `pip install --no-build-isolation ./native` "
+        "from the source folder, or set SIGHTLINE_KERNELS=pure to go without them.",
+        MissingKernelsWarning,
+        stacklevel=2,
+    )
 
 
 def raised(potential: Tensor) -> Tensor:
@@ -116,31 +137,6 @@ def differentiable(
         return kernels.solve(potentials, mask).marginals
 
     return Differentiable(log_partition, marginals)
-
-
-def wants_gradient(potentials: Tensors) -> bool:
-    """Whether a gradient in these potentials will be asked for."""
-    if torch.is_grad_enabled():
-        for part in potentials:  # a loop: any() makes a generator, in every call
-            if part.requires_grad:
-                return True
-    return False
-
-
-def records_gradient() -> bool:
-    """Whether a backward is itself to be differentiated. A compiled backward never is, and may not
-    hold a Function.
-    """
-    return torch.is_grad_enabled() and not torch.compiler.is_compiling()
-
-
-def refuse_third_derivative(name: str) -> NoReturn:
-    """What the backward of a tangent pass does."""
-    raise DerivativeError(
-        f"{name}: two derivatives of the log-partition (one of the marginals) can be "
-        f"taken, got a request for one more. Take the gradient of the marginals without "
-        f"create_graph=True, or differentiate a detached copy."
-    )
 
 
 def _sum_like(potential: Tensor, grad: Tensor | None) -> Tensor | None:

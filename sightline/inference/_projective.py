@@ -99,7 +99,7 @@ def projective_best(
         kernels = SingleRootKernels if single_root else MultiRootKernels
         heads, scores = kernels.best(arcs.detach(), mask)
         return ProjectiveBest(heads.unsqueeze(0), scores.unsqueeze(0))
-    heads, scores = derivations.best(*prepare(arcs, mask, single_root=single_root), k)
+    heads, scores = derivations.best(*prepare(arcs.detach(), mask, single_root=single_root), k)
     return ProjectiveBest(heads, scores.to(result_dtype(arcs)))
 
 
@@ -128,5 +128,5 @@ def projective_sample(
     if _native.serves(arcs):
         kernels = SingleRootKernels if single_root else MultiRootKernels
         return ProjectiveSamples(*kernels.sample(arcs.detach(), mask, num_samples, generator))
-    ready = prepare(arcs, mask, single_root=single_root)
+    ready = prepare(arcs.detach(), mask, single_root=single_root)
     return ProjectiveSamples(*derivations.draw(*ready, num_samples, generator))

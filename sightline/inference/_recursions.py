@@ -24,5 +24,5 @@ def softmax_or_zero(
     scores: Float[Tensor, "*batch K"], dtype: torch.dtype
 ) -> Float[Tensor, "*batch K"]:
     """softmax over the last axis; all 0 where every score is -inf."""
-    possible = (scores > -torch.inf).any(-1, keepdim=True)
-    return torch.where(possible, scores.softmax(-1), 0.0).to(dtype)
+    impossible = (scores == -torch.inf).all(-1, keepdim=True)
+    return torch.where(impossible, 0.0, scores.softmax(-1)).to(dtype)

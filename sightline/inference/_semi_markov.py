@@ -101,9 +101,9 @@ def semi_markov_best(
     if k == 1 and _native.serves(segments, transitions):
         labels, scores = kernels.best(segments.detach(), transitions.detach(), mask)
         return SemiMarkovBest(labels.unsqueeze(0), scores.unsqueeze(0))
-    found = search.best(passes.prepare(segments, transitions, mask), k)
+    found = search.best(passes.prepare(segments.detach(), transitions.detach(), mask), k)
     labels = passes.restore_labels(found.labels, mask)
-    return SemiMarkovBest(labels, found.scores.T.to(result_dtype(segments)))
+    return SemiMarkovBest(labels, found.scores.T.to(result_dtype(segments, transitions)))
 
 
 class SemiMarkovSamples(NamedTuple):
@@ -131,7 +131,7 @@ def semi_markov_sample(
     if _native.serves(segments, transitions):
         given = segments.detach(), transitions.detach()
         return SemiMarkovSamples(*kernels.sample(*given, mask, num_samples, generator))
-    model = passes.prepare(segments, transitions, mask)
+    model = passes.prepare(segments.detach(), transitions.detach(), mask)
     starts, ends = passes.inside(model)
     weights = passes.conditionals(model, starts, ends, torch.float64)
     last = softmax_or_zero(ends[-1], torch.float64)

@@ -25,7 +25,7 @@ from torch import Tensor
 from ..masking import linked_steps
 from ._compaction import order, places, take
 from ._derivatives import Solved, Tensors
-from ._precision import result_dtype
+from ._precision import result_dtype, without_autocast
 from ._recursions import keep, softmax_or_zero
 
 
@@ -102,13 +102,13 @@ def log_partition(potentials: Tensors, mask: Bool[Tensor, "B T"] | None) -> Floa
     """log Z alone: O(T K (K + D)) work, O(T K) state."""
     segments, transitions = potentials
     model = prepare(segments, transitions, mask)
-    return _total(model, inside(model)[1][-1]).to(result_dtype(segments))
+    return _total(model, inside(model)[1][-1]).to(result_dtype(segments, transitions))
 
 
 def solve(potentials: Tensors, mask: Bool[Tensor, "B T"] | None) -> Solved:
     """Log-partition, both conditionals, and the labels of the last segment (B, K)."""
     segments, transitions = potentials
-    dtype = result_dtype(segments)
+    dtype = result_dtype(segments, transitions)
     model = prepare(segments, transitions, mask)
     starts, ends = inside(model)
     lengths, previous = conditionals(model, starts, ends, dtype)
@@ -176,7 +176,8 @@ def _at_ends(ends: Float[Tensor, "T ..."], num_lengths: int, beyond: float) -> T
 def marginals(saved: Tensors, mask: Bool[Tensor, "B T"] | None) -> tuple[Tensors, Tensors]:
     """Segment marginals (B, T, D, K) and pair marginals (B, N, K, K)."""
     lengths, previous, last = saved
-    starts, ends = outside(lengths, previous, last)
+    with without_autocast(last):
+        starts, ends = outside(lengths, previous, last)
     segments = lengths * _at_ends(ends, lengths.shape[1], 0.0)
     pairs = previous * starts[1:].unsqueeze(-2)
     found = (_restore_segments(segments, mask), _restore_steps(pairs, mask))
@@ -244,9 +245,10 @@ def tangent(
     on_segments, on_pairs = _directions(directions, mask, lengths, previous)
     on_segments = _centre(on_segments, segments, on_pairs, pairs)
 
-    past_start, past_end = _past(lengths, previous, on_segments, on_pairs)
     weighted, joint = segments * on_segments, pairs * on_pairs
-    from_start, from_end = _future(lengths, previous, weighted.sum(1), joint.sum(-1))
+    with without_autocast(lengths):
+        past_start, past_end = _past(lengths, previous, on_segments, on_pairs)
+        from_start, from_end = _future(lengths, previous, weighted.sum(1), joint.sum(-1))
 
     after = lengths * _at_ends(from_end, num_lengths, 0.0)
     along_segments = torch.addcmul(weighted + after, segments, past_start.unsqueeze(1))

@@ -113,7 +113,9 @@ def maximum(
     component = torch.arange(n, device=scores.device).expand(batch, n)
     offset = torch.zeros_like(scores[:, 0])
     rounds = []
-    while True:
+    # Each round joins at least two components, so n rounds are enough: the bound ends the search
+    # also where scores are NaN.
+    for _ in range(n):
         value, head, word = _enter(scores - offset.unsqueeze(1), component, single_root)
         joined, name = _cycles(component, head)
         rounds.append(_Round(component, joined, head, word))

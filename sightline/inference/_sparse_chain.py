@@ -26,7 +26,7 @@ from ..masking import linked_steps
 from ._chain import ChainMarginals
 from ._derivatives import Differentiable, Solved, Tensors, differentiable
 from ._entmax import smooth_max, smooth_max_tangent
-from ._precision import result_dtype
+from ._precision import result_dtype, without_autocast
 from ._recursions import keep
 
 
@@ -75,7 +75,7 @@ class _Passes:
     def solve(cls, potentials: Tensors, mask: Tensor | None) -> Solved:
         """The maximum, the conditionals (T-1, B, j, i) and the marginals of the last state."""
         scores, steps = potentials
-        dtype = result_dtype(scores)
+        dtype = result_dtype(scores, steps)
         unary, transitions = _prepare(scores, steps, mask)
         inside, conditionals = unary[0], []
         for score, step in zip(unary[1:], transitions, strict=True):
@@ -92,8 +92,9 @@ class _Passes:
         """Node marginals (B, T, K) and pair marginals (B, T-1, i, j)."""
         conditionals, last = saved
         nodes = [last.unsqueeze(-2)]
-        for weights in reversed(conditionals.unbind(0)):
-            nodes.append(torch.bmm(nodes[-1], weights))
+        with without_autocast(last):
+            for weights in reversed(conditionals.unbind(0)):
+                nodes.append(torch.bmm(nodes[-1], weights))
         stacked = torch.stack(nodes[::-1]).squeeze(-2)
         # Rounding moves the total of a position off 1 a little more with every step.
         total = stacked.sum(-1, keepdim=True)
