@@ -49,6 +49,7 @@ def command(
         max_symbols=max_symbols,
     )
     shards = job.shards()
+    job.clear_unfinished()
     missing = job.missing(shards)
     if len(missing) < len(shards):
         sys.stderr.write(

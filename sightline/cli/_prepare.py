@@ -11,7 +11,7 @@ from rich.console import Console
 from tyro.conf import Positional, UseAppendAction, arg
 
 from ..data import PreparedCorpus
-from ..scale import Corpus, Preparation, Shard, ShardExamples, find_shards, line_format
+from ..scale import Corpus, Preparation, Shard, ShardExamples, corpus_shards, line_format
 from ..tasks import TextTaskSpec, Vocabularies
 from ..training import Planned, plan
 from ._bars import counting_bar
@@ -40,7 +40,7 @@ def command(
         workers: processes, with --ray; by default as many as this machine has cores.
     """
     console = Console(highlight=False)
-    shards, number = find_shards(inputs), workers or os.cpu_count() or 1
+    shards, number = corpus_shards(inputs, str(out)), workers or os.cpu_count() or 1
     job, planned = _planned(console, shards, out, settings_given)
     if ray:
         from ..scale.cluster import (  # noqa: PLC0415 - an extra
@@ -94,6 +94,7 @@ def _prepared(
     write: Callable[[Sequence[Shard], Vocabularies], Iterable[int]],
 ) -> Corpus:
     """Both passes, and what they came to."""
+    job.clear_unfinished()
     uncounted = job.uncounted()
     _watched("counting", count(uncounted), len(uncounted))
     known = job.vocabularies()

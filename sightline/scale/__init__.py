@@ -9,7 +9,12 @@ Bulk runs need `sightline[bulk]`; `sightline.scale.cluster` spreads them over a 
 from . import _packages as _packages  # first: it says which package is missing
 from ._bulk import Bulk as Bulk, Done as Done
 from ._line_format import line_format as line_format
-from ._preparing import Corpus as Corpus, Preparation as Preparation, ShardExamples as ShardExamples
+from ._preparing import (
+    Corpus as Corpus,
+    Preparation as Preparation,
+    ShardExamples as ShardExamples,
+    corpus_shards as corpus_shards,
+)
 from ._records import Record as Record
 from ._space import (
     Dimension as Dimension,

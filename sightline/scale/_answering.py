@@ -18,7 +18,7 @@ from pyarrow import parquet
 from ..errors import SightlineError
 from ..serving import Predictor
 from ..tasks import Prediction, PredictionSpec
-from ._lines import Asked, Rejected, ShardReader, question_parser, write_rejects
+from ._lines import Asked, Rejected, Rejects, ShardReader, question_parser, rejecting
 from ._records import Record
 from ._storage import Shard, Writable, opened, write_json, written
 
@@ -41,8 +41,11 @@ def answer_shard(
     """Answer a shard into the folder `out`; `told` is told of every few lines."""
     schema = _schema(way.settings.nbest)
     base = f"{out.rstrip('/')}/{shard.name}"
-    rejects = list[Rejected]()
-    with opened(shard.url) as handle, written(f"{base}.parquet") as file:
+    with (
+        opened(shard.url) as handle,
+        written(f"{base}.parquet") as file,
+        rejecting(base) as rejects,
+    ):
         parse = question_parser(shard.url, predictor, way.text)
         reader, counted = ShardReader(handle, shard.url, parse), _Counted(file)
         num_answered = 0
@@ -53,17 +56,16 @@ def answer_shard(
                     table.write_table(pa.Table.from_pylist(answered, schema=schema))
                 num_answered += len(answered)
                 told(len(some))
-    rejects_sha256 = write_rejects(base, rejects)
     record = Record(
         input=shard.url,
         input_key=shard.key,
         input_sha256=reader.sha256,
         output_sha256=counted.sha256.hexdigest(),
         output_bytes=counted.size,
-        rejects_sha256=rejects_sha256,
+        rejects_sha256=rejects.sha256,
         lines=reader.num_lines,
         answered=num_answered,
-        rejected=len(rejects),
+        rejected=rejects.number,
         asked=way.about,
     )
     write_json(f"{base}.json", record.to_data())
@@ -71,21 +73,21 @@ def answer_shard(
 
 
 def _answered(
-    predictor: Predictor, some: Sequence[Asked | Rejected], way: Way, rejects: list[Rejected]
+    predictor: Predictor, some: Sequence[Asked | Rejected], way: Way, rejects: Rejects
 ) -> list[dict[str, Any]]:
     """Rows of the table for these lines; what has no row is rejected."""
     asked, most = list[Asked](), way.max_symbols
     for one in some:
         if isinstance(one, Rejected):
-            rejects.append(one)
+            rejects.add(one)
         elif (size := predictor.size(one.example)) > most:
-            rejects.append(Rejected(one.line, f"{size:,} symbols, expected at most {most:,}"))
+            rejects.add(Rejected(one.line, f"{size:,} symbols, expected at most {most:,}"))
         else:
             asked.append(one)
     rows = list[dict[str, Any]]()
     for one, prediction in _predicted(predictor, asked, way.settings):
         if isinstance(prediction, SightlineError):
-            rejects.append(Rejected(one.line, str(prediction)))
+            rejects.add(Rejected(one.line, str(prediction)))
         else:
             rows.append(_row(one, prediction, way.settings.nbest))
     return rows

@@ -10,8 +10,17 @@ from ..sealing import seal_of
 from ..serving import Predictor
 from ..tasks import load_bundle
 from ._answering import Way, answer_shard
+from ._lines import are_whole
 from ._records import Record
-from ._storage import Shard, find_shards, read_json, size_of, write_json
+from ._storage import (
+    Shard,
+    clear_unfinished,
+    find_shards,
+    is_whole,
+    read_json,
+    size_of,
+    write_json,
+)
 
 MANIFEST = "manifest.json"
 
@@ -49,19 +58,27 @@ class Bulk:
 
     def shards(self) -> list[Shard]:
         """The files of the input."""
-        return find_shards(self.inputs)
+        return find_shards(
+            self.inputs, out=self.out, is_reserved=lambda name: f"{name}.json" == MANIFEST
+        )
+
+    def clear_unfinished(self) -> None:
+        """Delete the files that killed runs left half written."""
+        clear_unfinished(self.out)
 
     def missing(self, shards: Sequence[Shard]) -> list[Shard]:
         """Shards that have not been answered yet by this model in this way."""
-        records = zip(shards, self._records(shards), strict=True)
+        records = zip(shards, self._records(shards, read=True), strict=True)
         return [shard for shard, record in records if record is None]
 
-    def _records(self, shards: Sequence[Shard]) -> list[Record | None]:
+    def _records(self, shards: Sequence[Shard], *, read: bool) -> list[Record | None]:
         about = self.about  # reads the seal of the model: once for all of them
-        return [self._record(shard, about) for shard in shards]
+        return [self._record(shard, about, read=read) for shard in shards]
 
-    def _record(self, shard: Shard, about: Mapping[str, Any]) -> Record | None:
-        """What is known of a shard that needs nothing more to be done."""
+    def _record(self, shard: Shard, about: Mapping[str, Any], *, read: bool) -> Record | None:
+        """What is known of a shard that needs nothing more to be done. `read`: the checksums of its files
+        are compared too, and not only their sizes.
+        """
         base = f"{self.out.rstrip('/')}/{shard.name}"
         record = Record.from_data(read_json(f"{base}.json"))
         if (
@@ -69,6 +86,11 @@ class Bulk:
             or record.input_key != shard.key
             or record.asked != about
             or size_of(f"{base}.parquet") != record.output_bytes
+        ):
+            return None
+        if read and not (
+            is_whole(f"{base}.parquet", record.output_bytes, record.output_sha256)
+            and are_whole(base, record.rejects_sha256)
         ):
             return None
         return record
@@ -94,7 +116,7 @@ class Bulk:
 
     def finish(self, shards: Sequence[Shard]) -> Done:
         """Write the manifest over all shards, of which none may be missing."""
-        found = [record for record in self._records(shards) if record is not None]
+        found = [record for record in self._records(shards, read=False) if record is not None]
         if len(found) < len(shards):
             raise ValueRangeError(
                 f"bulk: {len(shards) - len(found)} of {len(shards)} shards have changed or lost their "

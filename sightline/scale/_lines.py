@@ -2,7 +2,8 @@
 
 import hashlib
 import json
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
 from typing import NamedTuple, TypeAlias, final
 
 from ..data import (
@@ -17,7 +18,7 @@ from ..data import (
 )
 from ..errors import DataError
 from ..serving import Questions
-from ._storage import written
+from ._storage import Writable, discard, exists, is_whole, written
 
 # The example of a line; None where it has none.
 Parse: TypeAlias = Callable[[LineReader], Example | None]
@@ -73,18 +74,49 @@ class ShardReader:
         return Asked(number, example)
 
 
-def write_rejects(base: str, rejects: Sequence[Rejected]) -> str:
-    """Write the lines that came to nothing beside what came of the others, if there are such.
+@final
+class Rejects:
+    """Lines that came to nothing, written as they come."""
 
-    Returns:
-        The sha256 of the file; empty where there is none.
+    def __init__(self, open_file: Callable[[], Writable]) -> None:
+        self._open, self._file, self._digest = open_file, None, hashlib.sha256()
+        self.number = 0
+
+    @property
+    def sha256(self) -> str:
+        """Of the file; empty where there is none."""
+        return self._digest.hexdigest() if self.number else ""
+
+    def add(self, rejected: Rejected) -> None:
+        """Write one more."""
+        if self._file is None:
+            self._file = self._open()
+        content = (json.dumps(rejected._asdict(), ensure_ascii=False) + "\n").encode()
+        self._digest.update(content)
+        self._file.write(content)
+        self.number += 1
+
+
+def rejects_url(base: str) -> str:
+    """Where the rejects of a shard are."""
+    return f"{base}.rejects.jsonl"
+
+
+@contextmanager
+def rejecting(base: str) -> Iterator[Rejects]:
+    """Rejects of a shard, beside what came of its other lines. The file is there at the end, if any line
+    was rejected; one of an earlier run is not.
     """
-    if not rejects:
-        return ""
-    content = "".join(json.dumps(one._asdict(), ensure_ascii=False) + "\n" for one in rejects)
-    with written(f"{base}.rejects.jsonl") as file:
-        file.write(content.encode())
-    return hashlib.sha256(content.encode()).hexdigest()
+    with ExitStack() as stack:
+        rejects = Rejects(lambda: stack.enter_context(written(rejects_url(base))))
+        yield rejects
+    if not rejects.number:
+        discard(rejects_url(base))
+
+
+def are_whole(base: str, sha256: str) -> bool:
+    """Whether the rejects of a shard are those with this checksum; empty: there are none."""
+    return is_whole(rejects_url(base), None, sha256) if sha256 else not exists(rejects_url(base))
 
 
 class _Hashed:

@@ -31,9 +31,22 @@ from ..errors import DataError
 from ..specs import to_json
 from ..tasks import AbstractTask, Symbols, Tally, TextTaskSpec, Vocabularies, corpus_data
 from ._line_format import LineSourceSpec
-from ._lines import Asked, Rejected, ShardReader, write_rejects
-from ._storage import Shard, discard, opened, read_json, size_of, write_json, written
+from ._lines import Asked, Rejected, ShardReader, are_whole, rejecting
+from ._storage import (
+    Shard,
+    clear_unfinished,
+    discard,
+    find_shards,
+    is_whole,
+    opened,
+    read_json,
+    size_of,
+    write_json,
+    written,
+)
 
+_COUNTS = "counts"  # the folder of the tallies
+_OWN = (CORPUS, "run.json", "choices.json")  # a corpus has the run that it was prepared for
 _SAMPLED = 20  # examples whose numbers are checked before anyone trains on a corpus
 
 
@@ -104,6 +117,10 @@ class Preparation:
     shards: Sequence[Shard]
     out: str
 
+    def clear_unfinished(self) -> None:
+        """Delete the files that killed runs left half written."""
+        clear_unfinished(self.out)
+
     def uncounted(self) -> list[Shard]:
         """Shards whose symbols have to be counted yet."""
         asked = self._asked()
@@ -134,7 +151,7 @@ class Preparation:
     def unwritten(self, known: Vocabularies) -> list[Shard]:
         """Shards whose parts are not there. While there are such, there is no corpus."""
         asked = self._asked(known)
-        missing = [shard for shard in self.shards if self._record(shard, asked) is None]
+        missing = [s for s in self.shards if self._record(s, asked, read=True) is None]
         if missing:
             discard(self._place(CORPUS))  # it speaks of parts that will be others
         return missing
@@ -149,7 +166,7 @@ class Preparation:
         """Write corpus.json over all shards, of which none may be missing."""
         asked, records = self._asked(known), list[ShardRecord]()
         for shard in self.shards:
-            record = self._record(shard, asked)
+            record = self._record(shard, asked, read=False)
             if record is None:
                 raise _changed(shard)
             records.append(record)
@@ -177,31 +194,30 @@ class Preparation:
 
     def _write(self, shard: Shard, task: AbstractTask[Any], asked: str) -> int:
         examples = ShardExamples(shards=[shard], like=self.like)
-        rejects, parts, packer = list[Rejected](), list[Part](), Packer()
-        with opened(shard.url) as handle:
+        base, parts, packer = self._place(shard.name), list[Part](), Packer()
+        with opened(shard.url) as handle, rejecting(base) as rejects:
             reader = ShardReader(handle, shard.url, examples.parse)
             for one in reader:
                 if isinstance(one, Rejected):
-                    rejects.append(one)
+                    rejects.add(one)
                     continue
                 try:
                     packer.append(task.encode(one.example), one.line)
                 except DataError as error:
-                    rejects.append(Rejected(one.line, str(error)))
+                    rejects.add(Rejected(one.line, str(error)))
                 if packer.size >= PART_SIZE:
                     parts.append(self._write_part(shard, len(parts), packer))
                     packer = Packer()
         if len(packer):
             parts.append(self._write_part(shard, len(parts), packer))
-        base = self._place(shard.name)
         record = ShardRecord(
             input=shard.url,
             input_key=shard.key,
             input_sha256=reader.sha256,
             asked=asked,
             lines=reader.num_lines,
-            rejected=len(rejects),
-            rejects_sha256=write_rejects(base, rejects),
+            rejected=rejects.number,
+            rejects_sha256=rejects.sha256,
             parts=parts,
         )
         write_json(f"{base}.json", asdict(record))
@@ -219,16 +235,22 @@ class Preparation:
         is_valid = data and data["input_key"] == shard.key and data["asked"] == asked
         return data["tally"] if is_valid else None
 
-    def _record(self, shard: Shard, asked: str) -> ShardRecord | None:
-        """What is known of a shard that needs nothing more to be done."""
+    def _record(self, shard: Shard, asked: str, *, read: bool) -> ShardRecord | None:
+        """What is known of a shard that needs nothing more to be done. `read`: the checksums of its files
+        are compared too, and not only their sizes.
+        """
         record = _record_from(read_json(self._place(f"{shard.name}.json")))
         if record is None or record.input_key != shard.key or record.asked != asked:
             return None
-        whole = all(size_of(self._place(part.name)) == part.size for part in record.parts)
-        return record if whole else None
+        if not read:
+            whole = all(size_of(self._place(part.name)) == part.size for part in record.parts)
+            return record if whole else None
+        whole = all(is_whole(self._place(one.name), one.size, one.sha256) for one in record.parts)
+        is_same = whole and are_whole(self._place(shard.name), record.rejects_sha256)
+        return record if is_same else None
 
     def _counts(self, shard: Shard) -> str:
-        return self._place(f"counts/{shard.name}.json")
+        return self._place(f"{_COUNTS}/{shard.name}.json")
 
     def _place(self, name: str) -> str:
         return f"{self.out.rstrip('/')}/{name}"
@@ -238,6 +260,16 @@ class Preparation:
         like = to_json(self.like)
         texts = [to_json(self.spec), like, "" if known is None else repr(known.to_data())]
         return hashlib.sha256("\0".join(texts).encode()).hexdigest()
+
+
+def corpus_shards(patterns: Sequence[str], out: str) -> list[Shard]:
+    """The text files of a corpus that is written into the folder `out`; see `find_shards`."""
+    return find_shards(patterns, out=out, is_reserved=_is_own)
+
+
+def _is_own(name: str) -> bool:
+    """Whether a shard of this name would write over a file of the corpus itself."""
+    return f"{name}.json" in _OWN or name.startswith(f"{_COUNTS}/")
 
 
 def _record_from(data: Any) -> ShardRecord | None:

@@ -84,8 +84,8 @@ def test_bad_lines_are_rejected_with_reasons_and_stop_nothing(tmp_path: Path) ->
 
 
 def test_a_damaged_file_is_answered_up_to_the_damage(tmp_path: Path) -> None:
-    packed = gzip.compress(b"abc\n" * 20_000, compresslevel=0)
-    (tmp_path / "x.txt.gz").write_bytes(packed[:-30_000])
+    packed = gzip.compress(b"abc\n" * 2_000, compresslevel=0)
+    (tmp_path / "x.txt.gz").write_bytes(packed[:-3_000])
     (tmp_path / "y.txt").write_text("de\n")
     run(tmp_path / "out", str(tmp_path / "*.*"), "--width", "1")
     found = rejects(tmp_path / "out/x.rejects.jsonl")
