@@ -64,6 +64,9 @@ _TURNS = {
     8: Image.Transpose.ROTATE_90,
 }
 _LIES_DOWN = 5  # orientations from here on exchange height and width
+# Decoders take time for every row: 130 KB of PNG can hold 2^25 rows of one pixel, which take seconds.
+# JPEG has no larger sides.
+_MOST_SIDE = 65_535
 _SPECK, _RIM = 24, 2  # what a margin may differ by, and how many pixels of it stay
 
 
@@ -145,6 +148,12 @@ def check_size(size: tuple[int, int], place: object, spec: ImageSpec) -> None:
             place,
             f"{width:,} x {height:,} pixels, expected at least one and at most {spec.max_pixels:,}",
             "Shrink it, or raise max_pixels",
+        )
+    if max(width, height) > _MOST_SIDE:
+        raise image_error(
+            place,
+            f"{width:,} x {height:,} pixels, expected sides of at most {_MOST_SIDE:,}",
+            "Cut it into pieces",
         )
 
 

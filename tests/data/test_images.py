@@ -316,3 +316,15 @@ def test_a_header_that_promises_too_much_is_refused(bomb: bytes) -> None:
     assert len(bomb) < 200
     with pytest.raises(ImageError, match="pixels, expected at least one and at most 33,554,432"):
         read_image(bomb, COLOUR)
+
+
+def test_millions_of_rows_of_one_pixel_are_refused_before_they_are_decoded() -> None:
+    def chunk(kind: bytes, content: bytes) -> bytes:
+        checksum = struct.pack(">I", zlib.crc32(kind + content))
+        return struct.pack(">I", len(content)) + kind + content + checksum
+
+    header = struct.pack(">IIBBBBB", 1, 1 << 25, 8, 0, 0, 0, 0)
+    # Its pixels are missing: whoever decodes would say so.
+    data = b"\x89PNG\r\n\x1a\n" + chunk(b"IHDR", header) + chunk(b"IDAT", b"") + chunk(b"IEND", b"")
+    with pytest.raises(ImageError, match="expected sides of at most 65,535"):
+        read_image(data, GREY)
