@@ -112,6 +112,7 @@ from ._source import (
     Shard as Shard,
     Source as Source,
 )
+from ._spelling import SpellingSpec as SpellingSpec, word_shape as word_shape
 from ._stream import AbstractStream as AbstractStream
 from ._text_stream import TextStream as TextStream
 from ._tokenisers import (

@@ -5,7 +5,8 @@
     targets           x y z end     what it should say
 
 Axes: B examples, S source places, R places of a second text, T target places (the end symbol too), F
-features, P pictures, C channels, h and w height and width, n sentences or facts of w words, N places of a text in a row.
+features, P pictures, C channels, h and w height and width, n sentences or facts of w words, N places of a text in a row, K spelling features of a
+symbol.
 """
 
 from collections.abc import Callable, Sequence
@@ -77,12 +78,13 @@ class PairBatch:
 @final
 @dataclass(frozen=True, eq=False, slots=True)
 class TaggedBatch:
-    """Sequences and a tag for each symbol."""
+    """Sequences and a tag for each symbol, with the spelling features of each symbol if it has some."""
 
     tokens: Int[Tensor, "B S"]
     mask: Bool[Tensor, "B S"]
     tags: Int[Tensor, "B S"]
     indices: Int[Tensor, " B"]
+    spelling: Int[Tensor, "B S K"] | None = None
 
 
 @final
@@ -270,7 +272,9 @@ def collate_pictures(
 
 
 def collate_tagged(examples: Sequence[Encoded]) -> TaggedBatch:
-    """Sequences and tags: the target of each example is as long as its source."""
+    """Sequences and tags: the target of each example is as long as its source. Its features, if there
+    are any, are the spelling features of one symbol after another, equally many for each.
+    """
     packed = Packed.pack(examples)
     unequal = packed.target.lengths != packed.source.lengths
     if unequal.any():
@@ -285,7 +289,25 @@ def collate_tagged(examples: Sequence[Encoded]) -> TaggedBatch:
         mask=torch.from_numpy(packed.source.mask()),
         tags=torch.from_numpy(packed.target.padded()),
         indices=torch.from_numpy(packed.indices.copy()),
+        spelling=_spelling(packed),
     )
+
+
+def _spelling(packed: Packed) -> Int[Tensor, "B S K"] | None:
+    """The features of each symbol."""
+    number, symbols = int(packed.features.lengths.sum()), int(packed.source.lengths.sum())
+    if not number:
+        return None
+    each = number // max(1, symbols)
+    unequal = packed.features.lengths != each * packed.source.lengths
+    if unequal.any():
+        row = int(unequal.argmax())
+        raise ShapeError(
+            f"collate_tagged: every symbol needs equally many spelling features, got "
+            f"{packed.features.lengths[row]} for {packed.source.lengths[row]} symbols in example "
+            f"{packed.indices[row]}. Encode the features with one SpellingSpec."
+        )
+    return torch.from_numpy(packed.features.padded()).unflatten(1, (-1, each))
 
 
 def move(batch: AnyBatch, device: torch.device | str) -> AnyBatch:

@@ -82,7 +82,7 @@ from ._scorer_specs import (
     ScorerSpec as ScorerSpec,
 )
 from ._seq2seq import Seq2Seq as Seq2Seq, Seq2SeqSpec as Seq2SeqSpec, Source as Source
-from ._tagger import Tagger as Tagger, TaggerSpec as TaggerSpec
+from ._tagger import SpelledSpec as SpelledSpec, Tagger as Tagger, TaggerSpec as TaggerSpec
 from ._vision_specs import (
     FramesEncoderSpec as FramesEncoderSpec,
     ImageEncoderSpec as ImageEncoderSpec,

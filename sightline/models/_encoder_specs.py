@@ -4,16 +4,26 @@ Either may then attend to itself: each word also carries what it read of the oth
 head in a dependency tree with syntactic attention.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Literal, final
+from typing import Literal, TypeAlias, final
 
 from torch import nn
 
 from ..errors import ValueRangeError
-from ..networks import AbstractEncoder, SelfAttentiveEncoder, TextEncoder, WordEncoder
+from ..networks import (
+    AbstractEncoder,
+    SelfAttentiveEncoder,
+    SpelledEmbedding,
+    TextEncoder,
+    WordEncoder,
+)
 from ..specs import setting
 from ._attention_specs import HeadSelectionSpec, SelfAttentionSpec, SyntacticSpec
 from ._recurrent_spec import AbstractRecurrentSpec, RecurrentSpec
+
+# Makes the table of word vectors of a given width.
+Embed: TypeAlias = Callable[[int], nn.Embedding | SpelledEmbedding]
 
 
 @final
@@ -30,13 +40,17 @@ class TextEncoderSpec(AbstractRecurrentSpec):
 
     def build(self, vocabulary: int) -> AbstractEncoder:
         """The encoder of tokens 0 to `vocabulary` - 1."""
-        return _attending(self.text_encoder(vocabulary), self.self_attention, None)
-
-    def text_encoder(self, vocabulary: int) -> TextEncoder:
-        """The encoder without its self-attention."""
         stack = self.stack(self.embedding_size, bidirectional=self.bidirectional)
         embedding = nn.Embedding(vocabulary, self.embedding_size)
-        return TextEncoder(embedding, stack, self.dropout)
+        encoder = TextEncoder(embedding, stack, self.dropout)
+        return _attending(encoder, self.self_attention, None)
+
+    def build_on(self, embed: Embed) -> AbstractEncoder:
+        """The encoder that reads vectors which `embed` makes, of words `embedding_size` wide."""
+        embedding = embed(self.embedding_size)
+        stack = self.stack(embedding.embedding_dim, bidirectional=self.bidirectional)
+        encoder = TextEncoder(embedding, stack, self.dropout)
+        return _attending(encoder, self.self_attention, None)
 
 
 @final
@@ -54,12 +68,16 @@ class WordEncoderSpec:
 
     def build(self, vocabulary: int) -> AbstractEncoder:
         """The encoder of tokens 0 to `vocabulary` - 1."""
+        return self.build_on(lambda size: nn.Embedding(vocabulary, size))
+
+    def build_on(self, embed: Embed) -> AbstractEncoder:
+        """The encoder that reads vectors which `embed` makes, of words `embedding_size` wide."""
         if self.states is not None and self.self_attention is None:
             raise ValueRangeError(
                 "WordEncoderSpec: states score the self-attention, got states and no "
                 "self_attention. Choose one, for example syntactic, or set states to none."
             )
-        words = WordEncoder(nn.Embedding(vocabulary, self.embedding_size), self.dropout)
+        words = WordEncoder(embed(self.embedding_size), self.dropout)
         return _attending(words, self.self_attention, self.states)
 
 

@@ -61,6 +61,7 @@ from ._marginal_walks import (
 from ._output import TokenOutput as TokenOutput
 from ._prepared_encoder import PreparedEncoder as PreparedEncoder
 from ._self_attentive import SelfAttentiveEncoder as SelfAttentiveEncoder
+from ._spelled_embedding import SpelledEmbedding as SpelledEmbedding
 from ._stacks import (
     RecurrentStack as RecurrentStack,
     StackRan as StackRan,

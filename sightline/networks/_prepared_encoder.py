@@ -15,7 +15,7 @@ from typing import NamedTuple, final
 
 import torch
 from jaxtyping import Float, Int
-from torch import Tensor
+from torch import Tensor, nn
 
 from ..attention import Memory
 from ..errors import ValueRangeError
@@ -109,6 +109,8 @@ class _Direction(NamedTuple):
 def _prepared_layers(encoder: AbstractEncoder) -> list[list[_Direction]]:
     """The layers, lowest first; none where the encoder has another form."""
     if not isinstance(encoder, TextEncoder) or encoder.stack.residual or encoder.stack.skip:
+        return []
+    if not isinstance(encoder.embedding, nn.Embedding):
         return []
     layers: list[list[_Direction]] = []
     for layer in encoder.stack.layers_in_order():

@@ -5,7 +5,10 @@
 The summary of a bidirectional stack has the end of the text from the one side and its beginning
 from the other (Sutskever et al. 2014; Bahdanau et al. 2015, section 3.2).
 
-Axes: *batch any leading shape, T tokens, V width of a value.
+With a `SpelledEmbedding`, an input has the numbers of the word's spelling features too, along one more
+axis.
+
+Axes: *batch any leading shape, T tokens, V width of a value; *tokens is *batch T, or *batch T P.
 """
 
 from typing import final
@@ -17,7 +20,8 @@ from typing_extensions import override
 from ..attention import Memory
 from ..errors import ShapeError
 from ._dropout import Dropout
-from ._encoders import AbstractEncoder
+from ._encoders import AbstractEncoder, without_padding
+from ._spelled_embedding import SpelledEmbedding
 from ._stacks import RecurrentStack
 
 
@@ -34,7 +38,10 @@ class TextEncoder(AbstractEncoder):
     """
 
     def __init__(
-        self, embedding: nn.Embedding, stack: RecurrentStack, dropout: float = 0.0
+        self,
+        embedding: nn.Embedding | SpelledEmbedding,
+        stack: RecurrentStack,
+        dropout: float = 0.0,
     ) -> None:
         super().__init__()
         if embedding.embedding_dim != stack.input_size:
@@ -48,9 +55,8 @@ class TextEncoder(AbstractEncoder):
 
     @override
     def forward(
-        self, inputs: Int[Tensor, "*batch T"], mask: Bool[Tensor, "*batch T"] | None = None
+        self, inputs: Int[Tensor, "*tokens"], mask: Bool[Tensor, "*batch T"] | None = None
     ) -> Memory:
-        # Padding may hold any number, one that is no token among them.
-        tokens = inputs if mask is None else inputs.masked_fill(~mask, 0)
+        tokens = without_padding(inputs, mask)
         outputs, state = self.stack(self.dropout(self.embedding(tokens)), mask)
         return Memory(self.dropout(outputs), mask, state[-1].hidden)

@@ -4,7 +4,7 @@
 
 Reference: Parikh et al. 2016 and Kim et al. 2017, section 4.1, whose attention reads embeddings.
 
-Axes: *batch any leading shape, T tokens, V width of a value.
+Axes: *batch any leading shape, T tokens, V width of a value; *tokens is *batch T, or *batch T P.
 """
 
 from typing import final
@@ -15,7 +15,8 @@ from typing_extensions import override
 
 from ..attention import Memory
 from ._dropout import Dropout
-from ._encoders import AbstractEncoder
+from ._encoders import AbstractEncoder, without_padding
+from ._spelled_embedding import SpelledEmbedding
 
 
 @final
@@ -28,7 +29,7 @@ class WordEncoder(AbstractEncoder):
     torch.Size([1, 3, 4])
     """
 
-    def __init__(self, embedding: nn.Embedding, dropout: float = 0.0) -> None:
+    def __init__(self, embedding: nn.Embedding | SpelledEmbedding, dropout: float = 0.0) -> None:
         super().__init__()
         self.embedding = embedding
         self.dropout = Dropout(dropout)
@@ -36,10 +37,9 @@ class WordEncoder(AbstractEncoder):
 
     @override
     def forward(
-        self, inputs: Int[Tensor, "*batch T"], mask: Bool[Tensor, "*batch T"] | None = None
+        self, inputs: Int[Tensor, "*tokens"], mask: Bool[Tensor, "*batch T"] | None = None
     ) -> Memory:
-        # Padding may hold any number, one that is no token among them.
-        tokens = inputs if mask is None else inputs.masked_fill(~mask, 0)
+        tokens = without_padding(inputs, mask)
         values = self.dropout(self.embedding(tokens))
         if mask is not None:
             values = values.masked_fill(~mask.unsqueeze(-1), 0.0)

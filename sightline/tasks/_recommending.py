@@ -17,6 +17,7 @@ from ..data import (
     Example,
     InferredTask,
     SentencePieceSpec,
+    SpellingSpec,
     TokeniserSpec,
     WhitespaceSpec,
     infer_task,
@@ -200,7 +201,25 @@ def _classification(inferred: InferredTask, choices: _Choices) -> Classification
 
 def _tagging(choices: _Choices) -> TaggingSpec:
     return TaggingSpec(
-        encoder=_reader(choices),
+        encoder=TextEncoderSpec(
+            embedding_size=choices.by_size(
+                64, 128, 128, "rare words do not fill wide vectors", "encoder.embedding_size"
+            ),
+            hidden_size=choices.by_size(
+                128, 128, 256, "as wide as the data can fill", "encoder.hidden_size"
+            ),
+            dropout=choices.by_size(
+                *(0.5, 0.5, 0.3),
+                "without dropout, words are memorized together with their tags",
+                "encoder.dropout",
+            ),
+        ),
+        spelling=choices.because(
+            SpellingSpec(),
+            "prefixes, suffixes, lowercase form and capitalization of each word are read, since new texts "
+            "have new words",
+            "spelling",
+        ),
         min_count=_min_count(choices, WhitespaceSpec()),
         hidden=_hidden(choices),
     )

@@ -48,11 +48,13 @@ def size_class(size: int) -> int:
     return places
 
 
-def settled(tokens: Int[Tensor, "B S"], mask: Bool[Tensor, "B S"]) -> Settled:
-    """The real tokens of examples of one size class at the front, and padding up to its size."""
+def settled(tokens: Int[Tensor, "B S *rest"], mask: Bool[Tensor, "B S"]) -> Settled:
+    """The real tokens of examples of one size class at the front, and padding up to its size. A token
+    may be several numbers, along one more axis.
+    """
     lengths = mask.sum(-1)
     places = mask_from_lengths(lengths, size_class(int(lengths.max())))
-    after = tokens.new_zeros(places.shape)
+    after = tokens.new_zeros(*places.shape, *tokens.shape[2:])
     after[places] = tokens[mask]
     return Settled(after, places)
 

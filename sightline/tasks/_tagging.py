@@ -8,7 +8,7 @@ Axes: B sentences, T words, N candidates.
 """
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Literal, final
 
 from typing_extensions import override
@@ -17,13 +17,15 @@ from ..data import (
     Encoded,
     Example,
     Labels,
+    SpellingSpec,
     TaggedBatch,
     WhitespaceSpec,
     collate_tagged,
     move,
 )
+from ..distributions import LinearChain
 from ..errors import DataError
-from ..models import EncoderSpec, Tagger, TaggerSpec, TextEncoderSpec
+from ..models import EncoderSpec, SpelledSpec, Tagger, TaggerSpec, TextEncoderSpec
 from ..specs import setting
 from ..steady import LEAST_ROWS
 from ._answering import AbstractAnsweringTask, Answers, Search
@@ -72,7 +74,19 @@ class Tagging(AbstractAnsweringTask[Tagger]):
         words, tags = self.symbols(example), self._tags(example)
         with located(example):
             numbers = [self._labels.number(tag) for tag in tags]
-        return Encoded(self.vocabularies.source.encode(words), target=numbers)
+        return Encoded(
+            self.vocabularies.source.encode(words), target=numbers, features=self._spelling(words)
+        )
+
+    def encode_source(self, example: Example) -> Encoded:
+        """An example whose tags are not known, as numbers; the tags are all 0."""
+        words = self.symbols(example)
+        numbers = self.vocabularies.source.encode(words)
+        return Encoded(numbers, target=[0] * len(words), features=self._spelling(words))
+
+    def _spelling(self, words: Sequence[str]) -> Sequence[int]:
+        spelling = self.spec.spelling
+        return () if spelling is None else spelling.encode(words)
 
     @override
     def collate(self, examples: Sequence[Encoded]) -> TaggedBatch:
@@ -82,11 +96,17 @@ class Tagging(AbstractAnsweringTask[Tagger]):
     def loss(self, batch: TaggedBatch, state: Any = None) -> Loss:
         """Of whole sentences, counted by words."""
         batch = move(batch, self.device)
-        tokens = batch.tokens
         if self.model.training:
-            tokens = hide(tokens, batch.mask, self.spec.hidden)
-        taggings = self.model(tokens, batch.mask)
-        return Loss(-taggings.log_prob(batch.tags).sum(), batch.mask.sum())
+            batch = replace(batch, tokens=hide(batch.tokens, batch.mask, self.spec.hidden))
+        return Loss(-self.taggings(batch).log_prob(batch.tags).sum(), batch.mask.sum())
+
+    def taggings(self, batch: TaggedBatch) -> LinearChain:
+        """The distribution over the taggings of each sentence."""
+        batch, features = move(batch, self.device), self.spec.spelling
+        spelling = batch.spelling
+        if spelling is None and features is not None:  # sentences without any word
+            spelling = batch.tokens.new_zeros(*batch.tokens.shape, features.num_features)
+        return self.model(batch.tokens, batch.mask, spelling)
 
     @override
     def symbols(self, example: Example) -> list[str]:
@@ -112,12 +132,8 @@ class Tagging(AbstractAnsweringTask[Tagger]):
         return self._search
 
     def _search(self, examples: Sequence[Example], settings: PredictionSpec) -> list[Answers]:
-        encoded = [
-            Encoded(numbers, target=[0] * len(numbers))
-            for numbers in (self.vocabularies.source.encode(self.symbols(e)) for e in examples)
-        ]
-        batch = move(collate_tagged(encoded), self.device)
-        taggings = self.model(*settled(batch.tokens, batch.mask))
+        encoded = [self.encode_source(example) for example in examples]
+        taggings = self.taggings(_settled(collate_tagged(encoded)))
         best = taggings.topk(settings.width)
         # How probable each word's tag is by itself, whatever the others are.
         chosen = best.values[0].clamp(min=0).unsqueeze(-1)
@@ -157,7 +173,14 @@ class TaggingSpec(AbstractTextSpec[Tagging]):
         None, "most words of the vocabulary, the frequent first; none: all", at_least=5
     )
     encoder: EncoderSpec = setting(TextEncoderSpec(), "what reads the sentence")
-    crf: bool = setting(True, "learned transitions between neighbouring tags")
+    crf: bool = setting(True, "learned transitions between neighboring tags")
+    spelling: SpellingSpec | None = setting(
+        None, "spelling features that are read next to each word; none: words only"
+    )
+    feature_size: int = setting(32, "width of a spelling feature's vector", at_least=1)
+    feature_dropout: float = setting(
+        0.1, "fraction of spelling features left out in training", at_least=0, at_most=1
+    )
     hidden: float = setting(0.1, "share of words made unknown in training", at_least=0, at_most=1)
     prediction: PredictionSpec = setting(PredictionSpec(), "how tags are looked for")
 
@@ -169,10 +192,22 @@ class TaggingSpec(AbstractTextSpec[Tagging]):
             num_tags=1 if vocabularies.labels is None else len(vocabularies.labels),
             encoder=self.encoder,
             crf=self.crf,
+            spelling=self._spelled(),
         )
         task = Tagging(self, vocabularies, model.build())
         start_near_zero(task.model)
         return task
+
+    def _spelled(self) -> SpelledSpec | None:
+        """What the model has to know of the spelling features."""
+        if self.spelling is None:
+            return None
+        return SpelledSpec(
+            num_features=self.spelling.num_features,
+            num_buckets=self.spelling.num_buckets,
+            feature_size=self.feature_size,
+            dropout=self.feature_dropout,
+        )
 
     @override
     def counted(self, example: Example) -> Symbols:
@@ -182,6 +217,19 @@ class TaggingSpec(AbstractTextSpec[Tagging]):
     @override
     def vocabularies(self, tally: Tally) -> Vocabularies:
         return tally.vocabularies(min_count=self.min_count, max_size=self.max_vocabulary)
+
+
+def _settled(batch: TaggedBatch) -> TaggedBatch:
+    """The batch padded to the size class of its sentences."""
+    tokens, mask = settled(batch.tokens, batch.mask)
+    spelling = batch.spelling
+    return replace(
+        batch,
+        tokens=tokens,
+        mask=mask,
+        tags=settled(batch.tags, batch.mask).tokens,
+        spelling=None if spelling is None else settled(spelling, batch.mask).tokens,
+    )
 
 
 def has_spans(tags: Iterable[str]) -> bool:

@@ -108,7 +108,7 @@ def _labelled(
 
 
 def _tagged(task: Tagging, batch: TaggedBatch) -> Forced:
-    taggings = task.model(batch.tokens, batch.mask)
+    taggings = task.taggings(batch)
     right = (taggings.argmax() == batch.tags) & batch.mask
     return Forced(taggings.log_prob(batch.tags), int(batch.mask.sum()), int(right.sum()))
 

@@ -85,7 +85,9 @@ def _with_more(batch: Batch) -> Batch:
     if isinstance(batch, PairBatch):
         return replace(batch, **_wider(batch, ("first", "first_mask", "second", "second_mask")))
     if isinstance(batch, TaggedBatch):
-        return replace(batch, **_wider(batch, ("tokens", "tags", "mask")))
+        spelling = batch.spelling
+        wider = None if spelling is None else pad(spelling, (0, 0, 0, _MORE))
+        return replace(batch, **_wider(batch, ("tokens", "tags", "mask")), spelling=wider)
     return replace(batch, **_wider(batch, ("tokens", "targets", "mask")))
 
 

@@ -16,7 +16,7 @@ import torch
 from jaxtyping import Float, UInt8
 from torch import Tensor
 
-from ...data import BEGIN, END, Encoded, Example, collate_tagged, move, read_pair
+from ...data import BEGIN, END, Example, read_pair
 from ...decoding import Hypotheses, LengthPenalty, beam_search
 from ...errors import ValueRangeError
 from ...models import is_exclusive
@@ -331,11 +331,9 @@ def _tagging(task: Tagging, example: Example, width: int, alternatives: int) -> 
     assert labels is not None
     rows: list[list[float]] = []
     if words:
-        numbers = task.vocabularies.source.encode(words)
-        encoded = Encoded(numbers, target=[0] * len(numbers))
-        batch = move(collate_tagged([encoded]), task.device)
+        batch = task.collate([task.encode_source(example)])
         with task.answering():
-            rows = task.model(batch.tokens, batch.mask).marginals()[0].tolist()
+            rows = task.taggings(batch).marginals()[0].tolist()
     steps = list[ExplainedStep]()
     for tag, row in zip(found.output.split(), rows, strict=True):
         ranked = sorted(zip(row, labels.names, strict=True), reverse=True)[:alternatives]

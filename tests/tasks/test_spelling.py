@@ -1,0 +1,136 @@
+"""Tagging with spelling features: words that were never seen are told by how they are written."""
+
+import itertools
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+import torch
+
+from sightline.data import Encoded, Example, SpellingSpec, collate_tagged, word_shape
+from sightline.errors import ShapeError
+from sightline.inspection import explain
+from sightline.models import SpelledSpec, TaggerSpec, TextEncoderSpec, WordEncoderSpec
+from sightline.tasks import Tagging, TaggingSpec, load_bundle, recommend, save_bundle
+from sightline.testing import check_model
+from tests.tasks.tiny import ENCODER, train
+
+STEMS = [a + b for a, b in itertools.product(("bel", "kor", "tam", "zur"), ("a", "ip", "on"))]
+SPEC = TaggingSpec(
+    encoder=ENCODER, spelling=SpellingSpec(num_buckets=500), feature_size=8, feature_dropout=0.2
+)
+SEEN, UNSEEN = STEMS[:9], STEMS[9:]
+
+
+def inflected(stems: list[str]) -> list[Example]:
+    """Endings tell verbs from adverbs, capitals tell names; the stem says nothing."""
+    words = [(f"{stem}ing", f"{stem}ly", stem.title()) for stem in stems]
+    tags = ("VERB", "ADV", "NAME")
+    orders = list(itertools.permutations(range(3)))
+    return [
+        Example(" ".join(row[i] for i in order), " ".join(tags[i] for i in order))
+        for row in words
+        for order in orders
+    ]
+
+
+@pytest.fixture(scope="module")
+def learnt() -> Tagging:
+    torch.manual_seed(1)
+    task = SPEC.build_from(inflected(SEEN))
+    train(task, inflected(SEEN), epochs=25, rate=2e-2, batch_size=20)
+    task.model.eval()
+    return task
+
+
+def test_unseen_words_are_tagged_by_their_spelling(learnt: Tagging) -> None:
+    torch.manual_seed(1)
+    words_only = replace(SPEC, spelling=None).build_from(inflected(SEEN))
+    train(words_only, inflected(SEEN), epochs=25, rate=2e-2, batch_size=20)
+    assert words_only.evaluate(inflected(SEEN)).value == 100
+    assert words_only.evaluate(inflected(UNSEEN)).value < 60
+    assert learnt.evaluate(inflected(UNSEEN)).value == 100
+
+
+def test_a_bundle_keeps_the_features(learnt: Tagging, tmp_path: Path) -> None:
+    save_bundle(learnt, tmp_path)
+    again = load_bundle(tmp_path)
+    examples = inflected(UNSEEN)
+    assert again.predict(examples) == learnt.predict(examples)
+
+
+def test_company_changes_no_answer(learnt: Tagging) -> None:
+    examples = [*inflected(UNSEEN), Example(""), Example("one " * 20), *inflected(SEEN)]
+    together = learnt.predict(examples)
+    assert [learnt.predict([example])[0] for example in examples] == together
+
+
+def test_an_explanation_reads_the_features(learnt: Tagging) -> None:
+    (example, *_) = inflected(UNSEEN)
+    explanation = explain(learnt, example)
+    assert [step.token for step in explanation.steps] == ["VERB", "ADV", "NAME"]
+    assert min(step.probability for step in explanation.steps) > 0.5
+
+
+@pytest.mark.parametrize(
+    "encoder",
+    [TextEncoderSpec(embedding_size=5, hidden_size=3), WordEncoderSpec(embedding_size=5)],
+    ids=lambda spec: spec.kind,
+)
+def test_a_tagger_with_spelling_obeys_the_laws(encoder: TextEncoderSpec | WordEncoderSpec) -> None:
+    torch.manual_seed(0)
+    spelling = SpelledSpec(num_features=2, num_buckets=9, feature_size=3)
+    model = TaggerSpec(vocabulary=9, num_tags=3, encoder=encoder, spelling=spelling).build()
+    features = torch.randint(9, (4, 5, 2))
+
+    class Spelled(torch.nn.Module):
+        """The model as a function of tokens, whose features follow from them."""
+
+        def __init__(self) -> None:
+            super().__init__()
+            self.model = model
+
+        def forward(self, tokens: torch.Tensor, mask: torch.Tensor | None) -> torch.Tensor:
+            return self.model(tokens, mask, features.flatten(0, 1)[tokens % 20]).marginals()
+
+    check_model(Spelled(), torch.randint(9, (4, 5)), result=lambda found: found, aligned=0)
+
+
+def test_features_are_left_out_in_training_only() -> None:
+    spelling = SpelledSpec(num_features=3, num_buckets=9, feature_size=2, dropout=0.5)
+    embedding = spelling.build(9, 4)
+    inputs = torch.randint(9, (50, 4))
+    kept = embedding(inputs)[:, 4:].unflatten(-1, (3, 2))
+    gone = (kept == 0).all(-1)
+    assert 0.3 < gone.float().mean() < 0.7
+    assert (kept[~gone] == 2 * embedding.features(inputs[:, 1:])[~gone]).all()
+    embedding.eval()
+    assert (embedding(inputs)[:, 4:] != 0).all()
+
+
+def test_features_that_do_not_fit_are_refused() -> None:
+    words_only = TaggerSpec(vocabulary=9, num_tags=3).build()
+    tokens, features = torch.zeros(2, 3, dtype=torch.long), torch.zeros(2, 3, 4, dtype=torch.long)
+    with pytest.raises(ShapeError, match=r"spelling must have the shape none, got \(2, 3, 4\)"):
+        words_only(tokens, None, features)
+    spelling = SpelledSpec(num_features=2, num_buckets=9)
+    spelled = TaggerSpec(vocabulary=9, num_tags=3, spelling=spelling).build()
+    with pytest.raises(ShapeError, match=r"spelling must have the shape \(2, 3, 2\), got none"):
+        spelled(tokens)
+    uneven = [Encoded([1, 2], [0, 0], features=[1, 2]), Encoded([1, 2], [0, 0])]
+    with pytest.raises(ShapeError, match="every symbol needs equally many spelling features"):
+        collate_tagged(uneven)
+
+
+def test_shapes_of_words() -> None:
+    assert word_shape("") == ""
+    assert word_shape("Ångström") == "Xxx"
+    assert word_shape("2026-11-17") == "dd-dd-dd"
+    assert len(word_shape("a1" * 50)) == 12
+
+
+def test_tagging_is_recommended_with_spelling() -> None:
+    found = recommend(inflected(SEEN))
+    assert isinstance(found.task, TaggingSpec)
+    assert found.task.spelling == SpellingSpec()
+    assert any(path == "spelling" for path, _ in found.reasons)
