@@ -25,6 +25,7 @@ from ..inspection import Aligned, AlignmentScores, align, alignment_scores
 from ..tasks import AbstractTask, Transduction, load_bundle
 from ._bars import answering_bar
 from ._files import open_files
+from ._threads import use_threads
 
 _AT_ONCE = 4096  # pairs
 
@@ -42,6 +43,7 @@ def command(
     gold: str | None = None,
     gold_first: Literal[0, 1] | None = None,
     output: Annotated[Literal["tsv", "pharaoh", "jsonl"], arg(name="format")] = "tsv",
+    threads: int | None = None,
 ) -> None:
     """Link the words of pairs of texts that belong together, by the attention of a model.
 
@@ -56,7 +58,9 @@ def command(
         gold: a file with the known links of these pairs, to score against.
         gold_first: the number of a first word in the gold file. By default as its links say.
         output: links after their pair, links alone, or JSON with probabilities.
+        threads: threads that torch computes with; by default OMP_NUM_THREADS, or one for each core.
     """
+    use_threads(threads)
     task = load_bundle(bundle)
     other = None if reverse is None else load_bundle(reverse)
     source = _pairs(files)

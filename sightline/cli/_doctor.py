@@ -12,6 +12,7 @@ from tyro.conf import Positional, arg
 
 from ..inspection import Finding, examine, findings_section, page
 from ._files import open_for
+from ._threads import use_threads
 
 _STYLES = {"alarm": "red", "warning": "yellow", "note": "cyan"}
 PAGE = "doctor.html"
@@ -23,6 +24,7 @@ def command(
     /,
     *,
     as_json: Annotated[bool, arg(name="json")] = False,
+    threads: int | None = None,
 ) -> None:
     """Examine a run: gradients through time, gates, attention, padding, curves, outputs.
 
@@ -32,7 +34,9 @@ def command(
         run: the folder of a run, finished or failed.
         files: examples that the model was not trained on; by default the run's validation files.
         as_json: print the findings as one JSON object; drawings are left to the page.
+        threads: threads that torch computes with; by default OMP_NUM_THREADS, or one for each core.
     """
+    use_threads(threads)
     findings = examine(run, list(open_for(run, files).source) if files else None)
     written = run / PAGE
     text = page(f"What the doctor says about {run.name}", [findings_section(findings)])

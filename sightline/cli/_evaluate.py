@@ -18,6 +18,7 @@ from ..tasks import Evaluation, Metric, compare
 from ._bars import answering_bar
 from ._files import open_for
 from ._models import Loaded, load_models
+from ._threads import use_threads
 
 _MISTAKES = 5
 _RISKS = (0.01, 0.05, 0.1)
@@ -32,6 +33,7 @@ def command(
     width: int | None = None,
     others: Annotated[tuple[Path, ...], arg(name="with")] = (),
     as_json: Annotated[bool, arg(name="json")] = False,
+    threads: int | None = None,
 ) -> None:
     """Score a model on files with targets.
 
@@ -42,7 +44,9 @@ def command(
         width: candidates kept in search; 1 is greedy. By default as the model was fitted.
         others: folders of more models, which answer together with the first as one.
         as_json: print everything as one JSON object.
+        threads: threads that torch computes with; by default OMP_NUM_THREADS, or one for each core.
     """
+    use_threads(threads)
     opened = open_for(bundle, files)
     examples = list(opened.source)
     found = _evaluated(load_models(bundle, others), examples, width, as_json)
@@ -55,6 +59,8 @@ def command(
     console = Console(highlight=False)
     console.print(f"{len(examples):,} examples; {opened.reason}", markup=False)
     console.print(_scores(found))
+    if found.warning is not None:
+        console.print(f"warning: {found.warning}", style="yellow", markup=False, soft_wrap=True)
     if other is not None:
         _say_difference(console, found, other, str(against))
     if found.slices:
@@ -141,6 +147,8 @@ def _data(found: Evaluation, other: Evaluation | None) -> dict[str, Any]:
         "examples": len(found.examples),
         "main": found.main.name,
         "metrics": _metrics(found.metrics),
+        "baseline": None if found.baseline is None else found.baseline._asdict(),
+        "warning": found.warning,
         "slices": [
             {"name": part.name, "examples": part.num_examples, **part.metric._asdict()}
             for part in found.slices

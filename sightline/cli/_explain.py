@@ -13,6 +13,7 @@ from tyro.conf import Positional, arg
 from ..data import Example
 from ..inspection import Explanation, erased, explain, explanation_page
 from ..tasks import AbstractTask, Classification, PairClassification, Transduction, load_bundle
+from ._threads import use_threads
 
 _LONGEST_NAME = 40
 
@@ -29,6 +30,7 @@ def command(
     alternatives: int = 5,
     prefix: str = "",
     as_json: Annotated[bool, arg(name="json")] = False,
+    threads: int | None = None,
 ) -> None:
     """Say how a model came to its answer: other answers, how sure it was of each symbol, where it
     looked, and whether the answer depends on that.
@@ -43,7 +45,9 @@ def command(
         alternatives: symbols shown for each step.
         prefix: what the output must begin with.
         as_json: print the data instead of writing a page.
+        threads: threads that torch computes with; by default OMP_NUM_THREADS, or one for each core.
     """
+    use_threads(threads)
     task = load_bundle(bundle)
     example = Example(text if second is None else f"{text}\t{second}", features=features)
     explanation = explain(

@@ -31,6 +31,7 @@ from ._planning import (
     with_all_given,
 )
 from ._report import write_report
+from ._threads import use_threads
 
 
 def command(
@@ -46,6 +47,7 @@ def command(
     settings_given: Annotated[UseAppendAction[tuple[str, ...]], arg(name="set")] = (),
     minutes: float | None = None,
     seed: int | None = None,
+    threads: int | None = None,
     fresh: bool = False,
     tensorboard: bool = False,
     ray: bool = False,
@@ -71,13 +73,18 @@ def command(
             `sightline explain-config` lists all.
         minutes: stop after so long; the learning rate is planned for it.
         seed: of weights, order and dropout.
+        threads: threads that torch computes with; by default the first step is measured with one and with
+            all of OMP_NUM_THREADS or the cores, and the faster is used. Only the same seed and the same
+            number of threads give the same weights.
         fresh: start again in a folder that has a run.
         tensorboard: write event files for TensorBoard too.
         ray: train in several processes on a Ray cluster, that of RAY_ADDRESS or else this machine's cores;
             lost workers and nodes are made up for. Every node must see the folder of the run.
         workers: how many processes, with --ray; by default as many as this machine has cores.
     """
-    given = given_settings(settings_given, attention=attention, minutes=minutes, seed=seed)
+    given = given_settings(
+        settings_given, attention=attention, minutes=minutes, seed=seed, threads=threads
+    )
     with ExitStack() as stack:
         group = stack.enter_context(process_group())
         console = Console(highlight=False, quiet=not group.is_first)
@@ -119,13 +126,15 @@ def _train(
     run = load_plan(out).run
     watch = Watch(partial(_say_alarm, console), run.task, run.training)
     with waiting(console, "counting the symbols of the training files") as first_word:
-        run.fit(
+        outcome = run.fit(
             out,
             listeners=(first_word, Display(console), *writers, watch),
             probes=(vital_signs,),
             resume=resume,
             lock=lock,
+            measure_threads=True,
         )
+    use_threads(outcome.threads)  # for the report too
 
 
 def _train_on_ray(out: Path, workers: int | None, *, resume: bool) -> None:

@@ -20,7 +20,12 @@ _TRAIN = "train."
 
 
 def given_settings(
-    texts: Sequence[str], *, attention: str | None, minutes: float | None, seed: int | None
+    texts: Sequence[str],
+    *,
+    attention: str | None,
+    minutes: float | None,
+    seed: int | None,
+    threads: int | None,
 ) -> list[str]:
     """All settings of the command, the short forms written out and first: what --set says may be about
     the attention that was chosen.
@@ -32,6 +37,8 @@ def given_settings(
         given += ["training.epochs=none", f"training.minutes={minutes}"]
     if seed is not None:
         given.append(f"training.seed={seed}")
+    if threads is not None:
+        given.append(f"training.threads={threads}")
     given += texts
     return given
 

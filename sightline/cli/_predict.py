@@ -23,6 +23,7 @@ from ..serving import Predictor, answer_json
 from ..tasks import PictureTaskSpec, Prediction, TaskSpec
 from ._bars import answering_bar
 from ._models import load_models
+from ._threads import use_threads
 
 # Lines: enough to fill batches of one length, few enough that answers begin to come soon.
 _AT_ONCE = 4096
@@ -39,6 +40,7 @@ def command(
     output: Annotated[Literal["tsv", "jsonl"], arg(name="format")] = "tsv",
     attention: bool = False,
     others: Annotated[tuple[Path, ...], arg(name="with")] = (),
+    threads: int | None = None,
 ) -> None:
     """Answer for every line of files or, without any, of the standard input.
 
@@ -50,7 +52,9 @@ def command(
         output: a table, or one JSON object for each line.
         attention: say where the model looked, for every symbol of the answer; with --format jsonl.
         others: folders of more models, which answer together with the first as one.
+        threads: threads that torch computes with; by default OMP_NUM_THREADS, or one for each core.
     """
+    use_threads(threads)
     predictor = Predictor(*load_models(bundle, others))
     settings = predictor.settings(
         nbest=nbest, width=width, attention=attention and output == "jsonl"

@@ -9,6 +9,7 @@ from ..data import Example
 from ..inspection import report
 from ._bars import answering_bar
 from ._files import open_files
+from ._threads import use_threads
 
 PAGE = "report.html"  # in the folder of the run
 
@@ -19,6 +20,7 @@ def command(
     /,
     *,
     out: Path | None = None,
+    threads: int | None = None,
 ) -> None:
     """Write the page of a run: curves, scores, where the errors are, what confidence and attention
     are worth, what the doctor says, and the settings with their reasons.
@@ -28,7 +30,9 @@ def command(
         files: examples with targets to look at the model with; by default the run's own test or dev
             files, if they are still there.
         out: the page to write; by default report.html in the folder of the run.
+        threads: threads that torch computes with; by default OMP_NUM_THREADS, or one for each core.
     """
+    use_threads(threads)
     examples = list(open_files(files).source) if files else None
     path = write_report(run, examples, out)
     sys.stdout.write(f"{path}\n")

@@ -26,6 +26,7 @@ from ._classification import (
 from ._distortion import DistortionSpec as DistortionSpec
 from ._ensemble import TransductionEnsemble as TransductionEnsemble
 from ._evaluation import (
+    Baseline as Baseline,
     Evaluation as Evaluation,
     MainMetric as MainMetric,
     Sample as Sample,

@@ -4,7 +4,7 @@ examples -> candidates, by the search of a task -> predictions, their probabilit
 """
 
 from abc import abstractmethod
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager
 from functools import partial
 from typing import NamedTuple, Protocol, final, runtime_checkable
@@ -17,7 +17,7 @@ from ..attention import AttentionTrace
 from ..data import Example, Vocabulary
 from ._answerer import AbstractAnswerer, AbstractPredicting, Answered, ignore
 from ._calibration import NONE_OF_THESE, Calibration, fit_calibration
-from ._evaluation import Evaluation, MainMetric
+from ._evaluation import Baseline, Evaluation, MainMetric
 from ._prediction import Candidate, Prediction, PredictionSpec
 from ._size_classes import answers_of, batched
 from ._statistics import Statistics
@@ -126,7 +126,23 @@ class AbstractAnswering(AbstractPredicting):
             known=self.known,
             rare=frozenset(self.vocabularies.rare),
             kinds=[self.kind(example) for example in asked],
+            trivial=partial(self._baselines, groups),
         )
+
+    def trivial_answers(self, example: Example) -> Mapping[str, str]:
+        """Answers that need no model, by the rule that gives them: what a model has to do better than.
+        There are none where the training data was not counted for it.
+        """
+        return {}
+
+    def _baselines(self, groups: Sequence[Sequence[Example]]) -> list[Baseline]:
+        """The score of each rule that answers without a model."""
+        answers = [self.trivial_answers(group[0]) for group in groups]
+        found = []
+        for rule in answers[0] if answers else ():
+            main, *_ = self._scored(groups, [outputs[rule] for outputs in answers])
+            found.append(Baseline(rule, main.value))
+        return found
 
     def _groups(self, examples: Sequence[Example]) -> Sequence[Sequence[Example]]:
         """Examples that one answer is for: each by itself."""

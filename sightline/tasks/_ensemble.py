@@ -11,7 +11,7 @@ Axes: M members.
 """
 
 import reprlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager
 from dataclasses import fields
 from typing import Any, Literal, final
@@ -81,6 +81,10 @@ class TransductionEnsemble(AbstractAnswering):
     @override
     def reference(self, example: Example) -> str:
         return self.members[0].reference(example)
+
+    @override
+    def trivial_answers(self, example: Example) -> Mapping[str, str]:
+        return self.members[0].trivial_answers(example)
 
     @override
     def _searcher(self) -> Search:

@@ -2,7 +2,7 @@
 that a validation during training pays for the score alone.
 """
 
-from collections.abc import Container, Mapping, Sequence
+from collections.abc import Callable, Container, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import NamedTuple
@@ -22,6 +22,13 @@ class MainMetric(NamedTuple):
 
     name: str
     higher_is_better: bool
+
+
+class Baseline(NamedTuple):
+    """An answer that needs no model, such as the most frequent label, and its score."""
+
+    rule: str
+    value: float  # of the main metric
 
 
 class Sample(NamedTuple):
@@ -45,6 +52,7 @@ class Evaluation:
     known: Container[str]  # source symbols that the model has
     rare: Container[str]
     kinds: Sequence[str | None] = ()  # of each example, where there are some
+    trivial: Callable[[], Sequence[Baseline]] = tuple  # answers without a model
 
     @property
     def value(self) -> float:
@@ -55,6 +63,29 @@ class Evaluation:
     def metrics(self) -> dict[str, Metric]:
         """Every metric with its interval, the main one first."""
         return {name: measure(statistics) for name, statistics in self.statistics.items()}
+
+    @cached_property
+    def baseline(self) -> Baseline | None:
+        """The best answer that needs no model; None where the task knows of none."""
+        sign = 1 if self.main.higher_is_better else -1
+        return max(self.trivial(), key=lambda one: sign * one.value, default=None)
+
+    @property
+    def warning(self) -> str | None:
+        """A sentence about a score that is no better than the baseline; None for one that is better,
+        or perfect.
+        """
+        baseline, sign = self.baseline, 1 if self.main.higher_is_better else -1
+        perfect = 100.0 if self.main.higher_is_better else 0.0
+        if baseline is None or self.value == perfect:
+            return None
+        if sign * self.value > sign * baseline.value:
+            return None
+        return (
+            f"{self.main.name} {self.value:.2f} is no better than {baseline.value:.2f}, the score of "
+            f"{baseline.rule} for every example, which needs no model. Train longer, give more examples, or "
+            f"check that the targets belong to their sources."
+        )
 
     @cached_property
     def slices(self) -> tuple[Slice, ...]:

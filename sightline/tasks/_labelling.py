@@ -6,7 +6,7 @@ Axes: B examples, C classes.
 """
 
 from abc import abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Any, Generic, NamedTuple, Protocol, TypeAlias, TypeVar, runtime_checkable
 
@@ -108,6 +108,11 @@ class AbstractLabelling(AbstractAnsweringTask[Model], Generic[Model, Spec]):
     @override
     def reference(self, example: Example) -> str:
         return label_of(example)
+
+    @override
+    def trivial_answers(self, example: Example) -> Mapping[str, str]:
+        label = self.vocabularies.majority.get("")
+        return {} if label is None else {"the most frequent label": label}
 
     @override
     def _searcher(self) -> Search:

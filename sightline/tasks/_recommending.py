@@ -35,6 +35,7 @@ from ._transduction import TransductionSpec
 _MOST_SAMPLED = 10_000  # examples that are looked at
 _MOST_COUNTED = 1_000_000  # beyond it, what is chosen does not change
 _FEW, _MANY = 3_000, 30_000  # examples: small networks below, wide ones above
+_ENOUGH_TAGGED = 10_000  # tagged sentences from which on less dropout and larger batches do as well
 _LONG_SYMBOL = 2.5  # characters, on average: words rather than phones
 _LONG_WORD = 30  # characters, on average: texts rather than words
 
@@ -203,14 +204,15 @@ def _tagging(choices: _Choices) -> TaggingSpec:
     return TaggingSpec(
         encoder=TextEncoderSpec(
             embedding_size=choices.by_size(
-                64, 128, 128, "rare words do not fill wide vectors", "encoder.embedding_size"
+                64, 64, 128, "rare words do not fill wide vectors", "encoder.embedding_size"
             ),
             hidden_size=choices.by_size(
                 128, 128, 256, "as wide as the data can fill", "encoder.hidden_size"
             ),
-            dropout=choices.by_size(
-                *(0.5, 0.5, 0.3),
-                "without dropout, words are memorized together with their tags",
+            dropout=choices.because(
+                0.5 if choices.num_examples < _ENOUGH_TAGGED else 0.3,
+                f"{choices.num_examples} training examples: the fewer there are, the more easily words are "
+                f"memorized together with their tags",
                 "encoder.dropout",
             ),
         ),
@@ -295,7 +297,7 @@ def _training(task: TextTaskSpec, sample: Sequence[Example], choices: _Choices) 
     elif isinstance(task, LanguageModellingSpec):
         epochs, size = 20 * (10_000 / n) ** 0.5, 32
     elif isinstance(task, TaggingSpec):
-        epochs, size = 30 * (1_000 / n) ** 0.5, 32
+        epochs, size = 20 * (1_000 / n) ** 0.5, 32 if n < _ENOUGH_TAGGED else 64
     else:
         epochs, size = 15 * (1_000 / n) ** 0.5, 32
     rounded = max(1.0, min(100.0, float(f"{epochs:.2g}")))

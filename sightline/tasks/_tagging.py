@@ -7,7 +7,7 @@ Words and tags stand between spaces, as many of the one as of the other.
 Axes: B sentences, T words, N candidates.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal, final
 
@@ -116,6 +116,16 @@ class Tagging(AbstractAnsweringTask[Tagger]):
     def reference(self, example: Example) -> str:
         return " ".join(self._tags(example))
 
+    @override
+    def trivial_answers(self, example: Example) -> Mapping[str, str]:
+        tags = self.vocabularies.majority
+        if "" not in tags:
+            return {}
+        words = self.symbols(example)
+        return {
+            "the most frequent tag of each word": " ".join(tags.get(w, tags[""]) for w in words)
+        }
+
     def _tags(self, example: Example) -> list[str]:
         tags = WhitespaceSpec().encode(required_target(example))
         words = self.symbols(example)
@@ -212,7 +222,8 @@ class TaggingSpec(AbstractTextSpec[Tagging]):
     @override
     def counted(self, example: Example) -> Symbols:
         tags = WhitespaceSpec().encode(required_target(example))
-        return Symbols(self.source.encode(example.source), labels=tags)
+        words = self.source.encode(example.source)
+        return Symbols(words, labels=tags, answers=list(zip(words, tags, strict=False)))
 
     @override
     def vocabularies(self, tally: Tally) -> Vocabularies:

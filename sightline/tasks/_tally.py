@@ -14,6 +14,7 @@ from ._vocabularies import Lengths, Vocabularies
 
 RARE = 10  # a symbol is rare if the training data has it less often than this
 _MAX_RARE = 10_000
+_MAX_ANSWERS = 200_000  # different ones that are counted at once: some 20 MB
 _AT_ONCE = 100  # examples: a call of Counter.update takes longer than a word
 
 
@@ -24,6 +25,9 @@ class Symbols(NamedTuple):
     target: Sequence[str] | None = None
     features: Sequence[str] | None = None
     labels: Sequence[str] | None = None
+    answers: Sequence[
+        tuple[str, str]
+    ] = ()  # what was asked, and the answer; "": whatever was asked
 
 
 @dataclass(kw_only=True)
@@ -39,6 +43,7 @@ class Tally:
     target: Counter[str] | None = None
     features: Counter[str] | None = None
     labels: Counter[str] | None = None
+    answers: Counter[str] = field(default_factory=Counter)  # of "asked<TAB>answer"
     # The longest target for each length of a source.
     longest: dict[int, int] = field(default_factory=dict)
     num_examples: int = 0
@@ -57,6 +62,7 @@ class Tally:
         """Add what was counted elsewhere."""
         for name in _COUNTED:
             self._update(name, getattr(other, name))
+        self._answer(other.answers)
         self._lengthen(other.longest.items())
         self.num_examples += other.num_examples
         self.num_source += other.num_source
@@ -74,6 +80,7 @@ class Tally:
             labels=None if self.labels is None else Labels(tuple(sorted(self.labels))),
             rare=rare(self.source),
             lengths=Lengths() if target is None else self._lengths(),
+            majority=self._majority(),
         )
 
     def to_data(self) -> dict[str, Any]:
@@ -85,13 +92,15 @@ class Tally:
     def from_data(cls, data: dict[str, Any]) -> "Tally":
         """What `to_data` wrote."""
         counts = {name: None if data[name] is None else Counter(data[name]) for name in _COUNTED}
-        return cls(**{**data, **counts, "longest": dict(data["longest"])})
+        answers = Counter(data.get("answers", ()))
+        return cls(**{**data, **counts, "answers": answers, "longest": dict(data["longest"])})
 
     def _add(self, some: Sequence[Symbols]) -> None:
         for name in _COUNTED:
             texts = [text for one in some if (text := getattr(one, name)) is not None]
             if texts:
                 self._update(name, chain.from_iterable(texts))
+        self._answer("\t".join(pair) for one in some for pair in one.answers)
         sizes = [(len(one.source), len(one.target or ())) for one in some]
         self._lengthen(sizes)
         self.num_examples += len(some)
@@ -104,6 +113,23 @@ class Tally:
             counts = getattr(self, name) or Counter[str]()
             counts.update(symbols)
             setattr(self, name, bounded_counts(counts))
+
+    def _answer(self, pairs: Iterable[str]) -> None:
+        self.answers.update(pairs)
+        self.answers = bounded_counts(self.answers, _MAX_ANSWERS)
+
+    def _majority(self) -> dict[str, str]:
+        """The most frequent answer to whatever was asked ("" if nothing particular was), and the most
+        frequent label; of equal counts the first by code point.
+        """
+        counts = {("", label): number for label, number in (self.labels or {}).items()}
+        for pair, number in self.answers.items():
+            asked, _, answer = pair.partition("\t")
+            counts[asked, answer] = number
+        found = dict[str, tuple[int, str]]()
+        for (asked, answer), number in counts.items():
+            found[asked] = min(found.get(asked, (0, "")), (-number, answer))
+        return {asked: answer for asked, (_, answer) in sorted(found.items())}
 
     def _lengthen(self, sizes: Iterable[tuple[int, int]]) -> None:
         for source, target in sizes:

@@ -5,7 +5,7 @@
 Axes: B examples, T target places, S source places.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal, final
 
@@ -56,6 +56,8 @@ from ._tally import Symbols, Tally
 from ._text_spec import AbstractTextSpec
 from ._vocabularies import Vocabularies, numbered, required_target, trained
 from ._writing import AbstractWriting, Weighted
+
+_LONG_ANSWER = 100  # characters; of longer targets none is frequent
 
 
 @final
@@ -169,6 +171,13 @@ class Transduction(AbstractWriting[Seq2Seq, "TransductionSpec"]):
         return self._limit(len(self._encode_source(example).source), settings or self.prediction)
 
     @override
+    def trivial_answers(self, example: Example) -> Mapping[str, str]:
+        target = self.vocabularies.majority.get("")
+        if target is None:
+            return {}
+        return {"the most frequent target": target, "a copy of the source": example.source}
+
+    @override
     def _statistics(
         self, references: Sequence[str], outputs: Sequence[str]
     ) -> Sequence[Statistics]:
@@ -239,10 +248,12 @@ class TransductionSpec(AbstractTextSpec[Transduction]):
 
     @override
     def counted(self, example: Example) -> Symbols:
+        target = required_target(example)
         return Symbols(
             self.source.encode(example.source),
-            self.target.encode(required_target(example)),
+            self.target.encode(target),
             None if self.features is None else self.features.encode(example.features),
+            answers=[("", target)] if len(target) <= _LONG_ANSWER else (),
         )
 
     @override

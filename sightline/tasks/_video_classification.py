@@ -22,9 +22,7 @@ from ..data import (
     Example,
     ImageSpec,
     LabelledBatch,
-    Labels,
     PictureBatch,
-    Vocabulary,
     collate_labelled,
     collate_pictures,
     move,
@@ -40,6 +38,7 @@ from ..specs import setting
 from ._labelling import AbstractLabelling, Labelled, label_of, no_trace
 from ._picturing import AbstractView, in_ink, picture_name, view_of
 from ._prediction import Loss, PredictionSpec
+from ._tally import Symbols, Tally
 from ._vocabularies import Vocabularies
 
 
@@ -149,9 +148,5 @@ class VideoClassificationSpec:
 
     def build_from(self, examples: Iterable[Example]) -> VideoClassification:
         """The task for these training examples, whose clips are not read for it."""
-        return self.build(
-            Vocabularies(
-                source=Vocabulary(()),
-                labels=Labels.count([label_of(example)] for example in examples),
-            )
-        )
+        counted = Tally.of(Symbols(labels=[label_of(example)]) for example in examples)
+        return self.build(counted.vocabularies())

@@ -2,15 +2,16 @@
 are.
 """
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from ..data import UNKNOWN, Example, Labels, SentencePieceSpec, TokeniserSpec, Vocabulary
 from ..errors import DataError
 
 _PARTS = frozenset({"source", "target", "features", "labels", "rare", "lengths"})
+_LATER_PARTS = frozenset({"majority"})  # that bundles of older versions do not have
 _MOST_LENGTH = 1e6  # symbols: longer outputs than any search could finish
 
 
@@ -36,6 +37,9 @@ class Vocabularies:
     labels: Labels | None = None
     rare: tuple[str, ...] = ()  # source symbols that the training data has, but not often
     lengths: Lengths = Lengths()
+    # The most frequent answer of the training data, whatever was asked (""), and of tagging to each
+    # word: what a model has to do better than. Empty where it was not counted.
+    majority: Mapping[str, str] = field(default_factory=dict)
 
     def to_data(self) -> dict[str, Any]:
         """What JSON can hold."""
@@ -46,6 +50,7 @@ class Vocabularies:
             "labels": None if self.labels is None else list(self.labels.names),
             "rare": list(self.rare),
             "lengths": {"ratio": self.lengths.ratio, "slack": self.lengths.slack},
+            "majority": dict(self.majority),
         }
 
     @classmethod
@@ -55,7 +60,7 @@ class Vocabularies:
         Raises:
             DataError: it is something else.
         """
-        if not isinstance(data, dict) or set(data) != _PARTS:
+        if not isinstance(data, dict) or set(data) - _LATER_PARTS != _PARTS:
             raise DataError(
                 f"the vocabularies must be an object with {', '.join(sorted(_PARTS))}, got "
                 f"{str(sorted(data))[:200] if isinstance(data, dict) else type(data).__name__}. "
@@ -69,6 +74,7 @@ class Vocabularies:
             labels=None if labels is None else Labels(_texts(data, "labels")),
             rare=_texts(data, "rare"),
             lengths=_lengths(data["lengths"]),
+            majority=_majority(data.get("majority", {})),
         )
 
 
@@ -95,6 +101,16 @@ def _lengths(data: Any) -> Lengths:
                 f"Restore the file."
             )
     return Lengths(ratio=float(data["ratio"]), slack=float(data["slack"]))
+
+
+def _majority(data: Any) -> dict[str, str]:
+    """What a bundle has of it; bundles of older versions have nothing."""
+    if not isinstance(data, dict) or not all(isinstance(text, str) for text in data.values()):
+        raise DataError(
+            f"Vocabularies: majority must be an object of texts, got {type(data).__name__}. "
+            f"Restore the vocabulary.json that was saved."
+        )
+    return data
 
 
 def numbered(vocabulary: Vocabulary, symbols: Sequence[str]) -> list[int]:

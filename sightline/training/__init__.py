@@ -27,6 +27,7 @@ from ._events import (
     Started as Started,
     StepDone as StepDone,
     Stopped as Stopped,
+    ThreadsChosen as ThreadsChosen,
     Warned as Warned,
 )
 from ._fit import Outcome as Outcome, fit as fit, forget as forget

@@ -19,6 +19,7 @@ from ._events import (
     Started,
     StepDone,
     Stopped,
+    ThreadsChosen,
     Warned,
 )
 
@@ -48,6 +49,13 @@ class Display:
         match event:
             case Started():
                 self._start(event)
+            case ThreadsChosen():
+                number = "1 thread" if event.threads == 1 else f"{event.threads} threads"
+                self._console.print(
+                    f"computing with {number}: {event.reason} (--threads sets it)",
+                    markup=False,
+                    soft_wrap=True,
+                )
             case StepDone():
                 self._step(event)
             case Evaluated():

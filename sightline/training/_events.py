@@ -1,6 +1,6 @@
 """What happens in a run, as small values sent to plain callables.
 
-    Started, StepDone*, (Evaluated, Improved?)*, Probed*, Checkpointed*, Warned*, Stopped, Finished
+    Started, ThreadsChosen?, StepDone*, (Evaluated, Improved?)*, Probed*, Checkpointed*, Warned*, Stopped, Finished
                                                                                             or Failed
 
 A listener is any function of an event: the progress display, the log and TensorBoard are three of
@@ -34,6 +34,15 @@ class Started:
     parameters: int
     metric: str
     higher_is_better: bool
+
+
+@dataclass(frozen=True, kw_only=True)
+class ThreadsChosen:
+    """The first step was measured with one thread and with all of them."""
+
+    step: int
+    threads: int
+    reason: str
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -130,6 +139,7 @@ class Failed:
 
 Event: TypeAlias = (
     Started
+    | ThreadsChosen
     | StepDone
     | Evaluated
     | Improved

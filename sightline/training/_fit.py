@@ -11,7 +11,7 @@ import torch
 from ..data import AbstractStream, Example
 from ..tasks import AbstractTask, Evaluation, Metric, save_bundle
 from ._checkpoint import clear_checkpoints
-from ._events import Finished, Listener, StopReason
+from ._events import Finished, Listener, StopReason, Warned
 from ._group import Group, process_group
 from ._interrupt import interruptible
 from ._lock import Lock, locked
@@ -20,6 +20,7 @@ from ._loop import CHECKPOINTS, Loop
 from ._outputs import LOG, write_outputs
 from ._probe import Probe
 from ._spec import TrainingSpec, check_training
+from ._threads import ThreadSetting, threads_restored
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -34,6 +35,7 @@ class Outcome:
     test: Mapping[str, Metric]  # on the test set, likewise
     seconds: float
     share: float  # of the time that went into validations
+    threads: int = 1  # that torch computed with
 
 
 def fit(
@@ -49,6 +51,7 @@ def fit(
     probes: Sequence[Probe] = (),
     resume: bool = True,
     lock: Lock | None = None,
+    measure_threads: bool = False,
 ) -> Outcome:
     """Train a task and save it with its log, scores, samples and curves.
 
@@ -72,6 +75,8 @@ def fit(
             deletes them.
         lock: the lock on the folder, if the caller holds it (see `locked`). By default process 0 takes it
             for the time of the call, so that no two runs write into one folder.
+        measure_threads: measure the first step with one thread and with all of them, and use the faster
+            number, unless the spec gives one. Only the same number of threads gives the same weights.
     """
     check_training(spec)
     folder = Path(out)
@@ -80,6 +85,7 @@ def fit(
         if group.is_first and lock is None:
             stack.enter_context(locked(folder))
         stack.enter_context(torch.random.fork_rng(devices=[]))
+        stack.enter_context(threads_restored())
         interrupt = stack.enter_context(interruptible())
         loop = Loop(
             task,
@@ -91,6 +97,8 @@ def fit(
             group=group,
             listeners=(LogWriter(folder / LOG), *listeners),
             interrupt=interrupt,
+            # Processes of one machine share its cores, and cannot measure at the same time.
+            threads=ThreadSetting(spec.threads, measures=measure_threads and group.size == 1),
             probes=probes,
         )
         try:
@@ -129,8 +137,12 @@ def _finish(
             "best_step": loop.kept_step,
             "seconds": round(at.seconds, 3),
             "share_of_validation": round(at.share, 4),
+            "threads": torch.get_num_threads(),
         }
         write_outputs(folder, found, facts)
+        for name, evaluation in found.items():
+            if evaluation.warning is not None:
+                loop.tell(Warned(step=at.step, text=f"{name}: {evaluation.warning}"))
     scores = {name: evaluation.metrics for name, evaluation in found.items()}
     loop.tell(
         Finished(
@@ -152,4 +164,5 @@ def _finish(
         test=scores.get("test", {}),
         seconds=at.seconds,
         share=at.share,
+        threads=torch.get_num_threads(),
     )

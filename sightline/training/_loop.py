@@ -11,6 +11,7 @@ import math
 import time
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -41,6 +42,7 @@ from ._events import (
     Started,
     Stopped,
     StopReason,
+    ThreadsChosen,
     Warned,
 )
 from ._group import Group
@@ -59,6 +61,7 @@ from ._probe import Probe, Probing
 from ._schedule import rate_share
 from ._settings import check_unchanged
 from ._spec import TrainingSpec
+from ._threads import ThreadSetting
 
 CHECKPOINTS = "checkpoints"
 _NUM_SIGNALS = 3  # seconds, interrupted, examples
@@ -82,6 +85,7 @@ class Loop:
         group: Group,
         listeners: Sequence[Listener],
         interrupt: Interrupt,
+        threads: ThreadSetting,
         probes: Sequence[Probe] = (),
     ) -> None:
         if spec.own_inputs:
@@ -90,6 +94,7 @@ class Loop:
         self.kept_step = 0  # of the weights that the model has in the end
         self._task, self._train, self._spec, self._folder = task, train, spec, folder
         self._num_examples, self._group, self._interrupt = num_examples, group, interrupt
+        self._threads = threads
         self._listeners = listeners if group.is_first else ()
         self._sample = evenly_spaced(dev, spec.validation_size)
         self._engine = Engine(task.model, spec, group, _NUM_SIGNALS)
@@ -151,6 +156,7 @@ class Loop:
             self._restore(found.snapshot)  # a refusal leaves the folder as it is
         if self._group.is_first:
             clear_checkpoints(folder, newer_than=step if found is not None else -1)
+        self._threads.begin(None if found is None else found.snapshot.state.get("threads"))
         self._task.model.train()
         self._probing.begin(self.at.step)
         self._began = time.perf_counter()
@@ -197,6 +203,7 @@ class Loop:
             epochs.append(self._train.epoch)
         wait = time.perf_counter() - asked
         self._batch = batches[-1]
+        self._choose_threads()
         if self._carried:
             self._state = self._unflattened(batches[0])
         rows = sum(
@@ -217,6 +224,13 @@ class Loop:
         progress = progress_of(spec, step=number, epochs=at.epochs, seconds=seconds)
         self.at = replace(at, step=number, progress=progress, seconds=seconds)
         self._ledger.add(Known(number, at.epochs, progress, rate, seconds, batches, wait), reduced)
+
+    def _choose_threads(self) -> None:
+        loss = partial(self._task.loss, self._batch)
+        chosen = self._threads.measure(self._task.model, lambda: loss().total)
+        if chosen is not None:
+            number, reason = chosen
+            self.tell(ThreadsChosen(step=self.at.step, threads=number, reason=reason))
 
     def _epoch_size(self, batch: Any) -> EpochSize:
         """A stretch of running text is not made of examples."""
@@ -335,6 +349,7 @@ class Loop:
             "settings": self._settings(),
             "position": asdict(self.at),
             "stream": self._train.state(),
+            "threads": torch.get_num_threads(),
         }
         leaves = enumerate(pytree.tree_leaves(self._state))
         carried = {str(number): leaf for number, leaf in leaves if isinstance(leaf, Tensor)}

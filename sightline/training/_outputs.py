@@ -34,7 +34,12 @@ def write_outputs(folder: Path, found: Mapping[str, Evaluation], facts: dict[str
         name: {metric: score._asdict() for metric, score in evaluation.metrics.items()}
         for name, evaluation in found.items()
     }
-    text = json.dumps({**content, **facts}, indent=1, ensure_ascii=False)
+    baselines = {
+        name: evaluation.baseline._asdict()
+        for name, evaluation in found.items()
+        if evaluation.baseline is not None
+    }
+    text = json.dumps({**content, "baselines": baselines, **facts}, indent=1, ensure_ascii=False)
     replace_text(folder / _METRICS, text + "\n")
     if "dev" in found:
         _write_samples(folder / _SAMPLES, found["dev"])

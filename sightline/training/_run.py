@@ -54,6 +54,7 @@ class Run:
         probes: Sequence[Probe] = (),
         resume: bool = True,
         lock: Lock | None = None,
+        measure_threads: bool = False,
     ) -> Outcome:
         """Train and save into a folder, or resume the run that the folder has; see `fit`.
 
@@ -104,6 +105,7 @@ class Run:
                 probes=probes,
                 resume=resume,
                 lock=lock,
+                measure_threads=measure_threads,
             )
 
     def inputs(self, known: Inputs = MappingProxyType({})) -> dict[str, list[Input]]:

@@ -17,6 +17,7 @@ FREE = frozenset(
         "validation_size",
         "checkpoint_seconds",
         "log_every",
+        "threads",
     )
 )
 

@@ -75,6 +75,11 @@ class TrainingSpec:
     )
     checkpoint_seconds: float = setting(30.0, "time between checkpoints", at_least=0)
     log_every: int = setting(10, "updates between readings of loss and gradient norm", at_least=1)
+    threads: int | None = setting(
+        None,
+        "threads of each process; none: as torch is set, which `sightline fit` measures",
+        at_least=1,
+    )
     seed: int = setting(1, "of weights, order of examples and dropout", at_least=0)
 
 
