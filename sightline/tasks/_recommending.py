@@ -29,7 +29,7 @@ from ._language_modelling import LanguageModellingSpec
 from ._pair_classification import PairClassificationSpec
 from ._prediction import PredictionSpec
 from ._specs import TextTaskSpec
-from ._tagging import TaggingSpec
+from ._tagging import TaggingSpec, has_spans
 from ._transduction import TransductionSpec
 
 _MOST_SAMPLED = 10_000  # examples that are looked at
@@ -99,7 +99,7 @@ def recommend(examples: Iterable[Example]) -> Recommendation:
         case "pair_classification":
             task = _pair_classification(inferred, choices)
         case "tagging":
-            task = _tagging(choices)
+            task = _tagging(sample, choices)
         case "language_modelling":
             task = _language_modelling(inferred, choices)
     training = _training(task, sample, choices)
@@ -200,8 +200,17 @@ def _classification(inferred: InferredTask, choices: _Choices) -> Classification
     )
 
 
-def _tagging(choices: _Choices) -> TaggingSpec:
+def _tagging(sample: Sequence[Example], choices: _Choices) -> TaggingSpec:
+    spans = has_spans({tag for example in sample for tag in (example.target or "").split()})
     return TaggingSpec(
+        tune_recall=choices.because(
+            True,
+            "tags mark spans: after training, the score of O is set for the best span F1 on the validation "
+            "set",
+            "tune_recall",
+        )
+        if spans
+        else False,
         encoder=TextEncoderSpec(
             embedding_size=choices.by_size(
                 64, 64, 128, "rare words do not fill wide vectors", "encoder.embedding_size"

@@ -134,3 +134,21 @@ def test_tagging_is_recommended_with_spelling() -> None:
     assert isinstance(found.task, TaggingSpec)
     assert found.task.spelling == SpellingSpec()
     assert any(path == "spelling" for path, _ in found.reasons)
+
+
+def test_recall_is_tuned_for_the_best_span_f1() -> None:
+    """A model that says O too often is moved; one that does not stays as it was."""
+    names = [Example("see Bela now", "O B-X O"), Example("Bela", "B-X"), Example("see it", "O O")]
+    found = recommend(names * 10)
+    assert isinstance(found.task, TaggingSpec)
+    assert found.task.tune_recall
+    task = replace(SPEC, tune_recall=True).build_from(names)
+    train(task, names, epochs=60, rate=2e-2)
+    outside = task.model.unary.bias.detach()[1]
+    learnt = float(outside)
+    task.calibrate(names)
+    assert float(outside) == learnt
+    while task.evaluate(names).value == 100:
+        outside += 0.5
+    task.calibrate(names)
+    assert task.evaluate(names).value == 100
