@@ -159,6 +159,8 @@ class Display:
             markup=False,
             soft_wrap=True,
         )
+        for text in event.warnings:
+            self._console.print(f"warning: {text}", style="yellow", markup=False, soft_wrap=True)
 
     def _close(self) -> None:
         if self._bar is not None:

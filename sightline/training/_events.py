@@ -127,6 +127,7 @@ class Finished:
     test: Mapping[str, float]  # on the test set; empty without one
     seconds: float
     share: float  # of the time that went into validations
+    warnings: tuple[str, ...] = ()  # about scores that are no better than a baseline
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -11,7 +11,7 @@ import torch
 from ..data import AbstractStream, Example
 from ..tasks import AbstractTask, Evaluation, Metric, save_bundle
 from ._checkpoint import clear_checkpoints
-from ._events import Finished, Listener, StopReason, Warned
+from ._events import Finished, Listener, StopReason
 from ._group import Group, process_group
 from ._interrupt import interruptible
 from ._lock import Lock, locked
@@ -140,9 +140,6 @@ def _finish(
             "threads": torch.get_num_threads(),
         }
         write_outputs(folder, found, facts)
-        for name, evaluation in found.items():
-            if evaluation.warning is not None:
-                loop.tell(Warned(step=at.step, text=f"{name}: {evaluation.warning}"))
     scores = {name: evaluation.metrics for name, evaluation in found.items()}
     loop.tell(
         Finished(
@@ -152,6 +149,11 @@ def _finish(
             test={name: score.value for name, score in scores.get("test", {}).items()},
             seconds=at.seconds,
             share=at.share,
+            warnings=tuple(
+                f"{name}: {evaluation.warning}"
+                for name, evaluation in found.items()
+                if evaluation.warning is not None
+            ),
         )
     )
     group.agree([0.0])  # no process leaves before the folder is complete
