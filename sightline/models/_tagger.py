@@ -40,7 +40,7 @@ class Tagger(nn.Module):
         encoder: reads the tokens, or tokens and their spelling features along one more axis.
         vocabulary: number of tokens.
         num_tags: number of tags.
-        crf: learn transitions between neighboring tags.
+        crf: learn transitions between adjacent tags.
         spelling: how the numbers of spelling features are bounded; None for an encoder of tokens only.
     """
 
@@ -127,7 +127,7 @@ class TaggerSpec:
     vocabulary: int = setting(about="number of tokens that are read", at_least=1)
     num_tags: int = setting(about="number of tags", at_least=1)
     encoder: EncoderSpec = setting(TextEncoderSpec(), "what reads the text")
-    crf: bool = setting(True, "learned transitions between neighboring tags")
+    crf: bool = setting(True, "learned transitions between adjacent tags")
     spelling: SpelledSpec | None = setting(
         None, "spelling features that are read next to each token; none: tokens only"
     )

@@ -207,7 +207,7 @@ class TaggingSpec(AbstractTextSpec[Tagging]):
         None, "most words of the vocabulary, the frequent first; none: all", at_least=5
     )
     encoder: EncoderSpec = setting(TextEncoderSpec(), "what reads the sentence")
-    crf: bool = setting(True, "learned transitions between neighboring tags")
+    crf: bool = setting(True, "learned transitions between adjacent tags")
     spelling: SpellingSpec | None = setting(
         None, "spelling features that are read next to each word; none: words only"
     )
