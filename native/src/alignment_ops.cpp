@@ -38,6 +38,36 @@ struct Given {
   }
 };
 
+// The moves between nodes that are real. The first row and the first column of nodes always are.
+template <class T>
+auto moves_of(const Alignments<T>& view) {
+  return [view](int64_t item, auto each) {
+    const bool* source = view.mask ? view.mask + item * (view.rows + view.columns - 2) : nullptr;
+    const bool* target = source ? source + view.rows - 1 : nullptr;
+    for (int64_t i = 0; i < view.rows; ++i) {
+      if (source != nullptr && i > 0 && !source[i - 1]) continue;
+      for (int64_t j = 0; j < view.columns; ++j) {
+        if (target != nullptr && j > 0 && !target[j - 1]) continue;
+        const int64_t place = (i * view.columns + j) * 3;
+        if (i > 0 && j > 0) each(place);
+        if (i > 0) each(place + 1);
+        if (j > 0) each(place + 2);
+      }
+    }
+  };
+}
+
+template <class T>
+int64_t size_of(const Alignments<T>& view) {
+  return view.rows * view.columns * 3;
+}
+
+// Calls spoil() if a move that a path of the item may have is NaN or +inf.
+template <class T, class Spoil>
+void if_spoiled(const Alignments<T>& view, int64_t item, Spoil spoil) {
+  for_spoiled(view.moves, size_of(view), item, item + 1, moves_of(view), [&](int64_t) { spoil(); });
+}
+
 Tensor alignment_log_partition(Tensor moves, std::optional<Tensor> mask) {
   const Given given(moves, mask);
   Tensor out = like(given.moves, {given.batch});
@@ -45,7 +75,10 @@ Tensor alignment_log_partition(Tensor moves, std::optional<Tensor> mask) {
     using T = decltype(kind);
     const Alignments<T> view = given.view<T>();
     T* found = write<T>(out);
-    one_by_one(given.batch, [&](int64_t item) { alignment_kernels<T>().log_partition(view, found, item); });
+    one_by_one(given.batch, [&](int64_t item) {
+      alignment_kernels<T>().log_partition(view, found, item);
+      if_spoiled(view, item, [&] { found[item] = kNaN<T>; });
+    });
   });
   return out;
 }
@@ -58,7 +91,13 @@ std::tuple<Tensor, Tensor> alignment_marginals(Tensor moves, std::optional<Tenso
     using T = decltype(kind);
     const Alignments<T> view = given.view<T>();
     const AlignmentMarginals<T> out{write<T>(log_partition), write<T>(marginals)};
-    one_by_one(given.batch, [&](int64_t item) { alignment_kernels<T>().marginals(view, out, item); });
+    one_by_one(given.batch, [&](int64_t item) {
+      alignment_kernels<T>().marginals(view, out, item);
+      if_spoiled(view, item, [&] {
+        out.log_partition[item] = kNaN<T>;
+        fill_with_nan(out.marginals, size_of(view), item, moves_of(view));
+      });
+    });
   });
   return {log_partition, marginals};
 }
@@ -85,7 +124,10 @@ std::tuple<Tensor, Tensor> alignment_best(Tensor moves, std::optional<Tensor> ma
     const Alignments<T> view = given.view<T>();
     bool* found = write<bool>(paths);
     T* values = write<T>(scores);
-    one_by_one(given.batch, [&](int64_t item) { alignment_kernels<T>().best(view, found, values, item); });
+    one_by_one(given.batch, [&](int64_t item) {
+      alignment_kernels<T>().best(view, found, values, item);
+      if_spoiled(view, item, [&] { values[item] = kNaN<T>; });
+    });
   });
   return {paths, scores};
 }
@@ -100,7 +142,10 @@ std::tuple<Tensor, Tensor> alignment_sample(Tensor moves, std::optional<Tensor> 
   by_type(given.moves, [&](auto kind) {
     using T = decltype(kind);
     const Alignments<T> view = given.view<T>();
-    one_by_one(given.batch, [&](int64_t item) { alignment_kernels<T>().sample(view, draws, item); });
+    one_by_one(given.batch, [&](int64_t item) {
+      alignment_kernels<T>().sample(view, draws, item);
+      if_spoiled(view, item, [&] { draws.possible[item] = false; });
+    });
   });
   return {paths, possible};
 }

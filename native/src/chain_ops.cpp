@@ -46,6 +46,49 @@ struct Potentials {
   }
 };
 
+// Calls node(t) for the real positions of an item, and step(t) for the steps t, t + 1 to all but the first.
+template <class T, class Node, class Step>
+void for_read(const Chain<T>& chain, int64_t item, Node node, Step step) {
+  bool started = false;
+  for (int64_t t = 0; t < chain.length; ++t) {
+    if (chain.mask != nullptr && !chain.mask[item * chain.length + t]) continue;
+    node(t);
+    if (started) step(t - 1);
+    started = true;
+  }
+}
+
+// Calls spoil(item) for the items first .. last - 1 that have a NaN or +inf at a real position or step.
+template <class T, class Spoil>
+void for_spoiled_in(const Chain<T>& chain, int64_t first, int64_t last, Spoil spoil) {
+  const int64_t states = chain.states, edges = states * states, size = chain.length * states;
+  if (!may_be_spoiled(chain.unary + first * size, (last - first) * size) &&
+      !may_have_spoiled_steps(chain, edges, chain.length - 1, first, last)) {
+    return;
+  }
+  for (int64_t item = first; item < last; ++item) {
+    bool found = false;
+    for_read(chain, item, [&](int64_t t) { found = found || is_spoiled(chain.unary + item * size + t * states, states); },
+             [&](int64_t t) {
+               const T* table = chain.transitions + item * chain.item_stride + t * chain.step_stride;
+               found = found || is_spoiled(table, edges);
+             });
+    if (found) spoil(item);
+  }
+}
+
+// Numbers on positions (B, T, K) and, if not null, on steps (B, T-1, K, K): NaN on those that an item reads, 0
+// elsewhere.
+template <class T>
+void spoil_item(const Chain<T>& chain, int64_t item, T* nodes, T* pairs) {
+  const int64_t states = chain.states, edges = states * states, steps = chain.length - 1;
+  nodes += item * chain.length * states;
+  std::fill(nodes, nodes + chain.length * states, T(0));
+  if (pairs != nullptr) pairs += item * steps * edges, std::fill(pairs, pairs + steps * edges, T(0));
+  for_read(chain, item, [&](int64_t t) { std::fill_n(nodes + t * states, states, kNaN<T>); },
+           [&](int64_t t) { if (pairs != nullptr) std::fill_n(pairs + t * edges, edges, kNaN<T>); });
+}
+
 Tensor chain_log_partition(Tensor unary, Tensor transitions, std::optional<Tensor> mask) {
   const Potentials given(unary, transitions, mask);
   Tensor out = like(given.unary, {given.batch});
@@ -55,6 +98,7 @@ Tensor chain_log_partition(Tensor unary, Tensor transitions, std::optional<Tenso
     T* found = write<T>(out);
     in_groups(given.batch, [&](int64_t first, int64_t last) {
       chain_kernels<T>().log_partition(chain, found, first, last);
+      for_spoiled_in(chain, first, last, [&](int64_t item) { found[item] = kNaN<T>; });
     });
   });
   return out;
@@ -72,6 +116,10 @@ std::tuple<Tensor, Tensor, Tensor> chain_marginals(Tensor unary, Tensor transiti
     const ChainMarginals<T> out{write<T>(log_partition), write<T>(nodes), write<T>(pairs)};
     in_groups(given.batch, [&](int64_t first, int64_t last) {
       chain_kernels<T>().marginals(chain, out, first, last);
+      for_spoiled_in(chain, first, last, [&](int64_t item) {
+        out.log_partition[item] = kNaN<T>;
+        spoil_item(chain, item, out.nodes, out.pairs);
+      });
     });
   });
   return {log_partition, nodes, pairs};
@@ -113,6 +161,10 @@ std::tuple<Tensor, Tensor, Tensor, Tensor> chain_nodes(Tensor unary, Tensor tran
     const ChainNodes<T> out{write<T>(log_partition), write<T>(nodes), write<double>(kept), write<bool>(safe)};
     in_groups(given.batch, [&](int64_t first, int64_t last) {
       chain_kernels<T>().nodes(chain, out, first, last);
+      for_spoiled_in(chain, first, last, [&](int64_t item) {
+        out.log_partition[item] = kNaN<T>;
+        spoil_item<T>(chain, item, out.nodes, nullptr);
+      });
     });
   });
   return {log_partition, nodes, kept, safe};
@@ -137,6 +189,12 @@ std::tuple<Tensor, Tensor> chain_nodes_tangent(Tensor unary, Tensor transitions,
       for (int64_t group = begin; group < end; ++group) {
         const int64_t last = std::min(given.batch, (group + 1) * kGrain);
         chain_kernels<T>().nodes_tangent(task, sums.data() + group * edges, group * kGrain, last);
+        for_spoiled_in(task.chain, group * kGrain, last, [&](int64_t item) {
+          spoil_item<T>(task.chain, item, task.node_tangent, nullptr);
+          for_read(task.chain, item, [](int64_t) {}, [&](int64_t) {
+            std::fill_n(sums.data() + group * edges, edges, kNaN<double>);
+          });
+        });
       }
     });
     T* total = write<T>(transition_tangent);
@@ -160,6 +218,7 @@ std::tuple<Tensor, Tensor> chain_best(Tensor unary, Tensor transitions, std::opt
     T* values = write<T>(scores);
     in_groups(given.batch, [&](int64_t first, int64_t last) {
       chain_kernels<T>().best(chain, found, values, first, last);
+      for_spoiled_in(chain, first, last, [&](int64_t item) { values[item] = kNaN<T>; });
     });
   });
   return {labels, scores};
@@ -177,6 +236,7 @@ std::tuple<Tensor, Tensor> chain_sample(Tensor unary, Tensor transitions, std::o
     const Chain<T> chain = given.view<T>();
     in_groups(given.batch, [&](int64_t first, int64_t last) {
       chain_kernels<T>().sample(chain, draws, first, last);
+      for_spoiled_in(chain, first, last, [&](int64_t item) { draws.possible[item] = false; });
     });
   });
   return {labels, possible};

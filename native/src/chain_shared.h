@@ -296,7 +296,10 @@ void tangent(const ChainNodesTangent<T>& task, double* on_transitions, int64_t f
     }
   }
   for (int64_t i = 0; i < states; ++i) {
-    for (int64_t j = 0; j < states; ++j) on_transitions[i * states + j] += table.at(i, j) * totals[i * row + j];
+    for (int64_t j = 0; j < states; ++j) {
+      const double total = totals[i * row + j];
+      if (total != 0) on_transitions[i * states + j] += table.at(i, j) * total;  // no step reads a table that is NaN
+    }
   }
 }
 

@@ -28,7 +28,7 @@ namespace charts {
 constexpr double kNever = -std::numeric_limits<double>::infinity();
 
 // One sentence, spans of a width in the lanes. Lanes past the last span of a width compute on
-// whatever stands there, which must not be NaN; their probabilities are 0, so they add nothing.
+// whatever stands there; their probabilities are 0, so they add nothing, unless the sentence has a NaN.
 struct Starts {
   template <class T>
   using Entry = T;
@@ -170,7 +170,7 @@ SIGHTLINE_INLINE Lanes<double> sum(const Columns<Number>& from, const Kept<T>& k
     if (kept.first != nullptr) weight.store(kept.weight(s));
   }
   if (kept.first != nullptr) reciprocal_or_zero(total).store(kept.scale());
-  return where_positive(widen(total), highest + widen(log(total)), never);
+  return where_positive(widen(total), highest + widen(log(total)), never + widen(total));  // NaN if the total is
 }
 
 // The highest of left[s] + right[s], and where it stands.

@@ -40,6 +40,22 @@ struct Given {
   }
 };
 
+// The items that are real, if any are to be chosen.
+template <class T>
+auto items_of(const Items<T>& view) {
+  return [view](int64_t row, auto each) {
+    for (int64_t i = 0; i < view.items && view.chosen > 0; ++i) {
+      if (view.mask == nullptr || view.mask[row * view.items + i]) each(i);
+    }
+  };
+}
+
+// Calls spoil(row) for the rows first .. last - 1 that have a NaN or +inf.
+template <class T, class Spoil>
+void for_spoiled_in(const Items<T>& view, int64_t first, int64_t last, Spoil spoil) {
+  for_spoiled(view.scores, view.items, first, last, items_of(view), spoil);
+}
+
 Tensor k_subset_log_partition(Tensor scores, std::optional<Tensor> mask, int64_t k) {
   const Given given("scores", scores, mask, k);
   Tensor out = like(given.numbers, {given.batch});
@@ -47,7 +63,10 @@ Tensor k_subset_log_partition(Tensor scores, std::optional<Tensor> mask, int64_t
     using T = decltype(kind);
     const Items<T> view = given.view<T>();
     T* found = write<T>(out);
-    in_groups(given.batch, [&](int64_t first, int64_t last) { item_kernels<T>().log_partition(view, found, first, last); });
+    in_groups(given.batch, [&](int64_t first, int64_t last) {
+      item_kernels<T>().log_partition(view, found, first, last);
+      for_spoiled_in(view, first, last, [&](int64_t row) { found[row] = kNaN<T>; });
+    });
   });
   return out;
 }
@@ -61,7 +80,13 @@ std::tuple<Tensor, Tensor, Tensor> k_subset_marginals(Tensor scores, std::option
     using T = decltype(kind);
     const Items<T> view = given.view<T>();
     const ItemMarginals<T> out{write<T>(log_partition), write<T>(marginals), write<T>(kept)};
-    in_groups(given.batch, [&](int64_t first, int64_t last) { item_kernels<T>().marginals(view, out, first, last); });
+    in_groups(given.batch, [&](int64_t first, int64_t last) {
+      item_kernels<T>().marginals(view, out, first, last);
+      for_spoiled_in(view, first, last, [&](int64_t row) {
+        out.log_partition[row] = kNaN<T>;
+        fill_with_nan(out.marginals, view.items, row, items_of(view));
+      });
+    });
   });
   return {log_partition, marginals, kept};
 }
@@ -92,7 +117,10 @@ std::tuple<Tensor, Tensor> k_subset_sample(Tensor scores, std::optional<Tensor> 
   by_type(given.numbers, [&](auto kind) {
     using T = decltype(kind);
     const Items<T> view = given.view<T>();
-    in_groups(given.batch, [&](int64_t first, int64_t last) { item_kernels<T>().sample(view, draws, first, last); });
+    in_groups(given.batch, [&](int64_t first, int64_t last) {
+      item_kernels<T>().sample(view, draws, first, last);
+      for_spoiled_in(view, first, last, [&](int64_t row) { draws.possible[row] = false; });
+    });
   });
   return {chosen, possible};
 }

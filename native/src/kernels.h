@@ -209,6 +209,8 @@ struct Kernels {
   SpanningKernels<double> spanning_double;
   ItemKernels<float> k_subset_float;
   ItemKernels<double> k_subset_double;
+  bool (*may_be_spoiled_float)(const float* from, int64_t count);
+  bool (*may_be_spoiled_double)(const double* from, int64_t count);
 };
 
 extern const Kernels baseline_kernels;

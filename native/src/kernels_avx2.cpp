@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <cstring>
 #include <limits>
+#include <type_traits>
 #include <immintrin.h>
 
 #include "kernels.h"
@@ -21,6 +22,7 @@
 #include "chain.h"
 #include "k_subset.h"
 #include "projective_search.h"
+#include "scan.h"
 #include "semi_markov_search.h"
 #include "span.h"
 #include "spanning_search.h"
@@ -43,6 +45,8 @@ const Kernels avx2_kernels = {
     avx2::spanning::table<double>(),
     avx2::k_subset::table<float>(),
     avx2::k_subset::table<double>(),
+    avx2::may_be_spoiled<float>,
+    avx2::may_be_spoiled<double>,
 };
 
 }  // namespace sightline

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <cstring>
 #include <limits>
+#include <type_traits>
 
 #include "kernels.h"
 #include "scratch.h"
@@ -16,6 +17,7 @@
 #include "chain.h"
 #include "k_subset.h"
 #include "projective_search.h"
+#include "scan.h"
 #include "semi_markov_search.h"
 #include "span.h"
 #include "spanning_search.h"
@@ -38,6 +40,8 @@ const Kernels baseline_kernels = {
     baseline::spanning::table<double>(),
     baseline::k_subset::table<float>(),
     baseline::k_subset::table<double>(),
+    baseline::may_be_spoiled<float>,
+    baseline::may_be_spoiled<double>,
 };
 
 }  // namespace sightline

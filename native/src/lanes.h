@@ -7,7 +7,7 @@
 // in C++) and names the namespace, `SIGHTLINE_ISA`.
 //
 // exp and log are polynomials: exp(x) is exactly 0 below the smallest normal number (-inf
-// included), log wants a positive normal number. Neither is ever given a NaN by the kernels.
+// included) and NaN for NaN, x must not be above 88; log wants a positive normal number.
 
 #pragma once
 
@@ -145,6 +145,21 @@ SIGHTLINE_INLINE T largest(const Lanes<T>& x) {
   return found;
 }
 
+// Whether any lane is above `limit`.
+template <class T>
+SIGHTLINE_INLINE bool any_above(const Lanes<T>& x, T limit) {
+#if SIGHTLINE_REGISTER_BYTES == 64
+  if constexpr (sizeof(T) == 4) return _mm512_cmp_ps_mask((__m512)x.part[0], _mm512_set1_ps(limit), _CMP_GT_OQ) != 0;
+#elif SIGHTLINE_REGISTER_BYTES == 32
+  if constexpr (sizeof(T) == 4) {
+    return _mm256_movemask_ps(_mm256_cmp_ps((__m256)x.part[0], _mm256_set1_ps(limit), _CMP_GT_OQ)) != 0;
+  }
+#endif
+  bool found = false;
+  for (int i = 0; i < kLanes; ++i) found = found || x.lane(i) > limit;
+  return found;
+}
+
 // The first `count` numbers from memory, `fill` in the other lanes; reads nothing beyond them.
 template <class T>
 SIGHTLINE_INLINE Lanes<T> load_first(const T* from, int64_t count, T fill) {
@@ -251,6 +266,7 @@ struct Format<float> {
   static constexpr int32_t root_half = 0x3f3504f3;  // the bits of sqrt(1/2)
   static constexpr float magic = 12582912.0f;       // 1.5 * 2^23: adding it rounds to an integer
   static constexpr int32_t magic_bits = 0x4b400000;
+  static constexpr float bias = 127;  // of exponents
   static constexpr float lowest_exponent = -87.3f;
   static constexpr float log2_high = 0.693359375f, log2_low = -2.12194440e-4f;
   static constexpr int exp_order = 7, log_terms = 4;
@@ -263,6 +279,7 @@ struct Format<double> {
   static constexpr int64_t root_half = 0x3fe6a09e667f3bcd;
   static constexpr double magic = 6755399441055744.0;  // 1.5 * 2^52
   static constexpr int64_t magic_bits = 0x4338000000000000;
+  static constexpr double bias = 1023;
   static constexpr double lowest_exponent = -708.0;
   static constexpr double log2_high = 6.93145751953125e-1, log2_low = 1.42860682030941723212e-6;
   static constexpr int exp_order = 13, log_terms = 10;
@@ -302,13 +319,13 @@ SIGHTLINE_INLINE Lanes<T> exp(const Lanes<T>& x) {
   Lanes<T> out;
   for (int p = 0; p < Lanes<T>::parts; ++p) {
     const Register z = x.part[p] < lowest ? lowest : x.part[p];
-    const Register shifted = z * T(1.44269504088896340736) + F::magic;
-    const Register n = shifted - F::magic;
+    const Register shifted = z * T(1.44269504088896340736) + (F::magic + F::bias);
+    const Register n = shifted - (F::magic + F::bias);
     Register r = z - n * F::log2_high;
     r = r - n * F::log2_low;
     const Register y = exp_series<T>(r);
-    const Bits scaled = (Bits)y + ((Bits)shifted << F::mantissa);  // n stands in the low bits
-    out.part[p] = x.part[p] < lowest ? Register{} : (Register)scaled;
+    const Register power = (Register)((Bits)shifted << F::mantissa);  // n + bias stands in the low bits
+    out.part[p] = x.part[p] < lowest ? Register{} : y * power;
   }
   return out;
 }

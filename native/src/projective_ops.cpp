@@ -20,6 +20,25 @@ const ArcKernels<double>& arc_kernels<double>() {
   return kernels().projective_double;
 }
 
+// The arcs that trees of an item may have.
+template <class T>
+auto places_of(const Arcs<T>& view) {
+  return [batch = view.batch](int64_t item, auto each) {
+    for_read_arcs(batch.mask ? batch.mask + item * batch.words : nullptr, batch.words, each);
+  };
+}
+
+template <class T>
+int64_t area_of(const Arcs<T>& view) {
+  return (view.batch.words + 1) * (view.batch.words + 1);
+}
+
+// Calls spoil(item) for the items at the places first .. last - 1 that have a NaN or +inf.
+template <class T, class Spoil>
+void for_spoiled_in(const Arcs<T>& view, int64_t first, int64_t last, Spoil spoil) {
+  for_spoiled(view.batch, view.scores, area_of(view), first, last, places_of(view), spoil);
+}
+
 // Something on arcs, contiguous, and the words that are real.
 struct Given {
   Tensor arcs;
@@ -49,7 +68,10 @@ Tensor projective_log_partition(Tensor arcs, std::optional<Tensor> mask, bool si
     using T = decltype(kind);
     const Arcs<T> view = given.view<T>();
     T* found = write<T>(out);
-    given.sentences.split([&](int64_t first, int64_t last) { arc_kernels<T>().log_partition(view, found, first, last); });
+    given.sentences.split([&](int64_t first, int64_t last) {
+      arc_kernels<T>().log_partition(view, found, first, last);
+      for_spoiled_in(view, first, last, [&](int64_t item) { found[item] = kNaN<T>; });
+    });
   });
   return out;
 }
@@ -65,7 +87,13 @@ std::tuple<Tensor, Tensor, Tensor> projective_marginals(Tensor arcs, std::option
     using T = decltype(kind);
     const Arcs<T> view = given.view<T>();
     const ArcMarginals<T> out{write<T>(log_partition), write<T>(marginals), keep ? write<T>(kept) : nullptr, kept_size};
-    given.sentences.split([&](int64_t first, int64_t last) { arc_kernels<T>().marginals(view, out, first, last); });
+    given.sentences.split([&](int64_t first, int64_t last) {
+      arc_kernels<T>().marginals(view, out, first, last);
+      for_spoiled_in(view, first, last, [&](int64_t item) {
+        out.log_partition[item] = kNaN<T>;
+        fill_with_nan(out.marginals, area_of(view), item, places_of(view));
+      });
+    });
   });
   return {log_partition, marginals, kept};
 }
@@ -95,7 +123,10 @@ std::tuple<Tensor, Tensor> projective_best(Tensor arcs, std::optional<Tensor> ma
     const Arcs<T> view = given.view<T>();
     int64_t* found = write<int64_t>(heads);
     T* values = write<T>(scores);
-    one_by_one(given.batch, [&](int64_t place) { arc_kernels<T>().best(view, found, values, place); });
+    one_by_one(given.batch, [&](int64_t place) {
+      arc_kernels<T>().best(view, found, values, place);
+      for_spoiled_in(view, place, place + 1, [&](int64_t item) { values[item] = kNaN<T>; });
+    });
   });
   return {heads, scores};
 }
@@ -110,7 +141,10 @@ std::tuple<Tensor, Tensor> projective_sample(Tensor arcs, std::optional<Tensor> 
   by_type(given.arcs, [&](auto kind) {
     using T = decltype(kind);
     const Arcs<T> view = given.view<T>();
-    one_by_one(given.batch, [&](int64_t place) { arc_kernels<T>().sample(view, draws, place); });
+    one_by_one(given.batch, [&](int64_t place) {
+      arc_kernels<T>().sample(view, draws, place);
+      for_spoiled_in(view, place, place + 1, [&](int64_t item) { draws.possible[item] = false; });
+    });
   });
   return {heads, possible};
 }

@@ -54,6 +54,55 @@ void in_parts(const Segmented& given, const Run& run) {
   one_by_one(given.batch, [&](int64_t item) { run(item, item + 1); });
 }
 
+// Calls segment(t, d) for the segments of d + 1 positions that an item may have, which start at its real
+// position t and cover real positions alone, those between left out; and step(t) for the steps t, t + 1 to
+// all real positions but the first.
+template <class Segment, class Step>
+void for_read(const SemiMarkovSizes& sizes, int64_t item, Segment segment, Step step) {
+  const bool* mask = sizes.mask ? sizes.mask + item * sizes.length : nullptr;
+  int64_t left = mask ? std::count(mask, mask + sizes.length, true) : sizes.length;
+  bool started = false;
+  for (int64_t t = 0; t < sizes.length; ++t) {
+    if (mask != nullptr && !mask[t]) continue;
+    for (int64_t d = 0; d < std::min(sizes.lengths, left); ++d) segment(t, d);
+    if (started) step(t - 1);
+    started = true;
+    --left;
+  }
+}
+
+// Calls spoil(item) for the items first .. last - 1 that have a NaN or +inf in a segment or step of theirs.
+template <class T, class Spoil>
+void for_spoiled_in(const SemiMarkov<T>& model, int64_t first, int64_t last, Spoil spoil) {
+  const auto& [length, lengths, labels, mask] = model.sizes;
+  const int64_t edges = labels * labels, size = length * lengths * labels, count = labels, row = lengths;
+  if (!may_be_spoiled(model.segments + first * size, (last - first) * size) &&
+      !may_have_spoiled_steps(model, edges, length - 1, first, last)) {
+    return;
+  }
+  for (int64_t item = first; item < last; ++item) {
+    bool found = false;
+    for_read(model.sizes, item, [&](int64_t t, int64_t d) {
+      found = found || is_spoiled(model.segments + item * size + (t * row + d) * count, count);
+    }, [&](int64_t t) {
+      const T* table = model.transitions + item * model.item_stride + t * model.step_stride;
+      found = found || is_spoiled(table, edges);
+    });
+    if (found) spoil(item);
+  }
+}
+
+// NaN on the segments (B, T, D, K) and steps (B, T-1, K, K) of an item, 0 elsewhere.
+template <class T>
+void spoil_item(const SemiMarkovSizes& sizes, int64_t item, T* segments, T* pairs) {
+  const int64_t labels = sizes.labels, edges = labels * labels, row = sizes.lengths * labels;
+  segments += item * sizes.length * row, pairs += item * (sizes.length - 1) * edges;
+  std::fill_n(segments, sizes.length * row, T(0));
+  std::fill_n(pairs, (sizes.length - 1) * edges, T(0));
+  for_read(sizes, item, [&](int64_t t, int64_t d) { std::fill_n(segments + t * row + d * labels, labels, kNaN<T>); },
+           [&](int64_t t) { std::fill_n(pairs + t * edges, edges, kNaN<T>); });
+}
+
 Tensor semi_markov_log_partition(Tensor segments, Tensor transitions, std::optional<Tensor> mask) {
   const Segmented given(segments, transitions, mask);
   Tensor out = like(given.segments, {given.batch});
@@ -63,6 +112,7 @@ Tensor semi_markov_log_partition(Tensor segments, Tensor transitions, std::optio
     T* found = write<T>(out);
     in_parts(given, [&](int64_t first, int64_t last) {
       semi_markov_kernels<T>().log_partition(model, found, first, last);
+      for_spoiled_in(model, first, last, [&](int64_t item) { found[item] = kNaN<T>; });
     });
   });
   return out;
@@ -80,6 +130,10 @@ std::tuple<Tensor, Tensor, Tensor> semi_markov_marginals(Tensor segments, Tensor
     const SemiMarkovMarginals<T> out{write<T>(log_partition), write<T>(marginals), write<T>(pairs)};
     in_parts(given, [&](int64_t first, int64_t last) {
       semi_markov_kernels<T>().marginals(model, out, first, last);
+      for_spoiled_in(model, first, last, [&](int64_t item) {
+        out.log_partition[item] = kNaN<T>;
+        spoil_item(model.sizes, item, out.segments, out.pairs);
+      });
     });
   });
   return {log_partition, marginals, pairs};
@@ -124,6 +178,7 @@ std::tuple<Tensor, Tensor> semi_markov_best(Tensor segments, Tensor transitions,
     T* values = write<T>(scores);
     in_parts(given, [&](int64_t first, int64_t last) {
       semi_markov_kernels<T>().best(model, found, values, first, last);
+      for_spoiled_in(model, first, last, [&](int64_t item) { values[item] = kNaN<T>; });
     });
   });
   return {labels, scores};
@@ -141,6 +196,7 @@ std::tuple<Tensor, Tensor> semi_markov_sample(Tensor segments, Tensor transition
     const SemiMarkov<T> model = given.view<T>();
     in_parts(given, [&](int64_t first, int64_t last) {
       semi_markov_kernels<T>().sample(model, draws, first, last);
+      for_spoiled_in(model, first, last, [&](int64_t item) { draws.possible[item] = false; });
     });
   });
   return {labels, possible};

@@ -116,7 +116,7 @@ void marginals(const Spans<T>& spans, const SpanMarginals<T>& out, int64_t begin
         const double total = whole(grid, sentences, chart, l);
         const int64_t count = sentences.count(l);
         out.log_partition[sentences.item(l)] = static_cast<T>(total);
-        if (count > 0 && total > kNever) lane_of(mass[grid.at(count - 1, 0)], l) = 1;
+        if (count > 0 && total != kNever) lane_of(mass[grid.at(count - 1, 0)], l) = total == total ? T(1) : T(total);
       }
     }
     grid.descend([&](int64_t width, int64_t start) {

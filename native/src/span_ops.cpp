@@ -20,6 +20,36 @@ const SpanKernels<double>& span_kernels<double>() {
   return kernels().span_double;
 }
 
+// Calls each(place) for the spans between words that are real, in a square (n, n).
+template <class Each>
+void for_read_spans(const bool* mask, int64_t words, Each each) {
+  const auto real = [&](int64_t word) { return mask == nullptr || mask[word]; };
+  for (int64_t i = 0; i < words; ++i) {
+    for (int64_t j = i; j < words && real(i); ++j) {
+      if (real(j)) each(i * words + j);
+    }
+  }
+}
+
+// The spans that bracketings of an item may have.
+template <class T>
+auto places_of(const Spans<T>& view) {
+  return [batch = view.batch](int64_t item, auto each) {
+    for_read_spans(batch.mask ? batch.mask + item * batch.words : nullptr, batch.words, each);
+  };
+}
+
+template <class T>
+int64_t area_of(const Spans<T>& view) {
+  return view.batch.words * view.batch.words;
+}
+
+// Calls spoil(item) for the items at the places first .. last - 1 that have a NaN or +inf.
+template <class T, class Spoil>
+void for_spoiled_in(const Spans<T>& view, int64_t first, int64_t last, Spoil spoil) {
+  for_spoiled(view.batch, view.scores, area_of(view), first, last, places_of(view), spoil);
+}
+
 // Something on spans, contiguous, and the words that are real.
 struct Given {
   Tensor spans;
@@ -44,7 +74,10 @@ Tensor span_log_partition(Tensor spans, std::optional<Tensor> mask) {
     using T = decltype(kind);
     const Spans<T> view = given.view<T>();
     T* found = write<T>(out);
-    given.sentences.split([&](int64_t first, int64_t last) { span_kernels<T>().log_partition(view, found, first, last); });
+    given.sentences.split([&](int64_t first, int64_t last) {
+      span_kernels<T>().log_partition(view, found, first, last);
+      for_spoiled_in(view, first, last, [&](int64_t item) { found[item] = kNaN<T>; });
+    });
   });
   return out;
 }
@@ -59,7 +92,13 @@ std::tuple<Tensor, Tensor, Tensor> span_marginals(Tensor spans, std::optional<Te
     using T = decltype(kind);
     const Spans<T> view = given.view<T>();
     const SpanMarginals<T> out{write<T>(log_partition), write<T>(marginals), keep ? write<T>(kept) : nullptr, kept_size};
-    given.sentences.split([&](int64_t first, int64_t last) { span_kernels<T>().marginals(view, out, first, last); });
+    given.sentences.split([&](int64_t first, int64_t last) {
+      span_kernels<T>().marginals(view, out, first, last);
+      for_spoiled_in(view, first, last, [&](int64_t item) {
+        out.log_partition[item] = kNaN<T>;
+        fill_with_nan(out.marginals, area_of(view), item, places_of(view));
+      });
+    });
   });
   return {log_partition, marginals, kept};
 }
@@ -86,7 +125,10 @@ std::tuple<Tensor, Tensor> span_best(Tensor spans, std::optional<Tensor> mask) {
     const Spans<T> view = given.view<T>();
     bool* found = write<bool>(chosen);
     T* values = write<T>(scores);
-    one_by_one(given.batch, [&](int64_t place) { span_kernels<T>().best(view, found, values, place); });
+    one_by_one(given.batch, [&](int64_t place) {
+      span_kernels<T>().best(view, found, values, place);
+      for_spoiled_in(view, place, place + 1, [&](int64_t item) { values[item] = kNaN<T>; });
+    });
   });
   return {chosen, scores};
 }
@@ -101,7 +143,10 @@ std::tuple<Tensor, Tensor> span_sample(Tensor spans, std::optional<Tensor> mask,
   by_type(given.spans, [&](auto kind) {
     using T = decltype(kind);
     const Spans<T> view = given.view<T>();
-    one_by_one(given.batch, [&](int64_t place) { span_kernels<T>().sample(view, draws, place); });
+    one_by_one(given.batch, [&](int64_t place) {
+      span_kernels<T>().sample(view, draws, place);
+      for_spoiled_in(view, place, place + 1, [&](int64_t item) { draws.possible[item] = false; });
+    });
   });
   return {chosen, possible};
 }

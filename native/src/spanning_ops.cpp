@@ -20,6 +20,13 @@ const SpanningKernels<double>& spanning_kernels<double>() {
   return kernels().spanning_double;
 }
 
+template <class T>
+auto arcs_of(const Graph<T>& view) {
+  return [view](int64_t item, auto each) {
+    for_read_arcs(view.mask ? view.mask + item * view.words : nullptr, view.words, each);
+  };
+}
+
 // Something on arcs, contiguous, and the words that are real.
 struct Given {
   Tensor arcs;
@@ -38,6 +45,19 @@ struct Given {
   }
 };
 
+// Calls spoil(item) if an arc that a tree of the item may have is NaN or +inf.
+template <class T, class Spoil>
+void if_spoiled(const Graph<T>& view, int64_t item, Spoil spoil) {
+  const int64_t area = (view.words + 1) * (view.words + 1);
+  for_spoiled(view.scores, area, item, item + 1, arcs_of(view), spoil);
+}
+
+// Numbers on arcs (B, n+1, n+1): NaN on those that trees of an item may have, 0 elsewhere.
+template <class T>
+void spoil_arcs(const Graph<T>& view, T* squares, int64_t item) {
+  fill_with_nan(squares, (view.words + 1) * (view.words + 1), item, arcs_of(view));
+}
+
 Tensor spanning_log_partition(Tensor arcs, std::optional<Tensor> mask, bool single_root) {
   const Given given(arcs, mask, single_root);
   Tensor out = like(given.arcs, {given.batch});
@@ -45,7 +65,10 @@ Tensor spanning_log_partition(Tensor arcs, std::optional<Tensor> mask, bool sing
     using T = decltype(kind);
     const Graph<T> view = given.view<T>();
     T* found = write<T>(out);
-    one_by_one(given.batch, [&](int64_t item) { spanning_kernels<T>().log_partition(view, found, item); });
+    one_by_one(given.batch, [&](int64_t item) {
+      spanning_kernels<T>().log_partition(view, found, item);
+      if_spoiled(view, item, [&](int64_t) { found[item] = kNaN<T>; });
+    });
   });
   return out;
 }
@@ -61,7 +84,13 @@ std::tuple<Tensor, Tensor, Tensor, Tensor> spanning_marginals(Tensor arcs, std::
     using T = decltype(kind);
     const Graph<T> view = given.view<T>();
     const SpanningMarginals<T> out{write<T>(log_partition), write<T>(marginals), write<double>(kept), write<bool>(safe), kept_size};
-    one_by_one(given.batch, [&](int64_t item) { spanning_kernels<T>().marginals(view, out, item); });
+    one_by_one(given.batch, [&](int64_t item) {
+      spanning_kernels<T>().marginals(view, out, item);
+      if_spoiled(view, item, [&](int64_t) {
+        out.log_partition[item] = kNaN<T>;
+        spoil_arcs(view, out.marginals, item);
+      });
+    });
   });
   return {log_partition, marginals, kept, safe};
 }
@@ -76,7 +105,10 @@ Tensor spanning_tangent(Tensor arcs, std::optional<Tensor> mask, Tensor kept, Te
     using T = decltype(kind);
     const Graph<T> view = given.view<T>();
     const SpanningTangent<T> task{read<double>(kept), read<bool>(safe), given.kept_size(), read<T>(direction), write<T>(tangent)};
-    one_by_one(given.batch, [&](int64_t item) { spanning_kernels<T>().tangent(view, task, item); });
+    one_by_one(given.batch, [&](int64_t item) {
+      spanning_kernels<T>().tangent(view, task, item);
+      if_spoiled(view, item, [&](int64_t) { spoil_arcs(view, task.tangent, item); });
+    });
   });
   return tangent;
 }
@@ -90,7 +122,10 @@ std::tuple<Tensor, Tensor> spanning_best(Tensor arcs, std::optional<Tensor> mask
     const Graph<T> view = given.view<T>();
     int64_t* found = write<int64_t>(heads);
     T* values = write<T>(scores);
-    one_by_one(given.batch, [&](int64_t item) { spanning_kernels<T>().best(view, found, values, item); });
+    one_by_one(given.batch, [&](int64_t item) {
+      spanning_kernels<T>().best(view, found, values, item);
+      if_spoiled(view, item, [&](int64_t) { values[item] = kNaN<T>; });
+    });
   });
   return {heads, scores};
 }
@@ -106,7 +141,10 @@ std::tuple<Tensor, Tensor> spanning_sample(Tensor arcs, std::optional<Tensor> ma
   by_type(given.arcs, [&](auto kind) {
     using T = decltype(kind);
     const Graph<T> view = given.view<T>();
-    one_by_one(given.batch, [&](int64_t item) { spanning_kernels<T>().sample(view, draws, item); });
+    one_by_one(given.batch, [&](int64_t item) {
+      spanning_kernels<T>().sample(view, draws, item);
+      if_spoiled(view, item, [&](int64_t) { draws.possible[item] = false; });
+    });
   });
   return {heads, possible};
 }

@@ -11,6 +11,7 @@
 
 #include "arguments.h"
 #include "kernels.h"
+#include "nan_rule.h"
 
 namespace sightline {
 

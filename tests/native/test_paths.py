@@ -72,3 +72,9 @@ def test_a_path_agrees_with_the_reference(
 @pytest.mark.parametrize("path", ["pure", *NATIVE_PATHS[1:-1]])  # the widest runs with all tests
 def test_a_path_obeys_the_laws(path: str) -> None:
     run(path, "-m", "pytest", "-q", "-p", "no:cacheprovider", *LAWS)
+
+
+@pytest.mark.timeout(300)
+@pytest.mark.parametrize("path", NATIVE_PATHS[:-1])
+def test_a_path_gives_nan_for_nan(path: str) -> None:
+    run(path, "-m", "pytest", "-q", "-p", "no:cacheprovider", "tests/native/test_nan.py")
