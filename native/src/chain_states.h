@@ -6,6 +6,8 @@
 
 #pragma once
 
+#include <type_traits>
+
 #include "chain_lanes.h"
 
 namespace sightline {
@@ -41,33 +43,79 @@ void add_unary(const T* unary, int64_t states, double* alpha) {
   for (int64_t j = 0; j < states; ++j) alpha[j] += static_cast<double>(unary[j]);
 }
 
+// The terms of a step into a block of states: edges[i, block] + scores[i] - reference, less a number near
+// their maximum. Any number near it will do to keep exp in range, so it is first found in T, which is far
+// off where scores are so large that T has no digits behind the point. `is_in_range` tells, and then the
+// maximum in double is needed.
+template <bool in_double, class T>
+class StepTerms {
+ public:
+  SIGHTLINE_INLINE StepTerms(const double* scores, double reference, const T* edges, int64_t states, int64_t block)
+      : scores_(scores), reference_(reference), edges_(edges + block), states_(states), count_(states - block),
+        steepest_(Lanes<T>::of(T(0))) {
+    using Number = std::conditional_t<in_double, double, T>;
+    auto near = Lanes<Number>::of(std::numeric_limits<Number>::lowest());
+    for (int64_t i = 0; i < states; ++i) {
+      if constexpr (in_double) near = max(near, widen(edge(i)) + (scores[i] - reference));
+      else near = max(near, edge(i) + static_cast<T>(scores[i] - reference));
+    }
+    highest_ = widen(near);
+  }
+  const Lanes<double>& highest() const { return highest_; }
+  SIGHTLINE_INLINE Lanes<T> weight(int64_t i) {
+    const auto term = narrow<T>(widen(edge(i)) + (scores_[i] - reference_) - highest_);
+    if constexpr (!in_double) steepest_ = max(steepest_, term);
+    return exp(term);
+  }
+  // Whether the weights, of which this is the sum, are neither too large nor lost for being small.
+  SIGHTLINE_INLINE bool is_in_range(const Lanes<T>& total) const {
+    if constexpr (in_double) return true;
+    const auto zero = Lanes<T>::of(T(0)), lowest = Lanes<T>::of(std::numeric_limits<T>::lowest());
+    const auto lost = where_less(lowest, narrow<T>(highest_), Lanes<T>::of(kSteep + 1), zero);
+    const auto faint = where_less(total, Lanes<T>::of(T(1e-6)), lost, zero);
+    return !any_above(max(steepest_, faint), kSteep);
+  }
+
+ private:
+  static constexpr T kSteep = 8;
+  SIGHTLINE_INLINE Lanes<T> edge(int64_t i) const { return load_first(edges_ + i * states_, count_, T(kNever)); }
+
+  const double* scores_;
+  double reference_;
+  const T* edges_;
+  int64_t states_, count_;
+  Lanes<T> steepest_;
+  Lanes<double> highest_;
+};
+
 // One step of the inside pass, alpha -> next without the unary scores. Keeps exp(...) in `weights`
-// (K, K) and the reciprocals of their sums over i in `scales` (padded), if they are not null.
-template <class T>
-void advance(const double* alpha, const T* edges, int64_t states, double* next, T* weights, T* scales) {
+// (K, K) and the reciprocals of their sums over i in `scales` (padded), if they are not null. False if
+// numbers left the range of T, which they do not in double.
+template <bool in_double, class T>
+bool advance_in(const double* alpha, const T* edges, int64_t states, double* next, T* weights, T* scales) {
   const auto never = Lanes<double>::of(kNever);
   const double top = *std::max_element(alpha, alpha + states);
   const double reference = top > kNever ? top : 0.0;
   for (int64_t block = 0; block < states; block += kLanes) {
-    const int64_t count = states - block;
-    // Any number near the maximum will do to keep exp in range, so it is found in T.
-    auto near = Lanes<T>::of(std::numeric_limits<T>::lowest());
-    for (int64_t i = 0; i < states; ++i) {
-      const auto edge = load_first(edges + i * states + block, count, T(kNever));
-      near = max(near, edge + static_cast<T>(alpha[i] - reference));
-    }
-    const auto highest = widen(near);
+    StepTerms<in_double, T> terms(alpha, reference, edges, states, block);
     auto total = Lanes<T>::of(T(0));
     for (int64_t i = 0; i < states; ++i) {
-      const auto edge = load_first(edges + i * states + block, count, T(kNever));
-      const auto weight = exp(narrow<T>(widen(edge) + (alpha[i] - reference) - highest));
+      const auto weight = terms.weight(i);
       total += weight;
-      if (weights != nullptr) store_first(weights + i * states + block, count, weight);
+      if (weights != nullptr) store_first(weights + i * states + block, states - block, weight);
     }
+    if (!terms.is_in_range(total)) return false;
     if (scales != nullptr) reciprocal_or_zero(total).store(scales + block);
-    const auto reached = highest + widen(log(total)) + reference;
+    const auto reached = terms.highest() + widen(log(total)) + reference;
     where_positive(widen(total), reached, never).store(next + block);
   }
+  return true;
+}
+
+template <class T>
+void advance(const double* alpha, const T* edges, int64_t states, double* next, T* weights, T* scales) {
+  if (std::is_same_v<T, float> && advance_in<false>(alpha, edges, states, next, weights, scales)) return;
+  advance_in<true>(alpha, edges, states, next, weights, scales);
 }
 
 // exp( alpha - log Z ) in `last`, padded; gives log Z.

@@ -32,7 +32,7 @@ SIGHTLINE_INLINE Scaled<T> split_exp(const Lanes<T>& x) {
   const auto cut = where_less(half, r, half, r);
   Lanes<T> mantissa;
   for (int p = 0; p < Lanes<T>::parts; ++p) mantissa.part[p] = exp_series<T>(cut.part[p]);
-  const auto lowest = Lanes<T>::of(std::numeric_limits<T>::lowest());
+  const auto lowest = Lanes<T>::of(T(0.69) * std::numeric_limits<T>::lowest());
   return {where_less(x, lowest, zero, mantissa), widen(n)};
 }
 

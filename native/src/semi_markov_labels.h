@@ -6,6 +6,7 @@
 
 #pragma once
 
+#include "chain_states.h"
 #include "semi_markov_batch.h"
 
 namespace sightline {
@@ -115,30 +116,8 @@ class LabelSteps {
   void store() const {}  // they are where they should be
 
   void onward(int64_t r, const Lanes<double>* from, Lanes<double>* starts, Lanes<double>* scales) const {
-    const T* edges = transitions_ + layout_.step(r) * step_stride_;
-    const double* ends = reinterpret_cast<const double*>(from);
-    T* weights = scales ? row(r) : nullptr;
-    const double top = *std::max_element(ends, ends + labels_), reference = top > kNever ? top : 0.0;
-    for (int64_t block = 0; block < labels_; block += kLanes) {
-      const int64_t count = labels_ - block;
-      // Any number near the maximum will do to keep exp in range, so it is found in T.
-      auto near = Lanes<T>::of(std::numeric_limits<T>::lowest());
-      for (int64_t i = 0; i < labels_; ++i) {
-        const auto edge = load_first(edges + i * labels_ + block, count, T(kNever));
-        near = max(near, edge + static_cast<T>(ends[i] - reference));
-      }
-      const auto highest = widen(near);
-      auto total = Lanes<double>::of(0.0);
-      for (int64_t i = 0; i < labels_; ++i) {
-        const auto edge = load_first(edges + i * labels_ + block, count, T(kNever));
-        const auto weight = exp(narrow<T>(widen(edge) + (ends[i] - reference) - highest));
-        total += widen(weight);
-        if (scales != nullptr) store_first(weights + i * labels_ + block, count, weight);
-      }
-      if (scales != nullptr) scales[block / kLanes] = reciprocal_or_zero(total);
-      const auto reached = highest + widen(log(narrow<T>(total))) + reference;
-      starts[block / kLanes] = where_positive(total, reached, Lanes<double>::of(kNever));
-    }
+    if (std::is_same_v<T, float> && onward_in<false>(r, from, starts, scales)) return;
+    onward_in<true>(r, from, starts, scales);
   }
 
   void best_onward(int64_t r, const Lanes<double>* from, Lanes<double>* starts, Lanes<T>* places) const {
@@ -176,6 +155,29 @@ class LabelSteps {
 
  private:
   T* row(int64_t r) const { return weights_ + layout_.step(r) * layout_.edges(); }
+
+  // False if numbers left the range of T, which they do not in double.
+  template <bool in_double>
+  bool onward_in(int64_t r, const Lanes<double>* from, Lanes<double>* starts, Lanes<double>* scales) const {
+    const T* edges = transitions_ + layout_.step(r) * step_stride_;
+    const double* ends = reinterpret_cast<const double*>(from);
+    T* weights = scales ? row(r) : nullptr;
+    const double top = *std::max_element(ends, ends + labels_), reference = top > kNever ? top : 0.0;
+    for (int64_t block = 0; block < labels_; block += kLanes) {
+      chain_states::StepTerms<in_double, T> terms(ends, reference, edges, labels_, block);
+      auto total = Lanes<double>::of(0.0);
+      for (int64_t i = 0; i < labels_; ++i) {
+        const auto weight = terms.weight(i);
+        total += widen(weight);
+        if (scales != nullptr) store_first(weights + i * labels_ + block, labels_ - block, weight);
+      }
+      if (!terms.is_in_range(narrow<T>(total))) return false;
+      if (scales != nullptr) scales[block / kLanes] = reciprocal_or_zero(total);
+      const auto reached = terms.highest() + widen(log(narrow<T>(total))) + reference;
+      starts[block / kLanes] = where_positive(total, reached, Lanes<double>::of(kNever));
+    }
+    return true;
+  }
 
   const Labels<T>& layout_;
   int64_t labels_, step_stride_;

@@ -19,8 +19,10 @@
 //
 // All but `spare` adds and multiplies numbers that are not negative, so each entry has the digits of
 // a double while none leaves its range. Words are scaled to have their best arc at 1; entries only
-// grow, so that scores up to 345 apart are safe, and where arcs are forbidden the range is watched. A
-// sentence that leaves it is done again with numbers of any magnitude.
+// grow, so that scores up to 345 apart are safe, and where arcs are forbidden the range is watched.
+// Scores further below count as forbidden, which is exact as long as all trees that have such an arc weigh
+// nothing against the others; see `Cut`. A sentence of which that is not so is done again with
+// numbers of any magnitude.
 //
 // Exactly one root arc: scaled by e, with e to 0 (see `_spanning_passes.py`). Root arcs do not count in
 // totals[p] unless p has no other head left and is closed; what hangs from a closed word then hangs
@@ -124,16 +126,54 @@ void read(const Sentence& sentence, const T* square, int64_t size, double fill, 
   }
 }
 
-// What was taken off the scores of a tree, and whether the weights of what is left are in range.
+// How shifted scores become weights: those below `floor` are forbidden, and all are multiplied by `scale`.
+struct Cut {
+  double floor, scale;
+};
+constexpr Cut kCutForDoubles{-345, 1}, kCutForWides{kLowestLog, 1};
+
+// What was taken off the scores of a tree; the lowest of what is left, and the highest of it that is too low
+// for doubles, -inf if none is; and whether all are numbers.
 struct Shifts {
-  double total = 0;
-  bool is_safe = true;
+  double total = 0, lowest = 0, too_low = kNever;
+  bool are_numbers = true;
 };
 
-inline double highest_of(const double* from, int64_t count) {
+// The highest number below `floor`, -inf if there is none.
+inline double highest_below(const Sentence& sentence, const Square<double>& logs, double floor) {
   double found = kNever;
-  for (int64_t i = 0; i < count; ++i) found = std::max(found, from[i]);
+  for (int64_t head = 0; head < sentence.size(); ++head) {
+    for (int64_t word = 0; word < sentence.size(); ++word) {
+      const double log = *logs.at(head, word);
+      if (log < floor) found = std::max(found, log);
+    }
+  }
   return found;
+}
+
+// Whether all trees with an arc of weight exp(`too_low`) or less weigh nothing against those that weigh
+// exp(`log_weight`): there are less than (n+1)^n, and no arc weighs more than 1.
+inline bool is_exact(const Sentence& sentence, double log_weight, double too_low) {
+  const double words = static_cast<double>(sentence.words());
+  return too_low == kNever || log_weight - too_low > words * std::log(words + 1) + 40;
+}
+
+// Takes off the root's arcs the best of those to their words, and gives the best of what is left. Adds up
+// what is taken off in all: of the best root arc its own score, since a word that hangs from the root alone
+// may have a best among the others that is no score at all, such as -1e30, which would drown it.
+inline double shift_root(const Sentence& sentence, const Square<double>& logs, const double* best, double* total) {
+  double* row = logs.row(0);
+  int64_t chosen = sentence.roots();
+  double highest = kNever, own = 0;
+  for (int64_t word = sentence.roots(); word < sentence.size(); ++word) {
+    const double given = row[word];
+    row[word] -= best[word];
+    if (!(row[word] > highest)) continue;
+    highest = row[word], own = given, chosen = word;
+  }
+  if (highest == kNever) highest = 0;
+  for (int64_t word = sentence.roots(); word < sentence.size(); ++word) *total += word == chosen ? own : best[word];
+  return highest;
 }
 
 // Takes off each word's scores the best of those that count; and off the root's, where it has one arc.
@@ -150,43 +190,46 @@ inline Shifts shift(const Sentence& sentence, const Square<double>& logs) {
   for (int64_t word = roots; word < size; ++word) {
     if (best[word] == kNever) best[word] = *logs.at(0, word);  // the root, or no arc at all
     if (best[word] == kNever) best[word] = 0;
-    shifts.total += best[word];
   }
   std::fill(best.data(), best.data() + roots, 0.0);
   std::fill(best.data() + size, best.data() + sentence.stride(), 0.0);
-  const auto never = Lanes<double>::of(kNever);
-  auto lowest = Lanes<double>::of(0.0);
+  const double root_best = roots == 2 ? shift_root(sentence, logs, best.data(), &shifts.total) : 0.0;
+  for (int64_t word = roots; word < size && roots == 1; ++word) shifts.total += best[word];
+  const auto never = Lanes<double>::of(kNever), zero = Lanes<double>::of(0.0), floor = Lanes<double>::of(kCutForDoubles.floor);
+  auto lowest = zero, too_low = never, strange = zero;
   for (int64_t head = 0; head < size; ++head) {
-    double root_best = 0;
-    if (head == 0 && roots == 2) {
-      for (int64_t word = roots; word < size; ++word) *logs.at(0, word) -= best[word];
-      root_best = highest_of(logs.at(0, roots), size - roots);
-      if (root_best == kNever) root_best = 0;
-      shifts.total += root_best;
-    }
     for (int64_t c = 0; c < size; c += kLanes) {
       const auto off = roots == 2 && head == 0 ? Lanes<double>::of(root_best) : Lanes<double>::load(&best[c]);
       const auto moved = Lanes<double>::load(logs.at(head, c)) - off;
       moved.store(logs.at(head, c));
-      const auto finite = where_less(never, moved, moved, Lanes<double>::of(0.0));
+      const auto finite = where_less(never, moved, moved, zero);
       lowest = where_less(finite, lowest, finite, lowest);
+      too_low = max(too_low, where_less(moved, floor, moved, never));
+      strange += where_less(moved, Lanes<double>::of(1.0), zero, Lanes<double>::of(1.0));  // NaN is not less
     }
   }
-  shifts.is_safe = largest(Lanes<double>::of(0.0) - lowest) < 345;
+  shifts.lowest = -largest(zero - lowest);
+  shifts.too_low = largest(too_low);
+  shifts.are_numbers = largest(strange) == 0;
   return shifts;
 }
 
-inline void weigh(const Sentence& sentence, const Square<double>& logs, const Square<double>& weights) {
+inline void weigh(const Sentence& sentence, const Square<double>& logs, const Cut& cut, const Square<double>& weights) {
+  const auto floor = Lanes<double>::of(cut.floor), never = Lanes<double>::of(kNever);
   for (int64_t head = 0; head < sentence.size(); ++head) {
     for (int64_t c = 0; c < sentence.size(); c += kLanes) {
-      exp(Lanes<double>::load(logs.at(head, c))).store(weights.at(head, c));
+      const auto log = Lanes<double>::load(logs.at(head, c));
+      exp(where_less(log, floor, never, log)).store(weights.at(head, c));
     }
   }
 }
 
-inline void weigh(const Sentence& sentence, const Square<double>& logs, const Square<Wide>& weights) {
+inline void weigh(const Sentence& sentence, const Square<double>& logs, const Cut& cut, const Square<Wide>& weights) {
   for (int64_t head = 0; head < sentence.size(); ++head) {
-    for (int64_t c = 0; c < sentence.size(); ++c) *weights.at(head, c) = wide_exp(*logs.at(head, c));
+    for (int64_t c = 0; c < sentence.size(); ++c) {
+      const double log = *logs.at(head, c);
+      *weights.at(head, c) = log < cut.floor ? Wide() : wide_exp(log * cut.scale);
+    }
   }
 }
 
@@ -268,11 +311,9 @@ bool is_possible(const Sentence& sentence, const Factors<Number>& factors) {
 
 // log Z of the weights.
 template <class Number>
-double log_of_product(const Sentence& sentence, const Factors<Number>& factors) {
+double log_of_weight(const Sentence& sentence, const Factors<Number>& factors) {
   if (!is_possible(sentence, factors)) return kNever;
-  double total = 0;
-  for (int64_t p = sentence.roots(); p < sentence.size(); ++p) total += log_of(factors.totals[p]);
-  return total;
+  return log_of_product(&factors.totals[sentence.roots()], sentence.words());
 }
 
 // The slopes [head, word] and their transpose, by rows; 0 where nothing has been found yet, and on the

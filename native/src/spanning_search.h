@@ -44,6 +44,7 @@ class Walks {
   Walks(const Graph<T>& arcs, const Sentence& sentence) : size_(sentence.size()), sums_(sentence), last_(size_) {
     const int64_t size = arcs.words + 1;
     const int64_t first = arcs.single_root ? 1 : 0;
+    std::fill(last_.data(), last_.data() + size_, int64_t(0));
     for (int64_t word = 1; word < size_; ++word) {
       const auto score = [&](int64_t head) {
         return static_cast<double>(arcs.scores[sentence.place(head) * size + sentence.place(word)]);
@@ -56,7 +57,6 @@ class Walks {
         if (weight > 0) last_[word] = head;
         *sums_.at(word, head) = total += weight;
       }
-      if (total == 0) last_[word] = 0;
     }
   }
 

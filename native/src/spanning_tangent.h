@@ -168,25 +168,47 @@ struct Shifted {
   }
 };
 
-// log Z by one type of numbers; NaN if they had not the range.
-template <class Number>
-double log_partition_by(const Sentence& sentence, const Shifted& shifted, const Square<Number>& weights,
-                        const Factors<Number>& factors) {
-  weigh(sentence, shifted.logs, weights);
-  if (!eliminate(sentence, weights, factors)) return std::numeric_limits<double>::quiet_NaN();
-  return log_of_product(sentence, factors) + shifted.shifts.total;
+// log Z by doubles; NaN if they had not the range.
+inline double log_partition_by(const Sentence& sentence, const Shifted& shifted, const Square<double>& weights,
+                               const Factors<double>& factors, Cut* cut) {
+  const Shifts& shifts = shifted.shifts;
+  *cut = kCutForDoubles;
+  weigh(sentence, shifted.logs, *cut, weights);
+  const bool is_in_range = eliminate(sentence, weights, factors);
+  const double found = is_in_range ? log_of_weight(sentence, factors) : kNever;
+  if (!is_in_range || !is_exact(sentence, found, shifts.too_low)) return std::numeric_limits<double>::quiet_NaN();
+  return found + shifts.total;
+}
+
+// log Z by numbers of any magnitude. Where all trees have an arc whose score is too low even for them, the
+// scores are scaled to their range: of numbers that large, small differences have no digits anyway.
+inline double log_partition_by(const Sentence& sentence, const Shifted& shifted, const Square<Wide>& weights,
+                               const Factors<Wide>& factors, Cut* cut) {
+  const Shifts& shifts = shifted.shifts;
+  *cut = kCutForWides;
+  weigh(sentence, shifted.logs, *cut, weights);
+  eliminate(sentence, weights, factors);
+  double found = log_of_weight(sentence, factors);
+  if (!is_exact(sentence, found, highest_below(sentence, shifted.logs, cut->floor))) {
+    *cut = {kNever, kLowestLog / shifts.lowest};
+    weigh(sentence, shifted.logs, *cut, weights);
+    eliminate(sentence, weights, factors);
+    found = log_of_weight(sentence, factors);
+  }
+  return found / cut->scale + shifts.total;
 }
 
 template <class T>
 void log_partition(const Graph<T>& arcs, T* out, int64_t item) {
   const Sentence sentence(arcs, item);
   const Shifted shifted(arcs, item, sentence);
-  if (shifted.shifts.is_safe) {
-    const double found = log_partition_by<double>(sentence, shifted, Square<double>(sentence), Factors<double>(sentence));
-    out[item] = static_cast<T>(found);
-    if (found == found) return;
+  Cut cut;
+  double found = std::numeric_limits<double>::quiet_NaN();
+  if (shifted.shifts.are_numbers) found = log_partition_by(sentence, shifted, Square<double>(sentence), Factors<double>(sentence), &cut);
+  if (shifted.shifts.are_numbers && found != found) {
+    found = log_partition_by(sentence, shifted, Square<Wide>(sentence), Factors<Wide>(sentence), &cut);
   }
-  out[item] = static_cast<T>(log_partition_by<Wide>(sentence, shifted, Square<Wide>(sentence), Factors<Wide>(sentence)));
+  out[item] = static_cast<T>(found);
 }
 
 // Marginals of one sentence by one type of numbers; whether they had the range.
@@ -196,7 +218,8 @@ bool marginals_by(const Graph<T>& arcs, const SpanningMarginals<T>& out, int64_t
   const Square<Number> weights(sentence);
   const Factors<Number> factors(sentence);
   const Slopes<Number> slopes(sentence);
-  const double found = log_partition_by(sentence, shifted, weights, factors);
+  Cut cut;
+  const double found = log_partition_by(sentence, shifted, weights, factors, &cut);
   if (found != found) return false;
   out.log_partition[item] = static_cast<T>(found);
   found > kNever ? differentiate(sentence, factors, slopes) : slopes.clear();
@@ -209,12 +232,22 @@ bool marginals_by(const Graph<T>& arcs, const SpanningMarginals<T>& out, int64_t
   return true;
 }
 
+// The results for scores that are not all numbers.
+template <class T>
+void fill_with_nan(const Graph<T>& arcs, T* square, T* log_partition, int64_t item) {
+  const int64_t area = (arcs.words + 1) * (arcs.words + 1);
+  std::fill(square + item * area, square + (item + 1) * area, std::numeric_limits<T>::quiet_NaN());
+  if (log_partition != nullptr) log_partition[item] = std::numeric_limits<T>::quiet_NaN();
+}
+
 template <class T>
 void marginals(const Graph<T>& arcs, const SpanningMarginals<T>& out, int64_t item) {
   const Sentence sentence(arcs, item);
   const Shifted shifted(arcs, item, sentence);
-  out.safe[item] = shifted.shifts.is_safe && marginals_by<double>(arcs, out, item, sentence, shifted);
-  if (!out.safe[item]) marginals_by<Wide>(arcs, out, item, sentence, shifted);
+  const bool are_numbers = shifted.shifts.are_numbers;
+  out.safe[item] = are_numbers && marginals_by<double>(arcs, out, item, sentence, shifted);
+  if (are_numbers && !out.safe[item]) marginals_by<Wide>(arcs, out, item, sentence, shifted);
+  if (!are_numbers) fill_with_nan(arcs, out.marginals, out.log_partition, item);
 }
 
 inline void scale(const double* row, const double* by, int64_t count, double* out) {
@@ -227,12 +260,13 @@ inline void scale(const Wide* row, const double* by, int64_t count, Wide* out) {
 
 template <class Number, class T>
 void tangent_by(const Graph<T>& arcs, const SpanningTangent<T>& task, int64_t item, const Sentence& sentence,
-                const Factors<Number>& factors, const Slopes<Number>& slopes, const Square<Number>& weights) {
+                const Factors<Number>& factors, const Slopes<Number>& slopes, const Square<Number>& weights, const Cut& cut) {
   const int64_t size = arcs.words + 1;
   T* tangent = task.tangent + item * size * size;
   if (!is_possible(sentence, factors)) return std::fill(tangent, tangent + size * size, T(0));
   const Square<double> direction(sentence);
   read(sentence, task.direction + item * size * size, size, 0.0, direction);
+  if (cut.scale != 1) std::for_each(direction.row(0), direction.row(direction.stride()), [&](double& x) { x *= cut.scale; });
   const Square<Number> moves(sentence);
   for (int64_t head = 0; head < sentence.size(); ++head) scale(weights.row(head), direction.row(head), sentence.size(), moves.row(head));
   const Factors<Number> changes(sentence);
@@ -249,19 +283,21 @@ template <class T>
 void tangent(const Graph<T>& arcs, const SpanningTangent<T>& task, int64_t item) {
   const Sentence sentence(arcs, item);
   const Shifted shifted(arcs, item, sentence);
+  if (!shifted.shifts.are_numbers) return fill_with_nan(arcs, task.tangent, static_cast<T*>(nullptr), item);
   if (task.safe[item]) {
     const Square<double> weights(sentence);
     const Factors<double> factors(sentence);
     const Slopes<double> slopes(sentence);
-    weigh(sentence, shifted.logs, weights);
+    weigh(sentence, shifted.logs, kCutForDoubles, weights);
     unpack(sentence, task.kept + item * task.kept_size, factors, slopes);
-    return tangent_by(arcs, task, item, sentence, factors, slopes, weights);
+    return tangent_by(arcs, task, item, sentence, factors, slopes, weights, kCutForDoubles);
   }
   const Square<Wide> weights(sentence);
   const Factors<Wide> factors(sentence);
   const Slopes<Wide> slopes(sentence);
-  if (log_partition_by(sentence, shifted, weights, factors) > kNever) differentiate(sentence, factors, slopes);
-  tangent_by(arcs, task, item, sentence, factors, slopes, weights);
+  Cut cut;
+  if (log_partition_by(sentence, shifted, weights, factors, &cut) > kNever) differentiate(sentence, factors, slopes);
+  tangent_by(arcs, task, item, sentence, factors, slopes, weights, cut);
 }
 
 }  // namespace spanning

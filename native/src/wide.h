@@ -2,8 +2,9 @@
 //
 //   value = digits * 2^exponent,      1 <= |digits| < 2, or both are 0
 //
-// Fifteen digits like a double, and the range of exp of any double. For the few cases that leave the
-// range of doubles: each operation costs some nanoseconds.
+// Fifteen digits like a double, and the range of exp of a million million: products of thousands of such
+// numbers still have an exponent. NaN and infinity have none. For the few cases that leave the range of
+// doubles: each operation costs some nanoseconds.
 
 #pragma once
 
@@ -66,19 +67,34 @@ inline double value_of(const Wide& x) {
 }
 inline double value_of(double x) { return x; }
 
-// exp(x) = 2^n exp(r); the product of n with the first part of log(2) is exact.
+// The lowest number other than -inf of which wide_exp is taken.
+constexpr double kLowestLog = -1e14;
+
+// exp(x) = 2^n exp(r), for kLowestLog <= x <= 0 and -inf. The products with both parts of log(2) are not
+// rounded, so that r has all digits of x.
 inline Wide wide_exp(double x) {
   if (x == -std::numeric_limits<double>::infinity()) return {};
   const double n = std::floor(x * 1.44269504088896340736);
-  const double r = (x - n * 6.93145751953125e-1) - n * 1.42860682030941723212e-6;
+  const double r = std::fma(-n, 2.3190468138462996e-17, std::fma(-n, 0.69314718055994530942, x));
   return {std::exp(r), static_cast<int64_t>(n)};
 }
 
-inline double log_of(const Wide& x) {
-  const double n = static_cast<double>(x.exponent);
-  return n * 6.93145751953125e-1 + (std::log(x.digits) + n * 1.42860682030941723212e-6);
+// The log of a product of numbers. Exponents are added as whole numbers: they may be large and cancel.
+inline double log_of_product(const Wide* numbers, int64_t count) {
+  __int128 exponent = 0;
+  double total = 0;
+  for (int64_t i = 0; i < count; ++i) {
+    exponent += numbers[i].exponent;
+    total += std::log(numbers[i].digits);
+  }
+  const double n = static_cast<double>(exponent);
+  return n * 6.93145751953125e-1 + (total + n * 1.42860682030941723212e-6);
 }
-inline double log_of(double x) { return std::log(x); }
+inline double log_of_product(const double* numbers, int64_t count) {
+  double total = 0;
+  for (int64_t i = 0; i < count; ++i) total += std::log(numbers[i]);
+  return total;
+}
 
 }  // namespace SIGHTLINE_ISA
 }  // namespace sightline

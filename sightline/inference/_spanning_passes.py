@@ -37,6 +37,7 @@ from torch import Tensor
 
 from ._derivatives import Solved, Tensors
 from ._precision import result_dtype
+from ._spanning_shift import shift
 
 # Subtracted in place of -inf, this gives -inf where -inf - -inf would be NaN.
 LOWEST = torch.finfo(torch.float64).min
@@ -66,8 +67,9 @@ class SpanningPasses:
     ) -> Float[Tensor, " B"]:
         """log Z alone: O(n^3) work, O(n^2) memory."""
         (arcs,) = potentials
-        table = cls._tabulate(arcs.double(), mask, -torch.inf)
-        return cls._eliminate(table, mask, None).log_partition.to(result_dtype(arcs))
+        shifted = shift(arcs.double(), mask, single_root=cls.single_root)
+        done = cls._eliminate(cls._tabulate(shifted.arcs, mask, -torch.inf), mask, None)
+        return (done.log_partition + shifted.total).to(result_dtype(arcs))
 
     @classmethod
     def solve(cls, potentials: Tensors, mask: Bool[Tensor, "B n"] | None) -> Solved:
@@ -76,16 +78,17 @@ class SpanningPasses:
         """
         (arcs,) = potentials
         dtype = result_dtype(arcs)
-        done = cls._eliminate(cls._tabulate(arcs.double(), mask, -torch.inf), mask, dtype)
+        shifted = shift(arcs.double(), mask, single_root=cls.single_root)
+        done = cls._eliminate(cls._tabulate(shifted.arcs, mask, -torch.inf), mask, dtype)
         choices = _after_pivot(done.log_q.exp())
         if cls.single_root:
             closed = done.closed.unsqueeze(1)
             choices = torch.where(closed, 0.0, choices)[:, :-1]
             choices = torch.cat([choices, closed.to(choices.dtype)], 1)
         # Where there is no tree, nothing is chosen and all that later passes give is 0.
-        choices = torch.where(done.log_partition > -torch.inf, choices, 0.0).to(dtype)
+        choices = torch.where(done.log_partition == -torch.inf, 0.0, choices).to(dtype)
         saved = (choices, (~done.closed).to(dtype), *done.shares)
-        return Solved(done.log_partition.to(dtype), saved)
+        return Solved((done.log_partition + shifted.total).to(dtype), saved)
 
     @classmethod
     def marginals(cls, saved: Tensors, mask: Bool[Tensor, "B n"] | None) -> tuple[Tensors, Tensors]:

@@ -26,6 +26,7 @@ LAWS = (
     "tests/distributions/test_spanning_tree.py::test_laws",
     "tests/distributions/test_spanning_tree.py::test_forbidden_arcs",
     "tests/distributions/test_k_subset.py::test_k_subset",
+    "tests/distributions/test_sentinels.py",
 )
 
 

@@ -56,7 +56,7 @@ def test_the_range_of_doubles_holds_scores_of_fifty_either_way(
 def test_what_leaves_the_range_is_the_same_in_any_order_of_words(single_root: bool) -> None:
     """Words are eliminated in their order: another order is an independent computation."""
     torch.manual_seed(2)
-    arcs = torch.randn(4, 21, 21, dtype=torch.float64) * 100
+    arcs = torch.randn(4, 21, 21, dtype=torch.float64) * 400
     assert not OPS.spanning_marginals(arcs, None, single_root)[3].any()
     order = torch.cat([torch.zeros(1, dtype=torch.long), torch.randperm(20) + 1])
     found = SpanningTree(arcs, single_root=single_root)
@@ -138,3 +138,13 @@ def test_threads_change_nothing() -> None:
     finally:
         torch.set_num_threads(before)
     assert all(torch.equal(one, other) for one, other in zip(alone, both, strict=True))
+
+
+@pytest.mark.parametrize("single_root", [True, False])
+def test_a_score_of_infinity_draws_no_tree_and_does_not_crash(single_root: bool) -> None:
+    arcs, seeds = torch.zeros(1, 5, 5), torch.arange(20).unsqueeze(-1)
+    arcs[0, 1, 2] = torch.inf
+    heads, possible = OPS.spanning_sample(arcs, None, seeds, single_root)
+    assert not possible.any()
+    assert heads.min() >= 0
+    assert heads.max() <= 4
