@@ -1,0 +1,40 @@
+"""Thousands of drawn calls of all ops, in a process of their own: none crashes, whatever it is given."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import torch
+
+pytest.importorskip("sightline_native", reason="sightline-native is not installed")
+
+DRIVER = Path(__file__).resolve().parent / "fuzz_ops.py"
+
+
+def run(*arguments: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, str(DRIVER), *arguments],
+        capture_output=True,
+        text=True,
+        timeout=250,
+        check=False,
+    )
+
+
+@pytest.mark.timeout(300)
+def test_no_drawn_call_crashes() -> None:
+    done = run("--calls", "3600", "--seed", "0")
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "3600 calls of 36 ops" in done.stdout
+    taken = int(done.stdout.split(" taken")[0].split()[-1])
+    assert 1000 < taken < 3000  # both kinds of arguments are drawn
+
+
+def test_all_ops_are_drawn() -> None:
+    registered = {
+        schema.name
+        for schema in torch._C._jit_get_all_schemas()
+        if schema.name.startswith("sightline_native::")
+    }
+    assert len(registered) == 36
