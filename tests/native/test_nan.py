@@ -75,7 +75,7 @@ CASES = {
         inference.span_log_partition,
         inference.span_marginals,
     ),
-    "labeled span": Case(
+    "span with labels": Case(
         ((BATCH, 6, 6, 2),),
         6,
         (1, 3, 1),
