@@ -31,6 +31,7 @@ def command(
     key: Path | None = None,
     proxies: str = "",
     limits: Limits = _LIMITS,
+    pages: bool = True,
     ray: bool = False,
     replicas: str = "2",
 ) -> None:
@@ -45,6 +46,8 @@ def command(
         key: of the certificate, if it is not in the same file.
         proxies: addresses of proxies, with commas, whose X-Forwarded-For is believed.
         limits: how much a request may ask for, and how long it may take.
+        pages: serve a page where a person asks each model, and the /api that it uses; --no-pages leaves only
+            the API for programs.
         ray: on a Ray cluster, that of RAY_ADDRESS or else one of this machine.
         replicas: with --ray, how many servers there are: a number, or bounds such as 2..8 between which
             the load decides.
@@ -63,10 +66,10 @@ def command(
         sys.stdout.flush()
 
     if ray:
-        if certificate is not None or key is not None or proxies:
+        if certificate is not None or key is not None or proxies or not pages:
             raise ValueRangeError(
-                "serve: with --ray there is no --certificate, --key or --proxies. Let TLS end at a proxy in "
-                "front of the cluster."
+                "serve: with --ray there is no --certificate, --key, --proxies or --no-pages. Let a proxy in "
+                "front of the cluster terminate TLS and choose paths."
             )
         from ..scale.cluster import (  # noqa: PLC0415 - an extra
             Deployment,
@@ -83,10 +86,18 @@ def command(
         )
         serve_by_replicas(deployment, host=host, port=port, ready=ready)
     else:
-        with Computing() as computing:
+        with Computing(silent_seconds=limits.silent_seconds) as computing:
             served = [computing.load(name, folder) for name, folder in folders.items()]
             serve(
-                build_app(served, computing, limits=limits, tokens=let_in, is_public=is_public),
+                build_app(
+                    served,
+                    computing,
+                    limits=limits,
+                    tokens=let_in,
+                    is_public=is_public,
+                    token_file=tokens,
+                    pages=pages,
+                ),
                 host=host,
                 port=port,
                 ready=ready,

@@ -15,6 +15,7 @@ from ._page import Asset as Asset, assets as assets, assets_of as assets_of
 from ._question import (
     Question as Question,
     QuestionError as QuestionError,
+    check_length as check_length,
     read_question as read_question,
     said as said,
 )

@@ -55,6 +55,13 @@ def read_question(body: bytes) -> Question:
         raise QuestionError(said(first)) from None
 
 
+def check_length(question: Question, most: int) -> None:
+    """Raise unless the texts of a question have at most so many characters."""
+    longest = max(len(question.input), len(question.features))
+    if longest > most:
+        raise QuestionError(f"input: at most {most} characters, got {longest}. Cut it.")
+
+
 def said(error: ErrorDetails) -> str:
     """What is wrong with a body, and where, without what it holds."""
     place = ".".join(str(part) for part in error["loc"])

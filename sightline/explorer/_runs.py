@@ -10,6 +10,7 @@ from ..errors import ValueRangeError
 from ..inspection import explain
 from ..tasks import (
     AbstractTask,
+    AbstractWriting,
     PairClassification,
     PictureTaskSpec,
     TransductionSpec,
@@ -51,6 +52,18 @@ class ServedRun:
         """What the task is given. A picture comes as what its file holds: a page must not name files of
         this machine.
         """
+        example = self._example(question)
+        if isinstance(self.task, AbstractWriting) and (question.prefix or question.forced):
+            longest = self.task.limit(example) - 1  # without the end symbol
+            num_given = max(len(question.prefix), *(step + 1 for step in question.forced), 0)
+            if num_given > longest + 1:
+                raise QuestionError(
+                    f"prefix, forced: this input has an output of at most {longest} symbols, got "
+                    f"{num_given} steps. Give fewer."
+                )
+        return example
+
+    def _example(self, question: Question) -> Example:
         if not self.sees:
             if question.picture:
                 raise QuestionError(f"picture: {self.name} reads texts. Leave the picture out.")

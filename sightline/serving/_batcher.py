@@ -1,55 +1,49 @@
-"""The batcher: it has answered what waits, a batch at a time, and never more than can wait.
+"""The batcher: it has tickets answered, a batch at a time, and refuses what would wait too long.
 
     submit -> fair queue -> batch of one group -> ask -> delivered
 
-A batch begins as soon as the one before it is answered, with all of its group that waits: alone when little
-is asked, and the larger the more there is. No time is spent waiting for company. How long the queue would
-take is known from the batches before, and what would wait too long is refused at once, before it costs
-memory.
+A batch begins as soon as the one before it is answered, with all waiting tickets of its group: one ticket when
+little is asked, more under load. No time is spent waiting for company.
+
+A batch of long texts may take seconds, and a short request of another client must not wait for it. So a batch
+that is expected to be quick interrupts a long one, as soon as its client's turn has come: the long batch is
+suspended and goes on afterwards. How long batches take is known from the batches before.
 """
 
 import asyncio
-import math
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Hashable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, NamedTuple, Protocol, final, runtime_checkable
 
-from ..errors import SightlineError
-from ._fair_queue import FairQueue, Ticket
-from ._pace import Pace
+from ._admission import ClosedError, LateError, QueueLimits, check_room
+from ._fair_queue import ANY, FairQueue, Room, Ticket
+from ._pace import Paces
 
-
-class OverloadedError(SightlineError, RuntimeError):
-    """There is more to do than can be done in time; come back after so many seconds."""
-
-    def __init__(self, seconds: float) -> None:
-        self.seconds = max(1, math.ceil(seconds))
-        super().__init__(
-            f"The server has more to do than it can do in time. Ask again in {self.seconds} s, or less "
-            f"at once."
-        )
-
-
-class LateError(SightlineError, TimeoutError):
-    """The deadline passed before there was an answer."""
-
-
-class ClosedError(SightlineError, RuntimeError):
-    """Nothing is taken any more."""
+QUICK = 0.1  # seconds: batches that are expected to take no longer may interrupt others
+# Seconds that a batch must still need before it is worth interrupting: the rest of a short batch is
+# waited for, as the next batch of a group can hold more.
+_WORTH = 0.015
+# Of a kind of batch that has not been seen yet, this size is taken to be quick.
+_SMALL = 512.0
+_AHEAD = (
+    0.05  # seconds of virtual time that an interrupting client may be ahead of the interrupted one
+)
+_TICK = 0.02  # seconds between two looks while something waits for its turn to interrupt
 
 
 @runtime_checkable
 class Ask(Protocol):
-    """What answers the items of one group, in one batch."""
+    """Answers the items of one group, in one batch."""
 
-    async def __call__(self, items: Sequence[Any]) -> Sequence[Any]:
-        """An answer to each, in their order."""
+    async def __call__(self, items: Sequence[Any], *, interrupting: bool) -> Sequence[Any]:
+        """Return an answer to each, in their order; the batch may interrupt another one."""
         ...
 
 
 class Outcome(NamedTuple):
-    """What became of a ticket: an answer, or why there is none."""
+    """The answer to a ticket, or the error in its place."""
 
     ticket: Ticket
     answer: Any
@@ -63,14 +57,22 @@ class Seen(NamedTuple):
     seconds: float
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class QueueLimits:
-    """How much may wait, and how much is done at once."""
+@final
+@dataclass(eq=False, slots=True)
+class _UnderWay:
+    """A batch that is being computed."""
 
-    most_seconds: float = 1.0  # of work that waits
-    most_waiting: int = 4096
-    most_at_once: int = 64
-    most_cost_at_once: float = 8192.0  # places
+    tickets: list[Ticket]
+    expected: float  # seconds
+    began: float
+    interrupted: float = 0.0  # seconds that it was suspended
+
+    def own_seconds(self, now: float) -> float:
+        return now - self.began - self.interrupted
+
+    @property
+    def is_unwanted(self) -> bool:
+        return all(ticket.state == "dropped" for ticket in self.tickets)
 
 
 @final
@@ -78,10 +80,12 @@ class Batcher:
     """A task of the event loop it is made in, which is given tickets and hands out their outcomes.
 
     Args:
-        ask: by the group of a ticket, what answers a batch of it.
+        ask: returns, for the group of a ticket, what answers a batch of it.
         deliver: is given the outcomes of every batch.
         limits: of the queue.
         seen: is told of every batch.
+        kind: returns, for a group, a key that groups of equal speed share.
+        cancel: ends the batch under way, which nobody waits for any more.
     """
 
     def __init__(
@@ -90,26 +94,44 @@ class Batcher:
         deliver: Callable[[Sequence[Outcome]], None],
         limits: QueueLimits,
         seen: Callable[[Seen], None],
+        *,
+        kind: Callable[[Any], Hashable] = lambda group: group,
+        cancel: Callable[[], None] = lambda: None,
     ) -> None:
         self._ask, self._deliver, self._limits, self._seen = ask, deliver, limits, seen
-        self._queue, self._has_more = FairQueue(), asyncio.Event()
-        self._is_open = True
-        self._pace, self._batch_seconds = Pace(), 0.0
+        self._kind, self._cancel = kind, cancel
+        self._queue, self._wake = FairQueue(), asyncio.Event()
+        self._room = Room(limits.most_at_once, limits.most_size_at_once)
+        self._paces = Paces(most=limits.most_at_once, most_size=limits.most_size_at_once)
+        self._is_open, self._batch_seconds = True, 0.0
+        self._main: _UnderWay | None = None
+        self._between: _UnderWay | None = None  # interrupts the main one
+        self._tasks = set[asyncio.Task[None]]()
         self._running = asyncio.create_task(self._run())
 
     def submit(self, tickets: Sequence[Ticket]) -> None:
-        """Wait for answers to all of these, which are of one client; or to none, with an error."""
-        cost = sum(ticket.cost for ticket in tickets)
+        """Wait for answers to all of these tickets, which are of one client; or to none, with an error."""
         if not self._is_open:
-            raise ClosedError("The server is about to end, and takes nothing more.")
-        self._admit(tickets[0].client, len(tickets), cost)
+            raise ClosedError("The server is about to end and takes no more requests.")
+        kinds = [self._kind(ticket.group) for ticket in tickets]
+        for ticket, kind in zip(tickets, kinds, strict=True):
+            ticket.cost = self._paces.item(kind, ticket.size)
+        check_room(
+            self._queue, tickets, self._limits, is_known=all(map(self._paces.knows, set(kinds)))
+        )
         for ticket in tickets:
             self._queue.push(ticket)
-        self._has_more.set()
+        self._wake.set()
 
     def drop(self, tickets: Sequence[Ticket]) -> None:
-        """Nobody waits for these any more; those not begun yet are never computed."""
+        """Nobody waits for these tickets any more: those not begun are never computed, and a batch under
+        way that has no others is cancelled.
+        """
         self._queue.drop(tickets)
+        for ticket in tickets:
+            ticket.state = "dropped"
+        if self._main is not None and self._main.is_unwanted:
+            self._cancel()
 
     @property
     def num_waiting(self) -> int:
@@ -119,68 +141,100 @@ class Batcher:
     async def close(self) -> None:
         """Answer what waits, then end."""
         self._is_open = False
-        self._has_more.set()
+        self._wake.set()
         await self._running
 
-    def _admit(self, client: str, number: int, cost: float) -> None:
-        """Raise if there is no room. One client gets at most two thirds of it, and the more wait,
-        the less each: some is always left for one more.
-        """
-        queue, most = self._queue, self._limits.most_seconds
-        if not len(queue):
-            return  # however much it is, nothing else waits for it
-        own, waiting = queue.cost_of(client), len(queue)
-        seconds = self._seconds(waiting + number, queue.cost + cost)
-        others = queue.num_clients - (1 if own else 0)
-        share = seconds * (own + cost) / (queue.cost + cost)
-        if (
-            seconds > most
-            or share > most / (1.5 + others)
-            or waiting + number > self._limits.most_waiting
-        ):
-            raise OverloadedError(self._seconds(waiting, queue.cost))
-
-    def _seconds(self, waiting: int, cost: float) -> float:
-        """How long what waits would take."""
-        num_batches = self._queue.num_groups + waiting / self._limits.most_at_once
-        return self._pace.seconds(num_batches, cost)
-
     async def _run(self) -> None:
-        while self._is_open or len(self._queue):
-            if not len(self._queue):
-                self._has_more.clear()
-                await self._has_more.wait()
-                continue
-            batch = self._queue.pop(
-                time.monotonic(),
-                horizon=3 * self._batch_seconds,
-                most=self._limits.most_at_once,
-                most_cost=self._limits.most_cost_at_once,
-            )
-            if batch.late:
-                late = LateError("The deadline passed before there was an answer. Give more time.")
-                self._deliver([Outcome(ticket, late) for ticket in batch.late])
-            if batch.tickets:
-                self._deliver(await self._answered(batch.tickets))
+        while self._is_open or len(self._queue) or self._main or self._between:
+            self._wake.clear()
+            self._begin()
+            # While something waits, its turn may come without any other event.
+            with suppress(TimeoutError):
+                async with asyncio.timeout(_TICK if len(self._queue) else None):
+                    await self._wake.wait()
 
-    async def _answered(self, tickets: list[Ticket]) -> list[Outcome]:
-        group, began = tickets[0].group, time.monotonic()
-        ask = self._ask(group)
-        answers = await _tried(ask, tickets)
-        if len(tickets) > 1 and isinstance(answers[0], Exception):
+    def _begin(self) -> None:
+        """Start as many batches as can be."""
+        now = time.monotonic()
+        if self._main is None:
+            tickets = self._popped(now, self._room)
+            if tickets:
+                self._main = self._started(tickets, now)
+            elif not len(self._queue):
+                self._queue.forget()
+        elif self._between is None and len(self._queue) and self._is_worth_it(self._main, now):
+            start = min(ticket.start for ticket in self._main.tickets)
+            until = start + self._main.own_seconds(now) + _AHEAD
+            room = self._room._replace(until=until, fits=self._is_quick)
+            tickets = self._popped(now, room)
+            if tickets:
+                self._between = self._started(tickets, now, interrupts=True)
+
+    def _is_worth_it(self, main: _UnderWay, now: float) -> bool:
+        taken = main.own_seconds(now)
+        return main.expected - taken > _WORTH or taken > main.expected + _WORTH
+
+    def _is_quick(self, ticket: Ticket) -> bool:
+        kind = self._kind(ticket.group)
+        if not self._paces.knows(kind):
+            return ticket.size <= _SMALL
+        return self._paces.batch(kind, ticket.size) <= QUICK
+
+    def _popped(self, now: float, room: Room = ANY) -> list[Ticket]:
+        batch = self._queue.pop(now, horizon=3 * self._batch_seconds, room=room)
+        if batch.late:
+            late = LateError()
+            self._deliver([Outcome(ticket, late) for ticket in batch.late])
+        return batch.tickets
+
+    def _started(self, tickets: list[Ticket], now: float, *, interrupts: bool = False) -> _UnderWay:
+        size = sum(ticket.size for ticket in tickets)
+        expected = self._paces.batch(self._kind(tickets[0].group), size)
+        batch = _UnderWay(tickets, expected, now)
+        task = asyncio.create_task(self._compute(batch, interrupts=interrupts))
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+        return batch
+
+    async def _compute(self, batch: _UnderWay, *, interrupts: bool) -> None:
+        tickets = batch.tickets
+        try:
+            outcomes = await self._answered(tickets, interrupts=interrupts)
+            seconds = batch.own_seconds(time.monotonic())
+            if not batch.is_unwanted:  # a cancelled batch does not tell how long it takes
+                size = sum(ticket.size for ticket in tickets)
+                self._paces.saw(self._kind(tickets[0].group), size, seconds)
+                self._batch_seconds += 0.1 * (seconds - self._batch_seconds)
+                self._seen(Seen(tickets[0].group, len(tickets), seconds))
+            self._deliver(outcomes)
+        finally:
+            if interrupts:
+                self._between = None
+                if self._main is not None:
+                    self._main.interrupted += time.monotonic() - batch.began
+            else:
+                self._main = None
+            self._wake.set()
+
+    async def _answered(self, tickets: list[Ticket], *, interrupts: bool) -> list[Outcome]:
+        ask = self._ask(tickets[0].group)
+        answers = await _tried(ask, tickets, interrupts=interrupts)
+        first = answers[0]
+        if len(tickets) > 1 and isinstance(first, Exception) and not isinstance(first, ClosedError):
             # One of them is at fault: alone, the others are answered all the same.
-            answers = [answer for ticket in tickets for answer in await _tried(ask, [ticket])]
-        seconds = time.monotonic() - began
-        cost = sum(ticket.cost for ticket in tickets)
-        self._pace.saw(cost, seconds)
-        self._batch_seconds += 0.1 * (seconds - self._batch_seconds)
-        self._seen(Seen(group, len(tickets), seconds))
+            answers = [
+                answer
+                for ticket in tickets
+                if ticket.state != "dropped"
+                for answer in await _tried(ask, [ticket], interrupts=interrupts)
+            ]
+            tickets = [ticket for ticket in tickets if ticket.state != "dropped"]
         return list(map(Outcome, tickets, answers))
 
 
-async def _tried(ask: Ask, tickets: Sequence[Ticket]) -> Sequence[Any]:
+async def _tried(ask: Ask, tickets: Sequence[Ticket], *, interrupts: bool) -> Sequence[Any]:
     """Answers, or the same error for each."""
     try:
-        return await ask([ticket.item for ticket in tickets])
+        return await ask([ticket.item for ticket in tickets], interrupting=interrupts)
     except Exception as error:  # whatever it is, the others go on, and whoever asked is told
         return [error] * len(tickets)

@@ -1,22 +1,23 @@
-"""What waits to be answered: in batches of one group, fair between clients, the urgent first.
+"""Tickets that wait to be answered: in batches of one group, and fair between clients.
 
-Start-time fair queueing (Goyal et al. 1996): what a client asks for is stamped with a virtual time,
+Start-time fair queueing (Goyal et al. 1996): each ticket is stamped with a virtual time,
 
-    start  = max( clock, finish of the client's last ),   finish = start + cost
+    start  = max( clock, finish of the client's last ticket ),   finish = start + cost
 
-and the smallest start is served first; the clock is the start of what was served last. A client that asks
-for a thousand things at once is stamped far into the future, and one that asks for one goes before most
-of them. Only things of one group (one model, one way to ask it, one size class) go into one batch.
+and the smallest start is served first; the clock is the start of the ticket served last. Costs are estimated
+seconds of computing. A client that asks for a thousand things at once is stamped far into the future, and a
+client that asks for one thing is served before most of them. Only tickets of one group (one model, one way to
+ask it, one size class) go into one batch.
 """
 
 import heapq
 from collections import Counter, defaultdict
-from collections.abc import Hashable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass
 from itertools import count
 from typing import Any, Literal, NamedTuple, final
 
-# Entries of those who gave up that may lie in the heaps beside as many live ones.
+# Entries of dropped tickets that may stay in the heaps, in addition to one for each live ticket.
 _MOST_STALE = 1000
 
 
@@ -28,17 +29,31 @@ class Ticket:
     group: Hashable
     item: Any
     client: str
-    cost: float = 1.0
+    size: float = 1.0  # in a batch: places of the input times the width of the search
     deadline: float = float("inf")  # on the clock of `time.monotonic`
-    asked: Any = None  # what it is a part of, for whoever gets the outcome
+    asked: Any = None  # the request it belongs to, for the receiver of the outcome
+    cost: float = 1.0  # estimated seconds
+    start: float = 0.0  # the stamp
     state: Literal["waiting", "taken", "dropped"] = "waiting"
 
 
 class Batch(NamedTuple):
-    """What to do next, and what has been waiting for too long."""
+    """The tickets to compute next, and those whose deadline has passed."""
 
     tickets: list[Ticket]
     late: list[Ticket]
+
+
+class Room(NamedTuple):
+    """What a batch may contain."""
+
+    most: int = 64  # tickets
+    most_size: float = 8192.0  # more only if it is one ticket
+    until: float = float("inf")  # the largest start
+    fits: Callable[[Ticket], bool] = lambda ticket: True
+
+
+ANY = Room()
 
 
 @final
@@ -62,21 +77,28 @@ class FairQueue:
         """How many clients wait for something."""
         return len(self._waiting)
 
-    @property
-    def num_groups(self) -> int:
-        """How many groups there are, each of which takes a batch of its own."""
-        return len(self._groups)
+    def num_of(self, client: str) -> int:
+        """How many tickets of a client wait."""
+        return self._waiting.get(client, 0)
 
     def cost_of(self, client: str) -> float:
-        """The cost of what a client waits for."""
+        """The cost of the tickets of a client that wait."""
         return self._costs.get(client, 0.0)
+
+    def ahead_of(self, client: str, cost: float) -> float:
+        """The cost of what is served before the last of new tickets of a client, which cost this much:
+        the client's own tickets, and as much of every other client's as the client itself gets.
+        """
+        own = self.cost_of(client)
+        others = (backlog for name, backlog in self._costs.items() if name != client)
+        return own + sum(min(backlog, own + cost) for backlog in others)
 
     def push(self, ticket: Ticket) -> None:
         """Wait."""
-        start = max(self._clock, self._finish.get(ticket.client, 0.0))
-        self._finish[ticket.client] = start + ticket.cost
+        ticket.start = max(self._clock, self._finish.get(ticket.client, 0.0))
+        self._finish[ticket.client] = ticket.start + ticket.cost
         number = next(self._numbers)
-        heapq.heappush(self._groups.setdefault(ticket.group, []), (start, number, ticket))
+        heapq.heappush(self._groups.setdefault(ticket.group, []), (ticket.start, number, ticket))
         if ticket.deadline < float("inf"):
             heapq.heappush(self._deadlines, (ticket.deadline, number, ticket))
         self._waiting[ticket.client] += 1
@@ -84,7 +106,7 @@ class FairQueue:
         self.cost += ticket.cost
 
     def drop(self, tickets: Sequence[Ticket]) -> None:
-        """Wait no more: nobody wants these. Those taken already are left alone."""
+        """Stop waiting for tickets that nobody wants; tickets already taken are left alone."""
         for ticket in tickets:
             if ticket.state == "waiting":
                 self._remove(ticket, "dropped")
@@ -93,50 +115,62 @@ class FairQueue:
         if self._stale > _MOST_STALE + len(self):
             self._compact()
 
-    def pop(self, now: float, *, horizon: float, most: int, most_cost: float) -> Batch:
-        """The next batch: at most so many tickets, and more than the cost only if it is one. A ticket
-        whose deadline is nearer than the horizon comes before all others.
+    def pop(self, now: float, *, horizon: float = 0.0, room: Room = ANY) -> Batch:
+        """Return the next batch. Among the tickets whose turn has come, one whose deadline is nearer than
+        the horizon comes first; a short deadline alone does not advance a client's turn.
         """
-        batch = Batch([], [])
+        batch = Batch([], self._late(now))
+        group = self._next_group(now + horizon, room, batch)
+        size = sum(ticket.size for ticket in batch.tickets)
+        heap = self._groups.get(group, [])
+        while heap and len(batch.tickets) < room.most:
+            start, _, ticket = heap[0]
+            if ticket.state == "waiting":
+                if start > room.until or (batch.tickets and size + ticket.size > room.most_size):
+                    break
+                size += ticket.size
+                self._take(ticket, batch)
+            heapq.heappop(heap)
+        if len(self._finish) > _MOST_STALE + 2 * len(self._waiting):
+            self._compact()
+        return batch
+
+    def forget(self) -> None:
+        """Begin anew when nobody waits, so that nothing grows with the clients there have ever been."""
+        assert not self._waiting
+        self._groups, self._deadlines, self._stale = {}, [], 0
+        self._clock, self._finish, self.cost = 0.0, {}, 0.0
+
+    def _late(self, now: float) -> list[Ticket]:
+        late = list[Ticket]()
         while self._deadlines and (
             self._deadlines[0][2].state != "waiting" or self._deadlines[0][0] <= now
         ):
             ticket = heapq.heappop(self._deadlines)[2]
             if ticket.state == "waiting":
                 self._remove(ticket, "taken")
-                batch.late.append(ticket)
-        group = self._next_group(now + horizon, batch)
-        cost = sum(ticket.cost for ticket in batch.tickets)
-        heap = self._groups.get(group, [])
-        while heap and len(batch.tickets) < most:
-            start, _, ticket = heap[0]
-            if ticket.state == "waiting":
-                if batch.tickets and cost + ticket.cost > most_cost:
-                    break
-                cost += ticket.cost
-                self._clock = max(self._clock, start)
-                self._remove(ticket, "taken")
-                batch.tickets.append(ticket)
-            heapq.heappop(heap)
-        if not self._waiting:
-            self._forget()
-        elif len(self._finish) > _MOST_STALE + 2 * len(self._waiting):
-            self._compact()
-        return batch
+                late.append(ticket)
+        return late
 
-    def _next_group(self, urgent: float, batch: Batch) -> Hashable:
+    def _take(self, ticket: Ticket, batch: Batch) -> None:
+        self._clock = max(self._clock, ticket.start)
+        self._remove(ticket, "taken")
+        batch.tickets.append(ticket)
+
+    def _next_group(self, urgent: float, room: Room, batch: Batch) -> Hashable:
         if self._deadlines and self._deadlines[0][0] <= urgent:
-            ticket = heapq.heappop(self._deadlines)[2]
-            self._remove(ticket, "taken")
-            batch.tickets.append(ticket)
-            return ticket.group
+            ticket = self._deadlines[0][2]
+            if ticket.start <= min(self._clock, room.until) and room.fits(ticket):
+                heapq.heappop(self._deadlines)
+                self._take(ticket, batch)
+                return ticket.group
         best: tuple[float, Hashable] = (float("inf"), None)
         for group, heap in list(self._groups.items()):
             while heap and heap[0][2].state != "waiting":
                 heapq.heappop(heap)
             if not heap:
                 del self._groups[group]
-            elif heap[0][0] < best[0]:
+            elif heap[0][0] < best[0] and heap[0][0] <= room.until and room.fits(heap[0][2]):
                 best = heap[0][0], group
         return best[1]
 
@@ -149,7 +183,7 @@ class FairQueue:
             del self._waiting[ticket.client], self._costs[ticket.client]
 
     def _compact(self) -> None:
-        """Throw away the entries of those who gave up."""
+        """Throw away the entries of dropped tickets."""
         for group, heap in list(self._groups.items()):
             kept = [entry for entry in heap if entry[2].state == "waiting"]
             heapq.heapify(kept)
@@ -161,8 +195,3 @@ class FairQueue:
         heapq.heapify(self._deadlines)
         self._finish = {name: at for name, at in self._finish.items() if at > self._clock}
         self._stale = 0
-
-    def _forget(self) -> None:
-        """Nobody waits: begin anew, so that nothing grows with the clients there have ever been."""
-        self._groups, self._deadlines, self._stale = {}, [], 0
-        self._clock, self._finish, self.cost = 0.0, {}, 0.0

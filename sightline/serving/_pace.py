@@ -1,16 +1,22 @@
-"""How long batches take, learnt from those that were done.
+"""How long batches take, learned from the batches that were computed.
 
-    seconds = base + slope * cost
+    seconds = base + slope * size
 
-A batch of one takes nearly as long as one of ten, so that seconds per input say little of a queue. The two
-numbers are those of least squares, where every batch makes the ones before count less.
+A batch of one takes nearly as long as a batch of ten, so seconds per input say little about a queue. The two
+numbers are a least-squares fit in which every batch reduces the weight of the ones before. Each kind of batch
+(one model, one way to ask, one size class) has a line of its own: a line through short words and long texts
+together would be wrong for both.
 """
 
+from collections import defaultdict
+from collections.abc import Hashable
 from typing import final
 
 _KEPT = 0.95  # weight of all that was seen before, against the next batch
-# Of batches that are all alike it cannot be told which part of their time is which.
+# Batches of nearly equal size do not tell which part of their time is fixed.
 _LEAST_SPREAD = 1e-3
+# Before the first batch of a kind: what the smallest models take. Used to share, never to refuse.
+_FIRST_BASE, _FIRST_SLOPE = 0.01, 2e-5
 
 
 @final
@@ -19,29 +25,64 @@ class Pace:
 
     def __init__(self) -> None:
         self.base, self.slope = 0.0, 0.0
-        self._weight = self._cost = self._seconds = self._squares = self._products = 0.0
+        self._weight = self._size = self._seconds = self._squares = self._products = 0.0
 
-    def saw(self, cost: float, seconds: float) -> None:
-        """A batch of this cost took so long."""
+    def saw(self, size: float, seconds: float) -> None:
+        """Record that a batch of this size took this long."""
         self._weight = _KEPT * self._weight + 1.0
-        self._cost = _KEPT * self._cost + cost
+        self._size = _KEPT * self._size + size
         self._seconds = _KEPT * self._seconds + seconds
-        self._squares = _KEPT * self._squares + cost * cost
-        self._products = _KEPT * self._products + cost * seconds
-        cost, seconds = self._cost / self._weight, self._seconds / self._weight
-        spread = self._squares / self._weight - cost * cost
+        self._squares = _KEPT * self._squares + size * size
+        self._products = _KEPT * self._products + size * seconds
+        size, seconds = self._size / self._weight, self._seconds / self._weight
+        spread = self._squares / self._weight - size * size
         slope = 0.0
-        if spread > _LEAST_SPREAD * cost * cost:
-            slope = (self._products / self._weight - cost * seconds) / spread
-        self.slope = min(max(slope, 0.0), seconds / cost)  # neither part takes less than no time
-        self.base = seconds - self.slope * cost
+        if spread > _LEAST_SPREAD * size * size:
+            slope = (self._products / self._weight - size * seconds) / spread
+        self.slope = min(max(slope, 0.0), seconds / size)  # neither part is negative
+        self.base = seconds - self.slope * size
 
-    def seconds(self, num_batches: float, cost: float) -> float:
-        """How long so many batches of this cost in all would take.
+    def seconds(self, num_batches: float, size: float) -> float:
+        """Return how long this many batches of this total size would take.
 
         >>> pace = Pace()
-        >>> for cost in (10.0, 20.0, 30.0): pace.saw(cost, 1.0 + 0.1 * cost)
+        >>> for size in (10.0, 20.0, 30.0): pace.saw(size, 1.0 + 0.1 * size)
         >>> round(pace.seconds(2.0, 100.0), 3)
         12.0
         """
-        return num_batches * self.base + cost * self.slope
+        return num_batches * self.base + size * self.slope
+
+
+@final
+class Paces:
+    """A pace for each kind of batch.
+
+    Args:
+        most: the most items in a batch.
+        most_size: the largest size of a batch of more than one item.
+    """
+
+    def __init__(self, *, most: int, most_size: float) -> None:
+        self._most, self._most_size = most, most_size
+        self._paces = defaultdict[Hashable, Pace](Pace)
+
+    def saw(self, kind: Hashable, size: float, seconds: float) -> None:
+        """Record that a batch of this kind and size took this long."""
+        self._paces[kind].saw(size, seconds)
+
+    def knows(self, kind: Hashable) -> bool:
+        """Return whether a batch of this kind was seen."""
+        return kind in self._paces
+
+    def batch(self, kind: Hashable, size: float) -> float:
+        """Return how long a batch of this kind and size would take."""
+        if kind not in self._paces:
+            return _FIRST_BASE + size * _FIRST_SLOPE
+        return self._paces[kind].seconds(1.0, size)
+
+    def item(self, kind: Hashable, size: float) -> float:
+        """Return how many seconds one item adds when there is enough of its kind to fill batches."""
+        together = min(float(self._most), max(1.0, self._most_size / size))
+        if kind not in self._paces:
+            return _FIRST_BASE / together + size * _FIRST_SLOPE
+        return self._paces[kind].seconds(1.0 / together, size)

@@ -8,8 +8,10 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Awaitable
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -45,10 +47,75 @@ def test_what_users_can_mend_is_told_and_a_fault_only_located(
 ) -> None:
     with pytest.raises(SightlineError, match="forced"):
         asyncio.run(computing.explain(served, Example("abc"), prefix=[], forced={0: [0.5]}))
-    nobody = replace(served, number=-1)
-    with pytest.raises(FaultError, match=r"^KeyError in _worker.py, line \d+$"):
+    nobody = replace(served, number=10**9)
+    with pytest.raises(FaultError, match=r"^KeyError in _interrupting.py, line \d+$"):
         _answers(computing, nobody, "a secret")
     assert _answers(computing, served)
+
+
+def test_a_quick_order_goes_between_the_steps_of_a_long_one(
+    computing: Computing, served: Served
+) -> None:
+    """And neither answer is another for it."""
+    settings, long = served.questions.settings(nbest=16), [Example("abcde" * 400)] * 2
+    quick = [Example("abc")]
+
+    async def both() -> tuple[list[str], list[list[str]], bool]:
+        slow = computing.answer(served, long, settings, confidence=True)
+        under_way = asyncio.create_task(slow)
+        await asyncio.sleep(0.05)
+        found = [
+            await computing.answer(
+                served, quick, served.questions.settings(), confidence=True, interrupting=True
+            )
+            for _ in range(3)
+        ]
+        return await under_way, found, under_way.done()
+
+    async def alone() -> list[str]:
+        return await computing.answer(served, long, settings, confidence=True)
+
+    async def order() -> list[str]:
+        ended = list[str]()
+
+        async def run(name: str, answering: Awaitable[Any]) -> None:
+            await answering
+            ended.append(name)
+
+        slow = computing.answer(served, long * 4, settings, confidence=True)
+        fast = computing.answer(
+            served, quick, served.questions.settings(), confidence=True, interrupting=True
+        )
+        await asyncio.gather(run("long", slow), run("quick", fast))
+        return ended
+
+    slow, found, _ = asyncio.run(both())
+    assert found == [_answers(computing, served)] * 3
+    assert slow == asyncio.run(alone())
+    assert asyncio.run(order()) == ["quick", "long"]
+
+
+def test_an_order_that_is_cancelled_ends_and_the_next_is_answered(
+    computing: Computing, served: Served
+) -> None:
+    settings, long = served.questions.settings(nbest=16), [Example("abcde" * 400)] * 64
+
+    async def cancelled() -> float:
+        slow = computing.answer(served, long, settings, confidence=True)
+        under_way = asyncio.create_task(slow)
+        await asyncio.sleep(0.2)
+        began = time.monotonic()
+        computing.cancel()
+        with pytest.raises(FaultError, match="cancelled"):
+            await under_way
+        return time.monotonic() - began
+
+    before = _answers(computing, served)
+    for _ in range(5):
+        assert asyncio.run(cancelled()) < SECONDS
+        assert _answers(computing, served) == before
+    computing.cancel()  # nothing is under way
+    assert _answers(computing, served) == before
 
 
 def test_a_model_that_nobody_holds_is_forgotten(computing: Computing, served: Served) -> None:

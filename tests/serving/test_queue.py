@@ -9,16 +9,15 @@ from typing import Any
 
 import pytest
 
-from sightline.serving._batcher import (
-    Ask,
-    Batcher,
+from sightline.serving._admission import (
     ClosedError,
     LateError,
-    Outcome,
     OverloadedError,
     QueueLimits,
+    TooLargeError,
 )
-from sightline.serving._fair_queue import FairQueue, Ticket
+from sightline.serving._batcher import Ask, Batcher, Outcome
+from sightline.serving._fair_queue import FairQueue, Room, Ticket
 from sightline.serving._pace import Pace
 
 SECONDS = 30
@@ -27,14 +26,19 @@ SECONDS = 30
 def drained(queue: FairQueue, *, most: int = 4) -> list[list[Ticket]]:
     batches = []
     while len(queue):
-        batches.append(queue.pop(0.0, horizon=0.0, most=most, most_cost=1e9).tickets)
+        batches.append(queue.pop(0.0, room=Room(most, 1e9)).tickets)
     return batches
 
 
 def test_batches_are_of_one_group_and_everything_comes_once() -> None:
     generator, queue = random.Random(0), FairQueue()
     tickets = [
-        Ticket(generator.choice("abc"), n, generator.choice("xyz"), generator.choice([1.0, 5.0]))
+        Ticket(
+            generator.choice("abc"),
+            n,
+            generator.choice("xyz"),
+            cost=generator.choice([1.0, 5.0]),
+        )
         for n in range(200)
     ]
     for ticket in tickets:
@@ -51,7 +55,7 @@ def test_one_who_asks_for_much_does_not_keep_others_waiting() -> None:
     for n in range(100):
         queue.push(Ticket("group", n, "greedy"))
     queue.push(Ticket("group", 0, "modest"))
-    first = queue.pop(0.0, horizon=0.0, most=4, most_cost=1e9).tickets
+    first = queue.pop(0.0, room=Room(4, 1e9)).tickets
     assert "modest" in {ticket.client for ticket in first}
 
 
@@ -59,10 +63,10 @@ def test_clients_get_equal_shares_while_all_wait() -> None:
     queue = FairQueue()
     for client, number, cost in (("a", 300, 1.0), ("b", 100, 3.0), ("c", 300, 1.0)):
         for n in range(number):
-            queue.push(Ticket("group", n, client, cost))
+            queue.push(Ticket("group", n, client, cost=cost))
     served: Counter[str] = Counter()
     for _ in range(45):
-        for ticket in queue.pop(0.0, horizon=0.0, most=4, most_cost=1e9).tickets:
+        for ticket in queue.pop(0.0, room=Room(4, 1e9)).tickets:
             served[ticket.client] += int(ticket.cost)
     assert max(served.values()) - min(served.values()) <= 6
 
@@ -74,19 +78,19 @@ def test_the_urgent_come_first_and_the_late_not_at_all() -> None:
     urgent, late = Ticket("other", "urgent", "b", 1.0, 11.0), Ticket("other", "late", "b", 1.0, 9.0)
     queue.push(urgent)
     queue.push(late)
-    batch = queue.pop(10.0, horizon=2.0, most=4, most_cost=1e9)
+    batch = queue.pop(10.0, horizon=2.0, room=Room(4, 1e9))
     assert batch.tickets == [urgent]
     assert batch.late == [late]
     assert len(queue) == 10
 
 
-def test_a_batch_is_bounded_by_its_cost_but_never_empty() -> None:
+def test_a_batch_is_bounded_by_its_size_but_never_empty() -> None:
     queue = FairQueue()
     for cost in (50.0, 4.0, 4.0, 4.0):
-        queue.push(Ticket("group", cost, str(cost), cost))
+        queue.push(Ticket("group", cost, str(cost), size=cost))
     sizes = []
     while len(queue):
-        sizes.append([t.cost for t in queue.pop(0.0, horizon=0.0, most=9, most_cost=10.0).tickets])
+        sizes.append([t.size for t in queue.pop(0.0, room=Room(9, 10.0)).tickets])
     assert sorted(map(sum, sizes)) == [4.0, 8.0, 50.0]
 
 
@@ -136,7 +140,7 @@ def batcher(kept: Kept, ask: Ask, limits: QueueLimits | None = None) -> Batcher:
 
 
 def test_one_fault_is_not_the_others() -> None:
-    async def ask(items: Sequence[Any]) -> Sequence[Any]:
+    async def ask(items: Sequence[Any], **_: Any) -> Sequence[Any]:
         if "bad" in items:
             raise ValueError("no")
         return [item.upper() for item in items]
@@ -154,40 +158,142 @@ def test_one_fault_is_not_the_others() -> None:
     assert isinstance(answers["bad"], ValueError)
 
 
-def test_the_full_queue_refuses_and_leaves_room_for_another_client() -> None:
-    asyncio.run(_fill_the_queue())
+def test_a_short_deadline_does_not_pass_the_turn_of_another_client() -> None:
+    queue = FairQueue()
+    for n in range(100):
+        queue.push(Ticket("hasty", n, "greedy", deadline=11.0))
+    queue.push(Ticket("group", "modest", "another"))
+    first = [queue.pop(10.0, horizon=9.0, room=Room(1, 1e9)).tickets[0] for _ in range(3)]
+    assert "another" in {ticket.client for ticket in first}
 
 
-async def _fill_the_queue() -> None:
-    go, kept = asyncio.Event(), Kept()
+def taught(running: Batcher, **seconds: float) -> None:
+    """Tell a batcher how long one ticket of each of these groups takes."""
+    for group, each in seconds.items():
+        running._paces.saw(group, 1.0, each)
 
-    async def ask(items: Sequence[Any]) -> Sequence[Any]:
-        if items[0] == "slow":
+
+def test_a_client_fills_its_own_part_of_the_queue_and_no_other() -> None:
+    async def fill() -> None:
+        go, kept = asyncio.Event(), Kept()
+
+        async def ask(items: Sequence[Any], **_: Any) -> Sequence[Any]:
             await go.wait()
-        await asyncio.sleep(0.001 * len(items))
+            return items
+
+        running = batcher(kept, ask, QueueLimits(most_seconds=1.0, most_at_once=1))
+        taught(running, long=0.2, word=0.005)
+        deadline = time.monotonic() + SECONDS
+        accepted, refusal = 0, None
+        while refusal is None and accepted < 1000:
+            try:
+                running.submit([Ticket("long", accepted, "greedy", deadline=deadline)])
+                accepted += 1
+            except OverloadedError as error:
+                refusal = error
+        assert refusal is not None
+        assert accepted >= 4
+        assert 1 <= refusal.seconds <= SECONDS
+        for n in range(50):
+            running.submit([Ticket("word", f"word {n}", f"another {n % 5}", deadline=deadline)])
+        go.set()
+        await running.close()
+        assert len(await kept.wait(accepted + 50)) == accepted + 50
+
+    asyncio.run(fill())
+
+
+def test_a_request_that_cannot_end_in_time_is_refused_and_one_that_can_is_taken() -> None:
+    async def ask(items: Sequence[Any], **_: Any) -> Sequence[Any]:
         return items
 
-    running = batcher(kept, ask, QueueLimits(most_seconds=0.05, most_at_once=8))
-    for size in (1, 8, 2, 4):  # how long batches take must be known
-        running.submit([Ticket("group", f"{size} {n}", "early") for n in range(size)])
-        await kept.wait(len(kept.outcomes) + 1)
-    await kept.wait(15)
-    running.submit([Ticket("group", "slow", "a")])
-    await asyncio.sleep(0)  # it begins
-    accepted, refusal = 0, None
-    while refusal is None and accepted < 1000:
-        try:
-            running.submit([Ticket("group", accepted, "greedy")])
-            accepted += 1
-        except OverloadedError as error:
-            refusal = error
-    assert refusal is not None
-    assert refusal.seconds >= 1
-    assert accepted >= 2
-    running.submit([Ticket("group", "modest", "another")])
-    go.set()
-    assert "modest" in await kept.wait(15 + 1 + accepted + 1)
-    await running.close()
+    async def refused() -> None:
+        kept = Kept()
+        running = batcher(kept, ask, QueueLimits(most_at_once=1))
+        taught(running, long=1.0)
+        deadline = time.monotonic() + 30.0
+        with pytest.raises(TooLargeError, match="about 60 s"):
+            running.submit([Ticket("long", n, "a", deadline=deadline) for n in range(60)])
+        assert not running.num_waiting
+        running.submit([Ticket("long", n, "a", deadline=deadline) for n in range(20)])
+        assert len(await kept.wait(20)) == 20
+        await running.close()
+
+    asyncio.run(refused())
+
+
+def test_a_quick_request_of_another_client_interrupts_a_long_one() -> None:
+    """A long batch is under way, and more of the same client wait."""
+
+    async def ordered() -> list[Any]:
+        go, kept = asyncio.Event(), Kept()
+
+        async def ask(items: Sequence[Any], *, interrupting: bool) -> Sequence[Any]:
+            assert interrupting == (items[0] == "word")
+            if not interrupting:
+                await go.wait()
+            return items
+
+        running = batcher(kept, ask, QueueLimits(most_at_once=1))
+        taught(running, long=1.0, word=0.005)
+        running.submit([Ticket("long", n, "a") for n in range(3)])
+        await asyncio.sleep(0.01)
+        running.submit([Ticket("word", "word", "b")])
+        await kept.wait(1)
+        go.set()
+        await running.close()
+        return [ticket.item for ticket, _ in kept.outcomes]
+
+    assert asyncio.run(ordered()) == ["word", 0, 1, 2]
+
+
+def test_interrupting_takes_no_more_than_its_share() -> None:
+    """A client that asks for quick things without end does not stop another one's long batch."""
+
+    async def interrupted() -> int:
+        kept = Kept()
+
+        async def ask(items: Sequence[Any], **_: Any) -> Sequence[Any]:
+            await asyncio.sleep(0.02 if items[0] == "word" else 0.3)
+            return items
+
+        running = batcher(kept, ask, QueueLimits(most_seconds=9.0, most_at_once=1))
+        taught(running, long=0.3, word=0.02)
+        running.submit([Ticket("long", "long", "a")])
+        await asyncio.sleep(0)
+        running.submit([Ticket("word", "word", "b") for _ in range(100)])
+        await running.close()
+        return [ticket.item for ticket, _ in kept.outcomes].index("long")
+
+    # In 0.3 s of both together each has its half, and `_AHEAD` more.
+    assert 1 <= asyncio.run(interrupted()) <= 20
+
+
+def test_a_batch_that_nobody_waits_for_is_cancelled() -> None:
+    async def cancelled() -> list[bool]:
+        go, told = asyncio.Event(), list[bool]()
+
+        async def ask(items: Sequence[Any], **_: Any) -> Sequence[Any]:
+            await go.wait()
+            return items
+
+        def cancel() -> None:
+            told.append(True)
+            go.set()
+
+        running = Batcher(
+            lambda group: ask, Kept(), QueueLimits(), lambda seen: None, cancel=cancel
+        )
+        tickets = [Ticket("group", n, "a") for n in range(2)]
+        running.submit(tickets)
+        await asyncio.sleep(0.01)
+        running.drop(tickets[:1])
+        assert not told
+        running.drop(tickets[1:])
+        await running.close()
+        return told
+
+    assert asyncio.run(cancelled()) == [True]
 
 
 def test_late_and_dropped_tickets_are_not_computed() -> None:
@@ -196,7 +302,7 @@ def test_late_and_dropped_tickets_are_not_computed() -> None:
     async def answered() -> dict[Any, Any]:
         go, kept = asyncio.Event(), Kept()
 
-        async def ask(items: Sequence[Any]) -> Sequence[Any]:
+        async def ask(items: Sequence[Any], **_: Any) -> Sequence[Any]:
             computed.extend(items)
             if "slow" in items:
                 await go.wait()
@@ -219,7 +325,7 @@ def test_late_and_dropped_tickets_are_not_computed() -> None:
 
 
 def test_what_waits_at_the_end_is_answered_and_nothing_more_is_taken() -> None:
-    async def ask(items: Sequence[Any]) -> Sequence[Any]:
+    async def ask(items: Sequence[Any], **_: Any) -> Sequence[Any]:
         return items
 
     async def ended() -> None:

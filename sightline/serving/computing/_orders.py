@@ -57,8 +57,15 @@ class Explain(NamedTuple):
 class Order(NamedTuple):
     """What is to be done, and the numbers of models that nobody asks any more."""
 
+    number: int  # of the order
     order: Answer | Explain
     forgotten: Sequence[int]
+
+
+class Cancel(NamedTuple):
+    """End an order: nobody waits for its answer."""
+
+    number: int  # of the order
 
 
 class Load(NamedTuple):

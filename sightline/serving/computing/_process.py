@@ -13,30 +13,25 @@ processes wait only for whole batches. See docs/decisions/0013.
 
 import asyncio
 import itertools
-import os
-import subprocess
-import sys
 import threading
 import weakref
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
-from multiprocessing import Pipe
+from contextlib import contextmanager, suppress
 from multiprocessing.connection import Connection
 from pathlib import Path
 from types import TracebackType
-from typing import Any, TypeAlias, final
+from typing import Any, final
 
 from ...data import Example
 from ...errors import SightlineError
 from ...tasks import PredictionSpec
-from .._batcher import ClosedError
+from .._admission import ClosedError
 from ._bundles import load_version
-from ._orders import Answer, Explain, Failed, Load, Loaded, Order
+from ._child import Child, Ended
+from ._orders import Answer, Cancel, Explain, Failed, Load, Loaded, Order
 from ._served import Served, example_inputs
 
-_SECONDS_TO_END = 10.0  # for the batch under way
-_START = "from sightline.serving.computing import main; main()"
-_Ended: TypeAlias = Callable[[int], None]
+_LOOKS = 4  # at the process, in the time that it may be silent
 
 
 class FaultError(RuntimeError):
@@ -45,25 +40,20 @@ class FaultError(RuntimeError):
 
 @final
 class Computing:
-    """A process of its own that computes, until it is closed or the server's process has ended."""
+    """A process of its own that computes, until it is closed or the server's process has ended.
 
-    def __init__(self) -> None:
-        (self._orders, orders), (self._loads, loads) = Pipe(), Pipe()
-        pipes = orders.fileno(), loads.fileno()
-        # Python finds there what it found here; without -P also whatever lies in the working folder.
-        path = os.pathsep.join(map(os.path.abspath, sys.path))
-        self._process = subprocess.Popen(
-            [sys.executable, "-P", "-c", _START, *map(str, pipes)],
-            pass_fds=pipes,
-            env=os.environ | {"PYTHONPATH": path},
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.DEVNULL,
-        )
-        orders.close()
-        loads.close()
-        self._numbers = itertools.count()
+    Args:
+        silent_seconds: how long the process may give no sign of life before it is taken to hang.
+    """
+
+    def __init__(self, *, silent_seconds: float = 10.0) -> None:
+        self._child, self._silent_seconds = Child(), silent_seconds
+        self._numbers, self._order_numbers = itertools.count(), itertools.count()
+        self._oldest = 0  # models with smaller numbers went with a process that was replaced
         self._forgotten: list[int] = []
-        self._computes, self._is_loading = asyncio.Lock(), threading.Lock()
+        self._under_way: int | None = None  # the order that may be cancelled
+        self._computes, self._interrupts = asyncio.Lock(), asyncio.Lock()
+        self._is_loading, self._is_closed = threading.Lock(), threading.Event()
 
     def __enter__(self) -> "Computing":
         return self
@@ -77,12 +67,13 @@ class Computing:
         self.close()
 
     def load(self, name: str, folder: Path) -> Served:
-        """The model in a folder, verified and tried; `BundleError` if it is torn or changed."""
+        """Return the model in a folder, verified and tried; `BundleError` if it cannot be served."""
         task, version = load_version(folder)
         inputs, number = example_inputs(folder, task), next(self._numbers)
+        child = self._child
         with self._is_loading, _while_it_lives():
-            self._loads.send(Load(number, folder, version, inputs))
-            loaded: Loaded = _checked(self._loads.recv())
+            child.loads.send(Load(number, folder, version, inputs))
+            loaded: Loaded = _checked(child.loads.recv())
         served = Served(
             name=name,
             folder=folder,
@@ -103,9 +94,11 @@ class Computing:
         settings: PredictionSpec,
         *,
         confidence: bool,
+        interrupting: bool = False,
     ) -> list[str]:
-        """Answers to a batch of one size class, as JSON."""
-        return await self._done(Answer(served.number, examples, settings, confidence))
+        """Return answers to a batch of one size class, as JSON."""
+        order = Answer(served.number, examples, settings, confidence)
+        return await self._done(order, interrupting=interrupting)
 
     async def explain(
         self,
@@ -114,32 +107,72 @@ class Computing:
         *,
         prefix: Sequence[str],
         forced: Mapping[int, Sequence[float]],
+        interrupting: bool = False,
     ) -> dict[str, Any]:
-        """How a model comes to an answer, as a page draws it."""
-        return await self._done(Explain(served.number, example, prefix, forced))
+        """Return how a model comes to an answer, as a page draws it."""
+        order = Explain(served.number, example, prefix, forced)
+        return await self._done(order, interrupting=interrupting)
 
-    def watch(self, ended: _Ended) -> None:
-        """Tell somebody, in another thread, that the process ended, and with which status."""
-        threading.Thread(target=lambda: ended(self._process.wait()), daemon=True).start()
+    def cancel(self) -> None:
+        """Give up the order that does not interrupt; whoever waits for it gets a `FaultError`."""
+        if self._under_way is not None:
+            number, self._under_way = self._under_way, None
+            with suppress(OSError):  # the process has ended
+                self._child.interrupt(Cancel(number))
+
+    def watch(self, ended: Ended, hangs: Callable[[], None] | None = None) -> None:
+        """Tell, in another thread, that the process ended, and with which status; and that it hangs. A
+        process that hangs is killed where nobody is told of that, and has then ended.
+        """
+        self._ended = ended
+        self._child.watch(ended)
+
+        def watch() -> None:
+            while not self._is_closed.wait(self._silent_seconds / _LOOKS):
+                child = self._child
+                with suppress(OSError, EOFError):  # it has ended, which the other thread tells
+                    if child.is_alive(self._silent_seconds) or self._is_closed.is_set():
+                        continue
+                    if hangs is None:
+                        child.kill(replaced=False)
+                    else:
+                        hangs()
+                        self._is_closed.wait(self._silent_seconds)
+
+        threading.Thread(target=watch, daemon=True).start()
+
+    def replace(self) -> None:
+        """Kill the process and start another, which knows no models: load them again. Requests for models
+        that were loaded before fail with `ClosedError`.
+        """
+        self._child.kill(replaced=True)
+        self._oldest, self._child = next(self._numbers), Child()
+        self._child.watch(self._ended)
 
     def close(self) -> None:
-        """End the process; what it is at it finishes first."""
-        self._orders.close()
-        self._loads.close()
-        try:
-            self._process.wait(_SECONDS_TO_END)
-        except subprocess.TimeoutExpired:
-            self._process.kill()
-            self._process.wait()
+        """End the process; what it computes now it finishes first."""
+        self._is_closed.set()
+        self._child.close()
 
-    async def _done(self, order: Answer | Explain) -> Any:
+    async def _done(self, order: Answer | Explain, *, interrupting: bool) -> Any:
         """Written and read by the event loop itself: a thread between would cost two changes of thread."""
-        async with self._computes:
+        async with self._interrupts if interrupting else self._computes:
+            child, number = self._child, next(self._order_numbers)
+            if order.number < self._oldest:
+                raise ClosedError("The model is being loaded again. Ask again later.")
             forgotten, self._forgotten[:] = tuple(self._forgotten), []
             with _while_it_lives():
-                self._orders.send(Order(order, forgotten))
-                await _is_readable(self._orders)
-                return _checked(self._orders.recv())
+                if interrupting:
+                    child.interrupt(Order(number, order, forgotten))
+                    await _is_readable(child.urgent)
+                    return _checked(child.urgent.recv())
+                child.orders.send(Order(number, order, forgotten))
+                self._under_way = number
+                try:
+                    await _is_readable(child.orders)
+                finally:
+                    self._under_way = None
+                return _checked(child.orders.recv())
 
 
 @contextmanager

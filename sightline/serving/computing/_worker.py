@@ -1,16 +1,17 @@
-"""The process that computes, from within: models by number, and batches one after the other.
+"""The process that computes, from within: it loads models and carries out orders.
 
-It ends when the server's side of a pipe is closed, whatever became of the server, and leaves signals to it:
-a service manager and a terminal send them to both.
+It ends when the server's side of a pipe is closed, whatever became of the server, and ignores signals that a
+service manager and a terminal send to both processes.
 """
 
+import os
 import signal
 import sys
 import threading
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from multiprocessing.connection import Connection
-from typing import Any, TypeAlias
+from typing import Any
 
 from torch import set_num_threads
 
@@ -19,41 +20,41 @@ from ...errors import BundleError
 from .._answer import answer_json
 from .._predictor import Predictor
 from ._bundles import load_version
-from ._orders import Load, Loaded, Model, Order, failed
+from ._interrupting import INTERRUPT, Carrier, Models
+from ._orders import Load, Loaded, Model, failed
 
-_Models: TypeAlias = dict[int, Model]
 _SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
 def main() -> None:
-    """Compute what comes through the two pipes whose numbers are the arguments."""
-    orders, loads = (_connection(word) for word in sys.argv[1:])
+    """Compute what comes through the pipes whose file descriptors are the arguments."""
+    orders, urgent, loads, pulse = (_connection(word) for word in sys.argv[1:])
     for each in _SIGNALS:
         signal.signal(each, signal.SIG_IGN)
     set_num_threads(1)
-    models = _Models()
-    # Beside the batches: whoever asks for the old model does not wait until a new one is loaded.
+    models = Models()
+    # In a thread: requests for the old model do not wait until a new one is loaded.
     threading.Thread(target=_load_all, args=(loads, models), daemon=True).start()
+    threading.Thread(target=_beat, args=(pulse,), daemon=True).start()
     with _until_closed():
-        while True:
-            order: Order = orders.recv()
-            for number in order.forgotten:
-                models.pop(number, None)
-            orders.send(_carried_out(order, models))
+        Carrier(orders, urgent, models).run()
+    os._exit(0)  # there is nothing to tidy up, and taking the interpreter down takes seconds
 
 
 def _connection(word: str) -> "Connection[Any, Any]":
     return Connection(int(word))
 
 
-def _carried_out(order: Order, models: _Models) -> Any:
-    try:
-        return order.order.carried_out(models[order.order.number])
-    except Exception as error:  # whatever it is, the process goes on, and whoever asked is told
-        return failed(error)
+def _beat(pulse: "Connection[Any, Any]") -> None:
+    """Give a sign of life whenever the server asks for one."""
+    signal.pthread_sigmask(signal.SIG_BLOCK, {INTERRUPT})
+    with _until_closed():
+        while True:
+            pulse.send(pulse.recv())
 
 
-def _load_all(loads: "Connection[Any, Any]", models: _Models) -> None:
+def _load_all(loads: "Connection[Any, Any]", models: Models) -> None:
+    signal.pthread_sigmask(signal.SIG_BLOCK, {INTERRUPT})
     with _until_closed():
         while True:
             load: Load = loads.recv()

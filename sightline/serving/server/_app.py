@@ -14,9 +14,9 @@ import asyncio
 import json
 import logging
 import time
-from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Sequence
 from contextlib import aclosing, asynccontextmanager, suppress
-from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 from fastapi import FastAPI, Request, Response
@@ -25,71 +25,28 @@ from starlette.responses import StreamingResponse
 
 from ... import __version__
 from ...errors import SightlineError
-from ...explorer import QuestionError, error_response, read_question
-from .._batcher import ClosedError, LateError, OverloadedError
+from ...explorer import (
+    QuestionError,
+    ServedRun,
+    check_length,
+    error_response,
+    read_question,
+)
+from .._admission import ClosedError, LateError, OverloadedError, TooLargeError
 from ..computing import Computing, FaultError, Served, failed
-from ._asking import Asking
 from ._direct import PREDICT, Direct
 from ._guard import LOOPBACK, Guard
 from ._limits import Limits
-from ._metrics import MEDIA_TYPE, Metrics
-from ._models import Models, run_data
+from ._metrics import MEDIA_TYPE
+from ._models import run_data
 from ._openapi import LISTED, PREDICTED, STATE
 from ._page import PAGE, page_assets
 from ._schema import PredictRequest, RequestError, read_request
+from ._serving import Serving
 from ._tokens import Tokens
 
 _GONE = 499  # what servers log for a client that did not wait
 _log = logging.getLogger(__name__)
-
-
-@dataclass(eq=False)
-class Serving:
-    """What an application stands on; the server ends it."""
-
-    served: Sequence[Served]
-    computing: Computing
-    limits: Limits
-    tokens: Tokens
-    metrics: Metrics = field(default_factory=Metrics)
-    is_draining: bool = False
-    failure: str = ""  # why the server ended by itself
-    stop: Callable[[], None] = lambda: None  # set by the server that runs the application
-    models: Models | None = None  # from the start of the event loop on
-    asking: Asking | None = None
-
-    @asynccontextmanager
-    async def running(self) -> AsyncIterator[None]:
-        """What has batches computed, and the look at folders, while requests are answered."""
-        self.models = Models(self.served, self.computing, self.metrics)
-        self.asking = Asking(self.computing, self.limits, self.metrics)
-        watching = asyncio.create_task(self.models.watch())
-        watching.add_done_callback(self._watch_ended)
-        try:
-            yield
-        finally:
-            watching.cancel()
-            await self.asking.close()
-
-    def fail(self, reason: str) -> None:
-        """End the server, which reports this reason and a status other than 0."""
-        self.failure = self.failure or reason
-        self.is_draining = True
-        self.stop()
-
-    def _watch_ended(self, watching: "asyncio.Task[None]") -> None:
-        if not watching.cancelled():
-            fault = watching.exception()
-            text = failed(fault).text if isinstance(fault, Exception) else repr(fault)
-            self.fail(
-                f"serve: the task that watches folders ended: {text}. Start the server again."
-            )
-
-    def at_work(self) -> tuple[Models, Asking]:
-        """The models and what asks them."""
-        assert self.models is not None
-        assert self.asking is not None
-        return self.models, self.asking
 
 
 def build_app(
@@ -99,11 +56,23 @@ def build_app(
     limits: Limits | None = None,
     tokens: Tokens | None = None,
     is_public: bool = False,
+    token_file: Path | None = None,
+    pages: bool = True,
 ) -> FastAPI:
-    """The application for these models, which `computing` has loaded; `is_public`: it is asked under any
-    name, not the loopback's.
+    """Return the application for some models.
+
+    Args:
+        served: the models, which `computing` has loaded.
+        computing: the process that computes.
+        limits: of requests, queues and connections.
+        tokens: that must be shown, if there are any.
+        is_public: the application is asked under any name, not only under the names of loopback.
+        token_file: where the tokens are; when it changes, they are read again.
+        pages: serve the page for people, and the `/api` that it asks.
     """
-    serving = Serving(served, computing, limits or Limits(), tokens or Tokens())
+    serving = Serving(
+        served, computing, limits or Limits(), tokens or Tokens(), token_file=token_file
+    )
 
     @asynccontextmanager
     async def lifespan(app: FastAPI) -> AsyncIterator[None]:
@@ -147,6 +116,8 @@ def build_app(
 
     app.post(PREDICT, **PREDICTED)(predict)
     _add_routes(app, serving)
+    if pages:
+        _add_pages(app, serving)
     return app
 
 
@@ -162,13 +133,17 @@ def _add_routes(app: FastAPI, serving: Serving) -> None:
     @app.get("/readyz", **STATE)
     async def ready() -> Response:
         if serving.is_draining:
-            return error_response(503, "The server is about to end, and takes nothing more.")
+            return error_response(503, "The server is about to end and takes no more requests.")
+        if serving.is_replacing:
+            return error_response(503, "The computing process did not respond; another one starts.")
         return _json({"state": "ready"})
 
     @app.get("/metrics", include_in_schema=False)
     async def metrics() -> Response:
         return Response(serving.metrics.text(), headers={"content-type": MEDIA_TYPE})
 
+
+def _add_pages(app: FastAPI, serving: Serving) -> None:
     @app.get("/", include_in_schema=False)
     async def page() -> Response:
         return _asset(PAGE)
@@ -284,6 +259,12 @@ async def _explained(serving: Serving, request: Request) -> Response:
     served = models.by_name.get(question.run)
     if served is None:
         return _no_such_model(serving)
+    try:
+        check_length(question, serving.limits.characters)
+        ServedRun(served.name, served.task).asked(question)
+    except QuestionError as error:
+        serving.metrics.rejected.labels("request").inc()
+        return error_response(422, str(error))
 
     async def answered() -> Response:
         try:
@@ -306,6 +287,9 @@ def _refusal(serving: Serving, error: Exception) -> Response:
     if isinstance(error, LateError):
         serving.metrics.rejected.labels("deadline").inc()
         return error_response(504, str(error))
+    if isinstance(error, TooLargeError):
+        serving.metrics.rejected.labels("size").inc()
+        return error_response(413, str(error))
     if isinstance(error, SightlineError):
         return error_response(422, str(error))
     fault = str(error) if isinstance(error, FaultError) else failed(error).text

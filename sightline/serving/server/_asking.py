@@ -2,7 +2,7 @@
 
 import asyncio
 import time
-from collections.abc import AsyncGenerator, Callable, Sequence
+from collections.abc import AsyncGenerator, Callable, Hashable, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass
 from functools import partial
@@ -11,7 +11,8 @@ from typing import Any, NamedTuple, final
 from ...data import Example
 from ...explorer import Question
 from ...tasks import PredictionSpec, size_class
-from .._batcher import Batcher, LateError, Outcome, QueueLimits, Seen
+from .._admission import LateError, QueueLimits
+from .._batcher import Batcher, Outcome, Seen
 from .._fair_queue import Ticket
 from ..computing import Computing, Served
 from ._limits import Limits
@@ -20,6 +21,9 @@ from ._schema import PredictRequest
 
 # Characters whose size classes are found in the event loop; of more, in a thread.
 _FEW_CHARACTERS = 4000
+_EXPLAINED = (
+    2  # times that the steps of an output are computed: in the search, and again to explain
+)
 
 
 class Way(NamedTuple):
@@ -30,9 +34,22 @@ class Way(NamedTuple):
     confidence: bool
     places: int
 
-    async def ask(self, computing: Computing, items: Sequence[Example]) -> list[str]:
-        """Answers as JSON."""
-        return await computing.answer(self.served, items, self.settings, confidence=self.confidence)
+    @property
+    def kind(self) -> Hashable:
+        """What batches that take about as long have in common."""
+        return self.served.name, self.settings.width, self.settings.trace, self.places
+
+    async def ask(
+        self, computing: Computing, items: Sequence[Example], *, interrupting: bool
+    ) -> list[str]:
+        """Return answers as JSON."""
+        return await computing.answer(
+            self.served,
+            items,
+            self.settings,
+            confidence=self.confidence,
+            interrupting=interrupting,
+        )
 
 
 @dataclass(frozen=True, eq=False)
@@ -40,16 +57,25 @@ class Explaining:
     """A question of the page, which is answered by itself."""
 
     served: Served
-    places: int = 0  # whatever its size
+    steps: int  # size class of the places that are read and the steps that are given
+    places: int = 0  # in the metrics, for any size
 
-    async def ask(self, computing: Computing, items: Sequence[Question]) -> list[dict[str, Any]]:
-        """How the model came to its answer."""
+    @property
+    def kind(self) -> Hashable:
+        """What questions that take about as long have in common."""
+        return self.served.name, "explain", self.steps
+
+    async def ask(
+        self, computing: Computing, items: Sequence[Question], *, interrupting: bool
+    ) -> list[dict[str, Any]]:
+        """Return how the model came to its answer."""
         return [
             await computing.explain(
                 self.served,
                 Example(question.input, features=question.features),
                 prefix=question.prefix,
                 forced=question.forced,
+                interrupting=interrupting,
             )
             for question in items
         ]
@@ -74,9 +100,14 @@ class Asking:
 
     def __init__(self, computing: Computing, limits: Limits, metrics: Metrics) -> None:
         self._limits, self._metrics = limits, metrics
-        queue = QueueLimits(most_seconds=limits.waiting_seconds)
+        queue = QueueLimits(most_seconds=limits.waiting_seconds, longest=limits.answer_seconds)
         self._batcher = Batcher(
-            lambda group: partial(group.ask, computing), _hand_out, queue, self._seen
+            lambda group: partial(group.ask, computing),
+            _hand_out,
+            queue,
+            self._seen,
+            kind=lambda group: group.kind,
+            cancel=computing.cancel,
         )
         metrics.waiting.set_function(lambda: self._batcher.num_waiting)
 
@@ -95,21 +126,27 @@ class Asking:
         sizes = await self._sizes(served, examples)
         deadline = self._deadline(request.deadline_ms)
         asked = _Asked(len(examples))
-        for number, (example, size) in enumerate(zip(examples, sizes, strict=True)):
-            places = size_class(size)
+        for number, (example, length) in enumerate(zip(examples, sizes, strict=True)):
+            places = size_class(length)
             way = Way(served, settings, request.confidence, places)
-            cost = places * settings.width
-            asked.tickets.append(Ticket(way, example, client, cost, deadline, (asked, number)))
+            size = float(places * settings.width)
+            asked.tickets.append(Ticket(way, example, client, size, deadline, (asked, number)))
         async with aclosing(self._answers(asked, deadline)) as answers:
             async for answer in answers:
                 yield answer
 
     async def explain(self, served: Served, question: Question, client: str) -> dict[str, Any]:
-        """How a model came to one answer."""
+        """Return how a model came to one answer."""
+        example = Example(question.input, features=question.features)
+        num_given = max(len(question.prefix), *(step + 1 for step in question.forced), 0)
+        (length,) = await self._sizes(served, [example])
+        steps = size_class(length + num_given)
         asked, deadline = _Asked(1), self._deadline(None)
-        cost = size_class(len(question.input)) * served.questions.spec.prediction.width
-        asked.tickets = [Ticket(Explaining(served), question, client, cost, deadline, (asked, 0))]
-        return await anext(self._answers(asked, deadline))
+        size = float(_EXPLAINED * steps * served.questions.spec.prediction.width)
+        way = Explaining(served, steps)
+        asked.tickets = [Ticket(way, question, client, size, deadline, (asked, 0))]
+        async with aclosing(self._answers(asked, deadline)) as answers:
+            return await anext(answers)
 
     async def close(self) -> None:
         """Answer what waits, then end."""
@@ -123,9 +160,7 @@ class Asking:
                     async with asyncio.timeout(deadline - time.monotonic()):
                         await has_come.wait()
                 except TimeoutError:
-                    raise LateError(
-                        "The deadline passed before there was an answer. Give more time."
-                    ) from None
+                    raise LateError from None
                 answer = asked.answers[number]
                 if isinstance(answer, Exception):
                     raise answer

@@ -14,7 +14,8 @@ from starlette.datastructures import Headers, MutableHeaders
 from starlette.responses import Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from ...explorer import HEADERS, error_response, read_body, replayed
+from ...explorer import HEADERS, error_response, replayed
+from ._bodies import Bodies, Body, FullError, GoneError, TooLongError, drain
 from ._limits import Limits
 from ._metrics import Metrics
 from ._tokens import Tokens
@@ -23,9 +24,13 @@ LOOPBACK = frozenset({"127.0.0.1", "localhost", "::1"})
 # What is asked without a token: whether the server lives, and the page, which asks for one.
 _OPEN = frozenset({"/", "/healthz", "/readyz"})
 _OPEN_FOLDER = "/assets/"
+_BUSY = 503
+_GONE = 499  # what servers log for a client that did not wait
 # What curl says where nothing is said, and what is right.
 _TYPES = frozenset({"", "application/json", "application/x-www-form-urlencoded"})
 _PIECE = 1 << 16  # bytes of an answer that are sent at once; the reader sets the pace
+# Of the body of a refused request, this much is read and forgotten, for so many requests at once.
+_MOST_DRAINED, _SECONDS_TO_DRAIN, _MOST_DRAINING = 16 << 20, 2.0, 8
 
 
 @final
@@ -51,6 +56,8 @@ class Guard:
     ) -> None:
         self._app, self._limits, self._tokens = app, limits, tokens
         self._hosts, self._metrics = hosts, metrics
+        self._bodies = Bodies(most=limits.bodies_bytes, longest=limits.body_bytes)
+        self._num_draining = 0
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer a request, or refuse it."""
@@ -64,15 +71,39 @@ class Guard:
         headers = Headers(scope=scope)
         refusal = self._refusal(scope, headers)
         if refusal is None:
-            body = await self._body(headers, receive)
-            if isinstance(body, bytes):
-                await self._app(scope, replayed(body, receive), paced)
-                return
+            with self._bodies.reserved(scope["state"]["client"]) as reserved:
+                body = await self._body(reserved, headers, receive)
+                if isinstance(body, bytes):
+                    await self._app(scope, replayed(body, receive), paced)
+                    return
             refusal = body
-        await refusal(scope, receive, paced)
+        await self._turn_away(refusal, scope, receive, paced)
+
+    async def _turn_away(
+        self, refusal: Response, scope: Scope, receive: Receive, send: Send
+    ) -> None:
+        """Refuse, and read some of the body: a connection that is closed while its client still sends is
+        reset, and the client never sees why.
+        """
+        if refusal.status_code == _BUSY or self._num_draining >= _MOST_DRAINING:
+            await refusal(scope, receive, send)
+            return
+        self._num_draining += 1
+        try:
+            start = {"type": "http.response.start", "status": refusal.status_code}
+            await send({**start, "headers": refusal.raw_headers})
+            body = bytes(refusal.body)
+            await send({"type": "http.response.body", "body": body, "more_body": True})
+            await drain(receive, most=_MOST_DRAINED, seconds=_SECONDS_TO_DRAIN)
+            await send({"type": "http.response.body", "body": b"", "more_body": False})
+        finally:
+            self._num_draining -= 1
 
     def _refusal(self, scope: Scope, headers: Headers) -> Response | None:
         """The answer to what may not be asked. What may is given its client's name."""
+        malformed = self._malformed(scope, headers)
+        if malformed is not None:
+            return malformed
         host, origin = headers.get("host", ""), headers.get("origin")
         if self._hosts and _name(f"//{host}") not in self._hosts:
             names = " or ".join(sorted(self._hosts))
@@ -99,18 +130,37 @@ class Guard:
                 return self._refuse("type", 415, "Expected a body of application/json, not packed.")
         return None
 
-    async def _body(self, headers: Headers, receive: Receive) -> bytes | Response:
+    def _malformed(self, scope: Scope, headers: Headers) -> Response | None:
+        """The answer to a head that is too large, or that two servers may read differently."""
+        size = len(scope["query_string"]) + len(scope.get("raw_path") or b"")
+        size += sum(len(name) + len(value) for name, value in scope["headers"])
+        if size > self._limits.head_bytes or len(scope["headers"]) > self._limits.head_fields:
+            return self._refuse(
+                "head", 431, "The head of the request is too large. Send fewer fields."
+            )
+        if "content-length" in headers and "transfer-encoding" in headers:
+            return self._refuse("head", 400, "Send Content-Length or Transfer-Encoding, not both.")
+        return None
+
+    async def _body(self, body: Body, headers: Headers, receive: Receive) -> bytes | Response:
         try:
             async with asyncio.timeout(self._limits.body_seconds):
-                body = await read_body(headers, receive, self._limits.body_bytes)
+                return await body.read(headers, receive)
         except TimeoutError:
             return self._refuse("slow", 408, "The body took too long to come. Send it at once.")
-        if body is None:
+        except GoneError:
+            return Response(status_code=_GONE)
+        except TooLongError:
             most = self._limits.body_bytes
             return self._refuse(
                 "size", 413, f"The body is longer than {most:,} bytes. Send several requests."
             )
-        return body
+        except FullError:
+            refusal = self._refuse(
+                "bodies", 503, "Too many bodies are being sent at once. Ask again in a second."
+            )
+            refusal.headers["retry-after"] = "1"
+            return refusal
 
     def _refuse(self, reason: str, status: int, text: str) -> Response:
         self._metrics.rejected.labels(reason).inc()

@@ -16,4 +16,10 @@ class Limits:
     answer_seconds: float = 30.0  # the deadline of a request that gives none, and the latest of all
     waiting_seconds: float = 1.0  # of work that waits; more is refused with 503
     head_bytes: int = 16 << 10
+    head_fields: int = 100
+    bodies_bytes: int = 64 << 20  # of all requests under way; half of it for one client at most
     connections: int = 1000
+    address_connections: int = 500  # from one address
+    silent_seconds: float = (
+        10.0  # without a sign of life, after which the computing process is replaced
+    )

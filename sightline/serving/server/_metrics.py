@@ -57,6 +57,12 @@ class Metrics:
             registry=self._registry,
         )
 
+        self.replaced = Counter(
+            "sightline_replaced_total",
+            "Times the computing process gave no sign of life and was replaced",
+            registry=self._registry,
+        )
+
     def text(self) -> bytes:
         """All of them, as they are now."""
         return generate_latest(self._registry)

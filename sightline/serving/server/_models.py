@@ -71,7 +71,12 @@ class Models:
                     self._seen[name] = now
                     await self._replace(one)
 
-    async def _replace(self, old: Served) -> None:
+    async def load_all(self) -> list[str]:
+        """Load every model again; return the names of those that are not there any more."""
+        return [one.name for one in list(self._served.values()) if not await self._replace(one)]
+
+    async def _replace(self, old: Served) -> bool:
+        """Load the model in a folder, and return whether it took the old one's place."""
         try:
             new = await asyncio.to_thread(self._computing.load, old.name, old.folder)
         except Exception as error:  # whatever it is, the old model serves on and so does the watch
@@ -79,12 +84,13 @@ class Models:
             self._metrics.reloads.labels(old.name, "refused").inc()
             reason = str(error) if isinstance(error, SightlineError | FaultError) else repr(error)
             _log.error("%s: not reloaded, the old version keeps serving: %s", old.name, reason)
-            return
+            return False
         self._refused.pop(old.name, None)
         self._served[old.name] = new
         self._metrics.reloads.labels(old.name, "loaded").inc()
         _log.warning("%s: version %s serves, in place of %s", old.name, new.version, old.version)
         _warn(new)
+        return True
 
 
 def run_data(served: Served) -> dict[str, Any]:

@@ -5,13 +5,15 @@ from typing import Any
 from ._schema import ErrorAnswer, ModelsAnswer, PredictAnswer, PredictRequest, StateAnswer
 
 _ERRORS: dict[int, str] = {
+    400: "The length of the body is given in two ways",
     401: "No token, or a wrong one",
     403: "Asked under another host's name, or by a page from elsewhere",
+    431: "The head of the request is too large",
 }
 _ERRORS_OF_PREDICT: dict[int, str] = _ERRORS | {
     404: "No such model",
     408: "The body took too long to come",
-    413: "The body is too large",
+    413: "The body is too large, or the request cannot end before its deadline",
     415: "The body is not JSON, or packed",
     422: "The body is no request, or beyond the limits",
     500: "A fault of the server",
@@ -74,6 +76,9 @@ STATE: dict[str, Any] = {
     "response_model": None,
     "responses": {
         200: {"model": StateAnswer, "description": "It is"},
-        **_errors({403: _ERRORS[403], 503: "It is about to end"}),
+        **_errors(
+            {code: _ERRORS[code] for code in (400, 403, 431)}
+            | {503: "It is about to end, or its computing process is being replaced"}
+        ),
     },
 }

@@ -3,20 +3,24 @@
 import asyncio
 import contextlib
 import signal
+import ssl
+import sys
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any, final
+from typing import Any, cast, final
 
 import uvicorn
 from fastapi import FastAPI
 from typing_extensions import override
-from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from ...errors import ValueRangeError
 from ...explorer import listening
-from .._batcher import ClosedError
-from ._app import Serving
+from .._admission import ClosedError
+from ._connections import Connections, plain_protocol, secure_protocol
+from ._serving import Serving
 
+# Threads that cut long inputs into symbols or load models give way to the event loop after so many seconds.
+_SWITCH_SECONDS = 0.001
 SECONDS_TO_DRAIN = 60  # that requests under way are given when the server ends
 
 
@@ -46,10 +50,19 @@ def serve(
     for file in (certificate, key):
         if file is not None and not file.is_file():
             raise ValueRangeError(f"serve: there is no file {file}. Give a file in PEM format.")
+    sys.setswitchinterval(_SWITCH_SECONDS)
     with listening("serve", host, port) as bound:
+        connections = Connections(
+            most=limits.connections,
+            most_of_address=limits.address_connections,
+            proxies=frozenset(word.strip() for word in proxies.split(",")),
+        )
+        protocol = plain_protocol(connections, limits.body_seconds)
+        if certificate is not None:
+            protocol = secure_protocol(connections, protocol, _context(certificate, key))
         config = uvicorn.Config(
             app,
-            http=_punctual(limits.body_seconds),
+            http=cast("type[asyncio.Protocol]", protocol),
             loop="asyncio",  # whatever else is installed: this is the one that is tested
             ws="none",
             log_level="warning",
@@ -57,11 +70,8 @@ def serve(
             server_header=False,
             proxy_headers=bool(proxies),
             forwarded_allow_ips=proxies or None,
-            limit_concurrency=limits.connections,
             h11_max_incomplete_event_size=limits.head_bytes,
             timeout_graceful_shutdown=SECONDS_TO_DRAIN,
-            ssl_certfile=certificate,
-            ssl_keyfile=key,
         )
         scheme = "http" if certificate is None else "https"
         name = f"[{host}]" if ":" in host else host
@@ -85,8 +95,11 @@ class _Server(uvicorn.Server):
         await super().startup(sockets)
         if self.started and self._serving.models is not None:
             loop = asyncio.get_running_loop()
-            loop.add_signal_handler(signal.SIGHUP, self._serving.models.reload)
-            self._serving.computing.watch(lambda status: self._told(loop, status))
+            loop.add_signal_handler(signal.SIGHUP, self._serving.reload)
+            self._serving.computing.watch(
+                lambda status: self._tell(loop, lambda: self._end_with(status)),
+                lambda: self._tell(loop, self._serving.replace_computing),
+            )
             self._ready()
 
     @override
@@ -95,10 +108,10 @@ class _Server(uvicorn.Server):
         self.force_exit = self.should_exit and sig == signal.SIGINT
         self._serving.is_draining = self.should_exit = True
 
-    def _told(self, loop: asyncio.AbstractEventLoop, status: int) -> None:
+    def _tell(self, loop: asyncio.AbstractEventLoop, told: Callable[[], None]) -> None:
         """In another thread. When the server has ended first, there is no loop any more."""
         with contextlib.suppress(RuntimeError):
-            loop.call_soon_threadsafe(self._end_with, status)
+            loop.call_soon_threadsafe(told)
 
     def _end_with(self, status: int) -> None:
         """The process that computes has ended: so does the server, and a service manager starts both."""
@@ -111,36 +124,13 @@ class _Server(uvicorn.Server):
         self.should_exit = True
 
 
-def _punctual(seconds: float) -> type[H11Protocol]:
-    """Connections on which the head of a request comes within so many seconds, or which are closed."""
-
-    class Punctual(H11Protocol):
-        _late: asyncio.TimerHandle | None = None
-
-        @override
-        def connection_made(self, transport: Any) -> None:
-            super().connection_made(transport)
-            self._wait()
-
-        @override
-        def data_received(self, data: bytes) -> None:
-            super().data_received(data)
-            if self.cycle is not None and not self.cycle.response_complete:
-                self._stop_waiting()
-            elif self._late is None:
-                self._wait()
-
-        @override
-        def connection_lost(self, exc: Exception | None) -> None:
-            self._stop_waiting()
-            super().connection_lost(exc)
-
-        def _wait(self) -> None:
-            self._late = self.loop.call_later(seconds, self.transport.close)
-
-        def _stop_waiting(self) -> None:
-            if self._late is not None:
-                self._late.cancel()
-                self._late = None
-
-    return Punctual
+def _context(certificate: Path, key: Path | None) -> ssl.SSLContext:
+    context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
+    try:
+        context.load_cert_chain(certificate, key)
+    except (OSError, ssl.SSLError) as error:
+        raise ValueRangeError(
+            f"serve: cannot read the certificate {certificate} and its key: {error}. Give files in PEM "
+            f"format that belong together."
+        ) from error
+    return context

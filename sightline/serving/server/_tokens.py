@@ -25,6 +25,10 @@ class Tokens:
                 )
         self._digests = [_digest(token.encode()) for token in tokens]
 
+    def take(self, other: "Tokens") -> None:
+        """Let in whoever shows one of the others instead, from now on."""
+        self._digests = other._digests
+
     def __bool__(self) -> bool:
         return bool(self._digests)
 

@@ -1,0 +1,204 @@
+"""The connections of a server: bounded in all and for each address, and always with room for one more.
+
+A connection costs nothing to open, so whoever opens many must not keep others out. When there are too many,
+the address that has the most loses one: first a connection on which no request was ever made, then one whose
+body comes slowly, then one that is idle, then one whose body is still coming. Requests that are being answered
+are left alone.
+"""
+
+import asyncio
+import ssl
+from typing import Any, final
+
+from typing_extensions import override
+from uvicorn.protocols.http.h11_impl import H11Protocol
+
+# Above the limit, while every connection has a request that is being answered: for health checks, and to
+# refuse the others in words.
+_SPARE = 64
+HANDSHAKE_SECONDS = 5.0
+_SLOW_SECONDS = 1.0  # for a body
+_UNUSED, _SLOW, _IDLE, _SENDING, _BUSY = range(5)
+
+
+class Held(asyncio.Protocol):
+    """A connection that can be counted and closed."""
+
+    address: str = ""
+
+    @property
+    def rank(self) -> int:
+        """How much is lost with it."""
+        return _UNUSED
+
+    def hang_up(self) -> None:
+        """Close the connection at once."""
+        raise NotImplementedError
+
+
+@final
+class Connections:
+    """Those that are open.
+
+    Args:
+        most: in all.
+        most_of_address: from one address.
+        proxies: addresses from which any number may come.
+    """
+
+    def __init__(self, *, most: int, most_of_address: int, proxies: frozenset[str]) -> None:
+        self._most, self._most_of_address, self._proxies = most, most_of_address, proxies
+        self._open = dict[str, dict[Held, None]]()  # by address, the oldest first
+        self._number = 0
+
+    def __len__(self) -> int:
+        return self._number
+
+    def add(self, new: Held) -> bool:
+        """Count a connection, and close another one if there are too many; False if there is no room."""
+        own = self._open.setdefault(new.address, {})
+        if len(own) >= self._most_of_address and new.address not in self._proxies:
+            is_room = self._close_one(own)
+        elif self._number >= self._most:
+            is_room = self._close_one(max(self._open.values(), key=len))
+        else:
+            is_room = True
+        if not is_room and self._number >= self._most + _SPARE:
+            return False
+        self._open.setdefault(new.address, {})[new] = None
+        self._number += 1
+        return True
+
+    def remove(self, old: Held) -> None:
+        """Do not count a connection any more."""
+        own = self._open.get(old.address, {})
+        if old in own:
+            del own[old]
+            self._number -= 1
+            if not own:
+                del self._open[old.address]
+
+    def _close_one(self, some: dict[Held, None]) -> bool:
+        chosen = None
+        for one in some:
+            if chosen is None or one.rank < chosen.rank:
+                chosen = one
+            if chosen.rank == _UNUSED:
+                break
+        if chosen is None or chosen.rank == _BUSY:
+            return False
+        self.remove(chosen)
+        chosen.hang_up()
+        return True
+
+
+def plain_protocol(connections: Connections, seconds: float) -> type[H11Protocol]:
+    """Connections that are counted, and on which the head of a request comes within so many seconds."""
+
+    class Punctual(H11Protocol, Held):
+        _late: asyncio.TimerHandle | None = None
+        _asked_at = 0.0
+        _early = b""
+
+        @property
+        @override
+        def rank(self) -> int:
+            if self.cycle is None:
+                return _UNUSED
+            if self.cycle.response_complete:
+                return _IDLE
+            if not self.cycle.more_body:
+                return _BUSY
+            return _SLOW if self.loop.time() - self._asked_at > _SLOW_SECONDS else _SENDING
+
+        @override
+        def connection_made(self, transport: Any) -> None:
+            super().connection_made(transport)
+            self.address = self.client[0] if self.client else ""
+            self._wait()
+            if not connections.add(self):
+                transport.abort()
+            elif self._early:
+                self.data_received(self._early)
+
+        @override
+        def data_received(self, data: bytes) -> None:
+            if self.transport is None:  # TLS delivers before its handshake is waited for
+                self._early += data
+                return
+            before = self.cycle
+            super().data_received(data)
+            if self.cycle is not before:
+                self._asked_at = self.loop.time()
+            if self.cycle is not None and not self.cycle.response_complete:
+                self._stop_waiting()
+            elif self._late is None:
+                self._wait()
+
+        @override
+        def connection_lost(self, exc: Exception | None) -> None:
+            if self.transport is not None:
+                connections.remove(self)
+                self._stop_waiting()
+                super().connection_lost(exc)
+
+        @override
+        def hang_up(self) -> None:
+            self.transport.abort()
+
+        def _wait(self) -> None:
+            self._late = self.loop.call_later(seconds, self.transport.close)
+
+        def _stop_waiting(self) -> None:
+            if self._late is not None:
+                self._late.cancel()
+                self._late = None
+
+    return Punctual
+
+
+def secure_protocol(
+    connections: Connections, plain: type[H11Protocol], context: ssl.SSLContext
+) -> type[Held]:
+    """Connections that are counted from the first byte on, and must finish their TLS handshake in time."""
+
+    class Handshake(Held):
+        def __init__(self, **parts: Any) -> None:
+            self._parts, self._task = parts, None
+            self._transport: Any = None
+
+        @override
+        def connection_made(self, transport: Any) -> None:
+            self._transport = transport
+            transport.pause_reading()  # until TLS reads
+            peer = transport.get_extra_info("peername")
+            self.address = peer[0] if peer else ""
+            if connections.add(self):
+                self._task = asyncio.create_task(self._start())
+            else:
+                transport.abort()
+
+        async def _start(self) -> None:
+            protocol = plain(**self._parts)
+            loop = asyncio.get_running_loop()
+            try:
+                transport = await loop.start_tls(
+                    self._transport,
+                    protocol,
+                    context,
+                    server_side=True,
+                    ssl_handshake_timeout=HANDSHAKE_SECONDS,
+                )
+            except (OSError, ssl.SSLError):
+                self._transport.abort()
+                return
+            finally:
+                connections.remove(self)
+            if transport is not None and not transport.is_closing():
+                protocol.connection_made(transport)
+
+        @override
+        def hang_up(self) -> None:
+            self._transport.abort()
+
+    return Handshake
