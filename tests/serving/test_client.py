@@ -1,6 +1,7 @@
 """The clients against real servers: ours, and one that refuses on purpose."""
 
 import asyncio
+import gzip
 import threading
 import time
 from collections.abc import Iterator
@@ -163,3 +164,81 @@ def test_tokens_are_shown(tmp_path: Path) -> None:
             stranger.predict("transduction", ["a"])
         with Client(server.address, token=TOKEN) as client:
             assert client.predict("transduction", ["abc"])[0].output == "ABC"
+
+
+@contextmanager
+def saying(body: bytes, *fields: bytes) -> Iterator[tuple[str, list[float]]]:
+    """A server that answers anything with these bytes, and when it was asked."""
+    asked = list[float]()
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            asked.append(time.monotonic())
+            self.wfile.write(b"HTTP/1.1 200 OK\r\nContent-Length: %d\r\n" % len(body))
+            self.wfile.write(b"".join(field + b"\r\n" for field in fields) + b"\r\n" + body)
+
+        def do_POST(self) -> None:
+            self.rfile.read(int(self.headers["content-length"]))
+            self.do_GET()
+
+        def log_message(self, format: str, *args: object) -> None:  # noqa: A002  its own name for it
+            """Nothing."""
+
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    thread = threading.Thread(target=server.serve_forever, args=(0.01,))
+    thread.start()
+    try:
+        yield f"http://127.0.0.1:{server.server_port}", asked
+    finally:
+        server.shutdown()
+        thread.join()
+        server.server_close()
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        b"<html>",
+        b"null",
+        b"[" * 100_000,
+        b'{"answers": [{}], "models": [{}]}',
+        b'{"answers": 1, "models": 1}',
+        b'{"answers": [{"source": "a", "output": "b", "attention": 1}], "models": [1]}',
+        b"\xff",
+    ],
+    ids=lambda body: str(body)[:20],
+)
+def test_what_is_no_answer_ends_in_the_error_of_the_client(body: bytes) -> None:
+    async def ask(address: str) -> None:
+        async with AsyncClient(address) as client:
+            await client.models()
+
+    with saying(body) as (address, asked):
+        with Client(address) as client:
+            with pytest.raises(ServerError, match="not one of a Sightline server"):
+                client.models()
+            with pytest.raises(ServerError, match="not one of a Sightline server"):
+                client.predict("m", ["a"])
+        with pytest.raises(ServerError, match="not one of a Sightline server"):
+            asyncio.run(ask(address))
+    assert len(asked) == 3
+
+
+def test_fields_of_a_newer_server_are_left_out() -> None:
+    body = b'{"models": [{"name": "m", "version": "v", "task": "t", "features": false, "exact": true, "x": 1}]}'
+    with saying(body) as (address, _), Client(address) as client:
+        assert [model.name for model in client.models()] == ["m"]
+
+
+def test_a_compressed_answer_is_not_unpacked() -> None:
+    bomb = gzip.compress(b" " * 10_000_000)
+    with saying(bomb, b"Content-Encoding: gzip") as (address, asked), Client(address) as client:
+        with pytest.raises(ServerError, match="compressed"):
+            client.models()
+        assert len(asked) == 1
+
+
+@pytest.mark.parametrize("token", ["abc\r\nX-Evil: 1", "a-token\n", "t\u00f6ken", ""])
+def test_a_token_that_is_none_is_told_at_once(token: str) -> None:
+    with pytest.raises(ValueRangeError, match="printable ASCII"):
+        Client("http://127.0.0.1:9", token=token)

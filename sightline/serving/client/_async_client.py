@@ -9,7 +9,10 @@ import httpx2 as httpx
 
 from ._answers import Answer, Model
 from ._requests import (
+    Received,
+    Reply,
     Retries,
+    TooLongError,
     Trying,
     answers_of,
     body_of,
@@ -94,14 +97,21 @@ class AsyncClient:
     ) -> None:
         await self.close()
 
-    async def _sent(self, method: str, path: str, body: bytes | None = None) -> httpx.Response:
+    async def _sent(self, method: str, path: str, body: bytes | None = None) -> Reply:
         trying = Trying(self._retries)
         while True:
-            response, failed = None, None
+            reply, failed = None, None
             try:
-                response = await self._http.request(method, path, content=body)
-            except httpx.TransportError as error:
+                reply = await self._reply(method, path, body)
+            except (httpx.TransportError, TooLongError) as error:
                 failed = error
-            if response is not None and not is_passing(response):
-                return response
-            await asyncio.sleep(trying.delay(response, failed))
+            if reply is not None and not is_passing(reply):
+                return reply
+            await asyncio.sleep(trying.delay(reply, failed))
+
+    async def _reply(self, method: str, path: str, body: bytes | None) -> Reply:
+        async with self._http.stream(method, path, content=body) as response:
+            received = Received(response)
+            async for part in response.aiter_raw():
+                received.add(part)
+            return received.reply

@@ -9,7 +9,10 @@ import httpx2 as httpx
 
 from ._answers import Answer, Model
 from ._requests import (
+    Received,
+    Reply,
     Retries,
+    TooLongError,
     Trying,
     answers_of,
     body_of,
@@ -94,14 +97,21 @@ class Client:
     ) -> None:
         self.close()
 
-    def _sent(self, method: str, path: str, body: bytes | None = None) -> httpx.Response:
+    def _sent(self, method: str, path: str, body: bytes | None = None) -> Reply:
         trying = Trying(self._retries)
         while True:
-            response, failed = None, None
+            reply, failed = None, None
             try:
-                response = self._http.request(method, path, content=body)
-            except httpx.TransportError as error:
+                reply = self._reply(method, path, body)
+            except (httpx.TransportError, TooLongError) as error:
                 failed = error
-            if response is not None and not is_passing(response):
-                return response
-            time.sleep(trying.delay(response, failed))
+            if reply is not None and not is_passing(reply):
+                return reply
+            time.sleep(trying.delay(reply, failed))
+
+    def _reply(self, method: str, path: str, body: bytes | None) -> Reply:
+        with self._http.stream(method, path, content=body) as response:
+            received = Received(response)
+            for part in response.iter_raw():
+                received.add(part)
+            return received.reply
