@@ -68,13 +68,16 @@ def served(run: Path) -> Iterator[str]:
 
 def asked(address: str, run: Path, words: Sequence[str]) -> list[float]:
     """Milliseconds of every question to the server."""
-    connection = http.client.HTTPConnection(urlsplit(address).netloc, timeout=SECONDS)
+    parts = urlsplit(address)
+    connection = http.client.HTTPConnection(parts.netloc, timeout=SECONDS)
+    token = parts.query.removeprefix("token=")
+    headers = {"Content-Type": "application/json", "Authorization": f"Bearer {token}"}
     found = list[float]()
     for number, word in enumerate(words):
         for size in range(1, len(word) + 1):
             body = json.dumps({"run": run.resolve().name, "input": word[:size]})
             began = time.perf_counter()
-            connection.request("POST", "/api/explain", body, {"Content-Type": "application/json"})
+            connection.request("POST", "/api/explain", body, headers)
             answer = connection.getresponse()
             text = answer.read()
             took = 1000 * (time.perf_counter() - began)

@@ -1,5 +1,6 @@
 """`sightline explore`: a page where a model is asked, looked into and second-guessed."""
 
+import secrets
 import sys
 import webbrowser
 from pathlib import Path
@@ -18,7 +19,8 @@ def command(runs: Positional[tuple[Path, ...]], /, *, port: int = 0, browser: bo
         port: of 127.0.0.1; 0 takes one that is free.
         browser: open the page; --no-browser only prints its address.
     """
-    app = build_app(load_runs(runs))
+    token = secrets.token_urlsafe()
+    app = build_app(load_runs(runs), token=token)
 
     def ready(address: str) -> None:
         sys.stdout.write(f"{address}  (Ctrl-C ends)\n")
@@ -28,6 +30,6 @@ def command(runs: Positional[tuple[Path, ...]], /, *, port: int = 0, browser: bo
             Thread(target=webbrowser.open, args=(address,), daemon=True).start()
 
     try:
-        serve(app, port=port, ready=ready)
+        serve(app, port=port, ready=ready, token=token)
     except KeyboardInterrupt:  # the usual end of a server, not a failure
         sys.stdout.write("ended\n")

@@ -67,8 +67,10 @@ class _Answering:
         self._thread.shutdown(cancel_futures=True)
 
 
-def build_app(runs: Sequence[ServedRun]) -> FastAPI:
-    """The application for these runs. Nothing is asked of them before a request comes."""
+def build_app(runs: Sequence[ServedRun], *, token: str = "") -> FastAPI:
+    """Return the application for these runs; with a token, only for who opens the address `/?token=...`.
+    Nothing is asked of the runs before a request comes.
+    """
     answering = _Answering(runs)
 
     @asynccontextmanager
@@ -86,7 +88,7 @@ def build_app(runs: Sequence[ServedRun]) -> FastAPI:
         telemetry={"auto_configure": False, "tracing": False, "metrics": False, "logs": False},
     )
     most = MOST_BYTES + MOST_PICTURE * any(run.sees for run in runs)
-    app.add_middleware(Guard, most_bytes=most)
+    app.add_middleware(Guard, most_bytes=most, token=token)
 
     @app.exception_handler(HTTPException)
     async def refuse(request: Request, error: HTTPException) -> Response:

@@ -2,19 +2,26 @@
 
 A page from elsewhere can make a browser send requests to this machine, and with a name that it has
 pointed at 127.0.0.1 (DNS rebinding) it could even read the answers. So a request is refused unless
-it names this machine as its host, and unless a page that sends it comes from here.
+it names this machine as its host, and unless a page that sends it comes from here. Other users of the machine
+can reach the port too: the address that the command prints has a token, which the page keeps as a cookie.
 """
 
+import asyncio
+import hmac
 from collections.abc import Mapping
 from urllib.parse import urlsplit
 
 from starlette.datastructures import Headers, MutableHeaders
-from starlette.responses import JSONResponse
+from starlette.requests import HTTPConnection
+from starlette.responses import JSONResponse, RedirectResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 # Any port: one that ssh forwards is another than ours.
 HOSTS = frozenset({"127.0.0.1", "localhost"})
 MOST_BYTES = 256 * 1024  # of a body: weights for some tens of steps of the longest input
+BODY_SECONDS = 10.0  # for a body to come
+TOKEN = "token"  # in the address and as the cookie
+_OPEN_FOLDER = "/assets/"  # what everybody who has the package has
 
 HEADERS: Mapping[str, str] = {
     "content-security-policy": (
@@ -31,10 +38,24 @@ HEADERS: Mapping[str, str] = {
 
 
 class Guard:
-    """An application that lets through only what this machine asks for."""
+    """An application that lets through only what this machine asks for.
 
-    def __init__(self, app: ASGIApp, most_bytes: int = MOST_BYTES) -> None:
+    Args:
+        app: what is guarded.
+        most_bytes: of a body.
+        token: that must be shown, if there is one.
+        body_seconds: for a body to come.
+    """
+
+    def __init__(
+        self,
+        app: ASGIApp,
+        most_bytes: int = MOST_BYTES,
+        token: str = "",
+        body_seconds: float = BODY_SECONDS,
+    ) -> None:
         self._app, self._most_bytes = app, most_bytes
+        self._token, self._body_seconds = token, body_seconds
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer a request, or refuse it."""
@@ -51,17 +72,50 @@ class Guard:
             await send(message)
 
         headers = Headers(scope=scope)
-        refusal = _stranger(headers)
-        if refusal is not None:
+        answered: ASGIApp | None = _stranger(headers)
+        if answered is None and self._token:
+            answered = self._unknown(scope, headers)
+        if answered is not None:
+            await answered(scope, receive, send_with_headers)
+            return
+        try:
+            async with asyncio.timeout(self._body_seconds):
+                body = await read_body(headers, receive, self._most_bytes)
+        except TimeoutError:
+            refusal = error_response(408, "The body took too long to come.")
+            refusal.headers["connection"] = "close"
             await refusal(scope, receive, send_with_headers)
             return
-        body = await read_body(headers, receive, self._most_bytes)
         if body is None:
             await error_response(413, f"The body is longer than {self._most_bytes:,} bytes.")(
                 scope, receive, send_with_headers
             )
             return
         await self._app(scope, replayed(body, receive), send_with_headers)
+
+    def _unknown(self, scope: Scope, headers: Headers) -> Response | None:
+        """The answer to a request without the token; to one whose address has it, the same address without
+        it, and the token as a cookie.
+        """
+        request = HTTPConnection(scope)
+        if hmac.compare_digest(request.query_params.get(TOKEN, "").encode(), self._token.encode()):
+            known = RedirectResponse(scope["path"], 303)
+            known.set_cookie(_cookie(headers), self._token, httponly=True, samesite="strict")
+            return known
+        bearer = headers.get("authorization", "").removeprefix("Bearer ")
+        shown = request.cookies.get(_cookie(headers), bearer)
+        is_open = scope["path"].startswith(_OPEN_FOLDER)
+        if is_open or hmac.compare_digest(shown.encode(), self._token.encode()):
+            return None
+        return error_response(
+            401, "Open the address that `sightline explore` printed, with its token."
+        )
+
+
+def _cookie(headers: Headers) -> str:
+    """Browsers share cookies between the ports of a host, and two explorers may run at once."""
+    port = headers.get("host", "").rpartition(":")[2]
+    return f"{TOKEN}-{port if port.isdecimal() else 'none'}"
 
 
 def error_response(status: int, text: str) -> JSONResponse:

@@ -7,18 +7,20 @@ import uvicorn
 from fastapi import FastAPI
 
 from ..errors import ValueRangeError
+from ._guard import TOKEN
 
 HOST = "127.0.0.1"
 SECONDS_TO_END = 2  # that open connections are given
 
 
-def serve(app: FastAPI, *, port: int = 0, ready: Callable[[str], None]) -> None:
+def serve(app: FastAPI, *, port: int = 0, ready: Callable[[str], None], token: str = "") -> None:
     """Serve until interrupted.
 
     Args:
         app: the application.
         port: of 127.0.0.1; 0 takes one that is free.
         ready: is told the address as soon as it can be opened.
+        token: of the application, for the address.
     """
     with listening("explore", HOST, port) as bound:
         config = uvicorn.Config(
@@ -29,7 +31,8 @@ def serve(app: FastAPI, *, port: int = 0, ready: Callable[[str], None]) -> None:
             timeout_graceful_shutdown=SECONDS_TO_END,
         )
         # The socket listens: whoever comes before the server runs waits for a moment.
-        ready(f"http://{HOST}:{bound.getsockname()[1]}/")
+        query = f"?{TOKEN}={token}" if token else ""
+        ready(f"http://{HOST}:{bound.getsockname()[1]}/{query}")
         uvicorn.Server(config).run(sockets=[bound])
 
 

@@ -11,7 +11,7 @@ from fastapi import FastAPI
 
 from sightline.data import Example
 from sightline.explorer import ServedRun, build_app, load_runs
-from sightline.explorer._guard import MOST_BYTES
+from sightline.explorer._guard import MOST_BYTES, Guard
 from sightline.inspection import explain
 from tests.explorer.conftest import GOOD
 from tests.tasks.stored import BUNDLES
@@ -277,3 +277,41 @@ def test_other_tasks_are_explained_too(kind: str) -> None:
     refused = fetch(app, "/api/explain", body=question(run=kind, input="a", prefix=["a"]))
     assert refused.status == 400
     assert "symbol by symbol" in refused.data["error"]
+
+
+def test_a_body_that_never_comes_is_cut() -> None:
+    """The head of a request has come, and half of its body."""
+    sent = list[Any]()
+    pending = [{"type": "http.request", "body": b"{", "more_body": True}]
+
+    async def receive() -> Any:
+        if not pending:
+            await asyncio.Event().wait()
+        return pending.pop()
+
+    async def send(message: Any) -> None:
+        sent.append(message)
+
+    async def never(*_: object) -> None:
+        raise AssertionError
+
+    scope = {
+        "type": "http",
+        "method": "POST",
+        "path": "/api/explain",
+        "query_string": b"",
+        "headers": [(b"host", HERE.encode()), (b"content-length", b"9")],
+    }
+    asyncio.run(Guard(never, body_seconds=0.05)(scope, receive, send))
+    assert sent[0]["status"] == 408
+    assert (b"connection", b"close") in sent[0]["headers"]
+
+
+def test_the_token_of_the_address_becomes_a_cookie(run: ServedRun) -> None:
+    app = build_app([run], token="a-token-of-the-tests")
+    assert fetch(app, "/api/runs").status == 401
+    assert fetch(app, "/api/runs", headers={"cookie": "token-8000=another"}).status == 401
+    assert (
+        fetch(app, "/api/runs", headers={"cookie": "token-8000=a-token-of-the-tests"}).status == 200
+    )
+    assert fetch(app, "/assets/main.js").status == 200

@@ -1,5 +1,6 @@
 """`sightline explore` as it is started, and what it says when it cannot be."""
 
+import contextlib
 import http.client
 import json
 import socket
@@ -7,6 +8,7 @@ import subprocess
 import sys
 from asyncio.base_events import _set_nodelay  # type: ignore[attr-defined]
 from pathlib import Path
+from typing import Any
 from urllib.parse import urlsplit
 
 import pytest
@@ -33,13 +35,31 @@ def test_it_listens_on_the_loopback_alone_and_logs_no_text(served: Served) -> No
     if other != "127.0.0.1":
         with socket.socket() as elsewhere:
             assert elsewhere.connect_ex((other, address.port)) != 0
-    for text, status in (("secretword", 200), ("secretword" * 300, 400)):
-        connection = http.client.HTTPConnection("127.0.0.1", address.port, timeout=SECONDS)
-        body = json.dumps({"run": "transduction", "input": text})
-        connection.request("POST", "/api/explain", body, {"Content-Type": "application/json"})
-        assert connection.getresponse().status == status
-        connection.close()
+    token = address.query.removeprefix("token=")
+    assert len(token) > 20
+    long, prefix = "secretword" * 300, ["A"] * 1000
+    for shown, more, status in (
+        (token, {"input": "secretword"}, 200),
+        (token, {"input": long}, 400),
+        (token, {"input": "ab", "prefix": prefix}, 400),
+        ("", {"input": "secretword"}, 401),
+        (f"{token}x", {"input": "secretword"}, 401),
+    ):
+        body = json.dumps({"run": "transduction", **more})
+        headers = {"Content-Type": "application/json", "Authorization": f"Bearer {shown}"}
+        assert _status(address.port, "POST", "/api/explain", body, headers) == status
+    assert _status(address.port, "GET", "/api/runs") == 401
+    assert _status(address.port, "GET", "/") == 401
     assert "secretword" not in served.log.read_text()
+    assert token not in served.log.read_text()
+
+
+def _status(port: int, method: str, path: str, *parts: Any) -> int:
+    with contextlib.closing(
+        http.client.HTTPConnection("127.0.0.1", port, timeout=SECONDS)
+    ) as connection:
+        connection.request(method, path, *parts)
+        return connection.getresponse().status
 
 
 def test_a_run_that_is_not_there_or_too_many(capsys: pytest.CaptureFixture[str]) -> None:
