@@ -2,6 +2,7 @@
 
 import logging
 import sys
+from collections.abc import Callable, Mapping
 from pathlib import Path
 
 from tyro.conf import Positional
@@ -55,7 +56,7 @@ def command(
     logging.basicConfig(format="%(asctime)s %(levelname)s %(message)s", level=logging.WARNING)
     folders = named_folders(runs)
     let_in = Tokens() if tokens is None else read_tokens(tokens)
-    is_public = host not in ("127.0.0.1", "localhost", "::1")
+    is_public = _is_public(host)
     if is_public and tokens is None:
         sys.stderr.write(
             "note: whoever reaches this address may ask. Give --tokens FILE to let in only some.\n"
@@ -71,20 +72,7 @@ def command(
                 "serve: with --ray there is no --certificate, --key, --proxies or --no-pages. Let a proxy in "
                 "front of the cluster terminate TLS and choose paths."
             )
-        from ..scale.cluster import (  # noqa: PLC0415 - an extra
-            Deployment,
-            Replicas,
-            serve_by_replicas,
-        )
-
-        deployment = Deployment(
-            folders=folders,
-            replicas=Replicas.from_text(replicas),
-            limits=limits,
-            tokens=let_in,
-            is_public=is_public,
-        )
-        serve_by_replicas(deployment, host=host, port=port, ready=ready)
+        _serve_on_ray(folders, replicas, limits, let_in, host=host, port=port, ready=ready)
     else:
         with Computing(silent_seconds=limits.silent_seconds) as computing:
             served = [computing.load(name, folder) for name, folder in folders.items()]
@@ -106,3 +94,33 @@ def command(
                 proxies=proxies,
             )
     sys.stdout.write("ended\n")
+
+
+def _serve_on_ray(
+    folders: Mapping[str, Path],
+    replicas: str,
+    limits: Limits,
+    tokens: Tokens,
+    *,
+    host: str,
+    port: int,
+    ready: Callable[[str], None],
+) -> None:
+    from ..scale.cluster import (  # noqa: PLC0415 - an extra
+        Deployment,
+        Replicas,
+        serve_by_replicas,
+    )
+
+    deployment = Deployment(
+        folders=folders,
+        replicas=Replicas.from_text(replicas),
+        limits=limits,
+        tokens=tokens,
+        is_public=_is_public(host),
+    )
+    serve_by_replicas(deployment, host=host, port=port, ready=ready)
+
+
+def _is_public(host: str) -> bool:
+    return host not in ("127.0.0.1", "localhost", "::1")

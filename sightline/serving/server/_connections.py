@@ -7,6 +7,7 @@ are left alone.
 """
 
 import asyncio
+import select
 import ssl
 from typing import Any, final
 
@@ -92,69 +93,83 @@ class Connections:
         return True
 
 
-def plain_protocol(connections: Connections, seconds: float) -> type[H11Protocol]:
-    """Connections that are counted, and on which the head of a request comes within so many seconds."""
+class Punctual(H11Protocol, Held):
+    """A connection that is counted, and on which the head of a request comes in time."""
 
-    class Punctual(H11Protocol, Held):
-        _late: asyncio.TimerHandle | None = None
-        _asked_at = 0.0
-        _early = b""
+    held_in: Connections
+    seconds: float  # for the head of a request
+    _late: asyncio.TimerHandle | None = None
+    _asked_at = 0.0
+    _early = b""
 
-        @property
-        @override
-        def rank(self) -> int:
-            if self.cycle is None:
-                return _UNUSED
-            if self.cycle.response_complete:
-                return _IDLE
-            if not self.cycle.more_body:
-                return _BUSY
-            return _SLOW if self.loop.time() - self._asked_at > _SLOW_SECONDS else _SENDING
+    @property
+    @override
+    def rank(self) -> int:
+        if self.cycle is None:
+            # A client that has just connected may have sent its request already.
+            return _SENDING if self.transport is None or _has_come(self.transport) else _UNUSED
+        if self.cycle.response_complete:
+            return _IDLE
+        if not self.cycle.more_body:
+            return _BUSY
+        return _SLOW if self.loop.time() - self._asked_at > _SLOW_SECONDS else _SENDING
 
-        @override
-        def connection_made(self, transport: Any) -> None:
-            super().connection_made(transport)
-            self.address = self.client[0] if self.client else ""
+    @override
+    def connection_made(self, transport: Any) -> None:
+        super().connection_made(transport)
+        self.address = self.client[0] if self.client else ""
+        self._wait()
+        if not self.held_in.add(self):
+            transport.abort()
+        elif self._early:
+            self.data_received(self._early)
+
+    @override
+    def data_received(self, data: bytes) -> None:
+        if self.transport is None:  # TLS delivers before its handshake is waited for
+            self._early += data
+            return
+        before = self.cycle
+        super().data_received(data)
+        if self.cycle is not before:
+            self._asked_at = self.loop.time()
+        if self.cycle is not None and not self.cycle.response_complete:
+            self._stop_waiting()
+        elif self._late is None:
             self._wait()
-            if not connections.add(self):
-                transport.abort()
-            elif self._early:
-                self.data_received(self._early)
 
-        @override
-        def data_received(self, data: bytes) -> None:
-            if self.transport is None:  # TLS delivers before its handshake is waited for
-                self._early += data
-                return
-            before = self.cycle
-            super().data_received(data)
-            if self.cycle is not before:
-                self._asked_at = self.loop.time()
-            if self.cycle is not None and not self.cycle.response_complete:
-                self._stop_waiting()
-            elif self._late is None:
-                self._wait()
+    @override
+    def connection_lost(self, exc: Exception | None) -> None:
+        if self.transport is not None:
+            self.held_in.remove(self)
+            self._stop_waiting()
+            super().connection_lost(exc)
 
-        @override
-        def connection_lost(self, exc: Exception | None) -> None:
-            if self.transport is not None:
-                connections.remove(self)
-                self._stop_waiting()
-                super().connection_lost(exc)
+    @override
+    def hang_up(self) -> None:
+        self.transport.abort()
 
-        @override
-        def hang_up(self) -> None:
-            self.transport.abort()
+    def _wait(self) -> None:
+        self._late = self.loop.call_later(self.seconds, self.transport.close)
 
-        def _wait(self) -> None:
-            self._late = self.loop.call_later(seconds, self.transport.close)
+    def _stop_waiting(self) -> None:
+        if self._late is not None:
+            self._late.cancel()
+            self._late = None
 
-        def _stop_waiting(self) -> None:
-            if self._late is not None:
-                self._late.cancel()
-                self._late = None
 
-    return Punctual
+def plain_protocol(connections: Connections, seconds: float) -> type[H11Protocol]:
+    """Return the protocol of connections that are counted here, and close if no head comes in time."""
+    return type("Counted", (Punctual,), {"held_in": connections, "seconds": seconds})
+
+
+def _has_come(transport: Any) -> bool:
+    """Whether there is something to be read."""
+    if transport.is_closing():
+        return False
+    poll = select.poll()
+    poll.register(transport.get_extra_info("socket").fileno(), select.POLLIN)
+    return bool(poll.poll(0))
 
 
 def secure_protocol(
