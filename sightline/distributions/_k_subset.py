@@ -29,6 +29,9 @@ from ..shapes import flatten_batch, restore_batch
 from ._checks import check_mask, check_scores, masked_batch_shape
 from ._distribution import AbstractDistribution, expectation
 
+# No tensor has as many items along an axis; larger numbers are taken for mistakes.
+_MOST = 2**31
+
 
 @final
 @dataclass(frozen=True, eq=False)
@@ -54,12 +57,10 @@ class KSubset(AbstractDistribution):
     def __post_init__(self) -> None:
         check_scores("KSubset", "scores", self.scores, "n")
         check_mask("KSubset", self.mask, self.scores.shape[-1])
-        num_items = self.scores.shape[-1]
-        if not isinstance(self.k, int) or isinstance(self.k, bool) or not 0 <= self.k <= num_items:
+        if not isinstance(self.k, int) or isinstance(self.k, bool) or not 0 <= self.k < _MOST:
             raise ValueRangeError(
-                f"KSubset: k, the number of items chosen, must be an integer of at least 0 and at "
-                f"most the {num_items} items that scores has, got {self.k!r}. Pass k=0 for the empty "
-                f"set."
+                f"KSubset: k, the number of items chosen, must be an integer of at least 0 and below "
+                f"2^31, got {self.k!r}. Pass k=0 for the empty set, int(k) for a float."
             )
 
     @property
@@ -71,7 +72,9 @@ class KSubset(AbstractDistribution):
         """The arguments with one leading axis, as `inference` takes them."""
         batch = self.batch_shape
         mask = None if self.mask is None else flatten_batch(self.mask, batch, 1)
-        return flatten_batch(self.scores, batch, 1), self.k, mask
+        # All sizes above n are equally impossible, and n + 1 costs least.
+        k = min(self.k, self.scores.shape[-1] + 1)
+        return flatten_batch(self.scores, batch, 1), k, mask
 
     @override
     def log_partition(self) -> Float[Tensor, "*batch"]:

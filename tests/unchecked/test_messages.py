@@ -6,8 +6,21 @@ from collections.abc import Callable
 import pytest
 import torch
 
-from sightline.distributions import Alignment, Categorical, LinearChain, SemiMarkov, Subset
-from sightline.errors import ImpossibleError, ShapeError, SightlineError, ValueRangeError
+from sightline.distributions import (
+    Alignment,
+    Categorical,
+    KSubset,
+    LinearChain,
+    SemiMarkov,
+    Subset,
+)
+from sightline.errors import (
+    ImpossibleError,
+    NonFiniteError,
+    ShapeError,
+    SightlineError,
+    ValueRangeError,
+)
 
 CASES: list[tuple[type[SightlineError], Callable[[], object], str]] = [
     (
@@ -49,6 +62,21 @@ CASES: list[tuple[type[SightlineError], Callable[[], object], str]] = [
         ShapeError,
         lambda: Categorical(torch.zeros(2)).kl(Subset(torch.zeros(2))),
         r"expected another Categorical, got Subset",
+    ),
+    (
+        ValueRangeError,
+        lambda: KSubset(torch.zeros(2), 1.5),  # pyright: ignore[reportArgumentType]
+        r"KSubset: k.*must be an integer.*got 1\.5.*int\(k\)",
+    ),
+    (
+        ShapeError,
+        lambda: LinearChain(torch.zeros(3, 2), torch.zeros(2, 2)).log_prob(torch.tensor([1, 1])),
+        r"LinearChain.score: a value must have shape \(\.\.\., 3\).*got \(2,\).*mask",
+    ),
+    (
+        NonFiniteError,
+        lambda: Categorical(torch.full((3,), torch.nan)).argmax(),
+        r"Categorical.argmax: expected scores that are finite or -inf, got NaN.*division by 0",
     ),
     (
         ValueRangeError,
