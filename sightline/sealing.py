@@ -84,6 +84,10 @@ def seal_of(folder: Path) -> str:
 def _manifest(folder: Path) -> dict[str, Any]:
     path = folder / MANIFEST
     if not path.is_file():
+        if not folder.is_dir():
+            raise BundleError(
+                f"{folder}: there is no such folder. Give the folder that a training run wrote."
+            )
         raise BundleError(
             f"{folder}: no {MANIFEST} there, so it is no bundle, or one that was never finished. "
             f"Give the folder that a training run wrote."

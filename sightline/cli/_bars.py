@@ -10,6 +10,7 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
 from ..training import Event, Listener
+from ._speech import is_quiet as is_quiet_wanted
 
 
 def answering_bar(
@@ -31,7 +32,7 @@ def counting_bar(
         TimeRemainingColumn(),
         console=console,
         transient=True,
-        disable=is_quiet or not console.is_terminal,
+        disable=is_quiet or is_quiet_wanted() or not console.is_terminal,
     ) as progress:
         bar = progress.add_task(text, total=total)
         yield lambda number: progress.advance(bar, number)

@@ -12,11 +12,12 @@ from rich.markup import escape
 from rich.table import Table
 from tyro.conf import Positional, arg
 
-from ..data import Example
+from ..data import Example, Opened, TabSeparated
+from ..errors import SpecError
 from ..specs import check
 from ..tasks import Evaluation, Metric, compare
 from ._bars import answering_bar
-from ._files import open_for
+from ._files import open_for, own_examples
 from ._models import Loaded, load_models
 from ._threads import use_threads
 
@@ -26,11 +27,12 @@ _RISKS = (0.01, 0.05, 0.1)
 
 def command(
     bundle: Positional[Path],
-    files: Positional[tuple[str, ...]],
+    files: Positional[tuple[str, ...]] = (),
     /,
     *,
     against: Path | None = None,
     width: int | None = None,
+    skip_header: bool = False,
     others: Annotated[tuple[Path, ...], arg(name="with")] = (),
     as_json: Annotated[bool, arg(name="json")] = False,
     threads: int | None = None,
@@ -39,15 +41,18 @@ def command(
 
     Args:
         bundle: the folder of a model that `fit` made.
-        files: what to score on, in the format of the training files; a pattern in quotes is allowed.
+        files: what to score on, in the format of the training files; a pattern in quotes is allowed. Without
+            any, the test file of the run or, if it has none, its dev file.
         against: another model, scored on the same files, and whether the difference is chance.
         width: candidates kept in search; 1 is greedy. By default as the model was fitted.
+        skip_header: do not score the first line of each file, which names its columns. Names that `fit` knows,
+            such as source and target, are detected.
         others: folders of more models, which answer together with the first as one.
         as_json: print everything as one JSON object.
         threads: threads that torch computes with; by default OMP_NUM_THREADS, or one for each core.
     """
     use_threads(threads)
-    opened = open_for(bundle, files)
+    opened = _opened(bundle, files, skip_header=skip_header)
     examples = list(opened.source)
     found = _evaluated(load_models(bundle, others), examples, width, as_json)
     other = None
@@ -68,6 +73,20 @@ def command(
     if found.reliability is not None:
         _say_confidence(console, found)
         _say_mistakes(console, found)
+
+
+def _opened(bundle: Path, files: Sequence[str], *, skip_header: bool) -> Opened:
+    """The examples to score on."""
+    if not files:
+        return own_examples(bundle)
+    opened = open_for(bundle, files)
+    if not skip_header:
+        return opened
+    if not isinstance(opened.source, TabSeparated):
+        raise SpecError(
+            f"--skip-header: only tab-separated files have one, got {opened.source.kind}. Leave it out."
+        )
+    return opened._replace(source=replace(opened.source, header=True))
 
 
 def _evaluated(

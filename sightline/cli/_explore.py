@@ -8,8 +8,6 @@ from threading import Thread
 
 from tyro.conf import Positional
 
-from ..explorer import build_app, load_runs, serve
-
 
 def command(runs: Positional[tuple[Path, ...]], /, *, port: int = 0, browser: bool = True) -> None:
     """Serve a page for one run, or two to compare, on this machine alone; Ctrl-C ends it.
@@ -19,6 +17,8 @@ def command(runs: Positional[tuple[Path, ...]], /, *, port: int = 0, browser: bo
         port: of 127.0.0.1; 0 takes one that is free.
         browser: open the page; --no-browser only prints its address.
     """
+    from ..explorer import build_app, load_runs, serve  # noqa: PLC0415 - an extra
+
     token = secrets.token_urlsafe()
     app = build_app(load_runs(runs), token=token)
 

@@ -77,6 +77,17 @@ def open_for(bundle: Path, files: Sequence[str]) -> Opened:
     return opened if source == opened.source else Opened(source, "columns as in training")
 
 
+def own_examples(bundle: Path) -> Opened:
+    """The test file of a run or, if it has none, its dev file."""
+    run = load_plan(bundle).run
+    for name, source in (("test", run.test), ("dev", run.dev)):
+        if source is not None:
+            return Opened(source, f"the run's own {name} file, since none was given")
+    raise SpecError(
+        f"{bundle}: the run has neither a test nor a dev file. Give a file to score on."
+    )
+
+
 def validation_examples(bundle: Path) -> list[Example]:
     """The examples that told the best weights of a run; none where they are not to be found again."""
     try:

@@ -6,10 +6,17 @@ does not wait for torch.
 
 import difflib
 import importlib
+import platform
 import sys
-from collections.abc import Sequence
+import time
+import traceback
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from importlib import metadata
 
-from ..errors import SightlineError
+from .. import __version__
+from ._failures import told
+from ._speech import LEVEL, Level, is_verbose
 
 # The name of a command -> what it does. Each has a module `_name` with a function `command`.
 COMMANDS = {
@@ -29,6 +36,13 @@ COMMANDS = {
     "explain-config": "list every setting of a run, where it came from and why",
 }
 
+_OPTIONS = """\
+For every command:
+  --quiet    print results and errors only
+  --verbose  print versions, the time taken, and the traceback of an error
+"""
+_LEVELS = {"--quiet": Level.QUIET, "--verbose": Level.VERBOSE}
+_HELP = ("-h", "--help")
 _WRONG_USE = 2  # the exit status that shells and argparse have for it
 _INTERRUPTED = 130
 
@@ -36,20 +50,22 @@ _INTERRUPTED = 130
 def main(arguments: Sequence[str] | None = None) -> None:
     """Run one command; exits with status 0, or says in one line what is wrong."""
     words = list(sys.argv[1:] if arguments is None else arguments)
-    if not words or words[0] in ("-h", "--help", "help"):
+    level, words = _level(words)
+    if not words or words[0] in (*_HELP, "help"):
         sys.stdout.write(overview())
+        return
+    if words[0] == "--version":
+        sys.stdout.write(f"sightline {__version__}\n")
         return
     name = words[0]
     if name not in COMMANDS:
         near = difflib.get_close_matches(name, COMMANDS, n=1)
         advice = f"Did you mean {near[0]}?" if near else "Commands: " + ", ".join(COMMANDS) + "."
         _end(f"sightline: there is no command {name!r}. {advice}", _WRONG_USE)
-    reader = importlib.import_module("tyro")
+    before = LEVEL.set(level)
     try:
-        module = importlib.import_module(f"._{name.replace('-', '_')}", __package__)
-        reader.cli(module.command, prog=f"sightline {name}", args=words[1:])
-    except SightlineError as error:
-        _end(f"sightline {name}: {error}", _WRONG_USE)
+        with _described():
+            _run(name, words[1:])
     except KeyboardInterrupt:
         _end(f"sightline {name}: interrupted", _INTERRUPTED)
     except BrokenPipeError:
@@ -57,6 +73,58 @@ def main(arguments: Sequence[str] | None = None) -> None:
         # not even by the interpreter when it closes its files.
         sys.stdout = None
         sys.exit(0)
+    except Exception as error:
+        text = told(error)
+        if text is None:
+            raise
+        if is_verbose():
+            traceback.print_exc()
+        _end(f"sightline {name}: {text}", _WRONG_USE)
+    finally:
+        LEVEL.reset(before)
+
+
+def _level(words: list[str]) -> tuple[Level, list[str]]:
+    """How much to say, and the other words. After a word `--` all words are for the command."""
+    cut = words.index("--") if "--" in words else len(words)
+    given = [_LEVELS[word] for word in words[:cut] if word in _LEVELS]
+    rest = [word for word in words[:cut] if word not in _LEVELS] + words[cut:]
+    return (given[-1] if given else Level.NORMAL), rest
+
+
+def _run(name: str, words: Sequence[str]) -> None:
+    reader = importlib.import_module("tyro")
+    module = importlib.import_module(f"._{name.replace('-', '_')}", __package__)
+    try:
+        reader.cli(module.command, prog=f"sightline {name}", args=words)
+    except SystemExit:
+        if any(word in _HELP for word in words):
+            sys.stdout.write(f"\n{_OPTIONS}")
+        raise
+
+
+@contextmanager
+def _described() -> Iterator[None]:
+    """With --verbose: versions before a command, and the time it took after it."""
+    if not is_verbose():
+        yield
+        return
+    others = ", ".join(f"{name} {_version(name)}" for name in ("torch", "sightline-native"))
+    sys.stderr.write(
+        f"sightline {__version__}, {others}; Python {platform.python_version()}, {platform.platform()}\n"
+    )
+    began = time.perf_counter()
+    try:
+        yield
+    finally:
+        sys.stderr.write(f"took {time.perf_counter() - began:.1f} s\n")
+
+
+def _version(name: str) -> str:
+    try:
+        return metadata.version(name)
+    except metadata.PackageNotFoundError:
+        return "not installed"
 
 
 def overview() -> str:
@@ -64,7 +132,16 @@ def overview() -> str:
     width = max(map(len, COMMANDS))
     lines = [f"  {name:<{width}}  {about}" for name, about in COMMANDS.items()]
     return "\n".join(
-        ["usage: sightline COMMAND ...", "", *lines, "", "sightline COMMAND --help says more.", ""]
+        [
+            "usage: sightline COMMAND ...",
+            "       sightline --version",
+            "",
+            *lines,
+            "",
+            _OPTIONS,
+            "sightline COMMAND --help says more.",
+            "",
+        ]
     )
 
 

@@ -4,12 +4,11 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from rich.console import Console
-
 from ..data import evenly_spaced
 from ..errors import ValueRangeError
 from ..tasks import AbstractTask, TaskSpec, Transduction, TransductionEnsemble, load_bundle
 from ._files import validation_examples
+from ._speech import explaining, note
 
 # Examples that confidence is fitted on: enough for two numbers, and soon answered.
 _MOST_CALIBRATING = 1000
@@ -70,15 +69,12 @@ def _transduction(folder: Path) -> Transduction:
 
 def _calibrate(ensemble: TransductionEnsemble, first: Path) -> None:
     """Fit confidence where that can be done; otherwise say what it is."""
-    console = Console(stderr=True, highlight=False)
     examples = validation_examples(first)
     if examples:
-        with console.status("fitting confidence on validation examples"):
+        with explaining(stderr=True).status("fitting confidence on validation examples"):
             ensemble.calibrate(evenly_spaced(examples, _MOST_CALIBRATING))
         return
-    console.print(
-        f"note: the dev file of {first} is not to be found, so that confidence is as for that model "
-        f"alone. Restore the file to have it fitted for all together.",
-        markup=False,
-        soft_wrap=True,
+    note(
+        f"the dev file of {first} is not to be found, so that confidence is as for that model "
+        f"alone. Restore the file to have it fitted for all together."
     )

@@ -15,7 +15,7 @@ from typing import ClassVar, Literal, final
 from typing_extensions import override
 
 from ..specs import setting
-from ._example import Example, Where, quoted
+from ._example import BY_SETTING, Example, Where, quoted
 from ._formats import ABOUT_MAX_LINE, ABOUT_PATHS
 from ._lines import MAX_LINE, LineReader
 from ._source import FileSource, Paths, expand, path_texts
@@ -62,7 +62,7 @@ class ConllU(FileSource):
                 raise reader.error(
                     f"{len(cells)} columns, expected at least {needed} with tabs between, "
                     f"in {quoted(line)}",
-                    "Put tabs between the columns, or say which columns to read",
+                    f"Put tabs between the columns, or say which columns to read{BY_SETTING}",
                 )
             if self.source > 0 and _NO_WORD.fullmatch(cells[0]):
                 continue

@@ -8,6 +8,8 @@ from ..errors import DataError
 
 Item = TypeVar("Item")
 
+# How to do so on the command line, after "say which columns to read".
+BY_SETTING = ": source=0, target=2 (with sightline fit: --set train.source=0 --set train.target=2)"
 MAX_SHOWN = 40  # characters of a file's text that an error quotes
 
 
@@ -81,7 +83,8 @@ def read_pair(example: Example) -> tuple[str, str]:
         raise data_error(
             example.where,
             f"one text, expected two, in {quoted(example.source)}",
-            "Put a tab between the texts, or say which column has the second",
+            "Put a tab between the texts, or say which column has the second: second=1 (with sightline fit: --set "
+            "train.second=1)",
         )
     return first, second
 

@@ -10,7 +10,7 @@ from typing import Any, ClassVar, Literal, final
 from typing_extensions import override
 
 from ..specs import setting
-from ._example import Example, Where, data_error, quoted
+from ._example import BY_SETTING, Example, Where, data_error, quoted
 from ._lines import MAX_LINE, LineReader
 from ._source import FileSource, Paths, expand, path_texts
 
@@ -75,9 +75,12 @@ class TabSeparated(FileSource):
         if got == 1 and "," in line and reader.file.removesuffix(".gz").endswith(".csv"):
             remedy = "Save it with tabs instead of commas"
         elif got < needed:
-            remedy = "Put a tab between columns, or say which columns to read"
+            remedy = f"Put a tab between columns, or say which columns to read{BY_SETTING}"
         else:
-            remedy = "Take out the tab that is no separator, or pass columns=None to allow more"
+            remedy = (
+                "Take out the tab that is no separator, or pass columns=None to allow more (with sightline "
+                "fit: --set train.columns=none)"
+            )
         return reader.error(
             f"{got} column{'s' * (got > 1)}, expected {least} with tabs between, in {quoted(line)}",
             remedy,

@@ -15,7 +15,7 @@ from typing import ClassVar, Literal, final
 from typing_extensions import override
 
 from ..specs import setting
-from ._example import Example, Where, data_error, quoted
+from ._example import BY_SETTING, Example, Where, data_error, quoted
 from ._formats import ABOUT_MAX_LINE, ABOUT_PATHS
 from ._frames import natural_order
 from ._image_bytes import archive_members
@@ -69,7 +69,7 @@ class ImageList(FileSource):
                 raise reader.error(
                     f"{len(cells)} columns, expected at least {max(used) + 1} with tabs between, in "
                     f"{quoted(line)}",
-                    "Write the name of an image, a tab and a text, or say which columns to read",
+                    f"Write the name of an image, a tab and a text, or say which columns to read{BY_SETTING}",
                 )
             path = image_path(reader.file, self.images, self._name(cells, reader), reader.where)
             yield Example(

@@ -133,7 +133,7 @@ def _checked(line: bytes, where: Where, max_line: int) -> str:
         raise data_error(
             where,
             f"the line is longer than {max_line:,} bytes",
-            "Break it into shorter ones, or raise max_line",
+            "Break it into shorter ones, or raise max_line (with sightline fit: --set train.max_line=BYTES)",
         )
     if b"\0" in line:
         raise data_error(

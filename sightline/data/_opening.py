@@ -35,6 +35,7 @@ SourceSpec = (
 )
 
 NUM_PEEKED = 200  # lines
+PEEKED_LINE = 1 << 26  # bytes of a line at most
 PEEKED_BYTES = 1 << 16  # of a JSON document
 # A first column is taken for labels where each of them is seen so often, in a file of two columns
 # whose second hardly repeats itself and is so many times as long. Dictionaries and translations
@@ -80,10 +81,12 @@ def open_source(paths: Paths, target: Paths | None = None, *, max_line: int = MA
         return Opened(both, "two files whose lines go together")
     first = expand(path_texts(paths))[0]
     if Path(first).is_dir():
+        _refuse_texts(Path(first))
         return Opened(image_folders(paths), "folders of images, named after what is on them")
     if annotated := _as_annotations(first, paths):
         return annotated
-    reader = LineReader(first, max_line=max_line)
+    # Only reading, not guessing the format, refuses a line that is too long: its limit may be raised later.
+    reader = LineReader(first, max_line=max(max_line, PEEKED_LINE))
     begins = [(line, reader.where) for line in islice(reader, NUM_PEEKED)]
     peeked = [(line, where) for line, where in begins if line.strip()]
     if not peeked:
@@ -98,6 +101,18 @@ def open_source(paths: Paths, target: Paths | None = None, *, max_line: int = MA
         source, reason = _recognised([line for line, _ in peeked], peeked[0][1], paths)
     assert isinstance(source, FileSource)
     return Opened(replace(source, max_line=max_line), reason)
+
+
+def _refuse_texts(folder: Path) -> None:
+    """Raise `DataError` if a folder has files and no folders in it: then these are no folders of images."""
+    names = sorted(path.name for path in folder.iterdir() if path.is_file())
+    if names and not any(path.is_dir() for path in folder.iterdir()):
+        raise data_error(
+            str(folder),
+            f"this is a folder with {len(names)} files ({names[0]}, for example), expected files, or a folder "
+            f"with a folder of images for each label",
+            f"Name the files, by a pattern in quotes: '{folder / ('*' + Path(names[0]).suffix)}'",
+        )
 
 
 def _recognised(peeked: Sequence[str], where: Where, paths: Paths) -> Opened:

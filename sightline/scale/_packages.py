@@ -7,6 +7,6 @@ from ..errors import MissingPackageError
 for _name in ("fsspec", "pyarrow"):
     if find_spec(_name) is None:
         raise MissingPackageError(
-            f"Bulk runs need the package {_name}, which is not installed. "
-            f"Run: pip install 'sightline[bulk]'"
+            f"The commands bulk, prepare and sweep, and sightline.scale, need the package {_name}, which is not "
+            f"installed. Run: pip install 'sightline[bulk]' (for sweep and --ray: 'sightline[ray]')"
         )

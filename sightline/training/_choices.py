@@ -52,7 +52,7 @@ def load_plan(folder: Path) -> Planned:
         return Planned(run, tuple(Choice(**row) for row in rows))
     except FileNotFoundError:
         raise SpecError(
-            f"{folder}: there is no {RUN} in it, expected the folder of a run. "
+            f"{folder}: there is no {RUN if folder.is_dir() else 'such folder'}, expected the folder of a run. "
             f"Give the folder that was the --out of sightline fit."
         ) from None
     except (ValueError, TypeError) as error:

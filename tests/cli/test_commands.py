@@ -46,13 +46,13 @@ def sightline(*words: object, folder: Path, text: str = "") -> Done:
     return Done(code, out.getvalue(), err.getvalue())
 
 
-def process(*words: object, folder: Path, program: str = "") -> Done:
+def process(*words: object, folder: Path, program: str = "", columns: int = 120) -> Done:
     """The command, or a program, in a process of its own."""
     command = ["-c", program] if program else ["-m", "sightline.cli", *map(str, words)]
     done = subprocess.run(
         [sys.executable, "-W", "error", *command],
         cwd=folder,
-        env=os.environ | {"OMP_NUM_THREADS": "1", "COLUMNS": "120"},
+        env=os.environ | {"OMP_NUM_THREADS": "1", "COLUMNS": str(columns)},
         timeout=SECONDS,
         capture_output=True,
         text=True,
@@ -102,7 +102,8 @@ def test_predict_reads_lines_and_writes_a_table(fitted: Path) -> None:
     assert done.returncode == 0, done.stderr
     rows = [line.split("\t") for line in done.stdout.splitlines()]
     assert [row[0] for row in rows] == ["ab", "cd"]
-    for _, _, score, confidence in rows:
+    for _, rank, _, score, confidence in rows:
+        assert rank == "1"
         assert float(score) < 0
         assert 0 <= float(confidence) <= 1
 
@@ -149,10 +150,10 @@ def test_evaluate_gives_scores_with_intervals(fitted: Path) -> None:
 
 def test_explain_config_says_where_settings_come_from(fitted: Path) -> None:
     done = sightline("explain-config", "runs/words", folder=fitted)
-    rows = {line.split()[0]: line for line in done.stdout.splitlines() if line[:1].isalpha()}
-    assert "command" in rows["task.encoder.hidden_size"]
-    assert "data" in rows["task.source"]
-    assert "default" in rows["training.clip_norm"]
+    rows = {line.split("=")[0]: line for line in done.stdout.splitlines() if line[:1].isalpha()}
+    assert rows["task.encoder.hidden_size"] == "task.encoder.hidden_size=16  (command)"
+    assert rows["task.source"].endswith("(data)")
+    assert rows["training.clip_norm"].endswith("(default)")
     changed = sightline("explain-config", "runs/words", "--changed", folder=fitted)
     assert "clip_norm" not in changed.stdout
 
@@ -280,7 +281,9 @@ def test_an_overview_needs_no_torch(tmp_path: Path) -> None:
 
 def test_a_reader_that_has_had_enough_is_no_error(fitted: Path) -> None:
     write(fitted / "many.tsv", WORDS * 200)
-    command = f"{sys.executable} -m sightline.cli predict runs/words many.tsv --width 1 | head -1"
+    command = (
+        f"{sys.executable} -m sightline.cli predict runs/words many.tsv --width 1 --quiet | head -1"
+    )
     done = subprocess.run(
         ["bash", "-o", "pipefail", "-c", command],
         cwd=fitted,

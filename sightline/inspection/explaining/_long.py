@@ -1,0 +1,108 @@
+"""Long inputs, such as documents: their strongest places, and their words in sentences.
+
+A heat map of 400 places and one output has cells of a few pixels. The words themselves, with ink behind
+them, can be read; a table has the places with the largest weights first.
+"""
+
+import math
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
+from typing import TypeVar
+
+from ...attention import AttentionTrace, Layout
+from ..views import Table, bounded, number, words_of
+
+LONG = 60  # places from which an input is long
+FEW = 4  # outputs up to which its words are drawn once for each
+MOST_WORDS = (
+    600  # that are drawn of all outputs together: the strongest sentences of a longer input
+)
+STRONGEST = 20  # places in the first table
+LONGEST_SENTENCE = 40  # words; a text without full stops is broken here
+# Marks that end a sentence, also those of Chinese and Japanese, and what may close a quotation after them.
+_ENDS = re.compile(r".*[.!?\u2026\u3002\uff01\uff1f]['\")\]\u201d\u2019]*").fullmatch
+_SHOWN_AS_ZERO = 0.0005
+
+Item = TypeVar("Item")
+
+
+def is_long(trace: AttentionTrace) -> bool:
+    """Whether a trace has too many places for a heat map, and few enough outputs to draw its words."""
+    return (
+        trace.layout.kind in ("sequence", "sentences")
+        and len(trace.sources) > LONG
+        and len(trace.targets) <= FEW
+    )
+
+
+def in_sentences(trace: AttentionTrace) -> AttentionTrace:
+    """The trace with its places laid out as sentences of words, the strongest ones if there are many."""
+    parts = words_of(trace) if trace.layout.kind == "sentences" else list(_parts(trace.sources))
+    parts = [part for part in parts if len(part)]
+    room = MOST_WORDS // max(len(trace.targets), 1)
+    kept, number_kept = set[int](), 0
+    for index in sorted(range(len(parts)), key=lambda index: -_share(trace, parts[index])):
+        if kept and number_kept + len(parts[index]) > room:
+            break
+        kept.add(index)
+        number_kept += len(parts[index])
+    chosen = [part for index, part in enumerate(parts) if index in kept]
+    longest = max(map(len, chosen), default=0)
+    return replace(
+        trace,
+        sources=tuple(_filled(trace.sources, chosen, longest, "")),
+        weights=tuple(tuple(_filled(row, chosen, longest, 0.0)) for row in trace.weights),
+        best=None,
+        layout=Layout("sentences", len(chosen), longest),
+    )
+
+
+def strongest_tables(trace: AttentionTrace, *, caption: str) -> tuple[Table, ...]:
+    """The places with the largest weights, and a folded table of the other weights that are not zero."""
+    order = sorted(
+        (place for place, source in enumerate(trace.sources) if source),
+        key=lambda place: -_share(trace, (place,)),
+    )
+    columns = ("word", "position", *map(bounded, trace.targets))
+    rows = [
+        (
+            bounded(trace.sources[place]),
+            str(place + 1),
+            *(number(row[place]) for row in trace.weights),
+        )
+        for place in order
+        if max((row[place] for row in trace.weights), default=0.0) >= _SHOWN_AS_ZERO
+    ]
+    first = Table(caption=f"{caption}: largest", columns=columns, rows=tuple(rows[:STRONGEST]))
+    others = Table(
+        caption=f"{caption}: others above zero",
+        columns=columns,
+        rows=tuple(rows[STRONGEST:]),
+        folded=True,
+    )
+    return (first, others) if others.rows else (first,)
+
+
+def _parts(words: Sequence[str]) -> Iterator[range]:
+    """The places of each sentence of a text."""
+    start = 0
+    for place, word in enumerate(words):
+        is_last = place + 1 == len(words)
+        if _ENDS(word) or is_last or place + 1 - start == LONGEST_SENTENCE:
+            yield range(start, place + 1)
+            start = place + 1
+
+
+def _share(trace: AttentionTrace, places: Iterable[int]) -> float:
+    """The weight of some places in all outputs."""
+    listed = list(places)
+    return math.fsum(row[place] for row in trace.weights for place in listed)
+
+
+def _filled(
+    items: Sequence[Item], parts: Sequence[range], longest: int, empty: Item
+) -> Iterator[Item]:
+    for part in parts:
+        yield from (items[place] for place in part)
+        yield from [empty] * (longest - len(part))

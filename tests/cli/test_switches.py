@@ -1,0 +1,165 @@
+"""Switches of the commands, and what they print with them."""
+
+import json
+import re
+import sys
+from pathlib import Path
+
+import pytest
+
+import sightline as package
+from tests.cli.test_commands import WORDS, fitted, process, sightline, write
+
+__all__ = ["fitted"]  # the fixture
+
+# Imports the overview of all commands, and asks each for help while packages of extras cannot be imported.
+HELP_WITHOUT_EXTRAS = """
+import sys
+for name in ("pyarrow", "fsspec", "ray", "fastapi", "uvicorn", "httpx2"):
+    sys.modules[name] = None
+from sightline.cli import main
+for command in ("bulk", "prepare", "explore"):
+    try:
+        main([command, "--help"])
+    except SystemExit as ended:
+        assert not ended.code, command
+main(["bulk", "run", "--in", "a.txt", "--out", "b"])
+"""
+
+
+def test_the_version(tmp_path: Path) -> None:
+    assert sightline("--version", folder=tmp_path).stdout == f"sightline {package.__version__}\n"
+
+
+def test_quiet_leaves_results_and_errors(fitted: Path) -> None:
+    loud = sightline("predict", "runs/words", "train.tsv", folder=fitted)
+    quiet = sightline("predict", "runs/words", "train.tsv", "--quiet", folder=fitted)
+    assert loud.stderr == "note: train.tsv has 2 columns: column 1 is read, and no other\n"
+    assert quiet.stderr == ""
+    assert quiet.stdout == loud.stdout
+    wrong = sightline("--quiet", "predict", "runs/none", folder=fitted)
+    assert wrong.stderr.startswith("sightline predict: runs/none: there is no such folder.")
+
+
+def test_verbose_adds_versions_time_and_traceback(fitted: Path) -> None:
+    done = sightline("predict", "runs/words", "--verbose", folder=fitted, text="ab\n")
+    assert re.match(rf"sightline {package.__version__}, torch \S+, .*Python", done.stderr)
+    assert re.search(r"took \d+\.\d s\n$", done.stderr)
+    wrong = sightline("predict", "runs/none", "--verbose", folder=fitted)
+    assert "Traceback" in wrong.stderr
+    assert "Traceback" not in sightline("predict", "runs/none", folder=fitted).stderr
+
+
+def test_help_names_the_switches_of_every_command(tmp_path: Path) -> None:
+    for words in (("--help",), ("predict", "--help")):
+        done = sightline(*words, folder=tmp_path)
+        assert done.returncode == 0
+        assert "--quiet" in done.stdout
+        assert "--verbose" in done.stdout
+
+
+def test_help_needs_no_extras(tmp_path: Path) -> None:
+    done = process(program=HELP_WITHOUT_EXTRAS, folder=tmp_path)
+    assert "usage: sightline bulk" in done.stdout
+    assert "usage: sightline prepare" in done.stdout
+    assert done.returncode == 2
+    assert re.fullmatch(
+        r"sightline bulk: The commands bulk, prepare and sweep, .* need the package fsspec, .*\n",
+        done.stderr,
+    )
+
+
+def test_the_table_has_the_same_columns_for_every_nbest(fitted: Path) -> None:
+    for nbest in ("1", "2"):
+        done = sightline(
+            *("predict", "runs/words", "--nbest", nbest, "--header"), folder=fitted, text="ab\n"
+        )
+        head, *rows = [line.split("\t") for line in done.stdout.splitlines()]
+        assert head == ["source", "rank", "output", "score", "confidence"]
+        assert [row[:2] for row in rows] == [["ab", str(n + 1)] for n in range(int(nbest))]
+        assert {len(row) for row in rows} == {5}
+
+
+def test_the_first_line_of_a_file_may_name_columns(fitted: Path) -> None:
+    done = sightline(
+        *("predict", "runs/words", "--skip-header"), folder=fitted, text="word\nab\ncd\n"
+    )
+    assert [line.split("\t")[0] for line in done.stdout.splitlines()] == ["ab", "cd"]
+    write(fitted / "named.tsv", [("word", "phones"), *WORDS[:3]])
+    found = [
+        json.loads(
+            sightline(
+                *("evaluate", "runs/words", "named.tsv", "--json"), *more, folder=fitted
+            ).stdout
+        )["examples"]
+        for more in ((), ("--skip-header",))
+    ]
+    assert found == [4, 3]
+
+
+def test_evaluate_uses_the_runs_own_test_file(fitted: Path) -> None:
+    done = sightline("evaluate", "runs/words", folder=fitted)
+    assert done.returncode == 0, done.stderr
+    assert f"{len(WORDS[::7])} examples; the run's own test file" in done.stdout
+
+
+def test_explain_config_never_cuts_a_name(fitted: Path) -> None:
+    done = sightline("explain-config", "runs/words", "--json", folder=fitted)
+    found = {each["path"]: each for each in json.loads(done.stdout)}
+    assert found["task.encoder.hidden_size"] == {
+        "path": "task.encoder.hidden_size",
+        "value": "16",
+        "origin": "command",
+        "reason": "--set encoder.hidden_size=16",
+    }
+    narrow = process("explain-config", "runs/words", folder=fitted, columns=40)
+    names = [line.split("=")[0] for line in narrow.stdout.splitlines() if line[:1].isalpha()]
+    assert names == list(found)
+
+
+def test_attention_needs_json_lines(fitted: Path) -> None:
+    done = sightline("predict", "runs/words", "--attention", folder=fitted, text="ab\n")
+    assert done.returncode == 2
+    assert done.stderr == (
+        "sightline predict: --attention: a table has no room for it. Add --format jsonl.\n"
+    )
+
+
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="/proc and /dev/full")
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (("report", "runs/words", "--out", "/proc/foo/bar"), "/proc/foo: does not exist"),
+        (("report", "runs/words", "--out", "train.tsv/x"), "train.tsv: this is a file, expected a"),
+        (("report", "runs/words", "--out", "/dev/full"), "the disk is full. Free some space"),
+        (("fit", "train.tsv", "--out", "/proc/foo/bar"), "/proc/foo: does not exist"),
+        (("fit", "train.tsv", "--out", "dev.tsv"), "expected a folder"),
+        (
+            ("fit", "parts", "--out", "x"),
+            "parts: this is a folder with 1 files (a.tsv, for example)",
+        ),
+        (("evaluate", "runs/none"), "runs/none: there is no such folder"),
+        (("explain-config", "runs/none"), "runs/none: there is no such folder"),
+    ],
+)
+def test_what_the_system_refuses_is_one_line(
+    fitted: Path, words: tuple[str, ...], said: str
+) -> None:
+    (fitted / "parts").mkdir(exist_ok=True)
+    write(fitted / "parts/a.tsv", WORDS)
+    done = sightline(*words, folder=fitted)
+    assert done.returncode == 2
+    assert said in done.stderr
+    assert done.stderr.count("\n") == 1
+
+
+@pytest.mark.parametrize("size", ["1000000000", "10000000000"])
+def test_a_model_that_is_too_large_names_its_size(fitted: Path, size: str) -> None:
+    done = sightline(
+        *("fit", "train.tsv", "--dev", "dev.tsv", "--out", "runs/large"),
+        *("--set", f"encoder.hidden_size={size}"),
+        folder=fitted,
+    )
+    assert done.returncode == 2
+    assert re.search(r"needs (over )?\d\S* [TPE]B", done.stderr), done.stderr
+    assert done.stderr.count("\n") == 1
