@@ -25,6 +25,7 @@ from ..inspection import Aligned, AlignmentScores, align, alignment_scores
 from ..tasks import AbstractTask, Transduction, load_bundle
 from ._bars import answering_bar
 from ._files import open_files
+from ._speech import explaining
 from ._threads import use_threads
 
 _AT_ONCE = 4096  # pairs
@@ -81,7 +82,7 @@ def command(
             answered(len(some))
             kept += aligned if gold is not None else ()
     scored = None if gold is None else _scored(kept, gold, gold_first)
-    console = Console(stderr=True, highlight=False)
+    console = explaining(stderr=True)
     _say(console, task, source.reason, by, threshold, symmetrise if other is not None else None)
     if scored is not None:
         console.print(scored.reason, markup=False, soft_wrap=True)

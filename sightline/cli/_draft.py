@@ -1,5 +1,6 @@
 """A run that is planned and not written yet: everything is checked before the folder is touched."""
 
+import os
 from collections.abc import Iterable
 from itertools import islice
 from pathlib import Path
@@ -12,6 +13,7 @@ from ..data import CORPUS, Example, PreparedCorpus
 from ..errors import ShapeError, SpecError
 from ..tasks import PictureTaskSpec
 from ..training import CHECKPOINTS, Divided, Input, Inputs, Planned, check_inputs, write_inputs
+from ._failures import size_text
 
 _OWN = ("run.json", CHECKPOINTS)  # what tells the folder of a run from others
 _BEFORE = ("data",)  # what a run writes before that
@@ -52,7 +54,7 @@ class Draft(NamedTuple):
         sample = list(islice(self.train(), _NUM_TRIED))
         try:
             with torch.random.fork_rng(devices=[]), torch.device("meta"):
-                run.task.build_from(sample)
+                built = run.task.build_from(sample)
         except RuntimeError as error:
             if isinstance(error, ShapeError):
                 raise
@@ -60,6 +62,7 @@ class Draft(NamedTuple):
                 f"the model cannot be built with these settings: {error}. Make it smaller: lower the sizes "
                 f"that were given with --set."
             ) from None
+        _check_memory(sum(each.numel() for each in built.model.parameters()))
 
     def check_folder(self, out: Path, *, fresh: bool) -> None:
         """Raise an error if the folder is not one to write the run to."""
@@ -84,6 +87,18 @@ class Draft(NamedTuple):
         if self.divided is not None:
             self.divided.write()
             write_inputs(self.divided.folder, self.given)
+
+
+def _check_memory(num_weights: int) -> None:
+    """Raise `SpecError` if training needs more memory than the machine has."""
+    # Weights, gradients and the two means of the optimizer, four bytes each.
+    needed = 4 * 4 * num_weights
+    there = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    if needed > there:
+        raise SpecError(
+            f"the model has {num_weights:,} weights, and training needs at least {size_text(needed)} of "
+            f"memory; this machine has {size_text(there)}. Lower the sizes that were given with --set."
+        )
 
 
 def refuse_foreign(out: Path, own: tuple[str, ...]) -> None:

@@ -31,6 +31,7 @@ from ._planning import (
     with_all_given,
 )
 from ._report import write_report
+from ._speech import explaining
 from ._threads import use_threads
 
 
@@ -87,7 +88,7 @@ def command(
     )
     with ExitStack() as stack:
         group = stack.enter_context(process_group())
-        console = Console(highlight=False, quiet=not group.is_first)
+        console = explaining(silent=not group.is_first)
         lock = None
         if group.is_first:
             draft = (

@@ -9,7 +9,7 @@ from ..training import scores_of
 
 
 def say_outcome(console: Console, out: Path) -> None:
-    """Its scores, and how to ask it."""
+    """Print the scores of the model, and with which command to use it."""
     scored = scores_of(out)
     table = Table("", "score", "value", "95 % interval", "", box=None, padding=(0, 2, 0, 0))
     for name, metrics in scored.items():
@@ -17,7 +17,7 @@ def say_outcome(console: Console, out: Path) -> None:
             interval = f"{metric.low:.2f} to {metric.high:.2f}"
             table.add_row(name, score, f"{metric.value:.2f}", interval, metric.signature)
     if table.row_count:
-        console.print(table)
+        Console(highlight=False).print(table)  # a result, which --quiet leaves
     console.print(
         f"{out} is ready: sightline predict {out} < words.txt",
         markup=False,

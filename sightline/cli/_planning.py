@@ -4,6 +4,7 @@ import importlib.util
 import sys
 from collections.abc import Sequence
 from dataclasses import replace
+from inspect import isfunction
 from pathlib import Path
 
 from rich.console import Console
@@ -17,6 +18,7 @@ from ._draft import Draft
 from ._files import open_files, open_same
 
 _TRAIN = "train."
+_LONGEST_VALUE = 40  # characters that are printed
 
 
 def given_settings(
@@ -117,9 +119,16 @@ def _with_columns(source: SourceSpec, given: Sequence[str]) -> SourceSpec:
 
 
 def say_reasons(console: Console, planned: Planned) -> None:
-    """Print why the settings are as they are."""
-    for reason in dict.fromkeys(choice.reason for choice in planned.choices):
-        console.print(f"  {reason}", markup=False, soft_wrap=True)
+    """Print the settings that were chosen, with their values and the reasons."""
+    values = {setting.path: setting.text for setting in settings(planned.run)}
+    by_reason = dict[str, list[str]]()
+    for choice in planned.choices:
+        value = values.get(choice.path, "")
+        said = f"{choice.path}={value}" if 0 < len(value) <= _LONGEST_VALUE else choice.path
+        by_reason.setdefault(choice.reason, []).append(said)
+    for reason, chosen_settings in by_reason.items():
+        names = ", ".join(chosen_settings)
+        console.print(f"  {names}: {reason}", markup=False, soft_wrap=True)
 
 
 def _plan_from_corpus(
@@ -161,13 +170,24 @@ def plan_from_recipe(text: str) -> Planned:
             f"recipes/g2p_low.py:recipe"
         )
     module = importlib.util.module_from_spec(spec)
-    # A recipe may import what lies beside its folder, as with `python -m` from there.
-    sys.path.append(str(Path.cwd()))
-    spec.loader.exec_module(module)
+    # A recipe may import files next to it, and packages next to its folder, from whatever folder it is run.
+    folder = Path(path).resolve().parent
+    sys.path += [str(folder.parent), str(folder), str(Path.cwd())]
+    try:
+        spec.loader.exec_module(module)
+    except ModuleNotFoundError as error:
+        raise SpecError(
+            f"--recipe {text}: it imports {error.name}, which is neither installed nor in {folder} or "
+            f"{folder.parent}. Install the package, or put the file there."
+        ) from error
     function = vars(module).get(name)
     run = function() if callable(function) else None
     if not isinstance(run, Run):
-        functions = [key for key, value in vars(module).items() if callable(value)]
+        functions = [
+            key
+            for key, value in vars(module).items()
+            if isfunction(value) and value.__module__ == module.__name__ and not key.startswith("_")
+        ]
         raise SpecError(
             f"--recipe {text}: expected a function {name}() that returns a Run, got "
             f"{type(run).__name__}. {path} has {', '.join(functions)}."

@@ -66,7 +66,10 @@ def report(
     folder = Path(run)
     task, planned = load_bundle(folder), _plan(folder)
     scored = _scored(task, planned, test, answered)
-    sections = [_scores(folder, task, scored), curves_section(folder / "log.jsonl")]
+    sections = [
+        _scores(folder, task, scored),
+        curves_section(folder / "log.jsonl", width=task.spec.prediction.width),
+    ]
     sections.append(findings_section(examine(folder)))
     if scored is not None:
         sections += _quality(task, scored)
@@ -230,8 +233,8 @@ def _confidence(found: Evaluation, where: str) -> Section:
         ),
     )
     tables = (
-        series_table([seen], x_label="confidence"),
-        series_table([risk], x_label="share of answers kept"),
+        series_table([seen], x_label="confidence", caption="Reliability"),
+        series_table([risk], x_label="share of answers kept", caption="Risk against coverage"),
     )
     return Section(title="What confidence is worth", text=text, drawings=drawings, tables=tables)
 

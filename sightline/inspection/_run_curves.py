@@ -9,10 +9,19 @@ from ..training import read_log
 from .views import Point, Section, Series, curves, series_table
 
 MOST_POINTS = 200  # of a curve; of more, stretches are averaged
+_GREEDY = (
+    "The validation curve is greedy ({metric} with a beam of 1), to save time. The scores above are measured "
+    "with a beam of {width}, so that the last point of the curve and the dev score may differ."
+)
 
 
-def curves_section(log: Path) -> Section:
-    """The section of a page; a run that has not logged anything has a sentence instead."""
+def curves_section(log: Path, *, width: int = 1) -> Section:
+    """The section of a page; a run that has not logged anything has a sentence instead.
+
+    Args:
+        log: the log of a run.
+        width: of the beam that the scores of the report are measured with.
+    """
     steps = {name: array("d") for name in ("step", "loss", "rate", "norm")}
     others = list[dict[str, Any]]()  # of a long run there are few beside its steps
     for line in read_log(log) if log.is_file() else ():
@@ -39,8 +48,9 @@ def curves_section(log: Path) -> Section:
         curves([norm], title="Gradient norm, before clipping"),
         curves([rate], title="Learning rate"),
     ]
-    table = series_table([loss, scores, norm, rate])
-    return Section(title="Curves", drawings=tuple(drawings), tables=(table,))
+    table = series_table([loss, scores, norm, rate], caption="Values of the curves")
+    text = _GREEDY.format(metric=scores.name, width=width) if scores.points and width > 1 else ""
+    return Section(title="Curves", text=text, drawings=tuple(drawings), tables=(table,))
 
 
 def _scores(lines: Sequence[dict[str, Any]]) -> Series:

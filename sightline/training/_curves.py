@@ -1,6 +1,7 @@
 """The curves of a run as SVG: loss, metrics, learning rate and gradient norm over updates."""
 
 import io
+import math
 from array import array
 from collections.abc import Sequence
 from importlib import import_module
@@ -11,6 +12,7 @@ from ._log import read_log
 
 INK, PALE, RED = "#1f3b5c", "#b8c4d2", "#c0392b"
 _MAX_POINTS = 1000  # of a curve; more than that is averaged over stretches
+_FEW_DECADES = 3  # below so many, 2 and 5 have labels, too
 _STYLE: dict[str, Any] = {
     "svg.fonttype": "none",  # text that can be selected, and drawn in a quarter of the time
     "svg.hashsalt": "sightline",  # the same log gives the same bytes
@@ -40,10 +42,7 @@ def draw_curves(log: Path, out: Path) -> None:
         _line(loss, steps["step"], steps["loss"], "training loss")
         _line(rate, steps["step"], steps["rate"], "learning rate")
         _line(norm, steps["step"], steps["norm"], "gradient norm")
-        if any(value > 0 for value in steps["norm"]):
-            norm.set_yscale("log")
-            norm.yaxis.set_major_formatter("{x:g}")
-            norm.yaxis.set_minor_formatter("")
+        _scale_norm(norm, [value for value in steps["norm"] if value > 0])
         _metric(metric, others)
         text = io.StringIO()
         figure.savefig(text, format="svg", metadata={"Date": None, "Creator": "sightline"})
@@ -56,6 +55,19 @@ def _line(axes: Any, numbers: Sequence[float], every: Sequence[float], title: st
     axes.plot(at, _smoothed(values), color=INK, linewidth=1.2)
     axes.set_title(title, loc="left")
     axes.set_xlabel("updates")
+
+
+def _scale_norm(axes: Any, norms: Sequence[float]) -> None:
+    """A logarithmic axis if the norms span a power of ten, so that it has at least two labels."""
+    decades = math.log10(max(norms) / min(norms)) if norms else 0.0
+    if not 1 <= decades < math.inf:
+        return
+    axes.set_yscale("log")
+    parts = (1.0, 2.0, 5.0) if decades < _FEW_DECADES else (1.0,)
+    locator = import_module("matplotlib.ticker").LogLocator(subs=parts)
+    axes.yaxis.set_major_locator(locator)
+    axes.yaxis.set_major_formatter("{x:g}")
+    axes.yaxis.set_minor_formatter("")
 
 
 def _metric(axes: Any, lines: Sequence[dict[str, Any]]) -> None:

@@ -175,7 +175,7 @@ class Loop:
         if self._spec.bf16 and not has_bfloat16():
             self._warn(
                 "bf16=true, but this processor has no instructions for bfloat16: steps may take twice as "
-                "long as in float32. Leave bf16 out."
+                "long as in float32. Turn it off: --set training.bf16=false (bf16=False in a recipe)."
             )
         if found is not None:
             for refusal in found.refusals:

@@ -25,7 +25,7 @@ class Done(NamedTuple):
     stderr: str
 
 
-def sightline(*words: object, folder: Path, text: str = "") -> Done:
+def sightline(*words: object, folder: Path, text: str = "", columns: int = 120) -> Done:
     """The command in this process, in another folder, with a real file as its standard input."""
     given = folder / "standard_input"
     given.write_text(text, encoding="utf-8")
@@ -38,7 +38,7 @@ def sightline(*words: object, folder: Path, text: str = "") -> Done:
         pytest.MonkeyPatch.context() as patch,
     ):
         patch.setattr(sys, "stdin", stdin)
-        patch.setenv("COLUMNS", "120")
+        patch.setenv("COLUMNS", str(columns))
         try:
             main([str(word) for word in words])
         except SystemExit as ended:
@@ -46,13 +46,13 @@ def sightline(*words: object, folder: Path, text: str = "") -> Done:
     return Done(code, out.getvalue(), err.getvalue())
 
 
-def process(*words: object, folder: Path, program: str = "", columns: int = 120) -> Done:
+def process(*words: object, folder: Path, program: str = "") -> Done:
     """The command, or a program, in a process of its own."""
     command = ["-c", program] if program else ["-m", "sightline.cli", *map(str, words)]
     done = subprocess.run(
         [sys.executable, "-W", "error", *command],
         cwd=folder,
-        env=os.environ | {"OMP_NUM_THREADS": "1", "COLUMNS": str(columns)},
+        env=os.environ | {"OMP_NUM_THREADS": "1", "COLUMNS": "120"},
         timeout=SECONDS,
         capture_output=True,
         text=True,

@@ -18,12 +18,12 @@ import sys
 for name in ("pyarrow", "fsspec", "ray", "fastapi", "uvicorn", "httpx2"):
     sys.modules[name] = None
 from sightline.cli import main
-for command in ("bulk", "prepare", "explore"):
+for command in ("bulk", "prepare", "explore", "sweep"):
     try:
         main([command, "--help"])
     except SystemExit as ended:
         assert not ended.code, command
-main(["bulk", "run", "--in", "a.txt", "--out", "b"])
+main(ASKED)
 """
 
 
@@ -59,12 +59,13 @@ def test_help_names_the_switches_of_every_command(tmp_path: Path) -> None:
 
 
 def test_help_needs_no_extras(tmp_path: Path) -> None:
-    done = process(program=HELP_WITHOUT_EXTRAS, folder=tmp_path)
-    assert "usage: sightline bulk" in done.stdout
-    assert "usage: sightline prepare" in done.stdout
+    program = HELP_WITHOUT_EXTRAS.replace("ASKED", "['sweep', 'train.tsv']")
+    done = process(program=program, folder=tmp_path)
+    for command in ("bulk", "prepare", "sweep", "explore"):
+        assert f"usage: sightline {command}" in done.stdout
     assert done.returncode == 2
     assert re.fullmatch(
-        r"sightline bulk: The commands bulk, prepare and sweep, .* need the package fsspec, .*\n",
+        r"sightline sweep: The commands bulk, prepare and sweep, .* need the package fsspec, .*\n",
         done.stderr,
     )
 
@@ -112,7 +113,7 @@ def test_explain_config_never_cuts_a_name(fitted: Path) -> None:
         "origin": "command",
         "reason": "--set encoder.hidden_size=16",
     }
-    narrow = process("explain-config", "runs/words", folder=fitted, columns=40)
+    narrow = sightline("explain-config", "runs/words", folder=fitted, columns=40)
     names = [line.split("=")[0] for line in narrow.stdout.splitlines() if line[:1].isalpha()]
     assert names == list(found)
 
@@ -132,8 +133,14 @@ def test_attention_needs_json_lines(fitted: Path) -> None:
         (("report", "runs/words", "--out", "/proc/foo/bar"), "/proc/foo: does not exist"),
         (("report", "runs/words", "--out", "train.tsv/x"), "train.tsv: this is a file, expected a"),
         (("report", "runs/words", "--out", "/dev/full"), "the disk is full. Free some space"),
-        (("fit", "train.tsv", "--out", "/proc/foo/bar"), "/proc/foo: does not exist"),
-        (("fit", "train.tsv", "--out", "dev.tsv"), "expected a folder"),
+        (
+            ("fit", "train.tsv", "--out", "/proc/foo/bar"),
+            "/proc/foo/bar: the folder of the run cannot",
+        ),
+        (
+            ("fit", "train.tsv", "--out", "dev.tsv"),
+            "dev.tsv: the folder of the run cannot be created",
+        ),
         (
             ("fit", "parts", "--out", "x"),
             "parts: this is a folder with 1 files (a.tsv, for example)",
@@ -153,13 +160,69 @@ def test_what_the_system_refuses_is_one_line(
     assert done.stderr.count("\n") == 1
 
 
-@pytest.mark.parametrize("size", ["1000000000", "10000000000"])
-def test_a_model_that_is_too_large_names_its_size(fitted: Path, size: str) -> None:
+def test_a_model_that_is_too_large_names_its_size(fitted: Path) -> None:
     done = sightline(
         *("fit", "train.tsv", "--dev", "dev.tsv", "--out", "runs/large"),
-        *("--set", f"encoder.hidden_size={size}"),
+        *("--set", "encoder.hidden_size=1000000"),
         folder=fitted,
     )
     assert done.returncode == 2
-    assert re.search(r"needs (over )?\d\S* [TPE]B", done.stderr), done.stderr
+    assert re.search(
+        r"training needs at least \d\S* TB of memory; this machine has \d", done.stderr
+    )
+    assert done.stderr.count("\n") == 1
+
+
+def test_a_long_line_can_be_allowed(fitted: Path) -> None:
+    write(fitted / "long.tsv", [("a" * (1 << 20), "a"), *WORDS])
+    words = ("fit", "long.tsv", "--dev", "dev.tsv", "--out", "runs/long")
+    refused = sightline(*words, folder=fitted)
+    assert "with sightline fit: --set train.max_line=BYTES" in refused.stderr
+    # Followed, the advice leads beyond the reading of the file.
+    allowed = sightline(
+        *words, "--set", "train.max_line=2000000", "--set", "encoder.layers=2", folder=fitted
+    )
+    assert "no such setting" in allowed.stderr
+
+
+def test_fit_names_the_settings_it_has_chosen(fitted: Path) -> None:
+    done = sightline(
+        *("fit", "train.tsv", "--dev", "dev.tsv", "--out", "runs/x", "--set", "encoder.layers=2"),
+        folder=fitted,
+    )
+    assert "  task=transduction: transduction: 64 different targets in 64 examples" in done.stdout
+    assert re.search(r"^  task\.source=characters: characters, since", done.stdout, re.MULTILINE)
+    assert re.search(r"training\.learning_rate=0\.\d+: ", done.stdout)
+
+
+def test_a_recipe_imports_what_lies_next_to_it(
+    fitted: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sys, "path", list(sys.path))
+    recipes = tmp_path / "mine"
+    recipes.mkdir()
+    (recipes / "shared.py").write_text(f"RUN = {str(fitted / 'runs/words')!r}\n")
+    (recipes / "short.py").write_text(
+        "from pathlib import Path\n"
+        "import shared\n"
+        "from mine.shared import RUN\n"
+        "from sightline.training import load_plan\n"
+        "def recipe():\n"
+        "    assert shared.RUN == RUN\n"
+        "    return load_plan(Path(RUN)).run\n"
+    )
+    words = (
+        "fit",
+        "--recipe",
+        recipes / "short.py",
+        "--out",
+        "runs/x",
+        "--set",
+        "encoder.layers=2",
+    )
+    done = sightline(*words, folder=fitted)
+    assert "no such setting" in done.stderr  # so far it came
+    (recipes / "short.py").write_text("import nowhere_to_be_found\n")
+    done = sightline(*words, folder=fitted)
+    assert "it imports nowhere_to_be_found, which is neither installed nor in" in done.stderr
     assert done.stderr.count("\n") == 1

@@ -1,5 +1,6 @@
 """The page of one answer: what was said, how sure, where the model looked, and whether that matters."""
 
+from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -17,14 +18,16 @@ from ..views import (
     hypotheses_table,
     number,
     page,
+    sentences,
     weights_table,
 )
 from ._explanation import Explanation
+from ._long import LONG, MOST_WORDS, STRONGEST, in_sentences, is_long, strongest_tables
 from ._mass import mass, mass_table, symbol_name
 
 MOST_HYPOTHESES = 24  # in the drawing of a search; the best and the last dropped say enough
 UNCHANGED = 1e-5  # a change that is none, up to rounding
-MOST_PLACES = 200  # in the table of erased places
+MOST_PLACES = 200  # in the tables of erased places
 
 
 def explanation_page(
@@ -40,13 +43,7 @@ def explanation_page(
     sections = [_answer(explanation), _steps(explanation)]
     looked = explanation.others or (() if explanation.trace is None else (explanation.trace,))
     if looked:
-        sections.append(
-            Section(
-                title="Where it looked",
-                drawings=tuple(drawing(each, image=explanation.picture) for each in looked),
-                tables=tuple(map(drawing_table, looked)),
-            )
-        )
+        sections.append(_looking(explanation, looked))
     if change is not None and not any(step.forced for step in explanation.steps):
         sections.append(_erasing(explanation, change))
     if explanation.tree:
@@ -105,6 +102,31 @@ def _steps(explanation: Explanation) -> Section:
     )
 
 
+def _looking(explanation: Explanation, looked: Sequence[AttentionTrace]) -> Section:
+    drawings, tables = list[str](), list[Table]()
+    for index, trace in enumerate(looked, 1):
+        which = f" {index}" if len(looked) > 1 else ""
+        if is_long(trace):
+            drawings.append(sentences(in_sentences(trace)))
+            tables += strongest_tables(trace, caption=f"Weights{which}")
+        else:
+            drawings.append(drawing(trace, image=explanation.picture))
+            table = drawing_table(trace)
+            tables.append(replace(table, caption=f"{table.caption}{which}"))
+    text = f"The strongest {MOST_WORDS} words." if _is_cut(looked) else ""
+    return Section(
+        title="Where it looked", text=text, drawings=tuple(drawings), tables=tuple(tables)
+    )
+
+
+def _is_cut(looked: Sequence[AttentionTrace]) -> bool:
+    """Whether some sentences are left out of a drawing."""
+    return any(
+        is_long(each) and sum(map(bool, each.sources)) * len(each.targets) > MOST_WORDS
+        for each in looked
+    )
+
+
 def _erasing(explanation: Explanation, change: Float[np.ndarray, "S T"]) -> Section:
     """What the answer depends on, beside what was attended to."""
     probabilities = np.array([step.probability for step in explanation.steps])
@@ -122,38 +144,65 @@ def _erasing(explanation: Explanation, change: Float[np.ndarray, "S T"]) -> Sect
         if None not in weights
         else None
     )
-    rows = list[tuple[str, ...]]()
-    for place, source in enumerate(explanation.sources[:MOST_PLACES]):
-        given = () if attended is None else (f"{attended[place]:.2f}",)
-        said = f"{change[place].sum():+.2f}"
-        if np.abs(change[place]).max(initial=0.0) < UNCHANGED:
-            said = "nothing: the model does not know the symbol, or does not use it"
-        rows.append((bounded(source), *given, said))
-    columns = ("place", *(() if attended is None else ("attention, all steps",)))
-    table = Table(
-        caption="Each place: attention to it, and what erasing it changes",
-        columns=(*columns, "change of the output's log-probability"),
-        rows=tuple(rows),
-    )
     text = (
         "Weights alone are no explanation. Here each place was made unknown in turn, and the same "
         "output scored again: the drawing shows how much probability each symbol then loses. Where "
         "its ink is that of the weights above, the model needs what it looked at. An unknown symbol is "
         "not the same as none, and the model may seldom have met one."
     )
-    return Section(
-        title="What the answer needs",
-        text=text,
-        drawings=(
-            heatmap(
-                drawn,
-                title="Probability lost when a place is erased",
-                verb="loses without",
-                unit="probability lost",
-            ),
-        ),
-        tables=(table, replace(weights_table(drawn), caption="Probability lost")),
+    title = "Probability lost when a place is erased"
+    if is_long(drawn):
+        drawings = (sentences(in_sentences(drawn), title=title),)
+        tables = _places_tables(explanation.sources, change, attended)
+    else:
+        drawings = (heatmap(drawn, title=title, verb="loses without", unit="probability lost"),)
+        tables = (
+            *_places_tables(explanation.sources, change, attended),
+            replace(weights_table(drawn), caption="Probability lost"),
+        )
+    return Section(title="What the answer needs", text=text, drawings=drawings, tables=tables)
+
+
+def _places_tables(
+    sources: Sequence[str],
+    change: Float[np.ndarray, "S T"],
+    attended: Float[np.ndarray, " S"] | None,
+) -> tuple[Table, ...]:
+    """What erasing each place changes, in order; of a long input, the largest changes first and the
+    places that change nothing left out.
+    """
+    total, size = change.sum(1), np.abs(change).max(1, initial=0.0)
+    order = list(range(len(sources)))
+    if len(sources) > LONG:
+        used = [place for place in order if size[place] >= UNCHANGED]
+        order = sorted(used, key=lambda place: -abs(total[place]))[:MOST_PLACES]
+    rows = list[tuple[str, ...]]()
+    for place in order:
+        given = () if attended is None else (f"{attended[place]:.2f}",)
+        said = f"{total[place]:+.2f}"
+        if size[place] < UNCHANGED:
+            said = "nothing: the model does not know the symbol, or does not use it"
+        rows.append((bounded(sources[place]), *given, said))
+    columns = ("place", *(() if attended is None else ("attention, all steps",)))
+    whole = Table(
+        caption="Each place: attention to it, and what erasing it changes",
+        columns=(*columns, "change of the output's log-probability"),
+        rows=tuple(rows),
     )
+    if len(sources) <= LONG:
+        return (whole,)
+    first = replace(
+        whole,
+        caption=f"The {STRONGEST} places whose erasure changes most, of {len(sources):,}",
+        rows=whole.rows[:STRONGEST],
+    )
+    rest = replace(
+        whole,
+        caption="Other places whose erasure changes something",
+        rows=whole.rows[STRONGEST:],
+        folded=True,
+    )
+    return (first, rest) if rest.rows else (first,)
 
 
 def _tree(explanation: Explanation) -> Section:

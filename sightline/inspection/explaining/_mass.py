@@ -22,9 +22,9 @@ from ._explanation import END_NAME, ExplainedStep
 
 FONT = 13.0
 MARGIN = 12.0
-LENGTH = 360.0
+LENGTH = 260.0
 ROW, GAP = 22.0, 6.0
-LONGEST_LABEL = 13.0  # ems
+LONGEST_LABEL = 9.0  # ems
 MOST_STEPS = 300
 FIGURE_ROOM = 58.0
 # Ink of the first, second, ... of the alternatives; those after them are the same.

@@ -16,7 +16,7 @@ from ._parallel import (
 )
 from ._png import data_uri as data_uri
 from ._render import render as render
-from ._sentences import sentences as sentences
+from ._sentences import sentences as sentences, words_of as words_of
 from ._tables import (
     MOST_CELLS as MOST_CELLS,
     Table as Table,

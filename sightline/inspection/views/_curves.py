@@ -16,10 +16,10 @@ from ._render import render
 from ._text import named, short, width
 from ._theme import LIGHT
 
-PLOT_WIDTH, PLOT_HEIGHT = 560.0, 210.0
-LEFT, TOP, RIGHT = 70.0, 34.0, 24.0
+PLOT_WIDTH, PLOT_HEIGHT = 360.0, 190.0
+LEFT, TOP, RIGHT = 62.0, 34.0, 18.0
 FONT = 13.0
-LONGEST_NAME, LONGEST_AXIS = 30.0, 40.0  # ems
+LONGEST_NAME, LONGEST_AXIS = 18.0, 28.0  # ems
 MOST_POINTS = 1200  # of all curves together
 MARKED = 40  # points of a curve up to which each is shown as a dot
 # Grey print tells curves apart by these alone, so there are as many as curves.

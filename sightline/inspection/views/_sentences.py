@@ -18,7 +18,7 @@ from ._text import named, number, right_to_left, short, width
 FONT = 14.0
 MARGIN = 14.0
 LONGEST_WORD = 24.0  # ems
-BAR, LINE_WIDTH = 96.0, 640.0
+BAR, LINE_WIDTH = 96.0, 420.0
 LINE, BETWEEN = 26.0, 10.0  # the height of a line, and what parts two sentences
 PADDING = 5.0
 MOST_WORDS = 2000  # in one drawing: more would not be read

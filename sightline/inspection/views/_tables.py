@@ -113,7 +113,9 @@ def hypotheses_table(hypotheses: Sequence[Hypothesis]) -> Table:
     return Table(caption="Hypotheses", columns=columns, rows=tuple(rows), folded=True)
 
 
-def series_table(series: Sequence[Series], *, x_label: str = "step") -> Table:
+def series_table(
+    series: Sequence[Series], *, x_label: str = "step", caption: str = "Values"
+) -> Table:
     """The points of curves, a row for each step; of very many steps, some evenly chosen ones."""
     values = [dict(each.points) for each in series]
     steps = sorted({step for points in values for step in points})
@@ -123,6 +125,6 @@ def series_table(series: Sequence[Series], *, x_label: str = "step") -> Table:
         (figure_of(step), *(figure_of(at[step]) if step in at else "" for at in values))
         for step in chosen
     )
-    caption = "Values" if every == 1 else f"Values, one step in {every}"
+    caption = caption if every == 1 else f"{caption}, one step in {every}"
     columns = (x_label, *(bounded(each.name) for each in series))
     return Table(caption=caption, columns=columns, rows=rows, folded=True)
