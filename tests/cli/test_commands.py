@@ -163,7 +163,7 @@ def test_fit_without_dev_sets_some_apart(fitted: Path) -> None:
         *("fit", "train.tsv", "--out", "runs/apart", "--set", "steps=2"), folder=fitted
     )
     assert done.returncode == 0, done.stderr
-    assert "set apart" in done.stdout
+    assert "held out" in done.stdout
     parts = [(fitted / f"runs/apart/data/{name}.jsonl").read_text() for name in ("train", "dev")]
     assert sum(text.count("\n") for text in parts) == len(WORDS)
     assert load_plan(fitted / "runs/apart").run.training.steps == 2

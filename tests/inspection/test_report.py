@@ -1,6 +1,7 @@
 """The report of a run that was really trained, of one whose files are gone, and of a bare bundle."""
 
 import json
+import re
 import shutil
 from collections.abc import Sequence
 from pathlib import Path
@@ -10,7 +11,7 @@ import pytest
 from sightline.data import Example, SourceSpec, tsv
 from sightline.errors import SightlineError
 from sightline.inspection import report
-from sightline.tasks import TransductionSpec
+from sightline.tasks import TransductionSpec, load_bundle
 from sightline.training import Choice, Planned, Run, TrainingSpec
 from tests.inspection.pages import check_page
 from tests.tasks.stored import BUNDLES
@@ -45,6 +46,15 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
     planned.save(folder / "run")
     planned.run.fit(folder / "run")
     return folder / "run"
+
+
+def test_a_report_says_why_the_curve_and_the_scores_differ(run: Path) -> None:
+    page = report(run)
+    width = load_bundle(run).spec.prediction.width
+    assert width > 1
+    assert f"with a beam of {width}, so that the last point of the curve" in page
+    captions = re.findall(r"<caption>(.*?)</caption>", page)
+    assert len(set(captions)) == len(captions)
 
 
 def test_a_report_has_all_of_a_run(run: Path) -> None:

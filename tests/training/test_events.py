@@ -3,6 +3,7 @@
 import io
 import json
 import platform
+import re
 import xml.etree.ElementTree as ET
 from dataclasses import replace
 from importlib import import_module
@@ -343,3 +344,20 @@ def test_parts_of_a_loss_are_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     fit(task, batches(task), [], spec, tmp_path, listeners=[events.append])
     steps = [event for event in events if isinstance(event, StepDone)]
     assert [2 * event.parts["half"] for event in steps] == pytest.approx([e.loss for e in steps])
+
+
+@pytest.mark.parametrize(("low", "high"), [(2.5, 4.5), (0.3, 4.0), (0.001, 900.0)])
+def test_the_axis_of_gradients_has_several_labels(low: float, high: float, tmp_path: Path) -> None:
+    lines = [
+        {"event": "step_done", "step": n, "loss": 1.0, "rate": 0.1, "norm": low if n % 2 else high}
+        for n in range(1, 9)
+    ]
+    log = tmp_path / "log.jsonl"
+    log.write_text("".join(json.dumps(line) + "\n" for line in lines), encoding="utf-8")
+    draw_curves(log, tmp_path / "curves.svg")
+    drawn = (tmp_path / "curves.svg").read_text(encoding="utf-8")
+    axes = drawn.split('id="axes_')[-1]  # the last of the four
+    assert "gradient norm" in axes
+    for axis in ("xtick", "ytick"):
+        labels = re.findall(rf'id="{axis}_\d+">.*?<text[^>]*>([^<]+)</text>', axes, re.DOTALL)
+        assert len(set(labels)) >= 2, (axis, labels)
