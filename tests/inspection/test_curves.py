@@ -8,7 +8,7 @@ from hypothesis import given, settings, strategies as st
 
 from sightline.errors import ShapeError
 from sightline.inspection import Series, curves, series_table
-from sightline.inspection.views._curves import thinned
+from sightline.inspection.views._curves import LEFT, PLOT_HEIGHT, PLOT_WIDTH, TOP, thinned
 from tests.inspection.drawings import SVG, parsed, titles
 
 LOSS = Series(
@@ -38,7 +38,8 @@ def test_points_lie_in_the_plot_in_the_order_of_their_values(heights: list[float
     root = parsed(curves([Series(name="x", points=points)], title="x"))
     dots = [(float(c.get("cx", 0)), float(c.get("cy", 0))) for c in root.iter(f"{SVG}circle")]
     assert len(dots) == len(heights)
-    assert all(70 <= x <= 630 and 34 <= y <= 244 for x, y in dots)
+    assert all(LEFT <= x <= LEFT + PLOT_WIDTH for x, _ in dots)
+    assert all(TOP <= y <= TOP + PLOT_HEIGHT for _, y in dots)
     order = sorted(range(len(heights)), key=lambda index: heights[index])
     drawn = [dots[index][1] for index in order]
     assert drawn == sorted(drawn, reverse=True)
