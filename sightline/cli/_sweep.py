@@ -58,7 +58,7 @@ def command(
 
     asked = Asked(
         *(train, dev, test, out, recipe),
-        given=given_settings(settings_given, attention=None, minutes=None, seed=seed),
+        given=given_settings(settings_given, attention=None, minutes=None, seed=seed, threads=None),
         over=over,
     )
     sweep(asked, trials, seconds, workers or os.cpu_count() or 1, fresh=fresh)
