@@ -26,7 +26,6 @@ from .every_distribution import DENSE, SPARSE, scores_of
 
 
 @pytest.mark.parametrize("name", DENSE)
-@pytest.mark.parametrize("path", ["pure"], indirect=True)
 @pytest.mark.usefixtures("path")
 def test_nan_in_is_nan_out(name: str) -> None:
     kind = DENSE[name]
@@ -47,7 +46,6 @@ def test_nan_in_is_nan_out(name: str) -> None:
 
 @pytest.mark.parametrize("bad", [torch.nan, torch.inf])
 @pytest.mark.parametrize("name", SPARSE)
-@pytest.mark.parametrize("path", ["pure"], indirect=True)
 @pytest.mark.usefixtures("path")
 def test_sparse_distributions_of_nan_and_inf_are_nan(name: str, bad: float) -> None:
     kind = SPARSE[name]
