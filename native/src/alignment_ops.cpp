@@ -126,7 +126,6 @@ std::tuple<Tensor, Tensor> alignment_best(Tensor moves, std::optional<Tensor> ma
     T* values = write<T>(scores);
     one_by_one(given.batch, [&](int64_t item) {
       alignment_kernels<T>().best(view, found, values, item);
-      if_spoiled(view, item, [&] { values[item] = kNaN<T>; });
     });
   });
   return {paths, scores};

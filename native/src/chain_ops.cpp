@@ -218,7 +218,6 @@ std::tuple<Tensor, Tensor> chain_best(Tensor unary, Tensor transitions, std::opt
     T* values = write<T>(scores);
     in_groups(given.batch, [&](int64_t first, int64_t last) {
       chain_kernels<T>().best(chain, found, values, first, last);
-      for_spoiled_in(chain, first, last, [&](int64_t item) { values[item] = kNaN<T>; });
     });
   });
   return {labels, scores};

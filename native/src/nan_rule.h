@@ -1,5 +1,6 @@
-// NaN in, NaN out. An item with a NaN or +inf where its structure reads has no distribution: log Z, the
-// marginals of all that is read and the score of the best structure are NaN, and there is no sample.
+// NaN in, NaN out. An item with a NaN or +inf where its structure reads has no distribution: log Z and the
+// marginals of all that is read are NaN, and there is no sample. The best structure, which takes less time
+// to find than to look for a NaN, may be any: who asks for it asks for log Z first if a score may be NaN.
 // Kernels may compute anything for such an item, as long as it stays in its lane; the ops put NaN in its
 // place. Items beside it, and what stands in places that no structure reads, are as they would be without.
 //

@@ -125,7 +125,6 @@ std::tuple<Tensor, Tensor> projective_best(Tensor arcs, std::optional<Tensor> ma
     T* values = write<T>(scores);
     one_by_one(given.batch, [&](int64_t place) {
       arc_kernels<T>().best(view, found, values, place);
-      for_spoiled_in(view, place, place + 1, [&](int64_t item) { values[item] = kNaN<T>; });
     });
   });
   return {heads, scores};

@@ -178,7 +178,6 @@ std::tuple<Tensor, Tensor> semi_markov_best(Tensor segments, Tensor transitions,
     T* values = write<T>(scores);
     in_parts(given, [&](int64_t first, int64_t last) {
       semi_markov_kernels<T>().best(model, found, values, first, last);
-      for_spoiled_in(model, first, last, [&](int64_t item) { values[item] = kNaN<T>; });
     });
   });
   return {labels, scores};

@@ -127,7 +127,6 @@ std::tuple<Tensor, Tensor> span_best(Tensor spans, std::optional<Tensor> mask) {
     T* values = write<T>(scores);
     one_by_one(given.batch, [&](int64_t place) {
       span_kernels<T>().best(view, found, values, place);
-      for_spoiled_in(view, place, place + 1, [&](int64_t item) { values[item] = kNaN<T>; });
     });
   });
   return {chosen, scores};

@@ -124,7 +124,6 @@ std::tuple<Tensor, Tensor> spanning_best(Tensor arcs, std::optional<Tensor> mask
     T* values = write<T>(scores);
     one_by_one(given.batch, [&](int64_t item) {
       spanning_kernels<T>().best(view, found, values, item);
-      if_spoiled(view, item, [&](int64_t) { values[item] = kNaN<T>; });
     });
   });
   return {heads, scores};
