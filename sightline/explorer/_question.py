@@ -1,5 +1,6 @@
 """What the page asks: an input to a run, and what is to be other than the model would have it."""
 
+from math import isqrt
 from typing import Annotated
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
@@ -55,9 +56,11 @@ def read_question(body: bytes) -> Question:
         raise QuestionError(said(first)) from None
 
 
-def check_length(question: Question, most: int) -> None:
-    """Raise unless the texts of a question have at most so many characters."""
-    longest = max(len(question.input), len(question.features))
+def check_length(question: Question, most: int, most_cells: int) -> None:
+    """Raise unless the texts of a question have at most so many characters, and the input at most so many
+    squared: an explanation has a weight for each pair of steps and places.
+    """
+    longest, most = max(len(question.input), len(question.features)), min(most, isqrt(most_cells))
     if longest > most:
         raise QuestionError(f"input: at most {most} characters, got {longest}. Cut it.")
 

@@ -260,7 +260,7 @@ async def _explained(serving: Serving, request: Request) -> Response:
     if served is None:
         return _no_such_model(serving)
     try:
-        check_length(question, serving.limits.characters)
+        check_length(question, serving.limits.characters, serving.limits.attention_cells)
         ServedRun(served.name, served.task).asked(question)
     except QuestionError as error:
         serving.metrics.rejected.labels("request").inc()
