@@ -63,6 +63,7 @@ from ._probe import Probe, Probing
 from ._schedule import rate_share
 from ._settings import check_unchanged
 from ._spec import TrainingSpec
+from ._stopping import why_stopped
 from ._threads import ThreadSetting
 
 CHECKPOINTS = "checkpoints"
@@ -394,7 +395,13 @@ class Loop:
         if self._sample and self.at.evaluated_step < self.at.step:
             self._evaluate()
         self._checkpoint()
-        self.tell(Stopped(step=self.at.step, reason=reason, text=self._why(reason)))
+        self.tell(
+            Stopped(
+                step=self.at.step,
+                reason=reason,
+                text=why_stopped(reason, self._spec, self.at, self._task.main_metric.name),
+            )
+        )
         keeps_last = self._keeps_last(reason)
         self.kept_step = self.at.step if keeps_last else self.at.best_step
         self._engine.keep(self._engine.best_weights() if keeps_last else self._best)
@@ -420,22 +427,6 @@ class Loop:
         higher = self._task.main_metric.higher_is_better
         lead = self.at.best_value - value if higher else value - self.at.best_value
         return lead <= error and error > 0
-
-    def _why(self, reason: StopReason) -> str:
-        step = f"stopped after step {self.at.step:,}"
-        match reason:
-            case "length":
-                return f"{step}: that was the length of the run"
-            case "time":
-                return f"{step}: {self._spec.minutes:g} minutes are over"
-            case "patience":
-                name = self._task.main_metric.name
-                return (
-                    f"{step}: {name} has not been better than {self.at.best_value:.4g}, of step "
-                    f"{self.at.best_step:,}, for {self.at.unimproved} validations"
-                )
-            case "interrupted":
-                return f"{step}: interrupted; the same command goes on from here"
 
     def warn(self, text: str) -> None:
         """Tell the user of something that does not stop the run."""
