@@ -50,11 +50,6 @@ class SequenceBatch:
     features_mask: Bool[Tensor, "B F"] | None = None
     alignment: Bool[Tensor, "B T S"] | None = None  # True where target place t comes from s
 
-    @property
-    def num_inputs(self) -> int:
-        """Tokens of the batch, without padding."""
-        return int(self.source_mask.sum() + self.mask.sum())
-
 
 @final
 @dataclass(frozen=True, eq=False, slots=True)
@@ -65,11 +60,6 @@ class LabelledBatch:
     mask: Bool[Tensor, "B *places"]
     labels: Int[Tensor, " B"]
     indices: Int[Tensor, " B"]
-
-    @property
-    def num_inputs(self) -> int:
-        """Tokens of the batch, without padding."""
-        return int(self.mask.sum())
 
 
 @final
@@ -84,11 +74,6 @@ class PairBatch:
     labels: Int[Tensor, " B"]
     indices: Int[Tensor, " B"]
 
-    @property
-    def num_inputs(self) -> int:
-        """Tokens of the batch, without padding."""
-        return int(self.first_mask.sum() + self.second_mask.sum())
-
 
 @final
 @dataclass(frozen=True, eq=False, slots=True)
@@ -101,11 +86,6 @@ class TaggedBatch:
     indices: Int[Tensor, " B"]
     spelling: Int[Tensor, "B S K"] | None = None
 
-    @property
-    def num_inputs(self) -> int:
-        """Tokens of the batch, without padding."""
-        return int(self.mask.sum())
-
 
 @final
 @dataclass(frozen=True, eq=False, slots=True)
@@ -116,11 +96,6 @@ class TextBatch:
     targets: Int[Tensor, "B N"]
     mask: Bool[Tensor, "B N"]
     fresh: bool  # the rows begin here: forget the state carried so far
-
-    @property
-    def num_inputs(self) -> int:
-        """Tokens of the batch, without padding."""
-        return int(self.mask.sum())
 
 
 @final
@@ -135,11 +110,6 @@ class QuestionBatch:
     answers: Int[Tensor, " B"]
     indices: Int[Tensor, " B"]
 
-    @property
-    def num_inputs(self) -> int:
-        """Tokens of the batch, without padding."""
-        return int(self.facts_mask.sum() + self.mask.sum())
-
 
 @final
 @dataclass(frozen=True, eq=False, slots=True)
@@ -152,11 +122,6 @@ class PictureBatch:
     pictures_mask: Bool[Tensor, "P *frames h w"]  # True on pixels
     text: SequenceBatch | LabelledBatch
     shown: Int[Tensor, " B"] | None = None  # which picture each has; None: the first the first, ...
-
-    @property
-    def num_inputs(self) -> int:
-        """Tokens of the batch, without padding."""
-        return self.text.num_inputs
 
     def for_each(
         self,

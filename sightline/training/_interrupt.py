@@ -10,27 +10,16 @@ _SIGNALS = (signal.SIGINT, signal.SIGTERM)
 
 
 class Interrupt:
-    """Whether somebody has asked for the end. The second time it is a `KeyboardInterrupt`, and the first time
-    too while `immediate` lasts.
-    """
+    """Whether somebody has asked for the end. The second time it is a `KeyboardInterrupt`."""
 
     def __init__(self) -> None:
-        self.asked = self._is_immediate = False
+        self.asked = False
 
     def __call__(self, number: int, frame: FrameType | None) -> None:
         """Called by Python for a signal."""
-        if self.asked or self._is_immediate:
+        if self.asked:
             raise KeyboardInterrupt
         self.asked = True
-
-    @contextmanager
-    def immediate(self) -> Iterator[None]:
-        """For work that may be cut short anywhere, such as scoring a model that is saved."""
-        self._is_immediate = True
-        try:
-            yield
-        finally:
-            self._is_immediate = False
 
 
 @contextmanager
