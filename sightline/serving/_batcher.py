@@ -27,9 +27,8 @@ QUICK = 0.1  # seconds: batches that are expected to take no longer may interrup
 _WORTH = 0.015
 # Of a kind of batch that has not been seen yet, this size is taken to be quick.
 _SMALL = 512.0
-_AHEAD = (
-    0.05  # seconds of virtual time that an interrupting client may be ahead of the interrupted one
-)
+# Seconds of virtual time that an interrupting client may be ahead of the interrupted one.
+_AHEAD = 0.5
 _TICK = 0.02  # seconds between two looks while something waits for its turn to interrupt
 
 

@@ -15,8 +15,8 @@ from typing import final
 _KEPT = 0.95  # weight of all that was seen before, against the next batch
 # Batches of nearly equal size do not tell which part of their time is fixed.
 _LEAST_SPREAD = 1e-3
-# Before the first batch of a kind: what the smallest models take. Used to share, never to refuse.
-_FIRST_BASE, _FIRST_SLOPE = 0.01, 2e-5
+# Before the first batch of a kind: less than any model takes, so that nothing is refused for it.
+_FIRST_BASE, _FIRST_SLOPE = 1e-3, 2e-6
 
 
 @final

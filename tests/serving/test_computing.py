@@ -2,6 +2,7 @@
 
 import asyncio
 import gc
+import json
 import os
 import shutil
 import signal
@@ -17,6 +18,7 @@ import pytest
 
 from sightline.data import Example
 from sightline.errors import BundleError, SightlineError
+from sightline.inspection import explain
 from sightline.serving import Predictor, answer_json
 from sightline.serving.computing import Computing, FaultError, Served
 from sightline.tasks import load_bundle
@@ -93,6 +95,12 @@ def test_a_quick_order_goes_between_the_steps_of_a_long_one(
     assert found == [_answers(computing, served)] * 3
     assert slow == asyncio.run(alone())
     assert asyncio.run(order()) == ["quick", "long"]
+
+
+def test_an_explanation_comes_as_json(computing: Computing, served: Served) -> None:
+    asked = computing.explain(served, Example("abc"), prefix=["A"], forced={})
+    expected = explain(load_bundle(GOOD), Example("abc"), prefix=["A"]).to_data()
+    assert json.loads(asyncio.run(asked)) == json.loads(json.dumps(expected))
 
 
 def test_an_order_that_is_cancelled_ends_and_the_next_is_answered(

@@ -265,8 +265,8 @@ def test_interrupting_takes_no_more_than_its_share() -> None:
         await running.close()
         return [ticket.item for ticket, _ in kept.outcomes].index("long")
 
-    # In 0.3 s of both together each has its half, and `_AHEAD` more.
-    assert 1 <= asyncio.run(interrupted()) <= 20
+    # While the long one takes its 0.3 s, the other has as much, and `_AHEAD` more: 40 of its 100.
+    assert 1 <= asyncio.run(interrupted()) <= 50
 
 
 def test_a_batch_that_nobody_waits_for_is_cancelled() -> None:

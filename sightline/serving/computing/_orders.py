@@ -1,5 +1,6 @@
 """What the process that computes is told, and what it says when it could not."""
 
+import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -48,10 +49,22 @@ class Explain(NamedTuple):
     prefix: Sequence[str]
     forced: Mapping[int, Sequence[float]]
 
-    def carried_out(self, model: Model) -> dict[str, Any]:
-        """What the page draws."""
+    def carried_out(self, model: Model) -> str:
+        """What the page draws, as JSON."""
         explanation = explain(model.task, self.example, prefix=self.prefix, forced=self.forced)
-        return explanation.to_data()
+        parts = explanation.to_data().items()
+        return f"{{{', '.join(f'{json.dumps(name)}: {_written(part)}' for name, part in parts)}}}"
+
+
+def _written(part: Any) -> str:
+    """A part of an explanation as JSON. The steps of an output are written one by one: a quick order can go
+    between two of them, and none between the many weights of all.
+    """
+    if isinstance(part, list | tuple):
+        return (
+            f"[{', '.join(json.dumps(one, ensure_ascii=False, allow_nan=False) for one in part)}]"
+        )
+    return json.dumps(part, ensure_ascii=False, allow_nan=False)
 
 
 class Order(NamedTuple):

@@ -108,8 +108,8 @@ class Computing:
         prefix: Sequence[str],
         forced: Mapping[int, Sequence[float]],
         interrupting: bool = False,
-    ) -> dict[str, Any]:
-        """Return how a model comes to an answer, as a page draws it."""
+    ) -> str:
+        """Return how a model comes to an answer, as JSON for a page that draws it."""
         order = Explain(served.number, example, prefix, forced)
         return await self._done(order, interrupting=interrupting)
 

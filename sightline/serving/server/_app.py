@@ -268,7 +268,8 @@ async def _explained(serving: Serving, request: Request) -> Response:
 
     async def answered() -> Response:
         try:
-            return _json(await asking.explain(served, question, request.state.client))
+            text = await asking.explain(served, question, request.state.client)
+            return Response(text.encode(), media_type="application/json")
         except Exception as error:
             return _refusal(serving, error)
 

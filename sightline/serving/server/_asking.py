@@ -67,7 +67,7 @@ class Explaining:
 
     async def ask(
         self, computing: Computing, items: Sequence[Question], *, interrupting: bool
-    ) -> list[dict[str, Any]]:
+    ) -> list[str]:
         """Return how the model came to its answer."""
         return [
             await computing.explain(
@@ -135,8 +135,8 @@ class Asking:
             async for answer in answers:
                 yield answer
 
-    async def explain(self, served: Served, question: Question, client: str) -> dict[str, Any]:
-        """Return how a model came to one answer."""
+    async def explain(self, served: Served, question: Question, client: str) -> str:
+        """Return how a model came to one answer, as JSON."""
         example = Example(question.input, features=question.features)
         num_given = max(len(question.prefix), *(step + 1 for step in question.forced), 0)
         (length,) = await self._sizes(served, [example])
