@@ -58,7 +58,7 @@ def build(folder: Path) -> None:
         made.mkdir(parents=True, exist_ok=True)
     for path in (NATIVE / "sightline_native").glob("*.py"):
         shutil.copy(path, package)
-    sources = sorted((NATIVE / "src").glob("*.cpp"), key=lambda path: -path.stat().st_size)
+    sources = sorted((NATIVE / "src").glob("*.cpp"), key=lambda path: "kernels_" not in path.stem)
     targets = [objects / f"{path.stem}.o" for path in sources]
     with ThreadPoolExecutor(max_workers=os.cpu_count()) as pool:
         list(pool.map(compile_unit, sources, targets))
@@ -81,12 +81,16 @@ def fuzz(folder: Path, width: str, calls: int, seed: int) -> None:
     """Drawn calls of one instruction set. Python itself is not built with sanitizers: hence the
     preload, and no search for leaks, of which the interpreter has some of its own.
     """
-    asan = subprocess.run(
-        ["g++", "-print-file-name=libasan.so"], capture_output=True, text=True, check=True
-    )
+    # libasan catches exceptions by wrapping functions of libstdc++, which must be there before torch.
+    libraries = [
+        subprocess.run(
+            ["g++", f"-print-file-name={name}"], capture_output=True, text=True, check=True
+        ).stdout.strip()
+        for name in ("libasan.so", "libstdc++.so")
+    ]
     environment = {
         **os.environ,
-        "LD_PRELOAD": asan.stdout.strip(),
+        "LD_PRELOAD": " ".join(libraries),
         "ASAN_OPTIONS": "detect_leaks=0",
         "UBSAN_OPTIONS": "print_stacktrace=1",
         "PYTHONPATH": os.pathsep.join((str(folder), str(ROOT))),

@@ -37,11 +37,16 @@ def write_sealed(folder: Path, files: Mapping[str, bytes], about: Mapping[str, A
     folder.mkdir(parents=True, exist_ok=True)
     listed = {name: {"size": len(b), "sha256": _digest(b)} for name, b in files.items()}
     manifest = _manifest_bytes({**about, "files": listed})
-    for name, content in {**files, MANIFEST: manifest}.items():
-        with (folder / (name + _NEW)).open("wb") as file:
-            file.write(content)
-            file.flush()
-            os.fsync(file.fileno())
+    try:
+        for name, content in {**files, MANIFEST: manifest}.items():
+            with (folder / (name + _NEW)).open("wb") as file:
+                file.write(content)
+                file.flush()
+                os.fsync(file.fileno())
+    except OSError:
+        for name in (*files, MANIFEST):
+            (folder / (name + _NEW)).unlink(missing_ok=True)  # a full disk needs the room
+        raise
     for name in [MANIFEST, *files]:
         (folder / (name + _NEW)).replace(folder / name)
         synchronise(folder)

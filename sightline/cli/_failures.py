@@ -9,7 +9,7 @@ import re
 
 from ..errors import SightlineError
 
-_FULL = (errno.ENOSPC, errno.EDQUOT)
+_FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 _NO_FOLDER = (errno.EEXIST, errno.ENOTDIR)
 _FORBIDDEN = (errno.EACCES, errno.EPERM, errno.EROFS)
 # How torch says that there is not enough memory, and that a tensor has more bytes than a number can say.

@@ -109,20 +109,24 @@ def command(
             draft.check_folder(out, fresh=fresh)
             draft.save(out)
         group.agree([0.0])  # the others read what process 0 has planned
+        is_scored = True
         if ray:
             stack.close()  # the first worker takes the lock
             _train_on_ray(out, workers, resume=not fresh)
         else:
-            _train(console, out, lock, resume=not fresh, tensorboard=tensorboard)
+            is_scored = _train(console, out, lock, resume=not fresh, tensorboard=tensorboard)
         if group.is_first:
             say_outcome(console, out)
-            _write_report(console, out)
+            if is_scored:  # a user who has interrupted that wants no report either
+                _write_report(console, out)
 
 
 def _train(
     console: Console, out: Path, lock: Lock | None, *, resume: bool, tensorboard: bool
-) -> None:
-    """Train what is planned in a folder, in this process and those that were launched with it."""
+) -> bool:
+    """Train what is planned in a folder, in this process and those that were launched with it. Returns
+    whether the model was scored too.
+    """
     writers = (TensorBoardWriter(out / "tensorboard"),) if tensorboard else ()
     run = load_plan(out).run
     watch = Watch(partial(_say_alarm, console), run.task, run.training)
@@ -136,6 +140,7 @@ def _train(
             measure_threads=True,
         )
     use_threads(outcome.threads)  # for the report too
+    return outcome.is_scored
 
 
 def _train_on_ray(out: Path, workers: int | None, *, resume: bool) -> None:

@@ -9,7 +9,7 @@ from ..training import scores_of
 
 
 def say_outcome(console: Console, out: Path) -> None:
-    """Print the scores of the model, and with which command to use it."""
+    """Print the scores of the model, and with which command to use it. A model without scores is not ready."""
     scored = scores_of(out)
     table = Table("", "score", "value", "95 % interval", "", box=None, padding=(0, 2, 0, 0))
     for name, metrics in scored.items():
@@ -18,6 +18,15 @@ def say_outcome(console: Console, out: Path) -> None:
             table.add_row(name, score, f"{metric.value:.2f}", interval, metric.signature)
     if table.row_count:
         Console(highlight=False).print(table)  # a result, which --quiet leaves
+    else:
+        console.print(
+            f"{out} has a model that was not scored on any example. Score it before you use it: sightline "
+            f"evaluate {out} FILE",
+            style="yellow",
+            markup=False,
+            soft_wrap=True,
+        )
+        return
     console.print(
         f"{out} is ready: sightline predict {out} < words.txt",
         markup=False,

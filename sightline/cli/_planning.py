@@ -12,7 +12,7 @@ from rich.console import Console
 from ..data import CORPUS, ImageSourceSpec, PreparedCorpus, SourceSpec, check_data
 from ..errors import SpecError
 from ..specs import settings, with_setting
-from ..tasks import PictureTaskSpec, TransductionSpec, load_bundle
+from ..tasks import PictureTaskSpec, TransductionSpec, load_bundle, recommend, recommend_pictures
 from ..training import Choice, Planned, Run, chosen, hold_out, inputs_of, load_plan, plan
 from ._draft import Draft
 from ._files import open_files, open_same
@@ -74,17 +74,13 @@ def plan_from_files(
     opened = open_files(train)
     console.print(f"{' '.join(train)}: {opened.reason}", markup=False, soft_wrap=True)
     source = _with_columns(opened.source, given)
-    if isinstance(source, ImageSourceSpec):
-        raise SpecError(
-            f"{train[0]} names images, and what to make of images is not found out by itself, expected "
-            f"texts. Write the run as a function, and pass it as --recipe file.py:function."
-        )
+    by = recommend_pictures if isinstance(source, ImageSourceSpec) else recommend
     of_dev = open_same(source, dev, "dev") if dev else None
     of_test = open_same(source, test, "test") if test else None
     choices = [Choice(_path_of(text), "command", f"--set {text}") for text in _of_train(given)]
     if of_dev is not None:
         with console.status("finding out what the files are for"):
-            planned = plan(source, of_dev, of_test)
+            planned = plan(source, of_dev, of_test, by=by)
         say_reasons(console, planned)
         return Draft(planned._replace(choices=(*planned.choices, *choices)))
     with console.status("holding out some examples"):
@@ -95,7 +91,8 @@ def plan_from_files(
     )
     console.print(held_out, markup=False, soft_wrap=True)
     with console.status("finding out what the files are for"):
-        planned = plan(parts.train, parts.dev, of_test, examples=parts.train_examples())
+        examples = parts.train_examples()
+        planned = plan(parts.train, parts.dev, of_test, examples=examples, by=by)
     say_reasons(console, planned)
     choices = [Choice(part, "data", held_out) for part in ("train", "dev")]
     planned = planned._replace(choices=(*planned.choices, *choices))

@@ -50,6 +50,11 @@ class SequenceBatch:
     features_mask: Bool[Tensor, "B F"] | None = None
     alignment: Bool[Tensor, "B T S"] | None = None  # True where target place t comes from s
 
+    @property
+    def num_inputs(self) -> int:
+        """Tokens of the batch, without padding."""
+        return int(self.source_mask.sum() + self.mask.sum())
+
 
 @final
 @dataclass(frozen=True, eq=False, slots=True)
@@ -60,6 +65,11 @@ class LabelledBatch:
     mask: Bool[Tensor, "B *places"]
     labels: Int[Tensor, " B"]
     indices: Int[Tensor, " B"]
+
+    @property
+    def num_inputs(self) -> int:
+        """Tokens of the batch, without padding."""
+        return int(self.mask.sum())
 
 
 @final
@@ -74,6 +84,11 @@ class PairBatch:
     labels: Int[Tensor, " B"]
     indices: Int[Tensor, " B"]
 
+    @property
+    def num_inputs(self) -> int:
+        """Tokens of the batch, without padding."""
+        return int(self.first_mask.sum() + self.second_mask.sum())
+
 
 @final
 @dataclass(frozen=True, eq=False, slots=True)
@@ -86,6 +101,11 @@ class TaggedBatch:
     indices: Int[Tensor, " B"]
     spelling: Int[Tensor, "B S K"] | None = None
 
+    @property
+    def num_inputs(self) -> int:
+        """Tokens of the batch, without padding."""
+        return int(self.mask.sum())
+
 
 @final
 @dataclass(frozen=True, eq=False, slots=True)
@@ -96,6 +116,11 @@ class TextBatch:
     targets: Int[Tensor, "B N"]
     mask: Bool[Tensor, "B N"]
     fresh: bool  # the rows begin here: forget the state carried so far
+
+    @property
+    def num_inputs(self) -> int:
+        """Tokens of the batch, without padding."""
+        return int(self.mask.sum())
 
 
 @final
@@ -110,6 +135,11 @@ class QuestionBatch:
     answers: Int[Tensor, " B"]
     indices: Int[Tensor, " B"]
 
+    @property
+    def num_inputs(self) -> int:
+        """Tokens of the batch, without padding."""
+        return int(self.facts_mask.sum() + self.mask.sum())
+
 
 @final
 @dataclass(frozen=True, eq=False, slots=True)
@@ -122,6 +152,11 @@ class PictureBatch:
     pictures_mask: Bool[Tensor, "P *frames h w"]  # True on pixels
     text: SequenceBatch | LabelledBatch
     shown: Int[Tensor, " B"] | None = None  # which picture each has; None: the first the first, ...
+
+    @property
+    def num_inputs(self) -> int:
+        """Tokens of the batch, without padding."""
+        return self.text.num_inputs
 
     def for_each(
         self,

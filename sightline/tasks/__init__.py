@@ -82,6 +82,7 @@ from ._recommending import (
     Recommendation as Recommendation,
     recommend as recommend,
 )
+from ._recommending_pictures import recommend_pictures as recommend_pictures
 from ._reliability import (
     Bin as Bin,
     Reliability as Reliability,

@@ -28,7 +28,7 @@ from ._classification import ClassificationSpec
 from ._language_modelling import LanguageModellingSpec
 from ._pair_classification import PairClassificationSpec
 from ._prediction import PredictionSpec
-from ._specs import TextTaskSpec
+from ._specs import TaskSpec, TextTaskSpec
 from ._tagging import TaggingSpec, has_spans
 from ._transduction import TransductionSpec
 
@@ -52,7 +52,7 @@ class Reason(NamedTuple):
 class Recommendation(NamedTuple):
     """What to train and how."""
 
-    task: TextTaskSpec
+    task: TaskSpec
     training: dict[str, Any]  # fields of a TrainingSpec
     reasons: tuple[Reason, ...]
 

@@ -24,6 +24,7 @@ from ._events import (
     Improved as Improved,
     Listener as Listener,
     Probed as Probed,
+    Scoring as Scoring,
     Started as Started,
     StepDone as StepDone,
     Stopped as Stopped,

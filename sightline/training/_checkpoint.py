@@ -59,7 +59,11 @@ def write_checkpoint(folder: Path, step: int, snapshot: Snapshot) -> Path:
     files = {_file(name): _to_bytes(t) for name, t in zip(_TENSORS, tensors, strict=True)}
     files[_STATE] = json.dumps(snapshot.state, indent=1, allow_nan=False).encode()
     temporary = folder / f".{path.name}.{os.getpid()}"
-    write_sealed(temporary, files, {"format": _FORMAT})
+    try:
+        write_sealed(temporary, files, {"format": _FORMAT})
+    except OSError:
+        shutil.rmtree(temporary, ignore_errors=True)  # a full disk needs the room
+        raise
     if path.exists():
         shutil.rmtree(path)  # of a run that has been here before; no folder is renamed onto one
     temporary.rename(path)
@@ -107,6 +111,8 @@ def _read(path: Path) -> Snapshot:
         return Snapshot(**tensors, state=json.loads(files[_STATE]))
     except (BundleError, SafetensorError, ValueError) as error:
         raise CheckpointError(str(error)) from error
+    except OSError as error:  # a disk that is going bad
+        raise CheckpointError(f"{path}: cannot be read ({error.strerror}).") from error
 
 
 def _file(name: str) -> str:

@@ -2,13 +2,15 @@
 where there is none (a file, a batch queue).
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from rich.console import Console
+from rich.markup import escape
 from rich.progress import BarColumn, Progress, TaskID, TextColumn
 from rich.table import Table
 
 from ._events import (
+    Answer,
     Checkpointed,
     Evaluated,
     Event,
@@ -16,6 +18,7 @@ from ._events import (
     Finished,
     Improved,
     Probed,
+    Scoring,
     Started,
     StepDone,
     Stopped,
@@ -25,6 +28,11 @@ from ._events import (
 
 _PLAIN_SECONDS = 10.0  # between plain lines about the loss
 _SMOOTH = 0.1  # weight of a new step in the speed and the loss that are shown
+_SAMPLES_EVERY = (
+    1 / 3
+)  # share of a run between validations whose samples are shown; the log has all
+_MAX_SHOWN = 60  # characters of each text of a sample
+_BAR = 16  # columns
 
 
 class Display:
@@ -43,6 +51,7 @@ class Display:
         self._loss = self._speed = self._wait = 0.0
         self._score = ""
         self._said = -_PLAIN_SECONDS
+        self._sampled_at: float | None = None  # the progress at which samples were shown last
 
     def __call__(self, event: Event) -> None:
         """Show one event."""
@@ -70,6 +79,8 @@ class Display:
                 )
             case Stopped():
                 self._console.print(event.text, markup=False, soft_wrap=True)
+            case Scoring():
+                self._show_scoring(event)
             case Finished():
                 self._finish(event)
             case Failed():
@@ -90,7 +101,7 @@ class Display:
         )
         if self._console.is_terminal:
             progress = Progress(
-                BarColumn(bar_width=24), TextColumn("{task.description}"), console=self._console
+                BarColumn(bar_width=_BAR), TextColumn("{task.description}"), console=self._console
             )
             self._bar = progress, progress.add_task("", total=1.0)
             progress.start()
@@ -100,7 +111,7 @@ class Display:
             self._first, self._loss = event, event.loss
         else:
             taken = max(event.seconds - self._latest.seconds, 1e-9)
-            speed = event.tokens / taken
+            speed = event.inputs * self._started.processes / taken
             weight = _SMOOTH if self._speed else 1.0
             self._speed += weight * (speed - self._speed)
             self._wait += weight * (min(1.0, event.wait / taken) - self._wait)
@@ -108,21 +119,36 @@ class Display:
         self._latest = event
         if self._bar is not None:
             progress, task = self._bar
-            progress.update(task, completed=event.progress, description=self._line(event))
+            room = self._console.width - _BAR - 1
+            progress.update(
+                task, completed=event.progress, description=self._short_line(event, room)
+            )
         elif event.seconds - self._said >= _PLAIN_SECONDS:
             self._said = event.seconds
             self._console.print(self._line(event), markup=False, soft_wrap=True)
 
     def _line(self, event: StepDone) -> str:
+        return ", ".join(self._parts(event))
+
+    def _short_line(self, event: StepDone, room: int) -> str:
+        """As much of the line as there is room for, with the time left in any case."""
+        *parts, left = self._parts(event)
+        while parts and len(", ".join([*parts, left])) > room:
+            parts.pop()
+        return ", ".join([*parts, left])
+
+    def _parts(self, event: StepDone) -> list[str]:
+        """What is said of a step, the most important first and the time left last."""
         parts = [
             f"step {event.step:,}",
-            f"epoch {event.epoch:.1f}",
             f"loss {self._loss:.3f}",
             f"best {self._score}" if self._score else "",
-            f"{self._speed:,.0f} tokens/s, data wait {self._wait:.0%}" if self._speed else "",
+            f"epoch {event.epoch:.1f}",
+            f"{self._speed:,.0f} tokens/s" if self._speed else "",
+            f"data wait {self._wait:.0%}" if self._speed else "",
             self._time_left(event),
         ]
-        return ", ".join(part for part in parts if part)
+        return [part for part in parts if part]
 
     def _time_left(self, event: StepDone) -> str:
         assert self._first is not None
@@ -137,18 +163,32 @@ class Display:
         self._console.print(
             f"validation after step {event.step:,}: {scores} ({event.seconds:.1f} s)", markup=False
         )
-        if not event.samples:
-            return
+        progress = 0.0 if self._latest is None else self._latest.progress
+        since = None if self._sampled_at is None else progress - self._sampled_at
+        if event.samples and (since is None or since >= _SAMPLES_EVERY):
+            self._sampled_at = progress
+            self._show_samples(event.samples)
+
+    def _show_samples(self, samples: Sequence[Answer]) -> None:
         if self._bar is None:
-            for sample in event.samples:
-                texts = f"{sample.source} -> {sample.output}  (expected {sample.expected})"
-                self._console.print(f"  {texts}", markup=False, soft_wrap=True)
+            for source, expected, output in (map(_shortened, sample) for sample in samples):
+                self._console.print(
+                    f"  {source} -> {output}  (expected {expected})", markup=False, soft_wrap=True
+                )
             return
         table = Table("source", "expected", "output", box=None, padding=(0, 2))
-        for sample in event.samples:
+        for sample in samples:
             style = None if sample.output == sample.expected else "yellow"
-            table.add_row(sample.source, sample.expected, sample.output, style=style)
+            table.add_row(*map(escape, map(_shortened, sample)), style=style)
         self._console.print(table)
+
+    def _show_scoring(self, event: Scoring) -> None:
+        text = f"scoring: {event.done:,} of {event.total:,} {event.name} examples"
+        if self._bar is not None and event.done:
+            progress, task = self._bar
+            progress.update(task, completed=event.done / event.total, description=text)
+        elif self._bar is None:
+            self._console.print(text, markup=False, soft_wrap=True)
 
     def _finish(self, event: Finished) -> None:
         self._close()
@@ -170,6 +210,12 @@ class Display:
 
 def _listed(metrics: Mapping[str, float]) -> str:
     return ", ".join(f"{name} {value:.4g}" for name, value in metrics.items())
+
+
+def _shortened(text: str) -> str:
+    """A text on one line that is not too long."""
+    line = " ".join(text.split())
+    return line if len(line) <= _MAX_SHOWN else f"{line[: _MAX_SHOWN - 1]}…"
 
 
 def _duration(seconds: float) -> str:

@@ -1,7 +1,7 @@
 """What happens in a run, as small values sent to plain callables.
 
-    Started, ThreadsChosen?, StepDone*, (Evaluated, Improved?)*, Probed*, Checkpointed*, Warned*, Stopped, Finished
-                                                                                            or Failed
+    Started, ThreadsChosen?, StepDone*, (Evaluated, Improved?)*, Probed*, Checkpointed*, Warned*, Stopped, Scoring*,
+    Finished or Failed
 
 A listener is any function of an event: the progress display, the log and TensorBoard are three of
 them. Process 0 alone sends events. A listener that raises ends the run.
@@ -59,6 +59,7 @@ class StepDone:
     seconds: float  # since the run began, validation included
     parts: Mapping[str, float]  # of the loss, where it has more than one; of process 0
     wait: float = 0.0  # seconds of this step that went into reading its batches, of process 0
+    inputs: int = 0  # tokens of source and target that process 0 has read, without padding
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -118,6 +119,16 @@ class Stopped:
 
 
 @dataclass(frozen=True, kw_only=True)
+class Scoring:
+    """The model is saved and being scored."""
+
+    step: int
+    name: str  # of the set: dev or test
+    done: int  # examples
+    total: int
+
+
+@dataclass(frozen=True, kw_only=True)
 class Finished:
     """The run is over and its folder complete."""
 
@@ -148,6 +159,7 @@ Event: TypeAlias = (
     | Checkpointed
     | Warned
     | Stopped
+    | Scoring
     | Finished
     | Failed
 )

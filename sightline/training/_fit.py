@@ -19,6 +19,7 @@ from ._log import LogWriter
 from ._loop import CHECKPOINTS, Loop
 from ._outputs import LOG, write_outputs
 from ._probe import Probe
+from ._scoring import Scorer
 from ._spec import TrainingSpec, check_training
 from ._threads import ThreadSetting, threads_restored
 
@@ -36,6 +37,7 @@ class Outcome:
     seconds: float
     share: float  # of the time that went into validations
     threads: int = 1  # that torch computed with
+    is_scored: bool = True  # False if scoring was interrupted; the model is saved all the same
 
 
 def fit(
@@ -87,6 +89,8 @@ def fit(
         stack.enter_context(torch.random.fork_rng(devices=[]))
         stack.enter_context(threads_restored())
         interrupt = stack.enter_context(interruptible())
+        sets = {"dev": dev, "test": test}
+        num_scored = 2 * len(dev) + len(test)  # the former are calibrated on too
         loop = Loop(
             task,
             train,
@@ -94,6 +98,7 @@ def fit(
             spec,
             folder,
             num_examples=num_examples,
+            num_scored=num_scored,
             group=group,
             listeners=(LogWriter(folder / LOG), *listeners),
             interrupt=interrupt,
@@ -103,7 +108,8 @@ def fit(
         )
         try:
             reason = loop.run(resume=resume)
-            return _finish(task, dev, test, folder, loop, reason, group)
+            scoring = Scorer(task, spec, folder, loop, interrupt, num_scored)
+            return _finish(task, sets, folder, loop, reason, group, scoring)
         except BaseException as error:
             loop.fail(error)
             raise
@@ -116,21 +122,20 @@ def forget(out: Path | str) -> None:
 
 def _finish(
     task: AbstractTask[Any],
-    dev: Sequence[Example],
-    test: Sequence[Example],
+    sets: Mapping[str, Sequence[Example]],
     folder: Path,
     loop: Loop,
     reason: StopReason,
     group: Group,
+    scoring: Scorer,
 ) -> Outcome:
-    """Score and save what was learnt."""
+    """Save what was learned, then score it."""
     at = loop.at
     found: dict[str, Evaluation] = {}
+    is_scored = True
     if group.is_first:
-        if dev:
-            task.calibrate(dev)
-        save_bundle(task, folder)
-        found = {name: task.evaluate(e) for name, e in (("dev", dev), ("test", test)) if e}
+        save_bundle(task, folder)  # first: scoring may take long, and may be interrupted
+        is_scored = scoring.score(sets, found)
         facts = {
             "stopped": reason,
             "step": at.step,
@@ -167,4 +172,5 @@ def _finish(
         seconds=at.seconds,
         share=at.share,
         threads=torch.get_num_threads(),
+        is_scored=is_scored,
     )

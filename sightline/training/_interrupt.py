@@ -10,16 +10,27 @@ _SIGNALS = (signal.SIGINT, signal.SIGTERM)
 
 
 class Interrupt:
-    """Whether somebody has asked for the end. The second time it is a `KeyboardInterrupt`."""
+    """Whether somebody has asked for the end. The second time it is a `KeyboardInterrupt`, and the first time
+    too while `immediate` lasts.
+    """
 
     def __init__(self) -> None:
-        self.asked = False
+        self.asked = self._is_immediate = False
 
     def __call__(self, number: int, frame: FrameType | None) -> None:
         """Called by Python for a signal."""
-        if self.asked:
+        if self.asked or self._is_immediate:
             raise KeyboardInterrupt
         self.asked = True
+
+    @contextmanager
+    def immediate(self) -> Iterator[None]:
+        """For work that may be cut short anywhere, such as scoring a model that is saved."""
+        self._is_immediate = True
+        try:
+            yield
+        finally:
+            self._is_immediate = False
 
 
 @contextmanager

@@ -73,6 +73,7 @@ def _step_done(
         progress=known.progress,
         loss=total / count if count else math.nan,
         tokens=round(count) if math.isfinite(count) else 0,
+        inputs=sum(batch.num_inputs for batch in known.batches),
         norm=norm,
         rate=known.rate,
         seconds=known.seconds,

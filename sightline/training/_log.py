@@ -31,9 +31,19 @@ class LogWriter:
             self._file = self._path.open("a", buffering=1, encoding="utf-8")
         assert self._file is not None, "the first event of a run is Started"
         line = {"event": event_name(event), **vars(event)}
-        self._file.write(json.dumps(line, ensure_ascii=False, default=str) + "\n")
-        if isinstance(event, Finished | Failed):
-            self._file.close()
+        try:
+            self._file.write(json.dumps(line, ensure_ascii=False, default=str) + "\n")
+        finally:
+            if isinstance(event, Finished | Failed):
+                self._close(self._file)
+
+    def _close(self, file: IO[str]) -> None:
+        """Close the file, even if its last line finds no room on the disk."""
+        try:
+            file.close()
+        except OSError:
+            file.close()  # without what could not be written
+            raise
 
     def _cut(self, step: int) -> None:
         """Keep what was said up to a step, line by line: the log of a long run is long. The start

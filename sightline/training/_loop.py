@@ -7,6 +7,7 @@ Every process takes the same decisions, since they come from counts that all hav
 process 0 has shared; process 0 alone validates, writes and sends events.
 """
 
+import contextlib
 import math
 import time
 from collections.abc import Iterator, Sequence
@@ -56,17 +57,20 @@ from ._position import (
     Score,
     evaluation_due,
     progress_of,
+    reserved,
 )
 from ._probe import Probe, Probing
 from ._schedule import rate_share
 from ._settings import check_unchanged
 from ._spec import TrainingSpec
+from ._stopping import why_stopped
 from ._threads import ThreadSetting
 
 CHECKPOINTS = "checkpoints"
 _NUM_SIGNALS = 3  # seconds, interrupted, examples
 _GREEDY = PredictionSpec(width=1)  # validations rank models as beams do, at a third of the time
 _NUM_SAMPLES = 3
+_SILENCE = 5.0  # seconds after which steps are read even if log_every is not reached
 _ONE_SIGMA = 0.683  # an interval of so much reaches one standard error to either side
 
 
@@ -82,6 +86,7 @@ class Loop:
         folder: Path,
         *,
         num_examples: int | None,
+        num_scored: int,
         group: Group,
         listeners: Sequence[Listener],
         interrupt: Interrupt,
@@ -93,8 +98,8 @@ class Loop:
         self.at = Position()
         self.kept_step = 0  # of the weights that the model has in the end
         self._task, self._train, self._spec, self._folder = task, train, spec, folder
-        self._num_examples, self._group, self._interrupt = num_examples, group, interrupt
-        self._threads = threads
+        self._num_examples, self._num_scored = num_examples, num_scored
+        self._group, self._interrupt, self._threads = group, interrupt, threads
         self._listeners = listeners if group.is_first else ()
         self._sample = evenly_spaced(dev, spec.validation_size)
         self._engine = Engine(task.model, spec, group, _NUM_SIGNALS)
@@ -103,7 +108,7 @@ class Loop:
         self._latest: Evaluation | None = None  # in process 0
         self._state: Any = None  # of a text that goes on, after the latest step
         self._carried: dict[str, Tensor] = {}  # the same from a checkpoint, until the next step
-        self._checkpointed_at = self._earlier = 0.0
+        self._checkpointed_at = self._read_at = self._earlier = 0.0
         self._has_begun = self._is_interrupted = False
         self._warned: set[str] = set()
         self._probing = Probing(probes if group.is_first else ())
@@ -121,8 +126,10 @@ class Loop:
     def advance(self, batches: Iterator[Any]) -> None:
         """One step, and what is due after it."""
         self._step(batches)
-        if self.at.step % self._spec.log_every == 0:
+        is_logged = self.at.step % self._spec.log_every == 0
+        if is_logged or self.at.seconds - self._read_at >= _SILENCE:
             self._read()
+        if is_logged:
             self._probe()
         if self._sample and evaluation_due(self._spec, self.at, len(self._sample)):
             self._evaluate()
@@ -138,7 +145,9 @@ class Loop:
         """Say that the run ends with an error, if it had begun."""
         if self._has_begun:
             text = str(error) or type(error).__name__
-            self.tell(Failed(step=self.at.step, text=text))
+            for listener in self._listeners:
+                with contextlib.suppress(OSError):  # of a log on a full disk
+                    listener(Failed(step=self.at.step, text=text))
 
     # the beginning
 
@@ -173,13 +182,13 @@ class Loop:
         )
         self._has_begun = True
         if self._spec.bf16 and not has_bfloat16():
-            self._warn(
+            self.warn(
                 "bf16=true, but this processor has no instructions for bfloat16: steps may take twice as "
                 "long as in float32. Turn it off: --set training.bf16=false (bf16=False in a recipe)."
             )
         if found is not None:
             for refusal in found.refusals:
-                self._warn(f"{refusal} Going on from {found.folder.name} instead.")
+                self.warn(f"{refusal} Going on from {found.folder.name} instead.")
 
     def _restore(self, snapshot: Snapshot) -> None:
         state = snapshot.state
@@ -221,7 +230,8 @@ class Loop:
         seconds /= self._group.size
         self._is_interrupted = interrupted > 0  # as all know now, rather than as one does already
         at = at.after_batches(epochs, round(all_rows), self._epoch_size(batches[0]))
-        progress = progress_of(spec, step=number, epochs=at.epochs, seconds=seconds)
+        spent = seconds + reserved(spec, at, self._num_scored)
+        progress = progress_of(spec, step=number, epochs=at.epochs, seconds=spent)
         self.at = replace(at, step=number, progress=progress, seconds=seconds)
         self._ledger.add(Known(number, at.epochs, progress, rate, seconds, batches, wait), reduced)
 
@@ -251,6 +261,7 @@ class Loop:
         return form.unflatten([carried.get(str(n), leaf) for n, leaf in enumerate(leaves)])
 
     def _read(self) -> None:
+        self._read_at = self.at.seconds
         for done in self._ledger.read(self._train.where):
             self.tell(done)
         left_out = self._train.left_out
@@ -275,7 +286,7 @@ class Loop:
                 readings, seconds = self._probing.read(self._task, self._batch)
             except Exception as error:  # a run of days does not end for a measurement
                 self._probing = Probing(())
-                self._warn(f"a probe failed, and the run goes on without probes: {error!r}")
+                self.warn(f"a probe failed, and the run goes on without probes: {error!r}")
             else:
                 self.tell(Probed(step=self.at.step, readings=readings, seconds=seconds))
 
@@ -295,7 +306,8 @@ class Loop:
         )
         score, before = Score(value, tie), self.at
         improved = score.beats(before.best, higher=metric.higher_is_better)
-        self.at = before.after_evaluation(score, seconds, improved=improved)
+        size = len(self._sample)
+        self.at = before.after_evaluation(score, seconds, improved=improved, size=size)
         if improved:
             self._best = self._engine.best_weights()
         if evaluation is not None:
@@ -376,13 +388,20 @@ class Loop:
         if self.at.progress < 1:
             return None
         limit = self._spec.minutes
-        return "time" if limit is not None and self.at.seconds >= 60 * limit else "length"
+        spent = self.at.seconds + reserved(self._spec, self.at, self._num_scored)
+        return "time" if limit is not None and spent >= 60 * limit else "length"
 
     def _end(self, reason: StopReason) -> None:
         if self._sample and self.at.evaluated_step < self.at.step:
             self._evaluate()
         self._checkpoint()
-        self.tell(Stopped(step=self.at.step, reason=reason, text=self._why(reason)))
+        self.tell(
+            Stopped(
+                step=self.at.step,
+                reason=reason,
+                text=why_stopped(reason, self._spec, self.at, self._task.main_metric.name),
+            )
+        )
         keeps_last = self._keeps_last(reason)
         self.kept_step = self.at.step if keeps_last else self.at.best_step
         self._engine.keep(self._engine.best_weights() if keeps_last else self._best)
@@ -409,29 +428,14 @@ class Loop:
         lead = self.at.best_value - value if higher else value - self.at.best_value
         return lead <= error and error > 0
 
-    def _why(self, reason: StopReason) -> str:
-        step = f"stopped after step {self.at.step:,}"
-        match reason:
-            case "length":
-                return f"{step}: that was the length of the run"
-            case "time":
-                return f"{step}: {self._spec.minutes:g} minutes are over"
-            case "patience":
-                name = self._task.main_metric.name
-                return (
-                    f"{step}: {name} has not been better than {self.at.best_value:.4g}, of step "
-                    f"{self.at.best_step:,}, for {self.at.unimproved} validations"
-                )
-            case "interrupted":
-                return f"{step}: interrupted; the same command goes on from here"
-
-    def _warn(self, text: str) -> None:
+    def warn(self, text: str) -> None:
+        """Tell the user of something that does not stop the run."""
         self.tell(Warned(step=self.at.step, text=text))
 
     def _warn_once(self, about: str, text: str) -> None:
         if about not in self._warned:
             self._warned.add(about)
-            self._warn(text)
+            self.warn(text)
 
     def _seconds(self) -> float:
         return self._earlier + time.perf_counter() - self._began

@@ -1,9 +1,9 @@
 """From files to a whole run, with a reason for everything that is not simply a default."""
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 
 from ..data import Example, SourceSpec
-from ..tasks import recommend
+from ..tasks import Recommendation, recommend
 from ._choices import Choice, Planned
 from ._run import Run
 from ._spec import TrainingSpec
@@ -15,12 +15,14 @@ def plan(
     test: SourceSpec | None = None,
     *,
     examples: Iterable[Example] | None = None,
+    by: Callable[[Iterable[Example]], Recommendation] = recommend,
 ) -> Planned:
     """The run for these files: what the task is, how texts are cut into symbols, how large the
     model is and how long it is trained. The training files are read as a stream, more than once.
-    `examples` are those of `train`, where they lie elsewhere than on this machine.
+    `examples` are those of `train`, where they lie elsewhere than on this machine or are not written yet. `by`
+    chooses the task: `recommend` for texts, `recommend_pictures` for images.
     """
-    found = recommend(train if examples is None else examples)
+    found = by(train if examples is None else examples)
     run = Run(
         task=found.task, train=train, dev=dev, test=test, training=TrainingSpec(**found.training)
     )

@@ -22,6 +22,9 @@ MOST_EVALUATIONS = 100  # of a run
 EXAMPLES_FOR_ONE = 10  # trained on, for each that is decoded
 LEAST_STEPS = 50  # between two validations
 MAX_SHARE = 0.1  # of the time in validations; the user is told of more
+SEARCH_COST = 3.0  # a beam takes about three times as long as the greedy search of validations
+MAX_RESERVED = 0.25  # of the time, for scoring at the end
+MIN_SCORED = 100  # examples that are always scored
 
 
 class EpochSize(NamedTuple):
@@ -76,6 +79,7 @@ class Position:
     best_value: float | None = None
     best_tie: float = 0.0
     unimproved: int = 0  # validations since the best
+    cost: float = 0.0  # seconds that the latest validation took for an example
 
     @property
     def share(self) -> float:
@@ -87,8 +91,10 @@ class Position:
         """The best score so far."""
         return None if self.best_value is None else Score(self.best_value, self.best_tie)
 
-    def after_evaluation(self, score: Score, seconds: float, *, improved: bool) -> "Position":
-        """With one more validation, which took so long."""
+    def after_evaluation(
+        self, score: Score, seconds: float, *, improved: bool, size: int
+    ) -> "Position":
+        """With one more validation, of so many examples, which took so long."""
         at = replace(
             self,
             validating=self.validating + seconds,
@@ -97,6 +103,7 @@ class Position:
             evaluated_progress=self.progress,
             evaluated_seen=self.seen,
             unimproved=0 if improved else self.unimproved + 1,
+            cost=seconds / size,
         )
         if not improved:
             return at
@@ -138,6 +145,21 @@ def progress_of(spec: TrainingSpec, *, step: int, epochs: float, seconds: float)
     """The share of a run that is over: the largest of its limits' shares, at most 1."""
     limits = ((step, spec.steps), (epochs, spec.epochs), (seconds / 60, spec.minutes))
     return min(1.0, max(done / limit for done, limit in limits if limit is not None))
+
+
+def reserved(spec: TrainingSpec, at: Position, num_scored: int) -> float:
+    """Seconds to keep for scoring so many examples at the end of a run whose minutes are bounded."""
+    if spec.minutes is None:
+        return 0.0
+    return min(MAX_RESERVED * 60 * spec.minutes, SEARCH_COST * at.cost * num_scored)
+
+
+def num_affordable(spec: TrainingSpec, at: Position, num: int, num_scored: int) -> int:
+    """How many of a set's examples there is time to score, if so many are to be scored in all."""
+    if spec.minutes is None or not at.cost:
+        return num
+    left = max(0.0, 60 * spec.minutes - at.seconds) / (SEARCH_COST * at.cost * num_scored)
+    return min(num, max(MIN_SCORED, int(num * left)))
 
 
 def evaluation_due(spec: TrainingSpec, at: Position, num_validated: int) -> bool:

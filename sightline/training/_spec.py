@@ -27,7 +27,9 @@ class TrainingSpec:
     epochs: float | None = setting(None, "readings of the training data", above=0)
     steps: int | None = setting(None, "updates of the weights", at_least=1)
     minutes: float | None = setting(
-        None, "time for training and validation; with it a run cannot be repeated exactly", above=0
+        None,
+        "time for training, validation and scoring; with it a run cannot be repeated exactly",
+        above=0,
     )
     batch_tokens: int = setting(
         2048, "places in a batch of all processes, source, target and padding", at_least=1

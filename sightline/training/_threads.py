@@ -7,6 +7,7 @@ The sums of several threads are in another order than those of one, so that the 
 weights only with the same number of threads.
 """
 
+import math
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -18,6 +19,7 @@ from torch import Tensor, nn
 # Seconds that each candidate is measured for, after one step to warm up.
 _MEASURED = 0.15
 _MOST_STEPS = 10
+_HOPELESS = 5  # times as long as with one thread: warming up does not explain it
 
 
 class Threads(NamedTuple):
@@ -41,11 +43,12 @@ def choose_threads(step: Callable[[], object], most: int | None = None) -> Threa
     if most <= 1:
         return Threads(1, "torch may use one thread only")
     with threads_restored():
-        seconds = {number: _measure(step, number) for number in (1, most)}
+        alone = _measure(step, 1)
+        seconds = {1: alone, most: _measure(step, most, enough=_HOPELESS * alone)}
     number = min(seconds, key=lambda candidate: seconds[candidate])
     one, all_of_them = (1000 * seconds[candidate] for candidate in (1, most))
     return Threads(
-        number, f"a step takes {one:.3g} ms with 1 thread and {all_of_them:.3g} ms with {most}"
+        number, f"a step takes {one:,.1f} ms with 1 thread and {all_of_them:,.1f} ms with {most}"
     )
 
 
@@ -96,13 +99,19 @@ def threads_restored() -> Iterator[None]:
         torch.set_num_threads(before)
 
 
-def _measure(step: Callable[[], object], number: int) -> float:
-    """The median time of a step, in seconds."""
+def _measure(step: Callable[[], object], number: int, enough: float = math.inf) -> float:
+    """The median time of a step, in seconds; that of the first, if it takes longer than `enough`."""
     torch.set_num_threads(number)
-    step()
+    first = _time(step)
+    if first > enough:
+        return first
     taken: list[float] = []
     while len(taken) < _MOST_STEPS and sum(taken) < _MEASURED:
-        began = time.perf_counter()
-        step()
-        taken.append(time.perf_counter() - began)
+        taken.append(_time(step))
     return sorted(taken)[len(taken) // 2]
+
+
+def _time(step: Callable[[], object]) -> float:
+    began = time.perf_counter()
+    step()
+    return time.perf_counter() - began

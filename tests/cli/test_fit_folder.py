@@ -14,6 +14,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
+from PIL import Image
 
 from sightline.cli import _fit
 from sightline.data import PreparedCorpus
@@ -25,6 +26,8 @@ QUICK = (
     *("--set", "training.epochs=none", "--set", "training.steps=3"),
     *("--set", "encoder.hidden_size=8", "--set", "decoder.hidden_size=8"),
 )
+
+STEPS = ("--set", "training.steps=2")
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -274,3 +277,23 @@ def test_a_language_model_of_plain_text_needs_no_validation_file(tmp_path: Path)
     held = (tmp_path / "lm/data/dev.jsonl").read_text(encoding="utf-8").splitlines()
     assert len(held) == 10
     assert load_plan(tmp_path / "lm").run.task.kind == "language_modelling"
+
+
+def test_images_need_no_recipe(tmp_path: Path) -> None:
+    """Labels, captions and questions: each is trained for two steps, with examples held out."""
+    colours = {"red": (200, 0, 0), "green": (0, 200, 0), "blue": (0, 0, 200)}
+    names = [(f"{colour}{n}.png", colour) for n in range(12) for colour in colours]
+    for name, colour in names:
+        Image.new("RGB", (8, 8), colours[colour]).save(tmp_path / name)
+    texts = {
+        "labels": [f"{name}\t{colour}" for name, colour in names],
+        "captions": [f"{name}\tthere is something {colour} {name[:-4]}" for name, colour in names],
+        "questions": [f"{name}\tis it red?\t{colour == 'red'}" for name, colour in names],
+    }
+    for what, lines in texts.items():
+        (tmp_path / f"{what}.tsv").write_text("\n".join(lines) + "\n", encoding="utf-8")
+        done = sightline("fit", f"{what}.tsv", "--out", what, *QUICK[:2], *STEPS, folder=tmp_path)
+        assert done.returncode == 0, done.stderr
+        assert f": {what} " in done.stdout
+        task = load_plan(tmp_path / what).run.task
+        assert task.kind == ("visual_question_answering" if what == "questions" else "captioning")

@@ -19,6 +19,7 @@ from sightline.data import tsv
 from sightline.errors import MissingPackageError, NonFiniteError
 from sightline.tasks import Loss, Transduction
 from sightline.training import (
+    Answer,
     Checkpointed,
     Display,
     Evaluated,
@@ -27,6 +28,7 @@ from sightline.training import (
     Finished,
     Improved,
     LogWriter,
+    Scoring,
     Started,
     StepDone,
     Stopped,
@@ -59,7 +61,8 @@ def test_the_events_of_a_run(finished: tuple[Path, list[Event]]) -> None:
     assert (events[0].metric, events[0].higher_is_better) == ("wer", False)
     assert events[0].parameters == sum(p.numel() for p in transduction().model.parameters())
     assert isinstance(events[-1], Finished)
-    assert isinstance(events[-2], Stopped)
+    assert events[-2] == Scoring(step=12, name="dev", done=0, total=len(DEV))
+    assert isinstance(events[-3], Stopped)
     steps = [event.step for event in events if isinstance(event, StepDone)]
     assert steps == list(range(1, 13))
     evaluated = [event for event in events if isinstance(event, Evaluated)]
@@ -180,6 +183,47 @@ def test_a_terminal_shows_speed_and_time_left(finished: tuple[Path, list[Event]]
     text = shown(finished[1], terminal=True)
     assert "tokens/s, data wait " in text
     assert "left" in text
+
+
+def test_a_narrow_terminal_keeps_the_time_left(finished: tuple[Path, list[Event]]) -> None:
+    console = Console(file=io.StringIO(), force_terminal=True, width=80, highlight=False)
+    display = Display(console)
+    steps = [event for event in finished[1] if isinstance(event, StepDone)]
+    display(finished[1][0])
+    for step in steps:
+        display(replace(step, step=1_234_567, epoch=123.4))
+    display(Failed(step=3, text="over"))
+    assert isinstance(console.file, io.StringIO)
+    lines = console.file.getvalue().splitlines()
+    (line,) = [line for line in lines if "step 1,234,567" in line][-1:]
+    assert " left" in line
+    assert "…" not in line
+
+
+def test_the_speed_counts_what_is_read_and_not_labels(finished: tuple[Path, list[Event]]) -> None:
+    steps = [event for event in finished[1] if isinstance(event, StepDone)]
+    assert all(step.inputs > step.tokens for step in steps)  # sources too
+    seconds = [replace(step, inputs=600, seconds=2.0 * step.step) for step in steps]
+    assert "300 tokens/s" in shown([finished[1][0], *seconds], terminal=False)
+
+
+@pytest.mark.parametrize("terminal", [False, True])
+def test_samples_are_shown_a_few_times_and_shortened(
+    finished: tuple[Path, list[Event]], terminal: bool
+) -> None:
+    start, step = finished[1][0], next(e for e in finished[1] if isinstance(e, StepDone))
+    answer = Answer("one [b] sentence. " + "and more. " * 100, "yes", "no")
+    events = [start]
+    for number in range(1, 101):
+        events.append(replace(step, step=number, progress=number / 100))
+        metrics = {"wer": 50.0}
+        events.append(
+            Evaluated(step=number, metrics=metrics, samples=(answer,), seconds=1.0, share=0.1)
+        )
+    text = shown(events, terminal=terminal)
+    assert 1 < text.count("one [b] sentence.") <= 4
+    assert text.count("validation after step") == 100
+    assert "and more. " * 10 not in text
 
 
 def test_the_wait_for_data_is_a_share_of_each_step(finished: tuple[Path, list[Event]]) -> None:

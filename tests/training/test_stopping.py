@@ -1,6 +1,6 @@
 """How long a run is, when it validates, and what it keeps."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -17,6 +17,7 @@ from sightline.tasks import (
     Transduction,
     load_bundle,
 )
+from sightline.tasks._answerer import ignore
 from sightline.training import (
     Evaluated,
     Event,
@@ -50,8 +51,12 @@ class Script:
         self.widths: list[int] = []
 
     def __call__(
-        self, examples: Sequence[Example], settings: PredictionSpec | None = None
+        self,
+        examples: Sequence[Example],
+        settings: PredictionSpec | None = None,
+        answered: Callable[[int], None] = ignore,
     ) -> Evaluation:
+        answered(len(examples))
         self.weights.append(next(self.task.model.parameters()).detach().clone())
         self.sizes.append(len(examples))
         self.widths.append(5 if settings is None else settings.width)

@@ -1,0 +1,26 @@
+"""Why a run stopped, as a sentence."""
+
+from ._events import StopReason
+from ._position import Position
+from ._spec import TrainingSpec
+
+
+def why_stopped(reason: StopReason, spec: TrainingSpec, at: Position, metric: str) -> str:
+    """What to tell the user.
+
+    >>> why_stopped("length", TrainingSpec(steps=5), Position(step=5), "wer")
+    'stopped after step 5: that was the length of the run'
+    """
+    step = f"stopped after step {at.step:,}"
+    match reason:
+        case "length":
+            return f"{step}: that was the length of the run"
+        case "time":
+            return f"{step}: the time is over (minutes={spec.minutes:g}, scoring included)"
+        case "patience":
+            return (
+                f"{step}: {metric} has not been better than {at.best_value:.4g}, of step "
+                f"{at.best_step:,}, for {at.unimproved} validations"
+            )
+        case "interrupted":
+            return f"{step}: interrupted; the same command goes on from here"
