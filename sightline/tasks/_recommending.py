@@ -23,7 +23,15 @@ from ..data import (
     infer_task,
 )
 from ..errors import DataError
-from ..models import AttentionSpec, DecoderSpec, ExactHardSpec, SoftmaxSpec, TextEncoderSpec
+from ..models import (
+    AttentionSpec,
+    DecoderSpec,
+    DocumentEncoderSpec,
+    ExactHardSpec,
+    RecurrentSpec,
+    SoftmaxSpec,
+    TextEncoderSpec,
+)
 from ._classification import ClassificationSpec
 from ._language_modelling import LanguageModellingSpec
 from ._pair_classification import PairClassificationSpec
@@ -38,6 +46,7 @@ _FEW, _MANY = 3_000, 30_000  # examples: small networks below, wide ones above
 _ENOUGH_TAGGED = 10_000  # tagged sentences from which on less dropout and larger batches do as well
 _LONG_SYMBOL = 2.5  # characters, on average: words rather than phones
 _LONG_WORD = 30  # characters, on average: texts rather than words
+_LONG_TEXT = 100  # words, on average: documents rather than sentences
 
 
 class Reason(NamedTuple):
@@ -95,7 +104,7 @@ def recommend(examples: Iterable[Example]) -> Recommendation:
         case "transduction":
             task = _transduction(inferred, sample, choices)
         case "classification":
-            task = _classification(inferred, choices)
+            task = _classification(inferred, sample, choices)
         case "pair_classification":
             task = _pair_classification(inferred, choices)
         case "tagging":
@@ -189,12 +198,14 @@ def _words(source: TokeniserSpec, choices: _Choices) -> TokeniserSpec:
     )
 
 
-def _classification(inferred: InferredTask, choices: _Choices) -> ClassificationSpec:
+def _classification(
+    inferred: InferredTask, sample: Sequence[Example], choices: _Choices
+) -> ClassificationSpec:
     source = _words(inferred.source, choices)
     return ClassificationSpec(
         source=source,
         min_count=_min_count(choices, source),
-        encoder=_reader(choices),
+        encoder=_document_reader(sample, choices),
         dropout=choices.because(0.5, "texts are few beside what they could say", "dropout"),
         hidden=_hidden(choices),
     )
@@ -249,17 +260,42 @@ def _language_modelling(inferred: InferredTask, choices: _Choices) -> LanguageMo
     )
 
 
-def _reader(choices: _Choices) -> TextEncoderSpec:
+def _document_reader(
+    sample: Sequence[Example], choices: _Choices
+) -> TextEncoderSpec | DocumentEncoderSpec:
+    """Two levels for documents with a sentence on each line, one for other texts."""
+    if mean("\n" in example.source.strip() for example in sample) > 0.5:
+        words = _reader(choices, "encoder.words")
+        return choices.because(
+            DocumentEncoderSpec(
+                words=words, sentences=RecurrentSpec(hidden_size=words.hidden_size)
+            ),
+            "most texts have several lines: each line is read as a sentence, and the sentences as a document",
+            "encoder",
+        )
+    words = mean(len(example.source.split()) for example in sample)
+    if words > _LONG_TEXT:
+        choices.reasons.append(
+            Reason(
+                "encoder",
+                f"{words:.0f} words per text on one line: they are read as one sequence. Write each sentence "
+                f"on its own line of a JSON Lines file to read documents sentence by sentence",
+            )
+        )
+    return _reader(choices, "encoder")
+
+
+def _reader(choices: _Choices, path: str) -> TextEncoderSpec:
     """Of whole texts, whose words are sparse: narrow, with much dropout."""
     return TextEncoderSpec(
         embedding_size=choices.by_size(
-            64, 64, 128, "rare words fill no wide vectors", "encoder.embedding_size"
+            64, 64, 128, "rare words fill no wide vectors", f"{path}.embedding_size"
         ),
         hidden_size=choices.by_size(
-            64, 64, 128, "as wide as the data can fill", "encoder.hidden_size"
+            64, 64, 128, "as wide as the data can fill", f"{path}.hidden_size"
         ),
         dropout=choices.because(
-            0.5, "words are easily learnt by heart with their label", "encoder.dropout"
+            0.5, "words are easily learnt by heart with their label", f"{path}.dropout"
         ),
     )
 

@@ -81,6 +81,23 @@ def test_labels_of_texts_with_many_words() -> None:
     assert "whole words" in why
 
 
+def test_texts_of_several_lines_are_read_as_documents() -> None:
+    reviews = [Example(f"it was {w} .\nwe liked it .\nwe stayed .", w) for w in "abcd" * 10]
+    found = recommend(reviews)
+    assert found.task.kind == "classification"
+    assert found.task.encoder.kind == "document"
+    found.task.build_from(reviews)
+
+
+def test_long_texts_on_one_line_are_read_flat_and_the_reason_says_what_to_do() -> None:
+    found = recommend([Example(f"it was {word} . " * 50, word) for word in "abcd" * 10])
+    assert found.task.kind == "classification"
+    assert found.task.encoder.kind == "text"
+    (reason,) = [one.sentence for one in found.reasons if one.path == "encoder"]
+    assert "200 words per text" in reason
+    assert "JSON Lines" in reason
+
+
 def test_tags_and_plain_text() -> None:
     assert isinstance(recommend(sentences(50)).task, TaggingSpec)
     plain = [Example(example.source) for example in translated(50)]
