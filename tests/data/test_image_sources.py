@@ -238,6 +238,12 @@ def test_sources_are_specs_and_are_known_by_their_files(tmp_path: Path) -> None:
     (tmp_path / "f.txt").write_text("1.jpg#0\tA child\n1.jpg#1\tA girl\n")
     (tmp_path / "l.tsv").write_text("1.png\ta cat\n2.png\ta dog\n")
     (tmp_path / "v.tsv").write_text("1.png\twhat?\ta cat\n")
+    (tmp_path / "texts").mkdir()
+    (tmp_path / "texts/l.tsv").write_text("a\tb\n")
+    with pytest.raises(
+        DataError, match=r"a folder with 1 files .*Name the files, .*/texts/\*\.tsv'"
+    ):
+        open_source(tmp_path / "texts")
     for name, kind in (
         ("k.json", "karpathy"),
         ("c.json", "coco_captions"),
