@@ -25,6 +25,7 @@ from sightline.training import Event, Group, LogWriter, Probe, Probed, TrainingS
 from sightline.training._interrupt import Interrupt
 from sightline.training._loop import Loop
 from sightline.training._probe import Probing
+from sightline.training._threads import ThreadSetting
 
 from .results import Results, Row
 from .timing import use_one_thread
@@ -60,7 +61,9 @@ def advance(
         training,
         folder,
         num_examples=None,
+        num_scored=0,
         group=Group(0, 1),
+        threads=ThreadSetting(None, measures=False),
         listeners=[LogWriter(folder / "log.jsonl"), listen],
         interrupt=Interrupt(),
     )

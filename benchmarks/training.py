@@ -34,6 +34,7 @@ from sightline.training import Evaluated, Event, Group, Run, StepDone, TrainingS
 from sightline.training._interrupt import Interrupt
 from sightline.training._log import LogWriter
 from sightline.training._loop import Loop
+from sightline.training._threads import ThreadSetting
 
 from .results import Results, Row
 from .timing import Plan, compare, use_one_thread
@@ -116,7 +117,9 @@ def loop_step(examples: Sequence[Example], spec: TrainingSpec, folder: Path) -> 
         spec,
         folder,
         num_examples=None,
+        num_scored=0,
         group=Group(0, 1),
+        threads=ThreadSetting(None, measures=False),
         listeners=[LogWriter(folder / "log.jsonl")],
         interrupt=Interrupt(),
     )

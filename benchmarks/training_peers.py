@@ -36,6 +36,7 @@ from sightline.tasks import TransductionSpec
 from sightline.training import Failed, Group, LogWriter, TrainingSpec
 from sightline.training._interrupt import Interrupt
 from sightline.training._loop import Loop
+from sightline.training._threads import ThreadSetting
 
 from .results import Results, Row
 from .timing import use_one_thread
@@ -87,7 +88,9 @@ def ours(
         TrainingSpec(steps=10**9, batch_size=batch, learning_rate=1e-3, bf16=bf16),
         folder,
         num_examples=None,
+        num_scored=0,
         group=Group(0, 1),
+        threads=ThreadSetting(None, measures=False),
         listeners=[LogWriter(folder / "log.jsonl")],
         interrupt=Interrupt(),
     )

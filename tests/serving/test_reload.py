@@ -3,6 +3,7 @@
 import asyncio
 import shutil
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -55,9 +56,11 @@ def test_a_bad_bundle_never_takes_over_and_never_ends_the_watch(tmp_path: Path) 
 @pytest.mark.parametrize("kind", ["transduction", "tagging", "classification"])
 @pytest.mark.parametrize("spoil", [nan_weights, nan_calibration])
 def test_a_model_without_finite_answers_is_not_loaded(
-    computing: Computing, tmp_path: Path, kind: str, spoil: object
+    computing: Computing,
+    tmp_path: Path,
+    kind: str,
+    spoil: Callable[[dict[str, bytes]], dict[str, bytes]],
 ) -> None:
-    assert callable(spoil)
     write_bundle(tmp_path / kind, spoil(files_of(kind)))
     with pytest.raises(SightlineError):
         computing.load(kind, tmp_path / kind)
