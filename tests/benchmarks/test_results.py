@@ -96,7 +96,7 @@ def test_not_a_number_is_null_and_misses(tmp_path: Path) -> None:
 )
 def test_missed(value: float, sense: str | None, misses: bool) -> None:
     target = None if sense is None else 3.0
-    row = Row(name="a", value=value, unit="x", target=target, sense=sense)
+    row = Row(name="a", value=value, unit="x", target=target, sense=sense)  # pyright: ignore[reportArgumentType]
     assert replace(RESULTS, rows=(row,)).missed() == ((row,) if misses else ())
 
 
@@ -104,7 +104,7 @@ def test_a_target_needs_a_sense() -> None:
     with pytest.raises(ResultsError, match="target and sense must be given together"):
         Row(name="a", value=1.0, unit="x", target=3.0)
     with pytest.raises(ResultsError, match="sense must be '<=' or '>=', got '<'"):
-        Row(name="a", value=1.0, unit="x", target=3.0, sense="<")
+        Row(name="a", value=1.0, unit="x", target=3.0, sense="<")  # pyright: ignore[reportArgumentType]
 
 
 def test_a_figure_of_others_has_a_kind_and_a_source() -> None:
