@@ -2,7 +2,7 @@
 
     source <TAB> rank <TAB> output <TAB> score <TAB> confidence
 
-The columns are the same for every --nbest. A model that reads features takes them from the second column
+The columns are the same for every --nbest; a model of pairs has two for its source. A model that reads features takes them from the second column
 of the input; a model that reads pairs of texts, or questions about images, takes the second text from
 there. A model that reads images takes their paths: images themselves, as arguments, or files with one path on
 each line. Other columns are not read, so that you can pass a file with targets, too.
@@ -72,7 +72,9 @@ def command(
     lines = _lines_of(files, predictor.spec, num_read, skip_header=skip_header)
     examples = map(predictor.example, lines)
     if header:
-        sys.stdout.write("\t".join(_COLUMNS) + "\n")
+        source, *others_named = _COLUMNS
+        named = (source, "second") if predictor.is_pair else (source,)
+        sys.stdout.write("\t".join((*named, *others_named)) + "\n")
     with answering_bar(None, is_quiet=is_asking) as answered:
         for some in _parts(examples, 1 if is_asking else _AT_ONCE):
             for example, prediction in zip(some, predictor.predict(some, settings), strict=True):

@@ -39,11 +39,13 @@ def test_a_model_of_pairs_is_fitted_and_scored(fitted: Path) -> None:
 
 def test_answers_are_for_the_first_two_columns(fitted: Path) -> None:
     text = "a good ship\tgood ship\na good ship\tthe cat\tno\n"
-    done = sightline("predict", "run", folder=fitted, text=text)
-    rows = [line.split("\t") for line in done.stdout.splitlines()]
-    assert [row[:3] for row in rows] == [
-        ["a good ship", "good ship", "yes"],
-        ["a good ship", "the cat", "no"],
+    done = sightline("predict", "run", "--header", folder=fitted, text=text)
+    head, *rows = [line.split("\t") for line in done.stdout.splitlines()]
+    assert head == ["source", "second", "rank", "output", "score", "confidence"]
+    assert {len(row) for row in rows} == {len(head)}
+    assert [row[:4] for row in rows] == [
+        ["a good ship", "good ship", "1", "yes"],
+        ["a good ship", "the cat", "1", "no"],
     ]
     done = sightline("predict", "run", folder=fitted, text="a good ship\n")
     assert done.returncode == 2

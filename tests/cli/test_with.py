@@ -52,7 +52,7 @@ def test_predict_gives_the_answers_of_python(fitted: Path) -> None:
         *("predict", "runs/one", "dev.tsv", "--nbest", "3", "--with", "runs/two"), folder=fitted
     )
     assert done.returncode == 0, done.stderr
-    assert done.stderr == ""
+    assert done.stderr == "note: dev.tsv has 2 columns: column 1 is read, and no other\n"
     rows = [line.split("\t") for line in done.stdout.splitlines()]
     examples = [Example(*pair) for pair in WORDS[::3]]
     both = ensemble(fitted)
@@ -114,8 +114,8 @@ def test_without_the_dev_file_confidence_is_the_first_ones_and_that_is_said(
     for name in ("one", "two"):
         shutil.copytree(fitted / "runs" / name, tmp_path / "runs" / name)
     (tmp_path / "runs/two/run.json").unlink()
-    write(tmp_path / "words.tsv", WORDS[:4])
-    words = ("predict", "runs/one", "words.tsv", "--with", "runs/two")
+    (tmp_path / "words.txt").write_text("".join(f"{source}\n" for source, _ in WORDS[:4]))
+    words = ("predict", "runs/one", "words.txt", "--with", "runs/two")
     done = process(*words, folder=tmp_path)
     assert done.returncode == 0, done.stderr
     assert done.stderr.count("\n") == 1
