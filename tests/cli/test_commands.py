@@ -191,7 +191,8 @@ def test_images_are_not_taken_for_texts(tmp_path: Path) -> None:
     (tmp_path / "train.tsv").write_text("1.png\ta cat\n2.png\ta dog\n")
     done = sightline("fit", "train.tsv", "--out", "run", folder=tmp_path)
     assert done.returncode != 0
-    assert "train.tsv names images" in " ".join(done.stderr.split())
+    assert "names of images in the first column" in done.stdout
+    assert "is not there, expected an image" in " ".join(done.stderr.split())
     assert not (tmp_path / "run" / "bundle").exists()
 
 
