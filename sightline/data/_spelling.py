@@ -80,8 +80,8 @@ def word_shape(word: str) -> str:
     """The kinds of a word's characters: X uppercase, x lowercase, d digit, other characters themselves.
     Two of a kind in a row stand for any larger number.
 
-    >>> [word_shape(word) for word in ("Tokyo", "iPhone", "1,000", "NASA", "@you")]
-    ['Xxx', 'xXxx', 'd,dd', 'XX', '@xx']
+    >>> " ".join(word_shape(word) for word in ("Tokyo", "iPhone", "1,000", "NASA", "@you"))
+    'Xxx xXxx d,dd XX @xx'
     """
     kinds = "".join(
         "X" if c.isupper() else "x" if c.islower() else "d" if c.isdigit() else c for c in word

@@ -12,7 +12,6 @@ import torch
 from sightline.errors import ImpossibleError, NonFiniteError
 from tests.structures.inputs import BATCH, REGULAR, Case, case
 from tests.structures.structures import KINDS
-from tests.structures.unsolved import expect_failure_of
 from tests.structures.verbs import NUM_RANKS, SELECTING, VERBS, has, values_of
 
 Mode = Callable[[], contextlib.AbstractContextManager[Any]]
@@ -29,7 +28,6 @@ def answers(of: Case, verb: str, mode: Mode) -> Any:
 @pytest.mark.parametrize("inputs", REGULAR)
 @pytest.mark.parametrize(("name", "verb"), PAIRS)
 def test_a_verb_is_enumeration(name: str, verb: str, inputs: str) -> None:
-    expect_failure_of(name, inputs)
     of = case(name, inputs)
     for mode in MODES:
         VERBS[verb].check(answers(of, verb, mode), of.own_truths, of.other_truths)
@@ -51,7 +49,6 @@ def test_where_nothing_is_possible(name: str, verb: str) -> None:
 @pytest.mark.parametrize(("name", "verb"), PAIRS)
 def test_a_score_that_is_not_a_number(name: str, verb: str) -> None:
     """NaN in, NaN out for its item alone; a search or a draw is refused."""
-    expect_failure_of(name, "NaN")
     of = case(name, "NaN")
     for mode in MODES:
         if verb in SELECTING:
