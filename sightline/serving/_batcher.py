@@ -19,7 +19,7 @@ from typing import Any, NamedTuple, Protocol, final, runtime_checkable
 
 from ._admission import ClosedError, LateError, QueueLimits, check_room
 from ._fair_queue import ANY, FairQueue, Room, Ticket
-from ._pace import Paces
+from ._pace import Paces, Timed
 
 QUICK = 0.1  # seconds: batches that are expected to take no longer may interrupt others
 # Seconds that a batch must still need before it is worth interrupting: the rest of a short batch is
@@ -36,8 +36,8 @@ _TICK = 0.02  # seconds between two looks while something waits for its turn to 
 class Ask(Protocol):
     """Answers the items of one group, in one batch."""
 
-    async def __call__(self, items: Sequence[Any], *, interrupting: bool) -> Sequence[Any]:
-        """Return an answer to each, in their order; the batch may interrupt another one."""
+    async def __call__(self, items: Sequence[Any], *, interrupting: bool) -> Timed:
+        """Return a list with an answer to each item, in their order; the batch may interrupt another one."""
         ...
 
 
@@ -198,11 +198,11 @@ class Batcher:
     async def _compute(self, batch: _UnderWay, *, interrupts: bool) -> None:
         tickets = batch.tickets
         try:
-            outcomes = await self._answered(tickets, interrupts=interrupts)
+            outcomes, cost = await self._answered(tickets, interrupts=interrupts)
             seconds = batch.own_seconds(time.monotonic())
             if not batch.is_unwanted:  # a cancelled batch does not tell how long it takes
                 size = sum(ticket.size for ticket in tickets)
-                self._paces.saw(self._kind(tickets[0].group), size, seconds)
+                self._paces.saw(self._kind(tickets[0].group), size, cost)
                 self._batch_seconds += 0.1 * (seconds - self._batch_seconds)
                 self._seen(Seen(tickets[0].group, len(tickets), seconds))
             self._deliver(outcomes)
@@ -215,25 +215,27 @@ class Batcher:
                 self._main = None
             self._wake.set()
 
-    async def _answered(self, tickets: list[Ticket], *, interrupts: bool) -> list[Outcome]:
+    async def _answered(self, tickets: list[Ticket], *, interrupts: bool) -> Timed:
+        """A list of outcomes."""
         ask = self._ask(tickets[0].group)
-        answers = await _tried(ask, tickets, interrupts=interrupts)
+        answers, seconds = await _tried(ask, tickets, interrupts=interrupts)
         first = answers[0]
         if len(tickets) > 1 and isinstance(first, Exception) and not isinstance(first, ClosedError):
             # One of them is at fault: alone, the others are answered all the same.
-            answers = [
-                answer
-                for ticket in tickets
-                if ticket.state != "dropped"
-                for answer in await _tried(ask, [ticket], interrupts=interrupts)
-            ]
-            tickets = [ticket for ticket in tickets if ticket.state != "dropped"]
-        return list(map(Outcome, tickets, answers))
+            tickets, together, answers = [], tickets, []
+            for ticket in together:
+                if ticket.state != "dropped":
+                    (answer,), more = await _tried(ask, [ticket], interrupts=interrupts)
+                    tickets.append(ticket)
+                    answers.append(answer)
+                    seconds += more
+        return Timed(list(map(Outcome, tickets, answers)), seconds)
 
 
-async def _tried(ask: Ask, tickets: Sequence[Ticket], *, interrupts: bool) -> Sequence[Any]:
-    """Answers, or the same error for each."""
+async def _tried(ask: Ask, tickets: Sequence[Ticket], *, interrupts: bool) -> Timed:
+    """Answers, or the same error for each, which is taken to have cost all the time that has passed."""
+    began = time.monotonic()
     try:
         return await ask([ticket.item for ticket in tickets], interrupting=interrupts)
     except Exception as error:  # whatever it is, the others go on, and whoever asked is told
-        return [error] * len(tickets)
+        return Timed([error] * len(tickets), time.monotonic() - began)

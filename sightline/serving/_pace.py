@@ -2,6 +2,9 @@
 
     seconds = base + slope * size
 
+Seconds are processor time, not wall-clock time. A machine that is busy with something else, or a process that
+was stopped for a while, must not make a model look slow: the queue would refuse requests long afterwards.
+
 A batch of one takes nearly as long as a batch of ten, so seconds per input say little about a queue. The two
 numbers are a least-squares fit in which every batch reduces the weight of the ones before. Each kind of batch
 (one model, one way to ask, one size class) has a line of its own: a line through short words and long texts
@@ -10,13 +13,20 @@ together would be wrong for both.
 
 from collections import defaultdict
 from collections.abc import Hashable
-from typing import final
+from typing import Any, NamedTuple, final
 
 _KEPT = 0.95  # weight of all that was seen before, against the next batch
 # Batches of nearly equal size do not tell which part of their time is fixed.
 _LEAST_SPREAD = 1e-3
 # Before the first batch of a kind: less than any model takes, so that nothing is refused for it.
 _FIRST_BASE, _FIRST_SLOPE = 1e-3, 2e-6
+
+
+class Timed(NamedTuple):
+    """What was computed, and the processor time it took."""
+
+    value: Any
+    seconds: float
 
 
 @final

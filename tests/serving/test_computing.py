@@ -33,7 +33,7 @@ def served(computing: Computing) -> Served:
 def _answers(computing: Computing, served: Served, text: str = "abc") -> list[str]:
     settings = served.questions.settings()
     answering = computing.answer(served, [Example(text)], settings, confidence=True)
-    return asyncio.run(answering)
+    return asyncio.run(answering).value
 
 
 def test_answers_are_those_of_a_predictor_here(computing: Computing, served: Served) -> None:
@@ -72,10 +72,10 @@ def test_a_quick_order_goes_between_the_steps_of_a_long_one(
             )
             for _ in range(3)
         ]
-        return await under_way, found, under_way.done()
+        return (await under_way).value, [one.value for one in found], under_way.done()
 
     async def alone() -> list[str]:
-        return await computing.answer(served, long, settings, confidence=True)
+        return (await computing.answer(served, long, settings, confidence=True)).value
 
     async def order() -> list[str]:
         ended = list[str]()
@@ -97,10 +97,40 @@ def test_a_quick_order_goes_between_the_steps_of_a_long_one(
     assert asyncio.run(order()) == ["quick", "long"]
 
 
+def _processor_seconds(pid: int) -> float:
+    fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+
+def test_an_order_is_charged_for_its_own_processor_time(
+    computing: Computing, served: Served
+) -> None:
+    """Not for the orders that interrupt it, nor for the time in which the machine does something else."""
+    settings, long = served.questions.settings(nbest=16), [Example("abcde" * 400)]
+    pid, stopped = computing._child._process.pid, 1.0
+
+    async def both() -> tuple[float, float]:
+        outer = computing.answer(served, long * 2, settings, confidence=True)
+        under_way = asyncio.create_task(outer)
+        await asyncio.sleep(0.05)
+        inner = await computing.answer(served, long, settings, confidence=True, interrupting=True)
+        os.kill(pid, signal.SIGSTOP)
+        await asyncio.sleep(stopped)
+        os.kill(pid, signal.SIGCONT)
+        return (await under_way).seconds, inner.seconds
+
+    before, began = _processor_seconds(pid), time.monotonic()
+    outer, inner = asyncio.run(both())
+    used, passed = _processor_seconds(pid) - before, time.monotonic() - began
+    assert min(outer, inner) > 0.05
+    assert outer + inner <= used + 0.03  # the system counts in steps of 0.01 s
+    assert outer + inner <= passed - stopped
+
+
 def test_an_explanation_comes_as_json(computing: Computing, served: Served) -> None:
     asked = computing.explain(served, Example("abc"), prefix=["A"], forced={})
     expected = explain(load_bundle(GOOD), Example("abc"), prefix=["A"]).to_data()
-    assert json.loads(asyncio.run(asked)) == json.loads(json.dumps(expected))
+    assert json.loads(asyncio.run(asked).value) == json.loads(json.dumps(expected))
 
 
 def test_an_order_that_is_cancelled_ends_and_the_next_is_answered(

@@ -8,7 +8,7 @@ import threading
 import time
 from collections import Counter
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
 import pytest
@@ -92,9 +92,12 @@ def other_version(folder: Path) -> None:
 def test_what_was_sent_before_the_end_is_answered(folder: Path, tmp_path: Path) -> None:
     """Requests whose bytes are with the server when it is told to end, all of them under way."""
     body = json.dumps({"inputs": ["abcde" * 40] * 8}).encode()
-    with serving(tmp_path, folder) as server:
+    with serving(tmp_path, folder) as server, ExitStack() as stack:
         connections = [
-            socket.create_connection(("127.0.0.1", server.port), timeout=SECONDS) for _ in range(12)
+            stack.enter_context(
+                socket.create_connection(("127.0.0.1", server.port), timeout=SECONDS)
+            )
+            for _ in range(12)
         ]
         for connection in connections:
             connection.sendall(PREDICT + b"%d\r\n\r\n" % len(body) + body)
@@ -106,7 +109,6 @@ def test_what_was_sent_before_the_end_is_answered(folder: Path, tmp_path: Path) 
             found = b""
             while part := connection.recv(1 << 16):
                 found += part
-            connection.close()
             assert found.startswith(b"HTTP/1.1 200")
             assert len(json.loads(found.partition(b"\r\n\r\n")[2])["answers"]) == 8
         assert server.process.wait(SECONDS) == 0

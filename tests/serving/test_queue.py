@@ -18,7 +18,7 @@ from sightline.serving._admission import (
 )
 from sightline.serving._batcher import Ask, Batcher, Outcome
 from sightline.serving._fair_queue import FairQueue, Room, Ticket
-from sightline.serving._pace import Pace
+from sightline.serving._pace import Pace, Timed
 
 SECONDS = 30
 
@@ -140,10 +140,10 @@ def batcher(kept: Kept, ask: Ask, limits: QueueLimits | None = None) -> Batcher:
 
 
 def test_one_fault_is_not_the_others() -> None:
-    async def ask(items: Sequence[Any], **_: Any) -> Sequence[Any]:
+    async def ask(items: Sequence[Any], **_: Any) -> Timed:
         if "bad" in items:
             raise ValueError("no")
-        return [item.upper() for item in items]
+        return Timed([item.upper() for item in items], 0.001)
 
     async def answered() -> dict[Any, Any]:
         kept = Kept()
@@ -177,9 +177,9 @@ def test_a_client_fills_its_own_part_of_the_queue_and_no_other() -> None:
     async def fill() -> None:
         go, kept = asyncio.Event(), Kept()
 
-        async def ask(items: Sequence[Any], **_: Any) -> Sequence[Any]:
+        async def ask(items: Sequence[Any], **_: Any) -> Timed:
             await go.wait()
-            return items
+            return Timed(items, 0.001)
 
         running = batcher(kept, ask, QueueLimits(most_seconds=1.0, most_at_once=1))
         taught(running, long=0.2, word=0.005)
@@ -204,8 +204,8 @@ def test_a_client_fills_its_own_part_of_the_queue_and_no_other() -> None:
 
 
 def test_a_request_that_cannot_end_in_time_is_refused_and_one_that_can_is_taken() -> None:
-    async def ask(items: Sequence[Any], **_: Any) -> Sequence[Any]:
-        return items
+    async def ask(items: Sequence[Any], **_: Any) -> Timed:
+        return Timed(items, 0.001)
 
     async def refused() -> None:
         kept = Kept()
@@ -222,17 +222,37 @@ def test_a_request_that_cannot_end_in_time_is_refused_and_one_that_can_is_taken(
     asyncio.run(refused())
 
 
+def test_a_busy_machine_is_not_taken_for_a_slow_model() -> None:
+    """A batch waited long for a processor and needed it only briefly: as much as before is taken."""
+
+    async def ask(items: Sequence[Any], **_: Any) -> Timed:
+        await asyncio.sleep(0.2 if items[0] == "first" else 0.0)
+        return Timed(items, 0.001)
+
+    async def taken() -> None:
+        kept = Kept()
+        running = batcher(kept, ask, QueueLimits(most_seconds=0.5, most_at_once=1))
+        running.submit([Ticket("group", "first", "a")])
+        await kept.wait(1)
+        for n in range(20):  # four seconds, if each took as long as the first
+            running.submit([Ticket("group", n, "a")])
+        await running.close()
+        assert len(await kept.wait(21)) == 21
+
+    asyncio.run(taken())
+
+
 def test_a_quick_request_of_another_client_interrupts_a_long_one() -> None:
     """A long batch is under way, and more of the same client wait."""
 
     async def ordered() -> list[Any]:
         go, kept = asyncio.Event(), Kept()
 
-        async def ask(items: Sequence[Any], *, interrupting: bool) -> Sequence[Any]:
+        async def ask(items: Sequence[Any], *, interrupting: bool) -> Timed:
             assert interrupting == (items[0] == "word")
             if not interrupting:
                 await go.wait()
-            return items
+            return Timed(items, 0.001)
 
         running = batcher(kept, ask, QueueLimits(most_at_once=1))
         taught(running, long=1.0, word=0.005)
@@ -253,9 +273,10 @@ def test_interrupting_takes_no_more_than_its_share() -> None:
     async def interrupted() -> int:
         kept = Kept()
 
-        async def ask(items: Sequence[Any], **_: Any) -> Sequence[Any]:
-            await asyncio.sleep(0.02 if items[0] == "word" else 0.3)
-            return items
+        async def ask(items: Sequence[Any], **_: Any) -> Timed:
+            seconds = 0.02 if items[0] == "word" else 0.3
+            await asyncio.sleep(seconds)
+            return Timed(items, seconds)
 
         running = batcher(kept, ask, QueueLimits(most_seconds=9.0, most_at_once=1))
         taught(running, long=0.3, word=0.02)
@@ -273,9 +294,9 @@ def test_a_batch_that_nobody_waits_for_is_cancelled() -> None:
     async def cancelled() -> list[bool]:
         go, told = asyncio.Event(), list[bool]()
 
-        async def ask(items: Sequence[Any], **_: Any) -> Sequence[Any]:
+        async def ask(items: Sequence[Any], **_: Any) -> Timed:
             await go.wait()
-            return items
+            return Timed(items, 0.001)
 
         def cancel() -> None:
             told.append(True)
@@ -302,11 +323,11 @@ def test_late_and_dropped_tickets_are_not_computed() -> None:
     async def answered() -> dict[Any, Any]:
         go, kept = asyncio.Event(), Kept()
 
-        async def ask(items: Sequence[Any], **_: Any) -> Sequence[Any]:
+        async def ask(items: Sequence[Any], **_: Any) -> Timed:
             computed.extend(items)
             if "slow" in items:
                 await go.wait()
-            return items
+            return Timed(items, 0.001)
 
         running = batcher(kept, ask)
         running.submit([Ticket("first", "slow", "a")])
@@ -325,8 +346,8 @@ def test_late_and_dropped_tickets_are_not_computed() -> None:
 
 
 def test_what_waits_at_the_end_is_answered_and_nothing_more_is_taken() -> None:
-    async def ask(items: Sequence[Any], **_: Any) -> Sequence[Any]:
-        return items
+    async def ask(items: Sequence[Any], **_: Any) -> Timed:
+        return Timed(items, 0.001)
 
     async def ended() -> None:
         kept = Kept()

@@ -11,11 +11,13 @@ so that the results are the same to the last bit.
 """
 
 import signal
+import time
 from multiprocessing.connection import Connection, wait
 from typing import Any, TypeAlias, final
 
 import torch
 
+from .._pace import Timed
 from ._orders import Cancel, Failed, Model, Order, failed
 
 INTERRUPT = signal.SIGUSR1
@@ -42,6 +44,7 @@ class Carrier:
         self._orders, self._urgent, self._models = orders, urgent, models
         self._current: int | None = None  # the order that may be interrupted now
         self._is_interrupted = False
+        self._urgent_seconds = 0.0  # of the processor, for all urgent orders so far
 
     def run(self) -> None:
         """Carry out orders until the other ends of the pipes are closed."""
@@ -52,7 +55,7 @@ class Carrier:
             if self._orders.poll():
                 self._orders.send(self._carried_out(self._orders.recv()))
 
-    def _carried_out(self, order: Order) -> Any:
+    def _carried_out(self, order: Order) -> Timed:
         try:
             self._current = order.number
             try:
@@ -62,9 +65,15 @@ class Carrier:
                 self._current = None
         except _CancelledError:
             self._current = None
-            return Failed("cancelled", is_told=False)
+            return Timed(Failed("cancelled", is_told=False), 0.0)
 
-    def _computed(self, order: Order) -> Any:
+    def _computed(self, order: Order) -> Timed:
+        """The answer, and the processor time of this order without those that interrupted it."""
+        began = time.thread_time() - self._urgent_seconds
+        answer = self._answer(order)
+        return Timed(answer, time.thread_time() - self._urgent_seconds - began)
+
+    def _answer(self, order: Order) -> Any:
         for number in order.forgotten:
             self._models.pop(number, None)
         # An order that is cancelled may leave, and one that interrupts may find, another mode.
@@ -98,5 +107,7 @@ class Carrier:
             if isinstance(message, Cancel):
                 is_cancelled |= message.number == self._current
             else:
-                self._urgent.send(self._computed(message))
+                answer = self._computed(message)
+                self._urgent_seconds += answer.seconds
+                self._urgent.send(answer)
         return is_cancelled

@@ -26,6 +26,7 @@ from ...data import Example
 from ...errors import SightlineError
 from ...tasks import PredictionSpec
 from .._admission import ClosedError
+from .._pace import Timed
 from ._bundles import load_version
 from ._child import Child, Ended
 from ._orders import Answer, Cancel, Explain, Failed, Load, Loaded, Order
@@ -95,8 +96,8 @@ class Computing:
         *,
         confidence: bool,
         interrupting: bool = False,
-    ) -> list[str]:
-        """Return answers to a batch of one size class, as JSON."""
+    ) -> Timed:
+        """Return a list of answers to a batch of one size class, each as JSON."""
         order = Answer(served.number, examples, settings, confidence)
         return await self._done(order, interrupting=interrupting)
 
@@ -108,7 +109,7 @@ class Computing:
         prefix: Sequence[str],
         forced: Mapping[int, Sequence[float]],
         interrupting: bool = False,
-    ) -> str:
+    ) -> Timed:
         """Return how a model comes to an answer, as JSON for a page that draws it."""
         order = Explain(served.number, example, prefix, forced)
         return await self._done(order, interrupting=interrupting)
@@ -154,7 +155,7 @@ class Computing:
         self._is_closed.set()
         self._child.close()
 
-    async def _done(self, order: Answer | Explain, *, interrupting: bool) -> Any:
+    async def _done(self, order: Answer | Explain, *, interrupting: bool) -> Timed:
         """Written and read by the event loop itself: a thread between would cost two changes of thread."""
         async with self._interrupts if interrupting else self._computes:
             child, number = self._child, next(self._order_numbers)
@@ -165,14 +166,14 @@ class Computing:
                 if interrupting:
                     child.interrupt(Order(number, order, forgotten))
                     await _is_readable(child.urgent)
-                    return _checked(child.urgent.recv())
+                    return _checked_answer(child.urgent.recv())
                 child.orders.send(Order(number, order, forgotten))
                 self._under_way = number
                 try:
                     await _is_readable(child.orders)
                 finally:
                     self._under_way = None
-                return _checked(child.orders.recv())
+                return _checked_answer(child.orders.recv())
 
 
 @contextmanager
@@ -192,6 +193,11 @@ async def _is_readable(pipe: "Connection[Any, Any]") -> None:
         await there
     finally:
         loop.remove_reader(pipe.fileno())
+
+
+def _checked_answer(answer: Timed) -> Timed:
+    _checked(answer.value)
+    return answer
 
 
 def _checked(answer: Any) -> Any:

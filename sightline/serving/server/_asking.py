@@ -14,6 +14,7 @@ from ...tasks import PredictionSpec, size_class
 from .._admission import LateError, QueueLimits
 from .._batcher import Batcher, Outcome, Seen
 from .._fair_queue import Ticket
+from .._pace import Timed
 from ..computing import Computing, Served
 from ._limits import Limits
 from ._metrics import Metrics
@@ -41,8 +42,8 @@ class Way(NamedTuple):
 
     async def ask(
         self, computing: Computing, items: Sequence[Example], *, interrupting: bool
-    ) -> list[str]:
-        """Return answers as JSON."""
+    ) -> Timed:
+        """Return a list of answers as JSON."""
         return await computing.answer(
             self.served,
             items,
@@ -67,9 +68,9 @@ class Explaining:
 
     async def ask(
         self, computing: Computing, items: Sequence[Question], *, interrupting: bool
-    ) -> list[str]:
-        """Return how the model came to its answer."""
-        return [
+    ) -> Timed:
+        """Return a list of how the model came to each answer."""
+        explained = [
             await computing.explain(
                 self.served,
                 Example(question.input, features=question.features),
@@ -79,6 +80,7 @@ class Explaining:
             )
             for question in items
         ]
+        return Timed([one.value for one in explained], sum(one.seconds for one in explained))
 
 
 class _Asked:

@@ -14,7 +14,7 @@ class Limits:
     attention_cells: int = 500_000  # squared characters of all inputs whose attention is asked for
     body_seconds: float = 10.0  # to send a body, and to send the head of a request
     answer_seconds: float = 30.0  # the deadline of a request that gives none, and the latest of all
-    waiting_seconds: float = 1.0  # of work that waits; more is refused with 503
+    waiting_seconds: float = 1.0  # processor time of work that waits; more is refused with 503
     head_bytes: int = 16 << 10
     head_fields: int = 100
     bodies_bytes: int = 64 << 20  # of all requests under way; half of it for one client at most
