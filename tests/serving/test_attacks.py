@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 
 from benchmarks.served import children_of
+from sightline.serving.server._connections import Connections, Held
 from tests.serving.conftest import GOOD, SECONDS, TOKEN, Response, Server, serving
 
 PREDICT = "/v1/models/transduction/predict"
@@ -133,6 +134,46 @@ def test_idle_connections_leave_room_for_others(attacked: Server) -> None:
         for path in ("/healthz", "/readyz"):
             assert attacked.ask(path).status == 200
         assert ask(attacked).status == 200
+
+
+class Counted(Held):
+    """A connection that counts how often any of them is looked at."""
+
+    looks = 0
+
+    def __init__(self, rank: int) -> None:
+        self._rank, self.is_open = rank, True
+
+    @property
+    def rank(self) -> int:
+        Counted.looks += 1
+        return self._rank
+
+    def hang_up(self) -> None:
+        self.is_open = False
+
+
+def test_a_burst_of_connections_costs_the_same_for_each() -> None:
+    """A thousand are open, all with a request that is still coming, and as many again are opened."""
+    held = Connections(most=1000, most_of_address=1000, proxies=frozenset())
+    sending = [Counted(3) for _ in range(2000)]
+    Counted.looks = 0
+    for one in sending:
+        assert held.add(one)
+    assert [one.is_open for one in sending] == [False] * 1000 + [True] * 1000  # the oldest go
+    assert Counted.looks <= 1000 * 64
+
+
+def test_connections_in_use_do_not_hide_unused_ones() -> None:
+    held = Connections(most=500, most_of_address=500, proxies=frozenset())
+    busy, unused = [Counted(4) for _ in range(300)], [Counted(0) for _ in range(200)]
+    for one in (*busy, *unused):
+        held.add(one)
+    new = [Counted(3) for _ in range(100)]
+    for one in new:
+        assert held.add(one)
+    assert all(one.is_open for one in (*busy, *new))
+    assert sum(one.is_open for one in unused) < 110
 
 
 def test_the_client_sees_why_a_large_body_is_refused(attacked: Server) -> None:

@@ -9,6 +9,7 @@ are left alone.
 import asyncio
 import select
 import ssl
+from itertools import islice
 from typing import Any, final
 
 from typing_extensions import override
@@ -20,6 +21,9 @@ _SPARE = 64
 HANDSHAKE_SECONDS = 5.0
 _SLOW_SECONDS = 1.0  # for a body
 _UNUSED, _SLOW, _IDLE, _SENDING, _BUSY = range(5)
+# Connections that are looked at to choose one of them. To look at all of them, a thousand times in a burst of a
+# thousand new ones, would stop the event loop for seconds.
+_MOST_LOOKS = 64
 
 
 class Held(asyncio.Protocol):
@@ -80,13 +84,20 @@ class Connections:
                 del self._open[old.address]
 
     def _close_one(self, some: dict[Held, None]) -> bool:
-        chosen = None
-        for one in some:
-            if chosen is None or one.rank < chosen.rank:
-                chosen = one
-            if chosen.rank == _UNUSED:
+        """Close the least of the oldest ones. Those that are in use go to the end, so that the next look
+        finds others.
+        """
+        chosen, least = None, _BUSY
+        for one in list(islice(some, _MOST_LOOKS)):
+            rank = one.rank
+            if rank < least:
+                chosen, least = one, rank
+            if rank == _UNUSED:
                 break
-        if chosen is None or chosen.rank == _BUSY:
+            if rank in (_IDLE, _BUSY):
+                del some[one]
+                some[one] = None
+        if chosen is None:
             return False
         self.remove(chosen)
         chosen.hang_up()

@@ -21,6 +21,10 @@ from ._serving import Serving
 
 # Threads that cut long inputs into symbols or load models give way to the event loop after so many seconds.
 _SWITCH_SECONDS = 0.001
+# Connections that wait in the kernel, and those that the event loop takes at a time. It reads the requests of
+# these before it takes more: otherwise a burst of connections would be opened, and the oldest of them closed
+# again for want of room, before any request is read.
+_MOST_PENDING, _TAKEN_AT_ONCE = 2048, 16
 SECONDS_TO_DRAIN = 60  # that requests under way are given when the server ends
 
 
@@ -70,6 +74,7 @@ def serve(
             server_header=False,
             proxy_headers=bool(proxies),
             forwarded_allow_ips=proxies or None,
+            backlog=_TAKEN_AT_ONCE,
             h11_max_incomplete_event_size=limits.head_bytes,
             timeout_graceful_shutdown=SECONDS_TO_DRAIN,
         )
@@ -94,6 +99,8 @@ class _Server(uvicorn.Server):
     async def startup(self, sockets: Any = None) -> None:
         await super().startup(sockets)
         if self.started and self._serving.models is not None:
+            for each in sockets or ():
+                each.listen(_MOST_PENDING)
             loop = asyncio.get_running_loop()
             loop.add_signal_handler(signal.SIGHUP, self._serving.reload)
             self._serving.computing.watch(
