@@ -11,6 +11,7 @@ import sys
 import time
 from collections.abc import Awaitable
 from dataclasses import replace
+from multiprocessing import Pipe
 from pathlib import Path
 from typing import Any
 
@@ -207,6 +208,47 @@ def test_the_process_that_computes_ends_with_the_server(tmp_path: Path) -> None:
         while _is_alive(child):
             assert time.monotonic() < end
             time.sleep(0.05)
+
+
+_LOOK = """
+import gc, sys
+from types import SimpleNamespace
+from fastapi import FastAPI
+from sightline.serving.computing import _worker
+from sightline.serving.server import Limits, _server, serve
+
+class Look:
+    def __init__(self, *_): pass
+    def run(self, **_): print(len(gc.get_objects()), flush=True)
+
+app = FastAPI()
+app.state.serving = SimpleNamespace(limits=Limits(), failure="")
+_server._Server = _worker.Carrier = Look
+Look().run()
+serve(app, host="127.0.0.1", port=0, ready=print)
+gc.unfreeze()
+_worker.main()
+"""
+
+
+def test_garbage_collection_leaves_imported_modules_out() -> None:
+    """In the process of the server and in the one that computes: a full collection would stop both."""
+    pipes = [Pipe() for _ in range(4)]
+    theirs = [other.fileno() for _, other in pipes]
+    ended = subprocess.run(
+        [sys.executable, "-c", _LOOK, *map(str, theirs)],
+        pass_fds=theirs,
+        capture_output=True,
+        text=True,
+        timeout=SECONDS,
+        check=True,
+    )
+    for pipe in pipes:
+        for end in pipe:
+            end.close()
+    at_first, serving_, computing_ = map(int, ended.stdout.split())
+    assert at_first > 100_000
+    assert max(serving_, computing_) < 5000
 
 
 def test_nothing_of_the_working_folder_is_run(tmp_path: Path) -> None:

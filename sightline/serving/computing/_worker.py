@@ -4,6 +4,7 @@ It ends when the server's side of a pipe is closed, whatever became of the serve
 service manager and a terminal send to both processes.
 """
 
+import gc
 import os
 import signal
 import sys
@@ -32,6 +33,9 @@ def main() -> None:
     for each in _SIGNALS:
         signal.signal(each, signal.SIG_IGN)
     set_num_threads(1)
+    # A full garbage collection looks at all objects of the imported modules, and for more than 0.1 s no order can
+    # interrupt it. These objects are never garbage, so it need not look at them.
+    gc.freeze()
     models = Models()
     # In a thread: requests for the old model do not wait until a new one is loaded.
     threading.Thread(target=_load_all, args=(loads, models), daemon=True).start()

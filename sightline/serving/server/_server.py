@@ -2,6 +2,7 @@
 
 import asyncio
 import contextlib
+import gc
 import signal
 import ssl
 import sys
@@ -55,6 +56,7 @@ def serve(
         if file is not None and not file.is_file():
             raise ValueRangeError(f"serve: there is no file {file}. Give a file in PEM format.")
     sys.setswitchinterval(_SWITCH_SECONDS)
+    gc.freeze()  # full collections leave out imported modules; otherwise each stops all answers for 0.1 s
     with listening("serve", host, port) as bound:
         connections = Connections(
             most=limits.connections,
