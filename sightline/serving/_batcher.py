@@ -22,6 +22,9 @@ from ._fair_queue import ANY, FairQueue, Room, Ticket
 from ._pace import Paces, Timed
 
 QUICK = 0.1  # seconds: batches that are expected to take no longer may interrupt others
+# Seconds, for a batch of the client that is interrupted: while it runs, nobody else can interrupt. A client that
+# sends many texts must not take turns with itself and keep others waiting for every turn.
+_BRIEF = 0.02
 # Seconds that a batch must still need before it is worth interrupting: the rest of a short batch is
 # waited for, as the next batch of a group can hold more.
 _WORTH = 0.015
@@ -164,7 +167,13 @@ class Batcher:
         elif self._between is None and len(self._queue) and self._is_worth_it(self._main, now):
             start = min(ticket.start for ticket in self._main.tickets)
             until = start + self._main.own_seconds(now) + _AHEAD
-            room = self._room._replace(until=until, fits=self._is_quick)
+            clients = {ticket.client for ticket in self._main.tickets}
+            room = self._room._replace(
+                until=until,
+                fits=lambda ticket: self._is_quick(
+                    ticket, _BRIEF if ticket.client in clients else QUICK
+                ),
+            )
             tickets = self._popped(now, room)
             if tickets:
                 self._between = self._started(tickets, now, interrupts=True)
@@ -173,11 +182,11 @@ class Batcher:
         taken = main.own_seconds(now)
         return main.expected - taken > _WORTH or taken > main.expected + _WORTH
 
-    def _is_quick(self, ticket: Ticket) -> bool:
+    def _is_quick(self, ticket: Ticket, most: float) -> bool:
         kind = self._kind(ticket.group)
         if not self._paces.knows(kind):
             return ticket.size <= _SMALL
-        return self._paces.batch(kind, ticket.size) <= QUICK
+        return self._paces.batch(kind, ticket.size) <= most
 
     def _popped(self, now: float, room: Room = ANY) -> list[Ticket]:
         batch = self._queue.pop(now, horizon=3 * self._batch_seconds, room=room)

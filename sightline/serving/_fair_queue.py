@@ -126,7 +126,8 @@ class FairQueue:
         while heap and len(batch.tickets) < room.most:
             start, _, ticket = heap[0]
             if ticket.state == "waiting":
-                if start > room.until or (batch.tickets and size + ticket.size > room.most_size):
+                is_too_large = batch.tickets and size + ticket.size > room.most_size
+                if start > room.until or is_too_large or not room.fits(ticket):
                     break
                 size += ticket.size
                 self._take(ticket, batch)

@@ -267,6 +267,35 @@ def test_a_quick_request_of_another_client_interrupts_a_long_one() -> None:
     assert asyncio.run(ordered()) == ["word", 0, 1, 2]
 
 
+def test_a_client_does_not_interrupt_itself_with_more_of_the_same() -> None:
+    """Its quick batches would take turns, and a quick request of another client would wait for each."""
+
+    async def ordered() -> list[Any]:
+        go, kept, asked = asyncio.Event(), Kept(), list[Any]()
+
+        async def ask(items: Sequence[Any], *, interrupting: bool) -> Timed:
+            asked.extend(items)
+            if not interrupting:
+                await go.wait()
+            return Timed(items, 0.05 if items[0].startswith("text") else 0.005)
+
+        running = batcher(kept, ask, QueueLimits(most_at_once=1))
+        taught(running, text=0.05, word=0.005)
+        running.submit([Ticket("text", f"text {n}", "a") for n in range(3)])
+        await asyncio.sleep(0.1)
+        assert asked == ["text 0"]
+        running.submit([Ticket("word", "word of another", "b")])
+        await kept.wait(1)
+        running.submit([Ticket("word", "its own word", "a")])
+        await kept.wait(2)
+        go.set()
+        await running.close()
+        return asked
+
+    others = ["text 1", "text 2"]
+    assert asyncio.run(ordered()) == ["text 0", "word of another", "its own word", *others]
+
+
 def test_interrupting_takes_no_more_than_its_share() -> None:
     """A client that asks for quick things without end does not stop another one's long batch."""
 
