@@ -112,7 +112,7 @@ def test_a_missing_file_is_refused(bundle: Path, tmp_path: Path, name: str) -> N
 
 def test_a_folder_that_is_no_bundle_is_refused(tmp_path: Path) -> None:
     assert "no manifest.json" in refused(tmp_path)
-    assert "no manifest.json" in refused(tmp_path / "absent")
+    assert "there is no such folder" in refused(tmp_path / "absent")
 
 
 def sealed_anew(folder: Path, change: Callable[[dict], object]) -> None:
