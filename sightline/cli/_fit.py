@@ -111,7 +111,6 @@ def command(
         group.agree([0.0])  # the others read what process 0 has planned
         is_scored = True
         if ray:
-            stack.close()  # the first worker takes the lock
             _train_on_ray(out, workers, resume=not fresh)
         else:
             is_scored = _train(console, out, lock, resume=not fresh, tensorboard=tensorboard)

@@ -15,10 +15,9 @@ from rich.console import Console
 
 from ...errors import SightlineError
 from ...inspection import vital_signs
-from ...training import Display, load_plan, locked, process_group
+from ...training import Display, Lock, load_plan, process_group
 
 FOLDER = "ray"  # below the folder of a run: what Ray writes about itself
-LAST_WORDS = 60.0  # seconds that a lost worker may take to die and to leave its lock
 MOST_FAILURES = 20  # in a row or not: what fails so often will fail again
 
 
@@ -55,12 +54,10 @@ def _loop(config: dict[str, Any]) -> None:
     out = Path(config["out"])
     with process_group() as group:
         console = Console(highlight=False, quiet=not group.is_first)
-        run, listeners = load_plan(out).run, (Display(console),)
-        if not group.is_first:
-            run.fit(out, listeners=listeners, probes=(vital_signs,))
-            return
-        with locked(out, patience=LAST_WORDS) as lock:
-            run.fit(out, listeners=listeners, probes=(vital_signs,), lock=lock)
+        # The process that began the run holds the lock: a worker that is lost may take long to die with one.
+        load_plan(out).run.fit(
+            out, listeners=(Display(console),), probes=(vital_signs,), lock=Lock(out)
+        )
 
 
 def _first_line(error: TrainingFailedError) -> str:
