@@ -225,7 +225,7 @@ class Alignment(AbstractDistribution):
 
 
 def _ctc_states(
-    targets: Int[Tensor, "*batch L"], target_mask: Bool[Tensor, "*#batch L"] | None, blank: int
+    targets: Int[Tensor, "*#batch L"], target_mask: Bool[Tensor, "*#batch L"] | None, blank: int
 ) -> tuple[Int[Tensor, "*states N"], Bool[Tensor, "*states N"], Bool[Tensor, "*states N"]]:
     """The N = 2 L + 1 states with real labels first: their symbols, whether they may stay silent,
     and whether they are real.
