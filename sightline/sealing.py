@@ -35,6 +35,7 @@ class Sealed(NamedTuple):
 def write_sealed(folder: Path, files: Mapping[str, bytes], about: Mapping[str, Any]) -> None:
     """Put files under a seal, in place of those that are there."""
     folder.mkdir(parents=True, exist_ok=True)
+    _settle(folder, files)
     listed = {name: {"size": len(b), "sha256": _digest(b)} for name, b in files.items()}
     manifest = _manifest_bytes({**about, "files": listed})
     try:
@@ -50,6 +51,21 @@ def write_sealed(folder: Path, files: Mapping[str, bytes], about: Mapping[str, A
     for name in [MANIFEST, *files]:
         (folder / (name + _NEW)).replace(folder / name)
         synchronise(folder)
+
+
+def _settle(folder: Path, names: Collection[str]) -> None:
+    """Finish a save that was cut short after its manifest took its place. Some files of that manifest are
+    still called `name.new`, and the next save would overwrite them.
+    """
+    try:
+        listed = _manifest(folder).get("files", {})
+    except BundleError:
+        return
+    for name in names:
+        new = folder / (name + _NEW)
+        if new.is_file() and listed.get(name, {}).get("sha256") == _digest(new.read_bytes()):
+            new.replace(folder / name)
+            synchronise(folder)
 
 
 def read_sealed(folder: Path, names: Collection[str], formats: Collection[int]) -> Sealed:

@@ -198,17 +198,11 @@ def test_other_files_in_the_folder_stay(two_tasks: tuple[Task, Task], tmp_path: 
     assert load_bundle(tmp_path).predict(INPUTS) == two_tasks[1].predict(INPUTS)
 
 
-@pytest.mark.parametrize("calls", range(11))
-def test_an_interrupted_save_leaves_the_old_bundle_or_the_new(
-    two_tasks: tuple[Task, Task],
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    calls: int,
-) -> None:
-    """Writing stops at every system call that makes something last."""
-    old, new = two_tasks
-    save_bundle(old, tmp_path)
-    real, left = os.fsync, [calls]
+def interrupted_save(
+    task: Task, folder: Path, monkeypatch: pytest.MonkeyPatch, *, after: int
+) -> bool:
+    """Save until so many system calls have made something last; return whether the save came to its end."""
+    real, left = os.fsync, [after]
 
     def fsync(descriptor: int) -> None:
         if left[0] == 0:
@@ -219,10 +213,22 @@ def test_an_interrupted_save_leaves_the_old_bundle_or_the_new(
     with monkeypatch.context() as patched:
         patched.setattr(os, "fsync", fsync)
         try:
-            save_bundle(new, tmp_path)
-            done = True
+            save_bundle(task, folder)
         except KeyboardInterrupt:
-            done = False
+            return False
+    return True
+
+
+@pytest.mark.parametrize("calls", range(11))
+def test_an_interrupted_save_leaves_the_old_bundle_or_the_new(
+    two_tasks: tuple[Task, Task],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    calls: int,
+) -> None:
+    old, new = two_tasks
+    save_bundle(old, tmp_path)
+    done = interrupted_save(new, tmp_path, monkeypatch, after=calls)
     assert done == (calls >= 10)  # five files, five renames
     predicted = load_bundle(tmp_path).predict(INPUTS)
     expected = old if calls <= 4 else new
@@ -230,6 +236,17 @@ def test_an_interrupted_save_leaves_the_old_bundle_or_the_new(
     save_bundle(old, tmp_path)  # what was left does not stand in the way
     assert load_bundle(tmp_path).predict(INPUTS) == old.predict(INPUTS)
     assert sorted(path.name for path in tmp_path.iterdir()) == sorted(FILES)
+
+
+@pytest.mark.parametrize("calls", range(6))
+def test_a_second_interrupted_save_leaves_what_the_first_one_had_saved(
+    two_tasks: tuple[Task, Task], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, calls: int
+) -> None:
+    old, new = two_tasks
+    save_bundle(old, tmp_path)
+    interrupted_save(new, tmp_path, monkeypatch, after=5)  # the manifest alone has its name
+    interrupted_save(old, tmp_path, monkeypatch, after=calls)
+    assert load_bundle(tmp_path).predict(INPUTS) == new.predict(INPUTS)
 
 
 def test_loading_imports_and_executes_nothing_of_the_bundle(bundle: Path, tmp_path: Path) -> None:
