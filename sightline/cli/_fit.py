@@ -20,15 +20,11 @@ from ..training import (
     process_group,
 )
 from ._bars import waiting
-from ._draft import Draft
 from ._outcome import say_outcome
 from ._planning import (
+    Asked,
+    draft_run,
     given_settings,
-    plan_from_bundle,
-    plan_from_files,
-    plan_from_recipe,
-    say_findings,
-    with_all_given,
 )
 from ._report import write_report
 from ._speech import explaining
@@ -91,20 +87,7 @@ def command(
         console = explaining(silent=not group.is_first)
         lock = None
         if group.is_first:
-            draft = (
-                Draft(plan_from_recipe(recipe))
-                if recipe
-                else plan_from_files(console, train, dev, test, out, given)
-            )
-            if start_from is not None:
-                planned = plan_from_bundle(
-                    console, draft.planned, start_from, keeps_task=bool(recipe)
-                )
-                draft = draft._replace(planned=planned)
-            draft = with_all_given(draft, given, recipe=recipe)
-            draft.check_model()
-            if recipe is None:
-                say_findings(console, draft)
+            draft = draft_run(console, Asked(train, dev, test, out, recipe, given, start_from))
             lock = stack.enter_context(locked(out))
             draft.check_folder(out, fresh=fresh)
             draft.save(out)

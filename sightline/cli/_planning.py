@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from inspect import isfunction
 from pathlib import Path
+from typing import NamedTuple
 
 from rich.console import Console
 
@@ -45,25 +46,40 @@ def given_settings(
     return given
 
 
-def plan_from_files(
-    console: Console,
-    train: Sequence[str],
-    dev: Sequence[str],
-    test: Sequence[str],
-    out: Path,
-    given: Sequence[str] = (),
-) -> Draft:
-    """The run that the files call for. What was inferred is printed, and nothing is written.
+class Asked(NamedTuple):
+    """The run that a command is asked for: files or a recipe, and settings as path=value."""
 
-    Args:
-        console: where to print.
-        train: training files.
-        dev: validation files; without any, some training examples are held out.
-        test: test files.
-        out: the folder of the run.
-        given: settings as path=value. Those of the training files (train.target=2) hold for validation
-            and test files too, and are applied here; the caller applies the others.
+    train: Sequence[str]
+    dev: Sequence[str]
+    test: Sequence[str]
+    out: Path
+    recipe: str | None
+    given: Sequence[str]
+    start_from: str | None = None
+
+
+def draft_run(console: Console, asked: Asked) -> Draft:
+    """Plan the run that a command is asked for. It is checked and explained, and nothing is written."""
+    draft = (
+        Draft(_plan_from_recipe(asked.recipe)) if asked.recipe else _plan_from_files(console, asked)
+    )
+    if asked.start_from is not None:
+        planned = _plan_from_bundle(
+            console, draft.planned, asked.start_from, keeps_task=bool(asked.recipe)
+        )
+        draft = draft._replace(planned=planned)
+    draft = _with_all_given(draft, asked.given, recipe=asked.recipe)
+    draft.check_model()
+    if asked.recipe is None:
+        _say_findings(console, draft)
+    return draft
+
+
+def _plan_from_files(console: Console, asked: Asked) -> Draft:
+    """Plan the run that the files call for, and print what was inferred. Settings of the training files
+    (train.target=2) hold for validation and test files too, and are applied here.
     """
+    train, dev, test, out, given = asked.train, asked.dev, asked.test, asked.out, asked.given
     if not train:
         raise SpecError(
             "there is nothing to learn from: got neither files nor a recipe. "
@@ -156,7 +172,7 @@ def _plan_from_corpus(
     return planned
 
 
-def plan_from_recipe(text: str) -> Planned:
+def _plan_from_recipe(text: str) -> Planned:
     """The run that a function in a file returns."""
     path, _, name = text.partition(":")
     name = name or "recipe"
@@ -193,7 +209,7 @@ def plan_from_recipe(text: str) -> Planned:
     return Planned(run, tuple(Choice(path, "recipe", f"{text} says so") for path in paths))
 
 
-def plan_from_bundle(
+def _plan_from_bundle(
     console: Console, planned: Planned, folder: str, *, keeps_task: bool
 ) -> Planned:
     """The run, begun with the weights of a model, and with the model's settings unless it keeps its own."""
@@ -216,8 +232,8 @@ def plan_from_bundle(
     return Planned(replace(run, task=task), (*others, *taken))
 
 
-def with_all_given(draft: Draft, given: Sequence[str], *, recipe: str | None) -> Draft:
-    """The draft with all settings of the command, but for those that `plan_from_files` has applied."""
+def _with_all_given(draft: Draft, given: Sequence[str], *, recipe: str | None) -> Draft:
+    """The draft with all settings of the command, but for those that `_plan_from_files` has applied."""
     planned = draft.planned
     if recipe is None and not isinstance(planned.run.train, PreparedCorpus):
         given = [text for text in given if not text.startswith(_TRAIN)]
@@ -246,7 +262,7 @@ def whole_path(run: Run, path: str) -> str:
     )
 
 
-def say_findings(console: Console, draft: Draft) -> None:
+def _say_findings(console: Console, draft: Draft) -> None:
     """Print what a user would want to know of the data before training on it."""
     run = draft.planned.run
     task = run.task

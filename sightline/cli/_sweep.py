@@ -11,7 +11,7 @@ from typing import Annotated
 from tyro.conf import Positional, UseAppendAction, arg
 
 from ..errors import SpecError
-from ._planning import given_settings
+from ._planning import Asked, given_settings
 
 _UNITS = {"h": 3600.0, "m": 60.0, "s": 1.0}
 
@@ -54,14 +54,11 @@ def command(
         fresh: start again in a folder that has a sweep.
     """
     seconds = None if budget is None else seconds_of(budget)
-    from ._sweep_job import Asked, sweep  # noqa: PLC0415 - an extra
+    from ._sweep_job import sweep  # noqa: PLC0415 - an extra
 
-    asked = Asked(
-        *(train, dev, test, out, recipe),
-        given=given_settings(settings_given, attention=None, minutes=None, seed=seed, threads=None),
-        over=over,
-    )
-    sweep(asked, trials, seconds, workers or os.cpu_count() or 1, fresh=fresh)
+    given = given_settings(settings_given, attention=None, minutes=None, seed=seed, threads=None)
+    asked = Asked(train, dev, test, out, recipe, given)
+    sweep(asked, over, trials, seconds, workers or os.cpu_count() or 1, fresh=fresh)
 
 
 def seconds_of(text: str) -> float:

@@ -2,8 +2,6 @@
 
 import sys
 from collections.abc import Sequence
-from pathlib import Path
-from typing import NamedTuple
 
 from ..errors import SpecError
 from ..scale import PLAN, Dimension, Sweep, given_dimension, usual_dimensions
@@ -12,44 +10,30 @@ from ..training import Planned, check_inputs, locked, write_inputs
 from ._draft import Draft, refuse_foreign
 from ._outcome import say_outcome
 from ._planning import (
-    plan_from_files,
-    plan_from_recipe,
-    say_findings,
+    Asked,
+    draft_run,
     whole_path,
-    with_all_given,
 )
 from ._speech import explaining, is_quiet
 
 _INTERRUPTED = 130  # the exit status that shells have for it
 
 
-class Asked(NamedTuple):
-    """The run that trials vary: files or a recipe, settings of all trials, and those that are varied."""
-
-    train: Sequence[str]
-    dev: Sequence[str]
-    test: Sequence[str]
-    out: Path
-    recipe: str | None
-    given: Sequence[str]
-    over: Sequence[str]
-
-
-def sweep(asked: Asked, trials: int, seconds: float | None, workers: int, *, fresh: bool) -> None:
+def sweep(
+    asked: Asked,
+    over: Sequence[str],
+    trials: int,
+    seconds: float | None,
+    workers: int,
+    *,
+    fresh: bool,
+) -> None:
     """Run the trials that are missing, so many at a time, and print which is the best."""
     console, out = explaining(), asked.out
-    draft = (
-        Draft(plan_from_recipe(asked.recipe))
-        if asked.recipe
-        else plan_from_files(console, asked.train, asked.dev, asked.test, out, asked.given)
-    )
-    draft = with_all_given(draft, asked.given, recipe=asked.recipe)
-    draft.check_model()
-    if asked.recipe is None:
-        say_findings(console, draft)
+    draft = draft_run(console, asked)
     planned = Sweep(
         planned=draft.planned,
-        dimensions=tuple(_dimensions(draft.planned, asked.over)),
+        dimensions=tuple(_dimensions(draft.planned, over)),
         trials=trials,
         budget=seconds,
         out=out,
