@@ -54,23 +54,24 @@ class Row:
     source: str | None = None
 
     def __post_init__(self) -> None:
-        if (self.kind is None) != (self.source is None):
+        self._check_together("kind", "source")
+        self._check_together("target", "sense")
+        self._check_choice("kind", get_args(Kind))
+        self._check_choice("sense", get_args(Sense))
+
+    def _check_together(self, first: str, second: str) -> None:
+        values = getattr(self, first), getattr(self, second)
+        if (values[0] is None) != (values[1] is None):
             raise ResultsError(
-                f"Row {self.name!r}: kind and source must be given together, "
-                f"got kind={self.kind!r} and source={self.source!r}."
+                f"Row {self.name!r}: {first} and {second} must be given together, "
+                f"got {first}={values[0]!r} and {second}={values[1]!r}."
             )
-        if self.kind is not None and self.kind not in get_args(Kind):
+
+    def _check_choice(self, field: str, choices: tuple[str, ...]) -> None:
+        value = getattr(self, field)
+        if value is not None and value not in choices:
             raise ResultsError(
-                f"Row {self.name!r}: kind must be one of {', '.join(get_args(Kind))}, got {self.kind!r}."
-            )
-        if (self.target is None) != (self.sense is None):
-            raise ResultsError(
-                f"Row {self.name!r}: target and sense must be given together, "
-                f"got target={self.target} and sense={self.sense!r}."
-            )
-        if self.sense is not None and self.sense not in get_args(Sense):
-            raise ResultsError(
-                f"Row {self.name!r}: sense must be '<=' or '>=', got {self.sense!r}."
+                f"Row {self.name!r}: {field} must be one of {', '.join(choices)}, got {value!r}."
             )
 
     @property

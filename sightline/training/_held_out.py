@@ -14,6 +14,7 @@ from pathlib import Path
 from ..data import Example, JsonLines, json_lines
 from ..errors import DataError
 from ._inputs import Input, Inputs
+from ._whole import replacing
 
 ONE_IN = 10
 MOST = 1000  # examples held out: enough to choose by, and few enough to decode often
@@ -52,19 +53,13 @@ class Divided:
         """Write both parts."""
         self.folder.mkdir(parents=True, exist_ok=True)
         for source, part in ((self.train, self.train_examples()), (self.dev, self.dev_examples())):
-            path = Path(source.paths[0])
-            temporary = path.with_name(f".{path.name}")
-            try:
-                with temporary.open("wb") as file:
-                    file.writelines(map(_line, part))
-            except OSError:
-                temporary.unlink(missing_ok=True)
-                raise
-            temporary.replace(path)
+            with replacing(Path(source.paths[0])) as file:
+                file.writelines(map(_line, part))
 
     def _fingerprint(self, source: JsonLines, part: Iterable[Example]) -> Input:
         digest, size = hashlib.sha256(), 0
-        for line in map(_line, part):
+        for example in part:
+            line = _line(example).encode()
             digest.update(line)
             size += len(line)
         return Input(source.paths[0], size, digest.hexdigest())
@@ -142,14 +137,14 @@ def _part_file(path: Path, *, has_target: bool) -> JsonLines:
     )
 
 
-def _line(example: Example) -> bytes:
+def _line(example: Example) -> str:
     record = {
         "source": example.source,
         "target": example.target,
         "features": example.features,
         "alignment": example.alignment,
     }
-    return (json.dumps(record, ensure_ascii=False) + "\n").encode()
+    return json.dumps(record, ensure_ascii=False) + "\n"
 
 
 def _digest(example: Example) -> int:

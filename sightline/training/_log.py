@@ -1,13 +1,13 @@
 """The log of a run: one JSON object for each event, one on each line of `log.jsonl`."""
 
 import json
-import os
 import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import IO, Any
 
 from ._events import Event, Failed, Finished, Started
+from ._whole import replacing
 
 
 class LogWriter:
@@ -51,14 +51,10 @@ class LogWriter:
         """
         if not self._path.exists():
             return
-        temporary = self._path.with_name(f".{self._path.name}")
-        with temporary.open("w", encoding="utf-8") as file:
+        with replacing(self._path) as file:
             for line in read_log(self._path) if step else ():
                 if line["step"] <= step:
                     file.write(json.dumps(line, ensure_ascii=False) + "\n")
-            file.flush()
-            os.fsync(file.fileno())
-        temporary.replace(self._path)
 
 
 def read_log(path: Path) -> Iterator[dict[str, Any]]:

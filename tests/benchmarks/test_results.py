@@ -103,7 +103,7 @@ def test_missed(value: float, sense: str | None, misses: bool) -> None:
 def test_a_target_needs_a_sense() -> None:
     with pytest.raises(ResultsError, match="target and sense must be given together"):
         Row(name="a", value=1.0, unit="x", target=3.0)
-    with pytest.raises(ResultsError, match="sense must be '<=' or '>=', got '<'"):
+    with pytest.raises(ResultsError, match="sense must be one of <=, >=, got '<'"):
         Row(name="a", value=1.0, unit="x", target=3.0, sense="<")  # pyright: ignore[reportArgumentType]
 
 
