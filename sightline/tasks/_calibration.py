@@ -89,7 +89,13 @@ class Calibration:
                 f"{f'{len(data):,}' if isinstance(data, list) else type(data).__name__}. "
                 f"Calibrate the task again."
             )
-        return cls(tuple(map(_scaling, data)))
+        scalings = tuple(map(_scaling, data))
+        if len(scalings) > 1 and any(scaling.others is None for scaling in scalings):
+            raise DataError(
+                f"others is none in one of {len(scalings)} scalings, expected a number in each: only the "
+                f"scaling of candidates that are all there is has none. Calibrate the task again."
+            )
+        return cls(scalings)
 
 
 def fit_calibration(

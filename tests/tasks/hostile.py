@@ -192,6 +192,7 @@ def _calibrations() -> dict[str, Callable[[Files], None]]:
         found[f"others-{label}"] = raw([{"temperature": 1.0, "others": value}])
     return found | {
         "calibration-none": raw([]),
+        "calibration-mixed": raw([{"temperature": 1.0, "others": v} for v in (None, 0.5)]),
         "calibration-object": raw({}),
         "calibration-null": raw(None),
         "calibration-texts": raw(["a"]),

@@ -10,17 +10,22 @@ import sys
 import time
 from collections.abc import Sequence
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
+from sightline.data import Example
+from sightline.errors import SightlineError
+from sightline.serving import answer_json
 from sightline.tasks import load_bundle
 from tests.tasks.hostile import STORED
+
+_INPUTS = ("ab", "the good old ship", "a cat\tthe ship")
 
 
 class Outcome(NamedTuple):
     """What came of loading a bundle."""
 
     name: str
-    kind: str  # "loaded", or the name of the error
+    kind: str  # "loaded" if it answers too, or the name of the error
     cause: str  # the name of the error behind it
     seconds: float  # of the processor
     megabytes: float  # most memory beyond what the process had before
@@ -57,11 +62,23 @@ def _main() -> None:
         before, start = _memory("VmRSS"), time.process_time()
         kind, cause, text = "loaded", "", ""
         try:
-            load_bundle(folder)
+            task = load_bundle(folder)
+            seconds, peak = time.process_time() - start, _memory("VmHWM") - before
+            _answer(task)
         except Exception as error:  # whatever it is, the test must see it
             kind, cause, text = type(error).__name__, type(error.__cause__).__name__, str(error)
-        seconds, peak = time.process_time() - start, _memory("VmHWM") - before
+            seconds, peak = time.process_time() - start, _memory("VmHWM") - before
         print(json.dumps((folder.name, kind, cause, seconds, peak, text)), flush=True)  # noqa: T201
+
+
+def _answer(task: Any) -> None:
+    """Ask for answers that JSON can hold; a setting may make the task refuse to answer."""
+    examples = [Example(text) for text in _INPUTS]
+    try:
+        for example, prediction in zip(examples, task.predict(examples), strict=True):
+            answer_json(example, prediction)
+    except SightlineError:
+        return
 
 
 def _memory(name: str) -> float:
