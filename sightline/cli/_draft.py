@@ -26,6 +26,7 @@ class Draft(NamedTuple):
     planned: Planned
     divided: Divided | None = None
     given: Inputs = MappingProxyType({})  # the files that are divided
+    epochs: float | None = None  # readings of the data that are recommended, whatever was given
 
     def train(self) -> Iterable[Example]:
         """The training examples, wherever they are now."""

@@ -1,6 +1,7 @@
 """`sightline fit`: from files to a model, without any configuration; or with all of it."""
 
 import os
+from collections.abc import Sequence
 from contextlib import ExitStack
 from functools import partial
 from pathlib import Path
@@ -12,6 +13,7 @@ from tyro.conf import Positional, UseAppendAction, arg
 from ..inspection import Finding, Watch, vital_signs
 from ..training import (
     Display,
+    Listener,
     Lock,
     TensorBoardWriter,
     forget,
@@ -19,7 +21,8 @@ from ..training import (
     locked,
     process_group,
 )
-from ._bars import waiting
+from ._bars import waiting, working
+from ._length import LengthNote
 from ._outcome import say_outcome
 from ._planning import (
     Asked,
@@ -85,18 +88,22 @@ def command(
     with ExitStack() as stack:
         group = stack.enter_context(process_group())
         console = explaining(silent=not group.is_first)
-        lock = None
+        lock, listeners = None, list[Listener]()
         if group.is_first:
             draft = draft_run(console, Asked(train, dev, test, out, recipe, given, start_from))
             lock = stack.enter_context(locked(out))
             draft.check_folder(out, fresh=fresh)
             draft.save(out)
+            if draft.epochs is not None and draft.planned.run.training.minutes is not None:
+                listeners.append(LengthNote(console, draft.epochs))
+            if tensorboard:
+                listeners.append(TensorBoardWriter(out / "tensorboard"))
         group.agree([0.0])  # the others read what process 0 has planned
         is_scored = True
         if ray:
             _train_on_ray(out, workers, resume=not fresh)
         else:
-            is_scored = _train(console, out, lock, resume=not fresh, tensorboard=tensorboard)
+            is_scored = _train(console, out, lock, listeners, resume=not fresh)
         if group.is_first:
             say_outcome(console, out)
             if is_scored:  # a user who has interrupted that wants no report either
@@ -104,18 +111,17 @@ def command(
 
 
 def _train(
-    console: Console, out: Path, lock: Lock | None, *, resume: bool, tensorboard: bool
+    console: Console, out: Path, lock: Lock | None, listeners: Sequence[Listener], *, resume: bool
 ) -> bool:
     """Train what is planned in a folder, in this process and those that were launched with it. Returns
     whether the model was scored too.
     """
-    writers = (TensorBoardWriter(out / "tensorboard"),) if tensorboard else ()
     run = load_plan(out).run
     watch = Watch(partial(_say_alarm, console), run.task, run.training)
     with waiting(console, "counting the symbols of the training files") as first_word:
         outcome = run.fit(
             out,
-            listeners=(first_word, Display(console), *writers, watch),
+            listeners=(first_word, Display(console), *listeners, watch),
             probes=(vital_signs,),
             resume=resume,
             lock=lock,
@@ -148,7 +154,7 @@ def _say_alarm(console: Console, finding: Finding) -> None:
 def _write_report(console: Console, out: Path) -> None:
     """The page of the run. The model is there already, and no page is worth losing it."""
     try:
-        with console.status("writing the report"):
+        with working(console, "writing the report"):
             path = write_report(out, is_quiet=True)
     except Exception as error:
         console.print(f"note: no report: {error}", style="yellow", markup=False, soft_wrap=True)

@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 from ..data import evenly_spaced
 from ..errors import ValueRangeError
 from ..tasks import AbstractTask, TaskSpec, Transduction, TransductionEnsemble, load_bundle
+from ._bars import working
 from ._files import validation_examples
 from ._speech import explaining, note
 
@@ -71,7 +72,7 @@ def _calibrate(ensemble: TransductionEnsemble, first: Path) -> None:
     """Fit confidence where that can be done; otherwise say what it is."""
     examples = validation_examples(first)
     if examples:
-        with explaining(stderr=True).status("fitting confidence on validation examples"):
+        with working(explaining(stderr=True), "fitting confidence on validation examples"):
             ensemble.calibrate(evenly_spaced(examples, _MOST_CALIBRATING))
         return
     note(

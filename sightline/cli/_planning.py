@@ -15,11 +15,13 @@ from ..errors import SpecError
 from ..specs import settings, with_setting
 from ..tasks import PictureTaskSpec, TransductionSpec, load_bundle, recommend, recommend_pictures
 from ..training import Choice, Planned, Run, chosen, hold_out, inputs_of, load_plan, plan
+from ._bars import working
 from ._draft import Draft
 from ._files import open_files, open_same
 
 _TRAIN = "train."
 _LONGEST_VALUE = 40  # characters that are printed
+_FEW = 20  # training examples, from which nothing can be learned but themselves
 
 
 def given_settings(
@@ -68,6 +70,7 @@ def draft_run(console: Console, asked: Asked) -> Draft:
             console, draft.planned, asked.start_from, keeps_task=bool(asked.recipe)
         )
         draft = draft._replace(planned=planned)
+    draft = draft._replace(epochs=draft.planned.run.training.epochs)
     draft = _with_all_given(draft, asked.given, recipe=asked.recipe)
     draft.check_model()
     if asked.recipe is None:
@@ -95,18 +98,18 @@ def _plan_from_files(console: Console, asked: Asked) -> Draft:
     of_test = open_same(source, test, "test") if test else None
     choices = [Choice(_path_of(text), "command", f"--set {text}") for text in _of_train(given)]
     if of_dev is not None:
-        with console.status("finding out what the files are for"):
+        with working(console, "finding out what the files are for"):
             planned = plan(source, of_dev, of_test, by=by)
         say_reasons(console, planned)
         return Draft(planned._replace(choices=(*planned.choices, *choices)))
-    with console.status("holding out some examples"):
+    with working(console, "holding out some examples"):
         parts = hold_out(source, out / "data")
     held_out = (
         f"no --dev: {parts.num_dev:,} of {parts.num_train + parts.num_dev:,} examples are held out for "
         f"validation, in {out / 'data'}"
     )
     console.print(held_out, markup=False, soft_wrap=True)
-    with console.status("finding out what the files are for"):
+    with working(console, "finding out what the files are for"):
         examples = parts.train_examples()
         planned = plan(parts.train, parts.dev, of_test, examples=examples, by=by)
     say_reasons(console, planned)
@@ -268,7 +271,7 @@ def _say_findings(console: Console, draft: Draft) -> None:
     task = run.task
     if isinstance(task, PictureTaskSpec) or isinstance(run.train, PreparedCorpus):
         return
-    with console.status("looking through the data"):
+    with working(console, "looking through the data"):
         findings = check_data(
             draft.train(),
             draft.dev(),
@@ -276,5 +279,9 @@ def _say_findings(console: Console, draft: Draft) -> None:
             source_tokeniser=task.source,
             target_tokeniser=task.target if isinstance(task, TransductionSpec) else None,
         )
-    for line in findings.lines():
+    num_train, lines = findings.num_examples["train"], findings.lines()
+    if num_train < _FEW:
+        number = "1 example" if num_train == 1 else f"{num_train} examples"
+        lines.insert(0, f"train: {number}. A useful model needs some hundreds; give more data.")
+    for line in lines:
         console.print(f"note: {line}", style="yellow", markup=False, soft_wrap=True)

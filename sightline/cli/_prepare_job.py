@@ -11,7 +11,7 @@ from ..data import PreparedCorpus
 from ..scale import Corpus, Preparation, Shard, ShardExamples, corpus_shards, line_format
 from ..tasks import TextTaskSpec, Vocabularies
 from ..training import Planned, plan
-from ._bars import counting_bar
+from ._bars import counting_bar, working
 from ._planning import say_reasons, with_given
 from ._speech import explaining, is_quiet
 
@@ -53,14 +53,14 @@ def _planned(
     like, reason = line_format(shards[0])
     console.print(f"{shards[0].url}: {reason}", markup=False, soft_wrap=True)
     examples = ShardExamples(shards=shards, like=like)
-    with console.status("finding out what the files are for"):
+    with working(console, "finding out what the files are for"):
         planned = plan(like, examples=examples)
     say_reasons(console, planned)
     for text in given:
         planned = with_given(planned, text)
     task = planned.run.task
     assert isinstance(task, TextTaskSpec)  # the files are of texts
-    with console.status("learning subwords, where they are asked for"):
+    with working(console, "learning subwords, where they are asked for"):
         task = task.trained_on(examples)
     assert isinstance(task, TextTaskSpec)
     run = replace(planned.run, task=task, train=PreparedCorpus(path=str(out), like=like))

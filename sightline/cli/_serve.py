@@ -4,19 +4,15 @@ import logging
 import sys
 from collections.abc import Callable, Mapping
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from tyro.conf import Positional
 
 from ..errors import ValueRangeError
-from ..serving.server import (
-    Computing,
-    Limits,
-    Tokens,
-    build_app,
-    named_folders,
-    read_tokens,
-    serve,
-)
+from ..serving import Limits
+
+if TYPE_CHECKING:
+    from ..serving.server import Tokens
 
 _LIMITS = Limits()
 
@@ -53,6 +49,15 @@ def command(
         replicas: with --ray, how many servers there are: a number, or bounds such as 2..8 between which
             the load decides.
     """
+    from ..serving.server import (  # noqa: PLC0415 - an extra, which --help does without
+        Computing,
+        Tokens,
+        build_app,
+        named_folders,
+        read_tokens,
+        serve,
+    )
+
     logging.basicConfig(format="%(asctime)s %(levelname)s %(message)s", level=logging.WARNING)
     folders = named_folders(runs)
     let_in = Tokens() if tokens is None else read_tokens(tokens)
@@ -100,7 +105,7 @@ def _serve_on_ray(
     folders: Mapping[str, Path],
     replicas: str,
     limits: Limits,
-    tokens: Tokens,
+    tokens: "Tokens",
     *,
     host: str,
     port: int,

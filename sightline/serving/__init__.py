@@ -5,4 +5,5 @@ from Python (needs `sightline[client]`).
 """
 
 from ._answer import answer_json as answer_json
+from ._limits import Limits as Limits
 from ._predictor import Predictor as Predictor, Questions as Questions

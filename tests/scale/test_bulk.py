@@ -24,6 +24,7 @@ from sightline.errors import DataError
 from sightline.scale import Bulk
 from sightline.serving import Predictor
 from sightline.tasks import load_bundle, save_bundle
+from tests.full_disk import full_disk
 from tests.tasks.stored import BUNDLES
 
 GOOD = BUNDLES / "0.1.0/transduction"  # writes short words in capitals
@@ -183,6 +184,26 @@ def test_shards_in_folders_keep_their_folders(tmp_path: Path) -> None:
         (tmp_path / name).write_text("abc\n")
     run(tmp_path / "out", str(tmp_path / "*/a.txt"))
     assert len(rows(tmp_path / "out/x/a.parquet")) == len(rows(tmp_path / "out/y/a.parquet")) == 1
+
+
+def test_a_full_disk_is_said_in_one_line_and_what_was_done_stays(
+    words: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    out, pattern = tmp_path / "out", str(words / "*.txt")
+    run(tmp_path / "whole", pattern)
+    run(out, str(words / "0.txt"))
+    (words / "1.txt").write_text("".join(f"{chr(97 + n % 26) * (n % 7)}\n" for n in range(900)))
+    capsys.readouterr()
+    with full_disk(), pytest.raises(SystemExit) as ended:
+        run(out, pattern)
+    assert ended.value.code == 2
+    said = capsys.readouterr().err.splitlines()
+    assert "the disk is full" in said[-1]
+    assert not any("Traceback" in line for line in said)
+    assert not list(out.glob("*.part-*"))
+    run(tmp_path / "whole", pattern)
+    run(out, pattern)
+    assert _digests(out) == _digests(tmp_path / "whole")
 
 
 def test_killed_on_the_way_it_goes_on_where_it_was(tmp_path: Path) -> None:

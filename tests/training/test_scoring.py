@@ -1,9 +1,6 @@
 """Scores come after the model is saved; full and failing disks cost nothing that was learned."""
 
-import resource
 import signal
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 
@@ -22,6 +19,7 @@ from sightline.training import (
     Warned,
 )
 from sightline.training._position import Position, num_affordable, reserved
+from tests.full_disk import full_disk
 from tests.training.toys import DEV, losses, reversals, train, weights_bytes
 
 SPEC = TrainingSpec(steps=12, learning_rate=5e-3, checkpoint_seconds=0.0, log_every=1)
@@ -98,17 +96,6 @@ def spoil(out: Path, step: int) -> None:
     manifest.symlink_to("/proc/self/mem")
     with pytest.raises(OSError, match="Input/output error"):
         manifest.read_bytes()
-
-
-@contextmanager
-def full_disk() -> Iterator[None]:
-    """No file of this process can grow beyond 2,000 bytes."""
-    limits = resource.getrlimit(resource.RLIMIT_FSIZE)
-    resource.setrlimit(resource.RLIMIT_FSIZE, (2_000, limits[1]))
-    try:
-        yield
-    finally:
-        resource.setrlimit(resource.RLIMIT_FSIZE, limits)
 
 
 def test_a_disk_that_is_full_for_a_while_changes_no_weight(tmp_path: Path) -> None:

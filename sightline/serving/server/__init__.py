@@ -3,6 +3,7 @@
 Needs `sightline[serve]`. `sightline serve runs/x` is the usual way in.
 """
 
+from .._limits import Limits as Limits
 from ..computing import (
     Computing as Computing,
     Served as Served,
@@ -10,6 +11,5 @@ from ..computing import (
 )
 from . import _packages as _packages  # first: it says which package is missing
 from ._app import build_app as build_app
-from ._limits import Limits as Limits
 from ._server import serve as serve
 from ._tokens import Tokens as Tokens, read_tokens as read_tokens

@@ -33,10 +33,10 @@ from ...explorer import (
     read_question,
 )
 from .._admission import ClosedError, LateError, OverloadedError, TooLargeError
+from .._limits import Limits
 from ..computing import Computing, FaultError, Served, failed
 from ._direct import PREDICT, Direct
 from ._guard import LOOPBACK, Guard
-from ._limits import Limits
 from ._metrics import MEDIA_TYPE
 from ._models import run_data
 from ._openapi import LISTED, PREDICTED, STATE

@@ -14,9 +14,9 @@ from ...tasks import PredictionSpec, size_class
 from .._admission import LateError, QueueLimits
 from .._batcher import Batcher, Outcome, Seen
 from .._fair_queue import Ticket
+from .._limits import Limits
 from .._pace import Timed
 from ..computing import Computing, Served
-from ._limits import Limits
 from ._metrics import Metrics
 from ._schema import PredictRequest
 

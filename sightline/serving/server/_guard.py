@@ -15,8 +15,8 @@ from starlette.responses import Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from ...explorer import HEADERS, error_response, replayed
+from .._limits import Limits
 from ._bodies import Bodies, Body, FullError, GoneError, TooLongError, drain
-from ._limits import Limits
 from ._metrics import Metrics
 from ._tokens import Tokens
 

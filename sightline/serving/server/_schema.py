@@ -5,7 +5,7 @@ from typing import Annotated, Any
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
 from ...explorer import said
-from ._limits import Limits
+from .._limits import Limits
 
 
 class RequestError(ValueError):

@@ -9,9 +9,9 @@ from pathlib import Path
 from typing import Any
 
 from ...errors import SightlineError
+from .._limits import Limits
 from ..computing import Computing, Served, failed
 from ._asking import Asking
-from ._limits import Limits
 from ._metrics import Metrics
 from ._models import SECONDS_BETWEEN_LOOKS, Models
 from ._tokens import Tokens, read_tokens

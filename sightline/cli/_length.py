@@ -1,0 +1,42 @@
+"""A note for runs that are given too little time: how often the data is read in it, and how often it should be."""
+
+from typing import final
+
+from rich.console import Console
+
+from ..training import Event, StepDone
+
+_MEASURED = 5.0  # seconds of training after which the speed is known well enough
+_SHORT = 0.5  # of the recommended readings: a model that gets fewer is likely to be of little use
+
+
+@final
+class LengthNote:
+    """A listener that prints one note, early in a run, if --minutes is far too short.
+
+    Args:
+        console: where to print.
+        epochs: readings of the training data that are recommended for its size.
+    """
+
+    def __init__(self, console: Console, epochs: float) -> None:
+        self._console, self._epochs, self._is_over = console, epochs, False
+
+    def __call__(self, event: Event) -> None:
+        """Look at the speed of the first steps."""
+        if self._is_over or not isinstance(event, StepDone):
+            return
+        if event.seconds < _MEASURED or not event.progress or not event.epoch:
+            return
+        self._is_over = True
+        expected = event.epoch / event.progress
+        if expected < _SHORT * self._epochs:
+            needed = event.seconds / event.epoch * self._epochs / 60
+            self._console.print(
+                f"note: the time is enough to read the training data {expected:.2g} times; {self._epochs:.2g} "
+                f"times are recommended, which takes about {max(1, round(needed)):,} minutes. The model is "
+                f"likely to be of little use: raise --minutes, or leave it out.",
+                style="yellow",
+                markup=False,
+                soft_wrap=True,
+            )

@@ -1,0 +1,82 @@
+"""What a command prints while it works and before it is too late: progress, and notes on runs that cannot do well."""
+
+import io
+import time
+from pathlib import Path
+
+import pytest
+from rich.console import Console
+
+from sightline.cli import _bars
+from sightline.cli._bars import waiting, working
+from sightline.cli._length import LengthNote
+from sightline.training import StepDone, Warned
+from tests.cli.test_commands import sightline
+
+
+def plain() -> Console:
+    """A console that writes into a file, as a pipe does."""
+    return Console(file=io.StringIO(), width=80)
+
+
+def printed(console: Console) -> str:
+    assert isinstance(console.file, io.StringIO)
+    return console.file.getvalue()
+
+
+def test_a_line_tells_a_pipe_what_takes_long(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(_bars, "_PATIENCE", 0.05)
+    console = plain()
+    with working(console, "reading"):
+        time.sleep(0.5)
+    assert printed(console) == "reading ...\n"
+
+
+def test_no_line_for_what_is_done_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(_bars, "_PATIENCE", 0.3)
+    console = plain()
+    with working(console, "reading"):
+        pass
+    with waiting(console, "counting") as first_word:
+        first_word(Warned(step=0, text="the run has begun"))
+        time.sleep(0.6)
+    assert printed(console) == ""
+
+
+def step(*, epoch: float, progress: float, seconds: float) -> StepDone:
+    return StepDone(
+        step=10, epoch=epoch, progress=progress, seconds=seconds,
+        loss=1.0, tokens=1, norm=1.0, rate=0.1, parts={},
+    )  # fmt: skip
+
+
+def test_a_run_that_is_far_too_short_is_told_once() -> None:
+    console = plain()
+    note = LengthNote(console, epochs=20.0)
+    note(step(epoch=0.01, progress=0.01, seconds=1.0))  # too early to tell
+    assert printed(console) == ""
+    note(step(epoch=0.06, progress=0.05, seconds=12.0))
+    note(step(epoch=0.07, progress=0.06, seconds=14.0))
+    assert printed(console) == (
+        "note: the time is enough to read the training data 1.2 times; 20 times are recommended, which takes "
+        "about 67 minutes. The model is likely to be of little use: raise --minutes, or leave it out.\n"
+    )
+
+
+def test_a_run_that_is_long_enough_has_no_note() -> None:
+    console = plain()
+    LengthNote(console, epochs=20.0)(step(epoch=1.0, progress=0.05, seconds=12.0))
+    assert printed(console) == ""
+
+
+def test_a_file_of_one_example_is_noted(tmp_path: Path) -> None:
+    (tmp_path / "one.tsv").write_text("ab\tA B\n")
+    done = sightline(
+        *("fit", "one.tsv", "--dev", "one.tsv", "--out", "run", "--set", "training.steps=1"),
+        *("--set", "training.epochs=none"),
+        folder=tmp_path,
+    )
+    assert done.returncode == 0, done.stderr
+    assert (
+        "note: train: 1 example. A useful model needs some hundreds; give more data." in done.stdout
+    )
