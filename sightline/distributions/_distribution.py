@@ -262,7 +262,7 @@ class AbstractDistribution(AbstractFields):
         if not reads_values():
             return
         for part in self.log_potentials().values():
-            if part.numel() and not bool(part.detach().amax() < torch.inf):
+            if part.numel() and not part.detach().amax().item() < torch.inf:  # also NaN
                 with torch.no_grad():
                     require_numbers(owner, self.log_partition())
 
