@@ -7,11 +7,9 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import NamedTuple
 
-import torch
-
 from ..data import CORPUS, Example, PreparedCorpus
 from ..errors import ShapeError, SpecError
-from ..tasks import PictureTaskSpec
+from ..tasks import PictureTaskSpec, num_weights
 from ..training import CHECKPOINTS, Divided, Input, Inputs, Planned, check_inputs, write_inputs
 from ._failures import size_text
 
@@ -54,8 +52,7 @@ class Draft(NamedTuple):
             return
         sample = list(islice(self.train(), _NUM_TRIED))
         try:
-            with torch.random.fork_rng(devices=[]), torch.device("meta"):
-                built = run.task.build_from(sample)
+            number = num_weights(run.task, sample)
         except RuntimeError as error:
             if isinstance(error, ShapeError):
                 raise
@@ -63,7 +60,7 @@ class Draft(NamedTuple):
                 f"the model cannot be built with these settings: {error}. Make it smaller: lower the sizes "
                 f"that were given with --set."
             ) from None
-        _check_memory(sum(each.numel() for each in built.model.parameters()))
+        _check_memory(number)
 
     def check_folder(self, out: Path, *, fresh: bool) -> None:
         """Raise an error if the folder is not one to write the run to."""

@@ -61,6 +61,7 @@ from ._metrics import (
     word_error_rate as word_error_rate,
     wrong_words as wrong_words,
 )
+from ._outline import num_weights as num_weights
 from ._pair_classification import (
     PairClassification as PairClassification,
     PairClassificationSpec as PairClassificationSpec,

@@ -5,14 +5,17 @@ one kilobyte can ask for terabytes. So the model is built on torch's meta device
 nothing, and building stops when it has taken more steps than a model with that many tensors needs.
 """
 
-from collections.abc import Callable
+import math
+from collections.abc import Callable, Iterable
 from typing import Any, TypeVar, final
 
 import torch
 from torch.overrides import TorchFunctionMode
 from typing_extensions import override
 
+from ..data import Example
 from ..errors import ValueRangeError
+from ._specs import TextTaskSpec
 
 Built = TypeVar("Built")
 
@@ -36,12 +39,21 @@ _FILLS = frozenset(
 _CALLS, _CALLS_PER_TENSOR = 2_000, 50
 
 
-def outline(build: Callable[[], Built], num_tensors: int) -> Built:
+def num_weights(spec: TextTaskSpec, examples: Iterable[Example]) -> int:
+    """Return how many weights the model of a task has for these examples. It is built without any memory for
+    them.
+    """
+    with torch.random.fork_rng(devices=[]):
+        built = outline(lambda: spec.build_from(examples))
+    return sum(each.numel() for each in built.model.parameters())
+
+
+def outline(build: Callable[[], Built], num_tensors: int | None = None) -> Built:
     """Build a model without numbers, on the meta device.
 
     Args:
         build: makes the model, or an object that has one.
-        num_tensors: number of tensors that the model is expected to have.
+        num_tensors: number of tensors that the model is expected to have; None for any.
 
     Raises:
         ValueRangeError: the model has far more parts than that.
@@ -54,10 +66,10 @@ def outline(build: Callable[[], Built], num_tensors: int) -> Built:
 class _Outlining(TorchFunctionMode):
     """Counts calls to torch, and leaves out those that fill tensors."""
 
-    def __init__(self, num_tensors: int) -> None:
+    def __init__(self, num_tensors: int | None) -> None:
         super().__init__()
         self._num_tensors = num_tensors
-        self._left = _CALLS + _CALLS_PER_TENSOR * num_tensors
+        self._left = math.inf if num_tensors is None else _CALLS + _CALLS_PER_TENSOR * num_tensors
 
     @override
     def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
