@@ -199,6 +199,15 @@ def test_the_server_ends_with_the_process_that_computes(tmp_path: Path) -> None:
     assert "Traceback" not in log
 
 
+def test_a_process_that_starts_slowly_does_not_hang() -> None:
+    """It imports torch, which takes longer than it may be silent afterwards."""
+    ended: list[int] = []
+    with Computing(silent_seconds=0.2) as computing:
+        computing.watch(ended.append)
+        assert computing.load("model", GOOD).name == "model"
+        assert ended == []
+
+
 def test_the_process_that_computes_ends_with_the_server(tmp_path: Path) -> None:
     with serving(tmp_path, f"model={GOOD}") as server:
         (child,) = _children(server)

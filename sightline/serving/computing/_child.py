@@ -12,6 +12,7 @@ from ._interrupting import INTERRUPT
 from ._orders import Cancel, Order
 
 _SECONDS_TO_END = 10.0  # for the batch under way
+_SECONDS_TO_START = 120.0  # on a busy machine, importing torch alone can take more than ten
 _START = "from sightline.serving.computing import main; main()"
 Ended: TypeAlias = Callable[[int], None]
 
@@ -35,7 +36,7 @@ class Child:
         )
         for _, other in pipes:
             other.close()
-        self._is_replaced = False
+        self._has_started = self._is_replaced = False
 
     def interrupt(self, message: Order | Cancel) -> None:
         """Send a message that is read even while an order is under way."""
@@ -44,8 +45,13 @@ class Child:
 
     def is_alive(self, seconds: float) -> bool:
         """Return whether the process gives a sign of life within so many seconds; `OSError` or `EOFError`
-        if it has ended.
+        if it has ended. The first sign comes from the process itself, when it has started.
         """
+        if not self._has_started:
+            if not self._pulse.poll(_SECONDS_TO_START):
+                return False
+            self._pulse.recv()
+            self._has_started = True
         self._pulse.send(None)
         is_alive = self._pulse.poll(seconds)
         if is_alive:

@@ -50,9 +50,10 @@ def _connection(word: str) -> "Connection[Any, Any]":
 
 
 def _beat(pulse: "Connection[Any, Any]") -> None:
-    """Give a sign of life whenever the server asks for one."""
+    """Give a sign of life, and another one whenever the server asks for it."""
     signal.pthread_sigmask(signal.SIG_BLOCK, {INTERRUPT})
     with _until_closed():
+        pulse.send(None)
         while True:
             pulse.send(pulse.recv())
 
