@@ -30,6 +30,10 @@ LAWS = (
 )
 
 
+# Shapes are checked where the same tests run on the widest path, and checking takes half of the time.
+UNCHECKED = ("-m", "pytest", "-q", "-p", "no:cacheprovider", "-o", "addopts=--import-mode=importlib")
+
+
 def run(path: str, *arguments: str) -> None:
     done = subprocess.run(
         [sys.executable, *arguments],
@@ -72,10 +76,10 @@ def test_a_path_agrees_with_the_reference(
 @pytest.mark.timeout(900)
 @pytest.mark.parametrize("path", ["pure", *NATIVE_PATHS[1:-1]])  # the widest runs with all tests
 def test_a_path_obeys_the_laws(path: str) -> None:
-    run(path, "-m", "pytest", "-q", "-p", "no:cacheprovider", *LAWS)
+    run(path, *UNCHECKED, *LAWS)
 
 
 @pytest.mark.timeout(300)
 @pytest.mark.parametrize("path", NATIVE_PATHS[:-1])
 def test_a_path_gives_nan_for_nan(path: str) -> None:
-    run(path, "-m", "pytest", "-q", "-p", "no:cacheprovider", "tests/native/test_nan.py")
+    run(path, *UNCHECKED, "tests/native/test_nan.py")

@@ -210,7 +210,7 @@ def test_killed_on_the_way_it_goes_on_where_it_was(tmp_path: Path) -> None:
     folder, out = tmp_path / "in", tmp_path / "out"
     folder.mkdir()
     for number in range(6):
-        (folder / f"{number}.txt").write_text("abcdefgh\n" * 3000)
+        (folder / f"{number}.txt").write_text("abcdefgh\n" * 1000)
     words = ["bulk", str(GOOD), "--in", str(folder / "*.txt"), "--out", str(out)]
     with subprocess.Popen([sys.executable, "-m", "sightline.cli", *words]) as process:
         try:
@@ -226,7 +226,7 @@ def test_killed_on_the_way_it_goes_on_where_it_was(tmp_path: Path) -> None:
     assert 1 <= len(done) < 6
     before = _stamps(out)
     main(words)
-    check_whole(out, folder, [str(number) for number in range(6)], 3000)
+    check_whole(out, folder, [str(number) for number in range(6)], 1000)
     assert all(_stamps(out)[f"{name}.parquet"] == before[f"{name}.parquet"] for name in done)
 
 

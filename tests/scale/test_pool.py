@@ -9,7 +9,7 @@ import pytest
 from benchmarks.clusters import SECONDS, Nodes, nodes, process, wait_for, workers
 from tests.scale.test_bulk import GOOD, check_whole
 
-SHARDS, LINES = 12, 3000
+SHARDS, LINES = 12, 1500
 
 
 @pytest.fixture

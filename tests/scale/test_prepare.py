@@ -194,7 +194,7 @@ def test_any_filesystem_will_do(shards: Path, tmp_path: Path) -> None:
 @pytest.mark.timeout(3 * SECONDS)
 def test_on_ray_the_driver_is_killed_and_the_bytes_are_the_same(tmp_path: Path) -> None:
     for number in range(8):
-        written(tmp_path / f"in/{number}.tsv", pairs(12_000, number))
+        written(tmp_path / f"in/{number}.tsv", pairs(5_000, number))
     pattern, out = str(tmp_path / "in/*.tsv"), tmp_path / "corpus"
     words = ["-m", "sightline.cli", "prepare", pattern, "--out"]
     on_ray = [*words, str(out), "--ray", "--workers", "2"]

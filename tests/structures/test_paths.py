@@ -20,7 +20,7 @@ def test_a_path_is_enumeration(path: str) -> None:
     done = subprocess.run(
         [
             sys.executable,
-            *("-m", "pytest", "-q", "-p", "no:cacheprovider"),
+            *("-m", "pytest", "-q", "-p", "no:cacheprovider", "-p", "no:logging"),
             *("-o", "addopts=--import-mode=importlib"),  # shapes are checked in this process
             *(HERE / "test_grid.py", HERE / "test_gradients.py"),
         ],
