@@ -2,10 +2,10 @@
 
     source <TAB> rank <TAB> output <TAB> score <TAB> confidence
 
-The columns are the same for every --nbest; a model of pairs has two for its source. A model that reads features takes them from the second column
-of the input; a model that reads pairs of texts, or questions about images, takes the second text from
-there. A model that reads images takes their paths: images themselves, as arguments, or files with one path on
-each line. Other columns are not read, so that you can pass a file with targets, too.
+The columns are the same for every --nbest; a model of pairs has two for its source. A model that reads features
+takes them from the second column of the input; a model that reads pairs of texts, or questions about images, takes
+the second text from there. A model that reads images takes their paths: images themselves, as arguments, or files
+with one path on each line. Other columns are not read, so that you can pass a file with targets, too.
 """
 
 import os
