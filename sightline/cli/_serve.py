@@ -1,18 +1,14 @@
-"""`sightline serve`: models by name over HTTP."""
+"""`sightline serve`: models by name over HTTP.
 
-import logging
-import sys
-from collections.abc import Callable, Mapping
+The work is in `_serve_job`, which needs more packages than --help does.
+"""
+
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from tyro.conf import Positional
 
 from ..errors import ValueRangeError
 from ..serving import Limits
-
-if TYPE_CHECKING:
-    from ..serving.server import Tokens
 
 _LIMITS = Limits()
 
@@ -49,83 +45,15 @@ def command(
         replicas: with --ray, how many servers there are: a number, or bounds such as 2..8 between which
             the load decides.
     """
-    from ..serving.server import (  # noqa: PLC0415 - an extra, which --help does without
-        Computing,
-        Tokens,
-        build_app,
-        named_folders,
-        read_tokens,
-        serve,
-    )
+    from ._serve_job import Listening, serve_here, serve_on_ray  # noqa: PLC0415 - an extra
 
-    logging.basicConfig(format="%(asctime)s %(levelname)s %(message)s", level=logging.WARNING)
-    folders = named_folders(runs)
-    let_in = Tokens() if tokens is None else read_tokens(tokens)
-    is_public = _is_public(host)
-    if is_public and tokens is None:
-        sys.stderr.write(
-            "note: whoever reaches this address may ask. Give --tokens FILE to let in only some.\n"
-        )
-
-    def ready(address: str) -> None:
-        sys.stdout.write(f"{address}  {', '.join(folders)}  (Ctrl-C ends)\n")
-        sys.stdout.flush()
-
+    listening = Listening(host, port, tokens, limits)
     if ray:
         if certificate is not None or key is not None or proxies or not pages:
             raise ValueRangeError(
                 "serve: with --ray there is no --certificate, --key, --proxies or --no-pages. Let a proxy in "
                 "front of the cluster terminate TLS and choose paths."
             )
-        _serve_on_ray(folders, replicas, limits, let_in, host=host, port=port, ready=ready)
+        serve_on_ray(runs, listening, replicas)
     else:
-        with Computing(silent_seconds=limits.silent_seconds) as computing:
-            served = [computing.load(name, folder) for name, folder in folders.items()]
-            serve(
-                build_app(
-                    served,
-                    computing,
-                    limits=limits,
-                    tokens=let_in,
-                    is_public=is_public,
-                    token_file=tokens,
-                    pages=pages,
-                ),
-                host=host,
-                port=port,
-                ready=ready,
-                certificate=certificate,
-                key=key,
-                proxies=proxies,
-            )
-    sys.stdout.write("ended\n")
-
-
-def _serve_on_ray(
-    folders: Mapping[str, Path],
-    replicas: str,
-    limits: Limits,
-    tokens: "Tokens",
-    *,
-    host: str,
-    port: int,
-    ready: Callable[[str], None],
-) -> None:
-    from ..scale.cluster import (  # noqa: PLC0415 - an extra
-        Deployment,
-        Replicas,
-        serve_by_replicas,
-    )
-
-    deployment = Deployment(
-        folders=folders,
-        replicas=Replicas.from_text(replicas),
-        limits=limits,
-        tokens=tokens,
-        is_public=_is_public(host),
-    )
-    serve_by_replicas(deployment, host=host, port=port, ready=ready)
-
-
-def _is_public(host: str) -> bool:
-    return host not in ("127.0.0.1", "localhost", "::1")
+        serve_here(runs, listening, certificate=certificate, key=key, proxies=proxies, pages=pages)

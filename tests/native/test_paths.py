@@ -31,7 +31,15 @@ LAWS = (
 
 
 # Shapes are checked where the same tests run on the widest path, and checking takes half of the time.
-UNCHECKED = ("-m", "pytest", "-q", "-p", "no:cacheprovider", "-o", "addopts=--import-mode=importlib")
+UNCHECKED = (
+    "-m",
+    "pytest",
+    "-q",
+    "-p",
+    "no:cacheprovider",
+    "-o",
+    "addopts=--import-mode=importlib",
+)
 
 
 def run(path: str, *arguments: str) -> None:
