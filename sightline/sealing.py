@@ -28,7 +28,7 @@ _MOST_BYTES = 1 << 20  # of a manifest; ours has some hundred
 class Sealed(NamedTuple):
     """What was under the seal."""
 
-    about: dict[str, Any]  # what the manifest says beside the files
+    about: dict[str, Any]  # the other fields of the manifest
     files: dict[str, bytes]
 
 
@@ -36,7 +36,7 @@ def write_sealed(folder: Path, files: Mapping[str, bytes], about: Mapping[str, A
     """Put files under a seal, in place of those that are there."""
     folder.mkdir(parents=True, exist_ok=True)
     _settle(folder, files)
-    listed = {name: {"size": len(b), "sha256": _digest(b)} for name, b in files.items()}
+    listed = {name: _entry(content) for name, content in files.items()}
     manifest = _manifest_bytes({**about, "files": listed})
     try:
         for name, content in {**files, MANIFEST: manifest}.items():
@@ -58,12 +58,14 @@ def _settle(folder: Path, names: Collection[str]) -> None:
     still called `name.new`, and the next save would overwrite them.
     """
     try:
-        listed = _manifest(folder).get("files", {})
+        listed = _manifest(folder).get("files")
     except BundleError:
+        return
+    if not isinstance(listed, dict):
         return
     for name in names:
         new = folder / (name + _NEW)
-        if new.is_file() and listed.get(name, {}).get("sha256") == _digest(new.read_bytes()):
+        if new.is_file() and listed.get(name) == _entry(new.read_bytes()):
             new.replace(folder / name)
             synchronise(folder)
 
@@ -157,6 +159,11 @@ def _manifest_bytes(data: Mapping[str, Any]) -> bytes:
     """The one way to write this manifest, with the digest of the rest as its seal."""
     body = json.dumps(data, indent=1, sort_keys=True)
     return json.dumps({**data, "seal": _digest(body.encode())}, indent=1, sort_keys=True).encode()
+
+
+def _entry(content: bytes) -> dict[str, Any]:
+    """The entry of a file in a manifest."""
+    return {"size": len(content), "sha256": _digest(content)}
 
 
 def _digest(content: bytes) -> str:

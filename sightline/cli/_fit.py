@@ -24,11 +24,7 @@ from ..training import (
 from ._bars import waiting, working
 from ._length import LengthNote
 from ._outcome import say_outcome
-from ._planning import (
-    Asked,
-    draft_run,
-    given_settings,
-)
+from ._planning import Asked, draft_run, given_settings
 from ._report import write_report
 from ._speech import explaining
 from ._threads import use_threads

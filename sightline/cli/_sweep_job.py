@@ -9,11 +9,7 @@ from ..scale.cluster import Ended, joined, run_trials
 from ..training import Planned, check_inputs, locked, write_inputs
 from ._draft import Draft, refuse_foreign
 from ._outcome import say_outcome
-from ._planning import (
-    Asked,
-    draft_run,
-    whole_path,
-)
+from ._planning import Asked, draft_run, whole_path
 from ._speech import explaining, is_quiet
 
 _INTERRUPTED = 130  # the exit status that shells have for it

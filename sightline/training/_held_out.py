@@ -148,6 +148,6 @@ def _line(example: Example) -> str:
 
 
 def _digest(example: Example) -> int:
-    """Of a pair of texts the first decides: all that is said of it stays together."""
+    """In a pair of texts the first one decides, so that all pairs with the same first text stay together."""
     first = example.source.partition("\t")[0]
     return int.from_bytes(hashlib.blake2b(first.encode(), digest_size=8).digest())

@@ -37,6 +37,8 @@ UNCHECKED = (
     "-q",
     "-p",
     "no:cacheprovider",
+    "-p",
+    "no:logging",
     "-o",
     "addopts=--import-mode=importlib",
 )

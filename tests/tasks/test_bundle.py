@@ -9,6 +9,7 @@ import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 import torch
@@ -247,6 +248,16 @@ def test_a_second_interrupted_save_leaves_what_the_first_one_had_saved(
     interrupted_save(new, tmp_path, monkeypatch, after=5)  # the manifest alone has its name
     interrupted_save(old, tmp_path, monkeypatch, after=calls)
     assert load_bundle(tmp_path).predict(INPUTS) == new.predict(INPUTS)
+
+
+@pytest.mark.parametrize("listed", [None, [1], {"spec.json": 5}], ids=str)
+def test_a_strange_manifest_is_replaced(
+    two_tasks: tuple[Task, Task], tmp_path: Path, listed: Any
+) -> None:
+    (tmp_path / "manifest.json").write_bytes(_manifest_bytes({"format": 1, "files": listed}))
+    (tmp_path / "spec.json.new").write_bytes(b"{}")
+    save_bundle(two_tasks[0], tmp_path)
+    assert load_bundle(tmp_path).predict(INPUTS) == two_tasks[0].predict(INPUTS)
 
 
 def test_loading_imports_and_executes_nothing_of_the_bundle(bundle: Path, tmp_path: Path) -> None:
