@@ -15,6 +15,8 @@ from typing import Any, final
 from typing_extensions import override
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
+from ._line import Line, is_whole, token_in
+
 # Above the limit, while every connection has a request that is being answered: for health checks, and to
 # refuse the others in words.
 _SPARE = 64
@@ -105,17 +107,23 @@ class Connections:
 
 
 class Punctual(H11Protocol, Held):
-    """A connection that is counted, and on which the head of a request comes in time."""
+    """A connection that is counted, on which the head of a request comes in time, and on which a request that
+    comes in pieces waits in line.
+    """
 
     held_in: Connections
+    line: Line
     seconds: float  # for the head of a request
     _late: asyncio.TimerHandle | None = None
     _asked_at = 0.0
     _early = b""
+    _in_line = b""  # the beginning of a request that waits for its turn
 
     @property
     @override
     def rank(self) -> int:
+        if self._in_line:
+            return _SLOW if self.loop.time() - self._asked_at > _SLOW_SECONDS else _SENDING
         if self.cycle is None:
             # A client that has just connected may have sent its request already.
             return _SENDING if self.transport is None or _has_come(self.transport) else _UNUSED
@@ -140,6 +148,24 @@ class Punctual(H11Protocol, Held):
         if self.transport is None:  # TLS delivers before its handshake is waited for
             self._early += data
             return
+        is_new = self.cycle is None or self.cycle.response_complete
+        if is_new and not is_whole(data):
+            self._in_line, self._asked_at = data, self.loop.time()
+            self.transport.pause_reading()
+            self.line.join(self.address, token_in(data), self._begin)
+        else:
+            self._take(data)
+
+    def _begin(self) -> bool:
+        """It is this connection's turn; False if it has been closed."""
+        data, self._in_line = self._in_line, b""
+        if self.transport.is_closing():
+            return False
+        self.transport.resume_reading()
+        self._take(data)
+        return True
+
+    def _take(self, data: bytes) -> None:
         before = self.cycle
         super().data_received(data)
         if self.cycle is not before:
@@ -171,7 +197,8 @@ class Punctual(H11Protocol, Held):
 
 def plain_protocol(connections: Connections, seconds: float) -> type[H11Protocol]:
     """Return the protocol of connections that are counted here, and close if no head comes in time."""
-    return type("Counted", (Punctual,), {"held_in": connections, "seconds": seconds})
+    own = {"held_in": connections, "line": Line(), "seconds": seconds}
+    return type("Counted", (Punctual,), own)
 
 
 def _has_come(transport: Any) -> bool:
