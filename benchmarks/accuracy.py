@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from sightline.distributions import LinearChain
+from foveal.distributions import LinearChain
 
 from .cases import US
 from .peers import PytorchCrfChain, TorchStructChain

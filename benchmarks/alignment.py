@@ -6,7 +6,7 @@
 
 Models that differ in their attention alone learn to turn formulas, commands and digits into what
 `known_alignments` says they come from; nobody tells them of alignments. With the right output given,
-their attention becomes links by the rule of `sightline align`, and these are scored, beside the share
+their attention becomes links by the rule of `foveal align`, and these are scored, beside the share
 of outputs that are right when the model writes by itself.
 
 `one step later` links a symbol to what was read after it had been written, by the step that has it as
@@ -28,10 +28,10 @@ from typing import Any, NamedTuple
 
 from examples.support import DATA
 from examples.support.formulas import draw_examples
-from sightline.attention import AttentionTrace
-from sightline.data import Example, Link, WhitespaceSpec, read_barred, read_gold, split_words, tsv
-from sightline.inspection import AlignmentScores, align, alignment_scores, forced_traces
-from sightline.models import (
+from foveal.attention import AttentionTrace
+from foveal.data import Example, Link, WhitespaceSpec, read_barred, read_gold, split_words, tsv
+from foveal.inspection import AlignmentScores, align, alignment_scores, forced_traces
+from foveal.models import (
     AttentionSpec,
     BilinearSpec,
     DecoderSpec,
@@ -43,7 +43,7 @@ from sightline.models import (
     SoftmaxSpec,
     TextEncoderSpec,
 )
-from sightline.tasks import (
+from foveal.tasks import (
     AbstractTask,
     Metric,
     PredictionSpec,
@@ -51,7 +51,7 @@ from sightline.tasks import (
     TransductionSpec,
     load_bundle,
 )
-from sightline.training import Run, TrainingSpec
+from foveal.training import Run, TrainingSpec
 
 from .known_alignments import Known, align_formula, draw_digits, read_commands
 from .results import Results, Row, digest

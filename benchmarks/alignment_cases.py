@@ -12,7 +12,7 @@ import torch
 from torch import Tensor
 from torch.nn.functional import ctc_loss
 
-from sightline.distributions import Alignment
+from foveal.distributions import Alignment
 
 from .cases import SEED, US, Call, Case, Side, Size, case_of, without_gradient
 

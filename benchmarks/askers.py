@@ -4,7 +4,7 @@ import threading
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 
-from sightline.serving.client import Answer, Client, ServerError
+from foveal.serving.client import Answer, Client, ServerError
 
 _SECONDS = 120  # that a request may take until its last attempt has failed, on a busy machine
 

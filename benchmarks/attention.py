@@ -17,7 +17,7 @@ from rich.table import Table
 from torch import Tensor
 from torch.profiler import ProfilerActivity, profile
 
-from sightline.attention import (
+from foveal.attention import (
     Attention,
     Memory,
     local_attention,

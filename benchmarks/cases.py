@@ -24,7 +24,7 @@ from torch import Tensor
 Size: TypeAlias = tuple[int, ...]
 Call: TypeAlias = Callable[[], object]
 
-US = "sightline"
+US = "foveal"
 SEED = 0
 
 

@@ -6,7 +6,7 @@ import torch
 from torch import Tensor
 from torch.nn.functional import pad
 
-from sightline.distributions import LinearChain, SemiMarkov
+from foveal.distributions import LinearChain, SemiMarkov
 
 from .cases import SEED, US, Call, Case, Side, Size, case_of, without_gradient
 from .peers import (

@@ -23,7 +23,7 @@ from benchmarks.served import served
 from benchmarks.serving.models import texts
 from benchmarks.serving.throughput import CONCURRENCY, load
 from benchmarks.simulation import Cluster, bulk_seconds, training_seconds
-from sightline.scale import Bulk
+from foveal.scale import Bulk
 
 OUT = Path("results/scale_costs.json")
 DAY = 86_400.0

@@ -1,9 +1,9 @@
-"""What if one setting that `sightline fit` chooses by itself were another? By errors on development words.
+"""What if one setting that `foveal fit` chooses by itself were another? By errors on development words.
 
     python -m benchmarks.defaults                        about half an hour on one core
     python -m benchmarks.defaults --keep runs            runs that are there already are not repeated
 
-Pronunciation, SIGMORPHON 2021, 800 words of four languages; `sightline fit` with one change and nothing else.
+Pronunciation, SIGMORPHON 2021, 800 words of four languages; `foveal fit` with one change and nothing else.
 Test words are not looked at. There are 100 development words of each language: between two rows chance alone
 makes a difference of some two points.
 """
@@ -18,7 +18,7 @@ from pathlib import Path
 from statistics import mean
 
 from examples.support import DATA
-from sightline.cli import main as sightline
+from foveal.cli import main as foveal
 
 from .results import Results, Row, digest
 
@@ -50,7 +50,7 @@ def error_rate(language: str, settings: Sequence[str], run: Path) -> float:
         train, dev = (str(DATA / FOLDER / f"{language}_{part}.tsv") for part in ("train", "dev"))
         changes = [word for setting in settings for word in ("--set", setting)]
         words = ["fit", train, "--dev", dev, "--out", str(run), "--seed", str(SEED)]
-        sightline([*words, *changes])
+        foveal([*words, *changes])
     metrics = json.loads((run / "metrics.json").read_text(encoding="utf-8"))
     return metrics["dev"]["wer"]["value"]
 

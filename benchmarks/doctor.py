@@ -18,14 +18,14 @@ import torch
 from rich.console import Console
 from rich.table import Table
 
-from sightline.data import Example, InMemory
-from sightline.inspection import vital_signs
-from sightline.tasks import TransductionSpec
-from sightline.training import Event, Group, LogWriter, Probe, Probed, TrainingSpec
-from sightline.training._interrupt import Interrupt
-from sightline.training._loop import Loop
-from sightline.training._probe import Probing
-from sightline.training._threads import ThreadSetting
+from foveal.data import Example, InMemory
+from foveal.inspection import vital_signs
+from foveal.tasks import TransductionSpec
+from foveal.training import Event, Group, LogWriter, Probe, Probed, TrainingSpec
+from foveal.training._interrupt import Interrupt
+from foveal.training._loop import Loop
+from foveal.training._probe import Probing
+from foveal.training._threads import ThreadSetting
 
 from .results import Results, Row
 from .timing import use_one_thread

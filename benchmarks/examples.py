@@ -116,7 +116,7 @@ def _row(name: str, values: Sequence[float], unit: str, seeds: Sequence[int]) ->
 
 def _found(path: Path) -> Path:
     if not path.exists():
-        raise SystemExit(f"data not found at {path}; set SIGHTLINE_DATA to the data folder")
+        raise SystemExit(f"data not found at {path}; set FOVEAL_DATA to the data folder")
     return path
 
 

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import torch
 
-from sightline.training import Run
+from foveal.training import Run
 
 from .records._fitting import fit_case, folder_of
 

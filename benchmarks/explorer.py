@@ -4,7 +4,7 @@
     python -m benchmarks.explorer --run runs/ice       asks one that is there
 
 Words of the Icelandic development set (SIGMORPHON 2021) are typed letter by letter to a model of the
-size that `sightline fit` chooses for 800 of them, with a beam of 5; every key waits for the answer to
+size that `foveal fit` chooses for 800 of them, with a beam of 5; every key waits for the answer to
 the one before.
 
 **Server.** From sending the question to the last byte of the answer, over one connection: search,
@@ -35,8 +35,8 @@ from selenium.webdriver.common.keys import Keys
 from selenium.webdriver.support.wait import WebDriverWait
 
 from examples.support import DATA
-from sightline.cli import main as sightline
-from sightline.data import tsv
+from foveal.cli import main as foveal
+from foveal.data import tsv
 
 from .browser import open_browser
 from .results import Results, Row, digest
@@ -48,13 +48,13 @@ WORDS = 40
 WARMING = 3  # words at the beginning that do not count
 LIMIT = 100.0  # milliseconds that feel like none
 SECONDS = 120
-_MEASURES = "return performance.getEntriesByName('sightline-answer').map((e) => e.duration)"
+_MEASURES = "return performance.getEntriesByName('foveal-answer').map((e) => e.duration)"
 
 
 @contextmanager
 def served(run: Path) -> Iterator[str]:
-    """The address of `sightline explore`, as a user starts it."""
-    command = [sys.executable, "-m", "sightline.cli", "explore", str(run), "--no-browser"]
+    """The address of `foveal explore`, as a user starts it."""
+    command = [sys.executable, "-m", "foveal.cli", "explore", str(run), "--no-browser"]
     with subprocess.Popen(
         command, env=os.environ | {"PYTHONUNBUFFERED": "1"}, stdout=subprocess.PIPE, text=True
     ) as process:
@@ -117,10 +117,10 @@ def rows(name: str, found: Sequence[float]) -> list[Row]:
 
 
 def fitted(folder: Path) -> Path:
-    """A model as `sightline fit` makes it, trained for a minute: answers take as long as good ones."""
+    """A model as `foveal fit` makes it, trained for a minute: answers take as long as good ones."""
     run = folder / "ice"
     train, dev = (str(DATA / FILES[name]) for name in ("train", "dev"))
-    sightline(["fit", train, "--dev", dev, "--out", str(run), "--minutes", "1"])
+    foveal(["fit", train, "--dev", dev, "--out", str(run), "--minutes", "1"])
     return run
 
 

@@ -15,9 +15,9 @@ from itertools import islice
 from pathlib import Path
 
 from examples.support import DATA
-from sightline.data import open_source
-from sightline.inspection import Faithfulness, faithfulness
-from sightline.tasks import load_bundle
+from foveal.data import open_source
+from foveal.inspection import Faithfulness, faithfulness
+from foveal.tasks import load_bundle
 
 from .first_models import CASES, Case
 from .results import Results, Row, digest

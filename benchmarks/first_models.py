@@ -1,4 +1,4 @@
-"""What does `sightline fit` make of four kinds of file, when nothing but the files is said?
+"""What does `foveal fit` make of four kinds of file, when nothing but the files is said?
 
     python -m benchmarks.first_models                    all of them, about an hour on two cores
     python -m benchmarks.first_models icelandic --seeds 1 2 3
@@ -25,9 +25,9 @@ from statistics import mean
 from typing import NamedTuple
 
 from examples.support import DATA
-from sightline.cli import main as sightline
-from sightline.data import open_source
-from sightline.tasks import load_bundle
+from foveal.cli import main as foveal
+from foveal.data import open_source
+from foveal.tasks import load_bundle
 
 from .results import Results, Row, Sense, digest
 
@@ -170,7 +170,7 @@ def _fitted(
     """Scores on the test file and what training took, from the command alone."""
     words = ["fit", *map(str, files.train), "--dev", *map(str, files.dev)]
     began = time.perf_counter()
-    sightline([*words, "--out", str(run), "--seed", str(seed)])
+    foveal([*words, "--out", str(run), "--seed", str(seed)])
     minutes = (time.perf_counter() - began) / 60
     task = load_bundle(run)
     source = open_source(files.test[0], files.test[1] if len(files.test) > 1 else None).source

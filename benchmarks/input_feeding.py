@@ -13,9 +13,9 @@ from unittest.mock import patch
 
 import torch
 
-from sightline.attention import Memory
-from sightline.models import BilinearSpec, DecoderSpec, SoftmaxSpec
-from sightline.networks import _input_feeding
+from foveal.attention import Memory
+from foveal.models import BilinearSpec, DecoderSpec, SoftmaxSpec
+from foveal.networks import _input_feeding
 
 from .results import Results, Row
 from .timing import Plan, compare, use_one_thread

@@ -17,7 +17,7 @@ from pathlib import Path
 from random import Random
 from typing import NamedTuple
 
-from sightline.data import Example, Gold, Link
+from foveal.data import Example, Gold, Link
 
 NAMES = ["zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine"]
 _TIMES = {"twice": 2, "thrice": 3}

@@ -3,7 +3,7 @@
     python -m benchmarks.large_corpus
 
 Made-up words with made-up phones, a hundred times as many in one corpus as in the other: eight files
-packed by zstd, and one plain file. Each is given to a `sightline fit` of its own, with one model and one
+packed by zstd, and one plain file. Each is given to a `foveal fit` of its own, with one model and one
 batch size: a two-way LSTM with 128 units, attention, an LSTM with 128, some 64 words in a batch.
 
 Both processes are alive at once and only one of them is let run, in turn, so that what else the machine
@@ -60,7 +60,7 @@ class Reading(NamedTuple):
 
 
 class Fit:
-    """A `sightline fit` in a process of its own, which can be stopped and let go on."""
+    """A `foveal fit` in a process of its own, which can be stopped and let go on."""
 
     def __init__(self, train: str, dev: Path, out: Path) -> None:
         words = [word for name, value in SETTINGS.items() for word in ("--set", f"{name}={value}")]
@@ -68,7 +68,7 @@ class Fit:
         self._read, self._symbols, self._steps = 0, 0, 0
         self._process = subprocess.Popen(
             [
-                *(sys.executable, "-m", "sightline.cli", "fit", train),
+                *(sys.executable, "-m", "foveal.cli", "fit", train),
                 *("--dev", str(dev), "--out", str(out)),
                 *words,
             ],

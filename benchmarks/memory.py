@@ -5,7 +5,7 @@ the kernel saw during the call, less the size just before it, when libraries are
 input is drawn. The figure is the mm's own high-water mark (VmHWM, reset before the call) and not
 `ru_maxrss`, which a child inherits from its parent. Linux only.
 
-    python -m benchmarks.memory "chain edges" train sightline 16 200 50      prints bytes
+    python -m benchmarks.memory "chain edges" train foveal 16 200 50      prints bytes
 """
 
 import argparse

@@ -17,7 +17,7 @@ from dataclasses import replace
 import torch
 from torch import Tensor
 
-from sightline.distributions import (
+from foveal.distributions import (
     Alignment,
     KSubset,
     LinearChain,
@@ -25,8 +25,8 @@ from sightline.distributions import (
     SemiMarkov,
     SpanTree,
 )
-from sightline.inference import _native
-from sightline.masking import mask_from_lengths
+from foveal.inference import _native
+from foveal.masking import mask_from_lengths
 
 from .cases import SEED, US, Call, Case, Side, Size
 from .families import SEGMENT_SIZES
@@ -146,7 +146,7 @@ def floor_rows() -> Iterator[Row]:
 
 def tangent_rows() -> Iterator[Row]:
     """The kernel of the tangent pass over that of the marginals."""
-    ops = torch.ops.sightline_native
+    ops = torch.ops.foveal_native
     for size in _CHAIN_TRAIN:
         unary, edges, along = (
             torch.zeros(size),
@@ -181,7 +181,7 @@ def thread_rows() -> Iterator[Row]:
     """One thread's time over that of two, marginals, by the wall clock."""
     unary, edges = torch.zeros(64, 100, 20), _drawn(64, 99, 20, 20)
     arcs = _drawn(64, 41, 41)
-    ops = torch.ops.sightline_native
+    ops = torch.ops.foveal_native
     cases: dict[str, Call] = {
         "chain marginals (64, 100, 20)": lambda: ops.chain_marginals(unary, edges, None),
         "projective tree marginals (64, 40)": lambda: ops.projective_marginals(
@@ -259,7 +259,7 @@ def segment_rows() -> Iterator[Row]:
     Of torch-struct the time alone counts there: past the end of the shortest row of a batch its
     sums leave out segments of more than one position.
     """
-    ops = torch.ops.sightline_native
+    ops = torch.ops.foveal_native
     for size in SEGMENT_SIZES:
         batch, length, _, labels = size
         segments, weights, lengths = _drawn(*size), _drawn(*size), _lengths(batch, length)
@@ -314,7 +314,7 @@ def _span_lengths() -> Iterator[Row]:
 
 def alignment_rows() -> Iterator[Row]:
     """Tangent over marginals, and varied lengths of both sides, on grids; they have no peer here."""
-    ops = torch.ops.sightline_native
+    ops = torch.ops.foveal_native
     for size in _GRID_TRAIN:
         batch, num_source, num_target = size
         shape = batch, num_source + 1, num_target + 1, 3
@@ -335,7 +335,7 @@ def alignment_rows() -> Iterator[Row]:
 
 def subset_rows() -> Iterator[Row]:
     """The training step of subsets beside our own passes, and over the floor; the tangent."""
-    ops = torch.ops.sightline_native
+    ops = torch.ops.foveal_native
     for batch, items, k in _SUBSETS:
         scores, weights = _drawn(batch, items), _drawn(batch, items)
         calls = _steps(

@@ -2,7 +2,7 @@
 
     python -m benchmarks.preparing
 
-A million made-up words with made-up phones in eight packed files are prepared, and `sightline fit` is
+A million made-up words with made-up phones in eight packed files are prepared, and `foveal fit` is
 started on the texts and on the corpus. What reading an example takes is measured in this process, texts and
 corpus in turn. All times are of the processor.
 """
@@ -16,9 +16,9 @@ from pathlib import Path
 
 from rich.console import Console
 
-from sightline.data import PreparedCorpus, open_source
-from sightline.tasks import build_on
-from sightline.training import load_plan
+from foveal.data import PreparedCorpus, open_source
+from foveal.tasks import build_on
+from foveal.training import load_plan
 
 from .large_corpus import Fit, write
 from .results import Results, Row
@@ -30,16 +30,16 @@ TOO_LONG = 1800.0  # seconds for one command
 
 
 def prepared(files: str, out: Path) -> float:
-    """Seconds that `sightline prepare` takes."""
+    """Seconds that `foveal prepare` takes."""
     before = resource.getrusage(resource.RUSAGE_CHILDREN)
     words = ["prepare", files, "--out", str(out)]
-    subprocess.run([sys.executable, "-m", "sightline.cli", *words], timeout=TOO_LONG, check=True)
+    subprocess.run([sys.executable, "-m", "foveal.cli", *words], timeout=TOO_LONG, check=True)
     after = resource.getrusage(resource.RUSAGE_CHILDREN)
     return after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
 
 
 def first_step(train: str, dev: Path, out: Path) -> float:
-    """Seconds before a `sightline fit` has made its first step."""
+    """Seconds before a `foveal fit` has made its first step."""
     with Fit(train, dev, out) as fit:
         return fit.wait_for(1).processor
 

@@ -119,10 +119,10 @@ class Results:
 
         Args:
             made_by: the command that gives the figures, as one would type it.
-            packages: distributions measured besides sightline and torch.
+            packages: distributions measured besides foveal and torch.
         """
         versions = {"python": platform.python_version(), "torch": torch.__version__}
-        versions |= {name: _version(name) for name in ("sightline", *packages)}
+        versions |= {name: _version(name) for name in ("foveal", *packages)}
         return cls(
             made_by=made_by,
             date=datetime.now(UTC).date().isoformat(),

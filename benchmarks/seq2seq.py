@@ -7,7 +7,7 @@
     python -m benchmarks.seq2seq beam memory          a beam's time over greedy's; growth of memory
 
 One thread, float32, interleaved in one process (see `timing`). The C++ kernels are used with --native
-alone, which needs `sightline-native`.
+alone, which needs `foveal-native`.
 """
 
 import argparse
@@ -18,7 +18,7 @@ from pathlib import Path
 from rich.console import Console
 from rich.table import Table
 
-from sightline.inference import _native
+from foveal.inference import _native
 
 from . import seq2seq_memory, seq2seq_search, seq2seq_training
 from .results import Results, Row
@@ -62,7 +62,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parts = given.parts or PARTS
     if given.native:
         parts = ["native"]
-        import_module("sightline_native")  # without it, an error that says what is missing
+        import_module("foveal_native")  # without it, an error that says what is missing
     _native._IN_USE = given.native
     if unknown := set(given.parts) - set(PARTS):
         parser.error(f"there is no part {sorted(unknown)[0]!r}; there are {', '.join(PARTS)}")

@@ -14,15 +14,15 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from sightline.decoding import beam_search, greedy
-from sightline.models import DecoderSpec, Seq2SeqSpec, TextEncoderSpec
+from foveal.decoding import beam_search, greedy
+from foveal.models import DecoderSpec, Seq2SeqSpec, TextEncoderSpec
 
 from .results import Row
 from .seq2seq_plain import BEGIN, END, PlainSeq2Seq
 from .seq2seq_yoyodyne import Yoyodyne
 from .timing import Plan, Timing, compare
 
-OURS, HALF, PLAIN, PEER = "sightline", "sightline in half precision", "plain loop", "yoyodyne"
+OURS, HALF, PLAIN, PEER = "foveal", "foveal in half precision", "plain loop", "yoyodyne"
 WIDTH = 5
 WIDE_VOCABULARY = 8_000
 BETWEEN_SEARCHES = 64  # the batch at which a beam is compared to greedy search

@@ -15,15 +15,15 @@ import torch
 from torch import Tensor, nn
 from torch.nn.functional import cross_entropy
 
-from sightline.attention import (
+from foveal.attention import (
     Attention,
     DotScorer,
     segment_attention,
     softmax_attention,
     syntactic_attention,
 )
-from sightline.models import Seq2Seq
-from sightline.networks import (
+from foveal.models import Seq2Seq
+from foveal.networks import (
     AbstractEncoder,
     AttentionDecoder,
     InitialState,

@@ -1,4 +1,4 @@
-"""`sightline serve` as a process of its own, and what the kernel says of it."""
+"""`foveal serve` as a process of its own, and what the kernel says of it."""
 
 import os
 import subprocess
@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from sightline.cli._loopback import Loopback, loopback
+from foveal.cli._loopback import Loopback, loopback
 
 from .started import started
 

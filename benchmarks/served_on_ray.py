@@ -29,10 +29,10 @@ from benchmarks.serving.endings import change
 from benchmarks.serving.models import FILES, SEED, texts
 from benchmarks.serving.throughput import CONCURRENCY, load
 from examples.support import DATA
-from sightline.cli._bench_serve import requests
-from sightline.cli._load import OK, REJECTED
-from sightline.cli._loopback import Connection
-from sightline.serving.client import Client
+from foveal.cli._bench_serve import requests
+from foveal.cli._load import OK, REJECTED
+from foveal.cli._loopback import Connection
+from foveal.serving.client import Client
 
 OUT = Path("results/scale_serve.json")
 ROUNDS, SECONDS = 7, 3.0

@@ -5,7 +5,7 @@
 
 Good requests of mixed sizes and ways go on all the time, and among them: connections that are closed in the
 middle of a request, slow writers, bodies that never come, slow readers, bodies beyond the limit, and
-what is no request at all. No answer may be a 500, every answer must be that of `sightline predict`, byte by
+what is no request at all. No answer may be a 500, every answer must be that of `foveal predict`, byte by
 byte, and come once, and the memory of the server must not grow.
 """
 
@@ -23,8 +23,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from sightline.cli._load import OK, REJECTED
-from sightline.cli._loopback import Connection, Loopback
+from foveal.cli._load import OK, REJECTED
+from foveal.cli._loopback import Connection, Loopback
 
 from .results import Results, Row
 from .served import SECONDS, ServedProcess, served
@@ -146,16 +146,16 @@ async def _version(address: Loopback, model: str) -> str:
 async def _waiting(address: Loopback) -> float:
     async with Connection(address) as connection:
         text = (await connection.ask("GET", "/metrics")).body.decode()
-    (line,) = (line for line in text.splitlines() if line.startswith("sightline_waiting_inputs "))
+    (line,) = (line for line in text.splitlines() if line.startswith("foveal_waiting_inputs "))
     return float(line.split()[1])
 
 
 def _command_line(run: Path, texts: Sequence[str], way: Way) -> dict[str, str]:
-    """What `sightline predict` prints for each text."""
+    """What `foveal predict` prints for each text."""
     words = ["predict", str(run), "--format", "jsonl", "--nbest", str(way.nbest)]
     words += ["--attention"] if way.attention else []
     done = subprocess.run(
-        [sys.executable, "-m", "sightline.cli", *words],
+        [sys.executable, "-m", "foveal.cli", *words],
         input="".join(f"{text}\n" for text in texts),
         capture_output=True,
         text=True,

@@ -20,9 +20,9 @@ class Started(NamedTuple):
 
 @contextmanager
 def started(words: Sequence[str], errors: TextIO, seconds: float) -> Iterator[Started]:
-    """`sightline` with these words, given so long to say where it answers; killed if it has not ended."""
+    """`foveal` with these words, given so long to say where it answers; killed if it has not ended."""
     with subprocess.Popen(
-        [sys.executable, "-m", "sightline.cli", *words],
+        [sys.executable, "-m", "foveal.cli", *words],
         env=os.environ | {"OMP_NUM_THREADS": "1", "PYTHONUNBUFFERED": "1"},
         stdout=subprocess.PIPE,
         stderr=errors,

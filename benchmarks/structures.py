@@ -20,7 +20,7 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 from rich.table import Table
 
-from sightline.inference import _native
+from foveal.inference import _native
 
 from . import accuracy, memory, native, tree_accuracy
 from .cases import SEED, US, Call, Family, Size

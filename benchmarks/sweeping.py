@@ -2,8 +2,8 @@
 
     python -m benchmarks.sweeping --runs runs            about six minutes of a core
 
-`sightline sweep` on 800 Icelandic words, with no settings given but the length of a trial, which is a quarter of
-what `sightline fit` would choose: twelve trials, two at a time. It is stopped by SIGTERM when a few trials have
+`foveal sweep` on 800 Icelandic words, with no settings given but the length of a trial, which is a quarter of
+what `foveal fit` would choose: twelve trials, two at a time. It is stopped by SIGTERM when a few trials have
 ended, and started again.
 """
 
@@ -52,7 +52,7 @@ def _command(out: Path) -> list[str]:
         files += [f"--{part}", str(DATA / FILES[part])]
     numbers = ["--trials", str(TRIALS), "--workers", str(WORKERS), "--seed", str(SEED)]
     length = ["--set", f"training.epochs={EPOCHS}"]
-    return ["-m", "sightline.cli", "sweep", *files, "--out", str(out), *numbers, *length]
+    return ["-m", "foveal.cli", "sweep", *files, "--out", str(out), *numbers, *length]
 
 
 def _ended(out: Path) -> list[Path]:

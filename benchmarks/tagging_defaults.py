@@ -1,4 +1,4 @@
-"""What `sightline fit` makes of tagged files without any configuration, and in how many CPU minutes.
+"""What `foveal fit` makes of tagged files without any configuration, and in how many CPU minutes.
 
     python -m benchmarks.tagging_defaults                     both corpora, some ten CPU minutes
     python -m benchmarks.tagging_defaults --case names        one of them
@@ -74,7 +74,7 @@ def fitted(case: Case, seed: int, run: Path) -> tuple[float, float]:
         words += ["--seed", str(seed), "--fresh"]
         before = _children()
         subprocess.run(
-            [sys.executable, "-m", "sightline.cli", "fit", *words],
+            [sys.executable, "-m", "foveal.cli", "fit", *words],
             env={**os.environ, "OMP_NUM_THREADS": "1"},
             check=True,
         )

@@ -27,14 +27,14 @@ from rich.table import Table
 from torch import nn
 
 from examples.support import DATA
-from sightline.data import Example, InMemory, WhitespaceSpec, tsv
-from sightline.models import DecoderSpec, TextEncoderSpec
-from sightline.tasks import Transduction, TransductionSpec
-from sightline.training import Evaluated, Event, Group, Run, StepDone, TrainingSpec
-from sightline.training._interrupt import Interrupt
-from sightline.training._log import LogWriter
-from sightline.training._loop import Loop
-from sightline.training._threads import ThreadSetting
+from foveal.data import Example, InMemory, WhitespaceSpec, tsv
+from foveal.models import DecoderSpec, TextEncoderSpec
+from foveal.tasks import Transduction, TransductionSpec
+from foveal.training import Evaluated, Event, Group, Run, StepDone, TrainingSpec
+from foveal.training._interrupt import Interrupt
+from foveal.training._log import LogWriter
+from foveal.training._loop import Loop
+from foveal.training._threads import ThreadSetting
 
 from .results import Results, Row
 from .timing import Plan, compare, use_one_thread
@@ -183,7 +183,7 @@ def speed(name: str, language: str, model: TransductionSpec, training: TrainingS
     """Words and symbols for each second of the processor, and what validations take."""
     paths = {part: sorted(DATA.glob(f"{language}_{part}.tsv*")) for part in ("train", "dev")}
     if not all(paths.values()):
-        print(f"no data at {DATA / language}: speed is not measured; set SIGHTLINE_DATA")
+        print(f"no data at {DATA / language}: speed is not measured; set FOVEAL_DATA")
         return []
     watch = Stopwatch()
     train = tsv(paths["train"])

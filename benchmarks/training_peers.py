@@ -30,13 +30,13 @@ import torch
 from rich.console import Console
 
 from examples.support import DATA
-from sightline.data import CharacterSpec, Example, InMemory, WhitespaceSpec, open_source, tsv
-from sightline.models import DecoderSpec, TextEncoderSpec
-from sightline.tasks import TransductionSpec
-from sightline.training import Failed, Group, LogWriter, TrainingSpec
-from sightline.training._interrupt import Interrupt
-from sightline.training._loop import Loop
-from sightline.training._threads import ThreadSetting
+from foveal.data import CharacterSpec, Example, InMemory, WhitespaceSpec, open_source, tsv
+from foveal.models import DecoderSpec, TextEncoderSpec
+from foveal.tasks import TransductionSpec
+from foveal.training import Failed, Group, LogWriter, TrainingSpec
+from foveal.training._interrupt import Interrupt
+from foveal.training._loop import Loop
+from foveal.training._threads import ThreadSetting
 
 from .results import Results, Row
 from .timing import use_one_thread

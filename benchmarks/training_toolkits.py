@@ -18,7 +18,7 @@ from typing import Any, NamedTuple
 import torch
 from torch import nn
 
-from sightline.data import Example
+from foveal.data import Example
 
 from .seq2seq_yoyodyne import load_toolkit
 

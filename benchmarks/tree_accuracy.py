@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator, Mapping
 import torch
 from torch import Tensor
 
-from sightline.distributions import ProjectiveTree, SpanTree
+from foveal.distributions import ProjectiveTree, SpanTree
 
 from .accuracy import (
     GRADIENT_TARGET,

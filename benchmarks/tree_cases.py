@@ -9,7 +9,7 @@ from collections.abc import Callable
 import torch
 from torch import Tensor
 
-from sightline.distributions import ProjectiveTree, SpanningTree, SpanTree
+from foveal.distributions import ProjectiveTree, SpanningTree, SpanTree
 
 from .cases import SEED, US, Case, Model, Side, Size, case_of
 from .tree_peers import (

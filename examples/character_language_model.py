@@ -19,8 +19,8 @@ from support.texts import Descent, read_lines
 from torch import Tensor, nn
 from torch.nn.functional import cross_entropy
 
-from sightline.distributions import Categorical
-from sightline.networks import CellState, StackState, recurrent_stack
+from foveal.distributions import Categorical
+from foveal.networks import CellState, StackState, recurrent_stack
 
 NUM_STREAMS = 32  # parts of the text that are read side by side
 PIECE = 64  # characters between two updates: as far back as a gradient goes

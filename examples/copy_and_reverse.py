@@ -18,9 +18,9 @@ import torch
 from support.transduction import parse_budget, train
 from torch import Generator
 
-from sightline.data import BEGIN, END, Encoded, SequenceBatch, collate_pairs
-from sightline.decoding import greedy
-from sightline.models import DecoderSpec, Seq2Seq, Seq2SeqSpec, SoftmaxSpec, TextEncoderSpec
+from foveal.data import BEGIN, END, Encoded, SequenceBatch, collate_pairs
+from foveal.decoding import greedy
+from foveal.models import DecoderSpec, Seq2Seq, Seq2SeqSpec, SoftmaxSpec, TextEncoderSpec
 
 SYMBOLS = range(4, 24)  # 0 to 3 are padding, unknown, begin and end
 LONGEST = 20  # of the sequences to train on

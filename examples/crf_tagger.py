@@ -14,7 +14,7 @@ import torch
 from support import Batch, BiLSTM, Corpus, Numbering, Token, fit, parse_options, span_f1, spelling
 from torch import nn
 
-from sightline.distributions import LinearChain
+from foveal.distributions import LinearChain
 
 FOLDER = "_measure_only/conll2000_chunking"
 BASELINE = 77.07  # the shared task's own: the most frequent tag of each part of speech

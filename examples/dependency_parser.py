@@ -18,7 +18,7 @@ import torch
 from support import Batch, BiLSTM, Corpus, Token, fit, parse_options, spelling
 from torch import Tensor, nn
 
-from sightline.distributions import SpanningTree
+from foveal.distributions import SpanningTree
 
 FILE = "ud_english_ewt/en_ewt-ud-{part}.conllu.gz"
 

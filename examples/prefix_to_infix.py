@@ -20,9 +20,9 @@ from random import Random
 from support.formulas import SYMBOLS, draw_examples
 from support.transduction import parse_budget, train
 
-from sightline.data import BEGIN, END, BatchStream, Encoded, Example, InMemory, collate_pairs
-from sightline.decoding import beam_search
-from sightline.models import (
+from foveal.data import BEGIN, END, BatchStream, Encoded, Example, InMemory, collate_pairs
+from foveal.decoding import beam_search
+from foveal.models import (
     BilinearSpec,
     DecoderSpec,
     Seq2Seq,

@@ -12,7 +12,7 @@ Run: python examples/segment_attention.py
 import torch
 from torch import Tensor, nn
 
-from sightline.distributions import LinearChain
+from foveal.distributions import LinearChain
 
 NUM_STEPS = 200
 BATCH = 64

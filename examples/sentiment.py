@@ -23,9 +23,9 @@ from support import Batch, Corpus, Options, fit, parse_options
 from support.polarity import read_polarity
 from torch import Tensor, nn
 
-from sightline.attention import AttentionPooling, Memory, mean_pooling, softmax_attention
-from sightline.distributions import Categorical
-from sightline.networks import initialise_uniform
+from foveal.attention import AttentionPooling, Memory, mean_pooling, softmax_attention
+from foveal.distributions import Categorical
+from foveal.networks import initialise_uniform
 
 SIZE = 64  # of embeddings and of the query
 SHOWN = "the plot is thin and rather silly , but the acting is wonderful ."

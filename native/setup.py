@@ -25,7 +25,7 @@ X86 = platform.machine().lower() in ("x86_64", "amd64")
 setup(
     ext_modules=[
         CppExtension(
-            "sightline_native._kernels",
+            "foveal_native._kernels",
             [f"src/{name}.cpp" for name in SOURCES],
             include_dirs=["src"],
             extra_compile_args=[
@@ -37,7 +37,7 @@ setup(
                 "-Wno-psabi",  # wide registers never cross a library's border
                 "-fvisibility=hidden",
                 "-DTORCH_TARGET_VERSION=0x020a000000000000",  # loads on torch 2.10 and later
-                *(["-DSIGHTLINE_X86"] if X86 else []),
+                *(["-DFOVEAL_X86"] if X86 else []),
             ],
             py_limited_api=True,
         )

@@ -1,7 +1,7 @@
 """Questions about stories whose answers take two or three facts: bAbI, 1,000 questions of each task.
 
-    sightline fit --recipe recipes/babi.py --out runs/facts                   task 2, a chain of two facts
-    sightline fit --recipe recipes/babi.py:soft_2 --out runs/soft             or :soft_3, :chain_11, ...
+    foveal fit --recipe recipes/babi.py --out runs/facts                   task 2, a chain of two facts
+    foveal fit --recipe recipes/babi.py:soft_2 --out runs/soft             or :soft_3, :chain_11, ...
     python -m benchmarks.lectures fit babi --runs runs                        all tasks, four restarts each
     python -m benchmarks.lectures fit babi --runs runs --seeds 1 2 3          more of them
     python -m benchmarks.lectures score babi --runs runs
@@ -14,7 +14,7 @@ where their number varies, which count for answers alone. Of their 1,000 trainin
 questions 100 are set apart to choose by, as in `en-valid` of the data: the best weights of a run, and then
 the best of all runs of a task, whatever their seeds and settings. Settings are the same four for both kinds of
 steps, so that neither has been given more care. The model is never told which facts support an answer.
-The data folder is `../shared/data`, or what SIGHTLINE_DATA says; the archive is unpacked once, into
+The data folder is `../shared/data`, or what FOVEAL_DATA says; the archive is unpacked once, into
 `.cache/babi` of the checkout.
 
 Reference: Weston et al. 2015, Towards AI-complete question answering.
@@ -25,13 +25,13 @@ import tarfile
 from functools import partial
 from pathlib import Path
 
-from sightline.data import Babi, babi
-from sightline.models import ChainStepsSpec, SoftStepsSpec, StepsSpec
-from sightline.tasks import QuestionAnsweringSpec
-from sightline.training import Run, TrainingSpec
+from foveal.data import Babi, babi
+from foveal.models import ChainStepsSpec, SoftStepsSpec, StepsSpec
+from foveal.tasks import QuestionAnsweringSpec
+from foveal.training import Run, TrainingSpec
 
 ROOT = Path(__file__).resolve().parents[1]
-DATA = Path(os.environ.get("SIGHTLINE_DATA", ROOT.parent / "shared/data"))
+DATA = Path(os.environ.get("FOVEAL_DATA", ROOT.parent / "shared/data"))
 ARCHIVE, FOLDER = DATA / "babi_v1-2/en-valid.tar.gz", ROOT / ".cache/babi"
 # Steps of each task, as in the paper: as many as there are supporting facts. Questions of tasks 7 and 8
 # have one to eight.

@@ -1,6 +1,6 @@
 """Clips of moving shapes: what the first one does, as a label, and what both do, as a caption.
 
-    sightline fit --recipe recipes/clips.py --out runs/clips              or :label_local, :caption_global, ...
+    foveal fit --recipe recipes/clips.py --out runs/clips              or :label_local, :caption_global, ...
     python -m benchmarks.images fit clips --runs runs                     all cases
     python -m benchmarks.images score clips --runs runs
 
@@ -21,18 +21,18 @@ from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
-from recipes.rendered.clips import draw_clips
-from recipes.rendered.writing import write_pictures
-from sightline.data import ImageList, ImageSpec, image_list
-from sightline.models import (
+from foveal.data import ImageList, ImageSpec, image_list
+from foveal.models import (
     DecoderSpec,
     FramesEncoderSpec,
     ImageEncoderSpec,
     LocalSpec,
     SoftmaxSpec,
 )
-from sightline.tasks import CaptioningSpec, VideoClassificationSpec
-from sightline.training import Run, TrainingSpec
+from foveal.tasks import CaptioningSpec, VideoClassificationSpec
+from foveal.training import Run, TrainingSpec
+from recipes.rendered.clips import draw_clips
+from recipes.rendered.writing import write_pictures
 
 CACHE = Path(__file__).resolve().parents[1] / ".cache"
 FOLDERS = {"label": CACHE / "clips", "caption": CACHE / "told_clips"}

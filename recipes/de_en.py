@@ -1,12 +1,12 @@
 """Translation from German to English: Multi30k, 29,000 captions.
 
-    sightline fit --recipe recipes/de_en.py --out runs/de_en
+    foveal fit --recipe recipes/de_en.py --out runs/de_en
     python -m benchmarks.records fit de_en --runs runs                 three seeds
     python -m benchmarks.records score de_en --runs runs
 
 The captions are for research alone and are not ours to hand on: github.com/multi30k/dataset has them
 (data/task1/tok, in small letters and cut into words). The data folder is `../shared/data`, or what
-SIGHTLINE_DATA says; the files are in its `_measure_only/multi30k/tok`.
+FOVEAL_DATA says; the files are in its `_measure_only/multi30k/tok`.
 
 Reference: Elliott et al. 2016, Multi30K: multilingual English-German image descriptions.
 """
@@ -14,12 +14,12 @@ Reference: Elliott et al. 2016, Multi30K: multilingual English-German image desc
 import os
 from pathlib import Path
 
-from sightline.data import Parallel, WhitespaceSpec, parallel
-from sightline.models import DecoderSpec, TextEncoderSpec
-from sightline.tasks import PredictionSpec, TransductionSpec
-from sightline.training import Run, TrainingSpec
+from foveal.data import Parallel, WhitespaceSpec, parallel
+from foveal.models import DecoderSpec, TextEncoderSpec
+from foveal.tasks import PredictionSpec, TransductionSpec
+from foveal.training import Run, TrainingSpec
 
-DATA = Path(os.environ.get("SIGHTLINE_DATA", Path(__file__).resolve().parents[2] / "shared/data"))
+DATA = Path(os.environ.get("FOVEAL_DATA", Path(__file__).resolve().parents[2] / "shared/data"))
 TESTS = ("test_2016_flickr",)
 
 

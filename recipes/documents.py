@@ -1,6 +1,6 @@
 r"""Documents: is a review of a film praise or blame? Attention to words, to sentences, to both, to none.
 
-    sightline fit --recipe recipes/documents.py --out runs/reviews
+    foveal fit --recipe recipes/documents.py --out runs/reviews
     python -m benchmarks.lectures fit documents --runs runs                 all of the reviews, ten folds
     python -m benchmarks.lectures score documents --runs runs
 
@@ -18,7 +18,7 @@ weights are kept. `imdb` are the 50,000 of Maas et al. 2011, half of them to tes
 to choose the weights by.
 
 All words are embeddings without context but for `recurrent`, so that a fold takes half a minute. The data
-folder is `../shared/data`, or what SIGHTLINE_DATA says. Documents are written once, a sentence on each
+folder is `../shared/data`, or what FOVEAL_DATA says. Documents are written once, a sentence on each
 line of a text and those of more than 30 words on several, into `.cache/documents` of the checkout.
 
 Reference: Yang et al. 2016, Hierarchical attention networks for document classification.
@@ -33,9 +33,8 @@ from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 
-from recipes.whole_files import write_whole
-from sightline.data import JsonLines, LineReader, WhitespaceSpec, json_lines
-from sightline.models import (
+from foveal.data import JsonLines, LineReader, WhitespaceSpec, json_lines
+from foveal.models import (
     DocumentEncoderSpec,
     EncoderSpec,
     RecurrentSpec,
@@ -43,11 +42,12 @@ from sightline.models import (
     TextEncoderSpec,
     WordEncoderSpec,
 )
-from sightline.tasks import ClassificationSpec
-from sightline.training import Run, TrainingSpec
+from foveal.tasks import ClassificationSpec
+from foveal.training import Run, TrainingSpec
+from recipes.whole_files import write_whole
 
 ROOT = Path(__file__).resolve().parents[1]
-DATA = Path(os.environ.get("SIGHTLINE_DATA", ROOT.parent / "shared/data"))
+DATA = Path(os.environ.get("FOVEAL_DATA", ROOT.parent / "shared/data"))
 FOLDER = ROOT / ".cache/documents"
 REVIEWS = DATA / "movie_reviews_pang_lee/movie_reviews.zip"
 LABELS = {"neg": "blame", "pos": "praise"}

@@ -1,6 +1,6 @@
 """Questions about images of one shape: easy-VQA, 48,248 questions, 13 answers.
 
-    sightline fit --recipe recipes/easy_vqa.py --out runs/vqa                     or :none
+    foveal fit --recipe recipes/easy_vqa.py --out runs/vqa                     or :none
     python -m benchmarks.images fit easy_vqa --runs runs                          both
     python -m benchmarks.images score easy_vqa --runs runs
 
@@ -8,7 +8,7 @@
     none    it reads the mean of the grid
 
 A tenth of the training images is set apart to choose by. The data folder is `../shared/data`, or what
-SIGHTLINE_DATA says.
+FOVEAL_DATA says.
 
 Reference: Zhou 2019, easy-VQA.
 """
@@ -20,14 +20,14 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+from foveal.data import EasyVqa, ImageSpec, easy_vqa
+from foveal.models import ImageEncoderSpec, PlaceAttentionSpec, SoftmaxSpec, TextEncoderSpec
+from foveal.tasks import VisualQuestionAnsweringSpec
+from foveal.training import Run, TrainingSpec
 from recipes.whole_files import write_whole
-from sightline.data import EasyVqa, ImageSpec, easy_vqa
-from sightline.models import ImageEncoderSpec, PlaceAttentionSpec, SoftmaxSpec, TextEncoderSpec
-from sightline.tasks import VisualQuestionAnsweringSpec
-from sightline.training import Run, TrainingSpec
 
 ROOT = Path(__file__).resolve().parents[1]
-DATA = Path(os.environ.get("SIGHTLINE_DATA", ROOT.parent / "shared/data"))
+DATA = Path(os.environ.get("FOVEAL_DATA", ROOT.parent / "shared/data"))
 FOLDER = ROOT / ".cache/easy_vqa"
 SIDE = 64  # pixels
 NUM_DEV = 400  # images of the training part that weights are chosen by

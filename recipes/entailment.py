@@ -1,6 +1,6 @@
 r"""Entailment: does one sentence follow from another? Words that read their heads, in a tree or not.
 
-    sightline fit --recipe recipes/entailment.py:sick_tree --out runs/sick
+    foveal fit --recipe recipes/entailment.py:sick_tree --out runs/sick
     python -m benchmarks.lectures fit entailment --runs runs                both corpora, three seeds
     python -m benchmarks.lectures score entailment --runs runs
 
@@ -19,7 +19,7 @@ pairs of MultiNLI, JOCI, and MPE, without those whose first text is in the SNLI 
 There are no pretrained vectors, with which the paper has 85.8 to 86.8 on SNLI: figures here are lower, and
 to be compared with each other.
 
-The data folder is `../shared/data`, or what SIGHTLINE_DATA says. Texts are written once, in lower case
+The data folder is `../shared/data`, or what FOVEAL_DATA says. Texts are written once, in lower case
 with spaces between words and signs, into `.cache/entailment` of the checkout.
 """
 
@@ -32,20 +32,20 @@ from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 
-from recipes.whole_files import write_whole
-from sightline.data import LineReader, TabSeparated, WhitespaceSpec, tsv
-from sightline.models import (
+from foveal.data import LineReader, TabSeparated, WhitespaceSpec, tsv
+from foveal.models import (
     HeadSelectionSpec,
     RecurrentSpec,
     SelfAttentionSpec,
     SyntacticSpec,
     WordEncoderSpec,
 )
-from sightline.tasks import PairClassificationSpec
-from sightline.training import Run, TrainingSpec
+from foveal.tasks import PairClassificationSpec
+from foveal.training import Run, TrainingSpec
+from recipes.whole_files import write_whole
 
 ROOT = Path(__file__).resolve().parents[1]
-DATA = Path(os.environ.get("SIGHTLINE_DATA", ROOT.parent / "shared/data"))
+DATA = Path(os.environ.get("FOVEAL_DATA", ROOT.parent / "shared/data"))
 FOLDER = ROOT / ".cache/entailment"
 HEADS: dict[str, SelfAttentionSpec | None] = {
     "none": None,

@@ -1,10 +1,10 @@
 """Pronunciation of American English from 33,344 words: SIGMORPHON 2021 task 1, the high-resource part.
 
-    sightline fit --recipe recipes/g2p_english.py --out runs/english
+    foveal fit --recipe recipes/g2p_english.py --out runs/english
     python -m benchmarks.records fit g2p_english --runs runs           three seeds
     python -m benchmarks.records score g2p_english --runs runs
 
-The data folder is `../shared/data`, or what SIGHTLINE_DATA says.
+The data folder is `../shared/data`, or what FOVEAL_DATA says.
 
 Reference: Ashby et al. 2021, results of the second SIGMORPHON shared task on multilingual
 grapheme-to-phoneme conversion.
@@ -13,12 +13,12 @@ grapheme-to-phoneme conversion.
 import os
 from pathlib import Path
 
-from sightline.data import CharacterSpec, TabSeparated, WhitespaceSpec, tsv
-from sightline.models import DecoderSpec, TextEncoderSpec
-from sightline.tasks import TransductionSpec
-from sightline.training import Run, TrainingSpec
+from foveal.data import CharacterSpec, TabSeparated, WhitespaceSpec, tsv
+from foveal.models import DecoderSpec, TextEncoderSpec
+from foveal.tasks import TransductionSpec
+from foveal.training import Run, TrainingSpec
 
-DATA = Path(os.environ.get("SIGHTLINE_DATA", Path(__file__).resolve().parents[2] / "shared/data"))
+DATA = Path(os.environ.get("FOVEAL_DATA", Path(__file__).resolve().parents[2] / "shared/data"))
 LANGUAGES = ("eng_us",)
 
 

@@ -1,11 +1,11 @@
 """Pronunciation from 800 words: SIGMORPHON 2021 task 1, the low-resource part, ten languages.
 
-    sightline fit --recipe recipes/g2p_low.py:ice --out runs/ice       or :ady, :gre, ... any of LANGUAGES
+    foveal fit --recipe recipes/g2p_low.py:ice --out runs/ice       or :ady, :gre, ... any of LANGUAGES
     python -m benchmarks.records fit g2p_low --runs runs               all of them, three seeds
     python -m benchmarks.records score g2p_low --runs runs
 
-Maltese is in Latin script, Welsh that of the south-west. It is what `sightline fit` chooses by itself for these files, written down, so that it stays what it is
-when defaults change. The data folder is `../shared/data`, or what SIGHTLINE_DATA says.
+Maltese is in Latin script, Welsh that of the south-west. It is what `foveal fit` chooses by itself for these files, written down, so that it stays what it is
+when defaults change. The data folder is `../shared/data`, or what FOVEAL_DATA says.
 
 Reference: Ashby et al. 2021, results of the second SIGMORPHON shared task on multilingual
 grapheme-to-phoneme conversion.
@@ -16,12 +16,12 @@ from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
-from sightline.data import CharacterSpec, TabSeparated, WhitespaceSpec, tsv
-from sightline.models import DecoderSpec, ExactHardSpec, SegmentSpec, TextEncoderSpec
-from sightline.tasks import TransductionSpec
-from sightline.training import Run, TrainingSpec
+from foveal.data import CharacterSpec, TabSeparated, WhitespaceSpec, tsv
+from foveal.models import DecoderSpec, ExactHardSpec, SegmentSpec, TextEncoderSpec
+from foveal.tasks import TransductionSpec
+from foveal.training import Run, TrainingSpec
 
-DATA = Path(os.environ.get("SIGHTLINE_DATA", Path(__file__).resolve().parents[2] / "shared/data"))
+DATA = Path(os.environ.get("FOVEAL_DATA", Path(__file__).resolve().parents[2] / "shared/data"))
 LANGUAGES = ("ady", "gre", "ice", "ita", "khm", "lav", "mlt", "rum", "slv", "wel")
 FILES = {"mlt": "mlt_latn", "wel": "wel_sw"}
 # Letters with their marks are too many in Khmer: 7 % of those in new words would be unknown.

@@ -1,11 +1,11 @@
 """Pronunciation from 8,000 words: SIGMORPHON 2021 task 1, the medium-resource part, ten languages.
 
-    sightline fit --recipe recipes/g2p_medium.py:hun --out runs/hun    or :bul, :kor, ... any of LANGUAGES
+    foveal fit --recipe recipes/g2p_medium.py:hun --out runs/hun    or :bul, :kor, ... any of LANGUAGES
     python -m benchmarks.records fit g2p_medium --runs runs            all of them, three seeds
     python -m benchmarks.records score g2p_medium --runs runs
 
 In bfloat16, which this needs half as long again without. Armenian is the eastern one, Serbo-Croatian in Latin script, Japanese in hiragana, Vietnamese of Hanoi. The
-data folder is `../shared/data`, or what SIGHTLINE_DATA says.
+data folder is `../shared/data`, or what FOVEAL_DATA says.
 
 Reference: Ashby et al. 2021, results of the second SIGMORPHON shared task on multilingual
 grapheme-to-phoneme conversion.
@@ -15,12 +15,12 @@ import os
 from functools import partial
 from pathlib import Path
 
-from sightline.data import CharacterSpec, TabSeparated, WhitespaceSpec, tsv
-from sightline.models import DecoderSpec, TextEncoderSpec
-from sightline.tasks import TransductionSpec
-from sightline.training import Run, TrainingSpec
+from foveal.data import CharacterSpec, TabSeparated, WhitespaceSpec, tsv
+from foveal.models import DecoderSpec, TextEncoderSpec
+from foveal.tasks import TransductionSpec
+from foveal.training import Run, TrainingSpec
 
-DATA = Path(os.environ.get("SIGHTLINE_DATA", Path(__file__).resolve().parents[2] / "shared/data"))
+DATA = Path(os.environ.get("FOVEAL_DATA", Path(__file__).resolve().parents[2] / "shared/data"))
 LANGUAGES = ("arm", "bul", "dut", "fre", "geo", "hbs", "hun", "jpn", "kor", "vie")
 # A Korean syllable is a character of two or three letters; as many as there are, letters are better known.
 UNITS = {"kor": CharacterSpec(unit="code_point", normalisation="NFD")}

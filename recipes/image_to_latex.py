@@ -1,6 +1,6 @@
 r"""Formulas from their images: LaTeX, symbol by symbol.
 
-    sightline fit --recipe recipes/image_to_latex.py --out runs/formulas           or :rendered_none, ...
+    foveal fit --recipe recipes/image_to_latex.py --out runs/formulas           or :rendered_none, ...
     python -m benchmarks.images fit image_to_latex --runs runs                     all cases
     python -m benchmarks.images score image_to_latex --runs runs
 
@@ -29,7 +29,7 @@ How the decoder reads:
                 into `.cache/more_drawn_formulas`
 
 The encoder is that of Deng et al. 2017 made small: four convolutions and a recurrent network along each
-row. The data folder is `../shared/data`, or what SIGHTLINE_DATA says.
+row. The data folder is `../shared/data`, or what FOVEAL_DATA says.
 
 Reference: Deng et al. 2017, Image-to-markup generation with coarse-to-fine attention.
 """
@@ -42,12 +42,8 @@ from functools import partial
 from itertools import chain
 from pathlib import Path
 
-from recipes.rendered.composed import draw_composed
-from recipes.rendered.formulas import AT_A_TIME, draw_formulas
-from recipes.rendered.writing import Item, write_pictures
-from recipes.whole_files import write_whole
-from sightline.data import ImageList, ImageSpec, LatexSpec, LineReader, image_list, read_image
-from sightline.models import (
+from foveal.data import ImageList, ImageSpec, LatexSpec, LineReader, image_list, read_image
+from foveal.models import (
     AttentionSpec,
     BilinearSpec,
     DecoderSpec,
@@ -58,11 +54,15 @@ from sightline.models import (
     SegmentSpec,
     SoftmaxSpec,
 )
-from sightline.tasks import CaptioningSpec, DistortionSpec, PredictionSpec
-from sightline.training import Run, TrainingSpec
+from foveal.tasks import CaptioningSpec, DistortionSpec, PredictionSpec
+from foveal.training import Run, TrainingSpec
+from recipes.rendered.composed import draw_composed
+from recipes.rendered.formulas import AT_A_TIME, draw_formulas
+from recipes.rendered.writing import Item, write_pictures
+from recipes.whole_files import write_whole
 
 ROOT = Path(__file__).resolve().parents[1]
-DATA = Path(os.environ.get("SIGHTLINE_DATA", ROOT.parent / "shared/data"))
+DATA = Path(os.environ.get("FOVEAL_DATA", ROOT.parent / "shared/data"))
 FOLDER, MORE = ROOT / ".cache/drawn_formulas", ROOT / ".cache/more_drawn_formulas"
 HANDWRITTEN = ROOT / ".cache/handwritten"
 NUM_TRAIN, NUM_MORE, NUM_HELD_OUT, SEED = 60_000, 240_000, 1000, 1

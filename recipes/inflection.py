@@ -1,11 +1,11 @@
 """Inflection: the form of a lemma that has given features; SIGMORPHON 2023 task 0, twelve languages.
 
-    sightline fit --recipe recipes/inflection.py --out runs/deu        or :fin, :tur, ... any of LANGUAGES
+    foveal fit --recipe recipes/inflection.py --out runs/deu        or :fin, :tur, ... any of LANGUAGES
     python -m benchmarks.records fit inflection --runs runs            all of them, three seeds
     python -m benchmarks.records score inflection --runs runs
 
 10,000 forms to learn from, and 1,000 of other lemmas to be asked for. Hebrew is taken without its vowels
-(heb_unvoc) and with them (heb). The data folder is `../shared/data`, or what SIGHTLINE_DATA says.
+(heb_unvoc) and with them (heb). The data folder is `../shared/data`, or what FOVEAL_DATA says.
 
 Reference: Goldman et al. 2023, SIGMORPHON-UniMorph 2023 shared task 0.
 """
@@ -14,12 +14,12 @@ import os
 from functools import partial
 from pathlib import Path
 
-from sightline.data import CharacterSpec, FeaturesSpec, TabSeparated, tsv
-from sightline.models import DecoderSpec, TextEncoderSpec
-from sightline.tasks import TransductionSpec
-from sightline.training import Run, TrainingSpec
+from foveal.data import CharacterSpec, FeaturesSpec, TabSeparated, tsv
+from foveal.models import DecoderSpec, TextEncoderSpec
+from foveal.tasks import TransductionSpec
+from foveal.training import Run, TrainingSpec
 
-DATA = Path(os.environ.get("SIGHTLINE_DATA", Path(__file__).resolve().parents[2] / "shared/data"))
+DATA = Path(os.environ.get("FOVEAL_DATA", Path(__file__).resolve().parents[2] / "shared/data"))
 LANGUAGES = (
     *("deu", "eng", "fin", "fra", "heb", "heb_unvoc", "hun", "ita"),
     *("jap", "kat", "rus", "spa", "tur"),

@@ -1,24 +1,24 @@
 """Translation from Japanese to English: 50,000 short sentences of the Tanaka corpus.
 
-    sightline fit --recipe recipes/ja_en.py --out runs/ja_en           characters to words
-    sightline fit --recipe recipes/ja_en.py:words --out runs/words     words to words
+    foveal fit --recipe recipes/ja_en.py --out runs/ja_en           characters to words
+    foveal fit --recipe recipes/ja_en.py:words --out runs/words     words to words
     python -m benchmarks.records fit ja_en --runs runs                 three seeds
     python -m benchmarks.records score ja_en --runs runs
 
 The corpus says where Japanese words begin and end; read as characters, which is how Japanese is written,
-its spaces are dropped. The data folder is `../shared/data`, or what SIGHTLINE_DATA says.
+its spaces are dropped. The data folder is `../shared/data`, or what FOVEAL_DATA says.
 """
 
 import os
 from functools import partial
 from pathlib import Path
 
-from sightline.data import CharacterSpec, Parallel, WhitespaceSpec, parallel
-from sightline.models import DecoderSpec, TextEncoderSpec
-from sightline.tasks import PredictionSpec, TransductionSpec
-from sightline.training import Run, TrainingSpec
+from foveal.data import CharacterSpec, Parallel, WhitespaceSpec, parallel
+from foveal.models import DecoderSpec, TextEncoderSpec
+from foveal.tasks import PredictionSpec, TransductionSpec
+from foveal.training import Run, TrainingSpec
 
-DATA = Path(os.environ.get("SIGHTLINE_DATA", Path(__file__).resolve().parents[2] / "shared/data"))
+DATA = Path(os.environ.get("FOVEAL_DATA", Path(__file__).resolve().parents[2] / "shared/data"))
 SOURCES = {"characters": CharacterSpec(spaces="drop"), "words": WhitespaceSpec()}
 
 

@@ -1,12 +1,12 @@
 """Transliteration: names of people from Latin letters into katakana and five other scripts.
 
-    sightline fit --recipe recipes/katakana.py --out runs/katakana     or :russian, :arabic, ... any of SCRIPTS
+    foveal fit --recipe recipes/katakana.py --out runs/katakana     or :russian, :arabic, ... any of SCRIPTS
     python -m benchmarks.records fit katakana --runs runs              all of them, three seeds
     python -m benchmarks.records score katakana --runs runs
 
 26,406 names (Korean) to 105,371 (Russian), each word of a name by itself. A name may be written in more
 than one way, and only the one in the file counts: no system comes near to all of them. The data folder
-is `../shared/data`, or what SIGHTLINE_DATA says.
+is `../shared/data`, or what FOVEAL_DATA says.
 
 Reference: Merhav and Ash 2018, Design challenges in named entity transliteration.
 """
@@ -15,12 +15,12 @@ import os
 from functools import partial
 from pathlib import Path
 
-from sightline.data import CharacterSpec, TabSeparated, WhitespaceSpec, tsv
-from sightline.models import DecoderSpec, TextEncoderSpec
-from sightline.tasks import TransductionSpec
-from sightline.training import Run, TrainingSpec
+from foveal.data import CharacterSpec, TabSeparated, WhitespaceSpec, tsv
+from foveal.models import DecoderSpec, TextEncoderSpec
+from foveal.tasks import TransductionSpec
+from foveal.training import Run, TrainingSpec
 
-DATA = Path(os.environ.get("SIGHTLINE_DATA", Path(__file__).resolve().parents[2] / "shared/data"))
+DATA = Path(os.environ.get("FOVEAL_DATA", Path(__file__).resolve().parents[2] / "shared/data"))
 SCRIPTS = ("katakana", "arabic", "chinese", "hebrew", "korean", "russian")
 PARTS = {"train": 64, "dev": 16, "test": 20}  # percent, by which the files are named
 # Readings of the data: the more names there are, the fewer.

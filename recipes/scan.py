@@ -1,6 +1,6 @@
 r"""SCAN: commands into actions, and what is learnt of commands that were never seen.
 
-    sightline fit --recipe recipes/scan.py --out runs/scan             or :jump, :length, :jump_hard, ...
+    foveal fit --recipe recipes/scan.py --out runs/scan             or :jump, :length, :jump_hard, ...
     python -m benchmarks.records fit scan --runs runs                  all of them, three seeds
     python -m benchmarks.records score scan --runs runs
 
@@ -15,7 +15,7 @@ about four minutes:
 `length_none` has no attention, for `python -m benchmarks.lectures fit commands_by_length`.
 
 There is no development set, and nothing is chosen on test: runs have a fixed length, and their last
-weights are kept. The data folder is `../shared/data`, or what SIGHTLINE_DATA says.
+weights are kept. The data folder is `../shared/data`, or what FOVEAL_DATA says.
 
 Reference: Lake and Baroni 2018, Generalization without systematicity.
 """
@@ -24,8 +24,8 @@ import os
 from functools import partial
 from pathlib import Path
 
-from sightline.data import Patterned, WhitespaceSpec, patterned
-from sightline.models import (
+from foveal.data import Patterned, WhitespaceSpec, patterned
+from foveal.models import (
     AttentionSpec,
     DecoderSpec,
     ExactHardSpec,
@@ -33,10 +33,10 @@ from sightline.models import (
     SoftmaxSpec,
     TextEncoderSpec,
 )
-from sightline.tasks import PredictionSpec, TransductionSpec
-from sightline.training import Run, TrainingSpec
+from foveal.tasks import PredictionSpec, TransductionSpec
+from foveal.training import Run, TrainingSpec
 
-DATA = Path(os.environ.get("SIGHTLINE_DATA", Path(__file__).resolve().parents[2] / "shared/data"))
+DATA = Path(os.environ.get("FOVEAL_DATA", Path(__file__).resolve().parents[2] / "shared/data"))
 SPLITS = {"simple": "simple", "jump": "addprim_jump", "length": "length"}
 KINDS = ("", "_hard", "_segment")
 CASES = ("simple", *(f"{split}{kind}" for split in ("jump", "length") for kind in KINDS))

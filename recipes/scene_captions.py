@@ -1,6 +1,6 @@
 """Captions of scenes that the project draws: coloured shapes, how many, and how they stand to each other.
 
-    sightline fit --recipe recipes/scene_captions.py --out runs/scenes            or :none, :hard, ...
+    foveal fit --recipe recipes/scene_captions.py --out runs/scenes            or :none, :hard, ...
     python -m benchmarks.images fit scene_captions --runs runs                    all cases
     python -m benchmarks.images score scene_captions --runs runs
 
@@ -22,10 +22,8 @@ drawn once, into `.cache/scenes` of the checkout.
 from functools import partial
 from pathlib import Path
 
-from recipes.rendered.scenes import draw_scenes
-from recipes.rendered.writing import write_pictures
-from sightline.data import ImageList, ImageSpec, image_list
-from sightline.models import (
+from foveal.data import ImageList, ImageSpec, image_list
+from foveal.models import (
     AttentionSpec,
     BilinearSpec,
     DecoderSpec,
@@ -35,8 +33,10 @@ from sightline.models import (
     SegmentSpec,
     SoftmaxSpec,
 )
-from sightline.tasks import CaptioningSpec
-from sightline.training import Run, TrainingSpec
+from foveal.tasks import CaptioningSpec
+from foveal.training import Run, TrainingSpec
+from recipes.rendered.scenes import draw_scenes
+from recipes.rendered.writing import write_pictures
 
 FOLDER = Path(__file__).resolve().parents[1] / ".cache/scenes"
 SIDE = 80  # pixels

@@ -1,7 +1,7 @@
 """Japanese to English with four kinds of attention and one budget (Kim et al. 2017, section 4.2).
 
-    sightline fit --recipe recipes/segment_translation.py --out runs/segments      segments of characters
-    sightline fit --recipe recipes/segment_translation.py:words_simple --out runs/words        and others
+    foveal fit --recipe recipes/segment_translation.py --out runs/segments      segments of characters
+    foveal fit --recipe recipes/segment_translation.py:words_simple --out runs/words        and others
     python -m benchmarks.lectures fit segment_translation --runs runs              all cases, three seeds
     python -m benchmarks.lectures score segment_translation --runs runs
 
@@ -17,8 +17,7 @@ and all else are the same for all eight. The data is that of `recipes/ja_en.py`.
 from dataclasses import replace
 from functools import partial
 
-from recipes import ja_en
-from sightline.models import (
+from foveal.models import (
     AttentionSpec,
     DecoderSpec,
     SegmentSpec,
@@ -26,8 +25,9 @@ from sightline.models import (
     SoftmaxSpec,
     TextEncoderSpec,
 )
-from sightline.tasks import TransductionSpec
-from sightline.training import Run
+from foveal.tasks import TransductionSpec
+from foveal.training import Run
+from recipes import ja_en
 
 ATTENTIONS: dict[str, AttentionSpec | None] = {
     "none": None,

@@ -2,7 +2,7 @@
 
     ( * ( + 15 7 1 ) ( + 19 0 ) )   becomes   ( ( 15 + 7 + 1 ) * ( 19 + 0 ) )
 
-    sightline fit --recipe recipes/tree_transduction.py --out runs/trees           or :simple, :none
+    foveal fit --recipe recipes/tree_transduction.py --out runs/trees           or :simple, :none
     python -m benchmarks.lectures fit tree_transduction --runs runs                all cases, three seeds
     python -m benchmarks.lectures score tree_transduction --runs runs
 
@@ -25,8 +25,8 @@ from pathlib import Path
 from random import Random
 
 from examples.support.formulas import draw_examples
-from sightline.data import Example, TabSeparated, WhitespaceSpec, tsv
-from sightline.models import (
+from foveal.data import Example, TabSeparated, WhitespaceSpec, tsv
+from foveal.models import (
     BilinearSpec,
     DecoderSpec,
     HeadSelectionSpec,
@@ -36,8 +36,8 @@ from sightline.models import (
     SyntacticSpec,
     WordEncoderSpec,
 )
-from sightline.tasks import PredictionSpec, TransductionSpec
-from sightline.training import Run, TrainingSpec
+from foveal.tasks import PredictionSpec, TransductionSpec
+from foveal.training import Run, TrainingSpec
 
 FOLDER = Path(__file__).resolve().parents[1] / ".cache/formulas"
 KNOWN, DEPTHS = range(2, 5), range(2, 7)

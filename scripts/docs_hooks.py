@@ -3,7 +3,7 @@
     <!-- results: structures -->             the table of results/structures.json
     <!-- results: serving, capacity -->      its rows whose names begin so
     <!-- audit -->                           what the server pulls in, by scripts/audit.py
-    <!-- exports: sightline.inference -->    the reference of all names the package exports
+    <!-- exports: foveal.inference -->    the reference of all names the package exports
     <!-- record: g2p_low -->                 scores and costs of a recipe, by scripts/docs_records.py
     <!-- record: scan; length; jump -->      of its cases whose names begin so
     <!-- slices: g2p_low -->                 where it errs

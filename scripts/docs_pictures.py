@@ -17,8 +17,8 @@ from matplotlib.figure import Figure
 from matplotlib.patches import Arc, Rectangle
 from torch import Tensor
 
-from sightline import attention
-from sightline.distributions import (
+from foveal import attention
+from foveal.distributions import (
     Alignment,
     Categorical,
     KSubset,
@@ -35,7 +35,7 @@ INK, RED = "#1f3b5c", "#c0392b"
 WORDS = ["the", "old", "cat", "sat", "on", "my", "mat"]
 STYLE: dict[Any, Any] = {
     "svg.fonttype": "path",
-    "svg.hashsalt": "sightline",  # the same drawing gives the same bytes
+    "svg.hashsalt": "foveal",  # the same drawing gives the same bytes
     "font.size": 9,
     "axes.spines.top": False,
     "axes.spines.right": False,

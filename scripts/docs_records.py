@@ -13,8 +13,8 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.results import Results, Row
-from sightline.attention import AttentionTrace
-from sightline.inspection import heatmap
+from foveal.attention import AttentionTrace
+from foveal.inspection import heatmap
 
 RESULTS = Path(__file__).resolve().parent.parent / "results"
 COSTS = ("parameters", "processor minutes", "examples/s")

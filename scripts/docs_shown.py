@@ -10,8 +10,8 @@ from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from sightline.attention import AttentionTrace
-from sightline.inspection import drawing
+from foveal.attention import AttentionTrace
+from foveal.inspection import drawing
 
 SHOWN = Path(__file__).resolve().parent.parent / "results/shown"
 

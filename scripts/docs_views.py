@@ -13,8 +13,8 @@ from pathlib import Path
 from typing import NamedTuple
 
 from benchmarks.gallery import Exhibit
-from sightline.attention import AttentionTrace
-from sightline.inspection import (
+from foveal.attention import AttentionTrace
+from foveal.inspection import (
     Section,
     Table,
     arcs,

@@ -33,7 +33,7 @@ LOCKS: dict[str, tuple[tuple[str, ...], ...]] = {
         ("--no-deps", "supar==1.1.4"),  # only its structures are used, which need nothing else
     ),
 }
-LEFT_OUT = frozenset({"sightline", "torch"})
+LEFT_OUT = frozenset({"foveal", "torch"})
 
 
 def locked(asked: tuple[str, ...]) -> dict[str, str]:

@@ -2,7 +2,7 @@
 
     python scripts/sanitize_kernels.py FOLDER --calls 10000
 
-FOLDER receives a package `sightline_native` that stands in for the installed one in the processes
+FOLDER receives a package `foveal_native` that stands in for the installed one in the processes
 started here; nothing else is touched. A second run compiles only units that are older than the
 sources. Needs g++ and its libasan; takes minutes, most of them to compile. The calls are those of
 `tests/native/fuzz_ops.py`, once for each instruction set that this processor has; the first report
@@ -44,7 +44,7 @@ def compile_unit(source: Path, target: Path) -> None:
     includes = [NATIVE / "src", sysconfig.get_paths()["include"], *include_paths()]
     run(
         [
-            *("g++", *FLAGS, *(["-DSIGHTLINE_X86"] if is_x86 else [])),
+            *("g++", *FLAGS, *(["-DFOVEAL_X86"] if is_x86 else [])),
             *(f"-I{folder}" for folder in includes),
             *("-c", str(source), "-o", str(target)),
         ]
@@ -52,11 +52,11 @@ def compile_unit(source: Path, target: Path) -> None:
 
 
 def build(folder: Path) -> None:
-    """The package `sightline_native` in `folder`, with sanitizers."""
-    package, objects = folder / "sightline_native", folder / "objects"
+    """The package `foveal_native` in `folder`, with sanitizers."""
+    package, objects = folder / "foveal_native", folder / "objects"
     for made in (package, objects):
         made.mkdir(parents=True, exist_ok=True)
-    for path in (NATIVE / "sightline_native").glob("*.py"):
+    for path in (NATIVE / "foveal_native").glob("*.py"):
         shutil.copy(path, package)
     sources = sorted((NATIVE / "src").glob("*.cpp"), key=lambda path: "kernels_" not in path.stem)
     targets = [objects / f"{path.stem}.o" for path in sources]
@@ -94,7 +94,7 @@ def fuzz(folder: Path, width: str, calls: int, seed: int) -> None:
         "ASAN_OPTIONS": "detect_leaks=0",
         "UBSAN_OPTIONS": "print_stacktrace=1",
         "PYTHONPATH": os.pathsep.join((str(folder), str(ROOT))),
-        "SIGHTLINE_KERNELS": width,
+        "FOVEAL_KERNELS": width,
     }
     driver = str(ROOT / "tests/native/fuzz_ops.py")
     run([sys.executable, driver, "--calls", str(calls), "--seed", str(seed)], environment)

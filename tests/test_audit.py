@@ -27,7 +27,7 @@ def test_what_is_pulled_in_is_pinned_and_not_known_to_be_unsafe(script: ModuleTy
     assert {"httpx2", "tensorboard", "transformers", "pyarrow", "ray", "aiohttp", "av"} <= set(
         audited
     )
-    assert not {"pytest", "sightline"} & set(audited)
+    assert not {"pytest", "foveal"} & set(audited)
     assert [fault for one in audited.values() for fault in one.faults] == []
     assert "| h11 | 0.16.0 |" in script.table(list(audited.values()))
 

@@ -31,7 +31,7 @@ def test_every_case_has_left_a_file_that_says_where_it_is_from(case: str) -> Non
     results, shown = exhibit.results, exhibit.shown
     assert results.made_by == f"python -m benchmarks.gallery --cases {case}"
     assert results.machine.threads == 1
-    assert {"python", "torch", "sightline"} <= set(results.versions)
+    assert {"python", "torch", "foveal"} <= set(results.versions)
     assert {"model", "training"} <= set(results.spec) or {"task", "training"} <= set(results.spec)
     assert all(len(digest) == 64 for digest in results.data.values())
     *scores, time = results.rows

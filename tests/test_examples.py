@@ -58,7 +58,7 @@ def test_the_example_runs(example: Path, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("name", CUTS)
 def test_without_data_the_example_says_so_and_ends_well(name: str, tmp_path: Path) -> None:
-    done = run(ROOT / "examples" / name, tmp_path, SIGHTLINE_DATA=str(tmp_path))
+    done = run(ROOT / "examples" / name, tmp_path, FOVEAL_DATA=str(tmp_path))
     assert done.returncode == 0, done.stderr
     assert done.stdout.startswith(f"skipped: data not found at {tmp_path}")
 

@@ -8,7 +8,7 @@ from types import ModuleType
 
 import pytest
 
-import sightline
+import foveal
 
 PUBLIC_NAMES = json.loads(Path(__file__).with_name("public_names.json").read_text(encoding="utf-8"))
 
@@ -24,11 +24,9 @@ def test_the_public_names_are_these(package: str) -> None:
 
 
 def test_no_package_is_left_out() -> None:
-    packages = {
-        f"sightline.{found.name}" for found in iter_modules(sightline.__path__) if found.ispkg
-    }
-    assert packages - set(PUBLIC_NAMES) == {"sightline.cli"}  # a command, not a library
+    packages = {f"foveal.{found.name}" for found in iter_modules(foveal.__path__) if found.ispkg}
+    assert packages - set(PUBLIC_NAMES) == {"foveal.cli"}  # a command, not a library
 
 
 def test_the_root_has_a_version() -> None:
-    assert import_module("sightline").__version__ == "0.1.0"
+    assert import_module("foveal").__version__ == "0.1.0"

@@ -9,8 +9,8 @@ from typing import Any, Literal
 import pytest
 from hypothesis import given, strategies as st
 
-from sightline.errors import SpecError, ValueRangeError
-from sightline.specs import (
+from foveal.errors import SpecError, ValueRangeError
+from foveal.specs import (
     Setting,
     check,
     from_data,

@@ -18,9 +18,9 @@ from pyarrow import parquet
 from benchmarks.clusters import process, workers
 from benchmarks.serving.models import SEED, texts
 from benchmarks.timing import use_one_thread
-from sightline.data import Example
-from sightline.serving import Predictor
-from sightline.tasks import load_bundle
+from foveal.data import Example
+from foveal.serving import Predictor
+from foveal.tasks import load_bundle
 
 SHARDS, WORKERS = 64, 2
 MOST_SECONDS = 1800.0
@@ -90,7 +90,7 @@ def pooled(run: Path, folder: Path, out: Path, *more: str) -> Pooled:
 def bulk_command(run: Path, folder: Path, out: Path) -> list[str]:
     """What Python is started with to answer the shards of a folder by a pool."""
     words = ["bulk", str(run), "--in", str(folder / "*.zst"), "--out", str(out)]
-    return ["-m", "sightline.cli", *words, "--ray", "--workers", str(WORKERS)]
+    return ["-m", "foveal.cli", *words, "--ray", "--workers", str(WORKERS)]
 
 
 def num_done(out: Path) -> int:

@@ -17,8 +17,8 @@ import numpy as np
 from jaxtyping import Float, UInt8
 from torch import Tensor
 
-from sightline.attention import AttentionTrace
-from sightline.inspection import Hypothesis, Series
+from foveal.attention import AttentionTrace
+from foveal.inspection import Hypothesis, Series
 
 from ..results import Results, Row
 

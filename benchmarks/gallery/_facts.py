@@ -19,10 +19,10 @@ from torch.nn.functional import nll_loss, one_hot
 
 from examples.support import DATA
 from examples.support.texts import Descent
-from sightline.attention import AttentionTrace, Layout
-from sightline.data import Example, Labels, Vocabulary, babi, read_alignment
-from sightline.models import Answered, ChainStepsSpec, MemoryReader, MemoryReaderSpec
-from sightline.specs import to_data
+from foveal.attention import AttentionTrace, Layout
+from foveal.data import Example, Labels, Vocabulary, babi, read_alignment
+from foveal.models import Answered, ChainStepsSpec, MemoryReader, MemoryReaderSpec
+from foveal.specs import to_data
 
 from ..results import Results, digest
 from ._exhibit import Budget, Exhibit, Shown, Stopwatch, rounded, share_row

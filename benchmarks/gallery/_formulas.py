@@ -16,8 +16,8 @@ from torch.nn.functional import one_hot
 
 from examples.support.formulas import SYMBOLS, draw_examples
 from examples.support.transduction import train
-from sightline.attention import Attended, AttentionTrace
-from sightline.data import (
+from foveal.attention import Attended, AttentionTrace
+from foveal.data import (
     BEGIN,
     END,
     BatchStream,
@@ -27,8 +27,8 @@ from sightline.data import (
     SequenceBatch,
     collate_pairs,
 )
-from sightline.decoding import beam_search
-from sightline.models import (
+from foveal.decoding import beam_search
+from foveal.models import (
     BilinearSpec,
     DecoderSpec,
     RecurrentSpec,
@@ -38,8 +38,8 @@ from sightline.models import (
     SyntacticSpec,
     WordEncoderSpec,
 )
-from sightline.networks import SelfAttentiveEncoder
-from sightline.specs import to_data
+from foveal.networks import SelfAttentiveEncoder
+from foveal.specs import to_data
 
 from ..results import Results
 from ._exhibit import Budget, Exhibit, Shown, Stopwatch, rounded, share_row

@@ -14,7 +14,7 @@ from torch import Tensor, nn
 from torch.nn.functional import one_hot
 
 from examples.support import DATA, Batch, BiLSTM, Corpus, Sentence, Token, fit, spelling
-from sightline.attention import Attended, AttentionTrace, Memory, syntactic_attention
+from foveal.attention import Attended, AttentionTrace, Memory, syntactic_attention
 
 from ..results import Results, digest
 from ._exhibit import Budget, Exhibit, Shown, Stopwatch, rounded, share_row

@@ -1,4 +1,4 @@
-"""Pronunciation: softmax, sigmoid and segment attention of the model that `sightline fit` plans.
+"""Pronunciation: softmax, sigmoid and segment attention of the model that `foveal fit` plans.
 
 Icelandic, 800 words to learn from, 100 to choose by, 100 to test on (SIGMORPHON 2021, low
 resource). The word that is shown was chosen before any model was trained, for what its letters do:
@@ -17,14 +17,14 @@ from jaxtyping import Int
 from torch import Tensor
 
 from examples.support import DATA
-from sightline.attention import AttentionTrace
-from sightline.data import BEGIN, END, Encoded, Example, collate_pairs, open_source
-from sightline.decoding import Stepper, beam_search
-from sightline.inspection import Hypothesis, Series
-from sightline.networks import Stepped
-from sightline.specs import to_data, with_setting
-from sightline.tasks import Transduction, TransductionSpec, load_bundle
-from sightline.training import Run, plan, read_log
+from foveal.attention import AttentionTrace
+from foveal.data import BEGIN, END, Encoded, Example, collate_pairs, open_source
+from foveal.decoding import Stepper, beam_search
+from foveal.inspection import Hypothesis, Series
+from foveal.networks import Stepped
+from foveal.specs import to_data, with_setting
+from foveal.tasks import Transduction, TransductionSpec, load_bundle
+from foveal.training import Run, plan, read_log
 
 from ..results import Results, Row, digest
 from ._exhibit import DIGITS, Budget, Exhibit, Shown, Stopwatch, rounded

@@ -16,9 +16,9 @@ from torch.nn.functional import nll_loss
 
 from examples.support import DATA
 from examples.support.texts import Descent
-from sightline.attention import AttentionTrace, Layout
-from sightline.data import UNKNOWN, Vocabulary
-from sightline.models import (
+from foveal.attention import AttentionTrace, Layout
+from foveal.data import UNKNOWN, Vocabulary
+from foveal.models import (
     Classified,
     Classifier,
     ClassifierSpec,
@@ -27,8 +27,8 @@ from sightline.models import (
     SoftmaxSpec,
     TextEncoderSpec,
 )
-from sightline.networks import DocumentEncoder, TextEncoder, initialise_uniform
-from sightline.specs import to_data
+from foveal.networks import DocumentEncoder, TextEncoder, initialise_uniform
+from foveal.specs import to_data
 
 from ..results import Results, digest
 from ._exhibit import Budget, Exhibit, Shown, Stopwatch, rounded, share_row

@@ -20,17 +20,17 @@ from jaxtyping import Float, UInt8
 from torch import Tensor
 
 from examples.support.texts import Descent
-from sightline.attention import AttentionTrace
-from sightline.data import BEGIN, END, Encoded, Vocabulary, collate_pairs
-from sightline.decoding import greedy
-from sightline.models import (
+from foveal.attention import AttentionTrace
+from foveal.data import BEGIN, END, Encoded, Vocabulary, collate_pairs
+from foveal.decoding import greedy
+from foveal.models import (
     Captioner,
     CaptionerSpec,
     DecoderSpec,
     ImageEncoderSpec,
     SoftmaxSpec,
 )
-from sightline.specs import to_data
+from foveal.specs import to_data
 
 from ..results import Results
 from ._exhibit import Budget, Exhibit, Shown, Stopwatch, rounded, share_row

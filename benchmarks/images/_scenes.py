@@ -19,9 +19,9 @@ from typing import NamedTuple
 
 import numpy as np
 
+from foveal.data import Example
+from foveal.tasks import Captioning, Prediction
 from recipes import scene_captions
-from sightline.data import Example
-from sightline.tasks import Captioning, Prediction
 
 from ._scored import Scored, score_cases
 

@@ -9,10 +9,10 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from sightline.data import Example
-from sightline.specs import from_json
-from sightline.tasks import AbstractTask, Evaluation, load_bundle
-from sightline.training import Run
+from foveal.data import Example
+from foveal.specs import from_json
+from foveal.tasks import AbstractTask, Evaluation, load_bundle
+from foveal.training import Run
 
 from ..lectures._comparison import mean_row, spec_of
 from ..records._fitting import Cost, folder_of

@@ -17,10 +17,10 @@ from typing import Literal
 
 import torch
 
+from foveal.models import BilinearSpec, ImageEncoderSpec, SoftmaxSpec
+from foveal.tasks import CaptioningSpec
+from foveal.training import Run
 from recipes import scene_captions
-from sightline.models import BilinearSpec, ImageEncoderSpec, SoftmaxSpec
-from sightline.tasks import CaptioningSpec
-from sightline.training import Run
 
 from ..lectures._comparison import mean_row, spec_of
 from ..results import Results, Row, digest

@@ -14,9 +14,9 @@ from typing import NamedTuple
 
 import numpy as np
 
+from foveal.data import Example
+from foveal.tasks import Statistics, bleu, compare, exact_match, length_parts, load_bundle
 from recipes import scan
-from sightline.data import Example
-from sightline.tasks import Statistics, bleu, compare, exact_match, length_parts, load_bundle
 
 from ..records._fitting import COST, folder_of
 from ..results import Results, Row, digests
@@ -62,9 +62,7 @@ def score(cases: Sequence[str], seeds: Sequence[int], runs: Path, results: Path)
         print(f"{case}: {found}", flush=True)
     lengths = [len(reference.split()) for reference in references]
     files = [scan.DATA / f"scan/tasks_{part}_length.txt.gz" for part in ("train", "test")]
-    made = Results.here(
-        f"python -m benchmarks.lectures score {NAME}", packages=["sightline-native"]
-    )
+    made = Results.here(f"python -m benchmarks.lectures score {NAME}", packages=["foveal-native"])
     replace(
         made.with_rows(length_rows(lengths, "actions", systems, seeds)),
         data=digests(files, scan.DATA),

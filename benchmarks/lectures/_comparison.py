@@ -8,9 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from sightline.specs import to_json
-from sightline.tasks import Statistics, compare
-from sightline.training import Run
+from foveal.specs import to_json
+from foveal.tasks import Statistics, compare
+from foveal.training import Run
 
 from ..results import Row
 

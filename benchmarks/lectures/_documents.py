@@ -19,8 +19,8 @@ from typing import NamedTuple
 
 import numpy as np
 
+from foveal.tasks import Classification, Prediction, Statistics, load_bundle
 from recipes import documents
-from sightline.tasks import Classification, Prediction, Statistics, load_bundle
 
 from ..records._fitting import COST, Cost, folder_of
 from ..results import Results, Row, digests

@@ -17,9 +17,9 @@ from statistics import mean
 from typing import NamedTuple
 
 from examples.support import DATA
+from foveal.data import Example
+from foveal.tasks import Evaluation, PairClassification, Statistics, load_bundle
 from recipes import entailment
-from sightline.data import Example
-from sightline.tasks import Evaluation, PairClassification, Statistics, load_bundle
 
 from ..records._fitting import COST, Cost, folder_of
 from ..results import Results, Row, digests
@@ -54,9 +54,7 @@ class Scored(NamedTuple):
 
 def score(cases: Sequence[str], seeds: Sequence[int], runs: Path, results: Path) -> None:
     """Write the files of the corpora that cases are of, all of each; what was not fitted is left out."""
-    made = Results.here(
-        f"python -m benchmarks.lectures score {NAME}", packages=["sightline-native"]
-    )
+    made = Results.here(f"python -m benchmarks.lectures score {NAME}", packages=["foveal-native"])
     for corpus in entailment.CORPORA:
         scored, parses = dict[str, Scored](), list[Row]()
         for case in (case for case in cases if case.startswith(corpus)):

@@ -14,10 +14,10 @@ from pathlib import Path
 from statistics import mean
 from typing import Any, NamedTuple
 
+from foveal.data import Example
+from foveal.specs import to_json
+from foveal.tasks import PredictionSpec, load_bundle, supporting_facts
 from recipes import babi
-from sightline.data import Example
-from sightline.specs import to_json
-from sightline.tasks import PredictionSpec, load_bundle, supporting_facts
 
 from ..records._fitting import Cost, folder_of
 from ..results import Results, Row, digest

@@ -15,9 +15,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from foveal.specs import to_json
+from foveal.tasks import PredictionSpec, Statistics, compare, length_to_failure, load_bundle
 from recipes import tree_transduction
-from sightline.specs import to_json
-from sightline.tasks import PredictionSpec, Statistics, compare, length_to_failure, load_bundle
 
 from ..records._fitting import Cost, folder_of
 from ..results import Results, Row, digest
@@ -52,9 +52,7 @@ def score(cases: Sequence[str], seeds: Sequence[int], runs: Path, results: Path)
             f"{mean(s.value for s in one):.1f}" for one in scored[case].by_depth.values()
         )
         print(f"{case}: {shown}")
-    found = Results.here(
-        f"python -m benchmarks.lectures score {NAME}", packages=["sightline-native"]
-    )
+    found = Results.here(f"python -m benchmarks.lectures score {NAME}", packages=["foveal-native"])
     rows = [row for case in scored for row in _rows(case, scored[case], seeds)]
     for pair in COMPARED:
         if scored.keys() >= set(pair):

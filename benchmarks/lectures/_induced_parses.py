@@ -18,8 +18,8 @@ from typing import NamedTuple, TypeAlias
 import torch
 
 from examples.support import DATA
-from sightline.networks import SelfAttentiveEncoder
-from sightline.tasks import PairClassification
+from foveal.networks import SelfAttentiveEncoder
+from foveal.tasks import PairClassification
 
 from ..results import Row
 from ._comparison import UNIT, mean_row

@@ -26,9 +26,9 @@ from random import Random
 import numpy as np
 from jaxtyping import Bool, Float
 
-from sightline.attention import AttentionTrace
-from sightline.data import CharacterSpec
-from sightline.tasks import span_f1
+from foveal.attention import AttentionTrace
+from foveal.data import CharacterSpec
+from foveal.tasks import span_f1
 
 SCRIPTS = ("HIRAGANA", "KATAKANA", "CJK")
 CHARACTERS = CharacterSpec(spaces="drop")

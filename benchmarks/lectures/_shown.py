@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from sightline.attention import AttentionTrace
+from foveal.attention import AttentionTrace
 
 DIGITS = 4
 

@@ -20,12 +20,12 @@ from typing import NamedTuple
 import numpy as np
 from jaxtyping import Bool
 
+from foveal.attention import AttentionTrace
+from foveal.data import Example
+from foveal.inspection import forced_traces
+from foveal.tasks import Transduction, load_bundle
+from foveal.training import read_log
 from recipes import ja_en, segment_translation
-from sightline.attention import AttentionTrace
-from sightline.data import Example
-from sightline.inspection import forced_traces
-from sightline.tasks import Transduction, load_bundle
-from sightline.training import read_log
 
 from ..records._fitting import COST, Cost, folder_of
 from ..results import Results, Row, digests
@@ -96,9 +96,7 @@ def score(cases: Sequence[str], seeds: Sequence[int], runs: Path, results: Path)
             found += _found(attention, tasks, traces, examples, dev, seeds)
             if case == SHOWN:
                 save_shown(results, NAME, case, [*_shown(examples, traces[0])])
-    made = Results.here(
-        f"python -m benchmarks.lectures score {NAME}", packages=["sightline-native"]
-    )
+    made = Results.here(f"python -m benchmarks.lectures score {NAME}", packages=["foveal-native"])
     files = [path for name in ("train", "dev", "test") for path in ja_en.files(name)]
     made = replace(made, data=digests(files, ja_en.DATA))
     for source in ja_en.SOURCES:

@@ -8,6 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from statistics import mean
 from typing import NamedTuple
 
+from foveal.training import Run
 from recipes import (
     de_en,
     g2p_english,
@@ -18,7 +19,6 @@ from recipes import (
     katakana,
     scan,
 )
-from sightline.training import Run
 
 from ..results import Kind
 

@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 import torch
 
-from sightline.training import Run
+from foveal.training import Run
 
 COST = "cost.json"
 _BEFORE = "cost_before.json"  # of the parts of a run that were interrupted

@@ -17,10 +17,10 @@ from typing import Any, NamedTuple
 import torch
 
 from examples.support import DATA
-from sightline.data import PreparedCorpus, Source
-from sightline.specs import to_json
-from sightline.tasks import Evaluation, Transduction, TransductionEnsemble, load_bundle
-from sightline.training import Run
+from foveal.data import PreparedCorpus, Source
+from foveal.specs import to_json
+from foveal.tasks import Evaluation, Transduction, TransductionEnsemble, load_bundle
+from foveal.training import Run
 
 from ..results import Results, Row, Sense, digests
 from ._catalogue import MEAN, RECORDS, Record

@@ -26,7 +26,7 @@ from typing import NamedTuple
 
 from benchmarks.results import Results, Row
 from benchmarks.served import ServedProcess, served
-from sightline.cli._load import OK
+from foveal.cli._load import OK
 
 from .attacked_soak import Soaked, soaked
 from .attackers import ATTACKS

@@ -17,11 +17,11 @@ import torch
 from safetensors.torch import load, save
 
 from benchmarks.served import ServedProcess
-from sightline.cli._load import OK
-from sightline.data import Example
-from sightline.sealing import seal_of, write_sealed
-from sightline.serving import Predictor, answer_json
-from sightline.tasks import load_bundle
+from foveal.cli._load import OK
+from foveal.data import Example
+from foveal.sealing import seal_of, write_sealed
+from foveal.serving import Predictor, answer_json
+from foveal.tasks import load_bundle
 
 from .attackers import ATTACKS
 
@@ -136,7 +136,7 @@ def _changed(files: dict[str, bytes], factor: float) -> dict[str, bytes]:
 
 
 def _write(folder: Path, files: dict[str, bytes]) -> None:
-    write_sealed(folder, files, {"format": 1, "sightline": "attack"})
+    write_sealed(folder, files, {"format": 1, "foveal": "attack"})
 
 
 def _answers(model: Path) -> dict[str, str]:

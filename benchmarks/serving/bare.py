@@ -11,10 +11,10 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple, final
 
-from sightline.cli._load import Batches
-from sightline.data import Example
-from sightline.serving import Predictor, answer_json
-from sightline.tasks import load_bundle, size_class
+from foveal.cli._load import Batches
+from foveal.data import Example
+from foveal.serving import Predictor, answer_json
+from foveal.tasks import load_bundle, size_class
 
 _HALVINGS = 50  # of the interval that the tilt is in
 

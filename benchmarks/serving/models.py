@@ -4,13 +4,13 @@ import random
 from pathlib import Path
 
 from examples.support import DATA
-from sightline.cli import main as sightline
-from sightline.data import tsv
+from foveal.cli import main as foveal
+from foveal.data import tsv
 
 FILES = {name: f"g2p_sigmorphon2021/low/ice_{name}.tsv" for name in ("train", "dev", "test")}
 SEED = 1
 
-# What `sightline fit` chooses for 800 words, and two that are two and four times as wide.
+# What `foveal fit` chooses for 800 words, and two that are two and four times as wide.
 WIDTHS = {"ice_128": 128, "ice_256": 256, "ice_512": 512}
 USUAL = "ice_128"
 _MINUTES = 2.0  # of training: words come out about as long as they should
@@ -30,7 +30,7 @@ def fitted(folder: Path) -> dict[str, Path]:
             ]
             ways = ["--minutes", str(_MINUTES), "--seed", str(SEED), "--fresh"]
             out = str(folder / name)
-            sightline(["fit", train, "--dev", dev, "--out", out, *ways, *settings])
+            foveal(["fit", train, "--dev", dev, "--out", out, *ways, *settings])
     return {name: folder / name for name in WIDTHS}
 
 

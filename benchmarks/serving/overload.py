@@ -10,9 +10,9 @@ from collections.abc import Iterator, Sequence
 
 from benchmarks.results import Row
 from benchmarks.served import ServedProcess
-from sightline.cli._bench_serve import requests
-from sightline.cli._load import BROKEN, OK, REJECTED, Load, Request, Sent, batches_of
-from sightline.cli._loopback import Connection
+from foveal.cli._bench_serve import requests
+from foveal.cli._load import BROKEN, OK, REJECTED, Load, Request, Sent, batches_of
+from foveal.cli._loopback import Connection
 
 from .models import SEED
 

@@ -9,10 +9,10 @@ from pathlib import Path
 
 from benchmarks.results import Row
 from benchmarks.served import ServedProcess
-from sightline.cli._bench_serve import requests
-from sightline.cli._load import OK, Load, closed_loop
-from sightline.cli._loopback import Connection
-from sightline.data import Example
+from foveal.cli._bench_serve import requests
+from foveal.cli._load import OK, Load, closed_loop
+from foveal.cli._loopback import Connection
+from foveal.data import Example
 
 from .bare import Bare
 from .models import SEED

@@ -22,7 +22,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn.utils.rnn import pad_sequence
 
-DATA = Path(os.environ.get("SIGHTLINE_DATA", Path(__file__).parents[3] / "shared/data"))
+DATA = Path(os.environ.get("FOVEAL_DATA", Path(__file__).parents[3] / "shared/data"))
 
 BATCH = 32  # sentences
 
@@ -99,7 +99,7 @@ class Corpus:
             cut: so many sentences of each file; None for all.
         """
         if missing := [str(DATA / name) for name in (train, test) if not (DATA / name).exists()]:
-            print(f"skipped: data not found at {', '.join(missing)}; set SIGHTLINE_DATA")
+            print(f"skipped: data not found at {', '.join(missing)}; set FOVEAL_DATA")
             raise SystemExit(0)
         known, unseen = (_sentences(DATA / name, token)[:cut] for name in (train, test))
         features = sorted({name for sentence in known for names, _ in sentence for name in names})

@@ -12,7 +12,7 @@ from collections.abc import Iterable
 from random import Random
 from typing import NamedTuple
 
-from sightline.data import Example, Vocabulary
+from foveal.data import Example, Vocabulary
 
 SYMBOLS = Vocabulary(("(", ")", "+", "*", *map(str, range(21))))
 SHARE_OF_NUMBERS = 0.75

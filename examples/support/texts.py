@@ -19,7 +19,7 @@ def read_lines(name: str, member: str | None = None, *, cut: int | None) -> list
     """
     path = DATA / name
     if not path.exists():
-        print(f"skipped: data not found at {path}; set SIGHTLINE_DATA")
+        print(f"skipped: data not found at {path}; set FOVEAL_DATA")
         raise SystemExit(0)
     if member is None:
         return gzip.decompress(path.read_bytes()).decode("utf-8").splitlines()[:cut]

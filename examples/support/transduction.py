@@ -7,8 +7,8 @@ from typing import NamedTuple
 
 import torch
 
-from sightline.data import SequenceBatch
-from sightline.models import Seq2Seq
+from foveal.data import SequenceBatch
+from foveal.models import Seq2Seq
 
 from .texts import Descent
 

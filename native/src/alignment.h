@@ -11,8 +11,8 @@
 #include "alignment_grid.h"
 #include "scaled.h"
 
-namespace sightline {
-namespace SIGHTLINE_ISA {
+namespace foveal {
+namespace FOVEAL_ISA {
 namespace alignment {
 
 // A mantissa grows by less than 2^2.1 and shrinks by at most 2^0.5 a step: over so many it needs no care.
@@ -20,7 +20,7 @@ constexpr int64_t kSteps = 8;
 
 // The sum over the paths into the nodes of one step. `cell` holds the scores and gets the three terms.
 template <class T>
-SIGHTLINE_INLINE Scaled<T> join(const Front<T>& mantissa, const Front<double>& exponent, Lanes<T>* cell) {
+FOVEAL_INLINE Scaled<T> join(const Front<T>& mantissa, const Front<double>& exponent, Lanes<T>* cell) {
   const auto match = split_exp(cell[0]), source = split_exp(cell[1]), target = split_exp(cell[2]);
   const auto by_match = exponent.corner + match.exponent;
   const auto by_source = exponent.above + source.exponent;
@@ -79,7 +79,7 @@ class Crossings {
   explicit Crossings(const Grid& grid) : totals_(grid.antidiagonals() + 1) {
     std::fill(totals_.data(), totals_.data() + grid.antidiagonals() + 1, Lanes<T>::of(T(0)));
   }
-  SIGHTLINE_INLINE void add(int64_t antidiagonal, const Lanes<T>& nodes, const Lanes<T>& matches) {
+  FOVEAL_INLINE void add(int64_t antidiagonal, const Lanes<T>& nodes, const Lanes<T>& matches) {
     totals_[antidiagonal + 1] += nodes;
     totals_[antidiagonal] += matches;
   }
@@ -145,5 +145,5 @@ void marginals(const Alignments<T>& given, const AlignmentMarginals<T>& out, int
 }
 
 }  // namespace alignment
-}  // namespace SIGHTLINE_ISA
-}  // namespace sightline
+}  // namespace FOVEAL_ISA
+}  // namespace foveal

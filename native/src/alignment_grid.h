@@ -16,8 +16,8 @@
 #include "scratch.h"
 #include "transposition.h"
 
-namespace sightline {
-namespace SIGHTLINE_ISA {
+namespace foveal {
+namespace FOVEAL_ISA {
 namespace alignment {
 
 // The rows and columns of nodes that are real: the first, and one for each real item.
@@ -165,11 +165,11 @@ struct Front {
   Lanes<Number> corner, above, left;
 
   Front(Number* row, Number outside) : row(row), above(Lanes<Number>::of(outside)), left(above) {}
-  SIGHTLINE_INLINE void advance(int64_t n) {
+  FOVEAL_INLINE void advance(int64_t n) {
     corner = above;
     above = shift_in(left, row[n]);
   }
-  SIGHTLINE_INLINE void leave(int64_t n, const Lanes<Number>& here) {
+  FOVEAL_INLINE void leave(int64_t n, const Lanes<Number>& here) {
     left = here;
     if (n >= kLanes - 1) row[n - kLanes + 1] = here.lane(kLanes - 1);
   }
@@ -182,10 +182,10 @@ struct Back {
   Lanes<T> match, upward, across;
 
   explicit Back(T* row) : row(row), match(Lanes<T>::of(T(0))), upward(match), across(match) {}
-  SIGHTLINE_INLINE Lanes<T> arriving(int64_t n) const {
+  FOVEAL_INLINE Lanes<T> arriving(int64_t n) const {
     return across + shift_out(upward, n >= kLanes - 1 ? row[n - kLanes + 1] : T(0));
   }
-  SIGHTLINE_INLINE void leave(int64_t n, const Lanes<T>* brought) {
+  FOVEAL_INLINE void leave(int64_t n, const Lanes<T>* brought) {
     upward = match + brought[1];
     match = brought[0];
     across = brought[2];
@@ -194,5 +194,5 @@ struct Back {
 };
 
 }  // namespace alignment
-}  // namespace SIGHTLINE_ISA
-}  // namespace sightline
+}  // namespace FOVEAL_ISA
+}  // namespace foveal

@@ -4,7 +4,7 @@
 
 #include <cstdint>
 
-namespace sightline {
+namespace foveal {
 
 // Scores of moves on a grid of R rows and C columns of nodes: B items. moves[i, j, m] enters node
 // (i, j): 0 a match from (i-1, j-1), 1 a skip of source from (i-1, j), 2 a skip of target from (i, j-1).
@@ -45,4 +45,4 @@ struct AlignmentKernels {
   void (*sample)(const Alignments<T>&, const AlignmentDraws&, int64_t item);
 };
 
-}  // namespace sightline
+}  // namespace foveal

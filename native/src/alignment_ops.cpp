@@ -4,7 +4,7 @@
 
 #include "tensors.h"
 
-namespace sightline {
+namespace foveal {
 namespace {
 
 template <class T>
@@ -151,7 +151,7 @@ std::tuple<Tensor, Tensor> alignment_sample(Tensor moves, std::optional<Tensor> 
 
 }  // namespace
 
-STABLE_TORCH_LIBRARY_FRAGMENT(sightline_native, m) {
+STABLE_TORCH_LIBRARY_FRAGMENT(foveal_native, m) {
   m.def("alignment_log_partition(Tensor moves, Tensor? mask) -> Tensor");
   m.def("alignment_marginals(Tensor moves, Tensor? mask) -> (Tensor, Tensor)");
   m.def("alignment_tangent(Tensor marginals, Tensor? mask, Tensor direction) -> Tensor");
@@ -159,7 +159,7 @@ STABLE_TORCH_LIBRARY_FRAGMENT(sightline_native, m) {
   m.def("alignment_sample(Tensor moves, Tensor? mask, Tensor uniforms) -> (Tensor, Tensor)");
 }
 
-STABLE_TORCH_LIBRARY_IMPL(sightline_native, CPU, m) {
+STABLE_TORCH_LIBRARY_IMPL(foveal_native, CPU, m) {
   m.impl("alignment_log_partition", TORCH_BOX(&alignment_log_partition));
   m.impl("alignment_marginals", TORCH_BOX(&alignment_marginals));
   m.impl("alignment_tangent", TORCH_BOX(&alignment_tangent));
@@ -167,4 +167,4 @@ STABLE_TORCH_LIBRARY_IMPL(sightline_native, CPU, m) {
   m.impl("alignment_sample", TORCH_BOX(&alignment_sample));
 }
 
-}  // namespace sightline
+}  // namespace foveal

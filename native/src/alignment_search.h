@@ -8,8 +8,8 @@
 #include "alignment_tangent.h"
 #include "chain_search.h"
 
-namespace sightline {
-namespace SIGHTLINE_ISA {
+namespace foveal {
+namespace FOVEAL_ISA {
 namespace alignment {
 
 // Where a node stands among the registers of all steps, and its lane.
@@ -88,5 +88,5 @@ constexpr AlignmentKernels<T> table() {
 }
 
 }  // namespace alignment
-}  // namespace SIGHTLINE_ISA
-}  // namespace sightline
+}  // namespace FOVEAL_ISA
+}  // namespace foveal

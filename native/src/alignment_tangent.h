@@ -13,8 +13,8 @@
 
 #include "alignment.h"
 
-namespace sightline {
-namespace SIGHTLINE_ISA {
+namespace foveal {
+namespace FOVEAL_ISA {
 namespace alignment {
 
 // The parts of an item by strips, three registers a step.
@@ -28,7 +28,7 @@ struct Slopes {
 
 // 1 / p[v], 0 where that is 0.
 template <class T>
-SIGHTLINE_INLINE Lanes<T> inverse_mass(const Lanes<T>* mass) {
+FOVEAL_INLINE Lanes<T> inverse_mass(const Lanes<T>* mass) {
   return reciprocal_or_zero(mass[0] + mass[1] + mass[2]);
 }
 
@@ -129,5 +129,5 @@ void tangent(const Alignments<T>& given, const AlignmentTangent<T>& task, int64_
 }
 
 }  // namespace alignment
-}  // namespace SIGHTLINE_ISA
-}  // namespace sightline
+}  // namespace FOVEAL_ISA
+}  // namespace foveal

@@ -14,7 +14,7 @@
 #include <stdexcept>
 #include <string>
 
-namespace sightline {
+namespace foveal {
 
 using torch::headeronly::ScalarType;
 using torch::stable::Tensor;
@@ -30,7 +30,7 @@ inline std::string shape_of(const int64_t* sizes, int64_t axes) {
 // Throws "what must be expected, got the tensor".
 [[noreturn]] inline void refuse(const char* name, const std::string& expected, const Tensor& got) {
   std::ostringstream text;
-  text << "sightline_native: " << name << " must be " << expected << " on the CPU, got "
+  text << "foveal_native: " << name << " must be " << expected << " on the CPU, got "
        << torch::headeronly::toString(got.scalar_type()) << " " << shape_of(got.sizes().data(), got.dim())
        << (got.is_cpu() ? "" : " on another device");
   throw std::runtime_error(text.str());
@@ -100,7 +100,7 @@ inline Tensor fitting_arcs(const char* name, const Tensor& given) {
 }
 
 inline void require(bool condition, const char* message) {
-  if (!condition) throw std::runtime_error(std::string("sightline_native: ") + message);
+  if (!condition) throw std::runtime_error(std::string("foveal_native: ") + message);
 }
 
-}  // namespace sightline
+}  // namespace foveal

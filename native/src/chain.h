@@ -7,8 +7,8 @@
 #include "chain_shared.h"
 #include "chain_states.h"
 
-namespace sightline {
-namespace SIGHTLINE_ISA {
+namespace foveal {
+namespace FOVEAL_ISA {
 namespace chain {
 
 using chain_lanes::Group;
@@ -28,7 +28,7 @@ void log_partition(const Chain<T>& chain, T* out, int64_t first, int64_t last) {
     return;
   }
   for_groups(first, last, [&](Group group) {
-    SIGHTLINE_BY_STATES(chain.states, chain_lanes::log_partition, chain, out, group)
+    FOVEAL_BY_STATES(chain.states, chain_lanes::log_partition, chain, out, group)
   });
 }
 
@@ -39,7 +39,7 @@ void marginals(const Chain<T>& chain, const ChainMarginals<T>& out, int64_t firs
     return;
   }
   for_groups(first, last, [&](Group group) {
-    SIGHTLINE_BY_STATES(chain.states, chain_lanes::marginals, chain, out, group)
+    FOVEAL_BY_STATES(chain.states, chain_lanes::marginals, chain, out, group)
   });
 }
 
@@ -50,7 +50,7 @@ void tangent(const ChainTangent<T>& task, int64_t first, int64_t last) {
     return;
   }
   for_groups(first, last, [&](Group group) {
-    SIGHTLINE_BY_STATES(task.states, chain_lanes::tangent, task, group)
+    FOVEAL_BY_STATES(task.states, chain_lanes::tangent, task, group)
   });
 }
 
@@ -63,7 +63,7 @@ void best(const Chain<T>& chain, int64_t* labels, T* scores, int64_t first, int6
     return;
   }
   for_groups(first, last, [&](Group group) {
-    SIGHTLINE_BY_STATES(chain.states, chain_search::best_in_lanes, chain, labels, scores, group)
+    FOVEAL_BY_STATES(chain.states, chain_search::best_in_lanes, chain, labels, scores, group)
   });
 }
 
@@ -78,5 +78,5 @@ constexpr ChainKernels<T> table() {
 }
 
 }  // namespace chain
-}  // namespace SIGHTLINE_ISA
-}  // namespace sightline
+}  // namespace FOVEAL_ISA
+}  // namespace foveal

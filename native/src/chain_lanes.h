@@ -16,8 +16,8 @@
 #include "scratch.h"
 #include "transposition.h"
 
-namespace sightline {
-namespace SIGHTLINE_ISA {
+namespace foveal {
+namespace FOVEAL_ISA {
 namespace chain_lanes {
 
 constexpr int kMostStates = 10;  // beyond these, states in lanes are faster
@@ -48,17 +48,17 @@ class Links {
   }
   bool masked() const { return masked_; }
   // What a lane holds where the position is real, and otherwise something else.
-  SIGHTLINE_INLINE Lanes<T> where_real(int64_t t, const Lanes<T>& x, const Lanes<T>& other) const {
+  FOVEAL_INLINE Lanes<T> where_real(int64_t t, const Lanes<T>& x, const Lanes<T>& other) const {
     return masked_ ? where_positive(real_[t], x, other) : x;
   }
   template <class U>
-  SIGHTLINE_INLINE Lanes<U> where_linked(int64_t t, const Lanes<U>& x, const Lanes<U>& other) const {
+  FOVEAL_INLINE Lanes<U> where_linked(int64_t t, const Lanes<U>& x, const Lanes<U>& other) const {
     if (!masked_) return x;
     if constexpr (sizeof(U) == sizeof(T)) return where_positive(linked_[t], x, other);
     else return where_positive(widen(linked_[t]), x, other);
   }
   // A row with no real position has one labelling, the empty one, not K copies of it.
-  SIGHTLINE_INLINE Lanes<double> start(int state, const Lanes<double>& score) const {
+  FOVEAL_INLINE Lanes<double> start(int state, const Lanes<double>& score) const {
     if (!masked_ || state == 0) return score;
     const auto never = Lanes<double>::of(-std::numeric_limits<double>::infinity());
     return where_positive(widen(empty_), never, score);
@@ -296,7 +296,7 @@ void tangent(const ChainTangent<T>& task, Group group) {
 }
 
 // Two states, as in segment attention, are known to the compiler; other numbers are not.
-#define SIGHTLINE_BY_STATES(states, f, ...) \
+#define FOVEAL_BY_STATES(states, f, ...) \
   if ((states) == 2) {                      \
     f<T, 2>(__VA_ARGS__);                   \
   } else {                                  \
@@ -304,5 +304,5 @@ void tangent(const ChainTangent<T>& task, Group group) {
   }
 
 }  // namespace chain_lanes
-}  // namespace SIGHTLINE_ISA
-}  // namespace sightline
+}  // namespace FOVEAL_ISA
+}  // namespace foveal

@@ -6,7 +6,7 @@
 
 #include "tensors.h"
 
-namespace sightline {
+namespace foveal {
 namespace {
 
 template <class T>
@@ -243,7 +243,7 @@ std::tuple<Tensor, Tensor> chain_sample(Tensor unary, Tensor transitions, std::o
 
 }  // namespace
 
-STABLE_TORCH_LIBRARY_FRAGMENT(sightline_native, m) {
+STABLE_TORCH_LIBRARY_FRAGMENT(foveal_native, m) {
   m.def("chain_log_partition(Tensor unary, Tensor transitions, Tensor? mask) -> Tensor");
   m.def("chain_marginals(Tensor unary, Tensor transitions, Tensor? mask) -> (Tensor, Tensor, Tensor)");
   m.def("chain_tangent(Tensor nodes, Tensor pairs, Tensor? mask, Tensor? on_nodes, Tensor? on_pairs, bool want_pairs) -> (Tensor, Tensor)");
@@ -253,7 +253,7 @@ STABLE_TORCH_LIBRARY_FRAGMENT(sightline_native, m) {
   m.def("chain_sample(Tensor unary, Tensor transitions, Tensor? mask, Tensor uniforms) -> (Tensor, Tensor)");
 }
 
-STABLE_TORCH_LIBRARY_IMPL(sightline_native, CPU, m) {
+STABLE_TORCH_LIBRARY_IMPL(foveal_native, CPU, m) {
   m.impl("chain_log_partition", TORCH_BOX(&chain_log_partition));
   m.impl("chain_marginals", TORCH_BOX(&chain_marginals));
   m.impl("chain_tangent", TORCH_BOX(&chain_tangent));
@@ -263,4 +263,4 @@ STABLE_TORCH_LIBRARY_IMPL(sightline_native, CPU, m) {
   m.impl("chain_sample", TORCH_BOX(&chain_sample));
 }
 
-}  // namespace sightline
+}  // namespace foveal

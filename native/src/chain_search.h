@@ -9,8 +9,8 @@
 
 #include "chain_states.h"
 
-namespace sightline {
-namespace SIGHTLINE_ISA {
+namespace foveal {
+namespace FOVEAL_ISA {
 namespace chain_search {
 
 using chain_lanes::Group;
@@ -156,5 +156,5 @@ void sample(const Chain<T>& chain, const ChainDraws& draws, int64_t index) {
 }
 
 }  // namespace chain_search
-}  // namespace SIGHTLINE_ISA
-}  // namespace sightline
+}  // namespace FOVEAL_ISA
+}  // namespace foveal

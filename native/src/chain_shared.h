@@ -17,8 +17,8 @@
 
 #include "chain_states.h"
 
-namespace sightline {
-namespace SIGHTLINE_ISA {
+namespace foveal {
+namespace FOVEAL_ISA {
 namespace chain_shared {
 
 using chain_states::Item;
@@ -304,5 +304,5 @@ void tangent(const ChainNodesTangent<T>& task, double* on_transitions, int64_t f
 }
 
 }  // namespace chain_shared
-}  // namespace SIGHTLINE_ISA
-}  // namespace sightline
+}  // namespace FOVEAL_ISA
+}  // namespace foveal

@@ -10,8 +10,8 @@
 
 #include "chain_lanes.h"
 
-namespace sightline {
-namespace SIGHTLINE_ISA {
+namespace foveal {
+namespace FOVEAL_ISA {
 namespace chain_states {
 
 constexpr double kNever = -std::numeric_limits<double>::infinity();
@@ -50,7 +50,7 @@ void add_unary(const T* unary, int64_t states, double* alpha) {
 template <bool in_double, class T>
 class StepTerms {
  public:
-  SIGHTLINE_INLINE StepTerms(const double* scores, double reference, const T* edges, int64_t states, int64_t block)
+  FOVEAL_INLINE StepTerms(const double* scores, double reference, const T* edges, int64_t states, int64_t block)
       : scores_(scores), reference_(reference), edges_(edges + block), states_(states), count_(states - block),
         steepest_(Lanes<T>::of(T(0))) {
     using Number = std::conditional_t<in_double, double, T>;
@@ -62,13 +62,13 @@ class StepTerms {
     highest_ = widen(near);
   }
   const Lanes<double>& highest() const { return highest_; }
-  SIGHTLINE_INLINE Lanes<T> weight(int64_t i) {
+  FOVEAL_INLINE Lanes<T> weight(int64_t i) {
     const auto term = narrow<T>(widen(edge(i)) + (scores_[i] - reference_) - highest_);
     if constexpr (!in_double) steepest_ = max(steepest_, term);
     return exp(term);
   }
   // Whether the weights, of which this is the sum, are neither too large nor lost for being small.
-  SIGHTLINE_INLINE bool is_in_range(const Lanes<T>& total) const {
+  FOVEAL_INLINE bool is_in_range(const Lanes<T>& total) const {
     if constexpr (in_double) return true;
     const auto zero = Lanes<T>::of(T(0)), lowest = Lanes<T>::of(std::numeric_limits<T>::lowest());
     const auto lost = where_less(lowest, narrow<T>(highest_), Lanes<T>::of(kSteep + 1), zero);
@@ -78,7 +78,7 @@ class StepTerms {
 
  private:
   static constexpr T kSteep = 8;
-  SIGHTLINE_INLINE Lanes<T> edge(int64_t i) const { return load_first(edges_ + i * states_, count_, T(kNever)); }
+  FOVEAL_INLINE Lanes<T> edge(int64_t i) const { return load_first(edges_ + i * states_, count_, T(kNever)); }
 
   const double* scores_;
   double reference_;
@@ -323,5 +323,5 @@ void tangent(const ChainTangent<T>& task, int64_t item) {
 }
 
 }  // namespace chain_states
-}  // namespace SIGHTLINE_ISA
-}  // namespace sightline
+}  // namespace FOVEAL_ISA
+}  // namespace foveal

@@ -21,8 +21,8 @@
 #include "lanes.h"
 #include "scratch.h"
 
-namespace sightline {
-namespace SIGHTLINE_ISA {
+namespace foveal {
+namespace FOVEAL_ISA {
 namespace charts {
 
 constexpr double kNever = -std::numeric_limits<double>::infinity();
@@ -49,33 +49,33 @@ using Entry = typename Layout::template Entry<T>;
 
 // A block of spans, which begins at an entry.
 template <class T>
-SIGHTLINE_INLINE Lanes<T> load(const T* entry) {
+FOVEAL_INLINE Lanes<T> load(const T* entry) {
   return Lanes<T>::load(entry);
 }
 template <class T>
-SIGHTLINE_INLINE Lanes<T> load(const Lanes<T>* entry) {
+FOVEAL_INLINE Lanes<T> load(const Lanes<T>* entry) {
   return *entry;
 }
 template <class T>
-SIGHTLINE_INLINE void store(const Lanes<T>& x, T* entry) {
+FOVEAL_INLINE void store(const Lanes<T>& x, T* entry) {
   x.store(entry);
 }
 template <class T>
-SIGHTLINE_INLINE void store(const Lanes<T>& x, Lanes<T>* entry) {
+FOVEAL_INLINE void store(const Lanes<T>& x, Lanes<T>* entry) {
   *entry = x;
 }
 
 // The number of one sentence in an entry.
 template <class T>
-SIGHTLINE_INLINE T& lane_of(T& entry, int) {
+FOVEAL_INLINE T& lane_of(T& entry, int) {
   return entry;
 }
 template <class T>
-SIGHTLINE_INLINE T& lane_of(Lanes<T>& entry, int lane) {
+FOVEAL_INLINE T& lane_of(Lanes<T>& entry, int lane) {
   return reinterpret_cast<T*>(entry.part)[lane];
 }
 template <class T>
-SIGHTLINE_INLINE const T& lane_of(const Lanes<T>& entry, int lane) {
+FOVEAL_INLINE const T& lane_of(const Lanes<T>& entry, int lane) {
   return reinterpret_cast<const T*>(entry.part)[lane];
 }
 
@@ -113,7 +113,7 @@ class Grid {
   int64_t kept_size() const { return offsets_[words_]; }
 
   template <class T>
-  SIGHTLINE_INLINE Kept<T> kept(T* all, int64_t sum, int64_t width, int64_t start) const {
+  FOVEAL_INLINE Kept<T> kept(T* all, int64_t sum, int64_t width, int64_t start) const {
     const int64_t block = start / Layout::spans * sums_ + sum;
     return {all + offsets_[width] + block * (width + 2) * kLanes + start % Layout::spans, width};
   }
@@ -155,7 +155,7 @@ struct Columns {
 };
 
 template <class T, class Number>
-SIGHTLINE_INLINE Lanes<double> sum(const Columns<Number>& from, const Kept<T>& kept) {
+FOVEAL_INLINE Lanes<double> sum(const Columns<Number>& from, const Kept<T>& kept) {
   const auto never = Lanes<double>::of(kNever);
   const int64_t down = from.row, up = 1 - from.row;
   auto highest = Lanes<double>::of(std::numeric_limits<double>::lowest());
@@ -175,7 +175,7 @@ SIGHTLINE_INLINE Lanes<double> sum(const Columns<Number>& from, const Kept<T>& k
 
 // The highest of left[s] + right[s], and where it stands.
 template <class T>
-SIGHTLINE_INLINE Lanes<double> best(const Columns<double>& from, T* place) {
+FOVEAL_INLINE Lanes<double> best(const Columns<double>& from, T* place) {
   const int64_t down = from.row, up = 1 - from.row;
   auto highest = load(from.left) + load(from.right);
   auto found = Lanes<double>::of(0.0);
@@ -189,13 +189,13 @@ SIGHTLINE_INLINE Lanes<double> best(const Columns<double>& from, T* place) {
 }
 
 template <class Number, class T>
-SIGHTLINE_INLINE void add(Number* to, const Lanes<T>& x) {
+FOVEAL_INLINE void add(Number* to, const Lanes<T>& x) {
   store(load(to) + x, to);
 }
 
 // Shares out the probability of a block of spans over their parts, and keeps it.
 template <class T, class Number>
-SIGHTLINE_INLINE void share(const Lanes<T>& mass, const Kept<T>& kept, const Columns<Number>& to) {
+FOVEAL_INLINE void share(const Lanes<T>& mass, const Kept<T>& kept, const Columns<Number>& to) {
   mass.store(kept.mass());
   const auto scaled = mass * Lanes<T>::load(kept.scale());
   for (int64_t s = 0; s < to.count; ++s) {
@@ -207,7 +207,7 @@ SIGHTLINE_INLINE void share(const Lanes<T>& mass, const Kept<T>& kept, const Col
 
 // sum_s w[s] (left[s] + right[s])
 template <class T, class Number>
-SIGHTLINE_INLINE Lanes<T> mix(const Kept<const T>& kept, const Columns<Number>& from) {
+FOVEAL_INLINE Lanes<T> mix(const Kept<const T>& kept, const Columns<Number>& from) {
   auto total = Lanes<T>::of(T(0));
   for (int64_t s = 0; s < from.count; ++s) {
     const auto both = load(from.left + s * from.row) + load(from.right + s * (1 - from.row));
@@ -218,7 +218,7 @@ SIGHTLINE_INLINE Lanes<T> mix(const Kept<const T>& kept, const Columns<Number>& 
 
 // Both parts receive w[s] ( change + mass (below_left[s] + below_right[s] - mixture) ).
 template <class T, class Below, class Number>
-SIGHTLINE_INLINE void share_change(const Lanes<T>& change, const Lanes<T>& mixture, const Kept<const T>& kept,
+FOVEAL_INLINE void share_change(const Lanes<T>& change, const Lanes<T>& mixture, const Kept<const T>& kept,
                                    const Columns<Below>& below, const Columns<Number>& to) {
   const int64_t down = to.row, up = 1 - to.row;
   const auto scale = Lanes<T>::load(kept.scale());
@@ -233,5 +233,5 @@ SIGHTLINE_INLINE void share_change(const Lanes<T>& change, const Lanes<T>& mixtu
 }
 
 }  // namespace charts
-}  // namespace SIGHTLINE_ISA
-}  // namespace sightline
+}  // namespace FOVEAL_ISA
+}  // namespace foveal

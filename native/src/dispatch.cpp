@@ -3,11 +3,11 @@
 
 #include "kernels.h"
 
-namespace sightline {
+namespace foveal {
 namespace {
 
 const Kernels& best_for_this_processor() {
-#if defined(SIGHTLINE_X86)
+#if defined(FOVEAL_X86)
   if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512vl") &&
       __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512dq")) {
     return avx512_kernels;
@@ -18,11 +18,11 @@ const Kernels& best_for_this_processor() {
 }
 
 const Kernels& choose() {
-  const char* wanted = std::getenv("SIGHTLINE_KERNELS");
+  const char* wanted = std::getenv("FOVEAL_KERNELS");
   const std::string name = wanted == nullptr ? "" : wanted;
   const Kernels& best = best_for_this_processor();
   if (name == "baseline") return baseline_kernels;
-#if defined(SIGHTLINE_X86)
+#if defined(FOVEAL_X86)
   // A processor that has the wider instructions has the narrower ones.
   if (name == "avx2" && &best != &baseline_kernels) return avx2_kernels;
 #endif
@@ -36,4 +36,4 @@ const Kernels& kernels() {
   return chosen;
 }
 
-}  // namespace sightline
+}  // namespace foveal

@@ -19,8 +19,8 @@
 #include "scratch.h"
 #include "transposition.h"
 
-namespace sightline {
-namespace SIGHTLINE_ISA {
+namespace foveal {
+namespace FOVEAL_ISA {
 namespace k_subset {
 
 constexpr double kNever = -std::numeric_limits<double>::infinity();
@@ -200,5 +200,5 @@ constexpr ItemKernels<T> table() {
 }
 
 }  // namespace k_subset
-}  // namespace SIGHTLINE_ISA
-}  // namespace sightline
+}  // namespace FOVEAL_ISA
+}  // namespace foveal

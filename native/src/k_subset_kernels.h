@@ -4,7 +4,7 @@
 
 #include <cstdint>
 
-namespace sightline {
+namespace foveal {
 
 template <class T>
 struct Items {
@@ -44,4 +44,4 @@ struct ItemKernels {
   void (*sample)(const Items<T>&, const ItemDraws&, int64_t first, int64_t last);
 };
 
-}  // namespace sightline
+}  // namespace foveal

@@ -4,7 +4,7 @@
 
 #include "tensors.h"
 
-namespace sightline {
+namespace foveal {
 namespace {
 
 template <class T>
@@ -127,18 +127,18 @@ std::tuple<Tensor, Tensor> k_subset_sample(Tensor scores, std::optional<Tensor> 
 
 }  // namespace
 
-STABLE_TORCH_LIBRARY_FRAGMENT(sightline_native, m) {
+STABLE_TORCH_LIBRARY_FRAGMENT(foveal_native, m) {
   m.def("k_subset_log_partition(Tensor scores, Tensor? mask, int k) -> Tensor");
   m.def("k_subset_marginals(Tensor scores, Tensor? mask, int k) -> (Tensor, Tensor, Tensor)");
   m.def("k_subset_tangent(Tensor marginals, Tensor kept, Tensor? mask, Tensor direction) -> Tensor");
   m.def("k_subset_sample(Tensor scores, Tensor? mask, int k, Tensor uniforms) -> (Tensor, Tensor)");
 }
 
-STABLE_TORCH_LIBRARY_IMPL(sightline_native, CPU, m) {
+STABLE_TORCH_LIBRARY_IMPL(foveal_native, CPU, m) {
   m.impl("k_subset_log_partition", TORCH_BOX(&k_subset_log_partition));
   m.impl("k_subset_marginals", TORCH_BOX(&k_subset_marginals));
   m.impl("k_subset_tangent", TORCH_BOX(&k_subset_tangent));
   m.impl("k_subset_sample", TORCH_BOX(&k_subset_sample));
 }
 
-}  // namespace sightline
+}  // namespace foveal

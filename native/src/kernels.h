@@ -12,7 +12,7 @@
 #include "semi_markov_kernels.h"
 #include "spanning_kernels.h"
 
-namespace sightline {
+namespace foveal {
 
 constexpr int64_t kGrain = 16;  // the widest lanes of any instruction set
 
@@ -214,12 +214,12 @@ struct Kernels {
 };
 
 extern const Kernels baseline_kernels;
-#if defined(SIGHTLINE_X86)
+#if defined(FOVEAL_X86)
 extern const Kernels avx2_kernels;
 extern const Kernels avx512_kernels;
 #endif
 
-// The table for this processor, or the one named by the variable SIGHTLINE_KERNELS.
+// The table for this processor, or the one named by the variable FOVEAL_KERNELS.
 const Kernels& kernels();
 
-}  // namespace sightline
+}  // namespace foveal

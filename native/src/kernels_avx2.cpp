@@ -1,6 +1,6 @@
 // The kernels for AVX2.
 
-#if defined(SIGHTLINE_X86)
+#if defined(FOVEAL_X86)
 
 // Headers that others share come first: only what stands below the pragma is compiled for it.
 #include <algorithm>
@@ -15,8 +15,8 @@
 #include "scratch.h"
 
 #pragma GCC target("avx2,fma")
-#define SIGHTLINE_ISA avx2
-#define SIGHTLINE_REGISTER_BYTES 32
+#define FOVEAL_ISA avx2
+#define FOVEAL_REGISTER_BYTES 32
 
 #include "alignment_search.h"
 #include "chain.h"
@@ -27,7 +27,7 @@
 #include "span.h"
 #include "spanning_search.h"
 
-namespace sightline {
+namespace foveal {
 
 const Kernels avx2_kernels = {
     "avx2",
@@ -49,6 +49,6 @@ const Kernels avx2_kernels = {
     avx2::may_be_spoiled<double>,
 };
 
-}  // namespace sightline
+}  // namespace foveal
 
 #endif

@@ -1,6 +1,6 @@
 // The kernels for AVX-512.
 
-#if defined(SIGHTLINE_X86)
+#if defined(FOVEAL_X86)
 
 // Headers that others share come first: only what stands below the pragma is compiled for it.
 #include <algorithm>
@@ -15,8 +15,8 @@
 #include "scratch.h"
 
 #pragma GCC target("avx512f,avx512vl,avx512bw,avx512dq,avx2,fma,prefer-vector-width=512")
-#define SIGHTLINE_ISA avx512
-#define SIGHTLINE_REGISTER_BYTES 64
+#define FOVEAL_ISA avx512
+#define FOVEAL_REGISTER_BYTES 64
 
 #include "alignment_search.h"
 #include "chain.h"
@@ -27,7 +27,7 @@
 #include "span.h"
 #include "spanning_search.h"
 
-namespace sightline {
+namespace foveal {
 
 const Kernels avx512_kernels = {
     "avx512",
@@ -49,6 +49,6 @@ const Kernels avx512_kernels = {
     avx512::may_be_spoiled<double>,
 };
 
-}  // namespace sightline
+}  // namespace foveal
 
 #endif

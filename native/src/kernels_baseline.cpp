@@ -10,8 +10,8 @@
 #include "kernels.h"
 #include "scratch.h"
 
-#define SIGHTLINE_ISA baseline
-#define SIGHTLINE_REGISTER_BYTES 16  // SSE2 and NEON
+#define FOVEAL_ISA baseline
+#define FOVEAL_REGISTER_BYTES 16  // SSE2 and NEON
 
 #include "alignment_search.h"
 #include "chain.h"
@@ -22,7 +22,7 @@
 #include "span.h"
 #include "spanning_search.h"
 
-namespace sightline {
+namespace foveal {
 
 const Kernels baseline_kernels = {
     "baseline",
@@ -44,4 +44,4 @@ const Kernels baseline_kernels = {
     baseline::may_be_spoiled<double>,
 };
 
-}  // namespace sightline
+}  // namespace foveal

@@ -4,7 +4,7 @@
 // the same lane of both is the same sentence (or state, or span) and a kernel can keep its sums in
 // double and its probabilities in T. Arithmetic is GCC's vector extension. The file that includes this
 // one chooses the instruction set by a pragma, says how wide a register is (a pragma defines no macro
-// in C++) and names the namespace, `SIGHTLINE_ISA`.
+// in C++) and names the namespace, `FOVEAL_ISA`.
 //
 // exp and log are polynomials: exp(x) is exactly 0 below the smallest normal number (-inf
 // included) and NaN for NaN, x must not be above 88; log wants a positive normal number.
@@ -16,23 +16,23 @@
 #include <cstring>
 #include <limits>
 
-#if defined(SIGHTLINE_X86)
+#if defined(FOVEAL_X86)
 #include <immintrin.h>
 #endif
 
-#define SIGHTLINE_INLINE inline __attribute__((always_inline))
+#define FOVEAL_INLINE inline __attribute__((always_inline))
 
-namespace sightline {
-namespace SIGHTLINE_ISA {
+namespace foveal {
+namespace FOVEAL_ISA {
 
-constexpr int kLanes = SIGHTLINE_REGISTER_BYTES / sizeof(float);
+constexpr int kLanes = FOVEAL_REGISTER_BYTES / sizeof(float);
 
 // Subnormal numbers count as 0 as long as this lives. Products with them are slow, and where
 // probabilities fall by a factor with each step away from a path, many are subnormal. Elsewhere than on
 // x86 nothing is set: that costs no more than time.
 class FlushSubnormals {
  public:
-#if defined(SIGHTLINE_X86)
+#if defined(FOVEAL_X86)
   FlushSubnormals() : before_(_mm_getcsr()) { _mm_setcsr(before_ | 0x8040); }
   ~FlushSubnormals() { _mm_setcsr(before_); }
 
@@ -50,54 +50,54 @@ template <class T>
 struct Lanes {
   static constexpr int parts = sizeof(T) / sizeof(float);
   static constexpr int width = kLanes / parts;  // numbers in one register
-  typedef T Register __attribute__((vector_size(SIGHTLINE_REGISTER_BYTES)));
-  typedef T Unaligned __attribute__((vector_size(SIGHTLINE_REGISTER_BYTES), aligned(sizeof(T))));
+  typedef T Register __attribute__((vector_size(FOVEAL_REGISTER_BYTES)));
+  typedef T Unaligned __attribute__((vector_size(FOVEAL_REGISTER_BYTES), aligned(sizeof(T))));
 
   Register part[parts];
 
-  static SIGHTLINE_INLINE Lanes of(T value) {
+  static FOVEAL_INLINE Lanes of(T value) {
     Lanes out;
     for (int p = 0; p < parts; ++p) out.part[p] = value - Register{};  // adding 0 would change -0
     return out;
   }
-  static SIGHTLINE_INLINE Lanes load(const T* from) {
+  static FOVEAL_INLINE Lanes load(const T* from) {
     Lanes out;
     for (int p = 0; p < parts; ++p) {
       out.part[p] = *reinterpret_cast<const Unaligned*>(from + p * width);
     }
     return out;
   }
-  SIGHTLINE_INLINE void store(T* to) const {
+  FOVEAL_INLINE void store(T* to) const {
     for (int p = 0; p < parts; ++p) *reinterpret_cast<Unaligned*>(to + p * width) = part[p];
   }
-  SIGHTLINE_INLINE T lane(int index) const { return part[index / width][index % width]; }
-  SIGHTLINE_INLINE void set_lane(int index, T value) { part[index / width][index % width] = value; }
+  FOVEAL_INLINE T lane(int index) const { return part[index / width][index % width]; }
+  FOVEAL_INLINE void set_lane(int index, T value) { part[index / width][index % width] = value; }
 };
 
-#define SIGHTLINE_OPERATOR(op)                                                   \
+#define FOVEAL_OPERATOR(op)                                                   \
   template <class T>                                                             \
-  SIGHTLINE_INLINE Lanes<T> operator op(const Lanes<T>& a, const Lanes<T>& b) {  \
+  FOVEAL_INLINE Lanes<T> operator op(const Lanes<T>& a, const Lanes<T>& b) {  \
     Lanes<T> out;                                                                \
     for (int p = 0; p < Lanes<T>::parts; ++p) out.part[p] = a.part[p] op b.part[p]; \
     return out;                                                                  \
   }                                                                              \
   template <class T>                                                             \
-  SIGHTLINE_INLINE Lanes<T> operator op(const Lanes<T>& a, T b) {                \
+  FOVEAL_INLINE Lanes<T> operator op(const Lanes<T>& a, T b) {                \
     return a op Lanes<T>::of(b);                                                 \
   }                                                                              \
   template <class T>                                                             \
-  SIGHTLINE_INLINE Lanes<T>& operator op##=(Lanes<T>& a, const Lanes<T>& b) {    \
+  FOVEAL_INLINE Lanes<T>& operator op##=(Lanes<T>& a, const Lanes<T>& b) {    \
     return a = a op b;                                                           \
   }
-SIGHTLINE_OPERATOR(+)
-SIGHTLINE_OPERATOR(-)
-SIGHTLINE_OPERATOR(*)
-SIGHTLINE_OPERATOR(/)
-#undef SIGHTLINE_OPERATOR
+FOVEAL_OPERATOR(+)
+FOVEAL_OPERATOR(-)
+FOVEAL_OPERATOR(*)
+FOVEAL_OPERATOR(/)
+#undef FOVEAL_OPERATOR
 
 // a < b ? then : otherwise, lane by lane; nothing is computed with what is not chosen.
 template <class T>
-SIGHTLINE_INLINE Lanes<T> where_less(const Lanes<T>& a, const Lanes<T>& b, const Lanes<T>& then,
+FOVEAL_INLINE Lanes<T> where_less(const Lanes<T>& a, const Lanes<T>& b, const Lanes<T>& then,
                                      const Lanes<T>& otherwise) {
   Lanes<T> out;
   for (int p = 0; p < Lanes<T>::parts; ++p) {
@@ -107,29 +107,29 @@ SIGHTLINE_INLINE Lanes<T> where_less(const Lanes<T>& a, const Lanes<T>& b, const
 }
 
 template <class T>
-SIGHTLINE_INLINE Lanes<T> max(const Lanes<T>& a, const Lanes<T>& b) {
+FOVEAL_INLINE Lanes<T> max(const Lanes<T>& a, const Lanes<T>& b) {
   return where_less(a, b, b, a);
 }
 
 // condition > 0 ? then : otherwise
 template <class T>
-SIGHTLINE_INLINE Lanes<T> where_positive(const Lanes<T>& condition, const Lanes<T>& then,
+FOVEAL_INLINE Lanes<T> where_positive(const Lanes<T>& condition, const Lanes<T>& then,
                                          const Lanes<T>& otherwise) {
   return where_less(Lanes<T>::of(T(0)), condition, then, otherwise);
 }
 
 // 1 / x, and 0 where x is 0: the weight of what is impossible.
 template <class T>
-SIGHTLINE_INLINE Lanes<T> reciprocal_or_zero(const Lanes<T>& x) {
+FOVEAL_INLINE Lanes<T> reciprocal_or_zero(const Lanes<T>& x) {
   const auto zero = Lanes<T>::of(T(0));
   return where_less(Lanes<T>::of(std::numeric_limits<T>::min()), x, Lanes<T>::of(T(1)) / x, zero);
 }
 
 template <class T>
-SIGHTLINE_INLINE T sum(const Lanes<T>& x) {
+FOVEAL_INLINE T sum(const Lanes<T>& x) {
   typename Lanes<T>::Register all = x.part[0];
   for (int p = 1; p < Lanes<T>::parts; ++p) all += x.part[p];
-#if SIGHTLINE_REGISTER_BYTES == 64
+#if FOVEAL_REGISTER_BYTES == 64
   if constexpr (sizeof(T) == 4) return _mm512_reduce_add_ps((__m512)all);
   if constexpr (sizeof(T) == 8) return _mm512_reduce_add_pd((__m512d)all);
 #endif
@@ -139,7 +139,7 @@ SIGHTLINE_INLINE T sum(const Lanes<T>& x) {
 }
 
 template <class T>
-SIGHTLINE_INLINE T largest(const Lanes<T>& x) {
+FOVEAL_INLINE T largest(const Lanes<T>& x) {
   T found = x.lane(0);
   for (int i = 1; i < kLanes; ++i) found = std::max(found, x.lane(i));
   return found;
@@ -147,10 +147,10 @@ SIGHTLINE_INLINE T largest(const Lanes<T>& x) {
 
 // Whether any lane is above `limit`.
 template <class T>
-SIGHTLINE_INLINE bool any_above(const Lanes<T>& x, T limit) {
-#if SIGHTLINE_REGISTER_BYTES == 64
+FOVEAL_INLINE bool any_above(const Lanes<T>& x, T limit) {
+#if FOVEAL_REGISTER_BYTES == 64
   if constexpr (sizeof(T) == 4) return _mm512_cmp_ps_mask((__m512)x.part[0], _mm512_set1_ps(limit), _CMP_GT_OQ) != 0;
-#elif SIGHTLINE_REGISTER_BYTES == 32
+#elif FOVEAL_REGISTER_BYTES == 32
   if constexpr (sizeof(T) == 4) {
     return _mm256_movemask_ps(_mm256_cmp_ps((__m256)x.part[0], _mm256_set1_ps(limit), _CMP_GT_OQ)) != 0;
   }
@@ -162,9 +162,9 @@ SIGHTLINE_INLINE bool any_above(const Lanes<T>& x, T limit) {
 
 // The first `count` numbers from memory, `fill` in the other lanes; reads nothing beyond them.
 template <class T>
-SIGHTLINE_INLINE Lanes<T> load_first(const T* from, int64_t count, T fill) {
+FOVEAL_INLINE Lanes<T> load_first(const T* from, int64_t count, T fill) {
   if (count >= kLanes) return Lanes<T>::load(from);
-#if SIGHTLINE_REGISTER_BYTES == 64
+#if FOVEAL_REGISTER_BYTES == 64
   Lanes<T> out;
   if constexpr (sizeof(T) == 4) {
     const auto mask = static_cast<__mmask16>((1u << count) - 1);
@@ -184,9 +184,9 @@ SIGHTLINE_INLINE Lanes<T> load_first(const T* from, int64_t count, T fill) {
 }
 
 template <class T>
-SIGHTLINE_INLINE void store_first(T* to, int64_t count, const Lanes<T>& x) {
+FOVEAL_INLINE void store_first(T* to, int64_t count, const Lanes<T>& x) {
   if (count >= kLanes) return x.store(to);
-#if SIGHTLINE_REGISTER_BYTES == 64
+#if FOVEAL_REGISTER_BYTES == 64
   if constexpr (sizeof(T) == 4) {
     _mm512_mask_storeu_ps(to, static_cast<__mmask16>((1u << count) - 1), (__m512)x.part[0]);
   } else {
@@ -203,9 +203,9 @@ SIGHTLINE_INLINE void store_first(T* to, int64_t count, const Lanes<T>& x) {
 
 // Numbers from .. end - 1 of one register to the same places in memory; none if there are none.
 template <class T>
-SIGHTLINE_INLINE void store_between(T* to, int64_t from, int64_t end, const typename Lanes<T>::Register& x) {
+FOVEAL_INLINE void store_between(T* to, int64_t from, int64_t end, const typename Lanes<T>::Register& x) {
   if (from >= end) return;
-#if SIGHTLINE_REGISTER_BYTES == 64
+#if FOVEAL_REGISTER_BYTES == 64
   const unsigned mask = (1u << end) - (1u << from);
   if constexpr (sizeof(T) == 4) _mm512_mask_storeu_ps(to, static_cast<__mmask16>(mask), (__m512)x);
   if constexpr (sizeof(T) == 8) _mm512_mask_storeu_pd(to, static_cast<__mmask8>(mask), (__m512d)x);
@@ -216,14 +216,14 @@ SIGHTLINE_INLINE void store_between(T* to, int64_t from, int64_t end, const type
 #endif
 }
 
-SIGHTLINE_INLINE Lanes<double> widen(const Lanes<double>& x) { return x; }
+FOVEAL_INLINE Lanes<double> widen(const Lanes<double>& x) { return x; }
 
-SIGHTLINE_INLINE Lanes<double> widen(const Lanes<float>& x) {
+FOVEAL_INLINE Lanes<double> widen(const Lanes<float>& x) {
   Lanes<double> out;
-#if SIGHTLINE_REGISTER_BYTES == 64
+#if FOVEAL_REGISTER_BYTES == 64
   out.part[0] = (Lanes<double>::Register)_mm512_cvtps_pd(_mm512_castps512_ps256((__m512)x.part[0]));
   out.part[1] = (Lanes<double>::Register)_mm512_cvtps_pd(_mm512_extractf32x8_ps((__m512)x.part[0], 1));
-#elif SIGHTLINE_REGISTER_BYTES == 32
+#elif FOVEAL_REGISTER_BYTES == 32
   out.part[0] = (Lanes<double>::Register)_mm256_cvtps_pd(_mm256_castps256_ps128((__m256)x.part[0]));
   out.part[1] = (Lanes<double>::Register)_mm256_cvtps_pd(_mm256_extractf128_ps((__m256)x.part[0], 1));
 #else
@@ -236,17 +236,17 @@ template <class T>
 Lanes<T> narrow(const Lanes<double>& x);
 
 template <>
-SIGHTLINE_INLINE Lanes<double> narrow<double>(const Lanes<double>& x) {
+FOVEAL_INLINE Lanes<double> narrow<double>(const Lanes<double>& x) {
   return x;
 }
 
 template <>
-SIGHTLINE_INLINE Lanes<float> narrow<float>(const Lanes<double>& x) {
+FOVEAL_INLINE Lanes<float> narrow<float>(const Lanes<double>& x) {
   Lanes<float> out;
-#if SIGHTLINE_REGISTER_BYTES == 64
+#if FOVEAL_REGISTER_BYTES == 64
   const __m256 low = _mm512_cvtpd_ps((__m512d)x.part[0]), high = _mm512_cvtpd_ps((__m512d)x.part[1]);
   out.part[0] = (Lanes<float>::Register)_mm512_insertf32x8(_mm512_castps256_ps512(low), high, 1);
-#elif SIGHTLINE_REGISTER_BYTES == 32
+#elif FOVEAL_REGISTER_BYTES == 32
   const __m128 low = _mm256_cvtpd_ps((__m256d)x.part[0]), high = _mm256_cvtpd_ps((__m256d)x.part[1]);
   out.part[0] = (Lanes<float>::Register)_mm256_insertf128_ps(_mm256_castps128_ps256(low), high, 1);
 #else
@@ -261,7 +261,7 @@ struct Format;
 
 template <>
 struct Format<float> {
-  typedef int32_t Bits __attribute__((vector_size(SIGHTLINE_REGISTER_BYTES)));
+  typedef int32_t Bits __attribute__((vector_size(FOVEAL_REGISTER_BYTES)));
   static constexpr int mantissa = 23;
   static constexpr int32_t root_half = 0x3f3504f3;  // the bits of sqrt(1/2)
   static constexpr float magic = 12582912.0f;       // 1.5 * 2^23: adding it rounds to an integer
@@ -274,7 +274,7 @@ struct Format<float> {
 
 template <>
 struct Format<double> {
-  typedef int64_t Bits __attribute__((vector_size(SIGHTLINE_REGISTER_BYTES)));
+  typedef int64_t Bits __attribute__((vector_size(FOVEAL_REGISTER_BYTES)));
   static constexpr int mantissa = 52;
   static constexpr int64_t root_half = 0x3fe6a09e667f3bcd;
   static constexpr double magic = 6755399441055744.0;  // 1.5 * 2^52
@@ -287,7 +287,7 @@ struct Format<double> {
 
 // exp(r) for |r| <= log(2) / 2, by its Taylor series.
 template <class T>
-SIGHTLINE_INLINE typename Lanes<T>::Register exp_series(const typename Lanes<T>::Register& r) {
+FOVEAL_INLINE typename Lanes<T>::Register exp_series(const typename Lanes<T>::Register& r) {
   using Register = typename Lanes<T>::Register;
   constexpr int order = Format<T>::exp_order;
   constexpr T inverse_factorial[] = {1,
@@ -311,7 +311,7 @@ SIGHTLINE_INLINE typename Lanes<T>::Register exp_series(const typename Lanes<T>:
 
 // exp(x) = 2^n exp(r) with |r| <= log(2) / 2.
 template <class T>
-SIGHTLINE_INLINE Lanes<T> exp(const Lanes<T>& x) {
+FOVEAL_INLINE Lanes<T> exp(const Lanes<T>& x) {
   using F = Format<T>;
   using Bits = typename F::Bits;
   using Register = typename Lanes<T>::Register;
@@ -332,7 +332,7 @@ SIGHTLINE_INLINE Lanes<T> exp(const Lanes<T>& x) {
 
 // log(x) = n log(2) + 2 artanh( (m - 1) / (m + 1) ) with x = 2^n m, sqrt(1/2) <= m < sqrt(2).
 template <class T>
-SIGHTLINE_INLINE Lanes<T> log(const Lanes<T>& x) {
+FOVEAL_INLINE Lanes<T> log(const Lanes<T>& x) {
   using F = Format<T>;
   using Bits = typename F::Bits;
   using Register = typename Lanes<T>::Register;
@@ -353,7 +353,7 @@ SIGHTLINE_INLINE Lanes<T> log(const Lanes<T>& x) {
 
 // Lane l takes what lane l - 1 holds, the first one `before`.
 template <class T>
-SIGHTLINE_INLINE Lanes<T> shift_in(const Lanes<T>& x, T before) {
+FOVEAL_INLINE Lanes<T> shift_in(const Lanes<T>& x, T before) {
   typename Format<T>::Bits index{};
   for (int l = 0; l < Lanes<T>::width; ++l) index[l] = Lanes<T>::width - 1 + l;
   typename Lanes<T>::Register previous = typename Lanes<T>::Register{} + before;
@@ -367,7 +367,7 @@ SIGHTLINE_INLINE Lanes<T> shift_in(const Lanes<T>& x, T before) {
 
 // Lane l takes what lane l + 1 holds, the last one `after`.
 template <class T>
-SIGHTLINE_INLINE Lanes<T> shift_out(const Lanes<T>& x, T after) {
+FOVEAL_INLINE Lanes<T> shift_out(const Lanes<T>& x, T after) {
   typename Format<T>::Bits index{};
   for (int l = 0; l < Lanes<T>::width; ++l) index[l] = l + 1;
   typename Lanes<T>::Register next = typename Lanes<T>::Register{} + after;
@@ -379,5 +379,5 @@ SIGHTLINE_INLINE Lanes<T> shift_out(const Lanes<T>& x, T after) {
   return out;
 }
 
-}  // namespace SIGHTLINE_ISA
-}  // namespace sightline
+}  // namespace FOVEAL_ISA
+}  // namespace foveal

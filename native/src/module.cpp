@@ -7,7 +7,7 @@
 namespace {
 
 PyObject* instruction_set(PyObject*, PyObject*) {
-  return PyUnicode_FromString(sightline::kernels().name);
+  return PyUnicode_FromString(foveal::kernels().name);
 }
 
 PyMethodDef methods[] = {

@@ -14,7 +14,7 @@
 
 #include "kernels.h"
 
-namespace sightline {
+namespace foveal {
 
 template <class T>
 constexpr T kNaN = std::numeric_limits<T>::quiet_NaN();
@@ -81,4 +81,4 @@ void fill_with_nan(T* numbers, int64_t size, int64_t item, ForRead for_read) {
   for_read(item, [&](int64_t place) { numbers[item * size + place] = kNaN<T>; });
 }
 
-}  // namespace sightline
+}  // namespace foveal

@@ -14,8 +14,8 @@
 
 #include "sentences.h"
 
-namespace sightline {
-namespace SIGHTLINE_ISA {
+namespace foveal {
+namespace FOVEAL_ISA {
 namespace projective {
 
 using charts::Columns;
@@ -75,7 +75,7 @@ struct Charts {
   void fill(int64_t count, Number value) const {
     for (const auto* chart : {&right, &left, &rightward, &leftward}) charts::fill(*chart, count, value);
   }
-  SIGHTLINE_INLINE Columns<Entry<Layout, Number>> columns(Sum sum, int64_t width, int64_t start) const {
+  FOVEAL_INLINE Columns<Entry<Layout, Number>> columns(Sum sum, int64_t width, int64_t start) const {
     const int64_t below = (width - 1) * row + start + 1;
     if (sum == kJoin) return {right.data() + start, left.data() + below, row, width};
     if (sum == kRight) return {rightward.data() + row + start, right.data() + below, row, width};
@@ -334,5 +334,5 @@ void tangent(const Arcs<T>& arcs, const ArcTangent<T>& task, int64_t begin, int6
 }
 
 }  // namespace projective
-}  // namespace SIGHTLINE_ISA
-}  // namespace sightline
+}  // namespace FOVEAL_ISA
+}  // namespace foveal

@@ -4,7 +4,7 @@
 
 #include "tensors.h"
 
-namespace sightline {
+namespace foveal {
 namespace {
 
 template <class T>
@@ -150,7 +150,7 @@ std::tuple<Tensor, Tensor> projective_sample(Tensor arcs, std::optional<Tensor> 
 
 }  // namespace
 
-STABLE_TORCH_LIBRARY_FRAGMENT(sightline_native, m) {
+STABLE_TORCH_LIBRARY_FRAGMENT(foveal_native, m) {
   m.def("projective_log_partition(Tensor arcs, Tensor? mask, bool single_root) -> Tensor");
   m.def("projective_marginals(Tensor arcs, Tensor? mask, bool single_root, bool keep) -> (Tensor, Tensor, Tensor)");
   m.def("projective_tangent(Tensor marginals, Tensor kept, Tensor? mask, Tensor direction, bool single_root) -> Tensor");
@@ -158,7 +158,7 @@ STABLE_TORCH_LIBRARY_FRAGMENT(sightline_native, m) {
   m.def("projective_sample(Tensor arcs, Tensor? mask, Tensor uniforms, bool single_root) -> (Tensor, Tensor)");
 }
 
-STABLE_TORCH_LIBRARY_IMPL(sightline_native, CPU, m) {
+STABLE_TORCH_LIBRARY_IMPL(foveal_native, CPU, m) {
   m.impl("projective_log_partition", TORCH_BOX(&projective_log_partition));
   m.impl("projective_marginals", TORCH_BOX(&projective_marginals));
   m.impl("projective_tangent", TORCH_BOX(&projective_tangent));
@@ -166,4 +166,4 @@ STABLE_TORCH_LIBRARY_IMPL(sightline_native, CPU, m) {
   m.impl("projective_sample", TORCH_BOX(&projective_sample));
 }
 
-}  // namespace sightline
+}  // namespace foveal

@@ -8,8 +8,8 @@
 #include "chain_search.h"
 #include "projective.h"
 
-namespace sightline {
-namespace SIGHTLINE_ISA {
+namespace foveal {
+namespace FOVEAL_ISA {
 namespace projective {
 
 // A span whose arcs are still to be found, by the sum that splits it.
@@ -117,5 +117,5 @@ constexpr ArcKernels<T> table() {
 }
 
 }  // namespace projective
-}  // namespace SIGHTLINE_ISA
-}  // namespace sightline
+}  // namespace FOVEAL_ISA
+}  // namespace foveal

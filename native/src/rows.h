@@ -8,8 +8,8 @@
 #include "lanes.h"
 #include "wide.h"
 
-namespace sightline {
-namespace SIGHTLINE_ISA {
+namespace foveal {
+namespace FOVEAL_ISA {
 namespace rows {
 
 constexpr int kTargets = 4;  // rows that are summed side by side, to load what they share once
@@ -24,7 +24,7 @@ struct Terms {
 };
 
 template <int targets>
-SIGHTLINE_INLINE void add_block(double* to, const Terms<double>& terms) {
+FOVEAL_INLINE void add_block(double* to, const Terms<double>& terms) {
   Lanes<double> sums[targets];
   for (int t = 0; t < targets; ++t) sums[t] = Lanes<double>::load(to + t * terms.stride);
   const double* factor = terms.factors;
@@ -119,5 +119,5 @@ class Range<Wide> {
 };
 
 }  // namespace rows
-}  // namespace SIGHTLINE_ISA
-}  // namespace sightline
+}  // namespace FOVEAL_ISA
+}  // namespace foveal

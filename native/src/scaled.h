@@ -9,8 +9,8 @@
 
 #include "lanes.h"
 
-namespace sightline {
-namespace SIGHTLINE_ISA {
+namespace foveal {
+namespace FOVEAL_ISA {
 
 template <class T>
 struct Scaled {
@@ -24,7 +24,7 @@ constexpr double kLowestExponent = std::numeric_limits<double>::lowest();
 // point, what remains of x is cut to the range of y, less than x is uncertain by; where x / log(2)
 // is beyond the range of T, it counts as infinite.
 template <class T>
-SIGHTLINE_INLINE Scaled<T> split_exp(const Lanes<T>& x) {
+FOVEAL_INLINE Scaled<T> split_exp(const Lanes<T>& x) {
   using F = Format<T>;
   const auto half = Lanes<T>::of(T(0.34657359027997264)), zero = Lanes<T>::of(T(0));  // log(2) / 2
   const auto n = (x * T(1.44269504088896340736) + F::magic) - F::magic;
@@ -38,7 +38,7 @@ SIGHTLINE_INLINE Scaled<T> split_exp(const Lanes<T>& x) {
 
 // 2^n for whole numbers n <= 0, and exactly 0 below the smallest normal number.
 template <class T>
-SIGHTLINE_INLINE Lanes<T> power_of_two(const Lanes<double>& n) {
+FOVEAL_INLINE Lanes<T> power_of_two(const Lanes<double>& n) {
   using F = Format<T>;
   using Register = typename Lanes<T>::Register;
   constexpr T bias = std::numeric_limits<T>::max_exponent - 1;
@@ -53,7 +53,7 @@ SIGHTLINE_INLINE Lanes<T> power_of_two(const Lanes<double>& n) {
 
 // The same number with 1 <= mantissa < 2; the mantissa must not be subnormal.
 template <class T>
-SIGHTLINE_INLINE Scaled<T> normalised(const Scaled<T>& x) {
+FOVEAL_INLINE Scaled<T> normalised(const Scaled<T>& x) {
   using F = Format<T>;
   using Bits = typename F::Bits;
   using Register = typename Lanes<T>::Register;
@@ -68,5 +68,5 @@ SIGHTLINE_INLINE Scaled<T> normalised(const Scaled<T>& x) {
   return {mantissa, x.exponent + widen(exponent)};
 }
 
-}  // namespace SIGHTLINE_ISA
-}  // namespace sightline
+}  // namespace FOVEAL_ISA
+}  // namespace foveal

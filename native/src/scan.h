@@ -5,8 +5,8 @@
 
 #include "lanes.h"
 
-namespace sightline {
-namespace SIGHTLINE_ISA {
+namespace foveal {
+namespace FOVEAL_ISA {
 
 template <class T>
 bool may_be_spoiled(const T* from, int64_t count) {
@@ -21,5 +21,5 @@ bool may_be_spoiled(const T* from, int64_t count) {
   return !(sum((sums[0] + sums[1]) + (sums[2] + sums[3])) < std::numeric_limits<T>::infinity());
 }
 
-}  // namespace SIGHTLINE_ISA
-}  // namespace sightline
+}  // namespace FOVEAL_ISA
+}  // namespace foveal

@@ -5,7 +5,7 @@
 #include <new>
 #include <vector>
 
-namespace sightline {
+namespace foveal {
 namespace {
 
 constexpr std::size_t kAlignment = 64;
@@ -45,4 +45,4 @@ Scratch::Scratch(std::size_t bytes) {
 
 Scratch::~Scratch() { --pool.used; }
 
-}  // namespace sightline
+}  // namespace foveal

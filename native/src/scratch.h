@@ -6,7 +6,7 @@
 #include <cstddef>
 #include <cstdint>
 
-namespace sightline {
+namespace foveal {
 
 // A block of the thread's memory; blocks are given back in reverse order, at the end of a scope.
 class Scratch {
@@ -37,4 +37,4 @@ class Buffer {
   Scratch scratch_;
 };
 
-}  // namespace sightline
+}  // namespace foveal

@@ -19,8 +19,8 @@
 
 #include "semi_markov_labels.h"
 
-namespace sightline {
-namespace SIGHTLINE_ISA {
+namespace foveal {
+namespace FOVEAL_ISA {
 namespace semi_markov {
 
 // The segments that end in one row, for one register of a row: one by one from the shortest.
@@ -34,12 +34,12 @@ struct Ending {
       : segment(segments + row * layout.sizes().lengths * layout.width() + column),
         stride((1 - layout.sizes().lengths) * layout.width()), row_stride(layout.width()),
         count(std::min(layout.sizes().lengths, row + 1)) {}
-  SIGHTLINE_INLINE Lanes<T>& at(int64_t d) const { return segment[d * stride]; }
+  FOVEAL_INLINE Lanes<T>& at(int64_t d) const { return segment[d * stride]; }
 };
 
 // log sum_d exp( s + u ) for `starts` at the row of the ends; scores become weights if `scale` is not null.
 template <class T>
-SIGHTLINE_INLINE Lanes<double> sum_lengths(const Ending<T>& ending, const Lanes<double>* starts, Lanes<double>* scale) {
+FOVEAL_INLINE Lanes<double> sum_lengths(const Ending<T>& ending, const Lanes<double>* starts, Lanes<double>* scale) {
   const auto joined = [&](int64_t d) { return starts[-d * ending.row_stride] + widen(ending.at(d)); };
   auto highest = Lanes<double>::of(std::numeric_limits<double>::lowest());
   for (int64_t d = 0; d < ending.count; ++d) highest = max(highest, joined(d));
@@ -253,5 +253,5 @@ void tangent_of(const Layout& layout, const SemiMarkovTangent<T>& task) {
 }
 
 }  // namespace semi_markov
-}  // namespace SIGHTLINE_ISA
-}  // namespace sightline
+}  // namespace FOVEAL_ISA
+}  // namespace foveal

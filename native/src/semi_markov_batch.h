@@ -13,8 +13,8 @@
 #include "semi_markov_kernels.h"
 #include "transposition.h"
 
-namespace sightline {
-namespace SIGHTLINE_ISA {
+namespace foveal {
+namespace FOVEAL_ISA {
 namespace semi_markov {
 
 using chain_lanes::Group;
@@ -129,7 +129,7 @@ class Batch {
 
   // Whether a lane has this row.
   template <class U>
-  SIGHTLINE_INLINE Lanes<U> where_row(int64_t row, const Lanes<U>& then, const Lanes<U>& otherwise) const {
+  FOVEAL_INLINE Lanes<U> where_row(int64_t row, const Lanes<U>& then, const Lanes<U>& otherwise) const {
     return where_less(Lanes<U>::of(static_cast<U>(row)), narrow<U>(counts_), then, otherwise);
   }
   // Where this row is the last, `last` takes the scores of its ends and no segment follows.
@@ -167,7 +167,7 @@ class Batch {
   }
 
   // A number of each item, summed over labels already.
-  SIGHTLINE_INLINE Lanes<double> over_labels(const Lanes<T>& x) const { return widen(x); }
+  FOVEAL_INLINE Lanes<double> over_labels(const Lanes<T>& x) const { return widen(x); }
 
   // The number of a label of an item in one row of a table.
   template <class U>
@@ -351,5 +351,5 @@ class BatchStepTangent {
 };
 
 }  // namespace semi_markov
-}  // namespace SIGHTLINE_ISA
-}  // namespace sightline
+}  // namespace FOVEAL_ISA
+}  // namespace foveal

@@ -4,7 +4,7 @@
 
 #include <cstdint>
 
-namespace sightline {
+namespace foveal {
 
 // With more labels than this an item fills the lanes by itself, and items need not come in groups.
 constexpr int kFewLabels = 12;
@@ -60,4 +60,4 @@ struct SemiMarkovKernels {
   void (*sample)(const SemiMarkov<T>&, const SemiMarkovDraws&, int64_t first, int64_t last);
 };
 
-}  // namespace sightline
+}  // namespace foveal

@@ -9,8 +9,8 @@
 #include "chain_states.h"
 #include "semi_markov_batch.h"
 
-namespace sightline {
-namespace SIGHTLINE_ISA {
+namespace foveal {
+namespace FOVEAL_ISA {
 namespace semi_markov {
 
 template <class T>
@@ -69,7 +69,7 @@ class Labels {
     if (log_partition != nullptr) log_partition[item_] = rows() == 0 ? T(0) : static_cast<T>(found);
   }
 
-  SIGHTLINE_INLINE Lanes<double> over_labels(const Lanes<T>& x) const {
+  FOVEAL_INLINE Lanes<double> over_labels(const Lanes<T>& x) const {
     return Lanes<double>::of(static_cast<double>(sum(x)));
   }
 
@@ -259,5 +259,5 @@ class LabelStepTangent {
 };
 
 }  // namespace semi_markov
-}  // namespace SIGHTLINE_ISA
-}  // namespace sightline
+}  // namespace FOVEAL_ISA
+}  // namespace foveal

@@ -4,7 +4,7 @@
 
 #include "tensors.h"
 
-namespace sightline {
+namespace foveal {
 namespace {
 
 template <class T>
@@ -203,7 +203,7 @@ std::tuple<Tensor, Tensor> semi_markov_sample(Tensor segments, Tensor transition
 
 }  // namespace
 
-STABLE_TORCH_LIBRARY_FRAGMENT(sightline_native, m) {
+STABLE_TORCH_LIBRARY_FRAGMENT(foveal_native, m) {
   m.def("semi_markov_log_partition(Tensor segments, Tensor transitions, Tensor? mask) -> Tensor");
   m.def("semi_markov_marginals(Tensor segments, Tensor transitions, Tensor? mask) -> (Tensor, Tensor, Tensor)");
   m.def("semi_markov_tangent(Tensor segments, Tensor pairs, Tensor? mask, Tensor? on_segments, Tensor? on_pairs, bool want_pairs) -> (Tensor, Tensor)");
@@ -211,7 +211,7 @@ STABLE_TORCH_LIBRARY_FRAGMENT(sightline_native, m) {
   m.def("semi_markov_sample(Tensor segments, Tensor transitions, Tensor? mask, Tensor uniforms) -> (Tensor, Tensor)");
 }
 
-STABLE_TORCH_LIBRARY_IMPL(sightline_native, CPU, m) {
+STABLE_TORCH_LIBRARY_IMPL(foveal_native, CPU, m) {
   m.impl("semi_markov_log_partition", TORCH_BOX(&semi_markov_log_partition));
   m.impl("semi_markov_marginals", TORCH_BOX(&semi_markov_marginals));
   m.impl("semi_markov_tangent", TORCH_BOX(&semi_markov_tangent));
@@ -219,4 +219,4 @@ STABLE_TORCH_LIBRARY_IMPL(sightline_native, CPU, m) {
   m.impl("semi_markov_sample", TORCH_BOX(&semi_markov_sample));
 }
 
-}  // namespace sightline
+}  // namespace foveal

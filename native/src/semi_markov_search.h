@@ -8,8 +8,8 @@
 #include "chain.h"
 #include "semi_markov.h"
 
-namespace sightline {
-namespace SIGHTLINE_ISA {
+namespace foveal {
+namespace FOVEAL_ISA {
 namespace semi_markov {
 
 // Labels (T) of one item at the starts of segments, -1 elsewhere. `length` gives the length less one of
@@ -26,7 +26,7 @@ void trace(const Layout& layout, int item, int64_t label, int64_t* labels, Lengt
 
 // The highest of s + u over the lengths of segments that end in a row, and which length it has.
 template <class T>
-SIGHTLINE_INLINE Lanes<double> best_length(const Ending<T>& ending, const Lanes<double>* starts, Lanes<T>* length) {
+FOVEAL_INLINE Lanes<double> best_length(const Ending<T>& ending, const Lanes<double>* starts, Lanes<T>* length) {
   auto highest = starts[0] + widen(ending.at(0)), place = Lanes<double>::of(0.0);
   for (int64_t d = 1; d < ending.count; ++d) {
     const auto joined = starts[-d * ending.row_stride] + widen(ending.at(d));
@@ -148,5 +148,5 @@ constexpr SemiMarkovKernels<T> table() {
 }
 
 }  // namespace semi_markov
-}  // namespace SIGHTLINE_ISA
-}  // namespace sightline
+}  // namespace FOVEAL_ISA
+}  // namespace foveal

@@ -8,8 +8,8 @@
 #include "charts.h"
 #include "transposition.h"
 
-namespace sightline {
-namespace SIGHTLINE_ISA {
+namespace foveal {
+namespace FOVEAL_ISA {
 
 // `Layout` is charts::Starts or charts::Items; `before` places of a square (the root's) stand before
 // the words and are never left out.
@@ -148,5 +148,5 @@ void for_sentences(const Batch& batch, int64_t first, int64_t last, Each each) {
   }
 }
 
-}  // namespace SIGHTLINE_ISA
-}  // namespace sightline
+}  // namespace FOVEAL_ISA
+}  // namespace foveal

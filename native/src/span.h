@@ -11,8 +11,8 @@
 #include "chain_search.h"
 #include "sentences.h"
 
-namespace sightline {
-namespace SIGHTLINE_ISA {
+namespace foveal {
+namespace FOVEAL_ISA {
 namespace span {
 
 using charts::Columns;
@@ -47,7 +47,7 @@ void write_square(const Grid<Layout>& grid, const Sentences<Layout>& sentences,
 }
 
 template <class Layout, class Number>
-SIGHTLINE_INLINE Columns<Number> columns(const Grid<Layout>& grid, const Buffer<Number>& chart, int64_t width,
+FOVEAL_INLINE Columns<Number> columns(const Grid<Layout>& grid, const Buffer<Number>& chart, int64_t width,
                                          int64_t start) {
   return {chart.data() + start, chart.data() + grid.at(width - 1, start + 1), grid.row(), width};
 }
@@ -250,5 +250,5 @@ constexpr SpanKernels<T> table() {
 }
 
 }  // namespace span
-}  // namespace SIGHTLINE_ISA
-}  // namespace sightline
+}  // namespace FOVEAL_ISA
+}  // namespace foveal

@@ -4,7 +4,7 @@
 
 #include "tensors.h"
 
-namespace sightline {
+namespace foveal {
 namespace {
 
 template <class T>
@@ -152,7 +152,7 @@ std::tuple<Tensor, Tensor> span_sample(Tensor spans, std::optional<Tensor> mask,
 
 }  // namespace
 
-STABLE_TORCH_LIBRARY_FRAGMENT(sightline_native, m) {
+STABLE_TORCH_LIBRARY_FRAGMENT(foveal_native, m) {
   m.def("span_log_partition(Tensor spans, Tensor? mask) -> Tensor");
   m.def("span_marginals(Tensor spans, Tensor? mask, bool keep) -> (Tensor, Tensor, Tensor)");
   m.def("span_tangent(Tensor kept, Tensor? mask, Tensor direction) -> Tensor");
@@ -160,7 +160,7 @@ STABLE_TORCH_LIBRARY_FRAGMENT(sightline_native, m) {
   m.def("span_sample(Tensor spans, Tensor? mask, Tensor uniforms) -> (Tensor, Tensor)");
 }
 
-STABLE_TORCH_LIBRARY_IMPL(sightline_native, CPU, m) {
+STABLE_TORCH_LIBRARY_IMPL(foveal_native, CPU, m) {
   m.impl("span_log_partition", TORCH_BOX(&span_log_partition));
   m.impl("span_marginals", TORCH_BOX(&span_marginals));
   m.impl("span_tangent", TORCH_BOX(&span_tangent));
@@ -168,4 +168,4 @@ STABLE_TORCH_LIBRARY_IMPL(sightline_native, CPU, m) {
   m.impl("span_sample", TORCH_BOX(&span_sample));
 }
 
-}  // namespace sightline
+}  // namespace foveal

@@ -36,8 +36,8 @@
 #include "scratch.h"
 #include "transposition.h"
 
-namespace sightline {
-namespace SIGHTLINE_ISA {
+namespace foveal {
+namespace FOVEAL_ISA {
 namespace spanning {
 
 using rows::kTargets;
@@ -92,7 +92,7 @@ inline void transpose(const Square<double>& from, const Square<double>& to) {
     for (int64_t j = 0; j < from.stride(); j += width) {
       Lanes<double>::Register block[width];
       for (int k = 0; k < width; ++k) block[k] = *reinterpret_cast<const Unaligned*>(from.at(i + k, j));
-      SIGHTLINE_ISA::transpose<double>(block);
+      FOVEAL_ISA::transpose<double>(block);
       for (int k = 0; k < width; ++k) *reinterpret_cast<Unaligned*>(to.at(j + k, i)) = block[k];
     }
   }
@@ -399,5 +399,5 @@ void differentiate(const Sentence& sentence, const Factors<Number>& factors, con
 }
 
 }  // namespace spanning
-}  // namespace SIGHTLINE_ISA
-}  // namespace sightline
+}  // namespace FOVEAL_ISA
+}  // namespace foveal

@@ -9,8 +9,8 @@
 
 #include "spanning.h"
 
-namespace sightline {
-namespace SIGHTLINE_ISA {
+namespace foveal {
+namespace FOVEAL_ISA {
 namespace spanning {
 
 // The state of the search and the rounds so far, for nodes 0 (the root) .. size - 1.
@@ -162,5 +162,5 @@ void best(const Graph<T>& arcs, int64_t* heads, T* scores, int64_t item) {
 }
 
 }  // namespace spanning
-}  // namespace SIGHTLINE_ISA
-}  // namespace sightline
+}  // namespace FOVEAL_ISA
+}  // namespace foveal

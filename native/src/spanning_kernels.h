@@ -4,7 +4,7 @@
 
 #include <cstdint>
 
-namespace sightline {
+namespace foveal {
 
 // Scores of arcs: B sentences of n words; index 0 is the root.
 template <class T>
@@ -56,4 +56,4 @@ struct SpanningKernels {
   void (*sample)(const Graph<T>&, const SpanningDraws&, int64_t item);
 };
 
-}  // namespace sightline
+}  // namespace foveal

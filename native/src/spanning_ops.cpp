@@ -4,7 +4,7 @@
 
 #include "tensors.h"
 
-namespace sightline {
+namespace foveal {
 namespace {
 
 template <class T>
@@ -150,7 +150,7 @@ std::tuple<Tensor, Tensor> spanning_sample(Tensor arcs, std::optional<Tensor> ma
 
 }  // namespace
 
-STABLE_TORCH_LIBRARY_FRAGMENT(sightline_native, m) {
+STABLE_TORCH_LIBRARY_FRAGMENT(foveal_native, m) {
   m.def("spanning_log_partition(Tensor arcs, Tensor? mask, bool single_root) -> Tensor");
   m.def("spanning_marginals(Tensor arcs, Tensor? mask, bool single_root) -> (Tensor, Tensor, Tensor, Tensor)");
   m.def("spanning_tangent(Tensor arcs, Tensor? mask, Tensor kept, Tensor safe, Tensor direction, bool single_root) -> Tensor");
@@ -158,7 +158,7 @@ STABLE_TORCH_LIBRARY_FRAGMENT(sightline_native, m) {
   m.def("spanning_sample(Tensor arcs, Tensor? mask, Tensor seeds, bool single_root) -> (Tensor, Tensor)");
 }
 
-STABLE_TORCH_LIBRARY_IMPL(sightline_native, CPU, m) {
+STABLE_TORCH_LIBRARY_IMPL(foveal_native, CPU, m) {
   m.impl("spanning_log_partition", TORCH_BOX(&spanning_log_partition));
   m.impl("spanning_marginals", TORCH_BOX(&spanning_marginals));
   m.impl("spanning_tangent", TORCH_BOX(&spanning_tangent));
@@ -166,4 +166,4 @@ STABLE_TORCH_LIBRARY_IMPL(sightline_native, CPU, m) {
   m.impl("spanning_sample", TORCH_BOX(&spanning_sample));
 }
 
-}  // namespace sightline
+}  // namespace foveal

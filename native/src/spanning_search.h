@@ -16,8 +16,8 @@
 #include "spanning_best.h"
 #include "spanning_tangent.h"
 
-namespace sightline {
-namespace SIGHTLINE_ISA {
+namespace foveal {
+namespace FOVEAL_ISA {
 namespace spanning {
 
 constexpr int64_t kStepsOfWord = 100;
@@ -172,5 +172,5 @@ constexpr SpanningKernels<T> table() {
 }
 
 }  // namespace spanning
-}  // namespace SIGHTLINE_ISA
-}  // namespace sightline
+}  // namespace FOVEAL_ISA
+}  // namespace foveal

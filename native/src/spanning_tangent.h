@@ -15,8 +15,8 @@
 
 #include "spanning.h"
 
-namespace sightline {
-namespace SIGHTLINE_ISA {
+namespace foveal {
+namespace FOVEAL_ISA {
 namespace spanning {
 
 template <class Number>
@@ -145,7 +145,7 @@ void write(const Sentence& sentence, int64_t size, T* square, Each each) {
 }
 
 // Products of two rows, as doubles.
-SIGHTLINE_INLINE Lanes<double> product(const double* a, const double* b) {
+FOVEAL_INLINE Lanes<double> product(const double* a, const double* b) {
   return Lanes<double>::load(a) * Lanes<double>::load(b);
 }
 
@@ -301,5 +301,5 @@ void tangent(const Graph<T>& arcs, const SpanningTangent<T>& task, int64_t item)
 }
 
 }  // namespace spanning
-}  // namespace SIGHTLINE_ISA
-}  // namespace sightline
+}  // namespace FOVEAL_ISA
+}  // namespace foveal

@@ -13,7 +13,7 @@
 #include "kernels.h"
 #include "nan_rule.h"
 
-namespace sightline {
+namespace foveal {
 
 template <class T>
 const T* read(const Tensor& tensor) {
@@ -119,4 +119,4 @@ class SentenceBatch {
   std::vector<int64_t> order_;
 };
 
-}  // namespace sightline
+}  // namespace foveal

@@ -4,12 +4,12 @@
 
 #include "lanes.h"
 
-namespace sightline {
-namespace SIGHTLINE_ISA {
+namespace foveal {
+namespace FOVEAL_ISA {
 
 // One round of a transposition: rows `apart` from each other swap the halves of their blocks.
 template <class T, int apart>
-SIGHTLINE_INLINE void swap_blocks(typename Lanes<T>::Register* rows) {
+FOVEAL_INLINE void swap_blocks(typename Lanes<T>::Register* rows) {
   constexpr int width = Lanes<T>::width;
   typename Format<T>::Bits upper{}, lower{};
   for (int l = 0; l < width; ++l) {
@@ -26,7 +26,7 @@ SIGHTLINE_INLINE void swap_blocks(typename Lanes<T>::Register* rows) {
 
 // A square of registers, rows to columns.
 template <class T>
-SIGHTLINE_INLINE void transpose(typename Lanes<T>::Register* rows) {
+FOVEAL_INLINE void transpose(typename Lanes<T>::Register* rows) {
   swap_blocks<T, 1>(rows);
   if constexpr (Lanes<T>::width > 2) swap_blocks<T, 2>(rows);
   if constexpr (Lanes<T>::width > 4) swap_blocks<T, 4>(rows);
@@ -94,5 +94,5 @@ void scatter(const Lanes<T>* from, int64_t stride, int lanes, int64_t count, T* 
   scatter(from, lanes, count, rows);
 }
 
-}  // namespace SIGHTLINE_ISA
-}  // namespace sightline
+}  // namespace FOVEAL_ISA
+}  // namespace foveal

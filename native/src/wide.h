@@ -13,8 +13,8 @@
 #include <cstring>
 #include <limits>
 
-namespace sightline {
-namespace SIGHTLINE_ISA {
+namespace foveal {
+namespace FOVEAL_ISA {
 
 struct Wide {
   double digits = 0;
@@ -96,5 +96,5 @@ inline double log_of_product(const double* numbers, int64_t count) {
   return total;
 }
 
-}  // namespace SIGHTLINE_ISA
-}  // namespace sightline
+}  // namespace FOVEAL_ISA
+}  // namespace foveal

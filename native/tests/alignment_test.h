@@ -4,7 +4,7 @@
 
 #include "check.h"
 
-namespace sightline {
+namespace foveal {
 
 struct Move {
   int64_t row, column, kind;
@@ -158,4 +158,4 @@ void check_alignments(const AlignmentKernels<T>& kernels, double tolerance) {
   }
 }
 
-}  // namespace sightline
+}  // namespace foveal

@@ -4,7 +4,7 @@
 
 #include "check.h"
 
-namespace sightline {
+namespace foveal {
 
 template <class T>
 struct ChainCase {
@@ -155,4 +155,4 @@ void check_chains(const ChainKernels<T>& kernels, double tolerance) {
   }
 }
 
-}  // namespace sightline
+}  // namespace foveal

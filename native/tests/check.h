@@ -11,7 +11,7 @@
 
 #include "kernels.h"
 
-namespace sightline {
+namespace foveal {
 
 inline int failures = 0;
 
@@ -24,7 +24,7 @@ inline void expect(const char* what, double found, double expected, double toler
 
 inline std::vector<const Kernels*> tables() {
   std::vector<const Kernels*> found{&baseline_kernels};
-#if defined(SIGHTLINE_X86)
+#if defined(FOVEAL_X86)
   if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma")) found.push_back(&avx2_kernels);
   if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512vl") &&
       __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512dq")) {
@@ -71,4 +71,4 @@ inline int64_t kept_items(int64_t items, bool together) {
   return together ? (items + kGrain - 1) / kGrain * kGrain : items;
 }
 
-}  // namespace sightline
+}  // namespace foveal

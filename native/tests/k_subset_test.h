@@ -4,7 +4,7 @@
 
 #include "check.h"
 
-namespace sightline {
+namespace foveal {
 
 template <class T>
 struct ItemCase {
@@ -89,4 +89,4 @@ void check_subsets(const ItemKernels<T>& kernels, double tolerance) {
   }
 }
 
-}  // namespace sightline
+}  // namespace foveal

@@ -10,7 +10,7 @@
 #include "spanning_test.h"
 
 int main() {
-  using namespace sightline;
+  using namespace foveal;
   for (const Kernels* table : tables()) {
     std::printf("%s\n", table->name);
     check_chains(table->chain_float, 2e-5);

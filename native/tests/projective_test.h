@@ -7,7 +7,7 @@
 
 #include "check.h"
 
-namespace sightline {
+namespace foveal {
 
 // Whether heads (0: the root) of the given words are a tree, projective unless arcs may cross.
 inline bool is_tree(const std::vector<int64_t>& words, const std::vector<int64_t>& heads, bool single_root, bool may_cross) {
@@ -142,4 +142,4 @@ void check_trees(const ArcKernels<T>& kernels, double tolerance) {
   }
 }
 
-}  // namespace sightline
+}  // namespace foveal

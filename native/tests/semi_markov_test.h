@@ -4,7 +4,7 @@
 
 #include "check.h"
 
-namespace sightline {
+namespace foveal {
 
 template <class T>
 struct SemiMarkovCase {
@@ -167,4 +167,4 @@ void check_segmentations(const SemiMarkovKernels<T>& kernels, double tolerance) 
   }
 }
 
-}  // namespace sightline
+}  // namespace foveal

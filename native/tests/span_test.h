@@ -6,7 +6,7 @@
 
 #include "check.h"
 
-namespace sightline {
+namespace foveal {
 
 using Tree = std::vector<std::pair<int64_t, int64_t>>;
 
@@ -118,4 +118,4 @@ void check_bracketings(const SpanKernels<T>& kernels, double tolerance) {
   }
 }
 
-}  // namespace sightline
+}  // namespace foveal

@@ -4,7 +4,7 @@
 
 #include "projective_test.h"
 
-namespace sightline {
+namespace foveal {
 
 // Whether a tree was drawn that the scores allow.
 template <class T>
@@ -74,4 +74,4 @@ void check_spanning_trees(const SpanningKernels<T>& kernels, double tolerance) {
   }
 }
 
-}  // namespace sightline
+}  // namespace foveal

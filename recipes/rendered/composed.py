@@ -16,7 +16,7 @@ import numpy as np
 from jaxtyping import UInt8
 from PIL import Image, ImageDraw
 
-from sightline.data import Example, ImageSpec, LatexSpec, read_image
+from foveal.data import Example, ImageSpec, LatexSpec, read_image
 
 from .writing import Item
 

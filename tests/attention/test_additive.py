@@ -4,7 +4,7 @@ import pytest
 import torch
 from torch import Tensor
 
-from sightline.attention import AdditiveScorer, _additive
+from foveal.attention import AdditiveScorer, _additive
 
 
 def parts(

@@ -5,7 +5,7 @@ from itertools import product
 import pytest
 import torch
 
-from sightline.attention import (
+from foveal.attention import (
     Attention,
     AttentionTrace,
     DotScorer,
@@ -32,8 +32,8 @@ from sightline.attention import (
     syntactic_attention,
     trace_of,
 )
-from sightline.distributions import Categorical, LinearChain
-from sightline.errors import ShapeError
+from foveal.distributions import Categorical, LinearChain
+from foveal.errors import ShapeError
 
 
 def test_the_worked_example_of_the_lectures() -> None:

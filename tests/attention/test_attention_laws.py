@@ -6,7 +6,7 @@ import pytest
 import torch
 from torch import Tensor
 
-from sightline.attention import (
+from foveal.attention import (
     AbstractReader,
     AbstractScorer,
     AdditiveScorer,
@@ -44,7 +44,7 @@ from sightline.attention import (
     spatial_attention,
     syntactic_attention,
 )
-from sightline.distributions import (
+from foveal.distributions import (
     AbstractDistribution,
     AbstractSparseDistribution,
     Alignment,
@@ -55,8 +55,8 @@ from sightline.distributions import (
     Sparsemax,
     Subset,
 )
-from sightline.errors import ShapeError
-from sightline.testing import check_attention, check_reader, check_scorer
+from foveal.errors import ShapeError
+from foveal.testing import check_attention, check_reader, check_scorer
 
 SCORERS = {
     "additive": lambda: AdditiveScorer(4, 6, 5),

@@ -8,7 +8,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from sightline.attention import (
+from foveal.attention import (
     Attention,
     Layout,
     Memory,

@@ -6,7 +6,7 @@ import pytest
 import torch
 from torch.nn.functional import one_hot
 
-from sightline.attention import (
+from foveal.attention import (
     AttentionTrace,
     HierarchicalAttention,
     Layout,
@@ -19,7 +19,7 @@ from sightline.attention import (
     syntactic_attention,
     trace_of,
 )
-from sightline.errors import ShapeError
+from foveal.errors import ShapeError
 
 
 def test_best_goes_to_json_and_back() -> None:

@@ -15,9 +15,9 @@ from benchmarks.gallery._formulas import SHOWN, operators
 from benchmarks.gallery._pronunciation import Recorder
 from benchmarks.gallery._shapes import COLOURS, PAPER, captions, divided, draw, pixels
 from examples.support import DATA
-from sightline.data import BEGIN, END, Encoded, Example, collate_pairs
-from sightline.decoding import beam_search
-from sightline.models import DecoderSpec, Seq2Seq, Seq2SeqSpec, TextEncoderSpec
+from foveal.data import BEGIN, END, Encoded, Example, collate_pairs
+from foveal.decoding import beam_search
+from foveal.models import DecoderSpec, Seq2Seq, Seq2SeqSpec, TextEncoderSpec
 
 ICELANDIC = DATA / "g2p_sigmorphon2021/low/ice_train.tsv"
 

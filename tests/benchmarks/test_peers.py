@@ -14,7 +14,7 @@ from benchmarks.peers import (
     TorchStructSegments,
     segments_as_edges,
 )
-from sightline.distributions import LinearChain, SemiMarkov
+from foveal.distributions import LinearChain, SemiMarkov
 
 BATCH, LENGTH, STATES = 3, 6, 4
 TOLERANCE = 1e-9  # all in float64

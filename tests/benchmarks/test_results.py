@@ -151,7 +151,7 @@ def test_a_broken_file_is_named(tmp_path: Path) -> None:
 
 def test_here_names_no_host() -> None:
     results = Results.here("a test", packages=["torch-struct"])
-    assert set(results.versions) == {"python", "torch", "sightline", "torch-struct"}
+    assert set(results.versions) == {"python", "torch", "foveal", "torch-struct"}
     assert results.machine.cores >= 1
     assert results.machine.threads >= 1
     with pytest.raises(ResultsError, match="no-such-package is not installed"):

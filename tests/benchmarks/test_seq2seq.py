@@ -11,7 +11,7 @@ from benchmarks.results import Results
 from benchmarks.seq2seq_plain import PlainSeq2Seq
 from benchmarks.seq2seq_yoyodyne import ToolkitMissingError, Yoyodyne
 from benchmarks.timing import Plan
-from sightline.inference import _native
+from foveal.inference import _native
 
 QUICK = Plan(rounds=2, least_rounds=2, budget=0.01, block=0.0, warm_up=0.0)
 TRAINING = seq2seq_training.Sizes(hidden=8, batch=3, source=5, target=4, vocabulary=11)

@@ -5,7 +5,7 @@ from collections import Counter
 import pytest
 
 from benchmarks.serving.bare import drawn_from
-from sightline.cli._load import Batches
+from foveal.cli._load import Batches
 
 
 def test_drawn_batches_have_the_sizes_that_formed() -> None:

@@ -11,7 +11,7 @@ import pytest
 from benchmarks import large_corpus, training_peers
 from benchmarks.seq2seq_yoyodyne import ToolkitMissingError, load_toolkit
 from benchmarks.training_toolkits import Done, Sizes
-from sightline.data import Example
+from foveal.data import Example
 
 SIZES = Sizes(embedding=4, hidden=6, dropout=0.1, batch=5)
 WORDS = [Example(a + b, f"{a} {b} {b}") for a in "abcd" for b in "abcd"]

@@ -10,7 +10,7 @@ from torch import Tensor
 from benchmarks import tree_accuracy, tree_peers
 from benchmarks.cases import Model
 from benchmarks.tree_peers import TorchStructSpanning
-from sightline.distributions import ProjectiveTree, SpanningTree, SpanTree
+from foveal.distributions import ProjectiveTree, SpanningTree, SpanTree
 
 BATCH, SIZE = 3, 6
 LOOSE = 1e-5  # supar's matrix-tree answers in float32, torch-struct's adds 1e-5 to every weight

@@ -1,4 +1,4 @@
-"""`sightline align` as a user gives it, with models that were taught where to look."""
+"""`foveal align` as a user gives it, with models that were taught where to look."""
 
 import contextlib
 import io
@@ -15,10 +15,10 @@ from typing import NamedTuple
 import pytest
 import torch
 
-from sightline.cli import main
-from sightline.data import Example, WhitespaceSpec
-from sightline.models import BilinearSpec, DecoderSpec, SoftmaxSpec, TextEncoderSpec
-from sightline.tasks import ClassificationSpec, TransductionSpec, save_bundle
+from foveal.cli import main
+from foveal.data import Example, WhitespaceSpec
+from foveal.models import BilinearSpec, DecoderSpec, SoftmaxSpec, TextEncoderSpec
+from foveal.tasks import ClassificationSpec, TransductionSpec, save_bundle
 
 SECONDS = 120
 PAGE = Path(__file__).resolve().parents[2] / "docs/align.md"
@@ -31,7 +31,7 @@ class Done(NamedTuple):
     stderr: str
 
 
-def sightline(*words: object, folder: Path) -> Done:
+def foveal(*words: object, folder: Path) -> Done:
     """The command in this process, in another folder."""
     out, err, code = io.StringIO(), io.StringIO(), 0
     with (
@@ -51,7 +51,7 @@ def sightline(*words: object, folder: Path) -> Done:
 def process(*words: object, folder: Path) -> Done:
     """The command in a process of its own."""
     done = subprocess.run(
-        [sys.executable, "-W", "error", "-m", "sightline.cli", *map(str, words)],
+        [sys.executable, "-W", "error", "-m", "foveal.cli", *map(str, words)],
         cwd=folder,
         env=os.environ | {"OMP_NUM_THREADS": "1", "COLUMNS": "120"},
         timeout=SECONDS,
@@ -155,7 +155,7 @@ def test_links_come_after_their_pair_and_are_scored(made: Path) -> None:
 
 
 def test_bars_links_from_1_and_both_directions(made: Path) -> None:
-    done = sightline(
+    done = foveal(
         *("align", "runs/jaen", "pairs", "--reverse", "runs/enja", "--gold", "links"),
         *("--format", "pharaoh", "--by", "argmax", "--symmetrise", "intersection"),
         folder=made,
@@ -169,7 +169,7 @@ def test_bars_links_from_1_and_both_directions(made: Path) -> None:
 
 
 def test_json_has_words_and_probabilities(made: Path) -> None:
-    done = sightline("align", "runs/jaen", "pairs", "--format", "jsonl", folder=made)
+    done = foveal("align", "runs/jaen", "pairs", "--format", "jsonl", folder=made)
     first = json.loads(done.stdout.splitlines()[0])
     source, _, target = (
         (made / "pairs").read_text(encoding="utf-8").splitlines()[0].partition(" ||| ")
@@ -186,8 +186,8 @@ def test_the_commands_of_the_page_run(made: Path) -> None:
     commands = [line for block in blocks for line in block.splitlines()]
     assert len(commands) == 5
     for command in commands:
-        words = command.removeprefix("$ sightline ").partition(" > ")[0].split()
-        done = sightline(*words, folder=made)
+        words = command.removeprefix("$ foveal ").partition(" > ")[0].split()
+        done = foveal(*words, folder=made)
         assert done.returncode == 0, f"{command}\n{done.stderr}"
         assert len(done.stdout.splitlines()) == 30
 
@@ -207,7 +207,7 @@ def test_what_is_wrong_is_said_in_one_line(made: Path, words: tuple[str, ...], s
     (made / "bare").write_text("a b\n", encoding="utf-8")
     labels = ClassificationSpec().build_from([Example("a b", "x"), Example("b", "y")])
     save_bundle(labels, made / "labels")
-    done = sightline("align", *words, folder=made)
+    done = foveal("align", *words, folder=made)
     assert done.returncode == 2
     assert said in done.stderr
     assert done.stderr.count("\n") == 1

@@ -1,4 +1,4 @@
-"""`sightline bench-serve` against a real server, and what it refuses to ask."""
+"""`foveal bench-serve` against a real server, and what it refuses to ask."""
 
 import re
 import subprocess
@@ -9,10 +9,10 @@ from pathlib import Path
 import pytest
 
 from benchmarks.served import ServedProcess, served
-from sightline.cli import main
-from sightline.cli._load import Batches, batches_in
-from sightline.cli._loopback import Loopback, loopback
-from sightline.errors import ValueRangeError
+from foveal.cli import main
+from foveal.cli._load import Batches, batches_in
+from foveal.cli._loopback import Loopback, loopback
+from foveal.errors import ValueRangeError
 from tests.tasks.stored import BUNDLES
 
 SECONDS = 90
@@ -31,7 +31,7 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ServedProcess]:
 def test_the_table_of_a_load(server: ServedProcess, tmp_path: Path) -> None:
     (tmp_path / "texts").write_text("abc\ndeeadbeeb\na\n")
     ways = ("--seconds", "2", "--concurrency", "8", "--inputs", str(tmp_path / "texts"))
-    command = [sys.executable, "-m", "sightline.cli", "bench-serve"]
+    command = [sys.executable, "-m", "foveal.cli", "bench-serve"]
     done = subprocess.run(
         [*command, server.url, *ways, "--token-file", str(server.log.parent / "tokens")],
         capture_output=True,
@@ -101,11 +101,11 @@ def test_batches_are_counted_from_one_moment_to_another() -> None:
 
 
 def _metrics(counts: dict[str, list[int]], sums: dict[str, int]) -> str:
-    lines = ["# TYPE sightline_batch_size histogram"]
+    lines = ["# TYPE foveal_batch_size histogram"]
     for places, cumulative in counts.items():
         labels = f'model="m",places="{places}"'
         for edge, count in zip((1, 2, 4), cumulative, strict=True):
-            lines.append(f'sightline_batch_size_bucket{{le="{edge}.0",{labels}}} {count}.0')
-        lines.append(f"sightline_batch_size_count{{{labels}}} {cumulative[-1]}.0")
-        lines.append(f"sightline_batch_size_sum{{{labels}}} {sums[places]}.0")
+            lines.append(f'foveal_batch_size_bucket{{le="{edge}.0",{labels}}} {count}.0')
+        lines.append(f"foveal_batch_size_count{{{labels}}} {cumulative[-1]}.0")
+        lines.append(f"foveal_batch_size_sum{{{labels}}} {sums[places]}.0")
     return "\n".join(lines) + "\n"

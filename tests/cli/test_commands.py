@@ -11,9 +11,9 @@ from typing import NamedTuple
 
 import pytest
 
-from sightline.cli import main
-from sightline.tasks import load_bundle
-from sightline.training import load_plan
+from foveal.cli import main
+from foveal.tasks import load_bundle
+from foveal.training import load_plan
 
 SECONDS = 120
 WORDS = [(a + b, f"{a} {b}") for a in "abcdefgh" for b in "abcdefgh"]
@@ -25,7 +25,7 @@ class Done(NamedTuple):
     stderr: str
 
 
-def sightline(*words: object, folder: Path, text: str = "", columns: int = 120) -> Done:
+def foveal(*words: object, folder: Path, text: str = "", columns: int = 120) -> Done:
     """The command in this process, in another folder, with a real file as its standard input."""
     given = folder / "standard_input"
     given.write_text(text, encoding="utf-8")
@@ -48,7 +48,7 @@ def sightline(*words: object, folder: Path, text: str = "", columns: int = 120) 
 
 def process(*words: object, folder: Path, program: str = "") -> Done:
     """The command, or a program, in a process of its own."""
-    command = ["-c", program] if program else ["-m", "sightline.cli", *map(str, words)]
+    command = ["-c", program] if program else ["-m", "foveal.cli", *map(str, words)]
     done = subprocess.run(
         [sys.executable, "-W", "error", *command],
         cwd=folder,
@@ -98,7 +98,7 @@ def test_fit_leaves_a_bundle_with_everything(fitted: Path) -> None:
 
 
 def test_predict_reads_lines_and_writes_a_table(fitted: Path) -> None:
-    done = sightline("predict", "runs/words", folder=fitted, text="ab\ncd\n")
+    done = foveal("predict", "runs/words", folder=fitted, text="ab\ncd\n")
     assert done.returncode == 0, done.stderr
     rows = [line.split("\t") for line in done.stdout.splitlines()]
     assert [row[0] for row in rows] == ["ab", "cd"]
@@ -110,12 +110,12 @@ def test_predict_reads_lines_and_writes_a_table(fitted: Path) -> None:
 
 def test_predict_gives_n_best_and_attention(fitted: Path) -> None:
     (fitted / "words.txt").write_text("ab\r\ncd\textra\n", encoding="utf-8")
-    done = sightline("predict", "runs/words", "words.txt", "--nbest", "3", folder=fitted)
+    done = foveal("predict", "runs/words", "words.txt", "--nbest", "3", folder=fitted)
     rows = [line.split("\t") for line in done.stdout.splitlines()]
     assert [row[:2] for row in rows] == [[w, str(n)] for w in ("ab", "cd") for n in (1, 2, 3)]
     scores = [float(row[3]) for row in rows]
     assert scores[:3] == sorted(scores[:3], reverse=True)
-    done = sightline(
+    done = foveal(
         *("predict", "runs/words", "words.txt", "--format", "jsonl", "--attention"), folder=fitted
     )
     first = json.loads(done.stdout.splitlines()[0])
@@ -126,42 +126,38 @@ def test_predict_gives_n_best_and_attention(fitted: Path) -> None:
 def test_predict_is_the_same_from_a_file_a_pipe_and_python(fitted: Path) -> None:
     words = [source for source, _ in WORDS]
     (fitted / "all.txt").write_text("\n".join(words) + "\n", encoding="utf-8")
-    piped = sightline("predict", "runs/words", folder=fitted, text="\n".join(words))
-    named = sightline("predict", "runs/words", "all.txt", folder=fitted)
-    alone = sightline("predict", "runs/words", folder=fitted, text=words[5] + "\n")
+    piped = foveal("predict", "runs/words", folder=fitted, text="\n".join(words))
+    named = foveal("predict", "runs/words", "all.txt", folder=fitted)
+    alone = foveal("predict", "runs/words", folder=fitted, text=words[5] + "\n")
     assert piped.stdout == named.stdout
     assert alone.stdout.splitlines() == [piped.stdout.splitlines()[5]]
 
 
 def test_evaluate_gives_scores_with_intervals(fitted: Path) -> None:
-    done = sightline("evaluate", "runs/words", "dev.tsv", "--json", folder=fitted)
+    done = foveal("evaluate", "runs/words", "dev.tsv", "--json", folder=fitted)
     assert done.returncode == 0, done.stderr
     found = json.loads(done.stdout)
     assert found["examples"] == len(WORDS[::7])
     assert found["metrics"]["wer"]["low"] <= found["metrics"]["wer"]["value"]
     written = json.loads((fitted / "runs/words/metrics.json").read_text())
     assert found["metrics"]["wer"]["value"] == written["dev"]["wer"]["value"]
-    shown = sightline(
-        *("evaluate", "runs/words", "dev.tsv", "--against", "runs/words"), folder=fitted
-    )
+    shown = foveal(*("evaluate", "runs/words", "dev.tsv", "--against", "runs/words"), folder=fitted)
     assert "calibration error" in shown.stdout
     assert "+0.00" in shown.stdout  # against itself
 
 
 def test_explain_config_says_where_settings_come_from(fitted: Path) -> None:
-    done = sightline("explain-config", "runs/words", folder=fitted)
+    done = foveal("explain-config", "runs/words", folder=fitted)
     rows = {line.split("=")[0]: line for line in done.stdout.splitlines() if line[:1].isalpha()}
     assert rows["task.encoder.hidden_size"] == "task.encoder.hidden_size=16  (command)"
     assert rows["task.source"].endswith("(data)")
     assert rows["training.clip_norm"].endswith("(default)")
-    changed = sightline("explain-config", "runs/words", "--changed", folder=fitted)
+    changed = foveal("explain-config", "runs/words", "--changed", folder=fitted)
     assert "clip_norm" not in changed.stdout
 
 
 def test_fit_without_dev_sets_some_apart(fitted: Path) -> None:
-    done = sightline(
-        *("fit", "train.tsv", "--out", "runs/apart", "--set", "steps=2"), folder=fitted
-    )
+    done = foveal(*("fit", "train.tsv", "--out", "runs/apart", "--set", "steps=2"), folder=fitted)
     assert done.returncode == 0, done.stderr
     assert "held out" in done.stdout
     parts = [(fitted / f"runs/apart/data/{name}.jsonl").read_text() for name in ("train", "dev")]
@@ -173,7 +169,7 @@ def test_a_label_may_stand_in_the_first_column(tmp_path: Path) -> None:
     texts = [("good" if n % 2 else "bad", f"the film number {n} was {n % 2}") for n in range(80)]
     write(tmp_path / "train.tsv", texts)
     write(tmp_path / "few.tsv", texts[:4])
-    done = sightline(
+    done = foveal(
         *("fit", "train.tsv", "--dev", "few.tsv", "--out", "runs/labels", "--set", "steps=2"),
         folder=tmp_path,
     )
@@ -182,14 +178,14 @@ def test_a_label_may_stand_in_the_first_column(tmp_path: Path) -> None:
     labels = load_bundle(tmp_path / "runs/labels").vocabularies.labels
     assert labels is not None
     assert sorted(labels.names) == ["bad", "good"]
-    done = sightline("evaluate", "runs/labels", "few.tsv", folder=tmp_path)
+    done = foveal("evaluate", "runs/labels", "few.tsv", folder=tmp_path)
     assert done.returncode == 0, done.stderr
     assert "4 examples; columns as in training" in done.stdout
 
 
 def test_images_are_not_taken_for_texts(tmp_path: Path) -> None:
     (tmp_path / "train.tsv").write_text("1.png\ta cat\n2.png\ta dog\n")
-    done = sightline("fit", "train.tsv", "--out", "run", folder=tmp_path)
+    done = foveal("fit", "train.tsv", "--out", "run", folder=tmp_path)
     assert done.returncode != 0
     assert "names of images in the first column" in done.stdout
     assert "is not there, expected an image" in " ".join(done.stderr.split())
@@ -200,12 +196,12 @@ def test_a_recipe_is_the_python_call(fitted: Path) -> None:
     (fitted / "recipe.py").write_text(
         "from dataclasses import replace\n"
         "from pathlib import Path\n"
-        "from sightline.training import load_plan\n"
+        "from foveal.training import load_plan\n"
         "def short():\n"
         "    run = load_plan(Path('runs/words')).run\n"
         "    return replace(run, training=replace(run.training, epochs=None, steps=3))\n"
     )
-    done = sightline("fit", "--recipe", "recipe.py:short", "--out", "runs/recipe", folder=fitted)
+    done = foveal("fit", "--recipe", "recipe.py:short", "--out", "runs/recipe", folder=fitted)
     assert done.returncode == 0, done.stderr
     program = "from recipe import short; short().fit('runs/python')"
     assert process(program=program, folder=fitted).returncode == 0
@@ -218,7 +214,7 @@ def test_a_recipe_is_the_python_call(fitted: Path) -> None:
 
 def test_a_model_is_gone_on_from_with_other_data(fitted: Path) -> None:
     write(fitted / "more.tsv", [(a + b, f"{a} {b}") for a in "defghij" for b in "defghij"])
-    done = sightline(
+    done = foveal(
         *(
             "fit",
             "more.tsv",
@@ -267,14 +263,14 @@ def test_a_model_is_gone_on_from_with_other_data(fitted: Path) -> None:
 def test_what_is_wrong_is_said_in_one_line(fitted: Path, words: tuple[str, ...], said: str) -> None:
     (fitted / "one.tsv").write_bytes(b"\xff\xff\n")
     write(fitted / "said.tsv", [(f"{word} is {word}", "yes") for word, _ in WORDS])
-    done = sightline(*words, folder=fitted)
+    done = foveal(*words, folder=fitted)
     assert done.returncode == 2
     assert said in done.stderr
     assert done.stderr.count("\n") == 1
 
 
 def test_an_overview_needs_no_torch(tmp_path: Path) -> None:
-    program = "import sys; from sightline.cli import main; main([]); print('torch' in sys.modules)"
+    program = "import sys; from foveal.cli import main; main([]); print('torch' in sys.modules)"
     done = process(program=program, folder=tmp_path)
     assert "explain-config" in done.stdout
     assert done.stdout.splitlines()[-1] == "False"
@@ -283,7 +279,7 @@ def test_an_overview_needs_no_torch(tmp_path: Path) -> None:
 def test_a_reader_that_has_had_enough_is_no_error(fitted: Path) -> None:
     write(fitted / "many.tsv", WORDS * 200)
     command = (
-        f"{sys.executable} -m sightline.cli predict runs/words many.tsv --width 1 --quiet | head -1"
+        f"{sys.executable} -m foveal.cli predict runs/words many.tsv --width 1 --quiet | head -1"
     )
     done = subprocess.run(
         ["bash", "-o", "pipefail", "-c", command],

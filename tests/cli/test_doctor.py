@@ -1,12 +1,12 @@
-"""`sightline doctor` on a run of the command line, and the doctor beside `sightline fit`."""
+"""`foveal doctor` on a run of the command line, and the doctor beside `foveal fit`."""
 
 import json
 from pathlib import Path
 
 import pytest
 
-from sightline.training import read_log
-from tests.cli.test_commands import WORDS, process, sightline, write
+from foveal.training import read_log
+from tests.cli.test_commands import WORDS, foveal, process, write
 
 
 @pytest.fixture(scope="module")
@@ -32,7 +32,7 @@ def sick(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def test_findings_are_said_with_their_remedy_and_a_page_is_written(sick: Path) -> None:
-    done = sightline("doctor", "runs/words", folder=sick)
+    done = foveal("doctor", "runs/words", folder=sick)
     assert done.returncode == 0, done.stderr
     assert "alarm: learning rate too high" in done.stdout
     assert "--set training.learning_rate=0.2" in done.stdout
@@ -44,7 +44,7 @@ def test_findings_are_said_with_their_remedy_and_a_page_is_written(sick: Path) -
 
 def test_findings_as_json_with_other_examples(sick: Path) -> None:
     write(sick / "other.tsv", WORDS[1::3])
-    done = sightline("doctor", "runs/words", "other.tsv", "--json", folder=sick)
+    done = foveal("doctor", "runs/words", "other.tsv", "--json", folder=sick)
     assert done.returncode == 0, done.stderr
     found = json.loads(done.stdout)["findings"]
     assert {"name", "severity", "text", "cause", "remedy", "drawing", "numbers"} == set(found[0])
@@ -52,7 +52,7 @@ def test_findings_as_json_with_other_examples(sick: Path) -> None:
 
 
 def test_a_folder_that_is_no_run_is_one_line(tmp_path: Path) -> None:
-    done = sightline("doctor", "nothing", folder=tmp_path)
+    done = foveal("doctor", "nothing", folder=tmp_path)
     assert done.returncode == 2
     assert len(done.stderr.splitlines()) == 1
-    assert "sightline fit" in done.stderr
+    assert "foveal fit" in done.stderr

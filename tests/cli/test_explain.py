@@ -1,4 +1,4 @@
-"""`sightline explain`, and the commands of its page in the docs."""
+"""`foveal explain`, and the commands of its page in the docs."""
 
 import json
 import re
@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from sightline.data import Example
-from sightline.inspection import explain
-from sightline.tasks import load_bundle
-from tests.cli.test_commands import sightline
+from foveal.data import Example
+from foveal.inspection import explain
+from foveal.tasks import load_bundle
+from tests.cli.test_commands import foveal
 from tests.inspection.pages import check_page
 from tests.tasks.stored import BUNDLES
 from tests.tasks.tiny import upper_cased
@@ -30,17 +30,17 @@ def folder(tmp_path: Path) -> Path:
 
 
 def test_a_page_with_a_safe_name_is_written_and_said(folder: Path) -> None:
-    done = sightline("explain", "runs/ice", "../ab c/é", folder=folder)
+    done = foveal("explain", "runs/ice", "../ab c/é", folder=folder)
     assert done.returncode == 0, done.stderr
     name = "explain-ab-c-é.html"
     assert name in done.stdout
     check_page((folder / name).read_text(encoding="utf-8"))
-    assert sightline("explain", "runs/ice", "abc", "--out", "pages/a.html", folder=folder)[0] == 0
+    assert foveal("explain", "runs/ice", "abc", "--out", "pages/a.html", folder=folder)[0] == 0
     check_page((folder / "pages/a.html").read_text(encoding="utf-8"))
 
 
 def test_json_is_the_data_of_the_page(folder: Path) -> None:
-    done = sightline("explain", "runs/ice", "abc", "--json", "--width", "3", folder=folder)
+    done = foveal("explain", "runs/ice", "abc", "--json", "--width", "3", folder=folder)
     found = json.loads(done.stdout)
     changes = found.pop("erased")
     task = load_bundle(folder / "runs/ice")
@@ -51,16 +51,16 @@ def test_json_is_the_data_of_the_page(folder: Path) -> None:
 
 
 def test_a_prefix(folder: Path) -> None:
-    done = sightline("explain", "runs/ice", "abc", "--json", "--prefix", "CB", folder=folder)
+    done = foveal("explain", "runs/ice", "abc", "--json", "--prefix", "CB", folder=folder)
     assert json.loads(done.stdout)["output"].startswith("CB")
-    done = sightline("explain", "runs/ice", "abc", "--prefix", "x", folder=folder)
+    done = foveal("explain", "runs/ice", "abc", "--prefix", "x", folder=folder)
     assert done.returncode == 2
     assert done.stderr.count("\n") == 1
     assert "which no output of the training data has" in done.stderr
 
 
 def test_a_name_of_any_length(folder: Path) -> None:
-    done = sightline("explain", "runs/ice", "語" * 300, folder=folder)
+    done = foveal("explain", "runs/ice", "語" * 300, folder=folder)
     assert done.returncode == 0, done.stderr
     (page,) = folder.glob("explain-*.html")
     assert len(page.name.encode()) < 200
@@ -72,6 +72,6 @@ def test_the_commands_of_the_page_run(folder: Path) -> None:
     assert {line.split()[2] for line in lines} == {"explain", "report"}
     for line in lines:
         program, *words = shlex.split(line.removeprefix("$ "))
-        assert program == "sightline"
-        done = sightline(*words, folder=folder)
+        assert program == "foveal"
+        done = foveal(*words, folder=folder)
         assert done.returncode == 0, f"{line}\n{done.stderr}"

@@ -31,11 +31,11 @@ def test_the_commands_of_the_page_run(tmp_path: Path) -> None:
         lines = (G2P / f"ice_{name}.tsv").read_text(encoding="utf-8").splitlines(keepends=True)
         (tmp_path / f"{name}.tsv").write_text("".join(lines[:size]), encoding="utf-8")
     (tmp_path / "words.txt").write_text("afar\nauðn\n", encoding="utf-8")
-    program = shlex.join([sys.executable, "-m", "sightline.cli"])
+    program = shlex.join([sys.executable, "-m", "foveal.cli"])
     for command in commands():
-        cut = " --set training.epochs=2" if command.startswith("sightline fit") else ""
+        cut = " --set training.epochs=2" if command.startswith("foveal fit") else ""
         done = subprocess.run(
-            command.replace("sightline", program, 1) + cut,
+            command.replace("foveal", program, 1) + cut,
             shell=True,
             cwd=tmp_path,
             env=os.environ | {"OMP_NUM_THREADS": "1"},

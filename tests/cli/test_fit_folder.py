@@ -16,11 +16,11 @@ from pathlib import Path
 import pytest
 from PIL import Image
 
-from sightline.cli import _fit
-from sightline.data import PreparedCorpus
-from sightline.errors import CheckpointError
-from sightline.training import _outputs, load_plan, locked
-from tests.cli.test_commands import WORDS, Done, sightline, write
+from foveal.cli import _fit
+from foveal.data import PreparedCorpus
+from foveal.errors import CheckpointError
+from foveal.training import _outputs, load_plan, locked
+from tests.cli.test_commands import WORDS, Done, foveal, write
 
 QUICK = (
     *("--set", "training.epochs=none", "--set", "training.steps=3"),
@@ -49,7 +49,7 @@ def contents(folder: Path) -> dict[str, str]:
 
 
 def fit(folder: Path, *words: str) -> Done:
-    return sightline("fit", *words, *QUICK, folder=folder)
+    return foveal("fit", *words, *QUICK, folder=folder)
 
 
 @pytest.fixture(scope="module")
@@ -131,7 +131,7 @@ def test_the_same_files_elsewhere_resume_and_fresh_takes_others(
 def test_a_wrong_setting_leaves_no_folder_behind(tmp_path: Path, wrong: tuple[str, ...]) -> None:
     write(tmp_path / "train.tsv", WORDS)
     (tmp_path / "test.jsonl").write_text('{"source": "ab", "target": "a b"}\n', encoding="utf-8")
-    done = sightline("fit", "train.tsv", "--out", "runs/new", *QUICK[:4], *wrong, folder=tmp_path)
+    done = foveal("fit", "train.tsv", "--out", "runs/new", *QUICK[:4], *wrong, folder=tmp_path)
     assert done.returncode == 2, done.stdout
     assert done.stderr.count("\n") == 1
     assert not (tmp_path / "runs").exists()
@@ -155,7 +155,7 @@ def test_a_folder_with_other_files_is_refused(tmp_path: Path) -> None:
 
 def test_two_at_once_are_refused_and_a_killed_one_leaves_no_lock(tmp_path: Path) -> None:
     program = (
-        "import sys, time; from pathlib import Path; from sightline.training import locked\n"
+        "import sys, time; from pathlib import Path; from foveal.training import locked\n"
         "with locked(Path('run')):\n    print('held', flush=True); time.sleep(60)"
     )
     write(tmp_path / "train.tsv", WORDS)
@@ -205,7 +205,7 @@ def test_tagged_words_are_read_as_such_whatever_the_name(tmp_path: Path) -> None
     tagged(tmp_path / "train.conll", 40)
     tagged(tmp_path / "test.annotated", 7)
     (tmp_path / "dev.words").write_text("the\tDET\ndog\tNOUN\n", encoding="utf-8")  # no empty line
-    done = sightline(
+    done = foveal(
         *("fit", "train.conll", "--dev", "dev.words", "--test", "test.annotated", "--out", "run"),
         *QUICK[:4],
         folder=tmp_path,
@@ -216,9 +216,9 @@ def test_tagged_words_are_read_as_such_whatever_the_name(tmp_path: Path) -> None
         assert part is not None
         assert part.kind == "conllu"
     assert run.task.kind == "tagging"
-    evaluated = sightline("evaluate", "run", "test.annotated", folder=tmp_path)
+    evaluated = foveal("evaluate", "run", "test.annotated", folder=tmp_path)
     assert evaluated.stdout.startswith("7 examples")
-    alone = sightline("fit", "test.annotated", "--out", "alone", *QUICK[:4], folder=tmp_path)
+    alone = foveal("fit", "test.annotated", "--out", "alone", *QUICK[:4], folder=tmp_path)
     assert "its tag in the last column" in alone.stdout
 
 
@@ -271,7 +271,7 @@ def test_a_file_of_one_line_is_refused(tmp_path: Path) -> None:
 def test_a_language_model_of_plain_text_needs_no_validation_file(tmp_path: Path) -> None:
     text = "to be or not to be\nthat is the question\n" * 50
     (tmp_path / "input.txt").write_text(text, encoding="utf-8")
-    done = sightline("fit", "input.txt", "--out", "lm", *QUICK[:4], folder=tmp_path)
+    done = foveal("fit", "input.txt", "--out", "lm", *QUICK[:4], folder=tmp_path)
     assert done.returncode == 0, done.stderr
     assert "10 of 100 examples are held out" in done.stdout
     held = (tmp_path / "lm/data/dev.jsonl").read_text(encoding="utf-8").splitlines()
@@ -292,7 +292,7 @@ def test_images_need_no_recipe(tmp_path: Path) -> None:
     }
     for what, lines in texts.items():
         (tmp_path / f"{what}.tsv").write_text("\n".join(lines) + "\n", encoding="utf-8")
-        done = sightline("fit", f"{what}.tsv", "--out", what, *QUICK[:2], *STEPS, folder=tmp_path)
+        done = foveal("fit", f"{what}.tsv", "--out", what, *QUICK[:2], *STEPS, folder=tmp_path)
         assert done.returncode == 0, done.stderr
         assert f": {what} " in done.stdout
         task = load_plan(tmp_path / what).run.task

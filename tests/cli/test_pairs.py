@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from sightline.tasks import PairClassification, load_bundle
-from tests.cli.test_commands import process, sightline
+from foveal.tasks import PairClassification, load_bundle
+from tests.cli.test_commands import foveal, process
 from tests.inspection.pages import check_page
 from tests.tasks.tiny import pairs
 
@@ -32,14 +32,14 @@ def fitted(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_a_model_of_pairs_is_fitted_and_scored(fitted: Path) -> None:
     assert isinstance(load_bundle(fitted / "run"), PairClassification)
     assert (fitted / "run/report.html").exists()
-    done = sightline("evaluate", "run", "test.tsv", "--json", folder=fitted)
+    done = foveal("evaluate", "run", "test.tsv", "--json", folder=fitted)
     scores = json.loads(done.stdout)["metrics"]
     assert scores["accuracy"]["value"] >= 85
 
 
 def test_answers_are_for_the_first_two_columns(fitted: Path) -> None:
     text = "a good ship\tgood ship\na good ship\tthe cat\tno\n"
-    done = sightline("predict", "run", "--header", folder=fitted, text=text)
+    done = foveal("predict", "run", "--header", folder=fitted, text=text)
     head, *rows = [line.split("\t") for line in done.stdout.splitlines()]
     assert head == ["source", "second", "rank", "output", "score", "confidence"]
     assert {len(row) for row in rows} == {len(head)}
@@ -47,14 +47,14 @@ def test_answers_are_for_the_first_two_columns(fitted: Path) -> None:
         ["a good ship", "good ship", "1", "yes"],
         ["a good ship", "the cat", "1", "no"],
     ]
-    done = sightline("predict", "run", folder=fitted, text="a good ship\n")
+    done = foveal("predict", "run", folder=fitted, text="a good ship\n")
     assert done.returncode == 2
     assert "one text, expected two, in 'a good ship'" in done.stderr
 
 
 def test_an_answer_is_explained_by_words_and_trees(fitted: Path) -> None:
     words = ("explain", "run", "a good ship", "--second", "good ship")
-    done = sightline(*words, "--json", folder=fitted)
+    done = foveal(*words, "--json", folder=fitted)
     found = json.loads(done.stdout)
     assert found["output"] == "yes"
     assert found["sources"] == ["a", "good", "ship", "good", "ship"]
@@ -62,7 +62,7 @@ def test_an_answer_is_explained_by_words_and_trees(fitted: Path) -> None:
     changes = [row[0] for row in found["erased"]]
     assert len(changes) == 5
     assert min(changes) < 0  # without some word the answer is less probable
-    done = sightline(*words, "--out", "page.html", folder=fitted)
+    done = foveal(*words, "--out", "page.html", folder=fitted)
     assert done.returncode == 0, done.stderr
     text = (fitted / "page.html").read_text(encoding="utf-8")
     check_page(text)
@@ -70,7 +70,7 @@ def test_an_answer_is_explained_by_words_and_trees(fitted: Path) -> None:
 
 
 def test_the_doctor_reads_a_run_of_pairs(fitted: Path) -> None:
-    done = sightline("doctor", "run", "--json", folder=fitted)
+    done = foveal("doctor", "run", "--json", folder=fitted)
     assert done.returncode == 0, done.stderr
     found = {finding["name"] for finding in json.loads(done.stdout)["findings"]}
     assert not any("padding" in name for name in found)

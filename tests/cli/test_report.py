@@ -1,11 +1,11 @@
-"""`sightline report`, and the report that `sightline fit` writes at its end."""
+"""`foveal report`, and the report that `foveal fit` writes at its end."""
 
 from pathlib import Path
 
 import pytest
 
-from sightline.tasks import load_bundle
-from tests.cli.test_commands import WORDS, Done, sightline, write
+from foveal.tasks import load_bundle
+from tests.cli.test_commands import WORDS, Done, foveal, write
 from tests.inspection.pages import check_page
 
 FIT = (
@@ -22,15 +22,15 @@ def folder(tmp_path: Path) -> Path:
 
 
 def test_fit_writes_a_report_which_can_be_written_again(folder: Path) -> None:
-    done = sightline(*FIT, "--out", "run", folder=folder)
+    done = foveal(*FIT, "--out", "run", folder=folder)
     assert done.returncode == 0, done.stderr
     assert "run/report.html" in done.stdout
     page = folder / "run/report.html"
     check_page(page.read_text(encoding="utf-8"))
     page.unlink()
-    assert sightline("report", "run", folder=folder) == Done(0, "run/report.html\n", "")
+    assert foveal("report", "run", folder=folder) == Done(0, "run/report.html\n", "")
     assert "(dev)." in page.read_text(encoding="utf-8")
-    done = sightline("report", "run", "train.tsv", "--out", "pages/run.html", folder=folder)
+    done = foveal("report", "run", "train.tsv", "--out", "pages/run.html", folder=folder)
     assert done.stdout == "pages/run.html\n"
     assert "(given)." in (folder / "pages/run.html").read_text(encoding="utf-8")
 
@@ -41,8 +41,8 @@ def test_a_report_that_fails_does_not_lose_the_run(
     def broken(out: Path, *, is_quiet: bool) -> Path:
         raise RuntimeError(f"no room on the disk of {out}, {is_quiet}")
 
-    monkeypatch.setattr("sightline.cli._fit.write_report", broken)
-    done = sightline(*FIT, "--out", "run", folder=folder)
+    monkeypatch.setattr("foveal.cli._fit.write_report", broken)
+    done = foveal(*FIT, "--out", "run", folder=folder)
     assert done.returncode == 0, done.stderr
     assert "no report: no room on the disk" in done.stdout
     load_bundle(folder / "run")

@@ -7,11 +7,11 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
-from sightline.cli import _bars
-from sightline.cli._bars import waiting, working
-from sightline.cli._length import LengthNote
-from sightline.training import StepDone, Warned
-from tests.cli.test_commands import sightline
+from foveal.cli import _bars
+from foveal.cli._bars import waiting, working
+from foveal.cli._length import LengthNote
+from foveal.training import StepDone, Warned
+from tests.cli.test_commands import foveal
 
 
 def plain() -> Console:
@@ -71,7 +71,7 @@ def test_a_run_that_is_long_enough_has_no_note() -> None:
 
 def test_a_file_of_one_example_is_noted(tmp_path: Path) -> None:
     (tmp_path / "one.tsv").write_text("ab\tA B\n")
-    done = sightline(
+    done = foveal(
         *("fit", "one.tsv", "--dev", "one.tsv", "--out", "run", "--set", "training.steps=1"),
         *("--set", "training.epochs=none"),
         folder=tmp_path,

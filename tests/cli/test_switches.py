@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-import sightline as package
-from tests.cli.test_commands import WORDS, fitted, process, sightline, write
+import foveal as package
+from tests.cli.test_commands import WORDS, fitted, foveal, process, write
 
 __all__ = ["fitted"]  # the fixture
 
@@ -17,7 +17,7 @@ HELP_WITHOUT_EXTRAS = """
 import sys
 for name in ("pyarrow", "fsspec", "ray", "fastapi", "starlette", "uvicorn", "httpx2"):
     sys.modules[name] = None
-from sightline.cli import main
+from foveal.cli import main
 for command in ("bulk", "prepare", "explore", "sweep", "serve", "bench-serve"):
     try:
         main([command, "--help"])
@@ -28,31 +28,31 @@ main(ASKED)
 
 
 def test_the_version(tmp_path: Path) -> None:
-    assert sightline("--version", folder=tmp_path).stdout == f"sightline {package.__version__}\n"
+    assert foveal("--version", folder=tmp_path).stdout == f"foveal {package.__version__}\n"
 
 
 def test_quiet_leaves_results_and_errors(fitted: Path) -> None:
-    loud = sightline("predict", "runs/words", "train.tsv", folder=fitted)
-    quiet = sightline("predict", "runs/words", "train.tsv", "--quiet", folder=fitted)
+    loud = foveal("predict", "runs/words", "train.tsv", folder=fitted)
+    quiet = foveal("predict", "runs/words", "train.tsv", "--quiet", folder=fitted)
     assert loud.stderr == "note: train.tsv has 2 columns: column 1 is read, and no other\n"
     assert quiet.stderr == ""
     assert quiet.stdout == loud.stdout
-    wrong = sightline("--quiet", "predict", "runs/none", folder=fitted)
-    assert wrong.stderr.startswith("sightline predict: runs/none: there is no such folder.")
+    wrong = foveal("--quiet", "predict", "runs/none", folder=fitted)
+    assert wrong.stderr.startswith("foveal predict: runs/none: there is no such folder.")
 
 
 def test_verbose_adds_versions_time_and_traceback(fitted: Path) -> None:
-    done = sightline("predict", "runs/words", "--verbose", folder=fitted, text="ab\n")
-    assert re.match(rf"sightline {package.__version__}, torch \S+, .*Python", done.stderr)
+    done = foveal("predict", "runs/words", "--verbose", folder=fitted, text="ab\n")
+    assert re.match(rf"foveal {package.__version__}, torch \S+, .*Python", done.stderr)
     assert re.search(r"took \d+\.\d s\n$", done.stderr)
-    wrong = sightline("predict", "runs/none", "--verbose", folder=fitted)
+    wrong = foveal("predict", "runs/none", "--verbose", folder=fitted)
     assert "Traceback" in wrong.stderr
-    assert "Traceback" not in sightline("predict", "runs/none", folder=fitted).stderr
+    assert "Traceback" not in foveal("predict", "runs/none", folder=fitted).stderr
 
 
 def test_help_names_the_switches_of_every_command(tmp_path: Path) -> None:
     for words in (("--help",), ("predict", "--help")):
-        done = sightline(*words, folder=tmp_path)
+        done = foveal(*words, folder=tmp_path)
         assert done.returncode == 0
         assert "--quiet" in done.stdout
         assert "--verbose" in done.stdout
@@ -62,17 +62,17 @@ def test_help_needs_no_extras(tmp_path: Path) -> None:
     program = HELP_WITHOUT_EXTRAS.replace("ASKED", "['sweep', 'train.tsv']")
     done = process(program=program, folder=tmp_path)
     for command in ("bulk", "prepare", "sweep", "explore", "serve", "bench-serve"):
-        assert f"usage: sightline {command}" in done.stdout
+        assert f"usage: foveal {command}" in done.stdout
     assert done.returncode == 2
     assert re.fullmatch(
-        r"sightline sweep: The commands bulk, prepare and sweep, .* need the package fsspec, .*\n",
+        r"foveal sweep: The commands bulk, prepare and sweep, .* need the package fsspec, .*\n",
         done.stderr,
     )
 
 
 def test_the_table_has_the_same_columns_for_every_nbest(fitted: Path) -> None:
     for nbest in ("1", "2"):
-        done = sightline(
+        done = foveal(
             *("predict", "runs/words", "--nbest", nbest, "--header"), folder=fitted, text="ab\n"
         )
         head, *rows = [line.split("\t") for line in done.stdout.splitlines()]
@@ -82,16 +82,12 @@ def test_the_table_has_the_same_columns_for_every_nbest(fitted: Path) -> None:
 
 
 def test_the_first_line_of_a_file_may_name_columns(fitted: Path) -> None:
-    done = sightline(
-        *("predict", "runs/words", "--skip-header"), folder=fitted, text="word\nab\ncd\n"
-    )
+    done = foveal(*("predict", "runs/words", "--skip-header"), folder=fitted, text="word\nab\ncd\n")
     assert [line.split("\t")[0] for line in done.stdout.splitlines()] == ["ab", "cd"]
     write(fitted / "named.tsv", [("word", "phones"), *WORDS[:3]])
     found = [
         json.loads(
-            sightline(
-                *("evaluate", "runs/words", "named.tsv", "--json"), *more, folder=fitted
-            ).stdout
+            foveal(*("evaluate", "runs/words", "named.tsv", "--json"), *more, folder=fitted).stdout
         )["examples"]
         for more in ((), ("--skip-header",))
     ]
@@ -99,13 +95,13 @@ def test_the_first_line_of_a_file_may_name_columns(fitted: Path) -> None:
 
 
 def test_evaluate_uses_the_runs_own_test_file(fitted: Path) -> None:
-    done = sightline("evaluate", "runs/words", folder=fitted)
+    done = foveal("evaluate", "runs/words", folder=fitted)
     assert done.returncode == 0, done.stderr
     assert f"{len(WORDS[::7])} examples; the run's own test file" in done.stdout
 
 
 def test_explain_config_never_cuts_a_name(fitted: Path) -> None:
-    done = sightline("explain-config", "runs/words", "--json", folder=fitted)
+    done = foveal("explain-config", "runs/words", "--json", folder=fitted)
     found = {each["path"]: each for each in json.loads(done.stdout)}
     assert found["task.encoder.hidden_size"] == {
         "path": "task.encoder.hidden_size",
@@ -113,16 +109,16 @@ def test_explain_config_never_cuts_a_name(fitted: Path) -> None:
         "origin": "command",
         "reason": "--set encoder.hidden_size=16",
     }
-    narrow = sightline("explain-config", "runs/words", folder=fitted, columns=40)
+    narrow = foveal("explain-config", "runs/words", folder=fitted, columns=40)
     names = [line.split("=")[0] for line in narrow.stdout.splitlines() if line[:1].isalpha()]
     assert names == list(found)
 
 
 def test_attention_needs_json_lines(fitted: Path) -> None:
-    done = sightline("predict", "runs/words", "--attention", folder=fitted, text="ab\n")
+    done = foveal("predict", "runs/words", "--attention", folder=fitted, text="ab\n")
     assert done.returncode == 2
     assert done.stderr == (
-        "sightline predict: --attention: a table has no room for it. Add --format jsonl.\n"
+        "foveal predict: --attention: a table has no room for it. Add --format jsonl.\n"
     )
 
 
@@ -154,14 +150,14 @@ def test_what_the_system_refuses_is_one_line(
 ) -> None:
     (fitted / "parts").mkdir(exist_ok=True)
     write(fitted / "parts/a.tsv", WORDS)
-    done = sightline(*words, folder=fitted)
+    done = foveal(*words, folder=fitted)
     assert done.returncode == 2
     assert said in done.stderr
     assert done.stderr.count("\n") == 1
 
 
 def test_a_model_that_is_too_large_names_its_size(fitted: Path) -> None:
-    done = sightline(
+    done = foveal(
         *("fit", "train.tsv", "--dev", "dev.tsv", "--out", "runs/large"),
         *("--set", "encoder.hidden_size=1000000"),
         folder=fitted,
@@ -176,17 +172,17 @@ def test_a_model_that_is_too_large_names_its_size(fitted: Path) -> None:
 def test_a_long_line_can_be_allowed(fitted: Path) -> None:
     write(fitted / "long.tsv", [("a" * (1 << 20), "a"), *WORDS])
     words = ("fit", "long.tsv", "--dev", "dev.tsv", "--out", "runs/long")
-    refused = sightline(*words, folder=fitted)
-    assert "with sightline fit: --set train.max_line=BYTES" in refused.stderr
+    refused = foveal(*words, folder=fitted)
+    assert "with foveal fit: --set train.max_line=BYTES" in refused.stderr
     # Followed, the advice leads beyond the reading of the file.
-    allowed = sightline(
+    allowed = foveal(
         *words, "--set", "train.max_line=2000000", "--set", "encoder.layers=2", folder=fitted
     )
     assert "no such setting" in allowed.stderr
 
 
 def test_fit_names_the_settings_it_has_chosen(fitted: Path) -> None:
-    done = sightline(
+    done = foveal(
         *("fit", "train.tsv", "--dev", "dev.tsv", "--out", "runs/x", "--set", "encoder.layers=2"),
         folder=fitted,
     )
@@ -206,7 +202,7 @@ def test_a_recipe_imports_what_lies_next_to_it(
         "from pathlib import Path\n"
         "import shared\n"
         "from mine.shared import RUN\n"
-        "from sightline.training import load_plan\n"
+        "from foveal.training import load_plan\n"
         "def recipe():\n"
         "    assert shared.RUN == RUN\n"
         "    return load_plan(Path(RUN)).run\n"
@@ -220,9 +216,9 @@ def test_a_recipe_imports_what_lies_next_to_it(
         "--set",
         "encoder.layers=2",
     )
-    done = sightline(*words, folder=fitted)
+    done = foveal(*words, folder=fitted)
     assert "no such setting" in done.stderr  # so far it came
     (recipes / "short.py").write_text("import nowhere_to_be_found\n")
-    done = sightline(*words, folder=fitted)
+    done = foveal(*words, folder=fitted)
     assert "it imports nowhere_to_be_found, which is neither installed nor in" in done.stderr
     assert done.stderr.count("\n") == 1

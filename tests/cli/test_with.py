@@ -6,15 +6,15 @@ from pathlib import Path
 
 import pytest
 
-from sightline.data import Example
-from sightline.tasks import (
+from foveal.data import Example
+from foveal.tasks import (
     PredictionSpec,
     Transduction,
     TransductionEnsemble,
     load_bundle,
     save_bundle,
 )
-from tests.cli.test_commands import WORDS, process, sightline, write
+from tests.cli.test_commands import WORDS, foveal, process, write
 from tests.tasks.tiny import opinions, tasks
 
 
@@ -31,7 +31,7 @@ def fitted(tmp_path_factory: pytest.TempPathFactory) -> Path:
         ("more", "more.tsv"),
     ]
     for name, file, *how in runs:
-        done = sightline(
+        done = foveal(
             *("fit", file, "--dev", "dev.tsv", "--out", f"runs/{name}", *how),
             *("--set", "training.epochs=6", "--set", "encoder.hidden_size=16"),
             *("--set", "decoder.hidden_size=16"),
@@ -70,7 +70,7 @@ def test_predict_gives_the_answers_of_python(fitted: Path) -> None:
 
 
 def test_predict_shows_the_attention_of_both(fitted: Path) -> None:
-    done = sightline(
+    done = foveal(
         *("predict", "runs/one", "dev.tsv", "--format", "jsonl", "--attention"),
         *("--with", "runs/two"),
         folder=fitted,
@@ -99,7 +99,7 @@ def test_evaluate_scores_all_together(fitted: Path) -> None:
     assert found["against"]["metrics"]["wer"]["value"] == pytest.approx(
         alone.evaluate(examples).value
     )
-    shown = sightline(
+    shown = foveal(
         *("evaluate", "runs/one", "dev.tsv", "--with", "runs/two", "--against", "runs/one"),
         folder=fitted,
     )
@@ -125,7 +125,7 @@ def test_without_the_dev_file_confidence_is_the_first_ones_and_that_is_said(
     got = [float(line.split("\t")[-1]) for line in done.stdout.splitlines()]
     assert got == pytest.approx([each.confidence for each in expected], abs=2e-4)
     (tmp_path / "runs/one/run.json").unlink()
-    assert sightline(*words, folder=tmp_path) == done
+    assert foveal(*words, folder=tmp_path) == done
 
 
 @pytest.mark.parametrize(
@@ -150,7 +150,7 @@ def test_what_does_not_fit_is_said_in_one_line(
     fitted: Path, words: tuple[str, ...], said: str
 ) -> None:
     folder, *others = words
-    done = sightline("evaluate", folder, "dev.tsv", *others, folder=fitted)
+    done = foveal("evaluate", folder, "dev.tsv", *others, folder=fitted)
     assert done.returncode == 2
     assert said in done.stderr
     assert done.stderr.count("\n") == 1
@@ -160,6 +160,6 @@ def test_what_does_not_fit_is_said_in_one_line(
 def test_one_model_of_any_task_is_as_before(fitted: Path) -> None:
     text = "".join(f"{example.source}\n" for example in opinions(3))
     (fitted / "texts.txt").write_text(text, encoding="utf-8")
-    done = sightline("predict", "runs/labels", "texts.txt", folder=fitted)
+    done = foveal("predict", "runs/labels", "texts.txt", folder=fitted)
     assert done.returncode == 0, done.stderr
     assert len(done.stdout.splitlines()) == 3

@@ -22,8 +22,8 @@ import numpy as np
 from hypothesis import HealthCheck, Phase, given, settings, strategies as st
 from PIL import Image
 
-from sightline.data import ImageSpec, read_frames, read_image
-from sightline.errors import ImageError
+from foveal.data import ImageSpec, read_frames, read_image
+from foveal.errors import ImageError
 
 ROOM = 256 << 20  # bytes of address space beside what is taken when the imports are done
 # Small limits, so that a decoder that went by what a header says would need far more than there is.

@@ -8,7 +8,7 @@ import torch
 from hypothesis import given, settings, strategies as st
 from torch import Tensor
 
-from sightline.data import (
+from foveal.data import (
     BEGIN,
     END,
     Encoded,
@@ -22,8 +22,8 @@ from sightline.data import (
     move,
     read_alignment,
 )
-from sightline.errors import DataError, ShapeError
-from sightline.masking import mask_from_lengths
+from foveal.errors import DataError, ShapeError
+from foveal.masking import mask_from_lengths
 
 IDS = st.lists(st.integers(4, 2**31 - 1), max_size=6)
 DRAWN = st.lists(st.tuples(IDS, IDS, IDS, st.integers(0, 2**62)), max_size=6)

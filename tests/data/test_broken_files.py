@@ -13,8 +13,8 @@ import pytest
 import zstandard
 from hypothesis import given, settings, strategies as st
 
-from sightline.data import Example, open_source, tsv
-from sightline.errors import DataError
+from foveal.data import Example, open_source, tsv
+from foveal.errors import DataError
 
 MAX_LINE = 400
 GOOD = st.tuples(

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from sightline.data import (
+from foveal.data import (
     Example,
     Finding,
     Findings,

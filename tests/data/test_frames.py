@@ -10,8 +10,8 @@ import pytest
 import torch
 from PIL import Image
 
-from sightline.data import ImageSpec, read_frames
-from sightline.errors import ImageError, MissingPackageError, ValueRangeError
+from foveal.data import ImageSpec, read_frames
+from foveal.errors import ImageError, MissingPackageError, ValueRangeError
 
 GREY = ImageSpec(num_channels=1)
 VALUES = tuple(range(10, 250, 20))
@@ -85,7 +85,7 @@ def test_without_the_extra_a_video_is_refused_in_one_line(monkeypatch: pytest.Mo
         read_frames(data, GREY, max_frames=5)
     assert str(caught.value) == (
         "the clip: to read the frames of a video the package av is needed, which is not installed. "
-        "Run: pip install 'sightline[video]', or give a folder of images, or a GIF."
+        "Run in the checkout: pip install '.[video]', or give a folder of images, or a GIF."
     )
 
 

@@ -10,8 +10,8 @@ import pytest
 from PIL import Image
 
 from examples.support import DATA
-from sightline import specs
-from sightline.data import (
+from foveal import specs
+from foveal.data import (
     ImageSpec,
     LatexSpec,
     Source,
@@ -25,7 +25,7 @@ from sightline.data import (
     read_image,
     read_pair,
 )
-from sightline.errors import DataError
+from foveal.errors import DataError
 
 KARPATHY = {
     "images": [
@@ -320,7 +320,7 @@ def test_the_real_files(
     folder: str, source: Source, num: int, first: tuple[str, str | None]
 ) -> None:
     if not (DATA / folder).exists():
-        pytest.skip(f"data not found at {DATA / folder}; set SIGHTLINE_DATA")
+        pytest.skip(f"data not found at {DATA / folder}; set FOVEAL_DATA")
     examples = list(source)
     assert len(examples) == num
     path = Path(examples[0].source.split("\t")[0])

@@ -13,8 +13,8 @@ import pytest
 import torch
 from PIL import Image, ImageDraw
 
-from sightline.data import ImageSpec, read_image
-from sightline.errors import DataError, ImageError
+from foveal.data import ImageSpec, read_image
+from foveal.errors import DataError, ImageError
 
 GREY = ImageSpec(num_channels=1)
 COLOUR = ImageSpec()

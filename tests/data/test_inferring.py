@@ -5,7 +5,7 @@ from collections.abc import Sequence
 
 import pytest
 
-from sightline.data import (
+from foveal.data import (
     CharacterSpec,
     Example,
     FeaturesSpec,
@@ -14,7 +14,7 @@ from sightline.data import (
     infer_task,
     infer_tokeniser,
 )
-from sightline.errors import DataError
+from foveal.errors import DataError
 
 G2P = [
     ("af", "a: v"),

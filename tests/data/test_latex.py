@@ -6,9 +6,9 @@ from random import Random
 import pytest
 from hypothesis import given, strategies as st
 
+from foveal.data import LatexSpec
 from recipes.rendered import render
 from recipes.rendered.grammar import formula
-from sightline.data import LatexSpec
 
 CANONICAL = LatexSpec(braces="canonical")
 HANDWRITTEN = LatexSpec(braces="canonical", signs="handwritten")

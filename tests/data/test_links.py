@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 
 from examples.support import DATA
-from sightline.data import Gold, read_barred, read_gold, split_words, tsv
-from sightline.errors import DataError
+from foveal.data import Gold, read_barred, read_gold, split_words, tsv
+from foveal.errors import DataError
 
 
 def written(folder: Path, text: str) -> str:
@@ -34,7 +34,7 @@ def test_a_number_that_is_too_high_means_that_words_are_counted_from_1(tmp_path:
 
 
 def test_links_after_their_pair(tmp_path: Path) -> None:
-    """As XL-WA has them, and as `sightline align` writes them."""
+    """As XL-WA has them, and as `foveal align` writes them."""
     text = "a small house .\tuna casetta .\t0-0 1-1 2-1 3-2\nno links\there\t\n"
     found = read_gold(written(tmp_path, text), [(4, 3), (2, 1)])
     assert found.gold[0].sure == {(0, 0), (1, 1), (2, 1), (3, 2)}

@@ -8,7 +8,7 @@ from pathlib import Path
 
 PROGRAM = """
 import json, resource, sys
-from sightline.data import *
+from foveal.data import *
 
 def peak():
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024

@@ -7,7 +7,7 @@ import pytest
 import torch
 from hypothesis import given, settings, strategies as st
 
-from sightline.data import (
+from foveal.data import (
     END,
     Encoded,
     Example,
@@ -21,7 +21,7 @@ from sightline.data import (
     read_pair,
     tsv,
 )
-from sightline.errors import DataError, ShapeError
+from foveal.errors import DataError, ShapeError
 
 IDS = st.lists(st.integers(4, 2**31 - 1), min_size=1, max_size=5)
 LABELS = ("entailment", "neutral", "contradiction")

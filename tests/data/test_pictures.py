@@ -11,7 +11,7 @@ from hypothesis import given, settings, strategies as st
 from PIL import Image
 from torch import Tensor
 
-from sightline.data import (
+from foveal.data import (
     BatchStream,
     Encoded,
     Example,
@@ -28,7 +28,7 @@ from sightline.data import (
     move,
     read_image,
 )
-from sightline.errors import DataError, ShapeError
+from foveal.errors import DataError, ShapeError
 
 SIZES = st.lists(st.tuples(st.integers(1, 40), st.integers(1, 60)), min_size=1, max_size=6)
 

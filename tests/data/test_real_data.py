@@ -3,7 +3,7 @@
 import pytest
 
 from examples.support import DATA
-from sightline.data import infer_task, open_source
+from foveal.data import infer_task, open_source
 
 CORPORA = [
     ("g2p_sigmorphon2021/low/ice_train.tsv", "transduction", "characters", "whitespace"),
@@ -22,7 +22,7 @@ CORPORA = [
 @pytest.mark.parametrize(("name", "task", "source", "target"), CORPORA)
 def test_a_corpus_is_understood(name: str, task: str, source: str, target: str | None) -> None:
     if not (DATA / name).exists():
-        pytest.skip(f"data not found at {DATA / name}; set SIGHTLINE_DATA")
+        pytest.skip(f"data not found at {DATA / name}; set FOVEAL_DATA")
     found = infer_task(open_source(DATA / name).source)
     kind = None if found.target is None else found.target.kind
     assert (found.task, found.source.kind, kind) == (task, source, target)
@@ -31,7 +31,7 @@ def test_a_corpus_is_understood(name: str, task: str, source: str, target: str |
 def test_translation() -> None:
     folder = DATA / "enja_tanaka50k"
     if not folder.exists():
-        pytest.skip(f"data not found at {folder}; set SIGHTLINE_DATA")
+        pytest.skip(f"data not found at {folder}; set FOVEAL_DATA")
     opened = open_source(folder / "train.ja.gz", folder / "train.en.gz")
     found = infer_task(opened.source)
     assert found.target is not None
@@ -42,7 +42,7 @@ def test_translation() -> None:
 def test_features_are_found() -> None:
     file = DATA / "inflection_sigmorphon2023" / "deu.trn.gz"
     if not file.exists():
-        pytest.skip(f"data not found at {file}; set SIGHTLINE_DATA")
+        pytest.skip(f"data not found at {file}; set FOVEAL_DATA")
     example = next(iter(open_source(file).source))
     assert (example.source, example.features, example.target) == (
         "Aa machen",

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 import zstandard
 
-from sightline import specs
-from sightline.data import (
+from foveal import specs
+from foveal.data import (
     Example,
     InMemory,
     LineReader,
@@ -26,7 +26,7 @@ from sightline.data import (
     patterned,
     tsv,
 )
-from sightline.errors import DataError, SpecError
+from foveal.errors import DataError, SpecError
 
 PACKINGS: dict[str, Callable[[bytes], bytes]] = {
     "plain": bytes,
@@ -115,7 +115,7 @@ def test_reading_goes_on_from_any_position(kind: str, packing: str, tmp_path: Pa
 def test_blocks_of_a_file_are_the_file(
     kind: str, ending: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("sightline.data._bytes.CHUNK", 64)
+    monkeypatch.setattr("foveal.data._bytes.CHUNK", 64)
     source = a_source(kind, tmp_path)
     for file in tmp_path.iterdir():
         file.write_bytes(b"\xef\xbb\xbf" + file.read_bytes().replace(b"\n", ending.encode()))
@@ -195,9 +195,9 @@ def test_parallel_files_of_different_lengths(tmp_path: Path) -> None:
 def test_sentences_and_tags(tmp_path: Path) -> None:
     (first, *_) = a_source("conllu", tmp_path)
     assert (first.source, first.target) == ("de el\N{NO-BREAK SPACE}0", "ADP DET")
-    entities = write(tmp_path, "ner", "#Sightline\tB-product\nhere\tO\n\n\n\nnow\tO")
+    entities = write(tmp_path, "ner", "#Foveal\tB-product\nhere\tO\n\n\n\nnow\tO")
     assert [(example.source, example.target) for example in conllu(entities, 0, 1)] == [
-        ("#Sightline here", "B-product O"),
+        ("#Foveal here", "B-product O"),
         ("now", "O"),
     ]
 

@@ -14,7 +14,7 @@ import pytest
 import torch
 from hypothesis import given, settings, strategies as st
 
-from sightline.data import (
+from foveal.data import (
     BatchStream,
     Encoded,
     Example,
@@ -29,8 +29,8 @@ from sightline.data import (
     parallel,
     tsv,
 )
-from sightline.data._pools import STRETCH
-from sightline.errors import DataError, ValueRangeError
+from foveal.data._pools import STRETCH
+from foveal.errors import DataError, ValueRangeError
 
 LENGTHS = st.lists(st.tuples(st.integers(0, 9), st.integers(0, 9)), min_size=1, max_size=40)
 
@@ -63,8 +63,8 @@ def cost(batch: SequenceBatch) -> int:
 @pytest.fixture
 def files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """Three files of 40 lines, each read in several blocks."""
-    monkeypatch.setattr("sightline.data._bytes.CHUNK", 64)
-    monkeypatch.setattr("sightline.data._pools.BLOCK", 150)
+    monkeypatch.setattr("foveal.data._bytes.CHUNK", 64)
+    monkeypatch.setattr("foveal.data._pools.BLOCK", 150)
     draw = random.Random(0)
     for name in "abc":
         rows = [f"{name}{'x' * draw.randrange(9)}\t{'y' * draw.randrange(9)}" for _ in range(40)]

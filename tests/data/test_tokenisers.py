@@ -7,8 +7,8 @@ import pytest
 import regex
 from hypothesis import given, settings, strategies as st
 
-from sightline import specs
-from sightline.data import (
+from foveal import specs
+from foveal.data import (
     END,
     PADDING,
     UNKNOWN,
@@ -20,8 +20,8 @@ from sightline.data import (
     Vocabulary,
     WhitespaceSpec,
 )
-from sightline.data._tokenisers import _ARE_MARKED_LETTERS
-from sightline.errors import DataError, SpecError
+from foveal.data._tokenisers import _ARE_MARKED_LETTERS
+from foveal.errors import DataError, SpecError
 
 TEXTS = st.text(max_size=30) | st.text("ab \u0301\u0327\u00a0가ㄱ\U0001f1ee🏽‍कि\r\n,;", max_size=20)
 

@@ -3,7 +3,7 @@
 import pytest
 from hypothesis import given, settings, strategies as st
 
-from sightline.data import (
+from foveal.data import (
     CharacterSpec,
     FeaturesSpec,
     SentencePieceSpec,

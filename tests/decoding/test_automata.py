@@ -7,9 +7,9 @@ import pytest
 import torch
 from hypothesis import given, settings, strategies as st
 
-from sightline.decoding import Automaton, allowed_tokens, lexicon, regular_expression
-from sightline.decoding._automaton import FAR
-from sightline.errors import ShapeError, ValueRangeError
+from foveal.decoding import Automaton, allowed_tokens, lexicon, regular_expression
+from foveal.decoding._automaton import FAR
+from foveal.errors import ShapeError, ValueRangeError
 from tests.decoding.test_rules import Machine, machines
 from tests.decoding.toys import END
 

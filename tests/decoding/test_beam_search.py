@@ -8,15 +8,15 @@ import pytest
 import torch
 from hypothesis import given, settings, strategies as st
 
-from sightline.decoding import (
+from foveal.decoding import (
     CoveragePenalty,
     Hypotheses,
     LengthPenalty,
     beam_search,
     greedy,
 )
-from sightline.errors import ImpossibleError, ShapeError, ValueRangeError
-from sightline.networks import Stepped
+from foveal.errors import ImpossibleError, ShapeError, ValueRangeError
+from foveal.networks import Stepped
 from tests.decoding.toys import BEGIN, END, Output, ToyState, ToyStepper, every_output
 
 WIDE = 200  # more than the prefixes of any length below

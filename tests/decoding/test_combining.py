@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 import torch
 
-from sightline.decoding import (
+from foveal.decoding import (
     Ensemble,
     Hypotheses,
     beam_search,
@@ -16,8 +16,8 @@ from sightline.decoding import (
     ngram_similarity,
     sample,
 )
-from sightline.errors import ShapeError, ValueRangeError
-from sightline.networks import Stepped
+from foveal.errors import ShapeError, ValueRangeError
+from foveal.networks import Stepped
 from tests.decoding.toys import BEGIN, END, ToyState, ToyStepper
 
 HOW: dict[str, Any] = {"begin": BEGIN, "end": END, "max_length": 9, "with_weights": True}

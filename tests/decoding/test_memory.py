@@ -13,7 +13,7 @@ from torch import Tensor
 from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_iter
 
-from sightline.decoding import Hypotheses, beam_search, sample, stochastic_beam_search
+from foveal.decoding import Hypotheses, beam_search, sample, stochastic_beam_search
 from tests.decoding.toys import BEGIN, END, ToyStepper
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -22,7 +22,7 @@ ROOT = Path(__file__).resolve().parents[2]
 PROGRAM = """
 import gc, resource
 import torch
-from sightline.decoding import beam_search, greedy, lexicon, sample, stochastic_beam_search
+from foveal.decoding import beam_search, greedy, lexicon, sample, stochastic_beam_search
 from tests.decoding.toys import BEGIN, END, ToyStepper
 
 torch.set_num_threads(1)

@@ -7,8 +7,8 @@ import pytest
 import torch
 from torch import Tensor
 
-from sightline.decoding import CoveragePenalty, beam_search, greedy, sample
-from sightline.models import (
+from foveal.decoding import CoveragePenalty, beam_search, greedy, sample
+from foveal.models import (
     DecoderSpec,
     LanguageModelSpec,
     SegmentSpec,

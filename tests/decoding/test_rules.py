@@ -8,7 +8,7 @@ import torch
 from hypothesis import given, settings, strategies as st
 from torch import Tensor
 
-from sightline.decoding import (
+from foveal.decoding import (
     Automaton,
     Hypotheses,
     beam_search,
@@ -17,7 +17,7 @@ from sightline.decoding import (
     sample,
     stochastic_beam_search,
 )
-from sightline.errors import ImpossibleError, ShapeError, ValueRangeError
+from foveal.errors import ImpossibleError, ShapeError, ValueRangeError
 from tests.decoding.toys import BEGIN, END, Output, ToyStepper, every_output
 
 W = 4

@@ -9,10 +9,10 @@ import pytest
 import torch
 from torch import Tensor
 
-from sightline.decoding import Hypotheses, greedy, sample, stochastic_beam_search
-from sightline.decoding._noise import Generators, Noise
-from sightline.decoding._sample import _Draw
-from sightline.errors import ShapeError, ValueRangeError
+from foveal.decoding import Hypotheses, greedy, sample, stochastic_beam_search
+from foveal.decoding._noise import Generators, Noise
+from foveal.decoding._sample import _Draw
+from foveal.errors import ShapeError, ValueRangeError
 from tests.decoding.toys import BEGIN, END, ToyStepper, every_output
 
 HOW: dict[str, Any] = {"begin": BEGIN, "end": END, "max_length": 3}

@@ -3,7 +3,7 @@
 import pytest
 import torch
 
-from sightline.decoding._selection import largest
+from foveal.decoding._selection import largest
 
 
 @pytest.mark.parametrize("size", [1, 3, 60, 300, 319, 320, 4095, 4096, 5001, 40_000])

@@ -15,7 +15,7 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
-from sightline.networks import Stepped
+from foveal.networks import Stepped
 
 BEGIN, END = 0, 1
 

@@ -6,7 +6,7 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
-from sightline.distributions import (
+from foveal.distributions import (
     AbstractDistribution,
     AbstractSparseDistribution,
     Alignment,

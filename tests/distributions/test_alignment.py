@@ -9,10 +9,10 @@ from torch import Tensor
 from torch.nn.functional import ctc_loss
 from torch.testing import assert_close
 
-from sightline.distributions import Alignment
-from sightline.errors import ValueRangeError
-from sightline.masking import mask_from_lengths
-from sightline.testing import check_distribution
+from foveal.distributions import Alignment
+from foveal.errors import ValueRangeError
+from foveal.masking import mask_from_lengths
+from foveal.testing import check_distribution
 
 
 def paths(moves: Tensor, mask: Tensor | None) -> Iterator[tuple[Tensor, Tensor]]:

@@ -8,7 +8,7 @@ import torch
 from torch import Tensor
 from torch.testing import assert_close
 
-from sightline.distributions import (
+from foveal.distributions import (
     AbstractDistribution,
     Categorical,
     KSubset,
@@ -18,9 +18,9 @@ from sightline.distributions import (
     SparseChain,
     Subset,
 )
-from sightline.errors import NonFiniteError, ShapeError, ValueRangeError
-from sightline.inference import spanning_best
-from sightline.steady import linear
+from foveal.errors import NonFiniteError, ShapeError, ValueRangeError
+from foveal.inference import spanning_best
+from foveal.steady import linear
 
 from .every_distribution import DENSE, SPARSE, scores_of
 

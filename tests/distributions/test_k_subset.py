@@ -9,9 +9,9 @@ import torch
 from hypothesis import given, settings, strategies as st
 from torch import Tensor
 
-from sightline.distributions import Categorical, KSubset
-from sightline.errors import ImpossibleError, ValueRangeError
-from sightline.testing import check_distribution
+from foveal.distributions import Categorical, KSubset
+from foveal.errors import ImpossibleError, ValueRangeError
+from foveal.testing import check_distribution
 
 laws = settings(max_examples=8, deadline=None, derandomize=True)
 

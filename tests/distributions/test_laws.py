@@ -7,8 +7,8 @@ import torch
 from hypothesis import given, settings, strategies as st
 from torch import Tensor
 
-from sightline.distributions import Categorical, LinearChain, Subset
-from sightline.testing import check_distribution
+from foveal.distributions import Categorical, LinearChain, Subset
+from foveal.testing import check_distribution
 
 
 def choices(scores: Tensor, mask: Tensor | None) -> Iterator[tuple[Tensor, Tensor]]:

@@ -10,9 +10,9 @@ from hypothesis import given, settings, strategies as st
 from torch import Tensor
 from torch.testing import assert_close
 
-from sightline.distributions import ProjectiveTree
-from sightline.errors import DerivativeError, ImpossibleError, ShapeError, ValueRangeError
-from sightline.testing import check_distribution
+from foveal.distributions import ProjectiveTree
+from foveal.errors import DerivativeError, ImpossibleError, ShapeError, ValueRangeError
+from foveal.testing import check_distribution
 
 
 def is_projective_tree(heads: tuple[int, ...]) -> bool:

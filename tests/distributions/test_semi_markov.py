@@ -9,9 +9,9 @@ from hypothesis import given, settings, strategies as st
 from torch import Tensor
 from torch.testing import assert_close
 
-from sightline.distributions import LinearChain, SemiMarkov
-from sightline.errors import ShapeError, ValueRangeError
-from sightline.testing import check_distribution
+from foveal.distributions import LinearChain, SemiMarkov
+from foveal.errors import ShapeError, ValueRangeError
+from foveal.testing import check_distribution
 
 
 def compositions(total: int, largest: int) -> Iterator[tuple[int, ...]]:

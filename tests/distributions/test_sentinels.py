@@ -7,7 +7,7 @@ import pytest
 import torch
 from torch import Tensor
 
-from sightline.distributions import Alignment, LinearChain, SemiMarkov, SpanningTree, SpanTree
+from foveal.distributions import Alignment, LinearChain, SemiMarkov, SpanningTree, SpanTree
 
 SENTINELS = (-1e4, -1e9, -1e12, -1e15, -1e16, -1e18, -1e19, -1e20, -1e30, None)
 WORDS = 3

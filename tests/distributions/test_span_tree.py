@@ -9,9 +9,9 @@ import torch
 from hypothesis import given, settings, strategies as st
 from torch import Tensor
 
-from sightline.distributions import SpanTree
-from sightline.errors import ShapeError
-from sightline.testing import check_distribution
+from foveal.distributions import SpanTree
+from foveal.errors import ShapeError
+from foveal.testing import check_distribution
 
 laws = settings(max_examples=6, deadline=None, derandomize=True)
 few_laws = settings(laws, max_examples=4)

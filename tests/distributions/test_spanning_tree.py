@@ -10,9 +10,9 @@ import torch
 from hypothesis import given, settings, strategies as st
 from torch import Tensor
 
-from sightline.distributions import SpanningTree
-from sightline.errors import ImpossibleError, ShapeError, ValueRangeError
-from sightline.testing import check_distribution
+from foveal.distributions import SpanningTree
+from foveal.errors import ImpossibleError, ShapeError, ValueRangeError
+from foveal.testing import check_distribution
 
 laws = settings(max_examples=4, deadline=None, derandomize=True)
 

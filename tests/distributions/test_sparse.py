@@ -9,7 +9,7 @@ from torch import Tensor
 from torch.autograd import gradcheck, gradgradcheck
 from torch.testing import assert_close
 
-from sightline.distributions import (
+from foveal.distributions import (
     AbstractSparseDistribution,
     Categorical,
     Entmax,
@@ -17,7 +17,7 @@ from sightline.distributions import (
     SparseChain,
     Sparsemax,
 )
-from sightline.errors import DerivativeError, ImpossibleError, ShapeError, ValueRangeError
+from foveal.errors import DerivativeError, ImpossibleError, ShapeError, ValueRangeError
 
 ALPHAS = [1.2, 1.5, 2.0, 2.5]
 cases = settings(max_examples=12, deadline=None, derandomize=True)

@@ -8,8 +8,8 @@ from torch import Tensor
 from torch.autograd import forward_ad
 from torch.testing import assert_close
 
-from sightline.distributions import Alignment, LinearChain, ProjectiveTree, SpanningTree
-from sightline.errors import DerivativeError, TransformError
+from foveal.distributions import Alignment, LinearChain, ProjectiveTree, SpanningTree
+from foveal.errors import DerivativeError, TransformError
 
 from .every_distribution import DENSE, SPARSE, scores_of
 

@@ -8,7 +8,7 @@ import pytest
 import torch
 from torch import Tensor
 
-from sightline.distributions import (
+from foveal.distributions import (
     AbstractDistribution,
     Alignment,
     Categorical,
@@ -20,7 +20,7 @@ from sightline.distributions import (
     SpanTree,
     Subset,
 )
-from sightline.estimators import perturb_and_map, score_function, straight_through
+from foveal.estimators import perturb_and_map, score_function, straight_through
 
 STRUCTURES: dict[str, tuple[Callable[..., AbstractDistribution], list[tuple[int, ...]]]] = {
     "Alignment": (Alignment, [(2, 4, 3, 3)]),

@@ -2,7 +2,7 @@
 
 import torch
 
-from sightline.distributions import Categorical, LinearChain, Subset
+from foveal.distributions import Categorical, LinearChain, Subset
 
 
 def test_indicators_show_the_parts() -> None:

@@ -9,9 +9,9 @@ import torch
 from torch import Tensor
 from torch.testing import assert_close
 
-from sightline.distributions import AbstractDistribution, Categorical, LinearChain, Subset
-from sightline.errors import DerivativeError, ImpossibleError, ValueRangeError
-from sightline.estimators import perturb_and_map
+from foveal.distributions import AbstractDistribution, Categorical, LinearChain, Subset
+from foveal.errors import DerivativeError, ImpossibleError, ValueRangeError
+from foveal.estimators import perturb_and_map
 
 NUM_SAMPLES = 20_000
 SIX_SIGMA = 6.0

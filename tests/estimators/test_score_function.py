@@ -7,9 +7,9 @@ import torch
 from torch import Tensor
 from torch.testing import assert_close
 
-from sightline.distributions import Categorical, LinearChain, SparseChain
-from sightline.errors import ShapeError
-from sightline.estimators import score_function
+from foveal.distributions import Categorical, LinearChain, SparseChain
+from foveal.errors import ShapeError
+from foveal.estimators import score_function
 
 
 def leaves() -> tuple[Tensor, Tensor]:

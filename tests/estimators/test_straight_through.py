@@ -3,8 +3,8 @@
 import torch
 from torch.testing import assert_close
 
-from sightline.distributions import LinearChain, SparseChain, Subset
-from sightline.estimators import straight_through
+from foveal.distributions import LinearChain, SparseChain, Subset
+from foveal.estimators import straight_through
 
 
 def test_forward_is_the_structure_and_backward_the_marginals() -> None:

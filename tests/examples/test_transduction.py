@@ -7,8 +7,8 @@ import pytest
 import torch
 
 from examples.support.transduction import Budget, parse_budget, train
-from sightline.data import Encoded, SequenceBatch, collate_pairs
-from sightline.models import DecoderSpec, Seq2Seq, Seq2SeqSpec, TextEncoderSpec
+from foveal.data import Encoded, SequenceBatch, collate_pairs
+from foveal.models import DecoderSpec, Seq2Seq, Seq2SeqSpec, TextEncoderSpec
 
 PAIRS = [Encoded([4, 5], [5, 4]), Encoded([5, 6, 4], [6])]
 

@@ -12,7 +12,7 @@ from selenium import webdriver
 
 from benchmarks.browser import BrowserMissingError, open_browser
 from benchmarks.started import started
-from sightline.tasks import save_bundle
+from foveal.tasks import save_bundle
 from tests.tasks.stored import BUNDLES
 from tests.tasks.tiny import train, transduction, upper_cased
 
@@ -41,7 +41,7 @@ def other_run(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="session")
 def served(other_run: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
-    """`sightline explore` with a good run and a hasty one, ended by Ctrl-C."""
+    """`foveal explore` with a good run and a hasty one, ended by Ctrl-C."""
     log = tmp_path_factory.mktemp("server") / "log.txt"
     words = ["explore", str(GOOD), str(other_run), "--no-browser"]
     with log.open("w") as errors, started(words, errors, SECONDS) as (process, address):

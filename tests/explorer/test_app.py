@@ -9,10 +9,10 @@ from typing import Any, NamedTuple
 import pytest
 from fastapi import FastAPI
 
-from sightline.data import Example
-from sightline.explorer import ServedRun, build_app, load_runs
-from sightline.explorer._guard import MOST_BYTES, Guard
-from sightline.inspection import explain
+from foveal.data import Example
+from foveal.explorer import ServedRun, build_app, load_runs
+from foveal.explorer._guard import MOST_BYTES, Guard
+from foveal.inspection import explain
 from tests.explorer.conftest import GOOD
 from tests.tasks.stored import BUNDLES
 

@@ -4,9 +4,9 @@ import re
 
 import pytest
 
-from sightline.explorer._page import assets, theme_css
-from sightline.inspection import DARK, LIGHT, Theme
-from sightline.inspection.views._theme import channels, luminance, ramp
+from foveal.explorer._page import assets, theme_css
+from foveal.inspection import DARK, LIGHT, Theme
+from foveal.inspection.views._theme import channels, luminance, ramp
 
 TINT = re.compile(r"calc\(var\(--share,0\)\*(\d+)%\),var\(--paper\)\)}\n\.chip \.token")
 

@@ -1,4 +1,4 @@
-"""`sightline explore` as it is started, and what it says when it cannot be."""
+"""`foveal explore` as it is started, and what it says when it cannot be."""
 
 import contextlib
 import http.client
@@ -13,8 +13,8 @@ from urllib.parse import urlsplit
 
 import pytest
 
-from sightline.cli import main
-from sightline.explorer import listening
+from foveal.cli import main
+from foveal.explorer import listening
 from tests.explorer.conftest import GOOD, SECONDS, Served
 
 
@@ -79,7 +79,7 @@ def test_a_port_that_is_taken(capsys: pytest.CaptureFixture[str]) -> None:
 def test_a_missing_package_is_said_with_its_remedy(tmp_path: Path) -> None:
     program = (
         "import sys; sys.modules['fastapi'] = None\n"
-        "from sightline.cli import main; main(['explore', 'runs/x'])"
+        "from foveal.cli import main; main(['explore', 'runs/x'])"
     )
     done = subprocess.run(
         [sys.executable, "-c", program],
@@ -90,7 +90,7 @@ def test_a_missing_package_is_said_with_its_remedy(tmp_path: Path) -> None:
         check=False,
     )
     assert done.returncode == 2
-    assert "pip install 'sightline[serve]'" in done.stderr
+    assert "pip install '.[serve]'" in done.stderr
     assert done.stderr.count("\n") == 1
 
 

@@ -16,12 +16,12 @@ from selenium.webdriver.common.by import By
 from selenium.webdriver.support.wait import WebDriverWait
 
 from benchmarks.started import started
-from sightline.data import Example
-from sightline.errors import ValueRangeError
-from sightline.explorer import build_app, load_runs
-from sightline.inspection import explain
-from sightline.models import TextEncoderSpec
-from sightline.tasks import VisualQuestionAnsweringSpec, load_bundle, save_bundle
+from foveal.data import Example
+from foveal.errors import ValueRangeError
+from foveal.explorer import build_app, load_runs
+from foveal.inspection import explain
+from foveal.models import TextEncoderSpec
+from foveal.tasks import VisualQuestionAnsweringSpec, load_bundle, save_bundle
 from tests.explorer.conftest import GOOD, SECONDS, Served
 from tests.explorer.page import Panel
 from tests.explorer.test_app import Response, fetch
@@ -106,7 +106,7 @@ def test_texts_and_pictures_are_not_mixed(folder: Path) -> None:
 
 @pytest.fixture(scope="session")
 def pictured(folder: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
-    """`sightline explore` with a model of captions, ended by Ctrl-C."""
+    """`foveal explore` with a model of captions, ended by Ctrl-C."""
     log = tmp_path_factory.mktemp("server") / "log.txt"
     words = ["explore", str(folder / "captions"), "--no-browser"]
     with log.open("w") as errors, started(words, errors, SECONDS) as (process, address):

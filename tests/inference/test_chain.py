@@ -4,9 +4,9 @@ import pytest
 import torch
 from torch import Tensor
 
-from sightline.distributions import LinearChain
-from sightline.errors import DerivativeError
-from sightline.inference import chain_best, chain_marginals
+from foveal.distributions import LinearChain
+from foveal.errors import DerivativeError
+from foveal.inference import chain_best, chain_marginals
 
 
 def disjoint_chains(length: int) -> tuple[Tensor, Tensor]:

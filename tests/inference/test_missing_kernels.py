@@ -9,10 +9,10 @@ import pytest
 # None in sys.modules makes an import fail as if the package were not installed.
 PROGRAM = """
 import sys, warnings
-sys.modules["sightline_native"] = None
+sys.modules["foveal_native"] = None
 import torch
-from sightline.distributions import LinearChain
-from sightline.errors import MissingKernelsWarning
+from foveal.distributions import LinearChain
+from foveal.errors import MissingKernelsWarning
 chain = LinearChain(torch.zeros(2, 3, 2), torch.zeros(2, 2))
 with warnings.catch_warnings(record=True) as caught:
     warnings.simplefilter("always")
@@ -25,9 +25,9 @@ for warning in caught:
 
 @pytest.mark.parametrize(("choice", "count"), [(None, 1), ("pure", 0)])
 def test_missing_kernels_are_told_of_once(choice: str | None, count: int) -> None:
-    environment = {key: part for key, part in os.environ.items() if key != "SIGHTLINE_KERNELS"}
+    environment = {key: part for key, part in os.environ.items() if key != "FOVEAL_KERNELS"}
     if choice is not None:
-        environment["SIGHTLINE_KERNELS"] = choice
+        environment["FOVEAL_KERNELS"] = choice
     done = subprocess.run(
         [sys.executable, "-c", PROGRAM],
         env=environment,
@@ -38,4 +38,4 @@ def test_missing_kernels_are_told_of_once(choice: str | None, count: int) -> Non
     assert done.returncode == 0, done.stderr
     lines = done.stdout.splitlines()
     assert len(lines) == count
-    assert all("pip install" in line and "SIGHTLINE_KERNELS=pure" in line for line in lines)
+    assert all("pip install" in line and "FOVEAL_KERNELS=pure" in line for line in lines)

@@ -9,8 +9,8 @@ from xml.etree import ElementTree as ET
 
 import numpy as np
 
-from sightline.attention import AttentionTrace, Layout
-from sightline.inspection import (
+from foveal.attention import AttentionTrace, Layout
+from foveal.inspection import (
     Hypothesis,
     ParallelAxis,
     ParallelLine,

@@ -162,7 +162,7 @@ class Scheme(NamedTuple):
 
     def of_class(self, name: str) -> Colour | None:
         """The colour of a class of drawings, as fill or as stroke."""
-        selector = f".sightline .{name}"
+        selector = f".foveal .{name}"
         fill = self.value(selector, "fill")
         return self.value(selector, "stroke") if fill is None else fill
 

@@ -7,9 +7,9 @@ from typing import Any, NamedTuple
 
 import torch
 
-from sightline.data import Example, InMemory
-from sightline.inspection import Finding, Watch, vital_signs
-from sightline.models import (
+from foveal.data import Example, InMemory
+from foveal.inspection import Finding, Watch, vital_signs
+from foveal.models import (
     DecoderSpec,
     DocumentEncoderSpec,
     LocalSpec,
@@ -20,7 +20,7 @@ from sightline.models import (
     SparsemaxSpec,
     TextEncoderSpec,
 )
-from sightline.tasks import (
+from foveal.tasks import (
     AbstractTask,
     ClassificationSpec,
     LanguageModellingSpec,
@@ -29,7 +29,7 @@ from sightline.tasks import (
     TaggingSpec,
     TransductionSpec,
 )
-from sightline.training import Event, Probed, StepDone, TrainingSpec, fit
+from foveal.training import Event, Probed, StepDone, TrainingSpec, fit
 from tests.tasks.tiny import pairs
 
 WORDS = {"the": "DET", "a": "DET", "old": "ADJ", "good": "ADJ", "cat": "NOUN", "ship": "NOUN"}

@@ -3,9 +3,9 @@
 import pytest
 from hypothesis import given, strategies as st
 
-from sightline.data import Gold, Link
-from sightline.errors import ShapeError
-from sightline.inspection import alignment_scores
+from foveal.data import Gold, Link
+from foveal.errors import ShapeError
+from foveal.inspection import alignment_scores
 
 LINKS = st.frozensets(st.tuples(st.integers(0, 4), st.integers(0, 4)), max_size=10)
 

@@ -4,9 +4,9 @@ import pytest
 import torch
 from torch.nn.functional import one_hot
 
-from sightline.attention import AttentionTrace, Memory, syntactic_attention, trace_of
-from sightline.errors import ShapeError, ValueRangeError
-from sightline.inspection import arcs
+from foveal.attention import AttentionTrace, Memory, syntactic_attention, trace_of
+from foveal.errors import ShapeError, ValueRangeError
+from foveal.inspection import arcs
 from tests.inspection.drawings import (
     ARABIC,
     ENGLISH,

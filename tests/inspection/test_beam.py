@@ -5,8 +5,8 @@ import math
 import pytest
 from hypothesis import given, settings, strategies as st
 
-from sightline.errors import ShapeError, ValueRangeError
-from sightline.inspection import Hypothesis, beam_tree, hypotheses_table
+from foveal.errors import ShapeError, ValueRangeError
+from foveal.inspection import Hypothesis, beam_tree, hypotheses_table
 from tests.inspection.drawings import SVG, elements, parsed, titles
 
 

@@ -4,8 +4,8 @@ from itertools import pairwise
 
 import pytest
 
-from sightline.attention import AttentionTrace, Layout
-from sightline.inspection import chain
+from foveal.attention import AttentionTrace, Layout
+from foveal.inspection import chain
 from tests.inspection.drawings import elements, random_weights, titles, value
 
 FACTS = ("Mary took the ball.", "John went home.", "Mary is in the garden.", "It rains.")

@@ -6,9 +6,9 @@ import re
 import pytest
 from hypothesis import given, settings, strategies as st
 
-from sightline.errors import ShapeError
-from sightline.inspection import Series, curves, series_table
-from sightline.inspection.views._curves import LEFT, PLOT_HEIGHT, PLOT_WIDTH, TOP, thinned
+from foveal.errors import ShapeError
+from foveal.inspection import Series, curves, series_table
+from foveal.inspection.views._curves import LEFT, PLOT_HEIGHT, PLOT_WIDTH, TOP, thinned
 from tests.inspection.drawings import SVG, parsed, titles
 
 LOSS = Series(

@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from sightline.inspection import examine
-from sightline.training import _outputs
+from foveal.inspection import examine
+from foveal.training import _outputs
 from tests.inspection.patients import HEALTHY, treat
 
 

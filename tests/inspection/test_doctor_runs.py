@@ -11,16 +11,16 @@ from typing import Any
 import pytest
 import torch
 
-from sightline.data import Example, InMemory, tsv
-from sightline.errors import NonFiniteError, SpecError
-from sightline.inspection import Finding, Section, Watch, examine, findings_section, page
-from sightline.inspection.doctor._from_curves import from_curves, from_unseen
-from sightline.inspection.doctor._from_outputs import Written, from_outputs
-from sightline.inspection.doctor._history import History
-from sightline.inspection.doctor._remedies import Remedies
-from sightline.models import DecoderSpec, SoftmaxSpec, TextEncoderSpec
-from sightline.specs import settings, with_setting
-from sightline.tasks import (
+from foveal.data import Example, InMemory, tsv
+from foveal.errors import NonFiniteError, SpecError
+from foveal.inspection import Finding, Section, Watch, examine, findings_section, page
+from foveal.inspection.doctor._from_curves import from_curves, from_unseen
+from foveal.inspection.doctor._from_outputs import Written, from_outputs
+from foveal.inspection.doctor._history import History
+from foveal.inspection.doctor._remedies import Remedies
+from foveal.models import DecoderSpec, SoftmaxSpec, TextEncoderSpec
+from foveal.specs import settings, with_setting
+from foveal.tasks import (
     ClassificationSpec,
     LanguageModellingSpec,
     Loss,
@@ -29,7 +29,7 @@ from sightline.tasks import (
     TransductionSpec,
     save_bundle,
 )
-from sightline.training import Probed, Run, Started, StepDone, TrainingSpec, _outputs, fit
+from foveal.training import Probed, Run, Started, StepDone, TrainingSpec, _outputs, fit
 from tests.inspection.patients import (
     HEALTHY,
     LABELS,

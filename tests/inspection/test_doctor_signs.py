@@ -8,15 +8,15 @@ import pytest
 import torch
 from torch import Tensor, nn
 
-from sightline.attention import Memory
-from sightline.attention._scorers import AbstractScorer
-from sightline.data import InMemory, SequenceBatch
-from sightline.inspection import Finding, vital_signs
-from sightline.inspection.doctor._from_signs import from_signs
-from sightline.inspection.doctor._recurrences import Recurrence, listening, recurrences
-from sightline.inspection.doctor._remedies import Remedies
-from sightline.inspection.doctor._through_time import course
-from sightline.models import (
+from foveal.attention import Memory
+from foveal.attention._scorers import AbstractScorer
+from foveal.data import InMemory, SequenceBatch
+from foveal.inspection import Finding, vital_signs
+from foveal.inspection.doctor._from_signs import from_signs
+from foveal.inspection.doctor._recurrences import Recurrence, listening, recurrences
+from foveal.inspection.doctor._remedies import Remedies
+from foveal.inspection.doctor._through_time import course
+from foveal.models import (
     ExactHardSpec,
     HardSpec,
     LocalSpec,
@@ -28,7 +28,7 @@ from sightline.models import (
     SparsemaxSpec,
     TextEncoderSpec,
 )
-from sightline.networks import (
+from foveal.networks import (
     AbstractEncoder,
     CellState,
     ElmanCell,
@@ -36,7 +36,7 @@ from sightline.networks import (
     LSTMCell,
     recurrent_stack,
 )
-from sightline.tasks import (
+from foveal.tasks import (
     AbstractTask,
     Classification,
     ClassificationSpec,

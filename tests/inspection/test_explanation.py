@@ -9,11 +9,11 @@ from typing import Any
 import pytest
 import torch
 
-from sightline.data import Example, FeaturesSpec
-from sightline.errors import ValueRangeError
-from sightline.inspection import Explanation, erased, explain, explanation_page
-from sightline.models import SegmentSpec, SigmoidSpec
-from sightline.tasks import PredictionSpec, Transduction, TransductionSpec, load_bundle
+from foveal.data import Example, FeaturesSpec
+from foveal.errors import ValueRangeError
+from foveal.inspection import Explanation, erased, explain, explanation_page
+from foveal.models import SegmentSpec, SigmoidSpec
+from foveal.tasks import PredictionSpec, Transduction, TransductionSpec, load_bundle
 from tests.inspection.pages import check_page
 from tests.tasks.stored import BUNDLES
 from tests.tasks.tiny import DECODER, ENCODER, train, transduction, upper_cased

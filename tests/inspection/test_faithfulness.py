@@ -7,11 +7,11 @@ import pytest
 import torch
 from hypothesis import given, strategies as st
 
-from sightline.data import BEGIN, END, UNKNOWN, Example
-from sightline.errors import ValueRangeError
-from sightline.inspection import erased, faithfulness
-from sightline.inspection.explaining._faithfulness import step_sums
-from sightline.tasks import Classification, Transduction, load_bundle
+from foveal.data import BEGIN, END, UNKNOWN, Example
+from foveal.errors import ValueRangeError
+from foveal.inspection import erased, faithfulness
+from foveal.inspection.explaining._faithfulness import step_sums
+from foveal.tasks import Classification, Transduction, load_bundle
 from tests.tasks.stored import BUNDLES
 from tests.tasks.tiny import DECODER, opinions, transduction, upper_cased
 

@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 import torch
 
-from sightline.data import Example, FeaturesSpec, WhitespaceSpec
-from sightline.errors import ValueRangeError
-from sightline.inspection import forced_traces
-from sightline.models import (
+from foveal.data import Example, FeaturesSpec, WhitespaceSpec
+from foveal.errors import ValueRangeError
+from foveal.inspection import forced_traces
+from foveal.models import (
     AttentionSpec,
     DecoderSpec,
     ExactHardSpec,
@@ -23,7 +23,7 @@ from sightline.models import (
     SparsemaxSpec,
     TextEncoderSpec,
 )
-from sightline.tasks import PredictionSpec, Transduction, TransductionSpec
+from foveal.tasks import PredictionSpec, Transduction, TransductionSpec
 
 EXAMPLES = [
     Example("a b c", "x y"),

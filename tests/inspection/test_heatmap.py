@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 from hypothesis import given, settings, strategies as st
 
-from sightline.attention import AttentionTrace
-from sightline.errors import ValueRangeError
-from sightline.inspection import heatmap
+from foveal.attention import AttentionTrace
+from foveal.errors import ValueRangeError
+from foveal.inspection import heatmap
 from tests.inspection.drawings import (
     ARABIC,
     ENGLISH,

@@ -6,10 +6,10 @@ from collections import Counter
 
 import pytest
 
-from sightline.attention import AttentionTrace
-from sightline.data import Example
-from sightline.inspection import erased, explain, explanation_page
-from sightline.inspection.explaining._long import (
+from foveal.attention import AttentionTrace
+from foveal.data import Example
+from foveal.inspection import erased, explain, explanation_page
+from foveal.inspection.explaining._long import (
     FEW,
     LONG,
     MOST_WORDS,
@@ -17,8 +17,8 @@ from sightline.inspection.explaining._long import (
     is_long,
     strongest_tables,
 )
-from sightline.inspection.views import words_of
-from sightline.tasks import load_bundle
+from foveal.inspection.views import words_of
+from foveal.tasks import load_bundle
 from tests.inspection.pages import check_page
 from tests.tasks.stored import BUNDLES
 
@@ -109,5 +109,5 @@ def test_bars_and_curves_are_never_wider_than_a_page() -> None:
     assert ".scroll svg.fits{max-width:100%;height:auto}" in page
     bars = re.search(r'<svg[^>]*aria-label="Where the probability went"[^>]*>', page)
     assert bars is not None
-    assert 'class="sightline fits"' in bars[0]
+    assert 'class="foveal fits"' in bars[0]
     assert "viewBox" in bars[0]

@@ -9,12 +9,12 @@ import torch
 from hypothesis import given, settings, strategies as st
 from hypothesis.extra import numpy as arrays
 
-from sightline.attention import AttentionTrace, Layout
-from sightline.errors import ShapeError, ValueRangeError
-from sightline.inspection import overlay
-from sightline.inspection.views._overlay import DARKEST, _half
-from sightline.inspection.views._png import data_uri, shrunk
-from sightline.networks import ImageEncoder
+from foveal.attention import AttentionTrace, Layout
+from foveal.errors import ShapeError, ValueRangeError
+from foveal.inspection import overlay
+from foveal.inspection.views._overlay import DARKEST, _half
+from foveal.inspection.views._png import data_uri, shrunk
+from foveal.networks import ImageEncoder
 from tests.inspection.drawings import SVG, elements, parsed, pixels, random_weights, titles, value
 
 

@@ -5,8 +5,8 @@ import re
 import pytest
 from hypothesis import example, given, settings, strategies as st
 
-from sightline.errors import ValueRangeError
-from sightline.inspection import Section, Table, heatmap, page, weights_table
+from foveal.errors import ValueRangeError
+from foveal.inspection import Section, Table, heatmap, page, weights_table
 from tests.inspection.drawings import ENGLISH, HOSTILE, VIEWS, trace
 from tests.inspection.pages import Reader, check_page
 

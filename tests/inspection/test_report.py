@@ -8,11 +8,11 @@ from pathlib import Path
 
 import pytest
 
-from sightline.data import Example, SourceSpec, tsv
-from sightline.errors import SightlineError
-from sightline.inspection import report
-from sightline.tasks import TransductionSpec, load_bundle
-from sightline.training import Choice, Planned, Run, TrainingSpec
+from foveal.data import Example, SourceSpec, tsv
+from foveal.errors import FovealError
+from foveal.inspection import report
+from foveal.tasks import TransductionSpec, load_bundle
+from foveal.training import Choice, Planned, Run, TrainingSpec
 from tests.inspection.pages import check_page
 from tests.tasks.stored import BUNDLES
 from tests.tasks.tiny import DECODER, ENCODER, opinions, sentences, upper_cased
@@ -116,5 +116,5 @@ def test_a_bundle_of_any_task(kind: str) -> None:
 
 
 def test_no_run(tmp_path: Path) -> None:
-    with pytest.raises(SightlineError, match="no bundle"):
+    with pytest.raises(FovealError, match="no bundle"):
         report(tmp_path)

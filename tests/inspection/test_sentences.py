@@ -3,15 +3,15 @@
 import pytest
 import torch
 
-from sightline.attention import (
+from foveal.attention import (
     HierarchicalAttention,
     Layout,
     sentences_memory,
     sentences_trace,
     softmax_attention,
 )
-from sightline.errors import ShapeError
-from sightline.inspection import sentences
+from foveal.errors import ShapeError
+from foveal.inspection import sentences
 from tests.inspection.drawings import ARABIC, elements, titles, trace
 
 DOCUMENT = [["the", "food", "was", "bad"], ["the", "service", "delicious"], ["ha"]]

@@ -4,8 +4,8 @@ from collections.abc import Set
 
 from hypothesis import given, strategies as st
 
-from sightline.data import Link
-from sightline.inspection import symmetrise
+from foveal.data import Link
+from foveal.inspection import symmetrise
 
 LINKS = st.frozensets(st.tuples(st.integers(0, 5), st.integers(0, 5)), max_size=14)
 

@@ -4,9 +4,9 @@ from dataclasses import replace
 
 import pytest
 
-from sightline.attention import AttentionTrace, Layout
-from sightline.errors import ShapeError
-from sightline.inspection import Table, heads_table, weights_table
+from foveal.attention import AttentionTrace, Layout
+from foveal.errors import ShapeError
+from foveal.inspection import Table, heads_table, weights_table
 from tests.inspection.drawings import HOSTILE, random_weights, trace
 
 

@@ -3,7 +3,7 @@
 import pytest
 from hypothesis import given, strategies as st
 
-from sightline.inspection.views._text import (
+from foveal.inspection.views._text import (
     bounded,
     legal,
     number,

@@ -4,8 +4,8 @@ import re
 
 import pytest
 
-from sightline.inspection import Section, page
-from sightline.inspection.views._theme import DARK, LIGHT, Theme, ramp, tone
+from foveal.inspection import Section, page
+from foveal.inspection.views._theme import DARK, LIGHT, Theme, ramp, tone
 from tests.inspection.drawings import ENGLISH, VIEWS
 from tests.inspection.pages import READABLE, VISIBLE, contrast, luminance, rgb
 
@@ -43,7 +43,7 @@ def test_numbers_on_the_ramp_can_be_read(theme: Theme) -> None:
 
 
 def _rules(style: str) -> dict[str, str]:
-    return dict(re.findall(r"\.sightline \.(\w+)\{(?:fill|stroke):(#[0-9a-f]{6})", style))
+    return dict(re.findall(r"\.foveal \.(\w+)\{(?:fill|stroke):(#[0-9a-f]{6})", style))
 
 
 def test_drawings_and_pages_use_these_colours() -> None:

@@ -7,10 +7,10 @@ import numpy as np
 import pytest
 import torch
 
-from sightline.data import CharacterSpec, Example, SentencePieceSpec, TokeniserSpec, WhitespaceSpec
-from sightline.errors import DataError, ValueRangeError
-from sightline.inspection import align, forced_traces
-from sightline.models import (
+from foveal.data import CharacterSpec, Example, SentencePieceSpec, TokeniserSpec, WhitespaceSpec
+from foveal.errors import DataError, ValueRangeError
+from foveal.inspection import align, forced_traces
+from foveal.models import (
     AttentionSpec,
     DecoderSpec,
     MonotoneSpec,
@@ -19,7 +19,7 @@ from sightline.models import (
     SoftmaxSpec,
     TextEncoderSpec,
 )
-from sightline.tasks import ClassificationSpec, Transduction, TransductionSpec
+from foveal.tasks import ClassificationSpec, Transduction, TransductionSpec
 
 EXAMPLES = [
     Example("ab c", "x yz"),

@@ -7,8 +7,8 @@ import pytest
 import torch
 from hypothesis import given, settings as run_settings, strategies as st
 
-from sightline.errors import ShapeError, SightlineError, SpecError
-from sightline.models import (
+from foveal.errors import FovealError, ShapeError, SpecError
+from foveal.models import (
     Classifier,
     ClassifierSpec,
     DecoderSpec,
@@ -20,8 +20,8 @@ from sightline.models import (
     TextEncoderSpec,
     WordEncoderSpec,
 )
-from sightline.networks import DocumentEncoder
-from sightline.specs import settings, with_setting
+from foveal.networks import DocumentEncoder
+from foveal.specs import settings, with_setting
 
 TEXT = TextEncoderSpec(embedding_size=4, hidden_size=3)
 WORDS = WordEncoderSpec(embedding_size=4)
@@ -60,7 +60,7 @@ def test_any_choice_runs_or_is_refused_in_words(name: str, data: st.DataObject) 
             spec = with_setting(spec, chosen.path, text)
     try:
         model = spec.build()
-    except SightlineError:
+    except FovealError:
         return
     model.eval()
     if isinstance(model, Classifier) and isinstance(model.encoder, DocumentEncoder):

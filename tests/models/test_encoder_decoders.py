@@ -6,8 +6,8 @@ import pytest
 import torch
 from torch import Tensor
 
-from sightline.errors import ValueRangeError
-from sightline.models import (
+from foveal.errors import ValueRangeError
+from foveal.models import (
     AbstractEncoderDecoder,
     CaptionerSpec,
     DecoderSpec,
@@ -24,7 +24,7 @@ from sightline.models import (
     TextEncoderSpec,
     WordEncoderSpec,
 )
-from sightline.networks import SelfAttentiveEncoder
+from foveal.networks import SelfAttentiveEncoder
 
 SOURCE = torch.tensor([[1, 2, 3, 4], [5, 6, 7, 99]])  # 99 is padding
 SOURCE_MASK = torch.tensor([[True, True, True, True], [True, True, True, False]])

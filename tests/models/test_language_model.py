@@ -3,8 +3,8 @@
 import pytest
 import torch
 
-from sightline.errors import ValueRangeError
-from sightline.models import LanguageModel, LanguageModelSpec, detached
+from foveal.errors import ValueRangeError
+from foveal.models import LanguageModel, LanguageModelSpec, detached
 
 
 def language_model(num_layers: int = 2) -> LanguageModel:

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 import torch
 
-from sightline.models import (
+from foveal.models import (
     AdditiveSpec,
     BilinearSpec,
     CaptionerSpec,
@@ -40,8 +40,8 @@ from sightline.models import (
     VectorFrameSpec,
     WordEncoderSpec,
 )
-from sightline.specs import from_json, to_json
-from sightline.testing import check_model
+from foveal.specs import from_json, to_json
+from foveal.testing import check_model
 
 TEXT = TextEncoderSpec(embedding_size=5, hidden_size=3)
 STATES = RecurrentSpec(hidden_size=3)

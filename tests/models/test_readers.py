@@ -4,9 +4,9 @@ import pytest
 import torch
 from torch import Tensor, nn
 
-from sightline.distributions import Categorical, ProjectiveTree
-from sightline.errors import ShapeError, SpecError, ValueRangeError
-from sightline.models import (
+from foveal.distributions import Categorical, ProjectiveTree
+from foveal.errors import ShapeError, SpecError, ValueRangeError
+from foveal.models import (
     AdditiveSpec,
     ChainStepsSpec,
     ClassifierSpec,
@@ -23,7 +23,7 @@ from sightline.models import (
     TextEncoderSpec,
     WordEncoderSpec,
 )
-from sightline.networks import SelfAttentiveEncoder
+from foveal.networks import SelfAttentiveEncoder
 
 TEXT = TextEncoderSpec(embedding_size=8, hidden_size=8, dropout=0.0)
 WORDS = WordEncoderSpec(embedding_size=16, dropout=0.0)

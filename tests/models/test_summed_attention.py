@@ -4,8 +4,8 @@ import pytest
 import torch
 from torch import Tensor
 
-from sightline.decoding import greedy
-from sightline.models import (
+from foveal.decoding import greedy
+from foveal.models import (
     DecoderSpec,
     ExactHardSpec,
     MonotoneSpec,
@@ -13,7 +13,7 @@ from sightline.models import (
     Seq2SeqSpec,
     TextEncoderSpec,
 )
-from sightline.networks import MarginalDecoder
+from foveal.networks import MarginalDecoder
 
 BEGIN, END = 0, 1
 # What each of four letters sounds like; one is said twice, one as two sounds.

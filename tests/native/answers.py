@@ -1,4 +1,4 @@
-"""What the structures with kernels answer, in the path that SIGHTLINE_KERNELS chooses.
+"""What the structures with kernels answer, in the path that FOVEAL_KERNELS chooses.
 
     python answers.py OUT
 
@@ -11,7 +11,7 @@ from pathlib import Path
 import torch
 from torch import Tensor
 
-from sightline.distributions import (
+from foveal.distributions import (
     AbstractDistribution,
     Alignment,
     KSubset,

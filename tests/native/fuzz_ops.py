@@ -17,11 +17,11 @@ from collections import Counter
 from collections.abc import Callable
 from typing import Any
 
-import sightline_native as sightline_native
+import foveal_native as foveal_native
 import torch
 from torch import Tensor
 
-OPS = torch.ops.sightline_native
+OPS = torch.ops.foveal_native
 Arguments = list[Any]
 
 BATCHES, SIZES = (0, 1, 2, 3, 17, 20), (1, 2, 3, 5, 8)
@@ -252,7 +252,7 @@ def main() -> None:
     torch.set_num_threads(1)
     counts = fuzz(options.calls, options.seed)
     sys.stdout.write(
-        f"{sightline_native.instruction_set()}: {options.calls} calls of {len(CALLS)} ops, "
+        f"{foveal_native.instruction_set()}: {options.calls} calls of {len(CALLS)} ops, "
         f"{counts['taken']} taken, {counts['refused']} refused, no crash\n"
     )
 

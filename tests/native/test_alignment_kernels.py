@@ -4,12 +4,12 @@ import pytest
 import torch
 from torch import Tensor
 
-from sightline.distributions import Alignment
-from sightline.inference import _native
+from foveal.distributions import Alignment
+from foveal.inference import _native
 
-pytest.importorskip("sightline_native", reason="sightline-native is not installed")
+pytest.importorskip("foveal_native", reason="foveal-native is not installed")
 
-OPS = torch.ops.sightline_native
+OPS = torch.ops.foveal_native
 CHECKS = ("test_schema", "test_faketensor")
 FAR = 1e9  # what people write in the place of infinity
 
@@ -116,5 +116,5 @@ def test_an_exported_program_runs_the_kernels() -> None:
 
     scores = torch.randn(3, 4, 5)
     program = torch.export.export(Step(), (scores,))
-    assert any("sightline_native" in str(node.target) for node in program.graph.nodes)
+    assert any("foveal_native" in str(node.target) for node in program.graph.nodes)
     torch.testing.assert_close(program.module()(scores), Step()(scores))

@@ -5,9 +5,9 @@ from typing import Any
 import pytest
 import torch
 
-pytest.importorskip("sightline_native", reason="sightline-native is not installed")
+pytest.importorskip("foveal_native", reason="foveal-native is not installed")
 
-OPS = torch.ops.sightline_native
+OPS = torch.ops.foveal_native
 UNARY, TABLE, MASK = torch.zeros(2, 4, 3), torch.zeros(1, 1, 3, 3), torch.ones(2, 4) > 0
 ARCS = torch.zeros(2, 5, 5)
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 import torch
 
-pytest.importorskip("sightline_native", reason="sightline-native is not installed")
+pytest.importorskip("foveal_native", reason="foveal-native is not installed")
 
 DRIVER = Path(__file__).resolve().parent / "fuzz_ops.py"
 
@@ -35,6 +35,6 @@ def test_all_ops_are_drawn() -> None:
     registered = {
         schema.name
         for schema in torch._C._jit_get_all_schemas()
-        if schema.name.startswith("sightline_native::")
+        if schema.name.startswith("foveal_native::")
     }
     assert len(registered) == 36

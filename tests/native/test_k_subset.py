@@ -6,11 +6,11 @@ import pytest
 import torch
 from torch import Tensor
 
-from sightline.distributions import KSubset
+from foveal.distributions import KSubset
 
-pytest.importorskip("sightline_native", reason="sightline-native is not installed")
+pytest.importorskip("foveal_native", reason="foveal-native is not installed")
 
-OPS = torch.ops.sightline_native
+OPS = torch.ops.foveal_native
 CHECKS = ("test_schema", "test_faketensor")
 
 

@@ -7,9 +7,9 @@ import pytest
 import torch
 from torch import Tensor
 
-from sightline import inference
+from foveal import inference
 
-pytest.importorskip("sightline_native", reason="sightline-native is not installed")
+pytest.importorskip("foveal_native", reason="foveal-native is not installed")
 
 BATCH = 19  # more than one register of items on any processor
 

@@ -6,12 +6,12 @@ import pytest
 import torch
 from torch import Tensor
 
-from sightline.distributions import LinearChain
-from sightline.inference import _native
+from foveal.distributions import LinearChain
+from foveal.inference import _native
 
-pytest.importorskip("sightline_native", reason="sightline-native is not installed")
+pytest.importorskip("foveal_native", reason="foveal-native is not installed")
 
-OPS = torch.ops.sightline_native
+OPS = torch.ops.foveal_native
 CHECKS = ("test_schema", "test_faketensor")
 SENTENCES = (3, 20)  # one by one, and side by side in the lanes
 
@@ -142,5 +142,5 @@ def test_an_exported_program_runs_the_kernels() -> None:
 
     unary = torch.randn(3, 4, 2)
     program = torch.export.export(Step(), (unary,))
-    assert any("sightline_native" in str(node.target) for node in program.graph.nodes)
+    assert any("foveal_native" in str(node.target) for node in program.graph.nodes)
     torch.testing.assert_close(program.module()(unary), Step()(unary))

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 import torch
 
-native = pytest.importorskip("sightline_native", reason="sightline-native is not installed")
+native = pytest.importorskip("foveal_native", reason="foveal-native is not installed")
 
 HERE = Path(__file__).resolve().parent
 ROOT = HERE.parents[1]
@@ -48,7 +48,7 @@ def run(path: str, *arguments: str) -> None:
     done = subprocess.run(
         [sys.executable, *arguments],
         cwd=ROOT,
-        env={**os.environ, "SIGHTLINE_KERNELS": path},
+        env={**os.environ, "FOVEAL_KERNELS": path},
         capture_output=True,
         text=True,
         timeout=600,

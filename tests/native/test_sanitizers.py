@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-pytest.importorskip("sightline_native", reason="sightline-native is not installed")
+pytest.importorskip("foveal_native", reason="foveal-native is not installed")
 
 NATIVE = Path(__file__).resolve().parents[2] / "native"
 UNITS = ("scratch", "kernels_baseline", "kernels_avx2", "kernels_avx512")
@@ -23,7 +23,7 @@ def test_the_kernels_pass_under_sanitizers(tmp_path: Path) -> None:
         [
             *(compiler, "-std=c++17", "-O0", "-g1", "-Wno-psabi", "-fno-strict-aliasing"),
             *("-fsanitize=address,undefined", "-fno-sanitize-recover=all"),
-            *(["-DSIGHTLINE_X86"] if is_x86 else []),
+            *(["-DFOVEAL_X86"] if is_x86 else []),
             *(
                 f"-I{NATIVE / 'src'}",
                 f"-I{NATIVE / 'tests'}",

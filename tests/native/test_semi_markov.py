@@ -5,12 +5,12 @@ import torch
 from torch import Tensor
 from torch.testing import assert_close
 
-from sightline.distributions import SemiMarkov
-from sightline.inference import _semi_markov_passes as passes
+from foveal.distributions import SemiMarkov
+from foveal.inference import _semi_markov_passes as passes
 
-pytest.importorskip("sightline_native", reason="sightline-native is not installed")
+pytest.importorskip("foveal_native", reason="foveal-native is not installed")
 
-OPS = torch.ops.sightline_native
+OPS = torch.ops.foveal_native
 CHECKS = ("test_schema", "test_faketensor")
 FEW, MANY = 3, 18  # labels: items are in the lanes, or labels are
 
@@ -143,5 +143,5 @@ def test_an_exported_program_runs_the_kernels() -> None:
 
     segments = torch.randn(3, 4, 2, 2)
     program = torch.export.export(Step(), (segments,))
-    assert any("sightline_native" in str(node.target) for node in program.graph.nodes)
+    assert any("foveal_native" in str(node.target) for node in program.graph.nodes)
     assert_close(program.module()(segments), Step()(segments))

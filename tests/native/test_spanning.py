@@ -7,12 +7,12 @@ import pytest
 import torch
 from torch import Tensor
 
-from sightline.distributions import SpanningTree
-from sightline.inference import _native
+from foveal.distributions import SpanningTree
+from foveal.inference import _native
 
-pytest.importorskip("sightline_native", reason="sightline-native is not installed")
+pytest.importorskip("foveal_native", reason="foveal-native is not installed")
 
-OPS = torch.ops.sightline_native
+OPS = torch.ops.foveal_native
 CHECKS = ("test_schema", "test_faketensor")
 
 

@@ -3,8 +3,8 @@
 import torch
 from torch import nn
 
-from sightline.networks import FramesEncoder, ImageEncoder, recurrent_stack
-from sightline.networks._batch_norm import BatchNorm
+from foveal.networks import FramesEncoder, ImageEncoder, recurrent_stack
+from foveal.networks._batch_norm import BatchNorm
 
 assert_near = torch.testing.assert_close
 

@@ -6,8 +6,8 @@ import pytest
 import torch
 from torch import Tensor, nn
 
-from sightline.errors import ShapeError
-from sightline.networks import (
+from foveal.errors import ShapeError
+from foveal.networks import (
     AbstractCell,
     CellState,
     ElmanCell,

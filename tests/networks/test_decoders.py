@@ -4,9 +4,9 @@ import pytest
 import torch
 from torch import Tensor, nn
 
-from sightline.attention import Attended, Memory, segment_attention, softmax_attention
-from sightline.errors import ShapeError
-from sightline.networks import (
+from foveal.attention import Attended, Memory, segment_attention, softmax_attention
+from foveal.errors import ShapeError
+from foveal.networks import (
     AbstractDecoder,
     AttentionDecoder,
     EveryStep,

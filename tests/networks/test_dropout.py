@@ -3,8 +3,8 @@
 import pytest
 import torch
 
-from sightline.errors import ValueRangeError
-from sightline.networks._dropout import Dropout
+from foveal.errors import ValueRangeError
+from foveal.networks._dropout import Dropout
 
 
 @pytest.mark.parametrize("p", [0.1, 0.3, 0.5, 0.9])

@@ -6,16 +6,16 @@ import pytest
 import torch
 from torch import Tensor, nn
 
-from sightline.attention import (
+from foveal.attention import (
     AttentionPooling,
     HierarchicalAttention,
     Layout,
     mean_pooling,
     softmax_attention,
 )
-from sightline.distributions import ProjectiveTree
-from sightline.errors import ShapeError, ValueRangeError
-from sightline.networks import (
+from foveal.distributions import ProjectiveTree
+from foveal.errors import ShapeError, ValueRangeError
+from foveal.networks import (
     DocumentEncoder,
     FactsEncoder,
     ImageEncoder,

@@ -4,9 +4,9 @@ import pytest
 import torch
 from torch import Tensor
 
-from sightline.attention import Attended, Memory, MultiHead
-from sightline.errors import ShapeError, ValueRangeError
-from sightline.networks import AbstractAttentionDecoder, AbstractDecoder, DecoderStepper
+from foveal.attention import Attended, Memory, MultiHead
+from foveal.errors import ShapeError, ValueRangeError
+from foveal.networks import AbstractAttentionDecoder, AbstractDecoder, DecoderStepper
 from tests.networks.test_stepping import (
     ATTENTIONS,
     BATCH,

@@ -5,10 +5,10 @@ import sys
 import pytest
 import torch
 
-from sightline.attention import Layout
-from sightline.errors import MissingPackageError
-from sightline.networks import HuggingFaceImageEncoder, HuggingFaceTextEncoder
-from sightline.testing import check_encoder
+from foveal.attention import Layout
+from foveal.errors import MissingPackageError
+from foveal.networks import HuggingFaceImageEncoder, HuggingFaceTextEncoder
+from foveal.testing import check_encoder
 
 transformers = pytest.importorskip("transformers")
 
@@ -94,5 +94,5 @@ def test_without_the_package_the_error_says_what_to_install(
 ) -> None:
     monkeypatch.setitem(sys.modules, "transformers", None)
     for encoder in (HuggingFaceTextEncoder, HuggingFaceImageEncoder):
-        with pytest.raises(MissingPackageError, match=r"pip install 'sightline\[hf\]'"):
+        with pytest.raises(MissingPackageError, match=r"pip install 'foveal\[hf\]'"):
             encoder.from_pretrained("any")

@@ -6,9 +6,9 @@ import pytest
 import torch
 from torch import Tensor, nn
 
-from sightline.attention import AdditiveScorer, Attended, BilinearScorer, Memory
-from sightline.distributions import Categorical, LinearChain
-from sightline.networks import (
+from foveal.attention import AdditiveScorer, Attended, BilinearScorer, Memory
+from foveal.distributions import Categorical, LinearChain
+from foveal.networks import (
     AbstractCell,
     AbstractWalk,
     BothWays,
@@ -23,7 +23,7 @@ from sightline.networks import (
     _marginal_decoder as module,
     recurrent_stack,
 )
-from sightline.testing import check_decoder
+from foveal.testing import check_decoder
 
 WALKS: dict[str, AbstractWalk] = {"free": FreeWalk(), "forward": ForwardWalk()}
 TOKENS = 5

@@ -6,10 +6,10 @@ import pytest
 import torch
 from torch import Tensor
 
-from sightline.distributions import LinearChain
-from sightline.errors import DerivativeError
-from sightline.networks import ForwardWalk, FreeWalk
-from sightline.networks._marginal_filter import forward_filter, forward_step, transitions
+from foveal.distributions import LinearChain
+from foveal.errors import DerivativeError
+from foveal.networks import ForwardWalk, FreeWalk
+from foveal.networks._marginal_filter import forward_filter, forward_step, transitions
 
 NEVER = -torch.inf
 

@@ -6,10 +6,10 @@ import pytest
 import torch
 from torch import Tensor, nn
 
-from sightline.attention import AdditiveScorer, BilinearScorer, Memory
-from sightline.decoding import Stepper, beam_search, greedy
-from sightline.errors import ShapeError, ValueRangeError
-from sightline.networks import (
+from foveal.attention import AdditiveScorer, BilinearScorer, Memory
+from foveal.decoding import Stepper, beam_search, greedy
+from foveal.errors import ShapeError, ValueRangeError
+from foveal.networks import (
     AbstractCell,
     BothWays,
     ForwardWalk,

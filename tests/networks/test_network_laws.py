@@ -9,7 +9,7 @@ from torch import Tensor, nn
 from torch.nn.functional import pad
 from typing_extensions import override
 
-from sightline.attention import (
+from foveal.attention import (
     AttentionPooling,
     HierarchicalAttention,
     Memory,
@@ -18,8 +18,8 @@ from sightline.attention import (
     sentences_memory,
     softmax_attention,
 )
-from sightline.masking import linked_steps, previous_real
-from sightline.networks import (
+from foveal.masking import linked_steps, previous_real
+from foveal.networks import (
     AbstractBridge,
     AbstractCell,
     AbstractDecoder,
@@ -44,7 +44,7 @@ from sightline.networks import (
     no_memory,
     recurrent_stack,
 )
-from sightline.testing import check_cell, check_decoder, check_encoder
+from foveal.testing import check_cell, check_decoder, check_encoder
 
 CELLS: list[type[AbstractCell]] = [ElmanCell, GRUCell, LSTMCell]
 

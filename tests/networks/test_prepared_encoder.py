@@ -6,9 +6,9 @@ import pytest
 import torch
 from torch import Tensor, nn
 
-from sightline.attention import Memory
-from sightline.errors import ValueRangeError
-from sightline.networks import (
+from foveal.attention import Memory
+from foveal.errors import ValueRangeError
+from foveal.networks import (
     AbstractEncoder,
     GRUCell,
     PreparedEncoder,

@@ -3,11 +3,11 @@
 import pytest
 import torch
 
-from sightline.attention import grid_memory
-from sightline.errors import ValueRangeError
-from sightline.models import FramesEncoderSpec, VectorFrameSpec
-from sightline.networks import ImageEncoder
-from sightline.networks._regions import region_maxima
+from foveal.attention import grid_memory
+from foveal.errors import ValueRangeError
+from foveal.models import FramesEncoderSpec, VectorFrameSpec
+from foveal.networks import ImageEncoder
+from foveal.networks._regions import region_maxima
 
 
 def test_regions_are_read_apart() -> None:

@@ -4,21 +4,21 @@ import pytest
 import torch
 from torch import nn
 
-from sightline.attention import (
+from foveal.attention import (
     segment_attention,
     softmax_attention,
     syntactic_attention,
 )
-from sightline.distributions import ProjectiveTree
-from sightline.errors import ShapeError
-from sightline.networks import (
+from foveal.distributions import ProjectiveTree
+from foveal.errors import ShapeError
+from foveal.networks import (
     RecurrentStack,
     SelfAttentiveEncoder,
     TextEncoder,
     WordEncoder,
     recurrent_stack,
 )
-from sightline.testing import check_encoder
+from foveal.testing import check_encoder
 
 
 def words() -> WordEncoder:

@@ -4,9 +4,9 @@ import pytest
 import torch
 from torch import Tensor
 
-from sightline.attention import Memory
-from sightline.errors import DerivativeError
-from sightline.models import (
+from foveal.attention import Memory
+from foveal.errors import DerivativeError
+from foveal.models import (
     AdditiveSpec,
     AttentionSpec,
     BilinearSpec,
@@ -15,8 +15,8 @@ from sightline.models import (
     SoftmaxSpec,
     SparsemaxSpec,
 )
-from sightline.networks import _input_feeding
-from sightline.networks._shared_operand import SharedOperand, shared_operand
+from foveal.networks import _input_feeding
+from foveal.networks._shared_operand import SharedOperand, shared_operand
 
 
 def steps(operand: Tensor, starts: Tensor, number: int = 4) -> list[Tensor]:

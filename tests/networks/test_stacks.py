@@ -7,8 +7,8 @@ import torch
 from torch import Tensor, nn
 from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 
-from sightline.errors import ShapeError, ValueRangeError
-from sightline.networks import (
+from foveal.errors import ShapeError, ValueRangeError
+from foveal.networks import (
     AbstractCell,
     Bidirectional,
     ElmanCell,

@@ -6,7 +6,7 @@ import pytest
 import torch
 from torch import Tensor, nn
 
-from sightline.attention import (
+from foveal.attention import (
     Attention,
     BilinearScorer,
     DotScorer,
@@ -22,8 +22,8 @@ from sightline.attention import (
     softmax_attention,
     sparsemax_attention,
 )
-from sightline.errors import ValueRangeError
-from sightline.networks import (
+from foveal.errors import ValueRangeError
+from foveal.networks import (
     AbstractBridge,
     AbstractCell,
     AbstractDecoder,

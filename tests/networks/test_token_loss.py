@@ -5,7 +5,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn.functional import cross_entropy, linear
 
-from sightline.networks import TokenOutput, _token_loss
+from foveal.networks import TokenOutput, _token_loss
 
 NUM_TOKENS, WIDTH, NUM_WORDS = 37, 5, 11
 

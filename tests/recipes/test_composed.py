@@ -9,9 +9,9 @@ import pytest
 from PIL import Image, ImageDraw
 
 from examples.support import DATA
+from foveal.data import Example, ImageSpec, LatexSpec, read_image
 from recipes import image_to_latex
 from recipes.rendered.composed import BLACK, WHITE, Piece, above, beside, draw_composed
-from sightline.data import Example, ImageSpec, LatexSpec, read_image
 
 IMAGE = ImageSpec(num_channels=1, height=200, width=400, trim=True, ink=0.2)
 CANONICAL = LatexSpec(braces="canonical", signs="handwritten")
@@ -77,7 +77,7 @@ def test_what_is_too_short_or_too_long_is_no_piece(tmp_path: Path) -> None:
 def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """Where the recipe writes its files."""
     if not DATA.exists():
-        pytest.skip(f"data not found at {DATA}; set SIGHTLINE_DATA")
+        pytest.skip(f"data not found at {DATA}; set FOVEAL_DATA")
     monkeypatch.setattr(image_to_latex, "ROOT", tmp_path)
     monkeypatch.setattr(image_to_latex, "HANDWRITTEN", tmp_path / ".cache/handwritten")
     return tmp_path / ".cache"

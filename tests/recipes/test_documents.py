@@ -9,15 +9,15 @@ import pytest
 from benchmarks.lectures.__main__ import EXPERIMENTS, main
 from benchmarks.results import Results
 from examples.support import DATA
+from foveal.specs import from_json, to_json
+from foveal.training import Run
 from recipes import documents
-from sightline.specs import from_json, to_json
-from sightline.training import Run
 from tests.tasks import tiny
 
 NEEDED = ("movie_reviews_pang_lee", "_measure_only/imdb_aclImdb")
 pytestmark = pytest.mark.skipif(
     not all(DATA.joinpath(name).exists() for name in NEEDED),
-    reason=f"data not found at {DATA}; set SIGHTLINE_DATA",
+    reason=f"data not found at {DATA}; set FOVEAL_DATA",
 )
 
 

@@ -10,16 +10,16 @@ from benchmarks.lectures.__main__ import EXPERIMENTS, main
 from benchmarks.lectures._induced_parses import Parsed, attached, left_chain, right_chain
 from benchmarks.results import Results
 from examples.support import DATA
+from foveal.data import read_pair
+from foveal.specs import from_json, to_json
+from foveal.training import Run
 from recipes import entailment
-from sightline.data import read_pair
-from sightline.specs import from_json, to_json
-from sightline.training import Run
 from tests.tasks.tiny import pairs
 
 NEEDED = ("sick_nli", "snli_dev_test", "cad_nli", "_measure_only/nli_extra", "ud_english_ewt")
 pytestmark = pytest.mark.skipif(
     not all(DATA.joinpath(name).exists() for name in NEEDED),
-    reason=f"data not found at {DATA}; set SIGHTLINE_DATA",
+    reason=f"data not found at {DATA}; set FOVEAL_DATA",
 )
 
 

@@ -15,13 +15,13 @@ from benchmarks.images._formulas import looks_the_same
 from benchmarks.images._scenes import pointed
 from benchmarks.results import Results, ResultsError
 from examples.support import DATA
+from foveal.attention import AttentionTrace, Layout
+from foveal.data import Example
+from foveal.models import FramesEncoderSpec, ImageEncoderSpec
+from foveal.specs import from_json, to_json
+from foveal.tasks import Captioning, Prediction, VisualQuestionAnsweringSpec
+from foveal.training import Run
 from recipes import clips, easy_vqa, image_to_latex, scene_captions
-from sightline.attention import AttentionTrace, Layout
-from sightline.data import Example
-from sightline.models import FramesEncoderSpec, ImageEncoderSpec
-from sightline.specs import from_json, to_json
-from sightline.tasks import Captioning, Prediction, VisualQuestionAnsweringSpec
-from sightline.training import Run
 
 
 @pytest.fixture
@@ -148,7 +148,7 @@ def test_clips_are_labelled_and_told(few: Path, monkeypatch: pytest.MonkeyPatch)
 
 def test_questions_are_counted_by_kind(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     if not DATA.exists():
-        pytest.skip(f"data not found at {DATA}; set SIGHTLINE_DATA")
+        pytest.skip(f"data not found at {DATA}; set FOVEAL_DATA")
     monkeypatch.setattr(easy_vqa, "FOLDER", tmp_path / "vqa")
     for name in ("train", "dev", "test"):
         part = easy_vqa.part(name)

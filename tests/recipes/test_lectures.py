@@ -11,11 +11,11 @@ import pytest
 
 from benchmarks.lectures.__main__ import EXPERIMENTS, main
 from benchmarks.results import Results
+from foveal.models import WordEncoderSpec
+from foveal.specs import from_json, to_json
+from foveal.tasks import TransductionSpec
+from foveal.training import Run
 from recipes import babi, table, tree_transduction
-from sightline.models import WordEncoderSpec
-from sightline.specs import from_json, to_json
-from sightline.tasks import TransductionSpec
-from sightline.training import Run
 
 ROOT = Path(__file__).resolve().parents[2]
 SECONDS = 120
@@ -164,15 +164,15 @@ def test_a_recipe_may_import_what_lies_beside_its_folder(tmp_path: Path) -> None
     (tmp_path / "recipes").mkdir()
     (tmp_path / "recipes/small.py").write_text(
         "from beside import STEPS\n"
-        "from sightline.data import tsv\n"
-        "from sightline.tasks import TransductionSpec\n"
-        "from sightline.training import Run, TrainingSpec\n"
+        "from foveal.data import tsv\n"
+        "from foveal.tasks import TransductionSpec\n"
+        "from foveal.training import Run, TrainingSpec\n"
         "def recipe():\n"
         "    return Run(task=TransductionSpec(), train=tsv('words.tsv'),\n"
         "               training=TrainingSpec(steps=STEPS))\n",
         encoding="utf-8",
     )
-    program = "import sys; sys.path.remove(''); from sightline.cli import main; main()"
+    program = "import sys; sys.path.remove(''); from foveal.cli import main; main()"
     done = subprocess.run(
         [sys.executable, "-c", program, "fit", "--recipe", "recipes/small.py", "--out", "run"],
         cwd=tmp_path,

@@ -10,10 +10,10 @@ import pytest
 from safetensors.numpy import load_file
 
 from examples.support import DATA
+from foveal.data import TabSeparated
+from foveal.specs import from_json, to_json, with_setting
+from foveal.training import Run, load_plan, plan
 from recipes import g2p_low
-from sightline.data import TabSeparated
-from sightline.specs import from_json, to_json, with_setting
-from sightline.training import Run, load_plan, plan
 
 ROOT = Path(__file__).resolve().parents[2]
 FILE = ROOT / "recipes/g2p_low.py"
@@ -26,7 +26,7 @@ PROGRAM = """
 import sys
 
 from recipes import g2p_low
-from sightline.specs import with_setting
+from foveal.specs import with_setting
 
 name, out, *given = sys.argv[1:]
 run = {"recipe": g2p_low.recipe, "segment": g2p_low.segment}[name]()
@@ -58,7 +58,7 @@ def python(*words: object, data: Path) -> None:
     done = subprocess.run(
         [sys.executable, *map(str, words)],
         cwd=ROOT,
-        env=os.environ | {"OMP_NUM_THREADS": "1", "SIGHTLINE_DATA": str(data)},
+        env=os.environ | {"OMP_NUM_THREADS": "1", "FOVEAL_DATA": str(data)},
         timeout=SECONDS,
         capture_output=True,
         text=True,
@@ -70,7 +70,7 @@ def python(*words: object, data: Path) -> None:
 @pytest.mark.parametrize("name", ["recipe", "segment"])
 def test_the_command_is_the_python_call_bit_for_bit(name: str, data: Path, tmp_path: Path) -> None:
     short = [word for text in SHORT for word in ("--set", text)]
-    command = ("-m", "sightline.cli", "fit", "--recipe", f"{FILE}:{name}", *short)
+    command = ("-m", "foveal.cli", "fit", "--recipe", f"{FILE}:{name}", *short)
     python(*command, "--out", tmp_path / "command", data=data)
     python("-c", PROGRAM, name, tmp_path / "python", *SHORT, data=data)
     runs = [load_plan(tmp_path / folder).run for folder in ("command", "python")]
@@ -94,7 +94,7 @@ def test_the_variant_differs_in_its_attention_alone() -> None:
 def test_the_recipe_is_what_fit_chooses_for_the_files() -> None:
     run = g2p_low.recipe()
     if not DATA.joinpath("g2p_sigmorphon2021/low").exists():
-        pytest.skip(f"data not found at {DATA}; set SIGHTLINE_DATA")
+        pytest.skip(f"data not found at {DATA}; set FOVEAL_DATA")
     assert isinstance(run.train, TabSeparated)
     assert plan(run.train, run.dev, run.test).run == run
 

@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 import torch
 
+from foveal.data import ImageSpec, image_list, read_frames, read_image
 from recipes.rendered import render
 from recipes.rendered.clips import NUM_FRAMES, VERBS, draw_clips
 from recipes.rendered.formulas import draw_formulas
@@ -19,7 +20,6 @@ from recipes.rendered.grammar import formula
 from recipes.rendered.scenes import HELD_OUT, HELD_OUT_PAIRS, SIDE, WIDEST_GAP, draw_scenes
 from recipes.rendered.shapes import COLOURS, GROUND, SHAPES, Thing, draw
 from recipes.rendered.writing import write_pictures
-from sightline.data import ImageSpec, image_list, read_frames, read_image
 
 ROOT = Path(__file__).resolve().parents[2]
 SECONDS = 120

@@ -12,10 +12,10 @@ from benchmarks.records._fitting import Cost, fit_case, folder_of
 from benchmarks.records._scoring import score
 from benchmarks.results import Results
 from examples.support import DATA
-from sightline.data import Source, TabSeparated, tsv
-from sightline.specs import from_json, to_json
-from sightline.tasks import TransductionSpec
-from sightline.training import Run
+from foveal.data import Source, TabSeparated, tsv
+from foveal.specs import from_json, to_json
+from foveal.tasks import TransductionSpec
+from foveal.training import Run
 
 SEEDS = (1, 2)
 SIZES = {"train": 64, "dev": 8, "test": 12}
@@ -58,7 +58,7 @@ def test_a_recipe_is_fitted_and_scored(
     record = RECORDS[name]
     case = record.cases[0]
     if not DATA.exists():
-        pytest.skip(f"data not found at {DATA}; set SIGHTLINE_DATA")
+        pytest.skip(f"data not found at {DATA}; set FOVEAL_DATA")
     data = tmp_path / "data"
     data.mkdir()
     run = short(record, case, data)
@@ -88,7 +88,7 @@ def test_a_recipe_is_fitted_and_scored(
 @pytest.mark.parametrize("name", RECORDS)
 def test_every_case_has_its_files_and_its_json(name: str) -> None:
     if not DATA.exists():
-        pytest.skip(f"data not found at {DATA}; set SIGHTLINE_DATA")
+        pytest.skip(f"data not found at {DATA}; set FOVEAL_DATA")
     record = RECORDS[name]
     for case in record.cases:
         run = record.run(case)

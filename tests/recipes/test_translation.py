@@ -15,11 +15,11 @@ from benchmarks.lectures import _segmentation
 from benchmarks.lectures.__main__ import EXPERIMENTS, main
 from benchmarks.lectures._by_length import Written, length_rows
 from benchmarks.results import Results, Row
+from foveal.attention import AttentionTrace
+from foveal.specs import from_json, to_json
+from foveal.tasks import TransductionSpec, bleu, exact_match
+from foveal.training import Run
 from recipes import ja_en, scan, segment_translation
-from sightline.attention import AttentionTrace
-from sightline.specs import from_json, to_json
-from sightline.tasks import TransductionSpec, bleu, exact_match
-from sightline.training import Run
 
 WORDS = {"猫": "cat", "人生": "life", "が": "is", "つら": "hard", "い": "so", "カメラ": "camera"}
 SIZES = {"train": 60, "dev": 6, "test": 12}

@@ -18,12 +18,12 @@ import torch
 import zstandard
 from pyarrow import parquet
 
-from sightline.cli import main
-from sightline.data import MAX_LINE, Example
-from sightline.errors import DataError
-from sightline.scale import Bulk
-from sightline.serving import Predictor
-from sightline.tasks import load_bundle, save_bundle
+from foveal.cli import main
+from foveal.data import MAX_LINE, Example
+from foveal.errors import DataError
+from foveal.scale import Bulk
+from foveal.serving import Predictor
+from foveal.tasks import load_bundle, save_bundle
 from tests.full_disk import full_disk
 from tests.tasks.stored import BUNDLES
 
@@ -212,7 +212,7 @@ def test_killed_on_the_way_it_goes_on_where_it_was(tmp_path: Path) -> None:
     for number in range(6):
         (folder / f"{number}.txt").write_text("abcdefgh\n" * 1000)
     words = ["bulk", str(GOOD), "--in", str(folder / "*.txt"), "--out", str(out)]
-    with subprocess.Popen([sys.executable, "-m", "sightline.cli", *words]) as process:
+    with subprocess.Popen([sys.executable, "-m", "foveal.cli", *words]) as process:
         try:
             end = time.monotonic() + SECONDS
             while not (out / "0.json").exists():

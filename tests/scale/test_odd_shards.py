@@ -13,10 +13,10 @@ from pathlib import Path
 import pytest
 from pyarrow import parquet
 
-from sightline.cli import main
-from sightline.data import WhitespaceSpec
-from sightline.scale import Bulk, Preparation, corpus_shards, line_format
-from sightline.tasks import TransductionSpec
+from foveal.cli import main
+from foveal.data import WhitespaceSpec
+from foveal.scale import Bulk, Preparation, corpus_shards, line_format
+from foveal.tasks import TransductionSpec
 from tests.tasks.stored import BUNDLES
 
 GOOD = BUNDLES / "0.1.0/transduction"
@@ -160,7 +160,7 @@ def test_rejects_are_written_as_they_come(folder: Path, tmp_path: Path) -> None:
 
 WRITER = """
 import sys
-from sightline.scale._storage import written
+from foveal.scale._storage import written
 with written(sys.argv[1]) as file:
     file.write(b"x")
     print(flush=True)

@@ -24,7 +24,7 @@ def shards(tmp_path: Path) -> Path:
 def bulk(folder: Path, out: Path) -> list[str]:
     pattern = str(folder / "*.txt")
     words = ["bulk", str(GOOD), "--in", pattern, "--out", str(out), "--ray", "--workers", "2"]
-    return ["-m", "sightline.cli", *words]
+    return ["-m", "foveal.cli", *words]
 
 
 def num_done(out: Path) -> int:

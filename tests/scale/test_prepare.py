@@ -13,11 +13,11 @@ import zstandard
 from safetensors.numpy import load_file
 
 from benchmarks.clusters import SECONDS, process, wait_for
-from sightline.cli import main
-from sightline.data import CORPUS, Example, PreparedCorpus, Shard, WhitespaceSpec
-from sightline.errors import DataError, SpecError
-from sightline.scale import Preparation, find_shards, line_format
-from sightline.tasks import TransductionSpec, build_on
+from foveal.cli import main
+from foveal.data import CORPUS, Example, PreparedCorpus, Shard, WhitespaceSpec
+from foveal.errors import DataError, SpecError
+from foveal.scale import Preparation, find_shards, line_format
+from foveal.tasks import TransductionSpec, build_on
 
 SMALL = (
     *("--set", "encoder.hidden_size=8", "--set", "decoder.hidden_size=8"),
@@ -176,9 +176,7 @@ def test_a_damaged_part_is_one_line(shards: Path, tmp_path: Path) -> None:
     with pytest.raises(DataError, match=r"1-00000.safetensors: no part of a prepared corpus"):
         corpus.open(corpus.shards()[1])
     assert [shard.name for shard in job.unwritten(job.vocabularies())] == ["1"]
-    with pytest.raises(
-        DataError, match="sightline prepare"
-    ):  # there is no corpus until it is whole
+    with pytest.raises(DataError, match="foveal prepare"):  # there is no corpus until it is whole
         corpus.about()
 
 
@@ -196,7 +194,7 @@ def test_on_ray_the_driver_is_killed_and_the_bytes_are_the_same(tmp_path: Path) 
     for number in range(8):
         written(tmp_path / f"in/{number}.tsv", pairs(5_000, number))
     pattern, out = str(tmp_path / "in/*.tsv"), tmp_path / "corpus"
-    words = ["-m", "sightline.cli", "prepare", pattern, "--out"]
+    words = ["-m", "foveal.cli", "prepare", pattern, "--out"]
     on_ray = [*words, str(out), "--ray", "--workers", "2"]
     with process(on_ray) as driver:
         wait_for((out / "0.json").exists, driver)

@@ -15,10 +15,10 @@ import pytest
 
 from benchmarks.askers import Askers
 from benchmarks.clusters import SECONDS, process, wait_for, workers
-from sightline.errors import BundleError, ValueRangeError
-from sightline.scale.cluster import Deployment, Replicas
-from sightline.serving.client import Answer, Client
-from sightline.serving.server import Limits, Tokens
+from foveal.errors import BundleError, ValueRangeError
+from foveal.scale.cluster import Deployment, Replicas
+from foveal.serving.client import Answer, Client
+from foveal.serving.server import Limits, Tokens
 from tests.serving.conftest import GOOD, TOKEN, Server
 from tests.serving.test_answers import WORDS, command_line
 from tests.serving.test_lifetime import other_version
@@ -52,7 +52,7 @@ def test_a_replica_is_killed_and_a_model_replaced(tmp_path: Path) -> None:
     tokens.write_text(TOKEN)
     words = ["serve", str(folder), "--ray", "--replicas", "2", "--port", "0"]
     old = answers_of(folder)
-    with process(["-m", "sightline.cli", *words, "--tokens", str(tokens)]) as driver:
+    with process(["-m", "foveal.cli", *words, "--tokens", str(tokens)]) as driver:
         assert driver.stdout is not None
         address = driver.stdout.readline().split()[0]
         port = urlsplit(address).port

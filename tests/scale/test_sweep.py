@@ -10,15 +10,15 @@ from typing import Any
 import pytest
 
 from benchmarks.clusters import SECONDS, process, wait_for
-from sightline.cli._sweep import seconds_of
-from sightline.data import Example, tsv
-from sightline.errors import SightlineError, SpecError
-from sightline.models import TextEncoderSpec
-from sightline.scale import Sweep, given_dimension, usual_dimensions
-from sightline.scale._space import drawn, with_values
-from sightline.scale._trials import STOPPED, Measure, Status, Trial
-from sightline.tasks import TransductionSpec, load_bundle
-from sightline.training import Checkpointed, Event, Planned, load_plan, plan, read_log
+from foveal.cli._sweep import seconds_of
+from foveal.data import Example, tsv
+from foveal.errors import FovealError, SpecError
+from foveal.models import TextEncoderSpec
+from foveal.scale import Sweep, given_dimension, usual_dimensions
+from foveal.scale._space import drawn, with_values
+from foveal.scale._trials import STOPPED, Measure, Status, Trial
+from foveal.tasks import TransductionSpec, load_bundle
+from foveal.training import Checkpointed, Event, Planned, load_plan, plan, read_log
 
 TRIALS = 4
 
@@ -179,7 +179,7 @@ def test_what_was_stopped_is_saved_from_its_last_checkpoint(
 def test_where_nothing_has_begun_there_is_no_model(planned: Planned, tmp_path: Path) -> None:
     sweep = sweep_of(planned, tmp_path)
     sweep.begin()
-    with pytest.raises(SightlineError, match="before a trial had begun"):
+    with pytest.raises(FovealError, match="before a trial had begun"):
         sweep.finish()
 
 
@@ -196,7 +196,7 @@ def command(words: Path, out: Path) -> list[str]:
     numbers = ["--trials", str(TRIALS), "--workers", "2", "--budget", "30m"]
     # No run survives the second rate; of the first two points of a Sobol sequence one has it.
     over = ["--over", "learning_rate=4e-3,1e30"]
-    return ["-m", "sightline.cli", "sweep", *files, *numbers, *over, *more]
+    return ["-m", "foveal.cli", "sweep", *files, *numbers, *over, *more]
 
 
 def events(folder: Path, kind: str) -> list[dict[str, Any]]:

@@ -32,7 +32,7 @@ def words(tmp_path: Path) -> Path:
 def fit(words: Path, out: Path, *more: str) -> list[str]:
     settings = [word for pair in SETTINGS.items() for word in ("--set", "=".join(pair))]
     files = [str(words), "--dev", str(words), "--out", str(out)]
-    return ["-m", "sightline.cli", "fit", *files, *settings, *more]
+    return ["-m", "foveal.cli", "fit", *files, *settings, *more]
 
 
 def events(out: Path, kind: str) -> list[dict[str, object]]:

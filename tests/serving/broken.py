@@ -5,7 +5,7 @@ from pathlib import Path
 import torch
 from safetensors.torch import load, save
 
-from sightline.sealing import write_sealed
+from foveal.sealing import write_sealed
 from tests.tasks.stored import BUNDLES
 
 _FILES = ("spec.json", "vocabulary.json", "weights.safetensors", "calibration.json")
@@ -19,7 +19,7 @@ def files_of(kind: str) -> dict[str, bytes]:
 
 def write_bundle(folder: Path, files: dict[str, bytes], about: str = "test") -> None:
     """Write files as a bundle with a valid seal, in place of the bundle that is there."""
-    write_sealed(folder, files, {"format": 1, "sightline": about})
+    write_sealed(folder, files, {"format": 1, "foveal": about})
 
 
 def nan_weights(files: dict[str, bytes]) -> dict[str, bytes]:

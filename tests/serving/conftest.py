@@ -13,7 +13,7 @@ from urllib.parse import urlsplit
 import pytest
 
 from benchmarks.started import started
-from sightline.serving.computing import Computing
+from foveal.serving.computing import Computing
 from tests.tasks.stored import BUNDLES
 
 SECONDS = 90  # that a start, an answer or an end may take on a busy machine
@@ -93,7 +93,7 @@ class Server(NamedTuple):
 
 @contextlib.contextmanager
 def serving(folder: Path, *words: object) -> Iterator[Server]:
-    """`sightline serve` with these words, killed if a test has not ended it."""
+    """`foveal serve` with these words, killed if a test has not ended it."""
     log = folder / "log.txt"
     command = ["serve", *map(str, words), "--port", "0"]
     with log.open("w") as errors, started(command, errors, SECONDS) as (process, address):

@@ -27,7 +27,7 @@ TEXTS = {
 
 def command_line(model: Path, texts: list[str], *words: str) -> list[str]:
     done = subprocess.run(
-        [sys.executable, "-m", "sightline.cli", "predict", str(model), *words],
+        [sys.executable, "-m", "foveal.cli", "predict", str(model), *words],
         input="".join(text + "\n" for text in texts),
         timeout=SECONDS,
         capture_output=True,
@@ -115,14 +115,12 @@ def test_the_schema_has_every_operation_with_examples(server: Server) -> None:
 
 
 def test_metrics_count(server: Server) -> None:
-    name = 'sightline_request_seconds_count{model="transduction",status="200"}'
+    name = 'foveal_request_seconds_count{model="transduction",status="200"}'
     before = server.metric(name)
-    batches = server.metric('sightline_batch_size_count{model="transduction",places="8"}')
+    batches = server.metric('foveal_batch_size_count{model="transduction",places="8"}')
     server.predict("transduction", ["abc"])
     assert server.metric(name) == before + 1
-    assert (
-        server.metric('sightline_batch_size_count{model="transduction",places="8"}') == batches + 1
-    )
+    assert server.metric('foveal_batch_size_count{model="transduction",places="8"}') == batches + 1
 
 
 def test_it_lives_and_is_ready(server: Server, tmp_path: Path) -> None:

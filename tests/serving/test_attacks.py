@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from benchmarks.served import children_of
-from sightline.serving.server._connections import Connections, Held
+from foveal.serving.server._connections import Connections, Held
 from tests.serving.conftest import GOOD, SECONDS, TOKEN, Response, Server, serving
 
 PREDICT = "/v1/models/transduction/predict"

@@ -12,10 +12,10 @@ from pathlib import Path
 
 import pytest
 
-from sightline.data import Example
-from sightline.errors import ValueRangeError
-from sightline.serving.client import AsyncClient, Client, Retries, ServerError
-from sightline.tasks import PredictionSpec, load_bundle
+from foveal.data import Example
+from foveal.errors import ValueRangeError
+from foveal.serving.client import AsyncClient, Client, Retries, ServerError
+from foveal.tasks import PredictionSpec, load_bundle
 from tests.serving.conftest import GOOD, TOKEN, Server, serving
 
 ANSWER = b'{"model": "m", "version": "v", "answers": [{"source": "a", "output": "A"}]}'
@@ -215,11 +215,11 @@ def test_what_is_no_answer_ends_in_the_error_of_the_client(body: bytes) -> None:
 
     with saying(body) as (address, asked):
         with Client(address) as client:
-            with pytest.raises(ServerError, match="not one of a Sightline server"):
+            with pytest.raises(ServerError, match="not one of a Foveal server"):
                 client.models()
-            with pytest.raises(ServerError, match="not one of a Sightline server"):
+            with pytest.raises(ServerError, match="not one of a Foveal server"):
                 client.predict("m", ["a"])
-        with pytest.raises(ServerError, match="not one of a Sightline server"):
+        with pytest.raises(ServerError, match="not one of a Foveal server"):
             asyncio.run(ask(address))
     assert len(asked) == 3
 

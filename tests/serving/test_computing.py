@@ -17,12 +17,12 @@ from typing import Any
 
 import pytest
 
-from sightline.data import Example
-from sightline.errors import BundleError, SightlineError
-from sightline.inspection import explain
-from sightline.serving import Predictor, answer_json
-from sightline.serving.computing import Computing, FaultError, Served
-from sightline.tasks import load_bundle
+from foveal.data import Example
+from foveal.errors import BundleError, FovealError
+from foveal.inspection import explain
+from foveal.serving import Predictor, answer_json
+from foveal.serving.computing import Computing, FaultError, Served
+from foveal.tasks import load_bundle
 from tests.serving.conftest import GOOD, SECONDS, Server, serving
 
 
@@ -48,7 +48,7 @@ def test_answers_are_those_of_a_predictor_here(computing: Computing, served: Ser
 def test_what_users_can_mend_is_told_and_a_fault_only_located(
     computing: Computing, served: Served
 ) -> None:
-    with pytest.raises(SightlineError, match="forced"):
+    with pytest.raises(FovealError, match="forced"):
         asyncio.run(computing.explain(served, Example("abc"), prefix=[], forced={0: [0.5]}))
     nobody = replace(served, number=10**9)
     with pytest.raises(FaultError, match=r"^KeyError in _interrupting.py, line \d+$"):
@@ -223,8 +223,8 @@ _LOOK = """
 import gc, sys
 from types import SimpleNamespace
 from fastapi import FastAPI
-from sightline.serving.computing import _worker
-from sightline.serving.server import Limits, _server, serve
+from foveal.serving.computing import _worker
+from foveal.serving.server import Limits, _server, serve
 
 class Look:
     def __init__(self, *_): pass
@@ -262,10 +262,10 @@ def test_garbage_collection_leaves_imported_modules_out() -> None:
 
 def test_nothing_of_the_working_folder_is_run(tmp_path: Path) -> None:
     """A file named like a module lies where somebody calls the command."""
-    (tmp_path / "sightline.py").write_text("raise SystemExit('run')")
+    (tmp_path / "foveal.py").write_text("raise SystemExit('run')")
     (tmp_path / "traceback.py").write_text("raise SystemExit('run')")
     code = (
-        "from pathlib import Path; from sightline.serving.computing import Computing\n"
+        "from pathlib import Path; from foveal.serving.computing import Computing\n"
         f"with Computing() as computing: print(computing.load('model', Path({str(GOOD)!r})).name)"
     )
     ended = subprocess.run(

@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 import torch
 
-from sightline.tasks import load_bundle, save_bundle
+from foveal.tasks import load_bundle, save_bundle
 from tests.serving.conftest import GOOD, SECONDS, Server, serving
 
 PREDICT = b"POST /v1/models/model/predict HTTP/1.1\r\nHost: localhost\r\nContent-Length: "
@@ -102,7 +102,7 @@ def test_what_was_sent_before_the_end_is_answered(folder: Path, tmp_path: Path) 
         for connection in connections:
             connection.sendall(PREDICT + b"%d\r\n\r\n" % len(body) + body)
         end = time.monotonic() + SECONDS
-        while server.metric("sightline_waiting_inputs") < 8:
+        while server.metric("foveal_waiting_inputs") < 8:
             assert time.monotonic() < end, "nothing ever waited"
         server.process.send_signal(signal.SIGTERM)
         for connection in connections:
@@ -144,7 +144,7 @@ def test_sighup_loads_anew(folder: Path, tmp_path: Path) -> None:
     with serving(tmp_path, folder) as server:
         server.process.send_signal(signal.SIGHUP)
         end = time.monotonic() + SECONDS
-        while not server.metric('sightline_reloads_total{model="model",outcome="loaded"}'):
+        while not server.metric('foveal_reloads_total{model="model",outcome="loaded"}'):
             assert time.monotonic() < end
             time.sleep(0.1)
         assert server.predict("model", ["abc"]).data["answers"][0]["output"] == "ABC"
@@ -182,11 +182,11 @@ def test_too_much_is_refused_and_it_recovers(folder: Path, tmp_path: Path) -> No
             load.wait_for(150)
             assert server.ask("/healthz").status == 200
         assert set(load.statuses) == {200, 503}
-        assert server.metric('sightline_rejected_total{reason="overload"}') == load.statuses[503]
+        assert server.metric('foveal_rejected_total{reason="overload"}') == load.statuses[503]
         assert min(load.delays) >= 1
         # What waits is bounded by a fifth of a second of work; the rest is the machine's other load.
         assert max(load.seconds) < 20
-        assert server.metric("sightline_waiting_inputs") == 0
+        assert server.metric("foveal_waiting_inputs") == 0
         assert server.predict("model", ["abc"]).status == 200
 
 
@@ -196,10 +196,10 @@ def test_what_nobody_waits_for_is_not_computed(folder: Path, tmp_path: Path) -> 
         with socket.create_connection(("127.0.0.1", server.port), timeout=SECONDS) as connection:
             connection.sendall(PREDICT + b"%d\r\n\r\n" % len(body) + body)
             end = time.monotonic() + SECONDS
-            while not server.metric("sightline_waiting_inputs"):
+            while not server.metric("foveal_waiting_inputs"):
                 assert time.monotonic() < end
-        while not server.metric("sightline_abandoned_total"):
+        while not server.metric("foveal_abandoned_total"):
             assert time.monotonic() < end
             time.sleep(0.02)
-        assert server.metric("sightline_waiting_inputs") == 0
-        assert server.metric('sightline_batch_size_sum{model="model"}') < 200
+        assert server.metric("foveal_waiting_inputs") == 0
+        assert server.metric('foveal_batch_size_sum{model="model"}') < 200

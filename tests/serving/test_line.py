@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from sightline.serving.server._line import Line, is_whole, token_in
+from foveal.serving.server._line import Line, is_whole, token_in
 from tests.serving.conftest import GOOD, SECONDS, serving
 
 PREDICT = "/v1/models/transduction/predict"

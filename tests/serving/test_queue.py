@@ -9,16 +9,16 @@ from typing import Any
 
 import pytest
 
-from sightline.serving._admission import (
+from foveal.serving._admission import (
     ClosedError,
     LateError,
     OverloadedError,
     QueueLimits,
     TooLargeError,
 )
-from sightline.serving._batcher import Ask, Batcher, Outcome
-from sightline.serving._fair_queue import FairQueue, Room, Ticket
-from sightline.serving._pace import Pace, Timed
+from foveal.serving._batcher import Ask, Batcher, Outcome
+from foveal.serving._fair_queue import FairQueue, Room, Ticket
+from foveal.serving._pace import Pace, Timed
 
 SECONDS = 30
 

@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from sightline.errors import SightlineError
-from sightline.serving.computing import Computing
-from sightline.serving.server import build_app
+from foveal.errors import FovealError
+from foveal.serving.computing import Computing
+from foveal.serving.server import build_app
 from tests.serving.broken import (
     files_of,
     nan_calibration,
@@ -20,8 +20,8 @@ from tests.serving.broken import (
 )
 from tests.serving.conftest import GOOD, SECONDS, STORED, Server, serving
 
-REFUSED = 'sightline_reloads_total{{model="{}",outcome="refused"}}'
-LOADED = 'sightline_reloads_total{{model="{}",outcome="loaded"}}'
+REFUSED = 'foveal_reloads_total{{model="{}",outcome="refused"}}'
+LOADED = 'foveal_reloads_total{{model="{}",outcome="loaded"}}'
 
 
 def _wait(server: Server, metric: str, value: int) -> None:
@@ -62,7 +62,7 @@ def test_a_model_without_finite_answers_is_not_loaded(
     spoil: Callable[[dict[str, bytes]], dict[str, bytes]],
 ) -> None:
     write_bundle(tmp_path / kind, spoil(files_of(kind)))
-    with pytest.raises(SightlineError):
+    with pytest.raises(FovealError):
         computing.load(kind, tmp_path / kind)
 
 

@@ -3,7 +3,7 @@
 import pytest
 
 from benchmarks.soak import soaked
-from sightline.cli._load import OK
+from foveal.cli._load import OK
 from tests.serving.conftest import GOOD
 from tests.tasks.tiny import upper_cased
 

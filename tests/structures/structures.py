@@ -8,7 +8,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from sightline.distributions import (
+from foveal.distributions import (
     Alignment,
     Categorical,
     Entmax,

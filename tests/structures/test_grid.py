@@ -1,5 +1,5 @@
 """Every distribution, every verb and every kind of inputs against enumeration, on the path that
-SIGHTLINE_KERNELS chooses; `test_paths.py` runs this file on every other path.
+FOVEAL_KERNELS chooses; `test_paths.py` runs this file on every other path.
 """
 
 import contextlib
@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 import torch
 
-from sightline.errors import ImpossibleError, NonFiniteError
+from foveal.errors import ImpossibleError, NonFiniteError
 from tests.structures.inputs import BATCH, REGULAR, Case, case
 from tests.structures.structures import KINDS
 from tests.structures.verbs import NUM_RANKS, SELECTING, VERBS, has, values_of

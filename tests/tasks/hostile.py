@@ -18,7 +18,7 @@ from typing import Any
 import torch
 from safetensors.torch import load, save
 
-from sightline.sealing import _manifest_bytes
+from foveal.sealing import _manifest_bytes
 from tests.tasks.stored import BUNDLES
 
 STORED = sorted(path for path in (BUNDLES / "0.1.0").iterdir() if path.is_dir())
@@ -45,7 +45,7 @@ def sealed(folder: Path, files: Files) -> Path:
         name: {"size": len(content), "sha256": hashlib.sha256(content).hexdigest()}
         for name, content in files.items()
     }
-    about = {"format": 1, "sightline": "0.1.0", "files": listed}
+    about = {"format": 1, "foveal": "0.1.0", "files": listed}
     for name, content in {**files, MANIFEST: _manifest_bytes(about)}.items():
         (folder / name).write_bytes(content)
     return folder

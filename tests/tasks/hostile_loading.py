@@ -12,10 +12,10 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from sightline.data import Example
-from sightline.errors import SightlineError
-from sightline.serving import answer_json
-from sightline.tasks import load_bundle
+from foveal.data import Example
+from foveal.errors import FovealError
+from foveal.serving import answer_json
+from foveal.tasks import load_bundle
 from tests.tasks.hostile import STORED
 
 _INPUTS = ("ab", "the good old ship", "a cat\tthe ship")
@@ -77,7 +77,7 @@ def _answer(task: Any) -> None:
     try:
         for example, prediction in zip(examples, task.predict(examples), strict=True):
             answer_json(example, prediction)
-    except SightlineError:
+    except FovealError:
         return
 
 

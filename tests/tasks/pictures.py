@@ -6,9 +6,9 @@ from pathlib import Path
 import numpy as np
 from PIL import Image
 
-from sightline.data import Example, ImageSpec
-from sightline.models import DecoderSpec, ImageEncoderSpec, RecurrentSpec
-from sightline.tasks import CaptioningSpec, PredictionSpec
+from foveal.data import Example, ImageSpec
+from foveal.models import DecoderSpec, ImageEncoderSpec, RecurrentSpec
+from foveal.tasks import CaptioningSpec, PredictionSpec
 
 COLOURS = {"red": (210, 40, 30), "blue": (30, 60, 200)}
 HEIGHTS = {"high": 14, "low": 6}

@@ -11,9 +11,9 @@ from typing import Any
 
 import torch
 
-import sightline
-from sightline.data import Example
-from sightline.tasks import PredictionSpec, save_bundle
+import foveal
+from foveal.data import Example
+from foveal.tasks import PredictionSpec, save_bundle
 from tests.tasks.tiny import (
     Task,
     documents,
@@ -74,7 +74,7 @@ def main() -> None:
         train(task, examples[kind], epochs=8, rate=1e-2)
         task.model.eval()
         task.calibrate(examples[kind])
-        folder = BUNDLES / sightline.__version__ / kind
+        folder = BUNDLES / foveal.__version__ / kind
         save_bundle(task, folder)
         (folder / ANSWERS).write_text(json.dumps(answers(kind, task), indent=1) + "\n")
 

@@ -8,11 +8,11 @@ from typing import Any
 import pytest
 import torch
 
-from sightline.data import Example
-from sightline.errors import SpecError, ValueRangeError
-from sightline.models import BackboneSpec, TextEncoderSpec, backbone_spec
-from sightline.specs import from_json, to_json
-from sightline.tasks import (
+from foveal.data import Example
+from foveal.errors import SpecError, ValueRangeError
+from foveal.models import BackboneSpec, TextEncoderSpec, backbone_spec
+from foveal.specs import from_json, to_json
+from foveal.tasks import (
     Captioning,
     CaptioningSpec,
     PredictionSpec,

@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 import torch
 
-from sightline.data import Example, InMemory
-from sightline.tasks import (
+from foveal.data import Example, InMemory
+from foveal.tasks import (
     ClassificationSpec,
     TaggingSpec,
     Tally,
@@ -16,7 +16,7 @@ from sightline.tasks import (
     load_bundle,
     save_bundle,
 )
-from sightline.training import TrainingSpec, fit
+from foveal.training import TrainingSpec, fit
 from tests.tasks.stored import BUNDLES
 from tests.tasks.tiny import DECODER, ENCODER, documents, pairs, stories, tasks
 

@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 import torch
 
-from sightline.errors import BundleError
-from sightline.tasks import TransductionSpec, Vocabularies, begin_from, save_bundle
+from foveal.errors import BundleError
+from foveal.tasks import TransductionSpec, Vocabularies, begin_from, save_bundle
 from tests.tasks.tiny import (
     DECODER,
     ENCODER,

@@ -15,11 +15,11 @@ import pytest
 import torch
 from hypothesis import given, settings, strategies as st
 
-from sightline.data import Example
-from sightline.errors import BundleError
-from sightline.sealing import _manifest_bytes, write_sealed
-from sightline.specs import to_data
-from sightline.tasks import Calibration, Scaling, load_bundle, save_bundle
+from foveal.data import Example
+from foveal.errors import BundleError
+from foveal.sealing import _manifest_bytes, write_sealed
+from foveal.specs import to_data
+from foveal.tasks import Calibration, Scaling, load_bundle, save_bundle
 from tests.tasks.tiny import Task, tasks, transduction
 
 FILES = ("spec.json", "vocabulary.json", "weights.safetensors", "calibration.json", "manifest.json")
@@ -128,7 +128,7 @@ def sealed_anew(folder: Path, change: Callable[[dict], object]) -> None:
 def test_a_later_format_is_refused_with_the_remedy(bundle: Path, tmp_path: Path) -> None:
     folder = copied(bundle, tmp_path)
     sealed_anew(folder, lambda data: data.update(format=2))
-    assert "format 2, expected 1. Use the version of sightline that wrote it" in refused(folder)
+    assert "format 2, expected 1. Use the version of foveal that wrote it" in refused(folder)
 
 
 @pytest.mark.parametrize("name", ["../weights.safetensors", "/etc/passwd", "sub/spec.json", "x"])
@@ -176,11 +176,11 @@ def test_files_of_two_bundles_do_not_mix(bundle: Path, tmp_path: Path) -> None:
     spec = json.loads(contents["spec.json"])
     spec["encoder"]["hidden_size"] = 20
     contents["spec.json"] = json.dumps(spec).encode()
-    write_sealed(tmp_path, contents, {"format": 1, "sightline": "0.0"})
+    write_sealed(tmp_path, contents, {"format": 1, "foveal": "0.0"})
     assert "weights are not those of the model" in refused(tmp_path)
     spec["encoder"]["hiden_size"] = 20
     contents["spec.json"] = json.dumps(spec).encode()
-    write_sealed(tmp_path, contents, {"format": 1, "sightline": "0.0"})
+    write_sealed(tmp_path, contents, {"format": 1, "foveal": "0.0"})
     assert "Did you mean hidden_size" in refused(tmp_path)
 
 
@@ -270,7 +270,7 @@ def test_loading_imports_and_executes_nothing_of_the_bundle(bundle: Path, tmp_pa
     (folder / "weights.pt").write_bytes(b"\x80\x04cos\nsystem\n(S'false'\ntR.")
     program = f"""
 import sys
-from sightline.tasks import load_bundle
+from foveal.tasks import load_bundle
 before = set(sys.modules)
 assert len(load_bundle({str(folder)!r}).predict([])) == 0
 assert "pickle" in before or "pickle" not in sys.modules

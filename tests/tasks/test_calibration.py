@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given, settings, strategies as st
 from hypothesis.extra.numpy import arrays
 
-from sightline.errors import ShapeError
-from sightline.tasks import Calibration, Scaling, fit_calibration, reliability, risk_coverage
-from sightline.tasks._reliability import mean_square
+from foveal.errors import ShapeError
+from foveal.tasks import Calibration, Scaling, fit_calibration, reliability, risk_coverage
+from foveal.tasks._reliability import mean_square
 
 
 def drawn(generator: np.random.Generator, probabilities: np.ndarray) -> np.ndarray:

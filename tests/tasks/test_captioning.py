@@ -10,11 +10,11 @@ import pytest
 import sacrebleu
 import torch
 
-from sightline.data import END, Example, ImageSpec, InMemory
-from sightline.errors import DataError, ImageError, ValueRangeError
-from sightline.models import FramesEncoderSpec, PathSpec, SegmentSpec, SoftmaxSpec
-from sightline.specs import from_json, to_json
-from sightline.tasks import (
+from foveal.data import END, Example, ImageSpec, InMemory
+from foveal.errors import DataError, ImageError, ValueRangeError
+from foveal.models import FramesEncoderSpec, PathSpec, SegmentSpec, SoftmaxSpec
+from foveal.specs import from_json, to_json
+from foveal.tasks import (
     Captioning,
     PredictionSpec,
     TaskSpec,

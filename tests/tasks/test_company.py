@@ -12,8 +12,8 @@ from typing import Any
 import pytest
 import torch
 
-from sightline.data import Example, FeaturesSpec
-from sightline.models import (
+from foveal.data import Example, FeaturesSpec
+from foveal.models import (
     AttentionSpec,
     BilinearSpec,
     DecoderSpec,
@@ -30,7 +30,7 @@ from sightline.models import (
     SyntacticSpec,
     TextEncoderSpec,
 )
-from sightline.tasks import (
+from foveal.tasks import (
     ClassificationSpec,
     LanguageModellingSpec,
     PairClassificationSpec,

@@ -6,10 +6,10 @@ from pathlib import Path
 import pytest
 import torch
 
-from sightline.data import InMemory
-from sightline.tasks import DistortionSpec
-from sightline.tasks._distortion import _origins, distorted
-from sightline.tasks._picturing import Seen
+from foveal.data import InMemory
+from foveal.tasks import DistortionSpec
+from foveal.tasks._distortion import _origins, distorted
+from foveal.tasks._picturing import Seen
 from tests.tasks.pictures import BARS, bars
 
 NOTHING = DistortionSpec(turn=0.0, slant=0.0, stretch=0.0, shrink=0.0, waves=0.0)

@@ -10,7 +10,7 @@ import pytest
 import torch
 from torch import Tensor
 
-from sightline.data import (
+from foveal.data import (
     END,
     CharacterSpec,
     Example,
@@ -18,9 +18,9 @@ from sightline.data import (
     Vocabulary,
     WhitespaceSpec,
 )
-from sightline.errors import ValueRangeError
-from sightline.models import ExactHardSpec, SegmentSpec
-from sightline.tasks import (
+from foveal.errors import ValueRangeError
+from foveal.models import ExactHardSpec, SegmentSpec
+from foveal.tasks import (
     Calibration,
     Prediction,
     PredictionSpec,

@@ -1,5 +1,5 @@
 """Every bundle that was made to do harm is refused with a `BundleError`, quickly, in little memory and
-without a connection. `SIGHTLINE_HOSTILE_BUNDLES=1000` draws more of them than CI does.
+without a connection. `FOVEAL_HOSTILE_BUNDLES=1000` draws more of them than CI does.
 """
 
 import json
@@ -10,14 +10,14 @@ from pathlib import Path
 import pytest
 import torch
 
-from sightline.errors import SpecError
-from sightline.networks import backbone
-from sightline.specs import to_json
-from sightline.tasks import CaptioningSpec, load_bundle
+from foveal.errors import SpecError
+from foveal.networks import backbone
+from foveal.specs import to_json
+from foveal.tasks import CaptioningSpec, load_bundle
 from tests.tasks import hostile
 from tests.tasks.hostile_loading import Outcome, load_all
 
-NUM_DRAWN = int(os.environ.get("SIGHTLINE_HOSTILE_BUNDLES", "300"))
+NUM_DRAWN = int(os.environ.get("FOVEAL_HOSTILE_BUNDLES", "300"))
 AT_ONCE = 340
 SECONDS, MEGABYTES = 2.0, 500.0  # what loading may take
 # What a process runs into when nothing has checked the input.

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 import sacrebleu
 
-from sightline.errors import ShapeError
-from sightline.tasks import (
+from foveal.errors import ShapeError
+from foveal.tasks import (
     bleu,
     compare,
     exact_match,

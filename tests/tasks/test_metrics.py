@@ -11,8 +11,8 @@ import pytest
 import sacrebleu
 from hypothesis import assume, given, settings, strategies as st
 
-from sightline.errors import ShapeError
-from sightline.tasks import (
+from foveal.errors import ShapeError
+from foveal.tasks import (
     Statistics,
     accuracy,
     bleu,

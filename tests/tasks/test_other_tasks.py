@@ -8,11 +8,11 @@ from dataclasses import replace
 import pytest
 import torch
 
-from sightline.data import Example, SentencePieceSpec, Where
-from sightline.errors import DataError, ValueRangeError
-from sightline.models import TextEncoderSpec
-from sightline.specs import from_json, to_json
-from sightline.tasks import (
+from foveal.data import Example, SentencePieceSpec, Where
+from foveal.errors import DataError, ValueRangeError
+from foveal.models import TextEncoderSpec
+from foveal.specs import from_json, to_json
+from foveal.tasks import (
     Classification,
     ClassificationSpec,
     LanguageModelling,

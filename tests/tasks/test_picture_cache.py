@@ -6,7 +6,7 @@ from pathlib import Path
 import torch
 from torch import Tensor
 
-from sightline.tasks._picture_cache import PictureCache
+from foveal.tasks._picture_cache import PictureCache
 
 
 class Reader:

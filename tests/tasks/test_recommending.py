@@ -5,11 +5,11 @@ from collections.abc import Callable
 
 import pytest
 
-from sightline.data import Example
-from sightline.errors import DataError
-from sightline.models import ExactHardSpec, SoftmaxSpec
-from sightline.specs import settings
-from sightline.tasks import (
+from foveal.data import Example
+from foveal.errors import DataError
+from foveal.models import ExactHardSpec, SoftmaxSpec
+from foveal.specs import settings
+from foveal.tasks import (
     ClassificationSpec,
     LanguageModellingSpec,
     Reason,

@@ -7,12 +7,12 @@ from pathlib import Path
 import pytest
 import torch
 
-from sightline.data import Encoded, Example, SpellingSpec, collate_tagged, word_shape
-from sightline.errors import ShapeError
-from sightline.inspection import explain
-from sightline.models import SpelledSpec, TaggerSpec, TextEncoderSpec, WordEncoderSpec
-from sightline.tasks import Tagging, TaggingSpec, load_bundle, recommend, save_bundle
-from sightline.testing import check_model
+from foveal.data import Encoded, Example, SpellingSpec, collate_tagged, word_shape
+from foveal.errors import ShapeError
+from foveal.inspection import explain
+from foveal.models import SpelledSpec, TaggerSpec, TextEncoderSpec, WordEncoderSpec
+from foveal.tasks import Tagging, TaggingSpec, load_bundle, recommend, save_bundle
+from foveal.testing import check_model
 from tests.tasks.tiny import ENCODER, train
 
 STEMS = [a + b for a, b in itertools.product(("bel", "kor", "tam", "zur"), ("a", "ip", "on"))]

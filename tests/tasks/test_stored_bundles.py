@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 
-import sightline
-from sightline.data import Example
-from sightline.errors import ValueRangeError
-from sightline.tasks import load_bundle
+import foveal
+from foveal.data import Example
+from foveal.errors import ValueRangeError
+from foveal.tasks import load_bundle
 from tests.tasks.stored import ANSWERS, BUNDLES, INPUTS, answers
 
 STORED = sorted(path.parent for path in BUNDLES.glob(f"*/*/{ANSWERS}"))
@@ -34,7 +34,7 @@ def test_a_stored_bundle_answers_as_it_did(folder: Path) -> None:
 
 
 def test_this_version_has_stored_bundles_and_they_are_small() -> None:
-    folders = [folder for folder in STORED if folder.parent.name == sightline.__version__]
+    folders = [folder for folder in STORED if folder.parent.name == foveal.__version__]
     assert len(folders) == 7
     for folder in folders:
         assert sum(path.stat().st_size for path in folder.iterdir()) < 100_000

@@ -6,11 +6,11 @@ from dataclasses import replace
 import pytest
 import torch
 
-from sightline.attention import AttentionTrace
-from sightline.data import Example, FeaturesSpec, InMemory, SequenceBatch, WhitespaceSpec
-from sightline.errors import DataError, SpecError, ValueRangeError
-from sightline.models import MultiHeadSpec, SegmentSpec, SoftmaxSpec
-from sightline.tasks import PredictionSpec, Transduction, TransductionSpec, alignment_loss
+from foveal.attention import AttentionTrace
+from foveal.data import Example, FeaturesSpec, InMemory, SequenceBatch, WhitespaceSpec
+from foveal.errors import DataError, SpecError, ValueRangeError
+from foveal.models import MultiHeadSpec, SegmentSpec, SoftmaxSpec
+from foveal.tasks import PredictionSpec, Transduction, TransductionSpec, alignment_loss
 from tests.tasks.tiny import DECODER, ENCODER, train, transduction, upper_cased
 
 EXAMPLES = upper_cased(260)

@@ -9,10 +9,10 @@ import pytest
 import torch
 from PIL import Image
 
-from sightline.data import Example, ImageSpec
-from sightline.errors import ValueRangeError
-from sightline.inspection import explain, explanation_page
-from sightline.models import (
+from foveal.data import Example, ImageSpec
+from foveal.errors import ValueRangeError
+from foveal.inspection import explain, explanation_page
+from foveal.models import (
     DecoderSpec,
     FramesEncoderSpec,
     ImageEncoderSpec,
@@ -21,7 +21,7 @@ from sightline.models import (
     TextEncoderSpec,
     VectorFrameSpec,
 )
-from sightline.tasks import (
+from foveal.tasks import (
     CaptioningSpec,
     PredictionSpec,
     VideoClassificationSpec,

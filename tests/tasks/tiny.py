@@ -6,8 +6,8 @@ from typing import Any, TypeAlias
 
 import torch
 
-from sightline.data import Example, InMemory
-from sightline.models import (
+from foveal.data import Example, InMemory
+from foveal.models import (
     DecoderSpec,
     DocumentEncoderSpec,
     RecurrentSpec,
@@ -15,7 +15,7 @@ from sightline.models import (
     TextEncoderSpec,
     WordEncoderSpec,
 )
-from sightline.tasks import (
+from foveal.tasks import (
     AbstractTask,
     ClassificationSpec,
     LanguageModellingSpec,

@@ -8,8 +8,8 @@ import torch
 from torch import Tensor
 from torch.autograd.gradcheck import GradcheckError
 
-from sightline.distributions import Categorical
-from sightline.testing import check_distribution
+from foveal.distributions import Categorical
+from foveal.testing import check_distribution
 
 
 def choices(scores: Tensor, mask: Tensor | None) -> Iterator[tuple[Tensor, Tensor]]:

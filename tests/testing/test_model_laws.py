@@ -7,7 +7,7 @@ import torch
 from torch import Tensor, nn
 from typing_extensions import override
 
-from sightline.testing import check_model
+from foveal.testing import check_model
 
 
 class Result(NamedTuple):

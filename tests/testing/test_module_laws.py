@@ -7,9 +7,9 @@ import torch
 from torch import Tensor, nn
 from typing_extensions import override
 
-from sightline.attention import AbstractScorer, BilinearScorer, Memory, softmax_attention
-from sightline.distributions import Categorical
-from sightline.networks import (
+from foveal.attention import AbstractScorer, BilinearScorer, Memory, softmax_attention
+from foveal.distributions import Categorical
+from foveal.networks import (
     AbstractCell,
     AbstractDecoder,
     CellState,
@@ -21,7 +21,7 @@ from sightline.networks import (
     no_memory,
     recurrent_stack,
 )
-from sightline.testing import (
+from foveal.testing import (
     check_attention,
     check_cell,
     check_decoder,

@@ -2,7 +2,7 @@
 
 import pytest
 
-from sightline.training import _outputs
+from foveal.training import _outputs
 
 
 @pytest.fixture(autouse=True)

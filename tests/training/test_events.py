@@ -15,10 +15,10 @@ import pytest
 import torch
 from rich.console import Console
 
-from sightline.data import tsv
-from sightline.errors import MissingPackageError, NonFiniteError
-from sightline.tasks import Loss, Transduction
-from sightline.training import (
+from foveal.data import tsv
+from foveal.errors import MissingPackageError, NonFiniteError
+from foveal.tasks import Loss, Transduction
+from foveal.training import (
     Answer,
     Checkpointed,
     Display,
@@ -284,7 +284,7 @@ def test_without_tensorboard_the_error_says_what_to_install(
         raise ImportError(name)
 
     monkeypatch.setattr(_tensorboard, "import_module", missing)
-    with pytest.raises(MissingPackageError, match=r"pip install 'sightline\[tensorboard\]'"):
+    with pytest.raises(MissingPackageError, match=r"pip install 'foveal\[tensorboard\]'"):
         TensorBoardWriter(tmp_path)
 
 

@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 import torch
 
-from sightline.inspection import vital_signs
-from sightline.training import (
+from foveal.inspection import vital_signs
+from foveal.training import (
     Event,
     Probed,
     StepDone,
@@ -21,7 +21,7 @@ from sightline.training import (
     fit,
     read_log,
 )
-from sightline.training._probe import SHARE, Probing, Readings
+from foveal.training._probe import SHARE, Probing, Readings
 from tests.training.toys import (
     DEV,
     batches,

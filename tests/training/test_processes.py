@@ -11,10 +11,10 @@ from pathlib import Path
 import pytest
 import torch
 
-from sightline.errors import ValueRangeError
-from sightline.tasks import load_bundle
-from sightline.training import Group, TrainingSpec, process_group, read_log
-from sightline.training._gradients import Gradients
+from foveal.errors import ValueRangeError
+from foveal.tasks import load_bundle
+from foveal.training import Group, TrainingSpec, process_group, read_log
+from foveal.training._gradients import Gradients
 from tests.training.toys import DEV, losses, train, transduction
 
 ROOT = Path(__file__).resolve().parents[2]

@@ -13,9 +13,9 @@ from typing import Any
 import pytest
 from safetensors.torch import load_file
 
-from sightline.errors import CheckpointError
-from sightline.tasks import LanguageModelling, Transduction
-from sightline.training import Event, Outcome, StepDone, TrainingSpec, Warned
+from foveal.errors import CheckpointError
+from foveal.tasks import LanguageModelling, Transduction
+from foveal.training import Event, Outcome, StepDone, TrainingSpec, Warned
 from tests.training.toys import (
     language_modelling,
     losses,

@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from sightline.cli import main
-from sightline.errors import CheckpointError
-from sightline.tasks import load_bundle
-from sightline.training import (
+from foveal.cli import main
+from foveal.errors import CheckpointError
+from foveal.tasks import load_bundle
+from foveal.training import (
     Checkpointed,
     Event,
     Scoring,
@@ -18,7 +18,7 @@ from sightline.training import (
     TrainingSpec,
     Warned,
 )
-from sightline.training._position import Position, num_affordable, reserved
+from foveal.training._position import Position, num_affordable, reserved
 from tests.full_disk import full_disk
 from tests.training.toys import DEV, losses, reversals, train, weights_bytes
 

@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from sightline.errors import SpecError
-from sightline.specs import from_json, settings, to_json, with_setting
-from sightline.training import TrainingSpec
+from foveal.errors import SpecError
+from foveal.specs import from_json, settings, to_json, with_setting
+from foveal.training import TrainingSpec
 from tests.training.toys import train
 
 SPEC = TrainingSpec(steps=3)

@@ -12,13 +12,13 @@ import torch
 from hypothesis import given, strategies as st
 from torch import Tensor, nn
 
-from sightline.data import InMemory, SequenceBatch
-from sightline.errors import SpecError
-from sightline.tasks import ClassificationSpec, Transduction
-from sightline.training import Event, Group, StepDone, TrainingSpec, fit, rate_share
-from sightline.training._average import RENEW_EVERY, Average
-from sightline.training._engine import Engine
-from sightline.training._own_inputs import with_own_inputs
+from foveal.data import InMemory, SequenceBatch
+from foveal.errors import SpecError
+from foveal.tasks import ClassificationSpec, Transduction
+from foveal.training import Event, Group, StepDone, TrainingSpec, fit, rate_share
+from foveal.training._average import RENEW_EVERY, Average
+from foveal.training._engine import Engine
+from foveal.training._own_inputs import with_own_inputs
 from tests.training.toys import TRAIN, batches, train, transduction
 
 ALONE = Group(0, 1)

@@ -9,16 +9,16 @@ import pytest
 import torch
 from hypothesis import given, strategies as st
 
-from sightline.data import BatchStream, Example, InMemory, SequenceBatch
-from sightline.tasks import (
+from foveal.data import BatchStream, Example, InMemory, SequenceBatch
+from foveal.tasks import (
     Evaluation,
     PredictionSpec,
     Statistics,
     Transduction,
     load_bundle,
 )
-from sightline.tasks._answerer import ignore
-from sightline.training import (
+from foveal.tasks._answerer import ignore
+from foveal.training import (
     Evaluated,
     Event,
     Finished,
@@ -29,7 +29,7 @@ from sightline.training import (
     Warned,
     fit,
 )
-from sightline.training._position import (
+from foveal.training._position import (
     EpochSize,
     Position,
     Score,

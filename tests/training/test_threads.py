@@ -9,11 +9,11 @@ from typing import Any
 import pytest
 import torch
 
-from sightline.cli._main import main
-from sightline.data import InMemory
-from sightline.tasks import Tagging, TaggingSpec, load_bundle
-from sightline.training import ThreadsChosen, TrainingSpec, fit
-from sightline.training._threads import choose_threads
+from foveal.cli._main import main
+from foveal.data import InMemory
+from foveal.tasks import Tagging, TaggingSpec, load_bundle
+from foveal.training import ThreadsChosen, TrainingSpec, fit
+from foveal.training._threads import choose_threads
 from tests.tasks.tiny import ENCODER, sentences
 
 

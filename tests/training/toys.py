@@ -14,15 +14,15 @@ from typing import Any
 
 import torch
 
-from sightline.data import AbstractStream, BatchStream, Example, InMemory, SequenceBatch
-from sightline.models import DecoderSpec, TextEncoderSpec
-from sightline.tasks import (
+from foveal.data import AbstractStream, BatchStream, Example, InMemory, SequenceBatch
+from foveal.models import DecoderSpec, TextEncoderSpec
+from foveal.tasks import (
     LanguageModelling,
     LanguageModellingSpec,
     Transduction,
     TransductionSpec,
 )
-from sightline.training import (
+from foveal.training import (
     Event,
     Outcome,
     StepDone,

@@ -4,7 +4,7 @@ import pytest
 import torch
 from torch import Tensor
 
-from sightline.distributions import LinearChain
+from foveal.distributions import LinearChain
 
 
 def loss(unary: Tensor, transitions: Tensor, mask: Tensor) -> Tensor:

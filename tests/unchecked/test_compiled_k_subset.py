@@ -4,7 +4,7 @@ import pytest
 import torch
 from torch import Tensor
 
-from sightline.distributions import KSubset
+from foveal.distributions import KSubset
 
 
 @pytest.mark.filterwarnings("ignore::DeprecationWarning")  # torch's compiler causes several

@@ -4,7 +4,7 @@ import pytest
 import torch
 from torch import Tensor
 
-from sightline.distributions import SemiMarkov
+from foveal.distributions import SemiMarkov
 
 
 @pytest.mark.filterwarnings("ignore::DeprecationWarning")  # torch's compiler causes several

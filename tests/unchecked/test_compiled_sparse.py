@@ -5,7 +5,7 @@ import torch
 from torch import Tensor
 from torch.testing import assert_close
 
-from sightline.distributions import Entmax, SparseChain
+from foveal.distributions import Entmax, SparseChain
 
 
 @pytest.mark.filterwarnings("ignore::DeprecationWarning")  # torch's compiler causes several

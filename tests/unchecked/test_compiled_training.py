@@ -5,8 +5,8 @@ import torch
 from torch import Tensor
 from torch.testing import assert_close
 
-from sightline.attention import Memory, softmax_attention
-from sightline.networks._token_loss import token_loss
+from foveal.attention import Memory, softmax_attention
+from foveal.networks._token_loss import token_loss
 
 
 @pytest.mark.filterwarnings("ignore::DeprecationWarning")  # torch's compiler causes several

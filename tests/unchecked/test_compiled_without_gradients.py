@@ -9,7 +9,7 @@ from torch import Tensor, nn
 from torch.testing import assert_close
 from typing_extensions import override
 
-from sightline.distributions import (
+from foveal.distributions import (
     Alignment,
     Entmax,
     KSubset,
@@ -21,7 +21,7 @@ from sightline.distributions import (
     SparseChain,
     Sparsemax,
 )
-from sightline.inference import _native
+from foveal.inference import _native
 
 pytestmark = pytest.mark.filterwarnings("ignore::DeprecationWarning")  # torch's compiler
 

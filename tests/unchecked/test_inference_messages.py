@@ -6,8 +6,8 @@ import pytest
 import torch
 from torch import Tensor
 
-from sightline import inference
-from sightline.errors import ShapeError, ValueRangeError
+from foveal import inference
+from foveal.errors import ShapeError, ValueRangeError
 
 PAIRS, SHARED_MASK = torch.zeros(1, 1, 3, 3), torch.ones(1, 4, dtype=torch.bool)
 # Each function with scores of four places for two items, up to its mask.

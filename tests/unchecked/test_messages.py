@@ -6,7 +6,7 @@ from collections.abc import Callable
 import pytest
 import torch
 
-from sightline.distributions import (
+from foveal.distributions import (
     Alignment,
     Categorical,
     KSubset,
@@ -14,15 +14,15 @@ from sightline.distributions import (
     SemiMarkov,
     Subset,
 )
-from sightline.errors import (
+from foveal.errors import (
+    FovealError,
     ImpossibleError,
     NonFiniteError,
     ShapeError,
-    SightlineError,
     ValueRangeError,
 )
 
-CASES: list[tuple[type[SightlineError], Callable[[], object], str]] = [
+CASES: list[tuple[type[FovealError], Callable[[], object], str]] = [
     (
         ShapeError,
         lambda: LinearChain(torch.zeros(5, 2), torch.zeros(3, 3)),
@@ -113,7 +113,7 @@ CASES: list[tuple[type[SightlineError], Callable[[], object], str]] = [
 
 @pytest.mark.parametrize(("kind", "cause", "text"), CASES)
 def test_the_text_of_an_error(
-    kind: type[SightlineError], cause: Callable[[], object], text: str
+    kind: type[FovealError], cause: Callable[[], object], text: str
 ) -> None:
     with pytest.raises(kind) as caught:
         cause()

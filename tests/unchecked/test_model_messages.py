@@ -3,8 +3,8 @@
 import pytest
 import torch
 
-from sightline.errors import ShapeError
-from sightline.models import (
+from foveal.errors import ShapeError
+from foveal.models import (
     ClassifierSpec,
     LanguageModelSpec,
     MemoryReaderSpec,

@@ -1,0 +1,172 @@
+"""`foveal align`: which words, or symbols, of pairs of texts belong together.
+
+    source <TAB> target <TAB> 0-0 1-2      --format tsv
+    0-0 1-2                                --format pharaoh
+    {"source": [...], "target": [...], "links": [[0, 0, 0.98], ...]}      --format jsonl
+
+i-j links word i of the source to word j of the target, both counted from 0. Links go to the standard
+output; what they are, and how good, to the standard error.
+"""
+
+import json
+import sys
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import islice
+from pathlib import Path
+from typing import Annotated, Any, Literal, NamedTuple
+
+from rich.console import Console
+from rich.table import Table
+from tyro.conf import Positional, arg
+
+from ..data import Example, read_barred, read_gold
+from ..errors import ValueRangeError
+from ..inspection import Aligned, AlignmentScores, align, alignment_scores
+from ..tasks import AbstractTask, Transduction, load_bundle
+from ._bars import answering_bar
+from ._files import open_files
+from ._speech import explaining
+from ._threads import use_threads
+
+_AT_ONCE = 4096  # pairs
+
+
+def command(
+    bundle: Positional[Path],
+    files: Positional[tuple[str, ...]],
+    /,
+    *,
+    reverse: Path | None = None,
+    by: Literal["posterior", "argmax"] = "posterior",
+    threshold: float = 0.5,
+    symmetrise: Literal["intersection", "union", "grow-diag-final", "product"] = "grow-diag-final",
+    units: Literal["words", "symbols"] | None = None,
+    gold: str | None = None,
+    gold_first: Literal[0, 1] | None = None,
+    output: Annotated[Literal["tsv", "pharaoh", "jsonl"], arg(name="format")] = "tsv",
+    threads: int | None = None,
+) -> None:
+    """Link the words of pairs of texts that belong together, by the attention of a model.
+
+    Args:
+        bundle: the folder of a model that `fit` made, from sources to targets.
+        files: pairs, in the format of the training files or as source ||| target on each line.
+        reverse: a model from targets to sources; links are made of both.
+        by: links of at least a probability, or those of the most probable selection.
+        threshold: the least probability of a link.
+        symmetrise: how the links of both models are made one.
+        units: what is linked. By default words, and symbols where an output is one word.
+        gold: a file with the known links of these pairs, to score against.
+        gold_first: the number of a first word in the gold file. By default as its links say.
+        output: links after their pair, links alone, or JSON with probabilities.
+        threads: threads that torch computes with; by default OMP_NUM_THREADS, or one for each core.
+    """
+    use_threads(threads)
+    task = load_bundle(bundle)
+    other = None if reverse is None else load_bundle(reverse)
+    source = _pairs(files)
+    kept: list[Aligned] = []
+    with answering_bar(None, is_quiet=False) as answered:
+        for some in _parts(source.examples, _AT_ONCE):
+            aligned = align(
+                *(task, some),
+                by=by,
+                threshold=threshold,
+                units=units,
+                reverse=other,
+                symmetrisation=symmetrise,
+            )
+            for example, pair in zip(some, aligned, strict=True):
+                sys.stdout.write(_line(example, pair, output) + "\n")
+            sys.stdout.flush()
+            answered(len(some))
+            kept += aligned if gold is not None else ()
+    scored = None if gold is None else _scored(kept, gold, gold_first)
+    console = explaining(stderr=True)
+    _say(console, task, source.reason, by, threshold, symmetrise if other is not None else None)
+    if scored is not None:
+        console.print(scored.reason, markup=False, soft_wrap=True)
+        console.print(_table(scored.scores))
+
+
+class _Pairs(NamedTuple):
+    """What to align, and how it was read."""
+
+    examples: Iterable[Example]
+    reason: str
+
+
+def _pairs(files: Sequence[str]) -> _Pairs:
+    barred = read_barred(files[0]) if len(files) == 1 else None
+    if barred is not None:
+        return _Pairs(barred, "source ||| target on each line")
+    opened = open_files(files)
+    return _Pairs(opened.source, opened.reason)
+
+
+def _parts(examples: Iterable[Example], size: int) -> Iterator[list[Example]]:
+    rest = iter(examples)
+    while some := list(islice(rest, size)):
+        yield some
+
+
+def _line(example: Example, pair: Aligned, output: Literal["tsv", "pharaoh", "jsonl"]) -> str:
+    if output == "pharaoh":
+        return pair.pharaoh
+    if output == "tsv":
+        return "\t".join((example.source, example.target or "", pair.pharaoh))
+    links = [[i, j, round(pair.weights[j][i], 4)] for i, j in sorted(pair.links)]
+    data: dict[str, Any] = {"source": pair.sources, "target": pair.targets, "links": links}
+    return json.dumps(data, ensure_ascii=False)
+
+
+def _say(
+    console: Console,
+    task: AbstractTask[Any],
+    reason: str,
+    by: str,
+    threshold: float,
+    symmetrisation: str | None,
+) -> None:
+    """How the links were made."""
+    assert isinstance(task, Transduction)
+    assert task.spec.decoder.attention is not None
+    rule = "the most probable selection" if by == "argmax" else f"probability {threshold:g} or more"
+    both = "" if symmetrisation is None else f", both directions by {symmetrisation}"
+    kind = task.spec.decoder.attention.kind
+    text = f"{reason}; links of {kind} attention: {rule}{both}"
+    console.print(text, markup=False, soft_wrap=True)
+
+
+class _Scored(NamedTuple):
+    """The scores, and how the gold file was read."""
+
+    scores: AlignmentScores
+    reason: str
+
+
+def _scored(pairs: Sequence[Aligned], gold: str, first: Literal[0, 1] | None) -> _Scored:
+    sizes = [(len(pair.sources), len(pair.targets)) for pair in pairs]
+    if not sizes:
+        raise ValueRangeError("align: there is no pair to score. Give a file that has some.")
+    known = read_gold(gold, sizes, first=first)
+    scores = alignment_scores([pair.links for pair in pairs], known.gold)
+    return _Scored(scores, f"{gold}: {known.reason}")
+
+
+def _table(scores: AlignmentScores) -> Table:
+    table = Table("score", "value", "95 % interval", box=None, padding=(0, 2, 0, 0))
+    rows = {
+        "AER": scores.aer,
+        "precision": scores.precision,
+        "recall": scores.recall,
+        "F1": scores.f1,
+    }
+    for name, metric in rows.items():
+        table.add_row(name, f"{metric.value:.2f}", f"{metric.low:.2f} to {metric.high:.2f}")
+    table.add_row("links", f"{scores.num_links:,}", "")
+    known = f"{scores.num_sure:,} sure"
+    if scores.num_possible > scores.num_sure:
+        known += f", {scores.num_possible - scores.num_sure:,} more possible"
+    table.add_row("known", known, "")
+    return table

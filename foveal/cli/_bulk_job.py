@@ -1,0 +1,71 @@
+"""The work of `foveal bulk`: shards are found, answered here or on a cluster, and counted."""
+
+import sys
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
+
+from ..scale import Bulk, Record, Shard
+from ._bars import answering_bar
+from ._speech import is_quiet
+
+
+def answer_all(
+    bundle: Path,
+    inputs: tuple[str, ...],
+    out: str,
+    *,
+    nbest: int,
+    width: int | None,
+    text: str,
+    max_symbols: int,
+    workers: int | None,
+) -> None:
+    """Answer all missing shards; with `workers`, in so many processes of a cluster."""
+    job = Bulk(
+        bundle=bundle,
+        inputs=inputs,
+        out=out,
+        nbest=nbest,
+        width=width,
+        text=text,
+        max_symbols=max_symbols,
+    )
+    shards = job.shards()
+    job.clear_unfinished()
+    missing = job.missing(shards)
+    if len(missing) < len(shards) and not is_quiet():
+        sys.stderr.write(
+            f"{len(shards) - len(missing)} of {len(shards)} shards are there already\n"
+        )
+    if workers is not None:
+        from ..scale.cluster import answered_by_pool, joined  # noqa: PLC0415 - an extra
+
+        with joined(num_cpus=workers):
+            _show(answered_by_pool(job, missing, workers), missing)
+    else:
+        _show(_answered_here(job, missing), missing)
+    done = job.finish(shards)
+    sys.stdout.write(
+        f"{done.shards} shards, {done.lines} lines: {done.answered} answered, {done.rejected} rejected\n"
+    )
+
+
+def _answered_here(job: Bulk, shards: Sequence[Shard]) -> Iterator[Record]:
+    if not shards:
+        return
+    answer = job.answerer()
+    for shard in shards:
+        with answering_bar(None) as answered:
+            record = answer(shard, answered)
+        yield record
+
+
+def _show(records: Iterable[Record], shards: Sequence[Shard]) -> None:
+    """A line for every shard that is done."""
+    for number, record in enumerate(records, start=1):
+        if is_quiet():
+            continue
+        rejected = f", {record.rejected} rejected" if record.rejected else ""
+        sys.stderr.write(
+            f"[{number}/{len(shards)}] {record.input}: {record.answered} answered{rejected}\n"
+        )

@@ -1,0 +1,59 @@
+"""`foveal doctor`: what is wrong with a run, why, and which flag helps."""
+
+import json
+import sys
+from collections.abc import Sequence
+from dataclasses import asdict
+from pathlib import Path
+from typing import Annotated
+
+from rich.console import Console
+from tyro.conf import Positional, arg
+
+from ..inspection import Finding, examine, findings_section, page
+from ._files import open_for
+from ._threads import use_threads
+
+_STYLES = {"alarm": "red", "warning": "yellow", "note": "cyan"}
+PAGE = "doctor.html"
+
+
+def command(
+    run: Positional[Path],
+    files: Positional[tuple[str, ...]] = (),
+    /,
+    *,
+    as_json: Annotated[bool, arg(name="json")] = False,
+    threads: int | None = None,
+) -> None:
+    """Examine a run: gradients through time, gates, attention, padding, curves, outputs.
+
+    Findings are printed, and a page with pictures is written into the folder of the run.
+
+    Args:
+        run: the folder of a run, finished or failed.
+        files: examples that the model was not trained on; by default the run's validation files.
+        as_json: print the findings as one JSON object; drawings are left to the page.
+        threads: threads that torch computes with; by default OMP_NUM_THREADS, or one for each core.
+    """
+    use_threads(threads)
+    findings = examine(run, list(open_for(run, files).source) if files else None)
+    written = run / PAGE
+    text = page(f"What the doctor says about {run.name}", [findings_section(findings)])
+    written.write_text(text, encoding="utf-8")
+    if as_json:
+        rows = [{**asdict(finding), "drawing": bool(finding.drawing)} for finding in findings]
+        sys.stdout.write(json.dumps({"findings": rows}, ensure_ascii=False) + "\n")
+        return
+    _say(Console(highlight=False), findings, written)
+
+
+def _say(console: Console, findings: Sequence[Finding], written: Path) -> None:
+    if not findings:
+        console.print("nothing is wrong that can be measured")
+    for finding in findings:
+        head = f"{finding.severity}: {finding.name}"
+        console.print(head, style=_STYLES[finding.severity], markup=False, soft_wrap=True)
+        for line in (finding.text, f"why: {finding.cause}", f"what helps: {finding.remedy}"):
+            console.print(f"  {line}", markup=False, soft_wrap=True)
+    console.print(f"with pictures: {written}", markup=False, soft_wrap=True)

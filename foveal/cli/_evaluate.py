@@ -1,0 +1,189 @@
+"""`foveal evaluate`: scores with intervals, where the errors are, and what confidence is worth."""
+
+import json
+import sys
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Annotated, Any
+
+from rich.console import Console
+from rich.markup import escape
+from rich.table import Table
+from tyro.conf import Positional, arg
+
+from ..data import Example, Opened, TabSeparated
+from ..errors import SpecError
+from ..specs import check
+from ..tasks import Evaluation, Metric, compare
+from ._bars import answering_bar
+from ._files import open_for, own_examples
+from ._models import Loaded, load_models
+from ._threads import use_threads
+
+_MISTAKES = 5
+_RISKS = (0.01, 0.05, 0.1)
+
+
+def command(
+    bundle: Positional[Path],
+    files: Positional[tuple[str, ...]] = (),
+    /,
+    *,
+    against: Path | None = None,
+    width: int | None = None,
+    skip_header: bool = False,
+    others: Annotated[tuple[Path, ...], arg(name="with")] = (),
+    as_json: Annotated[bool, arg(name="json")] = False,
+    threads: int | None = None,
+) -> None:
+    """Score a model on files with targets.
+
+    Args:
+        bundle: the folder of a model that `fit` made.
+        files: what to score on, in the format of the training files; a pattern in quotes is allowed. Without
+            any, the test file of the run or, if it has none, its dev file.
+        against: another model, scored on the same files, and whether the difference is chance.
+        width: candidates kept in search; 1 is greedy. By default as the model was fitted.
+        skip_header: do not score the first line of each file, which names its columns. Names that `fit` knows,
+            such as source and target, are detected.
+        others: folders of more models, which answer together with the first as one.
+        as_json: print everything as one JSON object.
+        threads: threads that torch computes with; by default OMP_NUM_THREADS, or one for each core.
+    """
+    use_threads(threads)
+    opened = _opened(bundle, files, skip_header=skip_header)
+    examples = list(opened.source)
+    found = _evaluated(load_models(bundle, others), examples, width, as_json)
+    other = None
+    if against is not None:
+        other = _evaluated(load_models(against, ()), examples, width, as_json)
+    if as_json:
+        sys.stdout.write(json.dumps(_data(found, other), ensure_ascii=False) + "\n")
+        return
+    console = Console(highlight=False)
+    console.print(f"{len(examples):,} examples; {opened.reason}", markup=False)
+    console.print(_scores(found))
+    if found.warning is not None:
+        console.print(f"warning: {found.warning}", style="yellow", markup=False, soft_wrap=True)
+    if other is not None:
+        _say_difference(console, found, other, str(against))
+    if found.slices:
+        console.print(_slices(found))
+    if found.reliability is not None:
+        _say_confidence(console, found)
+        _say_mistakes(console, found)
+
+
+def _opened(bundle: Path, files: Sequence[str], *, skip_header: bool) -> Opened:
+    """The examples to score on."""
+    if not files:
+        return own_examples(bundle)
+    opened = open_for(bundle, files)
+    if not skip_header:
+        return opened
+    if not isinstance(opened.source, TabSeparated):
+        raise SpecError(
+            f"--skip-header: only tab-separated files have one, got {opened.source.kind}. Leave it out."
+        )
+    return opened._replace(source=replace(opened.source, header=True))
+
+
+def _evaluated(
+    loaded: Loaded, examples: Sequence[Example], width: int | None, is_quiet: bool
+) -> Evaluation:
+    """The evaluation, with a bar on a terminal: it is a search for every example."""
+    usual = loaded.spec.prediction
+    settings = usual if width is None else replace(usual, width=width)
+    check(settings)
+    with answering_bar(len(examples), is_quiet=is_quiet) as answered:
+        return loaded.task.evaluate(examples, settings, answered=answered)
+
+
+def _scores(found: Evaluation) -> Table:
+    table = Table("score", "value", "95 % interval", "", box=None, padding=(0, 2, 0, 0))
+    for name, metric in found.metrics.items():
+        interval = f"{metric.low:.2f} to {metric.high:.2f}"
+        table.add_row(name, f"{metric.value:.2f}", interval, metric.signature)
+    return table
+
+
+def _slices(found: Evaluation) -> Table:
+    table = Table(
+        f"{found.main.name} by slice",
+        "value",
+        "95 % interval",
+        "examples",
+        box=None,
+        padding=(0, 2, 0, 0),
+    )
+    for part in found.slices:
+        metric = part.metric
+        interval = f"{metric.low:.2f} to {metric.high:.2f}"
+        table.add_row(part.name, f"{metric.value:.2f}", interval, f"{part.num_examples:,}")
+    return table
+
+
+def _say_difference(console: Console, found: Evaluation, other: Evaluation, name: str) -> None:
+    main = found.main.name
+    difference = compare(other.statistics[main], found.statistics[main])
+    console.print(
+        f"against {name}, with {main} {other.value:.2f}: {difference.difference:+.2f} "
+        f"({difference.low:+.2f} to {difference.high:+.2f}), p = {difference.p_value:.3f}",
+        markup=False,
+    )
+
+
+def _say_confidence(console: Console, found: Evaluation) -> None:
+    reliability, curve = found.reliability, found.risk_coverage
+    assert reliability is not None
+    assert curve is not None
+    console.print(
+        f"confidence: expected calibration error {reliability.ece:.3f} "
+        f"(chance alone would give {reliability.chance:.3f})"
+    )
+    kept = ", ".join(f"{curve.coverage_at(risk):.0%} at {risk:.0%} wrong" for risk in _RISKS)
+    console.print(f"share of answers that can be kept: {kept}")
+
+
+def _say_mistakes(console: Console, found: Evaluation) -> None:
+    """The mistakes made with most confidence."""
+    rows = zip(found.examples, found.references, found.predictions, strict=True)
+    wrong = [row for row in rows if row[1] != row[2].output]
+    wrong.sort(key=lambda row: -row[2].confidence)
+    if not wrong:
+        return
+    table = Table("most confident mistakes", "expected", "output", "confidence", box=None)
+    for example, expected, prediction in wrong[:_MISTAKES]:
+        cells = (example.source, expected, prediction.output)
+        table.add_row(*map(escape, cells), f"{prediction.confidence:.2f}")
+    console.print(table)
+
+
+def _data(found: Evaluation, other: Evaluation | None) -> dict[str, Any]:
+    """All of it, as JSON has it."""
+    data: dict[str, Any] = {
+        "examples": len(found.examples),
+        "main": found.main.name,
+        "metrics": _metrics(found.metrics),
+        "baseline": None if found.baseline is None else found.baseline._asdict(),
+        "warning": found.warning,
+        "slices": [
+            {"name": part.name, "examples": part.num_examples, **part.metric._asdict()}
+            for part in found.slices
+        ],
+    }
+    if found.reliability is not None and found.risk_coverage is not None:
+        data["reliability"] = found.reliability._asdict() | {
+            "bins": [one._asdict() for one in found.reliability.bins]
+        }
+        data["risk_coverage"] = found.risk_coverage._asdict()
+    if other is not None:
+        main = found.main.name
+        difference = compare(other.statistics[main], found.statistics[main])
+        data["against"] = {"metrics": _metrics(other.metrics), **difference._asdict()}
+    return data
+
+
+def _metrics(metrics: Mapping[str, Metric]) -> dict[str, Any]:
+    return {name: metric._asdict() for name, metric in metrics.items()}

@@ -1,0 +1,67 @@
+"""`foveal explain-config`: every setting of a run, where it came from, and why."""
+
+import json
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Annotated, NamedTuple
+
+from rich.console import Console
+from rich.padding import Padding
+from rich.text import Text
+from tyro.conf import Positional, arg
+
+from ..specs import settings
+from ..training import Planned, load_plan
+
+_LONGEST = 60  # characters of a value that are printed: a trained tokeniser has thousands
+_INDENT = 4
+
+
+class Explained(NamedTuple):
+    """A setting with its value, the origin of the value, and the reason for it."""
+
+    path: str
+    value: str
+    origin: str
+    reason: str
+
+
+def command(
+    run: Positional[Path],
+    /,
+    *,
+    changed: bool = False,
+    as_json: Annotated[bool, arg(name="json")] = False,
+) -> None:
+    """Print every setting of a run as path=value, as --set takes it, with its origin and the reason.
+
+    Args:
+        run: the folder of a run.
+        changed: leave out settings that have their default.
+        as_json: print a JSON list, with whole values.
+    """
+    found = [one for one in _explained(load_plan(run)) if not changed or one.origin != "default"]
+    if as_json:
+        data = [one._asdict() for one in found]
+        sys.stdout.write(json.dumps(data, ensure_ascii=False, indent=1) + "\n")
+        return
+    console = Console(highlight=False)
+    for one in found:
+        # Never wrapped or cut, whatever the width: these names are there to be copied.
+        line = f"{one.path}={_short(one.value)}  ({one.origin})"
+        console.print(line, markup=False, soft_wrap=True)
+        console.print(Padding(Text(one.reason), (0, 0, 0, _INDENT)))
+
+
+def _explained(planned: Planned) -> Iterator[Explained]:
+    for setting in settings(planned.run):
+        choice = planned.choice_of(setting.path)
+        if choice is None:
+            yield Explained(setting.path, setting.text, "default", setting.about)
+        else:
+            yield Explained(setting.path, setting.text, choice.origin, choice.reason)
+
+
+def _short(text: str) -> str:
+    return text if len(text) <= _LONGEST else f"{text[:40]}… ({len(text):,} characters)"

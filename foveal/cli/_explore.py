@@ -1,0 +1,35 @@
+"""`foveal explore`: a page where a model is asked, looked into and second-guessed."""
+
+import secrets
+import sys
+import webbrowser
+from pathlib import Path
+from threading import Thread
+
+from tyro.conf import Positional
+
+
+def command(runs: Positional[tuple[Path, ...]], /, *, port: int = 0, browser: bool = True) -> None:
+    """Serve a page for one run, or two to compare, on this machine alone; Ctrl-C ends it.
+
+    Args:
+        runs: the folders of one or two models that `fit` made.
+        port: of 127.0.0.1; 0 takes one that is free.
+        browser: open the page; --no-browser only prints its address.
+    """
+    from ..explorer import build_app, load_runs, serve  # noqa: PLC0415 - an extra
+
+    token = secrets.token_urlsafe()
+    app = build_app(load_runs(runs), token=token)
+
+    def ready(address: str) -> None:
+        sys.stdout.write(f"{address}  (Ctrl-C ends)\n")
+        sys.stdout.flush()
+        if browser:
+            # A browser of the terminal would hold up the server that it waits for.
+            Thread(target=webbrowser.open, args=(address,), daemon=True).start()
+
+    try:
+        serve(app, port=port, ready=ready, token=token)
+    except KeyboardInterrupt:  # the usual end of a server, not a failure
+        sys.stdout.write("ended\n")

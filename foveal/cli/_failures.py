@@ -1,0 +1,69 @@
+"""Errors as a user reads them: one line that says what is wrong and what to do.
+
+An error that is not listed here is a defect of the program, and keeps its traceback.
+"""
+
+import errno
+import os
+import re
+
+from ..errors import FovealError
+
+_FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
+_NO_FOLDER = (errno.EEXIST, errno.ENOTDIR)
+_FORBIDDEN = (errno.EACCES, errno.EPERM, errno.EROFS)
+# How torch says that there is not enough memory, and that a tensor has more bytes than a number can say.
+_ALLOCATION = re.compile(r"you tried to allocate (\d+) bytes")
+_OVERFLOW = "Storage size calculation overflowed"
+_UNITS = ("bytes", "kB", "MB", "GB", "TB", "PB", "EB")
+
+
+def told(error: Exception) -> str | None:
+    """The line for an error; None if it is a defect of the program."""
+    if isinstance(error, FovealError):
+        return str(error)
+    if isinstance(error, OSError):
+        return _told_by_system(error)
+    if isinstance(error, MemoryError):
+        return _too_large("")
+    found = _ALLOCATION.search(str(error))
+    if found is not None:
+        return _too_large(f": one tensor needs {size_text(int(found[1]))}")
+    return _too_large(": one tensor needs over 1 EB") if _OVERFLOW in str(error) else None
+
+
+def _told_by_system(error: OSError) -> str:
+    """What the operating system has refused."""
+    path = "" if error.filename is None else f"{os.fspath(error.filename)}: "
+    if error.errno in _FULL:
+        return f"{path}the disk is full. Free some space, then run the same command again."
+    if error.errno in _NO_FOLDER:
+        return f"{path}this is a file, expected a folder. Give another path."
+    if error.errno in _FORBIDDEN:
+        return f"{path}{_reason(error)}. Give another path, or change the permissions."
+    if error.errno == errno.ENOENT:
+        return f"{path}does not exist, and cannot be created. Check the path."
+    return f"{path}{_reason(error)}. With --verbose you see where it happened."
+
+
+def _reason(error: OSError) -> str:
+    return (error.strerror or str(error) or type(error).__name__).lower()
+
+
+def _too_large(detail: str) -> str:
+    return (
+        f"not enough memory{detail}. Make the model smaller, with --set encoder.hidden_size and the like, "
+        f"or the batches, with --set training.batch_tokens."
+    )
+
+
+def size_text(number: int) -> str:
+    """A number of bytes for a reader.
+
+    >>> size_text(999), size_text(160_000_000_000)
+    ('999 bytes', '160 GB')
+    """
+    size, unit = float(number), 0
+    while size >= 1000 and unit < len(_UNITS) - 1:
+        size, unit = size / 1000, unit + 1
+    return f"{size:.3g} {_UNITS[unit]}"

@@ -1,0 +1,102 @@
+"""Files as a user names them: one format for all, or two whose lines go together."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+
+from ..data import (
+    ConllU,
+    Example,
+    Opened,
+    Parallel,
+    PreparedCorpus,
+    SourceSpec,
+    TabSeparated,
+    open_source,
+)
+from ..errors import FovealError, SpecError
+from ..training import load_plan
+
+_PACKED = (".gz", ".zst")
+
+
+def open_files(files: Sequence[str]) -> Opened:
+    """The source that files are. Two files whose names differ in their endings alone (dev.ja and
+    dev.en) have the source in the one and the target in the other.
+    """
+    if len(files) == 2:
+        first, second = map(_unpacked, files)
+        if first.stem == second.stem and first.suffix != second.suffix:
+            return open_source(files[0], files[1])
+    return open_source(tuple(files))
+
+
+def open_like(other: SourceSpec, files: Sequence[str]) -> SourceSpec:
+    """The source that files are, with the columns of another where it has the same format."""
+    source = open_files(files).source
+    if isinstance(source, Parallel):
+        return source
+    if isinstance(source, TabSeparated) and isinstance(other, TabSeparated):
+        return replace(other, paths=source.paths, header=source.header)
+    # A word and its tag on each line look like two columns if a file has no empty line yet.
+    is_tagged = isinstance(source, TabSeparated) and isinstance(other, ConllU)
+    return replace(other, paths=source.paths) if is_tagged or source.kind == other.kind else source
+
+
+def open_same(train: SourceSpec, files: Sequence[str], role: str) -> SourceSpec:
+    """The source that files are, in the format and with the columns of the training files.
+
+    Args:
+        train: the training files.
+        files: those for validation or for the test.
+        role: the option that names them, dev or test.
+
+    Raises:
+        SpecError: if the files have another format.
+    """
+    source = open_like(train, files)
+    if source.kind != train.kind:
+        raise SpecError(
+            f"--{role} {' '.join(files)}: this looks like another format than the training files have: "
+            f"{open_files(files).reason} ({source.kind}), expected the format of the training files "
+            f"({train.kind}). Convert one of them, so that training, validation and test files are alike."
+        )
+    return source
+
+
+def open_for(bundle: Path, files: Sequence[str]) -> Opened:
+    """The source that files are, with the columns that the model was trained on, if that is known:
+    ten lines do not tell labels from texts.
+    """
+    opened = open_files(files)
+    try:
+        train = load_plan(bundle).run.train
+        source = open_like(train.like if isinstance(train, PreparedCorpus) else train, files)
+    except SpecError:  # a bundle by itself, without its run
+        return opened
+    return opened if source == opened.source else Opened(source, "columns as in training")
+
+
+def own_examples(bundle: Path) -> Opened:
+    """The test file of a run or, if it has none, its dev file."""
+    run = load_plan(bundle).run
+    for name, source in (("test", run.test), ("dev", run.dev)):
+        if source is not None:
+            return Opened(source, f"the run's own {name} file, since none was given")
+    raise SpecError(
+        f"{bundle}: the run has neither a test nor a dev file. Give a file to score on."
+    )
+
+
+def validation_examples(bundle: Path) -> list[Example]:
+    """The examples that told the best weights of a run; none where they are not to be found again."""
+    try:
+        dev = load_plan(bundle).run.dev
+        return [] if dev is None else [example for example in dev if example.target is not None]
+    except (FovealError, OSError):  # a bundle without its run, or a file moved or changed since
+        return []
+
+
+def _unpacked(file: str) -> Path:
+    path = Path(file)
+    return path.with_suffix("") if path.suffix in _PACKED else path

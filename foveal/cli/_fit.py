@@ -1,0 +1,158 @@
+"""`foveal fit`: from files to a model, without any configuration; or with all of it."""
+
+import os
+from collections.abc import Sequence
+from contextlib import ExitStack
+from functools import partial
+from pathlib import Path
+from typing import Annotated
+
+from rich.console import Console
+from tyro.conf import Positional, UseAppendAction, arg
+
+from ..inspection import Finding, Watch, vital_signs
+from ..training import (
+    Display,
+    Listener,
+    Lock,
+    TensorBoardWriter,
+    forget,
+    load_plan,
+    locked,
+    process_group,
+)
+from ._bars import waiting, working
+from ._length import LengthNote
+from ._outcome import say_outcome
+from ._planning import Asked, draft_run, given_settings
+from ._report import write_report
+from ._speech import explaining
+from ._threads import use_threads
+
+
+def command(
+    train: Positional[tuple[str, ...]] = (),
+    /,
+    *,
+    dev: tuple[str, ...] = (),
+    test: tuple[str, ...] = (),
+    out: Path,
+    recipe: str | None = None,
+    start_from: str | None = None,
+    attention: str | None = None,
+    settings_given: Annotated[UseAppendAction[tuple[str, ...]], arg(name="set")] = (),
+    minutes: float | None = None,
+    seed: int | None = None,
+    threads: int | None = None,
+    fresh: bool = False,
+    tensorboard: bool = False,
+    ray: bool = False,
+    workers: int | None = None,
+) -> None:
+    """Train a model from files, or go on with a run that was interrupted.
+
+    What the task is, how texts are cut into symbols and how large the model should be is found out
+    from the files, and said.
+
+    Args:
+        train: files to learn from: tab-separated, JSON lines, CoNLL-U or plain text; plain, gzip or
+            zstd. A pattern in quotes stands for many files.
+        dev: files that tell the best weights; without, a tenth of the training examples is set apart.
+        test: files for the score at the end.
+        out: the folder of the run, which becomes a model that other commands take.
+        recipe: a run written down, as file.py:function, instead of files.
+        start_from: the folder of a model to go on from with other data: its settings and its weights are
+            begun with, and of its symbols those that are still there.
+        attention: how the decoder reads the source: softmax, segment, sigmoid, local, sparsemax, hard,
+            exact_hard, monotone, multi_head or none.
+        settings_given: one setting as path=value, for example encoder.num_layers=2; may be repeated.
+            `foveal explain-config` lists all.
+        minutes: stop after so long; the learning rate is planned for it.
+        seed: of weights, order and dropout.
+        threads: threads that torch computes with; by default the first step is measured with one and with
+            all of OMP_NUM_THREADS or the cores, and the faster is used. Only the same seed and the same
+            number of threads give the same weights.
+        fresh: start again in a folder that has a run.
+        tensorboard: write event files for TensorBoard too.
+        ray: train in several processes on a Ray cluster, that of RAY_ADDRESS or else this machine's cores;
+            lost workers and nodes are made up for. Every node must see the folder of the run.
+        workers: how many processes, with --ray; by default as many as this machine has cores.
+    """
+    given = given_settings(
+        settings_given, attention=attention, minutes=minutes, seed=seed, threads=threads
+    )
+    with ExitStack() as stack:
+        group = stack.enter_context(process_group())
+        console = explaining(silent=not group.is_first)
+        lock, listeners = None, list[Listener]()
+        if group.is_first:
+            draft = draft_run(console, Asked(train, dev, test, out, recipe, given, start_from))
+            lock = stack.enter_context(locked(out))
+            draft.check_folder(out, fresh=fresh)
+            draft.save(out)
+            if draft.epochs is not None and draft.planned.run.training.minutes is not None:
+                listeners.append(LengthNote(console, draft.epochs))
+            if tensorboard:
+                listeners.append(TensorBoardWriter(out / "tensorboard"))
+        group.agree([0.0])  # the others read what process 0 has planned
+        is_scored = True
+        if ray:
+            _train_on_ray(out, workers, resume=not fresh)
+        else:
+            is_scored = _train(console, out, lock, listeners, resume=not fresh)
+        if group.is_first:
+            say_outcome(console, out)
+            if is_scored:  # a user who has interrupted that wants no report either
+                _write_report(console, out)
+
+
+def _train(
+    console: Console, out: Path, lock: Lock | None, listeners: Sequence[Listener], *, resume: bool
+) -> bool:
+    """Train what is planned in a folder, in this process and those that were launched with it. Returns
+    whether the model was scored too.
+    """
+    run = load_plan(out).run
+    watch = Watch(partial(_say_alarm, console), run.task, run.training)
+    with waiting(console, "counting the symbols of the training files") as first_word:
+        outcome = run.fit(
+            out,
+            listeners=(first_word, Display(console), *listeners, watch),
+            probes=(vital_signs,),
+            resume=resume,
+            lock=lock,
+            measure_threads=True,
+        )
+    use_threads(outcome.threads)  # for the report too
+    return outcome.is_scored
+
+
+def _train_on_ray(out: Path, workers: int | None, *, resume: bool) -> None:
+    from ..scale.cluster import joined, train_by_workers  # noqa: PLC0415 - an extra
+
+    if not resume:
+        forget(out)  # once, and not again whenever a worker is lost
+    number = workers or os.cpu_count() or 1
+    with joined(num_cpus=number):
+        train_by_workers(out, number)
+
+
+def _say_alarm(console: Console, finding: Finding) -> None:
+    """What the doctor thinks of a run that still goes on."""
+    console.print(
+        f"{finding.name}: {finding.text} What helps: {finding.remedy}",
+        style="red",
+        markup=False,
+        soft_wrap=True,
+    )
+
+
+def _write_report(console: Console, out: Path) -> None:
+    """The page of the run. The model is there already, and no page is worth losing it."""
+    try:
+        with working(console, "writing the report"):
+            path = write_report(out, is_quiet=True)
+    except Exception as error:
+        console.print(f"note: no report: {error}", style="yellow", markup=False, soft_wrap=True)
+    else:
+        console.print(f"{path} shows how it went", markup=False, soft_wrap=True)

@@ -1,0 +1,287 @@
+"""The run that a command calls for: from files or a recipe, and settings that were given."""
+
+import importlib.util
+import sys
+from collections.abc import Sequence
+from dataclasses import replace
+from inspect import isfunction
+from pathlib import Path
+from typing import NamedTuple
+
+from rich.console import Console
+
+from ..data import CORPUS, ImageSourceSpec, PreparedCorpus, SourceSpec, check_data
+from ..errors import SpecError
+from ..specs import settings, with_setting
+from ..tasks import PictureTaskSpec, TransductionSpec, load_bundle, recommend, recommend_pictures
+from ..training import Choice, Planned, Run, chosen, hold_out, inputs_of, load_plan, plan
+from ._bars import working
+from ._draft import Draft
+from ._files import open_files, open_same
+
+_TRAIN = "train."
+_LONGEST_VALUE = 40  # characters that are printed
+_FEW = 20  # training examples, from which nothing can be learned but themselves
+
+
+def given_settings(
+    texts: Sequence[str],
+    *,
+    attention: str | None,
+    minutes: float | None,
+    seed: int | None,
+    threads: int | None,
+) -> list[str]:
+    """All settings of the command, the short forms written out and first: what --set says may be about
+    the attention that was chosen.
+    """
+    given = list[str]()
+    if attention is not None:
+        given.append(f"task.decoder.attention={attention}")
+    if minutes is not None:
+        given += ["training.epochs=none", f"training.minutes={minutes}"]
+    if seed is not None:
+        given.append(f"training.seed={seed}")
+    if threads is not None:
+        given.append(f"training.threads={threads}")
+    given += texts
+    return given
+
+
+class Asked(NamedTuple):
+    """The run that a command is asked for: files or a recipe, and settings as path=value."""
+
+    train: Sequence[str]
+    dev: Sequence[str]
+    test: Sequence[str]
+    out: Path
+    recipe: str | None
+    given: Sequence[str]
+    start_from: str | None = None
+
+
+def draft_run(console: Console, asked: Asked) -> Draft:
+    """Plan the run that a command is asked for. It is checked and explained, and nothing is written."""
+    draft = (
+        Draft(_plan_from_recipe(asked.recipe)) if asked.recipe else _plan_from_files(console, asked)
+    )
+    if asked.start_from is not None:
+        planned = _plan_from_bundle(
+            console, draft.planned, asked.start_from, keeps_task=bool(asked.recipe)
+        )
+        draft = draft._replace(planned=planned)
+    draft = draft._replace(epochs=draft.planned.run.training.epochs)
+    draft = _with_all_given(draft, asked.given, recipe=asked.recipe)
+    draft.check_model()
+    if asked.recipe is None:
+        _say_findings(console, draft)
+    return draft
+
+
+def _plan_from_files(console: Console, asked: Asked) -> Draft:
+    """Plan the run that the files call for, and print what was inferred. Settings of the training files
+    (train.target=2) hold for validation and test files too, and are applied here.
+    """
+    train, dev, test, out, given = asked.train, asked.dev, asked.test, asked.out, asked.given
+    if not train:
+        raise SpecError(
+            "there is nothing to learn from: got neither files nor a recipe. "
+            "Give a file, as in: foveal fit train.tsv --dev dev.tsv --out runs/first"
+        )
+    if (Path(train[0]) / CORPUS).exists():
+        return Draft(_plan_from_corpus(console, Path(train[0]), dev, test))
+    opened = open_files(train)
+    console.print(f"{' '.join(train)}: {opened.reason}", markup=False, soft_wrap=True)
+    source = _with_columns(opened.source, given)
+    by = recommend_pictures if isinstance(source, ImageSourceSpec) else recommend
+    of_dev = open_same(source, dev, "dev") if dev else None
+    of_test = open_same(source, test, "test") if test else None
+    choices = [Choice(_path_of(text), "command", f"--set {text}") for text in _of_train(given)]
+    if of_dev is not None:
+        with working(console, "finding out what the files are for"):
+            planned = plan(source, of_dev, of_test, by=by)
+        say_reasons(console, planned)
+        return Draft(planned._replace(choices=(*planned.choices, *choices)))
+    with working(console, "holding out some examples"):
+        parts = hold_out(source, out / "data")
+    held_out = (
+        f"no --dev: {parts.num_dev:,} of {parts.num_train + parts.num_dev:,} examples are held out for "
+        f"validation, in {out / 'data'}"
+    )
+    console.print(held_out, markup=False, soft_wrap=True)
+    with working(console, "finding out what the files are for"):
+        examples = parts.train_examples()
+        planned = plan(parts.train, parts.dev, of_test, examples=examples, by=by)
+    say_reasons(console, planned)
+    choices = [Choice(part, "data", held_out) for part in ("train", "dev")]
+    planned = planned._replace(choices=(*planned.choices, *choices))
+    return Draft(planned, parts, {"train": inputs_of(source)})
+
+
+def _of_train(given: Sequence[str]) -> list[str]:
+    return [text for text in given if text.startswith(_TRAIN)]
+
+
+def _path_of(text: str) -> str:
+    return text.partition("=")[0]
+
+
+def _with_columns(source: SourceSpec, given: Sequence[str]) -> SourceSpec:
+    """The source with the settings that were given for the training files."""
+    for text in _of_train(given):
+        path, _, value = text.removeprefix(_TRAIN).partition("=")
+        source = with_setting(source, path, value)
+    return source
+
+
+def say_reasons(console: Console, planned: Planned) -> None:
+    """Print the settings that were chosen, with their values and the reasons."""
+    values = {setting.path: setting.text for setting in settings(planned.run)}
+    by_reason = dict[str, list[str]]()
+    for choice in planned.choices:
+        value = values.get(choice.path, "")
+        said = f"{choice.path}={value}" if 0 < len(value) <= _LONGEST_VALUE else choice.path
+        by_reason.setdefault(choice.reason, []).append(said)
+    for reason, chosen_settings in by_reason.items():
+        names = ", ".join(chosen_settings)
+        console.print(f"  {names}: {reason}", markup=False, soft_wrap=True)
+
+
+def _plan_from_corpus(
+    console: Console, folder: Path, dev: Sequence[str], test: Sequence[str]
+) -> Planned:
+    """The run that a prepared corpus was made for."""
+    planned = load_plan(folder)
+    corpus = planned.run.train
+    assert isinstance(corpus, PreparedCorpus)
+    if not dev:
+        raise SpecError(
+            f"{folder}: a prepared corpus has no texts to set apart, expected files for validation. Give "
+            f"them: foveal fit {folder} --dev dev.tsv --out runs/first"
+        )
+    console.print(
+        f"{folder}: a prepared corpus of {corpus.num_examples:,} examples",
+        markup=False,
+        soft_wrap=True,
+    )
+    run = replace(
+        planned.run,
+        train=replace(corpus, path=str(folder)),
+        dev=open_same(corpus.like, dev, "dev"),
+        test=open_same(corpus.like, test, "test") if test else None,
+    )
+    planned = planned._replace(run=run)
+    say_reasons(console, planned)
+    return planned
+
+
+def _plan_from_recipe(text: str) -> Planned:
+    """The run that a function in a file returns."""
+    path, _, name = text.partition(":")
+    name = name or "recipe"
+    spec = importlib.util.spec_from_file_location("recipe", path)
+    if not Path(path).is_file() or spec is None or spec.loader is None:
+        raise SpecError(
+            f"--recipe {text}: there is no Python file {path}. Give file.py:function, as in "
+            f"recipes/g2p_low.py:recipe"
+        )
+    module = importlib.util.module_from_spec(spec)
+    # A recipe may import files next to it, and packages next to its folder, from whatever folder it is run.
+    folder = Path(path).resolve().parent
+    sys.path += [str(folder.parent), str(folder), str(Path.cwd())]
+    try:
+        spec.loader.exec_module(module)
+    except ModuleNotFoundError as error:
+        raise SpecError(
+            f"--recipe {text}: it imports {error.name}, which is neither installed nor in {folder} or "
+            f"{folder.parent}. Install the package, or put the file there."
+        ) from error
+    function = vars(module).get(name)
+    run = function() if callable(function) else None
+    if not isinstance(run, Run):
+        functions = [
+            key
+            for key, value in vars(module).items()
+            if isfunction(value) and value.__module__ == module.__name__ and not key.startswith("_")
+        ]
+        raise SpecError(
+            f"--recipe {text}: expected a function {name}() that returns a Run, got "
+            f"{type(run).__name__}. {path} has {', '.join(functions)}."
+        )
+    paths = [setting.path for setting in settings(run)]
+    return Planned(run, tuple(Choice(path, "recipe", f"{text} says so") for path in paths))
+
+
+def _plan_from_bundle(
+    console: Console, planned: Planned, folder: str, *, keeps_task: bool
+) -> Planned:
+    """The run, begun with the weights of a model, and with the model's settings unless it keeps its own."""
+    run, reason = replace(planned.run, start_from=folder), f"--start-from {folder}"
+    choices = chosen(planned.choices, "start_from", "command", reason)
+    if keeps_task:
+        return Planned(run, choices)
+    task = load_bundle(folder).spec
+    if task.kind != run.task.kind:
+        raise SpecError(
+            f"{reason}: the model there is for {task.kind}, and the files call for {run.task.kind}. Give files "
+            f"like those that it was trained on, or leave --start-from out."
+        )
+    console.print(
+        f"{folder}: its settings and its weights are begun with", markup=False, soft_wrap=True
+    )
+    others = [choice for choice in choices if not choice.path.startswith("task.")]
+    paths = [setting.path for setting in settings(replace(run, task=task))]
+    taken = [Choice(path, "command", reason) for path in paths if path.startswith("task.")]
+    return Planned(replace(run, task=task), (*others, *taken))
+
+
+def _with_all_given(draft: Draft, given: Sequence[str], *, recipe: str | None) -> Draft:
+    """The draft with all settings of the command, but for those that `_plan_from_files` has applied."""
+    planned = draft.planned
+    if recipe is None and not isinstance(planned.run.train, PreparedCorpus):
+        given = [text for text in given if not text.startswith(_TRAIN)]
+    for text in given:
+        planned = with_given(planned, text)
+    return draft._replace(planned=planned)
+
+
+def with_given(planned: Planned, text: str) -> Planned:
+    """One setting changed. The beginnings task. and training. may be left out."""
+    path, sign, value = text.partition("=")
+    if not sign:
+        raise SpecError(f"--set {text}: expected path=value, as in encoder.num_layers=2")
+    whole = whole_path(planned.run, path)
+    run = with_setting(planned.run, whole, value)
+    return Planned(run, chosen(planned.choices, whole, "command", f"--set {text}"))
+
+
+def whole_path(run: Run, path: str) -> str:
+    """The path of a setting of which the beginning task. or training. may have been left out."""
+    known = {setting.path for setting in settings(run)}
+    groups = {known_path.rpartition(".")[0] for known_path in known}
+    return next(
+        (full for full in (path, f"task.{path}", f"training.{path}") if full in known | groups),
+        path,
+    )
+
+
+def _say_findings(console: Console, draft: Draft) -> None:
+    """Print what a user would want to know of the data before training on it."""
+    run = draft.planned.run
+    task = run.task
+    if isinstance(task, PictureTaskSpec) or isinstance(run.train, PreparedCorpus):
+        return
+    with working(console, "looking through the data"):
+        findings = check_data(
+            draft.train(),
+            draft.dev(),
+            run.test,
+            source_tokeniser=task.source,
+            target_tokeniser=task.target if isinstance(task, TransductionSpec) else None,
+        )
+    num_train, lines = findings.num_examples["train"], findings.lines()
+    if num_train < _FEW:
+        number = "1 example" if num_train == 1 else f"{num_train} examples"
+        lines.insert(0, f"train: {number}. A useful model needs some hundreds; give more data.")
+    for line in lines:
+        console.print(f"note: {line}", style="yellow", markup=False, soft_wrap=True)

@@ -1,0 +1,93 @@
+"""The work of `foveal prepare`: shards are found, counted and written, here or on a cluster."""
+
+import sys
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
+from pathlib import Path
+
+from rich.console import Console
+
+from ..data import PreparedCorpus
+from ..scale import Corpus, Preparation, Shard, ShardExamples, corpus_shards, line_format
+from ..tasks import TextTaskSpec, Vocabularies
+from ..training import Planned, plan
+from ._bars import counting_bar, working
+from ._planning import say_reasons, with_given
+from ._speech import explaining, is_quiet
+
+
+def prepare(
+    inputs: tuple[str, ...], out: Path, given: Sequence[str], *, workers: int | None
+) -> None:
+    """Prepare all missing shards; with `workers`, in so many processes of a cluster."""
+    shards = corpus_shards(inputs, str(out))
+    job, planned = _planned(explaining(), shards, out, given)
+    if workers is not None:
+        from ..scale.cluster import (  # noqa: PLC0415 - an extra
+            counted_by_pool,
+            joined,
+            written_by_pool,
+        )
+
+        with joined(num_cpus=workers):
+            done = _prepared(
+                job,
+                lambda missing: counted_by_pool(job, missing, workers),
+                lambda missing, known: written_by_pool(job, known, missing, workers),
+            )
+    else:
+        done = _prepared(
+            job,
+            lambda missing: map(job.count, missing),
+            lambda missing, known: map(job.writer(known), missing),
+        )
+    planned.save(out)
+    rejected = f", {done.rejected:,} lines rejected" if done.rejected else ""
+    sys.stdout.write(f"{done.examples:,} examples in {done.parts:,} parts{rejected}\n")
+
+
+def _planned(
+    console: Console, shards: Sequence[Shard], out: Path, given: Sequence[str]
+) -> tuple[Preparation, Planned]:
+    """What to prepare, and the run that it is for."""
+    like, reason = line_format(shards[0])
+    console.print(f"{shards[0].url}: {reason}", markup=False, soft_wrap=True)
+    examples = ShardExamples(shards=shards, like=like)
+    with working(console, "finding out what the files are for"):
+        planned = plan(like, examples=examples)
+    say_reasons(console, planned)
+    for text in given:
+        planned = with_given(planned, text)
+    task = planned.run.task
+    assert isinstance(task, TextTaskSpec)  # the files are of texts
+    with working(console, "learning subwords, where they are asked for"):
+        task = task.trained_on(examples)
+    assert isinstance(task, TextTaskSpec)
+    run = replace(planned.run, task=task, train=PreparedCorpus(path=str(out), like=like))
+    job = Preparation(spec=task, like=like, shards=shards, out=str(out))
+    return job, planned._replace(run=run)
+
+
+def _prepared(
+    job: Preparation,
+    count: Callable[[Sequence[Shard]], Iterable[int]],
+    write: Callable[[Sequence[Shard], Vocabularies], Iterable[int]],
+) -> Corpus:
+    """Both passes, and what they came to."""
+    job.clear_unfinished()
+    uncounted = job.uncounted()
+    _watched("counting", count(uncounted), len(uncounted))
+    known = job.vocabularies()
+    unwritten = job.unwritten(known)
+    if len(unwritten) < len(job.shards) and not is_quiet():
+        there = len(job.shards) - len(unwritten)
+        sys.stderr.write(f"{there} of {len(job.shards)} shards are there already\n")
+    _watched("writing", write(unwritten, known), len(unwritten))
+    return job.finish(known)
+
+
+def _watched(text: str, done: Iterable[int], number: int) -> None:
+    """Do it, with a bar that counts files."""
+    with counting_bar(text, number) as one_more:
+        for _ in done:
+            one_more(1)

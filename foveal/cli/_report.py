@@ -1,0 +1,54 @@
+"""`foveal report`: the page of a run."""
+
+import sys
+from pathlib import Path
+
+from tyro.conf import Positional
+
+from ..data import Example
+from ..inspection import report
+from ._bars import answering_bar
+from ._files import open_files
+from ._threads import use_threads
+
+PAGE = "report.html"  # in the folder of the run
+
+
+def command(
+    run: Positional[Path],
+    files: Positional[tuple[str, ...]] = (),
+    /,
+    *,
+    out: Path | None = None,
+    threads: int | None = None,
+) -> None:
+    """Write the page of a run: curves, scores, where the errors are, what confidence and attention
+    are worth, what the doctor says, and the settings with their reasons.
+
+    Args:
+        run: the folder of a run.
+        files: examples with targets to look at the model with; by default the run's own test or dev
+            files, if they are still there.
+        out: the page to write; by default report.html in the folder of the run.
+        threads: threads that torch computes with; by default OMP_NUM_THREADS, or one for each core.
+    """
+    use_threads(threads)
+    examples = list(open_files(files).source) if files else None
+    path = write_report(run, examples, out)
+    sys.stdout.write(f"{path}\n")
+
+
+def write_report(
+    run: Path,
+    examples: list[Example] | None = None,
+    out: Path | None = None,
+    *,
+    is_quiet: bool = False,
+) -> Path:
+    """Write the page, with a bar on a terminal while examples are answered."""
+    with answering_bar(None, is_quiet=is_quiet) as answered:
+        text = report(run, examples, answered=answered)
+    path = run / PAGE if out is None else out
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(text, encoding="utf-8")
+    return path

@@ -1,0 +1,105 @@
+"""The work of `foveal serve`: models are loaded and served here, or by replicas on a cluster."""
+
+import logging
+import sys
+from collections.abc import Callable, Iterable, Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+from ..serving.server import (
+    Computing,
+    Limits,
+    Tokens,
+    build_app,
+    named_folders,
+    read_tokens,
+    serve,
+)
+
+
+class Listening(NamedTuple):
+    """Where a server listens, and whom it answers."""
+
+    host: str
+    port: int
+    token_file: Path | None
+    limits: Limits
+
+    @property
+    def is_public(self) -> bool:
+        """Whether other machines can reach the address."""
+        return self.host not in ("127.0.0.1", "localhost", "::1")
+
+    def begin(self) -> Tokens:
+        """Set up the log, and return the tokens of those who may ask."""
+        logging.basicConfig(format="%(asctime)s %(levelname)s %(message)s", level=logging.WARNING)
+        if self.token_file is not None:
+            return read_tokens(self.token_file)
+        if self.is_public:
+            sys.stderr.write(
+                "note: whoever reaches this address may ask. Give --tokens FILE to let in only some.\n"
+            )
+        return Tokens()
+
+
+def serve_here(
+    runs: Sequence[str],
+    listening: Listening,
+    *,
+    certificate: Path | None,
+    key: Path | None,
+    proxies: str,
+    pages: bool,
+) -> None:
+    """Serve models from this machine until SIGTERM or Ctrl-C."""
+    folders, limits, tokens = named_folders(runs), listening.limits, listening.begin()
+    with Computing(silent_seconds=limits.silent_seconds) as computing:
+        served = [computing.load(name, folder) for name, folder in folders.items()]
+        serve(
+            build_app(
+                served,
+                computing,
+                limits=limits,
+                tokens=tokens,
+                is_public=listening.is_public,
+                token_file=listening.token_file,
+                pages=pages,
+            ),
+            host=listening.host,
+            port=listening.port,
+            ready=_announcing(folders),
+            certificate=certificate,
+            key=key,
+            proxies=proxies,
+        )
+    sys.stdout.write("ended\n")
+
+
+def serve_on_ray(runs: Sequence[str], listening: Listening, replicas: str) -> None:
+    """Serve models from replicas on a cluster until SIGTERM or Ctrl-C."""
+    from ..scale.cluster import (  # noqa: PLC0415 - an extra
+        Deployment,
+        Replicas,
+        serve_by_replicas,
+    )
+
+    folders = named_folders(runs)
+    deployment = Deployment(
+        folders=folders,
+        replicas=Replicas.from_text(replicas),
+        limits=listening.limits,
+        tokens=listening.begin(),
+        is_public=listening.is_public,
+    )
+    serve_by_replicas(
+        deployment, host=listening.host, port=listening.port, ready=_announcing(folders)
+    )
+    sys.stdout.write("ended\n")
+
+
+def _announcing(names: Iterable[str]) -> Callable[[str], None]:
+    def ready(address: str) -> None:
+        sys.stdout.write(f"{address}  {', '.join(names)}  (Ctrl-C ends)\n")
+        sys.stdout.flush()
+
+    return ready

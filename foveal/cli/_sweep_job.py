@@ -1,0 +1,92 @@
+"""The work of `foveal sweep`: a sweep is planned, its trials run on a cluster, and the best is kept."""
+
+import sys
+from collections.abc import Sequence
+
+from ..errors import SpecError
+from ..scale import PLAN, Dimension, Sweep, given_dimension, usual_dimensions
+from ..scale.cluster import Ended, joined, run_trials
+from ..training import Planned, check_inputs, locked, write_inputs
+from ._draft import Draft, refuse_foreign
+from ._outcome import say_outcome
+from ._planning import Asked, draft_run, whole_path
+from ._speech import explaining, is_quiet
+
+_INTERRUPTED = 130  # the exit status that shells have for it
+
+
+def sweep(
+    asked: Asked,
+    over: Sequence[str],
+    trials: int,
+    seconds: float | None,
+    workers: int,
+    *,
+    fresh: bool,
+) -> None:
+    """Run the trials that are missing, so many at a time, and print which is the best."""
+    console, out = explaining(), asked.out
+    draft = draft_run(console, asked)
+    planned = Sweep(
+        planned=draft.planned,
+        dimensions=tuple(_dimensions(draft.planned, over)),
+        trials=trials,
+        budget=seconds,
+        out=out,
+    )
+    with locked(out):
+        _begin(planned, draft, fresh=fresh)
+        if not planned.is_over:
+            names = ", ".join(dimension.name for dimension in planned.dimensions)
+            console.print(
+                f"{trials} trials, {workers} at a time, over {names}", markup=False, soft_wrap=True
+            )
+            with joined(num_cpus=workers):
+                if not run_trials(planned, workers, _say):
+                    sys.stderr.write("interrupted; the same command goes on from here\n")
+                    sys.exit(_INTERRUPTED)
+            planned.finish()
+    best = planned.best()
+    console.print(f"the best is trial {best.number}", markup=False)
+    for name, value in best.settings.items():
+        console.print(f"  {name} {value}", markup=False, soft_wrap=True)
+    say_outcome(console, out / "best")
+    console.print(f"{out / 'sweep.html'} compares all trials", markup=False, soft_wrap=True)
+
+
+def _begin(sweep: Sweep, draft: Draft, *, fresh: bool) -> None:
+    """Write the sweep into its folder, if the folder has none, or the same one of the same files."""
+    refuse_foreign(sweep.out, (PLAN,))
+    inputs = draft.inputs()
+    if not fresh:
+        draft.check_given()
+        check_inputs(sweep.out, inputs)
+    sweep.begin(fresh=fresh)
+    draft.save_parts()
+    write_inputs(sweep.out, inputs)
+
+
+def _dimensions(planned: Planned, over: Sequence[str]) -> list[Dimension]:
+    run = planned.run
+    if not over:
+        fixed = [choice.path for choice in planned.choices if choice.origin == "command"]
+        return usual_dimensions(run, fixed)
+    given = list[Dimension]()
+    for text in over:
+        path, sign, values = text.partition("=")
+        if not sign:
+            raise SpecError(f"--over {text}: expected path=low..high or path=value,value")
+        given.append(given_dimension(run, whole_path(run, path), values))
+    return given
+
+
+def _say(ended: Ended) -> None:
+    """A line for every trial that has ended."""
+    if is_quiet():
+        return
+    trial = ended.trial
+    score = "" if trial.score is None else f", {trial.score:.4g}"
+    after = "" if trial.status == "finished" else f" after {trial.progress:.0%}"
+    sys.stderr.write(
+        f"[{ended.number}/{ended.of}] trial {trial.number}: {trial.status}{after}{score}\n"
+    )

@@ -1,0 +1,187 @@
+"""The lines of a text file, from any place on, with every fault named by its line.
+
+A line ends in LF or CR LF. A byte order mark is left out. What is no UTF-8, has a NUL or a lone CR,
+or is longer than the limit, is refused: what came before it has been read by then.
+"""
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from ..errors import DataError
+from ._bytes import DamagedError, is_packed, read_bytes
+from ._example import Where, data_error
+
+_MARK = b"\xef\xbb\xbf"  # of byte order
+MAX_LINE = 1 << 20  # bytes
+
+
+class Place(NamedTuple):
+    """Where a line of a file begins: so many bytes (unpacked) and lines come before it."""
+
+    offset: int = 0
+    line: int = 0
+
+
+class LineReader:
+    """Iterates over the lines of a file once; knows where it is. With `chunks`, of these bytes:
+    then `file` is a name for what they come from, and only that.
+    """
+
+    def __init__(
+        self,
+        file: str,
+        place: Place = Place(),  # noqa: B008 - a tuple
+        end: int | None = None,
+        *,
+        max_line: int = MAX_LINE,
+        chunks: Iterator[bytes] | None = None,
+    ) -> None:
+        self.file = file
+        self.line = place.line  # the number of the line read last
+        self.max_line = max_line
+        self._bytes = read_bytes(file, place.offset, end) if chunks is None else chunks
+        self._offset = place.offset  # of the block
+        self._block, self._block_line = b"", place.line
+        self.held: Place | None = None  # where to start from again, if not at the next line
+        self.num_since = 0  # examples read since there
+
+    def __iter__(self) -> Iterator[str]:
+        for whole in self._blocks():
+            has_mark = not self._offset and whole.startswith(_MARK)
+            block = whole[len(_MARK) :] if has_mark else whole
+            self._offset += len(whole) - len(block)
+            if not block:
+                continue
+            self._block, self._block_line = block, self.line
+            text = _decoded(block, self.max_line)
+            lines = self._one_by_one(block) if text is None else text.split("\n")
+            for line in lines:
+                self.line += 1
+                yield line
+            self._offset += len(block)
+            self._block, self._block_line = b"", self.line
+
+    @property
+    def where(self) -> Where:
+        """The line read last."""
+        return Where(self.file, self.line)
+
+    def place(self, back: int = 0) -> Place:
+        """Where the next line begins, or with `back=1` where the line read last does."""
+        done = self.line - back - self._block_line
+        rest = self._block.split(b"\n", done)
+        offset = len(self._block) - len(rest[done]) if done < len(rest) else len(self._block)
+        return Place(self._offset + offset, self.line - back)
+
+    def hold(self) -> None:
+        """What is read from here on makes sense only with the line read last, and all after it."""
+        self.held, self.num_since = self.place(back=1), 0
+
+    def error(self, what: str, remedy: str) -> DataError:
+        """An error about the line read last."""
+        return data_error(self.where, what, remedy)
+
+    def _chunks(self) -> Iterator[bytes]:
+        try:
+            yield from self._bytes
+        except DamagedError as damage:
+            where = Where(self.file, self.line + 1)
+            raise data_error(where, str(damage), "Fetch or pack the file again") from None
+
+    def _blocks(self) -> Iterator[bytes]:
+        """Bytes that end where a line ends, or where the file does."""
+        rest = b""
+        for chunk in self._chunks():
+            cut = chunk.rfind(b"\n") + 1
+            if cut:
+                yield rest + chunk[:cut]
+                rest = chunk[cut:]
+            else:
+                rest += chunk
+            if len(rest) > self.max_line + 1:  # one for CR
+                break
+        if rest:
+            yield rest
+
+    def _one_by_one(self, block: bytes) -> Iterator[str]:
+        """The lines of a block with a fault in it, up to the fault."""
+        for line in block.removesuffix(b"\n").split(b"\n"):
+            where = Where(self.file, self.line + 1)
+            yield _checked(line.removesuffix(b"\r"), where, self.max_line)
+
+
+def _decoded(block: bytes, max_line: int) -> str | None:
+    """The text of a block without its last line break; None if there may be a fault in it."""
+    if b"\0" in block:
+        return None
+    if b"\r" in block:
+        if block.count(b"\r") != block.count(b"\r\n") + block.endswith(b"\r"):
+            return None
+        block = block.replace(b"\r\n", b"\n").removesuffix(b"\r")
+    block = block.removesuffix(b"\n")
+    if len(block) > max_line and max(map(len, block.split(b"\n"))) > max_line:
+        return None
+    try:
+        return block.decode("utf-8")
+    except UnicodeDecodeError:
+        return None
+
+
+def _checked(line: bytes, where: Where, max_line: int) -> str:
+    """The text of a line, or what is wrong with it."""
+    if len(line) > max_line:
+        raise data_error(
+            where,
+            f"the line is longer than {max_line:,} bytes",
+            "Break it into shorter ones, or raise max_line (with foveal fit: --set train.max_line=BYTES)",
+        )
+    if b"\0" in line:
+        raise data_error(
+            where,
+            f"there is a NUL at byte {line.index(0) + 1}, expected text",
+            r"Take it out: tr -d '\000'",
+        )
+    if b"\r" in line:
+        raise data_error(
+            where,
+            f"there is a lone CR at byte {line.index(13) + 1}, expected LF or CR LF after a line",
+            r"Make it a line break: tr '\r' '\n'",
+        )
+    try:
+        return line.decode("utf-8")
+    except UnicodeDecodeError as error:
+        raise data_error(
+            where,
+            f"byte {error.start + 1} is {line[error.start]:#04x}, which is no UTF-8 there",
+            "Save the file as UTF-8: iconv -f LATIN1 -t UTF-8, if it is Latin-1",
+        ) from None
+
+
+def places_of_lines(file: str, lines: list[int]) -> list[Place]:
+    """Where these lines begin, given how many come before each, in ascending order."""
+    places: list[Place] = []
+    offset = before = 0
+    for chunk in read_bytes(file):
+        there = before + chunk.count(b"\n")
+        while len(places) < len(lines) and lines[len(places)] <= there:
+            done = lines[len(places)] - before
+            cut = len(chunk) - len(chunk.split(b"\n", done)[done])
+            places.append(Place(offset + cut, lines[len(places)]))
+        offset, before = offset + len(chunk), there
+    return places
+
+
+def places_every(file: str, size: int) -> list[Place]:
+    """Places of lines about `size` bytes apart, the beginning first; just it if the file is packed,
+    since a place in the middle of one is no nearer than its beginning.
+    """
+    places = [Place()]
+    if is_packed(file):
+        return places
+    offset = line = 0
+    for chunk in read_bytes(file):
+        cut = chunk.rfind(b"\n") + 1
+        if cut and offset + cut >= places[-1].offset + size:
+            places.append(Place(offset + cut, line + chunk.count(b"\n")))
+        offset, line = offset + len(chunk), line + chunk.count(b"\n")
+    return places[:-1] if len(places) > 1 and places[-1].offset == offset else places

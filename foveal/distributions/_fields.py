@@ -1,0 +1,100 @@
+"""The tensors that define a distribution: shown, moved, detached and indexed together."""
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass, fields, replace
+from typing import Any, TypeVar
+
+import torch
+from torch import Tensor
+
+from ..shapes import flatten_batch
+
+# typing.Self is not used: beartype takes it in decorated classes only.
+Fields = TypeVar("Fields", bound="AbstractFields")
+
+
+@dataclass(frozen=True, eq=False)
+class AbstractFields(ABC):
+    """A frozen dataclass whose floating-point tensors are scores and whose other tensors are masks."""
+
+    def __init_subclass__(cls, **options: Any) -> None:
+        super().__init_subclass__(**options)
+        # `dataclass` leaves a `__repr__` alone that stands in the class itself.
+        if "__repr__" not in cls.__dict__:
+            cls.__repr__ = AbstractFields.__repr__
+
+    @property
+    @abstractmethod
+    def batch_shape(self) -> torch.Size:
+        """The leading shape that the tensors share."""
+
+    def __repr__(self) -> str:
+        """The fields, with dtype and shape in place of the entries of a tensor."""
+        shown = []
+        for field in fields(self):
+            value = self.__dict__[field.name]
+            if isinstance(value, Tensor):
+                dtype = str(value.dtype).removeprefix("torch.")
+                value = f"{dtype}{list(value.shape)}"
+            shown.append(f"{field.name}={value}")
+        devices = sorted({str(tensor.device) for tensor in self._tensors().values()})
+        return f"{type(self).__name__}({', '.join(shown)}, device={' and '.join(devices)})"
+
+    def to(self: Fields, *args: Any, **options: Any) -> Fields:
+        """The same distribution on another device or in another dtype.
+
+        Arguments are those of `torch.Tensor.to`. A dtype applies to the scores, not to the masks.
+
+        >>> from foveal.distributions import Categorical
+        >>> Categorical(torch.zeros(3)).to(torch.float64)
+        Categorical(scores=float64[3], mask=None, device=cpu)
+        """
+        tensors = self._tensors()
+        changes: dict[str, Any] = {
+            name: tensor.to(*args, **options)
+            for name, tensor in tensors.items()
+            if tensor.is_floating_point()
+        }
+        device = next(iter(changes.values())).device
+        masks = {name: part.to(device) for name, part in tensors.items() if name not in changes}
+        return replace(self, **changes, **masks)
+
+    def detach(self: Fields) -> Fields:
+        """The same distribution with scores that pass no gradient on."""
+        changes: dict[str, Any] = {name: part.detach() for name, part in self._tensors().items()}
+        return replace(self, **changes)
+
+    def __getitem__(self: Fields, index: Any) -> Fields:
+        """The distributions at an index over the batch axes: an integer, a slice, a tensor, or a
+        tuple of them, as for a tensor of shape `batch_shape`.
+
+        >>> from foveal.distributions import Categorical
+        >>> Categorical(torch.zeros(4, 2, 3))[1:3, 0].batch_shape
+        torch.Size([2])
+        """
+        batch, tensors = self.batch_shape, self._tensors()
+        if not batch:
+            raise IndexError(
+                f"{type(self).__name__}: expected batch axes to index, got a batch shape of (). "
+                f"Give the scores a leading axis with unsqueeze(0)."
+            )
+        device = next(iter(tensors.values())).device
+        places = torch.arange(batch.numel(), device=device).reshape(batch)[index]
+        changes: dict[str, Any] = {}
+        for name, tensor in tensors.items():
+            num_event_axes = self._num_event_axes(name)
+            if tensor.ndim > num_event_axes:  # else it is shared by the whole batch
+                changes[name] = flatten_batch(tensor, batch, num_event_axes)[places]
+        return replace(self, **changes)
+
+    def _tensors(self) -> dict[str, Tensor]:
+        values = {field.name: self.__dict__[field.name] for field in fields(self)}
+        return {name: value for name, value in values.items() if isinstance(value, Tensor)}
+
+    def _num_event_axes(self, name: str) -> int:
+        """How many of the last axes of a tensor are not batch axes."""
+        tensor = self.__dict__[name]
+        # With more leading axes than any other tensor, it alone decides how many there are.
+        num_extra = len(self.batch_shape) + 1
+        changes: dict[str, Any] = {name: tensor.reshape((1,) * num_extra + tensor.shape)}
+        return tensor.ndim + num_extra - len(replace(self, **changes).batch_shape)

@@ -1,0 +1,140 @@
+"""The application: the page, and one question that it asks.
+
+    POST /api/explain {run, input, picture?, features?, prefix?, forced?} -> Explanation.to_data()
+
+Models answer one at a time, in a thread of their own, so that the event loop is always free; a
+question whose asker has gone (the page drops one when the next key is pressed) is not answered.
+"""
+
+import asyncio
+import json
+import logging
+from collections.abc import AsyncIterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import asynccontextmanager
+from functools import partial
+from pathlib import Path
+from traceback import extract_tb
+from typing import Any
+
+from fastapi import FastAPI, Request, Response
+from starlette.exceptions import HTTPException
+from torch import set_num_threads
+
+from ..errors import FovealError
+from ..inspection import explain
+from ._guard import MOST_BYTES, Guard, error_response
+from ._page import PAGE, Asset, assets
+from ._question import MOST_PICTURE, Question, QuestionError, read_question
+from ._runs import ServedRun
+
+_GONE = 499  # what servers log for a client that did not wait
+_UNKNOWN_RUN, _WRONG_TYPE, _WRONG, _FAILED = 404, 415, 400, 500
+
+_log = logging.getLogger(__name__)
+
+
+class _Answering:
+    """The runs, and the one thread that asks them."""
+
+    def __init__(self, runs: Sequence[ServedRun]) -> None:
+        self.runs: Mapping[str, ServedRun] = {run.name: run for run in runs}
+        # The steps of one input are too small to be shared out: threads that wait for each other
+        # made answers 17 times slower on a busy machine of two cores.
+        self._thread = ThreadPoolExecutor(1, "explain", initializer=partial(set_num_threads, 1))
+        self._turn = asyncio.Lock()
+
+    async def respond(self, request: Request) -> Response:
+        """The answer to a request, or the error as one line."""
+        if request.headers.get("content-type", "").partition(";")[0] != "application/json":
+            return error_response(_WRONG_TYPE, "Expected a body of type application/json.")
+        try:
+            question = read_question(await request.body())
+        except QuestionError as error:
+            return error_response(_WRONG, str(error))
+        run = self.runs.get(question.run)
+        if run is None:
+            names = ", ".join(self.runs)
+            return error_response(_UNKNOWN_RUN, f"There is no such run. Runs: {names}.")
+        async with self._turn:
+            if await request.is_disconnected():
+                return Response(status_code=_GONE)
+            loop = asyncio.get_running_loop()
+            return await loop.run_in_executor(self._thread, _answer, run, question)
+
+    def close(self) -> None:
+        """End the thread."""
+        self._thread.shutdown(cancel_futures=True)
+
+
+def build_app(runs: Sequence[ServedRun], *, token: str = "") -> FastAPI:
+    """Return the application for these runs; with a token, only for who opens the address `/?token=...`.
+    Nothing is asked of the runs before a request comes.
+    """
+    answering = _Answering(runs)
+
+    @asynccontextmanager
+    async def lifespan(app: FastAPI) -> AsyncIterator[None]:
+        del app
+        yield
+        answering.close()
+
+    app = FastAPI(
+        title="Foveal explorer",
+        lifespan=lifespan,
+        # The pages that FastAPI makes of a schema load scripts from elsewhere.
+        openapi_url=None,
+        # Nothing of what is asked leaves the process, whatever the environment says.
+        telemetry={"auto_configure": False, "tracing": False, "metrics": False, "logs": False},
+    )
+    most = MOST_BYTES + MOST_PICTURE * any(run.sees for run in runs)
+    app.add_middleware(Guard, most_bytes=most, token=token)
+
+    @app.exception_handler(HTTPException)
+    async def refuse(request: Request, error: HTTPException) -> Response:
+        del request
+        return error_response(error.status_code, str(error.detail))
+
+    @app.get("/")
+    async def page() -> Response:
+        return _served(assets()[PAGE])
+
+    @app.get("/assets/{name}")
+    async def asset(name: str) -> Response:
+        if name not in assets():
+            raise HTTPException(404)
+        return _served(assets()[name])
+
+    @app.get("/api/runs")
+    async def described() -> Response:
+        return _json([run.to_data() for run in runs])
+
+    @app.post("/api/explain")
+    async def explained(request: Request) -> Response:
+        return await answering.respond(request)
+
+    return app
+
+
+def _answer(run: ServedRun, question: Question) -> Response:
+    """What a run says. Whatever it raises becomes a line for the page; the log gets no text."""
+    try:
+        example = run.asked(question)
+        found = explain(run.task, example, prefix=question.prefix, forced=question.forced)
+        return _json(found.to_data())
+    except (FovealError, QuestionError) as error:
+        return error_response(_WRONG, str(error))
+    except Exception as error:  # a fault of ours: the server goes on
+        place = extract_tb(error.__traceback__)[-1]
+        fault = f"{type(error).__name__} in {Path(place.filename).name}, line {place.lineno}"
+        _log.error("an answer failed: %s", fault)  # no traceback: it may quote the input
+        return error_response(_FAILED, f"The explorer failed: {fault}. Please report it.")
+
+
+def _json(data: Any) -> Response:
+    text = json.dumps(data, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
+    return Response(text.encode(), media_type="application/json")
+
+
+def _served(asset: Asset) -> Response:
+    return Response(asset.content, media_type=asset.media_type)

@@ -1,0 +1,177 @@
+"""The guard before the application: who may ask, how much, and what a browser may do with answers.
+
+A page from elsewhere can make a browser send requests to this machine, and with a name that it has
+pointed at 127.0.0.1 (DNS rebinding) it could even read the answers. So a request is refused unless
+it names this machine as its host, and unless a page that sends it comes from here. Other users of the machine
+can reach the port too: the address that the command prints has a token, which the page keeps as a cookie.
+"""
+
+import asyncio
+import hmac
+from collections.abc import Mapping
+from urllib.parse import urlsplit
+
+from starlette.datastructures import Headers, MutableHeaders
+from starlette.requests import HTTPConnection
+from starlette.responses import JSONResponse, RedirectResponse, Response
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+# Any port: one that ssh forwards is another than ours.
+HOSTS = frozenset({"127.0.0.1", "localhost"})
+MOST_BYTES = 256 * 1024  # of a body: weights for some tens of steps of the longest input
+BODY_SECONDS = 10.0  # for a body to come
+TOKEN = "token"  # in the address and as the cookie
+_OPEN_FOLDER = "/assets/"  # what everybody who has the package has
+
+HEADERS: Mapping[str, str] = {
+    "content-security-policy": (
+        "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; "
+        "img-src data:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'; "
+        "require-trusted-types-for 'script'; trusted-types 'none'"
+    ),
+    "x-content-type-options": "nosniff",
+    "referrer-policy": "no-referrer",
+    "cross-origin-resource-policy": "same-origin",
+    "cross-origin-opener-policy": "same-origin",
+    "cache-control": "no-store",  # what was typed stays out of the browser's files
+}
+
+
+class Guard:
+    """An application that lets through only what this machine asks for.
+
+    Args:
+        app: what is guarded.
+        most_bytes: of a body.
+        token: that must be shown, if there is one.
+        body_seconds: for a body to come.
+    """
+
+    def __init__(
+        self,
+        app: ASGIApp,
+        most_bytes: int = MOST_BYTES,
+        token: str = "",
+        body_seconds: float = BODY_SECONDS,
+    ) -> None:
+        self._app, self._most_bytes = app, most_bytes
+        self._token, self._body_seconds = token, body_seconds
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer a request, or refuse it."""
+        if scope["type"] == "lifespan":
+            await self._app(scope, receive, send)
+            return
+        if scope["type"] != "http":
+            await send({"type": "websocket.close", "code": 1008})
+            return
+
+        async def send_with_headers(message: Message) -> None:
+            if message["type"] == "http.response.start":
+                MutableHeaders(scope=message).update(HEADERS)
+            await send(message)
+
+        headers = Headers(scope=scope)
+        answered: ASGIApp | None = _stranger(headers)
+        if answered is None and self._token:
+            answered = self._unknown(scope, headers)
+        if answered is not None:
+            await answered(scope, receive, send_with_headers)
+            return
+        try:
+            async with asyncio.timeout(self._body_seconds):
+                body = await read_body(headers, receive, self._most_bytes)
+        except TimeoutError:
+            refusal = error_response(408, "The body took too long to come.")
+            refusal.headers["connection"] = "close"
+            await refusal(scope, receive, send_with_headers)
+            return
+        if body is None:
+            await error_response(413, f"The body is longer than {self._most_bytes:,} bytes.")(
+                scope, receive, send_with_headers
+            )
+            return
+        await self._app(scope, replayed(body, receive), send_with_headers)
+
+    def _unknown(self, scope: Scope, headers: Headers) -> Response | None:
+        """The answer to a request without the token; to one whose address has it, the same address without
+        it, and the token as a cookie.
+        """
+        request = HTTPConnection(scope)
+        if hmac.compare_digest(request.query_params.get(TOKEN, "").encode(), self._token.encode()):
+            known = RedirectResponse(scope["path"], 303)
+            known.set_cookie(_cookie(headers), self._token, httponly=True, samesite="strict")
+            return known
+        bearer = headers.get("authorization", "").removeprefix("Bearer ")
+        shown = request.cookies.get(_cookie(headers), bearer)
+        is_open = scope["path"].startswith(_OPEN_FOLDER)
+        if is_open or hmac.compare_digest(shown.encode(), self._token.encode()):
+            return None
+        return error_response(
+            401, "Open the address that `foveal explore` printed, with its token."
+        )
+
+
+def _cookie(headers: Headers) -> str:
+    """Browsers share cookies between the ports of a host, and two explorers may run at once."""
+    port = headers.get("host", "").rpartition(":")[2]
+    return f"{TOKEN}-{port if port.isdecimal() else 'none'}"
+
+
+def error_response(status: int, text: str) -> JSONResponse:
+    """An error as the page shows it: one line."""
+    return JSONResponse({"error": " ".join(text.split())}, status)
+
+
+def _stranger(headers: Headers) -> JSONResponse | None:
+    """The answer to a request that names another host or comes from a page that is not ours."""
+    host = headers.get("host", "")
+    if _name(f"//{host}") not in HOSTS:
+        return error_response(
+            403,
+            "The explorer answers only under 127.0.0.1 or localhost. Use the address it printed.",
+        )
+    origin = headers.get("origin")
+    if origin is not None and origin != f"http://{host}":
+        return error_response(403, "The explorer answers only its own page.")
+    return None
+
+
+def _name(address: str) -> str | None:
+    try:
+        return urlsplit(address).hostname
+    except ValueError:  # such as a bracket that is not closed
+        return None
+
+
+async def read_body(headers: Headers, receive: Receive, most: int) -> bytes | None:
+    """All of the body, or None as soon as it is seen to have more bytes than that."""
+    said = headers.get("content-length", "0")
+    # Of a number with more digits than that, Python would refuse to make one.
+    if said.isdecimal() and (len(said) > 20 or int(said) > most):
+        return None
+    parts, size = list[bytes](), 0
+    while True:
+        message = await receive()
+        if message["type"] != "http.request":  # the asker has gone
+            return b""
+        parts.append(message.get("body", b""))
+        size += len(parts[-1])
+        if size > most:
+            return None
+        if not message.get("more_body", False):
+            return b"".join(parts)
+
+
+def replayed(body: bytes, receive: Receive) -> Receive:
+    """What the application receives: the body, then whatever comes after it."""
+    is_sent = False
+
+    async def received() -> Message:
+        nonlocal is_sent
+        if is_sent:
+            return await receive()
+        is_sent = True
+        return {"type": "http.request", "body": body, "more_body": False}
+
+    return received

@@ -1,0 +1,49 @@
+"""The page and what it loads, all from this package, in the colours of the drawings."""
+
+from collections.abc import Mapping
+from functools import cache
+from importlib import resources
+from typing import NamedTuple
+
+from ..inspection import DARK, LIGHT, Theme
+
+TYPES = {".html": "text/html", ".css": "text/css", ".js": "text/javascript"}
+PAGE = "page.html"
+THEME = "theme.css"
+
+
+class Asset(NamedTuple):
+    """A file as it is served."""
+
+    content: bytes
+    media_type: str
+
+
+@cache
+def assets() -> Mapping[str, Asset]:
+    """Every file of the page by its name, the colours among them."""
+    colours = Asset(theme_css().encode(), TYPES[".css"])
+    return {**assets_of("foveal.explorer"), THEME: colours}
+
+
+def assets_of(package: str) -> dict[str, Asset]:
+    """The files in a package's folder `assets`, by their names."""
+    return {
+        file.name: Asset(file.read_bytes(), TYPES[file.name[file.name.rindex(".") :]])
+        for file in (resources.files(package) / "assets").iterdir()
+        if file.name.endswith(tuple(TYPES))
+    }
+
+
+def theme_css() -> str:
+    """The colours as variables: light, and dark where the reader's system is set so."""
+    return (
+        f":root{{color-scheme:light dark;{_variables(LIGHT)}}}\n"
+        f"@media screen and (prefers-color-scheme:dark){{:root{{{_variables(DARK)}}}}}\n"
+    )
+
+
+def _variables(theme: Theme) -> str:
+    names = ("paper", "text", "muted", "rule", "edge", "ink", "accent")
+    colours = {name: theme._asdict()[name] for name in names} | {"link": theme.series[0]}
+    return "".join(f"--{name}:{colour};" for name, colour in colours.items())

@@ -1,0 +1,71 @@
+"""What the page asks: an input to a run, and what is to be other than the model would have it."""
+
+from math import isqrt
+from typing import Annotated
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic_core import ErrorDetails
+
+# A page of text. Longer inputs would answer slower than anyone types, and have more weights than fit
+# on a screen.
+MOST_CHARACTERS = 2000
+MOST_STEPS = 2000
+MOST_PICTURE = 8 * 1024 * 1024  # characters: an image of 6 MB in base64
+
+Text = Annotated[str, Field(max_length=MOST_CHARACTERS)]
+Step = Annotated[int, Field(ge=0, lt=MOST_STEPS)]
+Weight = Annotated[float, Field(ge=0, allow_inf_nan=False)]
+Weights = Annotated[list[Weight], Field(max_length=MOST_STEPS)]
+
+
+class Question(BaseModel):
+    """The body of a request: see `foveal.inspection.explain` for `prefix` and `forced`.
+
+    `picture` is what a file of an image holds, as `data:image/png;base64,...`, for runs that look at
+    pictures; `input` is then the question about it, where one is asked.
+    """
+
+    model_config = ConfigDict(extra="forbid", strict=True, frozen=True)
+
+    run: str
+    input: Text
+    picture: Annotated[str, Field(max_length=MOST_PICTURE)] = ""
+    features: Text = ""
+    prefix: Annotated[list[Text], Field(max_length=MOST_STEPS)] = []
+    forced: Annotated[dict[Step, Weights], Field(max_length=MOST_STEPS)] = {}
+
+
+class QuestionError(ValueError):
+    """A body that is no question; the text says why in one line."""
+
+
+def read_question(body: bytes) -> Question:
+    """The question in the body of a request.
+
+    >>> read_question(b'{"run": "ice", "input": "af"}').input
+    'af'
+    >>> read_question(b'{"run": "ice"}')
+    Traceback (most recent call last):
+    ...
+    foveal.explorer._question.QuestionError: input: Field required
+    """
+    try:
+        return Question.model_validate_json(body)
+    except ValidationError as error:
+        first = error.errors(include_input=False, include_url=False)[0]
+        raise QuestionError(said(first)) from None
+
+
+def check_length(question: Question, most: int, most_cells: int) -> None:
+    """Raise unless the texts of a question have at most so many characters, and the input at most so many
+    squared: an explanation has a weight for each pair of steps and places.
+    """
+    longest, most = max(len(question.input), len(question.features)), min(most, isqrt(most_cells))
+    if longest > most:
+        raise QuestionError(f"input: at most {most} characters, got {longest}. Cut it.")
+
+
+def said(error: ErrorDetails) -> str:
+    """What is wrong with a body, and where, without what it holds."""
+    place = ".".join(str(part) for part in error["loc"])
+    return f"{place or 'the body'}: {error['msg']}"

@@ -1,0 +1,135 @@
+"""The runs that the explorer asks: loaded, named, and tried once."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from ..data import Example
+from ..errors import ValueRangeError
+from ..inspection import explain
+from ..tasks import (
+    AbstractTask,
+    AbstractWriting,
+    PairClassification,
+    PictureTaskSpec,
+    TransductionSpec,
+    VisualQuestionAnsweringSpec,
+    load_bundle,
+)
+from ..training import sample_sources
+from ._question import Question, QuestionError
+
+MOST_RUNS = 2  # side by side; more would not fit beside each other
+MOST_SYMBOLS = 400  # that are offered while a symbol is typed; a longer list helps nobody
+INLINE = "data:"
+# A white pixel: what a model of pictures is tried with.
+BLANK = (
+    "data:image/png;base64,iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAAAAAA6fptVAAAACklEQVR4nGP4DwABAQEAsTj2"
+    "FAAAAABJRU5ErkJggg=="
+)
+
+
+@dataclass(frozen=True, eq=False)
+class ServedRun:
+    """A model under the name that the page knows it by, and an input to begin with."""
+
+    name: str
+    task: AbstractTask[Any]
+    example: str = ""
+
+    @property
+    def sees(self) -> bool:
+        """Whether it looks at a picture."""
+        return isinstance(self.task.spec, PictureTaskSpec)
+
+    @property
+    def reads(self) -> bool:
+        """Whether it reads a text, alone or beside a picture."""
+        return not self.sees or isinstance(self.task.spec, VisualQuestionAnsweringSpec)
+
+    def asked(self, question: Question) -> Example:
+        """What the task is given. A picture comes as what its file holds: a page must not name files of
+        this machine.
+        """
+        example = self._example(question)
+        if isinstance(self.task, AbstractWriting) and (question.prefix or question.forced):
+            longest = self.task.limit(example) - 1  # without the end symbol
+            num_given = max(len(question.prefix), *(step + 1 for step in question.forced), 0)
+            if num_given > longest + 1:
+                raise QuestionError(
+                    f"prefix, forced: this input has an output of at most {longest} symbols, got "
+                    f"{num_given} steps. Give fewer."
+                )
+        return example
+
+    def _example(self, question: Question) -> Example:
+        if not self.sees:
+            if question.picture:
+                raise QuestionError(f"picture: {self.name} reads texts. Leave the picture out.")
+            return Example(question.input, features=question.features)
+        if not question.picture.startswith(INLINE):
+            raise QuestionError(
+                "picture: expected data:image/png;base64, and what the file holds. Drop an image."
+            )
+        picture = question.picture
+        return Example(f"{picture}\t{question.input}" if self.reads else picture)
+
+    def to_data(self) -> dict[str, Any]:
+        """What the page must know before it asks anything."""
+        spec, target = self.task.spec, self.task.vocabularies.target
+        symbols = () if target is None or len(target) > MOST_SYMBOLS else target.tokens
+        return {
+            "name": self.name,
+            "task": spec.kind,
+            "features": isinstance(spec, TransductionSpec) and spec.features is not None,
+            "forcible": isinstance(spec, TransductionSpec),
+            "symbols": sorted(symbols),
+            "example": self.example,
+            "sees": self.sees,
+            "reads": self.reads,
+        }
+
+
+def load_runs(folders: Sequence[str | Path]) -> tuple[ServedRun, ...]:
+    """The models in one or two folders. Each answers once, so that one which cannot be explained is
+    refused here, and the first keystroke does not wait for what torch does only once.
+    """
+    if not 1 <= len(folders) <= MOST_RUNS:
+        raise ValueRangeError(
+            f"explore: expected one run, or two to compare, got {len(folders)}. "
+            f"Name the folders of one or two models that `foveal fit` made."
+        )
+    runs = list[ServedRun]()
+    for name, folder in zip(_names(folders), folders, strict=True):
+        task = load_bundle(folder)
+        run = ServedRun(name, task, _example(task, Path(folder)))
+        tried = BLANK if run.sees else ""
+        explain(run.task, run.asked(Question(run=name, input=run.example, picture=tried)))
+        runs.append(run)
+    if len({run.sees for run in runs}) > 1:
+        raise ValueRangeError(
+            f"explore: {runs[0].name} and {runs[1].name} read different things, a picture and a text. "
+            f"Explore each by itself."
+        )
+    return tuple(runs)
+
+
+def _example(task: AbstractTask[Any], folder: Path) -> str:
+    """A text to begin with, of those that the run was validated on."""
+    sample = next(iter(sample_sources(folder, 1)), None)
+    if isinstance(task.spec, PictureTaskSpec):
+        return "" if sample is None else sample.partition("\t")[2]
+    return sample if sample is not None else "\t" * isinstance(task, PairClassification)
+
+
+def _names(folders: Sequence[str | Path]) -> list[str]:
+    """The names of folders where they differ, their paths where those do, or with a number.
+
+    >>> _names(["runs/a", "runs/b"]), _names(["old/a", "new/a"]), _names(["runs/a", "runs/a"])
+    (['a', 'b'], ['old/a', 'new/a'], ['runs/a', 'runs/a (2)'])
+    """
+    names = [Path(folder).resolve().name for folder in folders]
+    if len(set(names)) < len(names):
+        names = [str(folder) for folder in folders]
+    return [name if names.index(name) == n else f"{name} ({n + 1})" for n, name in enumerate(names)]

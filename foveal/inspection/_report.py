@@ -1,0 +1,289 @@
+"""The report of a run: curves, scores, where the errors are, what confidence and attention are
+worth, what the doctor says, and the settings with their reasons.
+"""
+
+import json
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ..attention import AttentionTrace
+from ..data import Example, evenly_spaced
+from ..errors import FovealError, ValueRangeError
+from ..specs import settings
+from ..tasks import (
+    AbstractAnsweringTask,
+    AbstractTask,
+    Classification,
+    Evaluation,
+    Transduction,
+    load_bundle,
+)
+from ..training import Planned, load_plan
+from ._run_curves import curves_section
+from .doctor import examine, findings_section
+from .explaining import faithfulness, picture_seen
+from .views import Section, Series, Table, bounded, curves, drawing, number, page, series_table
+
+MOST_EXAMPLES = 1000  # that are answered for a report; an evaluation has no such bound
+MOST_MISTAKES, DRAWN_MISTAKES = 12, 3
+MOST_CELLS_DRAWN = 1500  # of a mistake's attention
+MOST_FRAMES_DRAWN = 40  # copies of a picture, one for each word
+# Examples for faithfulness, and the sum of their squared lengths: a second or two.
+MOST_TESTED, MOST_TESTED_WORK = 100, 20_000
+
+
+class Scored(NamedTuple):
+    """Some examples, what they are called, and how the model does on them."""
+
+    name: str
+    examples: Sequence[Example]
+    found: Evaluation
+
+
+def _ignore(number: int) -> None:
+    """Tell nobody."""
+    del number
+
+
+def report(
+    run: Path | str,
+    test: Sequence[Example] | None = None,
+    *,
+    answered: Callable[[int], None] = _ignore,
+) -> str:
+    """The page of a run.
+
+    Args:
+        run: the folder of a run.
+        test: examples to look at the model with; by default those of the run's test file, or of its
+            validation file, if they are still there. At most a thousand, evenly spaced, are answered.
+        answered: is told of every few examples that are answered.
+    """
+    folder = Path(run)
+    task, planned = load_bundle(folder), _plan(folder)
+    scored = _scored(task, planned, test, answered)
+    sections = [
+        _scores(folder, task, scored),
+        curves_section(folder / "log.jsonl", width=task.spec.prediction.width),
+    ]
+    sections.append(findings_section(examine(folder)))
+    if scored is not None:
+        sections += _quality(task, scored)
+    if planned is not None:
+        sections.append(_settings(planned))
+    return page(f"Report of {folder.resolve().name}", sections)
+
+
+def _plan(folder: Path) -> Planned | None:
+    """The run's settings; a bundle that was saved by hand has none."""
+    try:
+        return load_plan(folder)
+    except FovealError:
+        return None
+
+
+def _scored(
+    task: AbstractTask[Any],
+    planned: Planned | None,
+    test: Sequence[Example] | None,
+    answered: Callable[[int], None],
+) -> Scored | None:
+    """The examples of the report, answered."""
+    sets: list[tuple[str, Any]] = [("given", test)]
+    if planned is not None:
+        sets += [("test", planned.run.test), ("dev", planned.run.dev)]
+    for name, source in sets:
+        try:
+            examples = list(source) if source is not None else []
+        except FovealError:  # the file has been moved since
+            continue
+        if examples:
+            some = evenly_spaced(examples, MOST_EXAMPLES)
+            found = task.evaluate(some, answered=answered)
+            return Scored(name, found.examples, found)
+    return None
+
+
+def _scores(folder: Path, task: AbstractTask[Any], scored: Scored | None) -> Section:
+    """Scores of the training's end, and of what was answered now."""
+    path = folder / "metrics.json"
+    stored = json.loads(path.read_text(encoding="utf-8")) if path.is_file() else {}
+    rows = [
+        (name, metric, *_interval(each["value"], each["low"], each["high"]), each["signature"])
+        for name in ("dev", "test")
+        for metric, each in stored.get(name, {}).items()
+    ]
+    if scored is not None and scored.name == "given":
+        rows += [
+            ("given", name, *_interval(each.value, each.low, each.high), each.signature)
+            for name, each in scored.found.metrics.items()
+        ]
+    size = sum(parameter.numel() for parameter in task.model.parameters())
+    said = [f"Task: {task.spec.kind}, {size:,} weights."]
+    if "step" in stored:
+        said.append(
+            f"Trained for {stored['step']:,} steps in {stored['seconds'] / 60:.1f} minutes; the weights "
+            f"are those of step {stored['best_step']:,}."
+        )
+    if any(row[0] == "dev" for row in rows):
+        said.append(
+            "The dev scores chose the weights and the calibration, and are a little too good for it."
+        )
+    if scored is None:
+        said.append(
+            "Neither the test file nor the validation file of the run is where it was, so that "
+            "nothing was answered for this page: give a file to see mistakes, confidence and attention."
+        )
+    columns = ("examples", "score", "value", "95 % interval", "how")
+    table = Table(caption="Scores", columns=columns, rows=tuple(rows))
+    return Section(title="Scores", text=" ".join(said), tables=(table,) if rows else ())
+
+
+def _interval(value: float, low: float, high: float) -> tuple[str, str]:
+    return f"{value:.2f}", f"{low:.2f} to {high:.2f}"
+
+
+def _quality(task: AbstractTask[Any], scored: Scored) -> list[Section]:
+    """What the answers show."""
+    found, sections = scored.found, list[Section]()
+    where = f"On {len(scored.examples):,} examples ({scored.name})."
+    if found.slices:
+        rows = tuple(
+            (part.name, *_interval(*part.metric[:3]), f"{part.num_examples:,}")
+            for part in found.slices
+        )
+        columns = (found.main.name, "value", "95 % interval", "examples")
+        table = Table(caption=f"{found.main.name} by slice", columns=columns, rows=rows)
+        sections.append(Section(title="Where the errors are", text=where, tables=(table,)))
+    if found.predictions:
+        sections += [_mistakes(task, scored), _confidence(found, where)]
+    if isinstance(task, Transduction | Classification) and _attends(task):
+        sections.append(_attention(task, scored.examples))
+    return sections
+
+
+def _mistakes(task: AbstractTask[Any], scored: Scored) -> Section:
+    """The wrong answers that were given with most confidence, and where the model looked."""
+    found, title = scored.found, "Most confident mistakes"
+    rows = zip(scored.examples, found.references, found.predictions, strict=True)
+    wrong = sorted(
+        (row for row in rows if row[1] != row[2].output), key=lambda row: -row[2].confidence
+    )
+    if not wrong:
+        return Section(title=title, text="There is no mistake among the examples.")
+    table = Table(
+        caption="Most confident mistakes",
+        columns=("source", "expected", "output", "confidence"),
+        rows=tuple(
+            (*map(bounded, (_source(one), expected, said.output)), number(said.confidence))
+            for one, expected, said in wrong[:MOST_MISTAKES]
+        ),
+    )
+    drawings = list[str]()
+    if isinstance(task, AbstractAnsweringTask):
+        shown = wrong[:DRAWN_MISTAKES]
+        traced = task.predict([row[0] for row in shown], replace(task.prediction, trace=True))
+        for (example, expected, _), answer in zip(shown, traced, strict=True):
+            trace, seen = answer.trace, picture_seen(task, example)
+            if trace is not None and _is_small(trace, seen):
+                heading = f"{bounded(_source(example))}: {bounded(answer.output)}, not {bounded(expected)}"
+                drawings.append(drawing(trace, title=heading, image=seen))
+    text = f"{len(wrong):,} of {len(scored.examples):,} outputs differ from the reference."
+    if drawings:
+        text += " Drawn: where the model looked in the first of them."
+    return Section(title=title, text=text, drawings=tuple(drawings), tables=(table,))
+
+
+def _is_small(trace: AttentionTrace, picture: np.ndarray | None) -> bool:
+    """Whether a drawing of it can be taken in: as cells, or as so many copies of a picture."""
+    if trace.layout.kind == "grid" and picture is not None:
+        return len(trace.targets) <= MOST_FRAMES_DRAWN
+    return len(trace.sources) * len(trace.targets) <= MOST_CELLS_DRAWN
+
+
+def _source(example: Example) -> str:
+    return f"{example.source} [{example.features}]" if example.features else example.source
+
+
+def _confidence(found: Evaluation, where: str) -> Section:
+    """Reliability, and how many errors are left if answers of low confidence are left out."""
+    reliability, curve = found.reliability, found.risk_coverage
+    assert reliability is not None
+    assert curve is not None
+    seen = Series(
+        name="share right", points=tuple((one.confidence, one.right) for one in reliability.bins)
+    )
+    perfect = Series(name="as it should be", points=((0.0, 0.0), (1.0, 1.0)))
+    risk = Series(name="wrong", points=tuple(zip(curve.coverage, curve.risk, strict=True)))
+    kept = ", ".join(
+        f"{curve.coverage_at(most):.0%} at {most:.0%} wrong" for most in (0.01, 0.05, 0.1)
+    )
+    text = (
+        f"{where} Expected calibration error {reliability.ece:.3f}; chance alone would give "
+        f"{reliability.chance:.3f} on so few examples. Share of answers that can be kept: {kept}."
+    )
+    drawings = (
+        curves([seen, perfect], title="Reliability", x_label="confidence", y_label="share right"),
+        curves(
+            [risk], title="Risk against coverage", x_label="share of answers kept", y_label="wrong"
+        ),
+    )
+    tables = (
+        series_table([seen], x_label="confidence", caption="Reliability"),
+        series_table([risk], x_label="share of answers kept", caption="Risk against coverage"),
+    )
+    return Section(title="What confidence is worth", text=text, drawings=drawings, tables=tables)
+
+
+def _attends(task: Transduction | Classification) -> bool:
+    if isinstance(task, Transduction):
+        return task.spec.decoder.attention is not None
+    return not isinstance(task.spec.pooling, str)
+
+
+def _attention(task: Transduction | Classification, examples: Sequence[Example]) -> Section:
+    """Faithfulness on some of the examples."""
+    some, work = list[Example](), 0
+    for example in evenly_spaced(examples, MOST_TESTED):
+        work += len(task.symbols(example)) ** 2
+        if work > MOST_TESTED_WORK and some:
+            break
+        some.append(example)
+    title = "What attention is worth"
+    try:
+        found = faithfulness(task, some)
+    except ValueRangeError:
+        return Section(
+            title=title, text="No answer to these examples has a symbol that attends to something."
+        )
+    rows = (
+        ("the place attended to most", found.attended, found.whole_attended),
+        ("another place, at random", found.random, found.whole_random),
+    )
+    table = Table(
+        caption="Change of log-probability when a place is erased",
+        columns=("erased", "the step's symbol", "95 % interval", "whole output", "95 % interval"),
+        rows=tuple((name, *_interval(*own), *_interval(*whole)) for name, own, whole in rows),
+    )
+    return Section(title=title, text=found.text(), tables=(table,))
+
+
+def _settings(planned: Planned) -> Section:
+    """What is not as it is by default, and why."""
+    rows = list[tuple[str, ...]]()
+    for setting in settings(planned.run):
+        choice = planned.choice_of(setting.path)
+        if choice is not None:
+            rows.append((setting.path, bounded(setting.text), choice.origin, choice.reason))
+    table = Table(
+        caption="Settings that were chosen",
+        columns=("setting", "value", "from", "why"),
+        rows=tuple(rows),
+        folded=True,
+    )
+    text = "Settings that are not listed have their defaults; foveal explain-config lists all."
+    return Section(title="Settings", text=text, tables=(table,) if rows else ())

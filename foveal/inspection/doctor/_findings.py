@@ -1,0 +1,193 @@
+"""The doctor's examination of a run: its log, its model, and what the model writes.
+
+    log.jsonl                     curves
+    the bundle, some examples     vital signs, outputs
+
+A run that failed has no bundle; its log is examined all the same.
+"""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import torch
+
+from ...attention import AttentionTrace
+from ...data import Example, InMemory, evenly_spaced
+from ...errors import DataError, FovealError, SpecError
+from ...tasks import AbstractTask, load_bundle
+from ...training import Run, TrainingSpec, load_plan, read_log
+from ..views import Section, Table, heatmap
+from ._finding import SEVERITIES, Finding
+from ._forced import forced, guessing
+from ._from_curves import from_curves, from_unseen
+from ._from_outputs import from_outputs, written
+from ._from_signs import from_signs
+from ._history import History, history_of
+from ._remedies import Remedies
+from ._vital_signs import measured
+
+LOG, MANIFEST = "log.jsonl", "manifest.json"
+MOST_EXAMPLES = 200  # that the model answers: enough for shares, and a moment's work
+_ROWS = 32  # of a batch that vital signs are measured on
+
+
+def examine(run: Path | str, examples: Sequence[Example] | None = None) -> tuple[Finding, ...]:
+    """What is wrong with a run, alarms first; nothing where nothing is.
+
+    Args:
+        run: the folder of a run.
+        examples: that the model was not trained on; by default those of the run's own validation
+            files, if they are still there.
+    """
+    folder = Path(run)
+    plan = _plan(folder)
+    training = None if plan is None else plan.training
+    if not (folder / LOG).is_file() and not (folder / MANIFEST).is_file():
+        raise SpecError(
+            f"{folder}: neither {LOG} nor {MANIFEST} is there, expected the folder of a run. "
+            f"Give the folder that was the --out of foveal fit."
+        )
+    task = load_bundle(folder) if (folder / MANIFEST).is_file() else None
+    spec = task.spec if task is not None else (None if plan is None else plan.task)
+    history = history_of(read_log(folder / LOG)) if (folder / LOG).is_file() else History()
+    if training is None and history.highest_rate > 0:  # a run from Python: its log knows this much
+        training = TrainingSpec(steps=1, learning_rate=history.highest_rate)
+    remedies = Remedies(spec, training)
+    if task is not None:
+        history.uniform = guessing(task)
+    found = list(from_curves(history, remedies))
+    if task is not None:
+        given = _validation(plan) if examples is None else list(examples)
+        found += examine_task(task, given, history, training)
+    return ranked(found)
+
+
+def examine_task(
+    task: AbstractTask[Any],
+    examples: Sequence[Example],
+    history: History | None = None,
+    training: TrainingSpec | None = None,
+) -> list[Finding]:
+    """What is wrong with a model, by examples that it was not trained on."""
+    remedies = Remedies(task.spec, training)
+    usable = evenly_spaced(_encodable(task, examples), MOST_EXAMPLES)
+    if not usable:
+        return []
+    outputs = written(task, usable)
+    known = _on_unseen(task, usable)
+    trace = "" if outputs is None else _map(outputs.traces)
+    found = [
+        _with_drawing(finding, trace)
+        for finding in from_signs(measured(task, _batch(task, usable), _ROWS), remedies)
+    ]
+    if history is not None:
+        found += from_unseen(history, known.loss, remedies)
+    if outputs is not None:
+        found += from_outputs(task, outputs, known.accuracy, remedies)
+    return found
+
+
+def ranked(findings: Sequence[Finding]) -> tuple[Finding, ...]:
+    """Alarms first, then warnings, then notes; nothing twice."""
+    kept = {(each.severity, each.name, each.text): each for each in findings}
+    return tuple(sorted(kept.values(), key=lambda each: SEVERITIES.index(each.severity)))
+
+
+def findings_section(findings: Sequence[Finding]) -> Section:
+    """The findings as a part of a page."""
+    if not findings:
+        return Section(
+            title="What the doctor says",
+            text="Nothing: gradients, attention, padding, curves and outputs are as they should be.",
+        )
+    paragraphs = [
+        f"{finding.severity.capitalize()}: {finding.name}. {finding.text}\n\n"
+        f"Why: {finding.cause}\n\nWhat helps: {finding.remedy}"
+        for finding in findings
+    ]
+    rows = tuple(
+        (
+            finding.name,
+            finding.severity,
+            ", ".join(f"{name} {value:.4g}" for name, value in finding.numbers.items()),
+            finding.remedy,
+        )
+        for finding in findings
+    )
+    table = Table(
+        caption="Findings", columns=("finding", "severity", "measured", "remedy"), rows=rows
+    )
+    return Section(
+        title="What the doctor says",
+        text="\n\n".join(paragraphs),
+        drawings=tuple(dict.fromkeys(each.drawing for each in findings if each.drawing)),
+        tables=(table,),
+    )
+
+
+class _Unseen(NamedTuple):
+    loss: float  # for each symbol
+    accuracy: float | None  # of the next symbol after right ones
+
+
+@torch.no_grad()
+def _on_unseen(task: AbstractTask[Any], examples: Sequence[Example]) -> _Unseen:
+    total, symbols, right = 0.0, 0, 0
+    knows = True
+    stream = task.batches(InMemory(tuple(examples)), batch_size=min(_ROWS, len(examples)))
+    for batch in stream:
+        found = forced(task, batch)
+        total -= float(found.log_prob.sum())
+        symbols += found.num_symbols
+        knows = knows and found.num_right is not None
+        right += found.num_right or 0
+    return _Unseen(total / max(1, symbols), right / max(1, symbols) if knows else None)
+
+
+def _batch(task: AbstractTask[Any], examples: Sequence[Example]) -> Any:
+    some = tuple(evenly_spaced(examples, _ROWS))
+    return next(iter(task.batches(InMemory(some), batch_size=len(some))))
+
+
+def _encodable(task: AbstractTask[Any], examples: Sequence[Example]) -> list[Example]:
+    """Without those that have no target, or a label that the model does not know."""
+
+    def usable(example: Example) -> bool:
+        try:
+            task.encode(example)
+        except DataError:
+            return False
+        return True
+
+    return [example for example in examples if usable(example)]
+
+
+def _plan(folder: Path) -> Run | None:
+    try:
+        return load_plan(folder).run
+    except SpecError:  # a run from Python need not have one
+        return None
+
+
+def _validation(run: Run | None) -> list[Example]:
+    if run is None or run.dev is None:
+        return []
+    try:
+        return list(run.dev)
+    except (FovealError, OSError):  # moved, or changed since
+        return []
+
+
+def _map(traces: Sequence[AttentionTrace | None]) -> str:
+    """A heat map of the output with the most symbols."""
+    seen = [each for each in traces if each is not None and each.targets]
+    return heatmap(max(seen, key=lambda each: len(each.targets))) if seen else ""
+
+
+def _with_drawing(finding: Finding, drawing: str) -> Finding:
+    """Attention is best seen in a heat map of a real output."""
+    if finding.drawing or "attention" not in finding.name:
+        return finding
+    return replace(finding, drawing=drawing)

@@ -1,0 +1,233 @@
+"""Diagnoses from what a model writes when it is left alone, against what it should have written.
+
+References: Ranzato et al. 2016 and Bengio et al. 2015 (exposure bias); Koehn and Knowles 2017, section
+3.6 (length); Ott et al. 2018, section 5 (copies); Holtzman et al. 2020 (repetition).
+
+Axes are gone: outputs are texts, and rows of symbols.
+"""
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from typing import Any, NamedTuple
+
+from ...attention import AttentionTrace
+from ...data import Example, WhitespaceSpec
+from ...tasks import (
+    AbstractAnsweringTask,
+    AbstractTask,
+    Classification,
+    PairClassification,
+    Prediction,
+    Tagging,
+    Transduction,
+    word_error_rate,
+)
+from ..views import Series, curves, heatmap
+from ._finding import Finding
+from ._remedies import Remedies
+
+LEAST_EXAMPLES = 10  # below this, shares say nothing
+# Nine of ten outputs are one text, and a tenth more than references are: no luck explains that.
+SAME, SAME_BEYOND = 0.9, 0.1
+GAP = 0.2  # a fifth of all symbols are lost between guessing after right ones and after own ones
+COPIES = 0.2  # of the outputs are their source, beyond the references that are theirs
+LOOPS = 0.1  # of the outputs turn in a circle, beyond the references that do
+TURNS, LONGEST_LOOP = 4, 6  # the same one to six symbols, four times in a row
+SHORT, LONG = 0.8, 1.25  # a fifth of all symbols missing, or as many too many
+VERY_SHORT, VERY_LONG = 0.5, 2.0
+
+
+class Written(NamedTuple):
+    """Outputs beside references, as symbols."""
+
+    sources: list[list[str]]
+    references: list[list[str]]
+    outputs: list[list[str]]
+    traces: list[AttentionTrace | None]
+
+
+def written(task: AbstractTask[Any], examples: Sequence[Example]) -> Written | None:
+    """What the task makes of the examples; None where there is no right answer to compare with."""
+    if not isinstance(task, AbstractAnsweringTask) or len(examples) < LEAST_EXAMPLES:
+        return None
+    settings = replace(task.prediction, nbest=1, width=1, trace=True)
+    predictions: list[Prediction] = task.predict(examples, settings)
+    encode = task.spec.target.encode if isinstance(task, Transduction) else WhitespaceSpec().encode
+    return Written(
+        [task.symbols(example) for example in examples],
+        [encode(task.reference(example)) for example in examples],
+        [encode(prediction.output) for prediction in predictions],
+        [prediction.trace for prediction in predictions],
+    )
+
+
+def from_outputs(
+    task: AbstractTask[Any], found: Written, forced_accuracy: float | None, remedies: Remedies
+) -> Iterator[Finding]:
+    """What the outputs say, if anything.
+
+    Args:
+        task: whose outputs they are.
+        found: outputs and references.
+        forced_accuracy: share of right symbols after right ones, if it is known.
+        remedies: what can be set.
+    """
+    same = list(_same(task, found, remedies))
+    yield from same
+    if not isinstance(task, Transduction):
+        return
+    yield from _length(found, remedies)
+    yield from _repetition(found, remedies)
+    yield from _copies(found)
+    # Texts have more than one right wording: a free one differs and is no error.
+    if forced_accuracy is not None and task.spec.outputs == "words" and not same:
+        yield from _gap(found, forced_accuracy, remedies)
+
+
+def _same(task: AbstractTask[Any], found: Written, remedies: Remedies) -> Iterator[Finding]:
+    outputs, references = found.outputs, found.references
+    what = "outputs"
+    if isinstance(task, Tagging):
+        outputs, references = (
+            [[tag] for row in rows for tag in row] for rows in (outputs, references)
+        )
+        what = "tags"
+    (text, often), expected = _commonest(outputs), _commonest(references)[1]
+    if often > SAME and often - expected > SAME_BEYOND:
+        is_label = isinstance(task, Classification | PairClassification | Tagging)
+        yield Finding(
+            name="same output",
+            severity="alarm",
+            text=f"{often:.0%} of the {what} are {' '.join(text)!r}; of the references {expected:.0%} "
+            f"are the same. The model says the same whatever it reads.",
+            cause="It has learnt how often labels occur, and nothing else."
+            if is_label
+            else "The decoder has learnt what outputs look like, and does not use its source: "
+            "training was too short, or attention gives it nothing.",
+            remedy=remedies.faster(),
+            drawing=_picture(found, 0),
+            numbers={"share": often, "expected": expected},
+        )
+
+
+def _commonest(rows: Sequence[Sequence[str]]) -> tuple[tuple[str, ...], float]:
+    text, count = Counter(map(tuple, rows)).most_common(1)[0]
+    return text, count / len(rows)
+
+
+def _length(found: Written, remedies: Remedies) -> Iterator[Finding]:
+    ratio = _total(found.outputs) / max(1, _total(found.references))
+    if SHORT <= ratio <= LONG:
+        return
+    is_short = ratio < SHORT
+    yield Finding(
+        name="outputs too short" if is_short else "outputs too long",
+        severity="warning" if VERY_SHORT <= ratio <= VERY_LONG else "alarm",
+        text=f"Outputs have {ratio:.2f} times as many symbols as their references.",
+        cause="A sum of log-probabilities favours short outputs, and wide beams find them."
+        if is_short
+        else "The decoder does not see when it is done, and says things twice.",
+        remedy=remedies.longer() if is_short else remedies.fed(),
+        drawing=_lengths(found),
+        numbers={"ratio": ratio},
+    )
+
+
+def _repetition(found: Written, remedies: Remedies) -> Iterator[Finding]:
+    share, expected = (
+        sum(map(turns, rows)) / len(rows) for rows in (found.outputs, found.references)
+    )
+    if share - expected > LOOPS:
+        yield Finding(
+            name="repetition",
+            severity="warning",
+            text=f"{share:.0%} of the outputs say the same {TURNS} times in a row or more; of the "
+            f"references {expected:.0%} do.",
+            cause="Each repetition makes the next more likely, and nothing tells the decoder what it "
+            "has said already.",
+            remedy=remedies.fed(),
+            drawing=_picture(found, [turns(row) for row in found.outputs].index(True)),
+            numbers={"share": share, "expected": expected},
+        )
+
+
+def turns(symbols: Sequence[str]) -> bool:
+    """Whether one to six symbols come four times in a row.
+
+    >>> turns("abcabcabcabc"), turns("banana")
+    (True, False)
+    """
+    for size in range(1, LONGEST_LOOP + 1):
+        alike = 0
+        for place in range(size, len(symbols)):
+            alike = alike + 1 if symbols[place] == symbols[place - size] else 0
+            if alike == size * (TURNS - 1):
+                return True
+    return False
+
+
+def _copies(found: Written) -> Iterator[Finding]:
+    share, expected = (
+        sum(map(list.__eq__, found.sources, rows)) / len(rows)
+        for rows in (found.outputs, found.references)
+    )
+    if share - expected > COPIES:
+        yield Finding(
+            name="copied source",
+            severity="warning",
+            text=f"{share:.0%} of the outputs are their source, symbol for symbol; of the references "
+            f"{expected:.0%} are.",
+            cause="Training examples whose target is their source teach it, a few in a hundred are "
+            "enough.",
+            remedy="take lines with the same text on both sides out of the training file; "
+            "foveal fit says how many there are",
+            drawing=_picture(
+                found, list(map(list.__eq__, found.sources, found.outputs)).index(True)
+            ),
+            numbers={"share": share, "expected": expected},
+        )
+
+
+def _gap(found: Written, forced_accuracy: float, remedies: Remedies) -> Iterator[Finding]:
+    pairs = [pair for pair in zip(found.references, found.outputs, strict=True) if pair[0]]
+    if not pairs:
+        return
+    rows = [[" ".join(map(_joined, row)) for row in side] for side in zip(*pairs, strict=True)]
+    free = max(0.0, 1 - word_error_rate(*rows).value / 100)
+    if forced_accuracy - free > GAP:
+        yield Finding(
+            name="exposure bias",
+            severity="warning",
+            text=f"After the right symbols the model guesses {forced_accuracy:.0%} of the next ones; "
+            f"left alone, {free:.0%} of its symbols are right. One error leads to the next.",
+            cause="In training the decoder reads right symbols only, and has not learnt to go on "
+            "after an error of its own.",
+            remedy=remedies.own_inputs(),
+            drawing=_lengths(found),
+            numbers={"forced": forced_accuracy, "free": free},
+        )
+
+
+def _joined(symbol: str) -> str:
+    """A symbol as one word, for a metric that goes by words."""
+    return "".join(f"u{ord(character):x}" for character in symbol) or "u"
+
+
+def _total(rows: Sequence[Sequence[str]]) -> int:
+    return sum(map(len, rows))
+
+
+def _picture(found: Written, example: int) -> str:
+    """Where the model looked for one output; nothing without attention."""
+    trace = found.traces[example]
+    return "" if trace is None or not trace.targets else heatmap(trace)
+
+
+def _lengths(found: Written) -> str:
+    order = sorted(range(len(found.sources)), key=lambda n: len(found.references[n]))
+    series = [
+        Series(name=name, points=tuple((at, len(rows[n])) for at, n in enumerate(order)))
+        for name, rows in (("reference", found.references), ("output", found.outputs))
+    ]
+    return curves(series, title="Lengths", x_label="examples, by length", y_label="symbols")

@@ -1,0 +1,143 @@
+"""Remedies: which flag helps, named as `foveal fit` takes it.
+
+A setting is named only where the run has it: tasks differ in what they are made of.
+"""
+
+from typing import Any, NamedTuple, final
+
+from ...specs import settings
+from ...training import TrainingSpec
+
+
+class Flag(NamedTuple):
+    """A setting and the value to give it."""
+
+    path: str
+    value: str
+
+    def __str__(self) -> str:
+        return f"--set {self.path}={self.value}"
+
+
+@final
+class Remedies:
+    """What can be set in a run.
+
+    Args:
+        task: the spec of the task.
+        training: how it was trained; the defaults where nobody knows.
+    """
+
+    def __init__(self, task: Any, training: TrainingSpec | None = None) -> None:
+        self.training = training or TrainingSpec(steps=1)
+        self._task = {setting.path: setting.value for setting in settings(task)}
+
+    def vanishing(self, part: str, *, gated: bool) -> str:
+        """A cell that remembers, or a way round the recurrence."""
+        ways = [
+            None if gated else self._cell(part, "lstm"),
+            self._of_task("decoder.attention", "softmax") if self._lacks_attention else None,
+            self._of_task("pooling", "softmax") if self._task.get("pooling") == "summary" else None,
+            self._of_task("encoder.self_attention", "softmax") if "encoder" in part else None,
+        ]
+        return self._either(*ways) or self._wider(part)
+
+    def exploding(self, part: str) -> str:
+        """Shorter gradients, smaller steps, a cell whose memory is added to."""
+        limit = self.training.clip_norm
+        clip = Flag("training.clip_norm", "1" if limit is None else f"{limit / 2:g}")
+        return self._either(clip, self._rate(3.0), self._cell(part, "lstm"))
+
+    def slower(self, factor: float = 3.0) -> str:
+        """A lower learning rate."""
+        return str(self._rate(factor))
+
+    def warmer(self, factor: float) -> str:
+        """A lower learning rate, or a slower beginning."""
+        steps = max(100, 4 * self.training.warmup_steps)
+        return self._either(self._rate(factor), Flag("training.warmup_steps", str(steps)))
+
+    def narrower(self, part: str) -> str:
+        """Fewer units in a part of the model."""
+        path, size = self._width(part)
+        return str(Flag(path, str(max(1, size // 2))))
+
+    def attention(self) -> str:
+        """A decoder that has no other way to know the source, or another score function."""
+        bridge = self._of_task("decoder.bridge", "none")
+        rate = self._rate(1 / 3)
+        return self._either(bridge, rate) if bridge is not None else str(rate)
+
+    def regularised(self) -> str:
+        """What keeps a model from learning its examples by heart."""
+        dropout = next((path for path in self._task if path.endswith("dropout")), None)
+        more = min(0.5, 0.2 + float(self._task[dropout])) if dropout is not None else 0.0
+        return self._either(
+            None if dropout is None else self._of_task(dropout, f"{more:g}"),
+            Flag("training.weight_decay", "0.01"),
+            Flag("training.patience", "5"),
+        )
+
+    def stopping(self) -> str:
+        """A run that ends when nothing gets better."""
+        return str(Flag("training.patience", "5"))
+
+    def faster(self) -> str:
+        """A higher learning rate, or a wider model."""
+        return str(self._rate(1 / 3))
+
+    def looser(self, norm: float) -> str:
+        """Clipping that is there for the exceptions."""
+        return self._either(Flag("training.clip_norm", f"{2 * norm:.2g}"), self._rate(3.0))
+
+    def own_inputs(self) -> str:
+        """Training on the decoder's own guesses."""
+        return str(Flag("training.own_inputs", "0.25"))
+
+    def longer(self) -> str:
+        """Search that does not favour short outputs."""
+        return str(self._of_task("prediction.length_penalty", "1") or self._rate(3.0))
+
+    def fed(self) -> str:
+        """A decoder that knows where it has looked."""
+        can_feed = not self._lacks_attention
+        feeding = self._of_task("decoder.input_feeding", "true") if can_feed else None
+        return self._either(feeding, Flag("training.own_inputs", "0.25"))
+
+    @property
+    def _lacks_attention(self) -> bool:
+        return self._task.get("decoder.attention", "") is None
+
+    def _wider(self, part: str) -> str:
+        path, size = self._width(part)
+        return str(Flag(path, str(2 * size)))
+
+    def _width(self, part: str) -> tuple[str, int]:
+        path = self._path(part, "hidden_size")
+        return path, int(self._task[path.removeprefix("task.")])
+
+    def _rate(self, factor: float) -> Flag:
+        return Flag("training.learning_rate", f"{self.training.learning_rate / factor:.2g}")
+
+    def _cell(self, part: str, value: str) -> Flag | None:
+        path = self._path(part, "cell")
+        known = self._task.get(path.removeprefix("task."))
+        return Flag(path, value) if known not in (None, value) else None
+
+    def _path(self, part: str, name: str) -> str:
+        """The setting of a part such as `encoder backward`: a group of its own, the task's, or that of a
+        part within the group, as of the sentences of a document.
+        """
+        group = part.split(" ", maxsplit=1)[0].partition(".")[0]
+        within = [path for path in self._task if path.endswith(f".{name}")]
+        known = (path for path in (f"{group}.{name}", name, *within) if path in self._task)
+        return f"task.{next(known, name)}"
+
+    def _of_task(self, path: str, value: str) -> Flag | None:
+        if path not in self._task or str(self._task[path]).lower() == value:
+            return None
+        return Flag(f"task.{path}", value)
+
+    @staticmethod
+    def _either(*flags: Flag | None) -> str:
+        return ", or ".join(str(flag) for flag in flags if flag is not None)

@@ -1,0 +1,181 @@
+"""A sweep: trials of a run with other settings, each in a folder of its own, and the best of them.
+
+    plan.json     what is varied, and the settings of every trial
+    trials/01     the run as it is; 02, ...: with other settings; all folders as `fit` leaves them
+    best          the best of those that came to their end, ready to answer
+    sweep.json    all trials, the best first
+    sweep.html    the same to look at
+
+Nothing here trains: `foveal.scale.cluster.run_trials` does.
+"""
+
+import json
+import shutil
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from ..errors import SpecError, ValueRangeError
+from ..specs import to_data
+from ..training import Choice, Planned, chosen, forget, load_plan
+from ._space import Dimension, drawn, values_of, with_values
+from ._storage import read_json, write_json
+from ._sweep_page import sweep_page
+from ._trials import Measure, Trial, read_measure, read_trial
+
+BEST, ENGINE = "best", "ray"  # the latter is what Tune writes about itself
+PLAN = "plan.json"
+_TABLE, _PAGE = "sweep.json", "sweep.html"
+_TRIALS = "trials"
+_CHECKPOINTS = "checkpoints"
+_AT_ONCE = 1e-9  # minutes: a run that goes on with so many is over
+
+
+@dataclass(frozen=True, kw_only=True)
+class Sweep:
+    """What to try, and where.
+
+    Args:
+        planned: the default, and trial 1.
+        dimensions: what is varied.
+        trials: how many.
+        budget: seconds for all of them; None: as long as it takes.
+        out: the folder of the sweep.
+    """
+
+    planned: Planned
+    dimensions: tuple[Dimension, ...]
+    trials: int
+    budget: float | None
+    out: Path
+
+    def begin(self, *, fresh: bool = False) -> None:
+        """Write down every trial, or find the same sweep in the folder.
+
+        Args:
+            fresh: delete a sweep that the folder has, once the new one has been checked.
+        """
+        if self.planned.run.dev is None:
+            raise SpecError(
+                "sweep: the run has no validation set to compare trials by, expected one. Give --dev."
+            )
+        if self.trials < 1:
+            raise ValueRangeError(f"sweep: trials must be at least 1, got {self.trials}.")
+        if self.trials > 1 and not self.dimensions:
+            raise SpecError(
+                "sweep: nothing is left to vary. Leave some settings free, or give --over path=low..high."
+            )
+        if fresh:
+            self.clear()
+        there, wanted = read_json(str(self.out / PLAN)), self._plan()
+        if there is not None and there != wanted:
+            parts = [name for name in wanted if there.get(name) != wanted[name]]
+            raise SpecError(
+                f"{self.out} has another sweep: it differs in {', '.join(parts)}. Give the command that it "
+                f"was begun with to go on, another --out, or --fresh to start again."
+            )
+        if there is None:
+            for number, values in enumerate(wanted["settings"], start=1):
+                self._trial_plan(number, values).save(self.folder(number))
+            write_json(str(self.out / PLAN), wanted)
+
+    def clear(self) -> None:
+        """Delete what the folder has of a sweep."""
+        for name in (PLAN, _TABLE, _PAGE):
+            (self.out / name).unlink(missing_ok=True)
+        for name in (_TRIALS, BEST, ENGINE):
+            shutil.rmtree(self.out / name, ignore_errors=True)
+
+    def _plan(self) -> dict[str, Any]:
+        seed = self.planned.run.training.seed
+        plan = {
+            "trials": self.trials,
+            "budget": self.budget,
+            "dimensions": [asdict(dimension) for dimension in self.dimensions],
+            "settings": drawn(self.dimensions, self.trials, seed),
+            "run": to_data(self.planned.run),
+        }
+        return json.loads(json.dumps(plan))  # as it is when it is read again
+
+    def _trial_plan(self, number: int, values: dict[str, str]) -> Planned:
+        choices: Sequence[Choice] = self.planned.choices
+        for dimension in self.dimensions:
+            for path in dimension.paths if dimension.name in values else ():
+                choices = chosen(choices, path, "command", f"trial {number} of a sweep")
+        return Planned(with_values(self.planned.run, self.dimensions, values), tuple(choices))
+
+    def folder(self, number: int) -> Path:
+        """Of a trial, counted from 1."""
+        return trial_folder(self.out, number)
+
+    def trial(self, number: int) -> Trial:
+        """What has become of a trial so far."""
+        folder = self.folder(number)
+        return read_trial(folder, number, values_of(load_plan(folder).run, self.dimensions))
+
+    def measure(self) -> Measure:
+        """What trials are compared by."""
+        for number in range(1, self.trials + 1):
+            if (found := read_measure(self.folder(number))) is not None:
+                return found
+        raise ValueRangeError(
+            f"{self.out}: the time was over before a trial had begun. Give a larger --budget, with --fresh."
+        )
+
+    @property
+    def is_over(self) -> bool:
+        """Whether nothing is left to do."""
+        return (self.out / _TABLE).is_file()
+
+    def best(self) -> Trial:
+        """The best trial of a sweep that is over."""
+        return self.trial(read_json(str(self.out / _TABLE))["best"])
+
+    def finish(self) -> None:
+        """Save the best model, the table and the page, when nothing more will be trained."""
+        measure = self.measure()
+        trials = measure.ranked([self.trial(number) for number in range(1, self.trials + 1)])
+        best = trials[0]
+        self._save_best(best)
+        (self.out / _PAGE).write_text(
+            sweep_page(self.out.resolve().name, measure, self.dimensions, trials), encoding="utf-8"
+        )
+        data = {
+            "metric": measure.name,
+            "higher_is_better": measure.higher_is_better,
+            "best": best.number,
+            "seconds": round(sum(trial.seconds for trial in trials), 3),
+            "dimensions": [asdict(dimension) for dimension in self.dimensions],
+            "trials": [trial.to_data() for trial in trials],
+        }
+        write_json(str(self.out / _TABLE), data)
+        for trial in trials:
+            forget(self.folder(trial.number))  # nobody goes on from them, and they are large
+
+    def _save_best(self, trial: Trial) -> None:
+        """The folder of a trial once more, as the best. One that was stopped is scored and saved as it
+        was at its last checkpoint.
+        """
+        source, target = self.folder(trial.number), self.out / BEST
+        shutil.rmtree(target, ignore_errors=True)
+        if trial.status == "finished":
+            shutil.copytree(source, target, ignore=shutil.ignore_patterns(_CHECKPOINTS))
+            return
+        if trial.status != "stopped" or not any((source / _CHECKPOINTS).glob("*")):
+            why = trial.text or "none came to its end or to a checkpoint in the time there was"
+            raise ValueRangeError(
+                f"{self.out}: no trial has left a model: {why}. Start again with --fresh, and a larger "
+                f"--budget or other settings."
+            )
+        shutil.copytree(source, target)
+        planned = load_plan(target)
+        run = planned.run
+        replace(run, training=replace(run.training, minutes=_AT_ONCE)).fit(target)
+        planned.save(target)
+        forget(target)
+
+
+def trial_folder(out: Path, number: int) -> Path:
+    """Of a trial, below the folder of its sweep."""
+    return out / _TRIALS / f"{number:02d}"

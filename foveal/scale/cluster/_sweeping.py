@@ -1,0 +1,201 @@
+"""Trials of a sweep, handed out by Ray Tune and stopped early by ASHA where others do better.
+
+    ASHA: at 12 % and 36 % of its run a trial goes on only if it is among the better third so far
+
+A trial is the one training loop in its folder, which tells of every validation. Whoever dies is started again
+and goes on from the trial's own checkpoint; a sweep that is interrupted or killed goes on from what Tune has
+written down. Reference: Li et al. 2020, a system for massively parallel hyperparameter tuning.
+"""
+
+import os
+import signal
+import sys
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, NamedTuple, final
+
+from ray import tune
+from ray.tune import Callback, FailureConfig, RunConfig, TuneConfig, Tuner
+from ray.tune.experiment import Trial as TuneTrial
+from ray.tune.schedulers import ASHAScheduler, TrialScheduler
+from typing_extensions import override
+
+from ...errors import FovealError
+from ...inspection import vital_signs
+from ...training import Evaluated, Event, Started, StepDone, load_plan
+from .._sweep import ENGINE, Sweep, trial_folder
+from .._trials import STOPPED, Trial, is_finished
+
+_MOST_FAILURES = 3  # of one trial: lost workers; what goes wrong in training is not tried again
+# Shares of a run, in percent: below the first nobody is stopped. The next is three times the one before.
+_FIRST_RUNG, _FACTOR, _WHOLE = 12, 3, 100
+_NUMBER, _SHARE, _GOODNESS = "trial", "share", "goodness"
+
+
+class Ended(NamedTuple):
+    """A trial has ended, as that many of all."""
+
+    trial: Trial
+    number: int
+    of: int
+
+
+def run_trials(sweep: Sweep, workers: int, told: Callable[[Ended], None]) -> bool:
+    """Run all trials of a sweep that has begun, or go on with them; False if it was interrupted.
+
+    Args:
+        sweep: what to try.
+        workers: trials at a time, of one core each.
+        told: a function of a module, told of every trial that has ended.
+    """
+    folder = sweep.out.resolve()
+    os.environ["TUNE_DISABLE_AUTO_CALLBACK_LOGGERS"] = "1"  # the loop writes its own log
+    os.environ["RAY_AIR_NEW_OUTPUT"] = "0"  # and the command says what is to be said
+    trainable = tune.with_resources(
+        tune.with_parameters(_trial, out=str(folder), working=str(Path.cwd())), {"cpu": 1}
+    )
+    state = folder / ENGINE
+    if any(state.glob("experiment_state-*.json")) and Tuner.can_restore(str(state)):
+        tuner = Tuner.restore(str(state), trainable=trainable, resume_errored=True)
+    else:
+        tuner = Tuner(
+            trainable,
+            param_space={_NUMBER: tune.grid_search(list(range(1, sweep.trials + 1)))},
+            tune_config=TuneConfig(
+                metric=_GOODNESS,
+                mode="max",
+                max_concurrent_trials=workers,
+                scheduler=_Asha(sweep),
+                time_budget_s=sweep.budget,
+                reuse_actors=True,
+            ),
+            run_config=RunConfig(
+                name=ENGINE,
+                storage_path=str(folder),
+                failure_config=FailureConfig(max_failures=_MOST_FAILURES),
+                callbacks=[_Teller(sweep, told)],
+                verbose=0,
+            ),
+        )
+    with _stopping() as was_stopped:
+        tuner.fit()
+        return not was_stopped()
+
+
+class _StoppedError(Exception):
+    """The sweep does not want the trial to go on."""
+
+
+def _trial(config: dict[str, Any], *, out: str, working: str) -> None:
+    """In a worker."""
+    os.chdir(working)  # files may be named from where the command was called
+    folder = trial_folder(Path(out), config[_NUMBER])
+    if is_finished(folder):
+        return  # Tune was killed before it had written that down
+    try:
+        load_plan(folder).run.fit(folder, listeners=(_Reporter(),), probes=(vital_signs,))
+    except _StoppedError:
+        sys.exit(0)  # as Tune wants it
+    except FovealError:
+        return  # the log has it, and to try again would not help
+
+
+@final
+class _Reporter:
+    """Tells Tune of every validation, and ends the run when Tune says so."""
+
+    def __init__(self) -> None:
+        self._sign, self._metric, self._share = 1.0, "", 0.0
+
+    def __call__(self, event: Event) -> None:
+        match event:
+            case Started():
+                self._sign, self._metric = 1.0 if event.higher_is_better else -1.0, event.metric
+            case StepDone():
+                self._share = event.progress
+            case Evaluated():
+                goodness = self._sign * event.metrics[self._metric]
+                try:
+                    tune.report({_SHARE: _WHOLE * self._share, _GOODNESS: goodness})
+                except SystemExit:
+                    raise _StoppedError(STOPPED) from None
+            case _:
+                pass
+
+
+@final
+class _Asha(ASHAScheduler):
+    """ASHA that lets the default come to its end, since the best is compared with it, and whoever has come
+    there anyhow; and that knows what trials did before it was started again, which Tune does not write down.
+    """
+
+    def __init__(self, sweep: Sweep) -> None:
+        super().__init__(
+            time_attr=_SHARE,
+            max_t=_WHOLE,
+            grace_period=_FIRST_RUNG,
+            reduction_factor=_FACTOR,
+            stop_last_trials=False,
+        )
+        self._sweep = sweep
+
+    @override
+    def on_trial_add(self, tune_controller: Any, trial: TuneTrial) -> None:
+        super().on_trial_add(tune_controller, trial)
+        done = self._sweep.trial(trial.config[_NUMBER])
+        if done.validations:
+            measure = self._sweep.measure()
+            for share, score in done.validations:
+                result = {_SHARE: _WHOLE * share, _GOODNESS: measure.goodness(score)}
+                super().on_trial_result(tune_controller, trial, result)
+
+    @override
+    def on_trial_result(self, tune_controller: Any, trial: TuneTrial, result: dict) -> str:
+        decision = super().on_trial_result(tune_controller, trial, result)
+        is_spared = trial.config[_NUMBER] == 1 or result.get(_SHARE, 0.0) >= _WHOLE
+        return TrialScheduler.CONTINUE if is_spared else decision
+
+
+@final
+class _Teller(Callback):
+    """Tells of trials that have ended."""
+
+    def __init__(self, sweep: Sweep, told: Callable[[Ended], None]) -> None:
+        self._sweep, self._told = sweep, told
+
+    @override
+    def on_trial_complete(
+        self, iteration: int, trials: list, trial: TuneTrial, **info: Any
+    ) -> None:
+        self._tell(trials, trial)
+
+    @override
+    def on_trial_error(self, iteration: int, trials: list, trial: TuneTrial, **info: Any) -> None:
+        self._tell(trials, trial)
+
+    def _tell(self, trials: list[TuneTrial], trial: TuneTrial) -> None:
+        number = sum(other.is_finished() for other in trials if other is not trial) + 1
+        found = self._sweep.trial(trial.config[_NUMBER])
+        self._told(Ended(found, number, self._sweep.trials))
+
+
+@contextmanager
+def _stopping() -> Iterator[Callable[[], bool]]:
+    """SIGTERM does what Ctrl-C does, and whether either came can be asked for.
+
+    Tune puts its own handler in the place of the one it finds, and the one it found back when a signal comes:
+    that is how we know.
+    """
+    if threading.current_thread() is not threading.main_thread():
+        yield lambda: False
+        return
+    own = signal.default_int_handler
+    before = signal.signal(signal.SIGINT, own)
+    before_term = signal.signal(signal.SIGTERM, lambda *_: signal.raise_signal(signal.SIGINT))
+    try:
+        yield lambda: signal.getsignal(signal.SIGINT) is own
+    finally:
+        signal.signal(signal.SIGINT, before)
+        signal.signal(signal.SIGTERM, before_term)

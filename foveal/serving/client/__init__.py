@@ -1,0 +1,10 @@
+"""A client of the server, for programs that wait and for those that do not.
+
+Needs `foveal[client]`.
+"""
+
+from . import _packages as _packages  # first: it says that the package is missing
+from ._answers import Answer as Answer, Model as Model, ServerError as ServerError
+from ._async_client import AsyncClient as AsyncClient
+from ._client import Client as Client
+from ._requests import Retries as Retries

@@ -1,0 +1,211 @@
+"""What both clients have in common: requests, answers, and when to try again.
+
+A prediction changes nothing on the server, so that one which got no answer may be asked again: when the
+server had too much to do (503, after as long as it says), was about to end, the connection broke, or what
+stands between, such as the proxy of a cluster, lost the server that it had asked. Delays grow by twos, and
+chance spreads those who were refused together.
+"""
+
+import json
+import random
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field, fields
+from typing import Any, NamedTuple, final
+from urllib.parse import quote
+
+import httpx2 as httpx
+
+from ...errors import FovealError, ValueRangeError
+from ._answers import Answer, Model, ServerError
+
+_BUSY = 503
+_FAULTS = range(500, 600)
+_FIRST_DELAY, _MOST_DELAY = 0.1, 10.0
+_MOST_DIGITS = 10  # of seconds to wait
+MOST_BYTES = 256 << 20  # of an answer; the longest of our server's are some tens of megabytes
+_FIELDS = tuple(one.name for one in fields(Model))
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Retries:
+    """How often, and for how long in all, a request is tried."""
+
+    attempts: int = 5
+    seconds: float = 30.0
+
+
+class Reply(NamedTuple):
+    """What a server sent."""
+
+    status: int
+    headers: Mapping[str, str]
+    body: bytes
+
+
+class TooLongError(Exception):
+    """An answer that is longer than any of our server's, or compressed."""
+
+
+@final
+@dataclass(slots=True)
+class Trying:
+    """One request on its way: counts attempts and time."""
+
+    retries: Retries
+    began: float = field(default_factory=time.monotonic)
+    attempts: int = 0
+
+    def delay(self, reply: Reply | None, error: Exception | None) -> float:
+        """Seconds to wait before the next attempt; raises where there is to be none."""
+        self.attempts += 1
+        asked = 0.0 if reply is None else _retry_after(reply.headers)
+        backoff = min(_MOST_DELAY, _FIRST_DELAY * 2 ** (self.attempts - 1))
+        delay = max(asked, backoff) * random.uniform(1.0, 1.5)
+        left = self.retries.seconds - (time.monotonic() - self.began)
+        if isinstance(error, TooLongError | httpx.LocalProtocolError):  # it would be so again
+            raise ServerError(
+                f"The answer is longer than {MOST_BYTES:,} bytes, compressed, or cannot be asked for "
+                f"({type(error).__name__}). Is the address right?"
+            ) from error
+        if self.attempts < self.retries.attempts and delay <= left:
+            return delay
+        if reply is not None:
+            raise refusal(reply)
+        raise ServerError(
+            f"The server gave no answer in {self.attempts} attempts: {type(error).__name__}. "
+            f"Is it running, and is the address right?"
+        ) from error
+
+
+def is_passing(reply: Reply) -> bool:
+    """Whether to ask again later: the server is busy, or its answer was lost on the way, in which case there
+    is a fault without a word from the server. A fault of its own, with its words, would come again.
+    """
+    return reply.status == _BUSY or (reply.status in _FAULTS and _said(reply) is None)
+
+
+def body_of(
+    inputs: Sequence[str],
+    *,
+    features: Sequence[str] | None,
+    nbest: int,
+    attention: bool,
+    confidence: bool,
+    deadline: float | None,
+) -> bytes:
+    """The body of a request; the deadline is in seconds."""
+    if isinstance(inputs, str):
+        raise ValueRangeError(
+            f"predict: inputs must be a list of texts, got one text, {inputs[:40]!r}. "
+            f"Put it into a list: [{inputs[:40]!r}]."
+        )
+    data: dict[str, Any] = {"inputs": list(inputs), "nbest": nbest}
+    data |= {"attention": attention, "confidence": confidence}
+    if features is not None:
+        data["features"] = list(features)
+    if deadline is not None:
+        data["deadline_ms"] = max(1, round(1000 * deadline))
+    return json.dumps(data).encode()
+
+
+def path_of(model: str) -> str:
+    """Where a model is asked."""
+    return f"/v1/models/{quote(model, safe='')}/predict"
+
+
+def headers_of(token: str | None) -> dict[str, str]:
+    """Return the header fields of every request."""
+    # Compressed answers are refused: a few bytes of them may unpack to any number.
+    headers = {"content-type": "application/json", "accept-encoding": "identity"}
+    if token is None:
+        return headers
+    if not token or not token.isascii() or not token.isprintable():
+        raise ValueRangeError(
+            "Client: a token must be printable ASCII characters without line breaks, got others. Remove "
+            "them, such as the line break at the end of a file: token.strip()."
+        )
+    return headers | {"authorization": f"Bearer {token}"}
+
+
+@final
+class Received:
+    """The body of an answer, as it comes; raises `TooLongError` as soon as it is too long."""
+
+    def __init__(self, response: httpx.Response) -> None:
+        if response.headers.get("content-encoding", "identity") != "identity":
+            raise TooLongError
+        self._response, self._parts, self._size = response, list[bytes](), 0
+
+    def add(self, part: bytes) -> None:
+        """Take the next part."""
+        self._parts.append(part)
+        self._size += len(part)
+        if self._size > MOST_BYTES:
+            raise TooLongError
+
+    @property
+    def reply(self) -> Reply:
+        """All of it."""
+        return Reply(self._response.status_code, self._response.headers, b"".join(self._parts))
+
+
+def answers_of(reply: Reply) -> list[Answer]:
+    """Return the answers to a request, in the order of its inputs."""
+    with _readable():
+        return [Answer.from_data(one) for one in _checked(reply)["answers"]]
+
+
+def models_of(reply: Reply) -> list[Model]:
+    """Return the models that are served; fields that a newer server adds are left out."""
+    with _readable():
+        return [
+            Model(**{name: one[name] for name in _FIELDS if name in one})
+            for one in _checked(reply)["models"]
+        ]
+
+
+@contextmanager
+def _readable() -> Iterator[None]:
+    """Whatever is not an answer of our server ends in the client's own error."""
+    try:
+        yield
+    except ServerError:
+        raise
+    except (
+        ValueError,
+        TypeError,
+        KeyError,
+        AttributeError,
+        RecursionError,
+        FovealError,
+    ) as error:
+        raise ServerError(
+            f"The answer is not one of a Foveal server: {type(error).__name__}. Is the address right?"
+        ) from error
+
+
+def refusal(reply: Reply) -> ServerError:
+    """Return the error for a server that refused."""
+    said = _said(reply) or "no reason was given"
+    return ServerError(f"The server refused with {reply.status}: {said}", reply.status)
+
+
+def _said(reply: Reply) -> str | None:
+    """The words of a server of ours, and of no other."""
+    try:
+        return str(json.loads(reply.body)["error"])
+    except (ValueError, KeyError, TypeError, RecursionError):
+        return None
+
+
+def _checked(reply: Reply) -> Any:
+    if reply.status != 200:
+        raise refusal(reply)
+    return json.loads(reply.body)
+
+
+def _retry_after(headers: Mapping[str, str]) -> float:
+    said = headers.get("retry-after", "")
+    return float(said) if said.isdecimal() and len(said) < _MOST_DIGITS else 0.0

@@ -1,0 +1,15 @@
+"""The server: models by name over HTTP, safe to put on the internet.
+
+Needs `foveal[serve]`. `foveal serve runs/x` is the usual way in.
+"""
+
+from .._limits import Limits as Limits
+from ..computing import (
+    Computing as Computing,
+    Served as Served,
+    named_folders as named_folders,
+)
+from . import _packages as _packages  # first: it says which package is missing
+from ._app import build_app as build_app
+from ._server import serve as serve
+from ._tokens import Tokens as Tokens, read_tokens as read_tokens

@@ -1,0 +1,310 @@
+"""The application.
+
+    POST /v1/models/{name}/predict    {inputs, features?, nbest?, attention?, ...} -> answers
+    GET  /v1/models                   what is served
+    GET  /healthz, /readyz            whether the process lives; whether it takes requests
+    GET  /metrics                     for Prometheus
+    GET  /openapi.json                all of this, with examples
+    GET  /                            a page where a person asks
+
+Answers are computed in another process; the event loop only reads and writes.
+"""
+
+import asyncio
+import json
+import logging
+import time
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Sequence
+from contextlib import aclosing, asynccontextmanager, suppress
+from pathlib import Path
+from typing import Any
+
+from fastapi import FastAPI, Request, Response
+from starlette.exceptions import HTTPException
+from starlette.responses import StreamingResponse
+
+from ... import __version__
+from ...errors import FovealError
+from ...explorer import (
+    QuestionError,
+    ServedRun,
+    check_length,
+    error_response,
+    read_question,
+)
+from .._admission import ClosedError, LateError, OverloadedError, TooLargeError
+from .._limits import Limits
+from ..computing import Computing, FaultError, Served, failed
+from ._direct import PREDICT, Direct
+from ._guard import LOOPBACK, Guard
+from ._metrics import MEDIA_TYPE
+from ._models import run_data
+from ._openapi import LISTED, PREDICTED, STATE
+from ._page import PAGE, page_assets
+from ._schema import PredictRequest, RequestError, read_request
+from ._serving import Serving
+from ._tokens import Tokens
+
+_GONE = 499  # what servers log for a client that did not wait
+_log = logging.getLogger(__name__)
+
+
+def build_app(
+    served: Sequence[Served],
+    computing: Computing,
+    *,
+    limits: Limits | None = None,
+    tokens: Tokens | None = None,
+    is_public: bool = False,
+    token_file: Path | None = None,
+    pages: bool = True,
+) -> FastAPI:
+    """Return the application for some models.
+
+    Args:
+        served: the models, which `computing` has loaded.
+        computing: the process that computes.
+        limits: of requests, queues and connections.
+        tokens: that must be shown, if there are any.
+        is_public: the application is asked under any name, not only under the names of loopback.
+        token_file: where the tokens are; when it changes, they are read again.
+        pages: serve the page for people, and the `/api` that it asks.
+    """
+    serving = Serving(
+        served, computing, limits or Limits(), tokens or Tokens(), token_file=token_file
+    )
+
+    @asynccontextmanager
+    async def lifespan(app: FastAPI) -> AsyncIterator[None]:
+        del app
+        async with serving.running():
+            yield
+
+    app = FastAPI(
+        title="Foveal",
+        version=__version__,
+        description="Models that answer with their confidence, and say where they looked.",
+        lifespan=lifespan,
+        # The pages that FastAPI makes of the schema load scripts from elsewhere.
+        docs_url=None,
+        redoc_url=None,
+        redirect_slashes=False,
+        # Nothing of what is asked leaves the process, whatever the environment says.
+        telemetry={"auto_configure": False, "tracing": False, "metrics": False, "logs": False},
+    )
+    app.state.serving = serving
+
+    async def predict(name: str, request: Request) -> Response:
+        return await _predicted(serving, name, request)
+
+    # What is added last is asked first.
+    app.add_middleware(Direct, predict=predict)
+    app.add_middleware(
+        Guard,
+        limits=serving.limits,
+        tokens=serving.tokens,
+        hosts=frozenset() if is_public else LOOPBACK,
+        metrics=serving.metrics,
+    )
+
+    @app.exception_handler(HTTPException)
+    async def refuse(request: Request, error: HTTPException) -> Response:
+        del request
+        response = error_response(error.status_code, str(error.detail))
+        response.headers.update(error.headers or {})
+        return response
+
+    app.post(PREDICT, **PREDICTED)(predict)
+    _add_routes(app, serving)
+    if pages:
+        _add_pages(app, serving)
+    return app
+
+
+def _add_routes(app: FastAPI, serving: Serving) -> None:
+    @app.get("/v1/models", **LISTED)
+    async def models() -> Response:
+        return _json(serving.at_work()[0].to_data())
+
+    @app.get("/healthz", **STATE)
+    async def live() -> Response:
+        return _json({"state": "alive"})
+
+    @app.get("/readyz", **STATE)
+    async def ready() -> Response:
+        if serving.is_draining:
+            return error_response(503, "The server is about to end and takes no more requests.")
+        if serving.is_replacing:
+            return error_response(503, "The computing process did not respond; another one starts.")
+        return _json({"state": "ready"})
+
+    @app.get("/metrics", include_in_schema=False)
+    async def metrics() -> Response:
+        return Response(serving.metrics.text(), headers={"content-type": MEDIA_TYPE})
+
+
+def _add_pages(app: FastAPI, serving: Serving) -> None:
+    @app.get("/", include_in_schema=False)
+    async def page() -> Response:
+        return _asset(PAGE)
+
+    @app.get("/assets/{name}", include_in_schema=False)
+    async def asset(name: str) -> Response:
+        return _asset(name)
+
+    @app.get("/api/runs", include_in_schema=False)
+    async def runs() -> Response:
+        return _json([run_data(one) for one in serving.at_work()[0].by_name.values()])
+
+    @app.post("/api/explain", include_in_schema=False)
+    async def explained(request: Request) -> Response:
+        return await _explained(serving, request)
+
+
+async def _predicted(serving: Serving, name: str, request: Request) -> Response:
+    began = time.monotonic()
+    served = serving.at_work()[0].by_name.get(name)
+    response = _no_such_model(serving) if served is None else await _asked(serving, served, request)
+    label = "unknown" if served is None else served.name  # a stranger's name would be a new series
+    seconds = serving.metrics.request_seconds.labels(label, response.status_code)
+    seconds.observe(time.monotonic() - began)
+    return response
+
+
+async def _asked(serving: Serving, served: Served, request: Request) -> Response:
+    try:
+        asked = read_request(await request.body(), serving.limits)
+        _check_features(served, asked)
+    except RequestError as error:
+        serving.metrics.rejected.labels("request").inc()
+        return error_response(422, str(error))
+    answers = serving.at_work()[1].predict(served, asked, request.state.client)
+    if asked.stream:
+        return await _streamed(serving, answers)
+    return await _unless_gone(serving, request, _whole(serving, served, answers))
+
+
+def _no_such_model(serving: Serving) -> Response:
+    names = ", ".join(serving.at_work()[0].by_name)
+    return error_response(404, f"There is no such model. Models: {names}.")
+
+
+def _check_features(served: Served, asked: PredictRequest) -> None:
+    if asked.features is not None and not served.questions.has_features:
+        raise RequestError("features: the model reads none. Leave them out.")
+
+
+async def _whole(serving: Serving, served: Served, answers: AsyncGenerator[str, None]) -> Response:
+    """All answers in one object."""
+    try:
+        texts = ", ".join([answer async for answer in answers])
+    except Exception as error:
+        return _refusal(serving, error)
+    head = json.dumps({"model": served.name, "version": served.version})[:-1]
+    body = f'{head}, "answers": [{texts}]}}\n'
+    return Response(body.encode(), media_type="application/json")
+
+
+async def _streamed(serving: Serving, answers: AsyncGenerator[str, None]) -> Response:
+    """Answers as lines, the first of which must be there before the status can be told."""
+    try:
+        first = await anext(answers)
+    except Exception as error:
+        return _refusal(serving, error)
+
+    async def lines() -> AsyncIterator[bytes]:
+        async with aclosing(answers):
+            yield f"{first}\n".encode()
+            try:
+                async for answer in answers:
+                    yield f"{answer}\n".encode()
+            except Exception as error:
+                yield bytes(_refusal(serving, error).body) + b"\n"
+
+    return StreamingResponse(lines(), media_type="application/x-ndjson")
+
+
+async def _unless_gone(
+    serving: Serving, request: Request, answering: Awaitable[Response]
+) -> Response:
+    """The answer, unless whoever asked goes away first: then nothing more is computed for it."""
+    gone = asyncio.create_task(_left(request))
+    try:
+        async with asyncio.timeout(None) as patience:
+            gone.add_done_callback(lambda _: _end_now(patience))
+            return await answering
+    except TimeoutError:
+        serving.metrics.abandoned.inc()
+        return Response(status_code=_GONE)
+    finally:
+        gone.cancel()
+
+
+def _end_now(patience: asyncio.Timeout) -> None:
+    with suppress(RuntimeError):  # it has ended by itself
+        patience.reschedule(0.0)
+
+
+async def _left(request: Request) -> None:
+    while (await request.receive())["type"] != "http.disconnect":
+        pass
+
+
+async def _explained(serving: Serving, request: Request) -> Response:
+    models, asking = serving.at_work()
+    try:
+        question = read_question(await request.body())
+    except QuestionError as error:
+        return error_response(422, str(error))
+    served = models.by_name.get(question.run)
+    if served is None:
+        return _no_such_model(serving)
+    try:
+        check_length(question, serving.limits.characters, serving.limits.attention_cells)
+        ServedRun(served.name, served.task).asked(question)
+    except QuestionError as error:
+        serving.metrics.rejected.labels("request").inc()
+        return error_response(422, str(error))
+
+    async def answered() -> Response:
+        try:
+            text = await asking.explain(served, question, request.state.client)
+            return Response(text.encode(), media_type="application/json")
+        except Exception as error:
+            return _refusal(serving, error)
+
+    return await _unless_gone(serving, request, answered())
+
+
+def _refusal(serving: Serving, error: Exception) -> Response:
+    """What is said instead of an answer. The log gets no text of an input."""
+    if isinstance(error, OverloadedError | ClosedError):
+        reason = "overload" if isinstance(error, OverloadedError) else "draining"
+        serving.metrics.rejected.labels(reason).inc()
+        response = error_response(503, str(error))
+        seconds = error.seconds if isinstance(error, OverloadedError) else 1
+        response.headers["retry-after"] = str(seconds)
+        return response
+    if isinstance(error, LateError):
+        serving.metrics.rejected.labels("deadline").inc()
+        return error_response(504, str(error))
+    if isinstance(error, TooLargeError):
+        serving.metrics.rejected.labels("size").inc()
+        return error_response(413, str(error))
+    if isinstance(error, FovealError):
+        return error_response(422, str(error))
+    fault = str(error) if isinstance(error, FaultError) else failed(error).text
+    _log.error("an answer failed: %s", fault)  # no traceback: it may quote the input
+    return error_response(500, f"The server failed: {fault}. Please report it.")
+
+
+def _asset(name: str) -> Response:
+    asset = page_assets().get(name)
+    if asset is None:
+        return error_response(404, "There is no such file.")
+    return Response(asset.content, media_type=asset.media_type)
+
+
+def _json(data: Any) -> Response:
+    text = json.dumps(data, ensure_ascii=False, allow_nan=False)
+    return Response(text.encode(), media_type="application/json")

@@ -1,0 +1,68 @@
+"""What the server counts, in the text format of Prometheus. Names of models and routes, never texts."""
+
+from typing import final
+
+from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
+
+MEDIA_TYPE = "text/plain; version=0.0.4; charset=utf-8"
+_SECONDS = (0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10, 30)
+_SIZES = (1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64)
+
+
+@final
+class Metrics:
+    """The counters of one server."""
+
+    def __init__(self) -> None:
+        self._registry = CollectorRegistry()
+        self.request_seconds = Histogram(
+            "foveal_request_seconds",
+            "From the head of a request to the end of its answer",
+            ["model", "status"],
+            buckets=_SECONDS,
+            registry=self._registry,
+        )
+        self.batch_seconds = Histogram(
+            "foveal_batch_seconds",
+            "Computing one batch",
+            ["model"],
+            buckets=_SECONDS,
+            registry=self._registry,
+        )
+        self.batch_size = Histogram(
+            "foveal_batch_size",
+            "Inputs of one batch, all of one size class",
+            ["model", "places"],
+            buckets=_SIZES,
+            registry=self._registry,
+        )
+        self.waiting = Gauge(
+            "foveal_waiting_inputs", "Inputs that wait to be computed", registry=self._registry
+        )
+        self.rejected = Counter(
+            "foveal_rejected_total",
+            "Requests refused before they were computed",
+            ["reason"],
+            registry=self._registry,
+        )
+        self.abandoned = Counter(
+            "foveal_abandoned_total",
+            "Requests whose asker went away before the answer",
+            registry=self._registry,
+        )
+        self.reloads = Counter(
+            "foveal_reloads_total",
+            "Times a model was loaded anew, or refused",
+            ["model", "outcome"],
+            registry=self._registry,
+        )
+
+        self.replaced = Counter(
+            "foveal_replaced_total",
+            "Times the computing process gave no sign of life and was replaced",
+            registry=self._registry,
+        )
+
+    def text(self) -> bytes:
+        """All of them, as they are now."""
+        return generate_latest(self._registry)

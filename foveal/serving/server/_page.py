@@ -1,0 +1,14 @@
+"""The page: the explorer's parts, with a list of models to choose from."""
+
+from collections.abc import Mapping
+from functools import cache
+
+from ...explorer import Asset, assets, assets_of
+
+PAGE = "trying.html"
+
+
+@cache
+def page_assets() -> Mapping[str, Asset]:
+    """Every file of the page by its name."""
+    return {**assets(), **assets_of("foveal.serving.server")}

@@ -1,0 +1,140 @@
+"""What is asked and answered, as it stands in the OpenAPI document."""
+
+from typing import Annotated, Any
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
+
+from ...explorer import said
+from .._limits import Limits
+
+
+class RequestError(ValueError):
+    """A body that is no request; the text says why in one line."""
+
+
+class PredictRequest(BaseModel):
+    """Inputs to a model, and what is wanted of it."""
+
+    model_config = ConfigDict(
+        extra="forbid",
+        strict=True,
+        frozen=True,
+        json_schema_extra={
+            "examples": [
+                {"inputs": ["reykjavík"]},
+                {"inputs": ["reykjavík", "jökull"], "nbest": 3, "attention": True},
+                {"inputs": ["ganga"], "features": ["V;PST"], "deadline_ms": 500, "stream": True},
+            ]
+        },
+    )
+
+    inputs: Annotated[list[str], Field(min_length=1, description="texts, one answer to each")]
+    features: Annotated[
+        list[str] | None,
+        Field(description="one for each input, of a model that reads features, such as V;PST"),
+    ] = None
+    nbest: Annotated[int, Field(ge=1, description="candidates for each input, the best first")] = 1
+    attention: Annotated[
+        bool, Field(description="say where the model looked for every symbol of the output")
+    ] = False
+    confidence: Annotated[bool, Field(description="say scores and probabilities")] = True
+    deadline_ms: Annotated[
+        int | None, Field(ge=1, description="milliseconds after which no answer is wanted")
+    ] = None
+    stream: Annotated[
+        bool, Field(description="answers as lines of JSON, each as soon as it is there, in order")
+    ] = False
+
+    @model_validator(mode="after")
+    def _as_many(self) -> "PredictRequest":
+        if self.features is not None and len(self.features) != len(self.inputs):
+            raise ValueError(
+                f"{len(self.features)} features for {len(self.inputs)} inputs, expected as many"
+            )
+        return self
+
+
+def read_request(body: bytes, limits: Limits) -> PredictRequest:
+    """The request in a body, within the limits."""
+    try:
+        request = PredictRequest.model_validate_json(body)
+    except ValidationError as error:
+        raise RequestError(said(error.errors(include_input=False, include_url=False)[0])) from None
+    texts = [*request.inputs, *(request.features or [])]
+    longest = max(map(len, texts))
+    cells = sum(len(text) ** 2 for text in request.inputs) if request.attention else 0
+    checks = (
+        ("inputs", len(request.inputs), limits.inputs, "Send them in several requests."),
+        ("characters of an input", longest, limits.characters, "Cut it, at a sentence say."),
+        ("nbest", request.nbest, limits.nbest, "Ask for fewer."),
+        ("squared characters with attention", cells, limits.attention_cells, "Send fewer at once."),
+    )
+    for what, got, most, advice in checks:
+        if got > most:
+            raise RequestError(f"{what}: at most {most}, got {got}. {advice}")
+    return request
+
+
+class CandidateAnswer(BaseModel):
+    """One output of an n-best list."""
+
+    output: str
+    score: float | None = None
+    probability: float | None = None
+
+
+class Answer(BaseModel):
+    """The answer to one input, as `foveal predict --format jsonl` prints it."""
+
+    source: str
+    output: str
+    score: float | None = None
+    confidence: Annotated[
+        float | None, Field(description="the calibrated probability that the output is right")
+    ] = None
+    token_probabilities: list[float] | None = None
+    nbest: list[CandidateAnswer] | None = None
+    attention: Annotated[
+        dict[str, Any] | None, Field(description="sources, targets and the weights between them")
+    ] = None
+
+
+class PredictAnswer(BaseModel):
+    """Answers in the order of the inputs."""
+
+    model: str
+    version: Annotated[str, Field(description="of the model's files")]
+    answers: list[Answer]
+
+
+class ModelAnswer(BaseModel):
+    """A model that can be asked."""
+
+    name: str
+    version: str
+    task: str
+    features: Annotated[bool, Field(description="whether it reads features beside inputs")]
+    exact: Annotated[
+        bool, Field(description="whether an answer is the same in any batch, to the last bit, here")
+    ]
+    refused: Annotated[
+        str | None, Field(description="why a newer version in its folder is not served")
+    ] = None
+
+
+class ModelsAnswer(BaseModel):
+    """All models."""
+
+    models: list[ModelAnswer]
+
+
+class StateAnswer(BaseModel):
+    """Whether the server lives, or is ready."""
+
+    state: str
+
+
+class ErrorAnswer(BaseModel):
+    """What is wrong, and what to do."""
+
+    error: str

@@ -1,0 +1,150 @@
+"""A run as a value: task, data and training. What a recipe returns."""
+
+import json
+from collections.abc import Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass
+from pathlib import Path
+from types import MappingProxyType
+
+import torch
+
+from ..data import PreparedCorpus, SourceSpec
+from ..specs import check, setting, to_data, to_json
+from ..tasks import TaskSpec, begin_from, build_on
+from ._checkpoint import find_checkpoint
+from ._events import Listener
+from ._fit import Outcome, fit
+from ._group import process_group
+from ._inputs import Input, Inputs, check_inputs, input_of, inputs_of, write_inputs
+from ._lock import Lock, locked
+from ._loop import CHECKPOINTS
+from ._probe import Probe
+from ._settings import check_unchanged
+from ._spec import TrainingSpec
+from ._whole import replace_text
+
+RUN = "run.json"
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Run:
+    """Everything that gives the same model again: a spec, with its JSON both ways.
+
+    A recipe is a function that returns one; a variant is `dataclasses.replace` of it, or
+    `specs.with_setting(run, "training.steps", "500")`.
+    """
+
+    task: TaskSpec = setting(about="what to learn, and with which model")
+    train: SourceSpec | PreparedCorpus = setting(about="examples to learn from")
+    dev: SourceSpec | None = setting(
+        None, "examples that tell the best weights; none: the last are kept"
+    )
+    test: SourceSpec | None = setting(None, "examples for the score at the end")
+    training: TrainingSpec = setting(about="how to train")
+    start_from: str | None = setting(
+        None, "bundle whose weights are begun with; symbols may be others, the model is the same"
+    )
+
+    def fit(
+        self,
+        out: Path | str,
+        *,
+        listeners: Sequence[Listener] = (),
+        probes: Sequence[Probe] = (),
+        resume: bool = True,
+        lock: Lock | None = None,
+        measure_threads: bool = False,
+    ) -> Outcome:
+        """Train and save into a folder, or resume the run that the folder has; see `fit`.
+
+        Vocabularies are counted from the training examples, if that has not been done by `foveal
+        prepare`, and weights drawn from the seed, in every process alike, where none come from a bundle.
+        A run that cannot be resumed, since its files or its settings are others, is left as it is.
+        """
+        check(self)
+        folder, training = Path(out), self.training
+        with ExitStack() as stack:
+            group = stack.enter_context(process_group())
+            stack.enter_context(torch.random.fork_rng(devices=[]))
+            inputs: Inputs = {}
+            if group.is_first:
+                lock = lock or stack.enter_context(locked(folder))
+                inputs = self.inputs()
+                if resume:
+                    self.check_resumable(folder, inputs)
+            torch.default_generator.manual_seed(training.seed)
+            task = (
+                build_on(self.task, self.train)
+                if isinstance(self.train, PreparedCorpus)
+                else self.task.build_from(self.train)
+            )
+            if self.start_from is not None:
+                begin_from(task, self.start_from)
+            by_size = training.batch_size is not None
+            train = task.batches(
+                self.train,
+                budget=None if by_size else training.batch_tokens,
+                batch_size=training.batch_size,
+                seed=training.seed,
+                rank=group.rank,
+                world_size=group.size,
+            )
+            if group.is_first:
+                replace_text(folder / RUN, to_json(self) + "\n")
+                write_inputs(folder, inputs)
+            return fit(
+                task,
+                train,
+                [] if self.dev is None else list(self.dev),
+                training,
+                folder,
+                test=[] if self.test is None else list(self.test),
+                num_examples=None if training.epochs is None else self._num_examples(),
+                listeners=listeners,
+                probes=probes,
+                resume=resume,
+                lock=lock,
+                measure_threads=measure_threads,
+            )
+
+    def inputs(self, known: Inputs = MappingProxyType({})) -> dict[str, list[Input]]:
+        """The fingerprints of all files that the run reads, by what they are for.
+
+        Args:
+            known: fingerprints of files that are not written yet.
+        """
+        sources = {"train": self.train, "dev": self.dev, "test": self.test}
+        found = {
+            role: list(known[role]) if role in known else inputs_of(source)
+            for role, source in sources.items()
+            if source is not None
+        }
+        if self.start_from is not None:
+            found["start_from"] = [input_of(self.start_from)]
+        return found
+
+    def check_resumable(self, out: Path | str, inputs: Inputs) -> None:
+        """Raise `CheckpointError` if the folder has a run that this one cannot resume: one with other files
+        or other settings, or one whose checkpoints are damaged. Nothing is written.
+
+        Args:
+            out: the folder of the run.
+            inputs: the files of this run, from `inputs()`.
+        """
+        folder = Path(out)
+        if find_checkpoint(folder / CHECKPOINTS) is None:
+            return
+        check_inputs(folder, inputs)
+        try:
+            then = json.loads((folder / RUN).read_text(encoding="utf-8"))
+        except (OSError, ValueError):
+            return  # the loop compares the settings with those of the checkpoint
+        now = to_data(self)
+        check_unchanged(
+            *({part: run[part] for part in ("task", "training")} for run in (then, now))
+        )
+
+    def _num_examples(self) -> int:
+        train = self.train
+        return train.num_examples if isinstance(train, PreparedCorpus) else sum(1 for _ in train)

@@ -1,0 +1,92 @@
+"""The scores of a model that is trained and saved: on all examples, or on as many as there is time for."""
+
+import time
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from ..data import Example, evenly_spaced
+from ..tasks import AbstractTask, Evaluation, save_bundle
+from ._events import Scoring
+from ._interrupt import Interrupt
+from ._loop import Loop
+from ._position import num_affordable
+from ._spec import TrainingSpec
+
+_PAUSE = 5.0  # seconds between two events about one set
+
+
+class Scorer:
+    """Calibrates and scores a saved model, and may be interrupted while it does.
+
+    Args:
+        task: what was trained.
+        spec: how; with `minutes`, scoring is part of them.
+        folder: of the run.
+        loop: the run, which is told how far scoring is.
+        interrupt: what a signal ends.
+        num_scored: examples that are to be answered in all.
+    """
+
+    def __init__(
+        self,
+        task: AbstractTask[Any],
+        spec: TrainingSpec,
+        folder: Path,
+        loop: Loop,
+        interrupt: Interrupt,
+        num_scored: int,
+    ) -> None:
+        self._task, self._spec, self._folder = task, spec, folder
+        self._loop, self._interrupt, self._num_scored = loop, interrupt, num_scored
+
+    def score(self, sets: Mapping[str, Sequence[Example]], found: dict[str, Evaluation]) -> bool:
+        """Score a model on sets of examples by their names. Returns False if a signal has ended it.
+
+        Args:
+            sets: examples; those of dev calibrate the model first.
+            found: where evaluations are put as they are made.
+        """
+        try:
+            with self._interrupt.immediate():
+                some = {name: self._affordable(name, all_) for name, all_ in sets.items() if all_}
+                if "dev" in some:
+                    self._loop.tell(self._event("dev", 0, len(some["dev"])))
+                    self._task.calibrate(some["dev"])
+                    save_bundle(self._task, self._folder)
+                for name, examples in some.items():
+                    told = self._progress(name, len(examples))
+                    found[name] = self._task.evaluate(examples, answered=told)
+        except KeyboardInterrupt:
+            self._loop.warn(
+                f"scoring was interrupted. The model is saved; score it with: foveal evaluate "
+                f"{self._folder} FILE"
+            )
+            return False
+        return True
+
+    def _affordable(self, name: str, examples: Sequence[Example]) -> Sequence[Example]:
+        num = num_affordable(self._spec, self._loop.at, len(examples), self._num_scored)
+        if num == len(examples):
+            return examples
+        self._loop.warn(
+            f"{num:,} of {len(examples):,} {name} examples are scored, since minutes="
+            f"{self._spec.minutes:g} leaves no time for more. For a score on all of them: foveal "
+            f"evaluate {self._folder} FILE"
+        )
+        return evenly_spaced(examples, num)
+
+    def _progress(self, name: str, total: int) -> Callable[[int], None]:
+        done, said = 0, time.monotonic()
+
+        def told(number: int) -> None:
+            nonlocal done, said
+            done += number
+            if time.monotonic() - said >= _PAUSE:
+                said = time.monotonic()
+                self._loop.tell(self._event(name, done, total))
+
+        return told
+
+    def _event(self, name: str, done: int, total: int) -> Scoring:
+        return Scoring(step=self._loop.at.step, name=name, done=done, total=total)

@@ -1,0 +1,10 @@
+"""C++ kernels for foveal, registered as the ops `torch.ops.foveal_native.*`.
+
+Importing this registers them, with what torch.compile and torch.export need to know of their
+shapes. `instruction_set()` says which kernels this processor runs: "avx512", "avx2" or "baseline".
+"""
+
+import torch as torch  # its libraries must be loaded before the kernels
+
+from . import _fakes as _fakes, _semi_markov_fakes as _semi_markov_fakes
+from ._kernels import instruction_set as instruction_set
