@@ -17,7 +17,8 @@ def command(runs: Positional[tuple[Path, ...]], /, *, port: int = 0, browser: bo
         port: of 127.0.0.1; 0 takes one that is free.
         browser: open the page; --no-browser only prints its address.
     """
-    from ..explorer import build_app, load_runs, serve  # noqa: PLC0415 - an extra
+    from ..explorer import build_app, serve  # noqa: PLC0415 - an extra
+    from ..web._runs import load_runs  # noqa: PLC0415 - an extra
 
     token = secrets.token_urlsafe()
     app = build_app(load_runs(runs), token=token)

@@ -8,7 +8,6 @@ Axes: F frames, C channels, h and w height and width.
 import math
 import re
 from collections.abc import Sequence
-from importlib import import_module
 from io import BytesIO
 from itertools import islice
 from pathlib import Path
@@ -19,7 +18,8 @@ from jaxtyping import UInt8
 from PIL.ImageFile import ImageFile
 from torch import Tensor
 
-from ..errors import ImageError, MissingPackageError, ValueRangeError
+from ..errors import ImageError, ValueRangeError
+from ..extras import required
 from ._example import evenly_spaced
 from ._image_bytes import image_bytes, image_error
 from ._image_headers import gif_outline
@@ -204,10 +204,4 @@ def _of_video_frame(frame: Any, place: object, spec: ImageSpec) -> Frame:
 
 
 def _av(place: object) -> Any:
-    try:
-        return import_module("av")
-    except ImportError:
-        raise MissingPackageError(
-            f"{place}: to read the frames of a video the package av is needed, which is not "
-            f"installed. Run in the checkout: pip install '.[video]', or give a folder of images, or a GIF."
-        ) from None
+    return required("video", "av", needed_by=f"{place}: a video")

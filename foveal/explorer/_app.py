@@ -23,10 +23,11 @@ from torch import set_num_threads
 
 from ..errors import FovealError
 from ..inspection import explain
-from ._guard import MOST_BYTES, Guard, error_response
-from ._page import PAGE, Asset, assets
-from ._question import MOST_PICTURE, Question, QuestionError, read_question
-from ._runs import ServedRun
+from ..web._assets import PAGE, Asset, assets
+from ..web._http import error_response
+from ..web._question import MOST_PICTURE, Question, QuestionError, read_question
+from ..web._runs import ServedRun
+from ._guard import MOST_BYTES, Guard
 
 _GONE = 499  # what servers log for a client that did not wait
 _UNKNOWN_RUN, _WRONG_TYPE, _WRONG, _FAILED = 404, 415, 400, 500

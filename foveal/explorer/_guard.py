@@ -8,13 +8,13 @@ can reach the port too: the address that the command prints has a token, which t
 
 import asyncio
 import hmac
-from collections.abc import Mapping
-from urllib.parse import urlsplit
 
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.requests import HTTPConnection
 from starlette.responses import JSONResponse, RedirectResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from ..web._http import HEADERS, error_response, host_name, read_body, replayed
 
 # Any port: one that ssh forwards is another than ours.
 HOSTS = frozenset({"127.0.0.1", "localhost"})
@@ -22,19 +22,6 @@ MOST_BYTES = 256 * 1024  # of a body: weights for some tens of steps of the long
 BODY_SECONDS = 10.0  # for a body to come
 TOKEN = "token"  # in the address and as the cookie
 _OPEN_FOLDER = "/assets/"  # what everybody who has the package has
-
-HEADERS: Mapping[str, str] = {
-    "content-security-policy": (
-        "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; "
-        "img-src data:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'; "
-        "require-trusted-types-for 'script'; trusted-types 'none'"
-    ),
-    "x-content-type-options": "nosniff",
-    "referrer-policy": "no-referrer",
-    "cross-origin-resource-policy": "same-origin",
-    "cross-origin-opener-policy": "same-origin",
-    "cache-control": "no-store",  # what was typed stays out of the browser's files
-}
 
 
 class Guard:
@@ -118,15 +105,10 @@ def _cookie(headers: Headers) -> str:
     return f"{TOKEN}-{port if port.isdecimal() else 'none'}"
 
 
-def error_response(status: int, text: str) -> JSONResponse:
-    """An error as the page shows it: one line."""
-    return JSONResponse({"error": " ".join(text.split())}, status)
-
-
 def _stranger(headers: Headers) -> JSONResponse | None:
     """The answer to a request that names another host or comes from a page that is not ours."""
     host = headers.get("host", "")
-    if _name(f"//{host}") not in HOSTS:
+    if host_name(f"//{host}") not in HOSTS:
         return error_response(
             403,
             "The explorer answers only under 127.0.0.1 or localhost. Use the address it printed.",
@@ -135,43 +117,3 @@ def _stranger(headers: Headers) -> JSONResponse | None:
     if origin is not None and origin != f"http://{host}":
         return error_response(403, "The explorer answers only its own page.")
     return None
-
-
-def _name(address: str) -> str | None:
-    try:
-        return urlsplit(address).hostname
-    except ValueError:  # such as a bracket that is not closed
-        return None
-
-
-async def read_body(headers: Headers, receive: Receive, most: int) -> bytes | None:
-    """All of the body, or None as soon as it is seen to have more bytes than that."""
-    said = headers.get("content-length", "0")
-    # Of a number with more digits than that, Python would refuse to make one.
-    if said.isdecimal() and (len(said) > 20 or int(said) > most):
-        return None
-    parts, size = list[bytes](), 0
-    while True:
-        message = await receive()
-        if message["type"] != "http.request":  # the asker has gone
-            return b""
-        parts.append(message.get("body", b""))
-        size += len(parts[-1])
-        if size > most:
-            return None
-        if not message.get("more_body", False):
-            return b"".join(parts)
-
-
-def replayed(body: bytes, receive: Receive) -> Receive:
-    """What the application receives: the body, then whatever comes after it."""
-    is_sent = False
-
-    async def received() -> Message:
-        nonlocal is_sent
-        if is_sent:
-            return await receive()
-        is_sent = True
-        return {"type": "http.request", "body": body, "more_body": False}
-
-    return received

@@ -5,7 +5,6 @@ Axes: *batch any leading shape, T tokens, C channels, h and w height and width, 
 
 import json
 from collections.abc import Mapping, Sequence
-from importlib import import_module
 from typing import Any, final
 
 import torch
@@ -14,7 +13,8 @@ from torch import Tensor, nn
 from typing_extensions import override
 
 from ..attention import Memory, grid_memory
-from ..errors import MissingPackageError, SpecError
+from ..errors import SpecError
+from ..extras import required
 from ..masking import mask_from_lengths
 from ._bridges import summarised
 from ._compaction import compaction, to_places
@@ -214,10 +214,4 @@ def _largest(data: Any) -> int | float:
 
 
 def _transformers() -> Any:
-    try:
-        return import_module("transformers")
-    except ImportError:
-        raise MissingPackageError(
-            "HuggingFaceTextEncoder and HuggingFaceImageEncoder: the package transformers is not "
-            "installed. Run in the checkout: pip install '.[hf]'"
-        ) from None
+    return required("hf", "transformers", needed_by="An encoder from Hugging Face")

@@ -6,7 +6,11 @@ Bulk runs need `foveal[bulk]`; `foveal.scale.cluster` spreads them over a Ray cl
 `foveal[ray]`.
 """
 
-from . import _packages as _packages  # first: it says which package is missing
+from ..extras import require as _require
+
+_require("bulk", "fsspec", "pyarrow", needed_by="A bulk run, a preparation or a sweep")
+
+
 from ._bulk import Bulk as Bulk, Done as Done
 from ._line_format import line_format as line_format
 from ._preparing import (

@@ -7,7 +7,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-from ..errors import MissingPackageError
+from ..extras import require
 from ._events import Evaluated, Event, Failed, Finished, Probed, Started, StepDone
 
 
@@ -51,10 +51,5 @@ class TensorBoardWriter:
 
 
 def _summary_writer() -> Any:
-    try:
-        return import_module("torch.utils.tensorboard").SummaryWriter
-    except ImportError as error:
-        raise MissingPackageError(
-            "TensorBoardWriter needs the package tensorboard, which is not installed. "
-            "Run in the checkout: pip install '.[tensorboard]'"
-        ) from error
+    require("tensorboard", "tensorboard", needed_by="TensorBoardWriter")
+    return import_module("torch.utils.tensorboard").SummaryWriter

@@ -65,7 +65,7 @@ def test_help_needs_no_extras(tmp_path: Path) -> None:
         assert f"usage: foveal {command}" in done.stdout
     assert done.returncode == 2
     assert re.fullmatch(
-        r"foveal sweep: The commands bulk, prepare and sweep, .* need the package fsspec, .*\n",
+        r"foveal sweep: A bulk run, a preparation or a sweep needs the package fsspec, .*\n",
         done.stderr,
     )
 

@@ -84,8 +84,8 @@ def test_without_the_extra_a_video_is_refused_in_one_line(monkeypatch: pytest.Mo
     with pytest.raises(MissingPackageError) as caught:
         read_frames(data, GREY, max_frames=5)
     assert str(caught.value) == (
-        "the clip: to read the frames of a video the package av is needed, which is not installed. "
-        "Run in the checkout: pip install '.[video]', or give a folder of images, or a GIF."
+        "the clip: a video needs the package av, which is not installed. "
+        "Run in the checkout: pip install '.[video]'"
     )
 
 

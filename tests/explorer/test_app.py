@@ -10,9 +10,10 @@ import pytest
 from fastapi import FastAPI
 
 from foveal.data import Example
-from foveal.explorer import ServedRun, build_app, load_runs
+from foveal.explorer import build_app
 from foveal.explorer._guard import MOST_BYTES, Guard
 from foveal.inspection import explain
+from foveal.web._runs import ServedRun, load_runs
 from tests.explorer.conftest import GOOD
 from tests.tasks.stored import BUNDLES
 

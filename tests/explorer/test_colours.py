@@ -3,8 +3,8 @@
 import re
 
 import pytest
+from foveal.web._assets import assets, theme_css
 
-from foveal.explorer._page import assets, theme_css
 from foveal.inspection import DARK, LIGHT, Theme
 from foveal.inspection.views._theme import channels, luminance, ramp
 

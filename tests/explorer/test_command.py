@@ -14,7 +14,7 @@ from urllib.parse import urlsplit
 import pytest
 
 from foveal.cli import main
-from foveal.explorer import listening
+from foveal.web._sockets import listen
 from tests.explorer.conftest import GOOD, SECONDS, Served
 
 
@@ -95,7 +95,7 @@ def test_a_missing_package_is_said_with_its_remedy(tmp_path: Path) -> None:
 
 
 def test_answers_are_sent_at_once() -> None:
-    with listening("explore", "127.0.0.1", 0) as bound:
+    with listen("explore", "127.0.0.1", 0) as bound:
         assert bound.getsockname()[0] == "127.0.0.1"
         with socket.create_connection(bound.getsockname(), timeout=SECONDS):
             accepted, _ = bound.accept()

@@ -18,10 +18,11 @@ from selenium.webdriver.support.wait import WebDriverWait
 from benchmarks.started import started
 from foveal.data import Example
 from foveal.errors import ValueRangeError
-from foveal.explorer import build_app, load_runs
+from foveal.explorer import build_app
 from foveal.inspection import explain
 from foveal.models import TextEncoderSpec
 from foveal.tasks import VisualQuestionAnsweringSpec, load_bundle, save_bundle
+from foveal.web._runs import load_runs
 from tests.explorer.conftest import GOOD, SECONDS, Served
 from tests.explorer.page import Panel
 from tests.explorer.test_app import Response, fetch

@@ -94,5 +94,5 @@ def test_without_the_package_the_error_says_what_to_install(
 ) -> None:
     monkeypatch.setitem(sys.modules, "transformers", None)
     for encoder in (HuggingFaceTextEncoder, HuggingFaceImageEncoder):
-        with pytest.raises(MissingPackageError, match=r"pip install 'foveal\[hf\]'"):
+        with pytest.raises(MissingPackageError, match=r"pip install '\.\[hf\]'"):
             encoder.from_pretrained("any")

@@ -1,6 +1,10 @@
 """The same on a Ray cluster: this machine's cores, or whatever RAY_ADDRESS names. Needs `foveal[ray]`."""
 
-from . import _packages as _packages  # first: it says which package is missing
+from ...extras import require as _require
+
+_require("ray", "ray", needed_by="A cluster")
+
+from . import _environment as _environment  # before Ray is imported, which reads it
 from ._joining import joined as joined
 from ._pool import (
     answered_by_pool as answered_by_pool,

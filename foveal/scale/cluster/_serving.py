@@ -18,9 +18,9 @@ from ray import serve
 from ray.serve.config import AutoscalingConfig
 
 from ...errors import FovealError, ValueRangeError
-from ...explorer import listening
 from ...serving.computing import load_version, signature
 from ...serving.server import Limits, Tokens
+from ...web._sockets import listen
 from ._bundles import packed, unpacked
 from ._joining import joined
 from ._replica import Replica, Service
@@ -130,7 +130,7 @@ def serve_by_replicas(
         ready: is told the address as soon as it can be asked.
     """
     if port == 0:
-        with listening("serve", host, port) as bound:
+        with listen("serve", host, port) as bound:
             port = bound.getsockname()[1]
     state, application = deployment.state, deployment.application()
     logging.getLogger("ray.serve").setLevel(logging.ERROR)  # here; its words would drown ours

@@ -3,7 +3,11 @@
 Needs `foveal[client]`.
 """
 
-from . import _packages as _packages  # first: it says that the package is missing
+from ...extras import require as _require
+
+_require("client", "httpx2", needed_by="The client")
+
+
 from ._answers import Answer as Answer, Model as Model, ServerError as ServerError
 from ._async_client import AsyncClient as AsyncClient
 from ._client import Client as Client

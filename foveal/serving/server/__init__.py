@@ -3,13 +3,17 @@
 Needs `foveal[serve]`. `foveal serve runs/x` is the usual way in.
 """
 
+from ...extras import require as _require
+
+_require("serve", "fastapi", "uvicorn", "prometheus_client", needed_by="The server")
+
+
 from .._limits import Limits as Limits
 from ..computing import (
     Computing as Computing,
     Served as Served,
     named_folders as named_folders,
 )
-from . import _packages as _packages  # first: it says which package is missing
 from ._app import build_app as build_app
 from ._server import serve as serve
 from ._tokens import Tokens as Tokens, read_tokens as read_tokens

@@ -25,13 +25,9 @@ from starlette.responses import StreamingResponse
 
 from ... import __version__
 from ...errors import FovealError
-from ...explorer import (
-    QuestionError,
-    ServedRun,
-    check_length,
-    error_response,
-    read_question,
-)
+from ...web._http import error_response
+from ...web._question import QuestionError, check_length, read_question
+from ...web._runs import ServedRun
 from .._admission import ClosedError, LateError, OverloadedError, TooLargeError
 from .._limits import Limits
 from ..computing import Computing, FaultError, Served, failed

@@ -9,8 +9,8 @@ from functools import partial
 from typing import Any, NamedTuple, final
 
 from ...data import Example
-from ...explorer import Question
 from ...tasks import PredictionSpec, size_class
+from ...web._question import Question
 from .._admission import LateError, QueueLimits
 from .._batcher import Batcher, Outcome, Seen
 from .._fair_queue import Ticket

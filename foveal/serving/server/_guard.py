@@ -8,13 +8,12 @@ server that listens on the loopback interface must be asked under its name.
 import asyncio
 from collections.abc import Collection
 from typing import final
-from urllib.parse import urlsplit
 
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.responses import Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from ...explorer import HEADERS, error_response, replayed
+from ...web._http import HEADERS, error_response, host_name, replayed
 from .._limits import Limits
 from ._bodies import Bodies, Body, FullError, GoneError, TooLongError, drain
 from ._metrics import Metrics
@@ -105,7 +104,7 @@ class Guard:
         if malformed is not None:
             return malformed
         host, origin = headers.get("host", ""), headers.get("origin")
-        if self._hosts and _name(f"//{host}") not in self._hosts:
+        if self._hosts and host_name(f"//{host}") not in self._hosts:
             names = " or ".join(sorted(self._hosts))
             return self._refuse("host", 403, f"This server answers only under {names}.")
         if origin is not None and origin.partition("://")[2] != host:
@@ -188,10 +187,3 @@ class Guard:
                 waiting.clear()
 
         return paced
-
-
-def _name(address: str) -> str | None:
-    try:
-        return urlsplit(address).hostname
-    except ValueError:  # such as a bracket that is not closed
-        return None

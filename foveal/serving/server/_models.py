@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, final
 
 from ...errors import FovealError
-from ...explorer import ServedRun
+from ...web._runs import ServedRun
 from ..computing import Computing, FaultError, Served, signature
 from ._metrics import Metrics
 

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from functools import cache
 
-from ...explorer import Asset, assets, assets_of
+from ...web._assets import Asset, assets, assets_of
 
 PAGE = "trying.html"
 

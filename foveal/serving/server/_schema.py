@@ -4,7 +4,7 @@ from typing import Annotated, Any
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
-from ...explorer import said
+from ...web._question import said
 from .._limits import Limits
 
 

@@ -15,7 +15,7 @@ from fastapi import FastAPI
 from typing_extensions import override
 
 from ...errors import ValueRangeError
-from ...explorer import listening
+from ...web._sockets import listen
 from .._admission import ClosedError
 from ._connections import Connections, plain_protocol, secure_protocol
 from ._serving import Serving
@@ -57,7 +57,7 @@ def serve(
             raise ValueRangeError(f"serve: there is no file {file}. Give a file in PEM format.")
     sys.setswitchinterval(_SWITCH_SECONDS)
     gc.freeze()  # full collections leave out imported modules; otherwise each stops all answers for 0.1 s
-    with listening("serve", host, port) as bound:
+    with listen("serve", host, port) as bound:
         connections = Connections(
             most=limits.connections,
             most_of_address=limits.address_connections,

@@ -47,7 +47,7 @@ def read_question(body: bytes) -> Question:
     >>> read_question(b'{"run": "ice"}')
     Traceback (most recent call last):
     ...
-    foveal.explorer._question.QuestionError: input: Field required
+    foveal.web._question.QuestionError: input: Field required
     """
     try:
         return Question.model_validate_json(body)

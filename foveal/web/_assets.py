@@ -23,7 +23,7 @@ class Asset(NamedTuple):
 def assets() -> Mapping[str, Asset]:
     """Every file of the page by its name, the colours among them."""
     colours = Asset(theme_css().encode(), TYPES[".css"])
-    return {**assets_of("foveal.explorer"), THEME: colours}
+    return {**assets_of("foveal.web"), THEME: colours}
 
 
 def assets_of(package: str) -> dict[str, Asset]:

@@ -1,0 +1,29 @@
+"""Optional packages: one check, one sentence for whoever lacks one."""
+
+from importlib import import_module
+from importlib.util import find_spec
+from typing import Any
+
+from .errors import MissingPackageError
+
+
+def require(extra: str, *packages: str, needed_by: str) -> None:
+    """Raise `MissingPackageError` unless all `packages` of an extra are installed.
+
+    Args:
+        extra: the name of the extra in `pyproject.toml`, such as "serve".
+        packages: names to import, such as "fastapi".
+        needed_by: the subject of the error's sentence, such as "The server".
+    """
+    for package in packages:
+        if find_spec(package) is None:
+            raise MissingPackageError(
+                f"{needed_by} needs the package {package}, which is not installed. "
+                f"Run in the checkout: pip install '.[{extra}]'"
+            )
+
+
+def required(extra: str, package: str, *, needed_by: str) -> Any:
+    """Import and return an optional package, for code that uses it only when it is called."""
+    require(extra, package.partition(".")[0], needed_by=needed_by)
+    return import_module(package)

@@ -1,0 +1,24 @@
+"""The socket that a server listens on."""
+
+import socket
+
+from ..errors import ValueRangeError
+
+
+def listen(command: str, host: str, port: int) -> socket.socket:
+    """Return a socket that listens on a port; an error names the command that asked."""
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    # Named as TCP, since asyncio sends small answers at once only then; otherwise the second packet
+    # of each waits 40 ms for word of the first.
+    bound = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
+    try:
+        bound.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        bound.bind((host, port))
+        bound.listen()
+    except (OSError, OverflowError) as error:
+        bound.close()
+        raise ValueRangeError(
+            f"{command}: cannot listen on port {port} of {host}: {error}. "
+            f"Give another --port, or 0 for one that is free."
+        ) from error
+    return bound
