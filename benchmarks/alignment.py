@@ -29,8 +29,14 @@ from typing import Any, NamedTuple
 from examples.support import DATA
 from examples.support.formulas import draw_examples
 from foveal.attention import AttentionTrace
-from foveal.data import Example, Link, WhitespaceSpec, read_barred, read_gold, split_words, tsv
-from foveal.inspection import AlignmentScores, align, alignment_scores, forced_traces
+from foveal.bundles import load_bundle
+from foveal.data import Example, WhitespaceSpec, tsv
+from foveal.data.formats._links import Link, read_barred, read_gold
+from foveal.data.tokenizers._words import split_words
+from foveal.inspection import align, forced_traces
+from foveal.metrics import alignment_scores
+from foveal.metrics._alignment_scores import AlignmentScores
+from foveal.metrics._intervals import Metric
 from foveal.models import (
     AttentionSpec,
     BilinearSpec,
@@ -43,14 +49,7 @@ from foveal.models import (
     SoftmaxSpec,
     TextEncoderSpec,
 )
-from foveal.tasks import (
-    AbstractTask,
-    Metric,
-    PredictionSpec,
-    Transduction,
-    TransductionSpec,
-    load_bundle,
-)
+from foveal.tasks import AbstractTask, PredictionSpec, Transduction, TransductionSpec
 from foveal.training import Run, TrainingSpec
 
 from .known_alignments import Known, align_formula, draw_digits, read_commands

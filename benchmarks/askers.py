@@ -4,7 +4,8 @@ import threading
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 
-from foveal.serving.client import Answer, Client, ServerError
+from foveal.serving.client import Client, ServerError
+from foveal.serving.client._answers import Answer
 
 _SECONDS = 120  # that a request may take until its last attempt has failed, on a busy machine
 

@@ -18,7 +18,7 @@ from pathlib import Path
 from statistics import mean
 
 from examples.support import DATA
-from foveal.cli import main as foveal
+from foveal.cli._main import main as foveal
 
 from .results import Results, Row, digest
 

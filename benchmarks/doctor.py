@@ -21,11 +21,13 @@ from rich.table import Table
 from foveal.data import Example, InMemory
 from foveal.inspection import vital_signs
 from foveal.tasks import TransductionSpec
-from foveal.training import Event, Group, LogWriter, Probe, Probed, TrainingSpec
-from foveal.training._interrupt import Interrupt
+from foveal.training import Event, LogWriter, TrainingSpec
+from foveal.training._group import Group
 from foveal.training._loop import Loop
-from foveal.training._probe import Probing
 from foveal.training._threads import ThreadSetting
+from foveal.training.checkpoints._interrupt import Interrupt
+from foveal.training.events._events import Probed
+from foveal.training.events._probe import Probe, Probing
 
 from .results import Results, Row
 from .timing import use_one_thread

@@ -35,7 +35,7 @@ from selenium.webdriver.common.keys import Keys
 from selenium.webdriver.support.wait import WebDriverWait
 
 from examples.support import DATA
-from foveal.cli import main as foveal
+from foveal.cli._main import main as foveal
 from foveal.data import tsv
 
 from .browser import open_browser

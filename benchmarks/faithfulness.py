@@ -15,9 +15,10 @@ from itertools import islice
 from pathlib import Path
 
 from examples.support import DATA
+from foveal.bundles import load_bundle
 from foveal.data import open_source
-from foveal.inspection import Faithfulness, faithfulness
-from foveal.tasks import load_bundle
+from foveal.inspection import faithfulness
+from foveal.inspection.explaining._faithfulness import Faithfulness
 
 from .first_models import CASES, Case
 from .results import Results, Row, digest

@@ -25,9 +25,9 @@ from statistics import mean
 from typing import NamedTuple
 
 from examples.support import DATA
-from foveal.cli import main as foveal
+from foveal.bundles import load_bundle
+from foveal.cli._main import main as foveal
 from foveal.data import open_source
-from foveal.tasks import load_bundle
 
 from .results import Results, Row, Sense, digest
 

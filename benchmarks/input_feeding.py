@@ -15,7 +15,7 @@ import torch
 
 from foveal.attention import Memory
 from foveal.models import BilinearSpec, DecoderSpec, SoftmaxSpec
-from foveal.networks import _input_feeding
+from foveal.networks.decoders import _input_feeding
 
 from .results import Results, Row
 from .timing import Plan, compare, use_one_thread

@@ -17,7 +17,8 @@ from pathlib import Path
 from random import Random
 from typing import NamedTuple
 
-from foveal.data import Example, Gold, Link
+from foveal.data import Example
+from foveal.data.formats._links import Gold, Link
 
 NAMES = ["zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine"]
 _TIMES = {"twice": 2, "thrice": 3}

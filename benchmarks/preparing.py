@@ -16,9 +16,10 @@ from pathlib import Path
 
 from rich.console import Console
 
-from foveal.data import PreparedCorpus, open_source
-from foveal.tasks import build_on
-from foveal.training import load_plan
+from foveal.data import open_source
+from foveal.data.streams._prepared import PreparedCorpus
+from foveal.planning._choices import load_plan
+from foveal.tasks._prepared import build_on
 
 from .large_corpus import Fit, write
 from .results import Results, Row

@@ -30,11 +30,12 @@ from examples.support import DATA
 from foveal.data import Example, InMemory, WhitespaceSpec, tsv
 from foveal.models import DecoderSpec, TextEncoderSpec
 from foveal.tasks import Transduction, TransductionSpec
-from foveal.training import Evaluated, Event, Group, Run, StepDone, TrainingSpec
-from foveal.training._interrupt import Interrupt
-from foveal.training._log import LogWriter
+from foveal.training import Evaluated, Event, Run, StepDone, TrainingSpec
+from foveal.training._group import Group
 from foveal.training._loop import Loop
 from foveal.training._threads import ThreadSetting
+from foveal.training.checkpoints._interrupt import Interrupt
+from foveal.training.events._log import LogWriter
 
 from .results import Results, Row
 from .timing import Plan, compare, use_one_thread

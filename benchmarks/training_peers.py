@@ -33,10 +33,11 @@ from examples.support import DATA
 from foveal.data import CharacterSpec, Example, InMemory, WhitespaceSpec, open_source, tsv
 from foveal.models import DecoderSpec, TextEncoderSpec
 from foveal.tasks import TransductionSpec
-from foveal.training import Failed, Group, LogWriter, TrainingSpec
-from foveal.training._interrupt import Interrupt
+from foveal.training import Failed, LogWriter, TrainingSpec
+from foveal.training._group import Group
 from foveal.training._loop import Loop
 from foveal.training._threads import ThreadSetting
+from foveal.training.checkpoints._interrupt import Interrupt
 
 from .results import Results, Row
 from .timing import use_one_thread

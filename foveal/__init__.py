@@ -4,17 +4,34 @@ Attention is an expectation under a distribution over selections,
 
     context = E[ read(values, z) ],   z ~ p(z | scores),
 
-so every attention is score -> distribute -> read. Lowest floor first:
+so every attention is score -> distribute -> read. Each package imports only packages above it in this list:
 
-    errors, shapes, masking   what every floor stands on
-    specs                     frozen dataclasses as JSON and as settings
-    inference                 pure functions on log-potentials
-    distributions             values with one set of verbs
-    estimators                training through samples of a distribution
-    attention                 score -> distribute -> read; Memory in, Attended out
-    networks                  cells, stacks, encoders, bridges, decoders
-    models                    whole networks for one shape of problem, built from specs
-    testing                   the laws that all of these can be put through
+    errors           exceptions that a user can cause
+    extras           the check for optional packages
+    masking, shapes  masks that are True on real tokens; any leading batch shape
+    batch_invariant  operations whose result for a row does not depend on the rest of the batch
+    specs            frozen dataclasses as JSON and as settings
+    inference        pure functions on log-potentials, one folder for each structure; C++ kernels if installed
+    distributions    values with one set of verbs: log_partition, marginals, argmax, sample, entropy
+    estimators       gradients through samples of a distribution
+    attention        score -> distribute -> read; Memory in, Attended out
+    views            plain data to SVG and HTML: heat maps, arcs, overlays, curves
+    networks         recurrent layers, encoders, decoders, and their one-step forms for search
+    models           whole networks for one shape of problem, built from specs
+    decoding         greedy, beam search, sampling, constraints; knows only the Stepper protocol
+    data             files to examples to batches: formats, images, tokenizers, vocabularies, streams
+    metrics          scores, intervals, calibration, slices; knows no model
+    testing          law suites for distributions, attentions, networks and models
+    tasks            one task in each file: data, model, loss and prediction
+    bundles          a model as a folder: manifest, checksums, save, load, warm start
+    training         one loop; checkpoints, schedules, events
+    planning         files to a plan: which task, which settings, and why
+    inspection       explanations, the doctor, word alignment, reports
+    web              HTTP parts that the explorer and the server share
+    explorer         a page on this machine where you ask a model
+    serving          a server with dynamic batching, and its client
+    scale            many files, many processes; the only package that imports Ray
+    cli              the command `foveal`, one file for each command
 """
 
 __version__ = "0.1.0"

@@ -22,13 +22,7 @@ from functools import partial
 from pathlib import Path
 
 from foveal.data import ImageList, ImageSpec, image_list
-from foveal.models import (
-    DecoderSpec,
-    FramesEncoderSpec,
-    ImageEncoderSpec,
-    LocalSpec,
-    SoftmaxSpec,
-)
+from foveal.models import DecoderSpec, FramesEncoderSpec, ImageEncoderSpec, LocalSpec, SoftmaxSpec
 from foveal.tasks import CaptioningSpec, VideoClassificationSpec
 from foveal.training import Run, TrainingSpec
 from recipes.rendered.clips import draw_clips

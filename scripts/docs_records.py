@@ -14,7 +14,7 @@ from typing import Any
 
 from benchmarks.results import Results, Row
 from foveal.attention import AttentionTrace
-from foveal.inspection import heatmap
+from foveal.views import heatmap
 
 RESULTS = Path(__file__).resolve().parent.parent / "results"
 COSTS = ("parameters", "processor minutes", "examples/s")

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from foveal.attention import AttentionTrace
-from foveal.inspection import drawing
+from foveal.views._drawing import drawing
 
 SHOWN = Path(__file__).resolve().parent.parent / "results/shown"
 

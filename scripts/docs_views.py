@@ -14,9 +14,8 @@ from typing import NamedTuple
 
 from benchmarks.gallery import Exhibit
 from foveal.attention import AttentionTrace
-from foveal.inspection import (
+from foveal.views import (
     Section,
-    Table,
     arcs,
     beam_tree,
     chain,
@@ -30,6 +29,7 @@ from foveal.inspection import (
     series_table,
     weights_table,
 )
+from foveal.views._tables import Table
 
 GALLERY = Path(__file__).resolve().parent.parent / "results/gallery"
 

@@ -10,17 +10,9 @@ import pytest
 from hypothesis import given, strategies as st
 
 from foveal.errors import SpecError, ValueRangeError
-from foveal.specs import (
-    Setting,
-    check,
-    from_data,
-    from_json,
-    setting,
-    settings,
-    to_data,
-    to_json,
-    with_setting,
-)
+from foveal.specs import check, from_json, setting, settings, to_data, to_json, with_setting
+from foveal.specs._reading import from_data
+from foveal.specs._settings import Setting
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

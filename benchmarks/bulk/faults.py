@@ -96,7 +96,7 @@ def unlucky(run: Path, folder: Path, out: Path, pool_rate: float, start: float) 
 def _start_of_a_worker(run: Path) -> float:
     """Seconds until a process has a model in its memory."""
     code = (
-        "from pathlib import Path; from foveal.tasks import load_bundle; "
+        "from pathlib import Path; from foveal.bundles import load_bundle; "
         f"load_bundle(Path({str(run)!r}))"
     )
     began = time.perf_counter()

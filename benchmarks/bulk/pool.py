@@ -18,9 +18,9 @@ from pyarrow import parquet
 from benchmarks.clusters import process, workers
 from benchmarks.serving.models import SEED, texts
 from benchmarks.timing import use_one_thread
+from foveal.bundles import load_bundle
 from foveal.data import Example
 from foveal.serving import Predictor
-from foveal.tasks import load_bundle
 
 SHARDS, WORKERS = 64, 2
 MOST_SECONDS = 1800.0

@@ -18,7 +18,8 @@ from jaxtyping import Float, UInt8
 from torch import Tensor
 
 from foveal.attention import AttentionTrace
-from foveal.inspection import Hypothesis, Series
+from foveal.views import Series
+from foveal.views._beam import Hypothesis
 
 from ..results import Results, Row
 

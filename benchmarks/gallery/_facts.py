@@ -20,8 +20,11 @@ from torch.nn.functional import nll_loss, one_hot
 from examples.support import DATA
 from examples.support.texts import Descent
 from foveal.attention import AttentionTrace, Layout
-from foveal.data import Example, Labels, Vocabulary, babi, read_alignment
-from foveal.models import Answered, ChainStepsSpec, MemoryReader, MemoryReaderSpec
+from foveal.data import Example, Vocabulary, babi
+from foveal.data._example import read_alignment
+from foveal.data.vocabularies._vocabulary import Labels
+from foveal.models import ChainStepsSpec, MemoryReader, MemoryReaderSpec
+from foveal.models._memory_reader import Answered
 from foveal.specs import to_data
 
 from ..results import Results, digest

@@ -18,13 +18,16 @@ from torch import Tensor
 
 from examples.support import DATA
 from foveal.attention import AttentionTrace
+from foveal.bundles import load_bundle
 from foveal.data import BEGIN, END, Encoded, Example, collate_pairs, open_source
 from foveal.decoding import Stepper, beam_search
-from foveal.inspection import Hypothesis, Series
 from foveal.networks import Stepped
+from foveal.planning import plan
 from foveal.specs import to_data, with_setting
-from foveal.tasks import Transduction, TransductionSpec, load_bundle
-from foveal.training import Run, plan, read_log
+from foveal.tasks import Transduction, TransductionSpec
+from foveal.training import Run, read_log
+from foveal.views import Series
+from foveal.views._beam import Hypothesis
 
 from ..results import Results, Row, digest
 from ._exhibit import DIGITS, Budget, Exhibit, Shown, Stopwatch, rounded

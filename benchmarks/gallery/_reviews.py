@@ -17,9 +17,9 @@ from torch.nn.functional import nll_loss
 from examples.support import DATA
 from examples.support.texts import Descent
 from foveal.attention import AttentionTrace, Layout
-from foveal.data import UNKNOWN, Vocabulary
+from foveal.data import Vocabulary
+from foveal.data.vocabularies._vocabulary import UNKNOWN
 from foveal.models import (
-    Classified,
     Classifier,
     ClassifierSpec,
     DocumentEncoderSpec,
@@ -27,6 +27,7 @@ from foveal.models import (
     SoftmaxSpec,
     TextEncoderSpec,
 )
+from foveal.models._classifier import Classified
 from foveal.networks import DocumentEncoder, TextEncoder, initialise_uniform
 from foveal.specs import to_data
 

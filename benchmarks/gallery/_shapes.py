@@ -23,13 +23,7 @@ from examples.support.texts import Descent
 from foveal.attention import AttentionTrace
 from foveal.data import BEGIN, END, Encoded, Vocabulary, collate_pairs
 from foveal.decoding import greedy
-from foveal.models import (
-    Captioner,
-    CaptionerSpec,
-    DecoderSpec,
-    ImageEncoderSpec,
-    SoftmaxSpec,
-)
+from foveal.models import Captioner, CaptionerSpec, DecoderSpec, ImageEncoderSpec, SoftmaxSpec
 from foveal.specs import to_data
 
 from ..results import Results

@@ -9,9 +9,10 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from foveal.bundles import load_bundle
 from foveal.data import Example
 from foveal.specs import from_json
-from foveal.tasks import AbstractTask, Evaluation, load_bundle
+from foveal.tasks import AbstractTask, Evaluation
 from foveal.training import Run
 
 from ..lectures._comparison import mean_row, spec_of

@@ -14,8 +14,10 @@ from typing import NamedTuple
 
 import numpy as np
 
+from foveal.bundles import load_bundle
 from foveal.data import Example
-from foveal.tasks import Statistics, bleu, compare, exact_match, length_parts, load_bundle
+from foveal.metrics import Statistics, bleu, compare, exact_match
+from foveal.metrics._slices import length_parts
 from recipes import scan
 
 from ..records._fitting import COST, folder_of

@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
+from foveal.metrics import Statistics, compare
 from foveal.specs import to_json
-from foveal.tasks import Statistics, compare
 from foveal.training import Run
 
 from ..results import Row

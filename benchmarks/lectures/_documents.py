@@ -19,7 +19,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from foveal.tasks import Classification, Prediction, Statistics, load_bundle
+from foveal.bundles import load_bundle
+from foveal.metrics import Statistics
+from foveal.tasks import Classification, Prediction
 from recipes import documents
 
 from ..records._fitting import COST, Cost, folder_of

@@ -17,8 +17,10 @@ from statistics import mean
 from typing import NamedTuple
 
 from examples.support import DATA
+from foveal.bundles import load_bundle
 from foveal.data import Example
-from foveal.tasks import Evaluation, PairClassification, Statistics, load_bundle
+from foveal.metrics import Statistics
+from foveal.tasks import Evaluation, PairClassification
 from recipes import entailment
 
 from ..records._fitting import COST, Cost, folder_of

@@ -14,9 +14,10 @@ from pathlib import Path
 from statistics import mean
 from typing import Any, NamedTuple
 
+from foveal.bundles import load_bundle
 from foveal.data import Example
 from foveal.specs import to_json
-from foveal.tasks import PredictionSpec, load_bundle, supporting_facts
+from foveal.tasks import PredictionSpec, supporting_facts
 from recipes import babi
 
 from ..records._fitting import Cost, folder_of

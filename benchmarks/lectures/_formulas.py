@@ -15,8 +15,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from foveal.bundles import load_bundle
+from foveal.metrics import Statistics, compare, length_to_failure
 from foveal.specs import to_json
-from foveal.tasks import PredictionSpec, Statistics, compare, length_to_failure, load_bundle
+from foveal.tasks import PredictionSpec
 from recipes import tree_transduction
 
 from ..records._fitting import Cost, folder_of

@@ -28,7 +28,7 @@ from jaxtyping import Bool, Float
 
 from foveal.attention import AttentionTrace
 from foveal.data import CharacterSpec
-from foveal.tasks import span_f1
+from foveal.metrics import span_f1
 
 SCRIPTS = ("HIRAGANA", "KATAKANA", "CJK")
 CHARACTERS = CharacterSpec(spaces="drop")

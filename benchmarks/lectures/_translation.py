@@ -21,9 +21,10 @@ import numpy as np
 from jaxtyping import Bool
 
 from foveal.attention import AttentionTrace
+from foveal.bundles import load_bundle
 from foveal.data import Example
 from foveal.inspection import forced_traces
-from foveal.tasks import Transduction, load_bundle
+from foveal.tasks import Transduction
 from foveal.training import read_log
 from recipes import ja_en, segment_translation
 

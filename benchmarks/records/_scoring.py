@@ -17,9 +17,11 @@ from typing import Any, NamedTuple
 import torch
 
 from examples.support import DATA
-from foveal.data import PreparedCorpus, Source
+from foveal.bundles import load_bundle
+from foveal.data import Source
+from foveal.data.streams._prepared import PreparedCorpus
 from foveal.specs import to_json
-from foveal.tasks import Evaluation, Transduction, TransductionEnsemble, load_bundle
+from foveal.tasks import Evaluation, Transduction, TransductionEnsemble
 from foveal.training import Run
 
 from ..results import Results, Row, Sense, digests

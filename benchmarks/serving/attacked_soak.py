@@ -17,11 +17,12 @@ import torch
 from safetensors.torch import load, save
 
 from benchmarks.served import ServedProcess
+from foveal.bundles import load_bundle
+from foveal.bundles._manifest import seal_of, write_sealed
 from foveal.cli._load import OK
 from foveal.data import Example
-from foveal.sealing import seal_of, write_sealed
-from foveal.serving import Predictor, answer_json
-from foveal.tasks import load_bundle
+from foveal.serving import Predictor
+from foveal.serving._answer import answer_json
 
 from .attackers import ATTACKS
 

@@ -11,10 +11,12 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple, final
 
+from foveal.bundles import load_bundle
 from foveal.cli._load import Batches
 from foveal.data import Example
-from foveal.serving import Predictor, answer_json
-from foveal.tasks import load_bundle, size_class
+from foveal.serving import Predictor
+from foveal.serving._answer import answer_json
+from foveal.tasks.base._size_classes import size_class
 
 _HALVINGS = 50  # of the interval that the tilt is in
 

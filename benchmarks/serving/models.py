@@ -4,7 +4,7 @@ import random
 from pathlib import Path
 
 from examples.support import DATA
-from foveal.cli import main as foveal
+from foveal.cli._main import main as foveal
 from foveal.data import tsv
 
 FILES = {name: f"g2p_sigmorphon2021/low/ice_{name}.tsv" for name in ("train", "dev", "test")}

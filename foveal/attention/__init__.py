@@ -5,36 +5,15 @@ exchanged for one of your own.
 """
 
 from ._additive import additive_scores as additive_scores
-from ._attention import Attended as Attended, Attention as Attention, Distribute as Distribute
+from ._attention import Attended as Attended, Attention as Attention
 from ._copy import PointerGenerator as PointerGenerator
-from ._coverage import (
-    CoverageScorer as CoverageScorer,
-    coverage as coverage,
-    coverage_loss as coverage_loss,
-)
-from ._distribute import (
-    PerQuery as PerQuery,
-    chain_over_steps as chain_over_steps,
-    head_selection as head_selection,
-    monotone_alignment as monotone_alignment,
-    near_place as near_place,
-    per_memory as per_memory,
-    per_query as per_query,
-)
-from ._grids import (
-    ExpectedPath as ExpectedPath,
-    PathScorer as PathScorer,
-    PerQueryOnGrid as PerQueryOnGrid,
-    path as path,
-    runs as runs,
-)
+from ._coverage import CoverageScorer as CoverageScorer, coverage_loss as coverage_loss
+from ._distribute import per_query as per_query
 from ._hard import (
-    SampledValue as SampledValue,
     hard_attention as hard_attention,
     marginal_log_likelihood as marginal_log_likelihood,
 )
 from ._hierarchical import (
-    HierarchicalAttended as HierarchicalAttended,
     HierarchicalAttention as HierarchicalAttention,
     sentences_memory as sentences_memory,
 )
@@ -58,29 +37,14 @@ from ._pooling import (
     max_pooling as max_pooling,
     mean_pooling as mean_pooling,
 )
-from ._readers import (
-    AbstractReader as AbstractReader,
-    AlignedValue as AlignedValue,
-    ExpectedSelection as ExpectedSelection,
-    ExpectedValue as ExpectedValue,
-    Read as Read,
-    SelectedHeads as SelectedHeads,
-    SoftChildren as SoftChildren,
-    SoftHeads as SoftHeads,
-)
+from ._readers import AbstractReader as AbstractReader, ExpectedValue as ExpectedValue
 from ._scorers import (
     AbstractScorer as AbstractScorer,
     AdditiveScorer as AdditiveScorer,
     BilinearScorer as BilinearScorer,
     DotScorer as DotScorer,
     LinearScorer as LinearScorer,
-    LocalScorer as LocalScorer,
     scaled_dot_scorer as scaled_dot_scorer,
-)
-from ._structured_scorers import (
-    HeadScorer as HeadScorer,
-    SelectionScorer as SelectionScorer,
-    StepScorer as StepScorer,
 )
 from ._trace import (
     AttentionTrace as AttentionTrace,

@@ -13,7 +13,7 @@ from jaxtyping import Float, Int
 from torch import Tensor, nn
 from torch.nn.functional import logsigmoid, pad
 
-from ..steady import Linear
+from ..batch_invariant import Linear
 
 
 @final

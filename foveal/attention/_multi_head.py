@@ -12,8 +12,8 @@ from typing import final
 from jaxtyping import Float
 from torch import Tensor, nn
 
+from ..batch_invariant import Linear
 from ..errors import ShapeError
-from ..steady import Linear
 from ._attention import Attended, Attention
 from ._memory import Memory
 

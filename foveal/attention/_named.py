@@ -5,13 +5,7 @@ Axes: *batch any leading shape, Q queries, S places, D width of a query, V width
 
 from functools import partial
 
-from ..distributions import (
-    Categorical,
-    ProjectiveTree,
-    SpanningTree,
-    Sparsemax,
-    Subset,
-)
+from ..distributions import Categorical, ProjectiveTree, SpanningTree, Sparsemax, Subset
 from ..errors import ValueRangeError
 from ._attention import Attention
 from ._distribute import (

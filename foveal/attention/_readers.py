@@ -15,7 +15,8 @@ from jaxtyping import Float
 from torch import Tensor, nn
 from typing_extensions import override
 
-from ..distributions import AbstractDistribution, AbstractSparseDistribution
+from ..distributions import AbstractDistribution
+from ..distributions._sparse import AbstractSparseDistribution
 
 # What a reader takes: any distribution over selections, dense or sparse.
 Selection = AbstractDistribution | AbstractSparseDistribution

@@ -21,8 +21,8 @@ from jaxtyping import Float
 from torch import Tensor, nn
 from typing_extensions import override
 
+from ..batch_invariant import Linear, sigmoid
 from ..errors import ShapeError
-from ..steady import Linear, sigmoid
 from ._additive import additive_scores
 
 

@@ -12,8 +12,8 @@ from torch import Tensor, nn
 from torch.nn.functional import pad
 from typing_extensions import override
 
+from ..batch_invariant import Linear
 from ..errors import ShapeError
-from ..steady import Linear
 from ._additive import additive_scores
 from ._scorers import AbstractScorer, check_width
 

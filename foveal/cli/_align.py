@@ -19,10 +19,15 @@ from rich.console import Console
 from rich.table import Table
 from tyro.conf import Positional, arg
 
-from ..data import Example, read_barred, read_gold
+from ..bundles import load_bundle
+from ..data import Example
+from ..data.formats._links import read_barred, read_gold
 from ..errors import ValueRangeError
-from ..inspection import Aligned, AlignmentScores, align, alignment_scores
-from ..tasks import AbstractTask, Transduction, load_bundle
+from ..inspection import align
+from ..inspection.aligning._word_alignment import Aligned
+from ..metrics import alignment_scores
+from ..metrics._alignment_scores import AlignmentScores
+from ..tasks import AbstractTask, Transduction
 from ._bars import answering_bar
 from ._files import open_files
 from ._speech import explaining

@@ -4,7 +4,9 @@ import sys
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
-from ..scale import Bulk, Record, Shard
+from ..scale import Bulk
+from ..scale._records import Record
+from ..scale._storage import Shard
 from ._bars import answering_bar
 from ._speech import is_quiet
 
@@ -38,7 +40,8 @@ def answer_all(
             f"{len(shards) - len(missing)} of {len(shards)} shards are there already\n"
         )
     if workers is not None:
-        from ..scale.cluster import answered_by_pool, joined  # noqa: PLC0415 - an extra
+        from ..scale.cluster._joining import joined  # noqa: PLC0415 - an extra
+        from ..scale.cluster._pool import answered_by_pool  # noqa: PLC0415 - an extra
 
         with joined(num_cpus=workers):
             _show(answered_by_pool(job, missing, workers), missing)

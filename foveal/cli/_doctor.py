@@ -10,7 +10,9 @@ from typing import Annotated
 from rich.console import Console
 from tyro.conf import Positional, arg
 
-from ..inspection import Finding, examine, findings_section, page
+from ..inspection import examine, findings_section
+from ..inspection.doctor._finding import Finding
+from ..views import page
 from ._files import open_for
 from ._threads import use_threads
 

@@ -7,10 +7,15 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import NamedTuple
 
-from ..data import CORPUS, Example, PreparedCorpus
+from ..bundles._outline import num_weights
+from ..data import Example
+from ..data.streams._prepared import CORPUS, PreparedCorpus
 from ..errors import ShapeError, SpecError
-from ..tasks import PictureTaskSpec, num_weights
-from ..training import CHECKPOINTS, Divided, Input, Inputs, Planned, check_inputs, write_inputs
+from ..planning._choices import Planned
+from ..planning._held_out import Divided
+from ..tasks._specs import PictureTaskSpec
+from ..training._loop import CHECKPOINTS
+from ..training.checkpoints._inputs import Input, Inputs, check_inputs, write_inputs
 from ._failures import size_text
 
 _OWN = ("run.json", CHECKPOINTS)  # what tells the folder of a run from others

@@ -12,10 +12,13 @@ from rich.markup import escape
 from rich.table import Table
 from tyro.conf import Positional, arg
 
-from ..data import Example, Opened, TabSeparated
+from ..data import Example, TabSeparated
+from ..data.formats._opening import Opened
 from ..errors import SpecError
+from ..metrics import compare
+from ..metrics._intervals import Metric
 from ..specs import check
-from ..tasks import Evaluation, Metric, compare
+from ..tasks import Evaluation
 from ._bars import answering_bar
 from ._files import open_for, own_examples
 from ._models import Loaded, load_models

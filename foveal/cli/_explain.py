@@ -10,9 +10,12 @@ import numpy as np
 from jaxtyping import Float
 from tyro.conf import Positional, arg
 
+from ..bundles import load_bundle
 from ..data import Example
-from ..inspection import Explanation, erased, explain, explanation_page
-from ..tasks import AbstractTask, Classification, PairClassification, Transduction, load_bundle
+from ..inspection import Explanation, explain
+from ..inspection.explaining._erasure import erased
+from ..inspection.explaining._explanation_page import explanation_page
+from ..tasks import AbstractTask, Classification, PairClassification, Transduction
 from ._threads import use_threads
 
 _LONGEST_NAME = 40

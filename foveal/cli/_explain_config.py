@@ -11,8 +11,8 @@ from rich.padding import Padding
 from rich.text import Text
 from tyro.conf import Positional, arg
 
+from ..planning._choices import Planned, load_plan
 from ..specs import settings
-from ..training import Planned, load_plan
 
 _LONGEST = 60  # characters of a value that are printed: a trained tokeniser has thousands
 _INDENT = 4

@@ -4,18 +4,12 @@ from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from ..data import (
-    ConllU,
-    Example,
-    Opened,
-    Parallel,
-    PreparedCorpus,
-    SourceSpec,
-    TabSeparated,
-    open_source,
-)
+from ..data import Example, Parallel, SourceSpec, TabSeparated, open_source
+from ..data.formats._conllu import ConllU
+from ..data.formats._opening import Opened
+from ..data.streams._prepared import PreparedCorpus
 from ..errors import FovealError, SpecError
-from ..training import load_plan
+from ..planning._choices import load_plan
 
 _PACKED = (".gz", ".zst")
 

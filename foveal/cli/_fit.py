@@ -10,17 +10,13 @@ from typing import Annotated
 from rich.console import Console
 from tyro.conf import Positional, UseAppendAction, arg
 
-from ..inspection import Finding, Watch, vital_signs
-from ..training import (
-    Display,
-    Listener,
-    Lock,
-    TensorBoardWriter,
-    forget,
-    load_plan,
-    locked,
-    process_group,
-)
+from ..inspection import vital_signs
+from ..inspection.doctor._finding import Finding
+from ..inspection.doctor._watch import Watch
+from ..planning._choices import load_plan
+from ..training import Display, Listener, TensorBoardWriter, process_group
+from ..training._fit import forget
+from ..training.checkpoints._lock import Lock, locked
 from ._bars import waiting, working
 from ._length import LengthNote
 from ._outcome import say_outcome
@@ -128,7 +124,8 @@ def _train(
 
 
 def _train_on_ray(out: Path, workers: int | None, *, resume: bool) -> None:
-    from ..scale.cluster import joined, train_by_workers  # noqa: PLC0415 - an extra
+    from ..scale.cluster._joining import joined  # noqa: PLC0415 - an extra
+    from ..scale.cluster._training import train_by_workers  # noqa: PLC0415 - an extra
 
     if not resume:
         forget(out)  # once, and not again whenever a worker is lost

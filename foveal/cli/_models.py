@@ -4,9 +4,10 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from ..data import evenly_spaced
+from ..bundles import load_bundle
+from ..data._example import evenly_spaced
 from ..errors import ValueRangeError
-from ..tasks import AbstractTask, TaskSpec, Transduction, TransductionEnsemble, load_bundle
+from ..tasks import AbstractTask, TaskSpec, Transduction, TransductionEnsemble
 from ._bars import working
 from ._files import validation_examples
 from ._speech import explaining, note

@@ -5,7 +5,7 @@ from pathlib import Path
 from rich.console import Console
 from rich.table import Table
 
-from ..training import scores_of
+from ..training._outputs import scores_of
 
 
 def say_outcome(console: Console, out: Path) -> None:

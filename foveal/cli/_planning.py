@@ -10,11 +10,20 @@ from typing import NamedTuple
 
 from rich.console import Console
 
-from ..data import CORPUS, ImageSourceSpec, PreparedCorpus, SourceSpec, check_data
+from ..bundles import load_bundle
+from ..data import SourceSpec
+from ..data.formats._opening import ImageSourceSpec
+from ..data.streams._prepared import CORPUS, PreparedCorpus
 from ..errors import SpecError
+from ..planning import check_data, plan, recommend
+from ..planning._choices import Choice, Planned, chosen, load_plan
+from ..planning._held_out import hold_out
+from ..planning._recommending_pictures import recommend_pictures
 from ..specs import settings, with_setting
-from ..tasks import PictureTaskSpec, TransductionSpec, load_bundle, recommend, recommend_pictures
-from ..training import Choice, Planned, Run, chosen, hold_out, inputs_of, load_plan, plan
+from ..tasks import TransductionSpec
+from ..tasks._specs import PictureTaskSpec
+from ..training import Run
+from ..training.checkpoints._inputs import inputs_of
 from ._bars import working
 from ._draft import Draft
 from ._files import open_files, open_same

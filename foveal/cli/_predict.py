@@ -17,10 +17,13 @@ from typing import Annotated, Literal
 
 from tyro.conf import Positional, arg
 
-from ..data import CHUNK, Example, LineReader
+from ..data import Example, LineReader
+from ..data._bytes import CHUNK
 from ..errors import SpecError
-from ..serving import Predictor, answer_json
-from ..tasks import PictureTaskSpec, Prediction, TaskSpec
+from ..serving import Predictor
+from ..serving._answer import answer_json
+from ..tasks import Prediction, TaskSpec
+from ..tasks._specs import PictureTaskSpec
 from ._bars import answering_bar
 from ._models import load_models
 from ._speech import note

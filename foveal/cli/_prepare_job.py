@@ -7,10 +7,14 @@ from pathlib import Path
 
 from rich.console import Console
 
-from ..data import PreparedCorpus
-from ..scale import Corpus, Preparation, Shard, ShardExamples, corpus_shards, line_format
-from ..tasks import TextTaskSpec, Vocabularies
-from ..training import Planned, plan
+from ..data.streams._prepared import PreparedCorpus
+from ..data.vocabularies._vocabularies import Vocabularies
+from ..planning import plan
+from ..planning._choices import Planned
+from ..scale._line_format import line_format
+from ..scale._preparing import Corpus, Preparation, ShardExamples, corpus_shards
+from ..scale._storage import Shard
+from ..tasks._specs import TextTaskSpec
 from ._bars import counting_bar, working
 from ._planning import say_reasons, with_given
 from ._speech import explaining, is_quiet
@@ -23,11 +27,8 @@ def prepare(
     shards = corpus_shards(inputs, str(out))
     job, planned = _planned(explaining(), shards, out, given)
     if workers is not None:
-        from ..scale.cluster import (  # noqa: PLC0415 - an extra
-            counted_by_pool,
-            joined,
-            written_by_pool,
-        )
+        from ..scale.cluster._joining import joined  # noqa: PLC0415 - an extra
+        from ..scale.cluster._pool import counted_by_pool, written_by_pool  # noqa: PLC0415 - an extra
 
         with joined(num_cpus=workers):
             done = _prepared(

@@ -6,15 +6,11 @@ from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from ..serving.server import (
-    Computing,
-    Limits,
-    Tokens,
-    build_app,
-    named_folders,
-    read_tokens,
-    serve,
-)
+from ..serving import Limits
+from ..serving.computing._process import Computing
+from ..serving.computing._served import named_folders
+from ..serving.server import build_app, serve
+from ..serving.server._tokens import Tokens, read_tokens
 
 
 class Listening(NamedTuple):
@@ -77,11 +73,7 @@ def serve_here(
 
 def serve_on_ray(runs: Sequence[str], listening: Listening, replicas: str) -> None:
     """Serve models from replicas on a cluster until SIGTERM or Ctrl-C."""
-    from ..scale.cluster import (  # noqa: PLC0415 - an extra
-        Deployment,
-        Replicas,
-        serve_by_replicas,
-    )
+    from ..scale.cluster._serving import Deployment, Replicas, serve_by_replicas  # noqa: PLC0415 - an extra
 
     folders = named_folders(runs)
     deployment = Deployment(

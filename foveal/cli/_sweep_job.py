@@ -4,9 +4,13 @@ import sys
 from collections.abc import Sequence
 
 from ..errors import SpecError
-from ..scale import PLAN, Dimension, Sweep, given_dimension, usual_dimensions
-from ..scale.cluster import Ended, joined, run_trials
-from ..training import Planned, check_inputs, locked, write_inputs
+from ..planning._choices import Planned
+from ..scale._space import Dimension, given_dimension, usual_dimensions
+from ..scale._sweep import PLAN, Sweep
+from ..scale.cluster._joining import joined
+from ..scale.cluster._sweeping import Ended, run_trials
+from ..training.checkpoints._inputs import check_inputs, write_inputs
+from ..training.checkpoints._lock import locked
 from ._draft import Draft, refuse_foreign
 from ._outcome import say_outcome
 from ._planning import Asked, draft_run, whole_path

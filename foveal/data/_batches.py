@@ -19,9 +19,9 @@ from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
 from ..errors import ShapeError
-from ._packed import Encoded, Packed, Ragged
-from ._pictures import collate_frames, collate_images
-from ._vocabulary import BEGIN, END
+from .images._pictures import collate_frames, collate_images
+from .streams._packed import Encoded, Packed, Ragged
+from .vocabularies._vocabulary import BEGIN, END
 
 AnyBatch = TypeVar(
     "AnyBatch",

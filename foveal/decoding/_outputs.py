@@ -9,16 +9,7 @@ import torch
 from jaxtyping import Bool, Int
 from torch import Tensor
 
-from ._beams import (
-    END_LOG_PROBS,
-    ENDED,
-    LOG_PROBS,
-    PARENTS,
-    TOKENS,
-    WAS_DONE,
-    WEIGHTS,
-    Searched,
-)
+from ._beams import END_LOG_PROBS, ENDED, LOG_PROBS, PARENTS, TOKENS, WAS_DONE, WEIGHTS, Searched
 from ._hypotheses import Hypotheses, check_found
 from ._limits import Limit
 

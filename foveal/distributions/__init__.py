@@ -16,6 +16,5 @@ from ._projective_tree import ProjectiveTree as ProjectiveTree
 from ._semi_markov import SemiMarkov as SemiMarkov
 from ._span_tree import SpanTree as SpanTree
 from ._spanning_tree import SpanningTree as SpanningTree
-from ._sparse import AbstractSparseDistribution as AbstractSparseDistribution
 from ._sparse_chain import SparseChain as SparseChain
 from ._subset import Subset as Subset

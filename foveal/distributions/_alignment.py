@@ -31,12 +31,8 @@ from torch.nn.functional import pad
 from typing_extensions import override
 
 from ..errors import ShapeError, ValueRangeError
-from ..inference import (
-    alignment_best,
-    alignment_log_partition,
-    alignment_marginals,
-    alignment_sample,
-)
+from ..inference import alignment_best, alignment_log_partition, alignment_marginals
+from ..inference.alignment._functions import alignment_sample
 from ..shapes import flatten_batch, join_batch_shapes
 from ._checks import check_mask, check_scores, reads_values, require_labels
 from ._distribution import AbstractDistribution, expectation

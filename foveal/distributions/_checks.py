@@ -4,13 +4,7 @@ import torch
 from torch import Tensor
 from torch._C._functorch import TransformType, get_interpreter_stack
 
-from ..errors import (
-    ImpossibleError,
-    NonFiniteError,
-    ShapeError,
-    TransformError,
-    ValueRangeError,
-)
+from ..errors import ImpossibleError, NonFiniteError, ShapeError, TransformError, ValueRangeError
 from ..shapes import join_batch_shapes
 
 

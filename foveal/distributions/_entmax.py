@@ -18,7 +18,8 @@ from jaxtyping import Bool, Float
 from torch import Tensor
 from typing_extensions import override
 
-from ..inference import entmax_marginals, entmax_maximum
+from ..inference import entmax_marginals
+from ..inference._entmax import entmax_maximum
 from ..shapes import flatten_batch, restore_batch
 from ._categorical import Categorical
 from ._checks import check_mask, check_scores, masked_batch_shape

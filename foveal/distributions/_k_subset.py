@@ -18,12 +18,8 @@ from torch import Tensor
 from typing_extensions import override
 
 from ..errors import ValueRangeError
-from ..inference import (
-    k_subset_best,
-    k_subset_log_partition,
-    k_subset_marginals,
-    k_subset_sample,
-)
+from ..inference import k_subset_best, k_subset_log_partition, k_subset_marginals
+from ..inference.k_subset._functions import k_subset_sample
 from ..masking import forbid_padding
 from ..shapes import flatten_batch, restore_batch
 from ._checks import check_mask, check_scores, masked_batch_shape

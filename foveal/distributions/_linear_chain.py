@@ -17,19 +17,10 @@ from jaxtyping import Bool, Float, Int
 from torch import Tensor
 from typing_extensions import override
 
-from ..inference import (
-    chain_best,
-    chain_log_partition,
-    chain_marginals,
-    chain_node_marginals,
-    chain_sample,
-)
+from ..inference import chain_best, chain_log_partition, chain_marginals
+from ..inference.chain._functions import chain_node_marginals, chain_sample
 from ..shapes import flatten_batch, join_batch_shapes, restore_batch
-from ._checks import (
-    check_mask,
-    check_scores,
-    require_labels,
-)
+from ._checks import check_mask, check_scores, require_labels
 from ._distribution import AbstractDistribution, expectation
 from ._transitions import (
     batch_of_transitions,

@@ -17,12 +17,8 @@ from jaxtyping import Bool, Int
 from torch import Tensor
 from typing_extensions import override
 
-from ..inference import (
-    projective_best,
-    projective_log_partition,
-    projective_marginals,
-    projective_sample,
-)
+from ..inference import projective_best, projective_log_partition, projective_marginals
+from ..inference.projective._functions import projective_sample
 from ._dependency_tree import AbstractDependencyTree, TreeInference
 
 _INFERENCE = TreeInference(

@@ -21,18 +21,10 @@ from torch import Tensor
 from typing_extensions import override
 
 from ..errors import ValueRangeError
-from ..inference import (
-    semi_markov_best,
-    semi_markov_log_partition,
-    semi_markov_marginals,
-    semi_markov_sample,
-)
+from ..inference import semi_markov_best, semi_markov_log_partition, semi_markov_marginals
+from ..inference.semi_markov._functions import semi_markov_sample
 from ..shapes import flatten_batch, join_batch_shapes, restore_batch
-from ._checks import (
-    check_mask,
-    check_scores,
-    require_labels,
-)
+from ._checks import check_mask, check_scores, require_labels
 from ._distribution import AbstractDistribution, expectation
 from ._transitions import (
     batch_of_transitions,

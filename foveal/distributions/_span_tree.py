@@ -17,7 +17,8 @@ from jaxtyping import Bool, Float
 from torch import Tensor
 from typing_extensions import override
 
-from ..inference import span_best, span_log_partition, span_marginals, span_sample
+from ..inference import span_best, span_log_partition, span_marginals
+from ..inference.span._functions import span_sample
 from ..shapes import flatten_batch, join_batch_shapes, restore_batch
 from ._checks import check_mask, check_scores, check_sizes
 from ._distribution import AbstractDistribution, expectation

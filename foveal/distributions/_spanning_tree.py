@@ -17,12 +17,8 @@ from jaxtyping import Bool, Int
 from torch import Tensor
 from typing_extensions import override
 
-from ..inference import (
-    spanning_best,
-    spanning_log_partition,
-    spanning_marginals,
-    spanning_sample,
-)
+from ..inference import spanning_best, spanning_log_partition, spanning_marginals
+from ..inference.spanning._functions import spanning_sample
 from ._dependency_tree import AbstractDependencyTree, TreeInference
 
 _INFERENCE = TreeInference(

@@ -19,7 +19,8 @@ from jaxtyping import Bool, Float
 from torch import Tensor
 from typing_extensions import override
 
-from ..inference import sparse_chain_marginals, sparse_chain_maximum
+from ..inference import sparse_chain_marginals
+from ..inference.chain._sparse import sparse_chain_maximum
 from ..masking import linked_steps
 from ..shapes import restore_batch
 from ._linear_chain import LinearChain

@@ -15,9 +15,9 @@ from torch import Tensor
 from torch.nn.functional import softplus
 from typing_extensions import override
 
+from ..batch_invariant import sigmoid
 from ..inference import chain_best
 from ..masking import forbid_padding
-from ..steady import sigmoid
 from ._checks import check_mask, check_scores, masked_batch_shape
 from ._distribution import AbstractDistribution, expectation
 

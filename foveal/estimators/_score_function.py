@@ -12,7 +12,8 @@ References: Williams 1992; Kool et al. 2019 (the leave-one-out baseline).
 from jaxtyping import Float
 from torch import Tensor
 
-from ..distributions import AbstractDistribution, AbstractSparseDistribution
+from ..distributions import AbstractDistribution
+from ..distributions._sparse import AbstractSparseDistribution
 from ..errors import ShapeError
 
 

@@ -12,7 +12,8 @@ References: Bengio et al. 2013.
 
 from torch import Tensor
 
-from ..distributions import AbstractDistribution, AbstractSparseDistribution
+from ..distributions import AbstractDistribution
+from ..distributions._sparse import AbstractSparseDistribution
 
 
 def straight_through(

@@ -21,12 +21,7 @@ from torch import Tensor
 
 from ..errors import MissingKernelsWarning
 from ._derivatives import Differentiable, Function, Tensors
-from ._requests import (
-    is_transformed,
-    records_gradient,
-    refuse_third_derivative,
-    wants_gradient,
-)
+from ._requests import is_transformed, records_gradient, refuse_third_derivative, wants_gradient
 
 
 def _is_installed() -> bool:

@@ -8,52 +8,11 @@ doctor, and alignments.
 """
 
 from ._report import report as report
-from .aligning import (
-    Aligned as Aligned,
-    AlignmentScores as AlignmentScores,
-    align as align,
-    alignment_scores as alignment_scores,
-    forced_traces as forced_traces,
-    symmetrise as symmetrise,
-)
-from .doctor import (
-    Finding as Finding,
-    Watch as Watch,
-    examine as examine,
-    findings_section as findings_section,
-    vital_signs as vital_signs,
-)
-from .explaining import (
-    Explanation as Explanation,
-    Faithfulness as Faithfulness,
-    erased as erased,
-    explain as explain,
-    explanation_page as explanation_page,
-    faithfulness as faithfulness,
-)
-from .views import (
-    DARK as DARK,
-    LIGHT as LIGHT,
-    Hypothesis as Hypothesis,
-    ParallelAxis as ParallelAxis,
-    ParallelLine as ParallelLine,
-    Section as Section,
-    Series as Series,
-    Table as Table,
-    Theme as Theme,
-    arcs as arcs,
-    beam_tree as beam_tree,
-    chain as chain,
-    curves as curves,
-    drawing as drawing,
-    drawing_table as drawing_table,
-    heads_table as heads_table,
-    heatmap as heatmap,
-    hypotheses_table as hypotheses_table,
-    overlay as overlay,
-    page as page,
-    parallel as parallel,
-    sentences as sentences,
-    series_table as series_table,
-    weights_table as weights_table,
-)
+from .aligning._forced_attention import forced_traces as forced_traces
+from .aligning._symmetrization import symmetrise as symmetrise
+from .aligning._word_alignment import align as align
+from .doctor._findings import examine as examine, findings_section as findings_section
+from .doctor._vital_signs import vital_signs as vital_signs
+from .explaining._explaining import explain as explain
+from .explaining._explanation import Explanation as Explanation
+from .explaining._faithfulness import faithfulness as faithfulness

@@ -11,22 +11,21 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..attention import AttentionTrace
-from ..data import Example, evenly_spaced
+from ..bundles import load_bundle
+from ..data import Example
+from ..data._example import evenly_spaced
 from ..errors import FovealError, ValueRangeError
+from ..planning._choices import Planned, load_plan
 from ..specs import settings
-from ..tasks import (
-    AbstractAnsweringTask,
-    AbstractTask,
-    Classification,
-    Evaluation,
-    Transduction,
-    load_bundle,
-)
-from ..training import Planned, load_plan
+from ..tasks import AbstractAnsweringTask, AbstractTask, Classification, Evaluation, Transduction
+from ..views import Section, Series, curves, page, series_table
+from ..views._drawing import drawing
+from ..views._tables import Table
+from ..views._text import bounded, number
 from ._run_curves import curves_section
-from .doctor import examine, findings_section
-from .explaining import faithfulness, picture_seen
-from .views import Section, Series, Table, bounded, curves, drawing, number, page, series_table
+from .doctor._findings import examine, findings_section
+from .explaining._explaining import picture_seen
+from .explaining._faithfulness import faithfulness
 
 MOST_EXAMPLES = 1000  # that are answered for a report; an evaluation has no such bound
 MOST_MISTAKES, DRAWN_MISTAKES = 12, 3

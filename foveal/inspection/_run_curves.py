@@ -6,7 +6,8 @@ from pathlib import Path
 from typing import Any
 
 from ..training import read_log
-from .views import Point, Section, Series, curves, series_table
+from ..views import Section, Series, curves, series_table
+from ..views._curves import Point
 
 MOST_POINTS = 200  # of a curve; of more, stretches are averaged
 _GREEDY = (

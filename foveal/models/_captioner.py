@@ -16,10 +16,10 @@ from typing_extensions import override
 
 from ..attention import Memory
 from ..specs import check, setting
-from ._backbone_spec import BackboneSpec
-from ._decoder_spec import DecoderSpec
 from ._encoder_decoder import AbstractEncoderDecoder, Encode
-from ._vision_specs import FramesEncoderSpec, ImageEncoderSpec
+from .parts._backbone_spec import BackboneSpec
+from .parts._decoder_spec import DecoderSpec
+from .parts._vision_specs import FramesEncoderSpec, ImageEncoderSpec
 
 
 @final

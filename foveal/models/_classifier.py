@@ -20,14 +20,15 @@ from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
 
 from ..attention import Attended, AttentionPooling, Memory, max_pooling, mean_pooling
+from ..batch_invariant import Linear
 from ..errors import ShapeError
-from ..networks import AbstractEncoder, Document, DocumentEncoder
+from ..networks import AbstractEncoder, DocumentEncoder
+from ..networks.encoders._document_encoder import Document
 from ..specs import check, setting
-from ..steady import Linear
-from ._attention_specs import PlaceAttentionSpec, SoftmaxSpec
 from ._checks import check_mask, tokens_below
-from ._document_spec import DocumentEncoderSpec
-from ._encoder_specs import EncoderSpec, TextEncoderSpec
+from .parts._attention_specs import PlaceAttentionSpec, SoftmaxSpec
+from .parts._document_spec import DocumentEncoderSpec
+from .parts._encoder_specs import EncoderSpec, TextEncoderSpec
 
 # One vector for each memory: (*batch, S, V) -> (*batch, V).
 Pool = Callable[[Memory], Tensor]

@@ -15,12 +15,12 @@ from jaxtyping import Bool, Float
 from torch import Tensor, nn
 
 from ..attention import AttentionPooling
+from ..batch_invariant import Linear
 from ..networks import FramesEncoder
 from ..specs import check, setting
-from ..steady import Linear
-from ._attention_specs import SoftmaxSpec
 from ._classifier import Classified, Pool, Pooling, build_pool, pooled
-from ._vision_specs import FramesEncoderSpec
+from .parts._attention_specs import SoftmaxSpec
+from .parts._vision_specs import FramesEncoderSpec
 
 
 @final

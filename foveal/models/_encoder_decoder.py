@@ -14,18 +14,11 @@ from jaxtyping import Bool, Int
 from torch import Tensor, nn
 
 from ..attention import Memory
-from ..networks import (
-    AbstractDecoder,
-    AbstractEncoder,
-    AbstractRecurrentDecoder,
-    DecoderStepper,
-    MarginalDecoder,
-    MarginalStepper,
-    PreparedEncoder,
-    Scored,
-    SteppingState,
-    Unrolled,
-)
+from ..networks import AbstractDecoder, AbstractEncoder, DecoderStepper, MarginalDecoder
+from ..networks.decoders._decoder import AbstractRecurrentDecoder, Scored, Unrolled
+from ..networks.search._latent_stepping import MarginalStepper
+from ..networks.search._prepared_encoder import PreparedEncoder
+from ..networks.search._stepping_state import SteppingState
 from ._checks import check_batch, check_mask, tokens_below
 
 # Inputs and their mask -> the memory.

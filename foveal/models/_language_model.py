@@ -21,19 +21,12 @@ from torch import Tensor, nn
 
 from ..attention import Memory
 from ..errors import ValueRangeError
-from ..networks import (
-    CellState,
-    DecoderState,
-    DecoderStepper,
-    PlainDecoder,
-    Scored,
-    SteppingState,
-    Unconditioned,
-    Unrolled,
-)
+from ..networks import DecoderState, DecoderStepper, PlainDecoder, Unconditioned
+from ..networks.decoders._decoder import Scored, Unrolled
+from ..networks.search._stepping_state import SteppingState
 from ..specs import check, setting
 from ._checks import check_mask, tokens_below
-from ._recurrent_spec import AbstractRecurrentSpec
+from .parts._recurrent_spec import AbstractRecurrentSpec
 
 
 @final
@@ -100,11 +93,7 @@ class LanguageModel(nn.Module):
 
 def detached(state: DecoderState) -> DecoderState:
     """The state without its history: no gradient goes back beyond it."""
-    layers = [
-        CellState(layer.hidden.detach(), None if layer.memory is None else layer.memory.detach())
-        for layer in state.layers
-    ]
-    return DecoderState(tuple(layers), None if state.fed is None else state.fed.detach())
+    return state.map(Tensor.detach)
 
 
 @final

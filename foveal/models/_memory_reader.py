@@ -20,9 +20,9 @@ from torch import Tensor, nn
 from torch.nn.functional import pad
 
 from ..attention import Attended, Layout, Memory
+from ..batch_invariant import Linear
 from ..networks import FactsEncoder
 from ..specs import check, setting
-from ..steady import Linear
 from ._checks import check_batch, check_mask, tokens_below
 from ._reading_steps import AbstractSteps, SoftStepsSpec, StepsSpec
 

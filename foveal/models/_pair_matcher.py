@@ -21,13 +21,13 @@ from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
 
 from ..attention import Attended, Attention, Memory
+from ..batch_invariant import Linear
 from ..networks import AbstractEncoder
 from ..specs import check, setting
-from ..steady import Linear
-from ._attention_specs import PlaceAttentionSpec, SoftmaxSpec
 from ._checks import check_batch, check_mask, tokens_below
-from ._encoder_specs import EncoderSpec, WordEncoderSpec
-from ._scorer_specs import DotSpec
+from .parts._attention_specs import PlaceAttentionSpec, SoftmaxSpec
+from .parts._encoder_specs import EncoderSpec, WordEncoderSpec
+from .parts._scorer_specs import DotSpec
 
 
 class Matched(NamedTuple):

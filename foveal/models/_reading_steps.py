@@ -22,18 +22,11 @@ from jaxtyping import Float
 from torch import Tensor, nn
 from typing_extensions import override
 
-from ..attention import (
-    Attended,
-    Attention,
-    DotScorer,
-    ExpectedValue,
-    Memory,
-    StepScorer,
-    chain_over_steps,
-    softmax_attention,
-)
+from ..attention import Attended, Attention, DotScorer, ExpectedValue, Memory, softmax_attention
+from ..attention._distribute import chain_over_steps
+from ..attention._structured_scorers import StepScorer
+from ..batch_invariant import Linear
 from ..specs import setting
-from ..steady import Linear
 
 
 class Stepwise(NamedTuple):

@@ -23,12 +23,13 @@ from typing_extensions import override
 
 from ..attention import Memory
 from ..errors import ValueRangeError
-from ..networks import AbstractEncoder, AbstractRecurrentDecoder
+from ..networks import AbstractEncoder
+from ..networks.decoders._decoder import AbstractRecurrentDecoder
 from ..specs import check, setting
 from ._checks import check_mask, tokens_below
-from ._decoder_spec import DecoderSpec
 from ._encoder_decoder import AbstractEncoderDecoder, Encode
-from ._encoder_specs import EncoderSpec, TextEncoderSpec
+from .parts._decoder_spec import DecoderSpec
+from .parts._encoder_specs import EncoderSpec, TextEncoderSpec
 
 
 class Source(NamedTuple):

@@ -17,13 +17,14 @@ import torch
 from jaxtyping import Bool, Int
 from torch import Tensor, nn
 
+from ..batch_invariant import Linear
 from ..distributions import LinearChain
 from ..errors import ShapeError
-from ..networks import AbstractEncoder, SpelledEmbedding
+from ..networks import AbstractEncoder
+from ..networks.encoders._spelled_embedding import SpelledEmbedding
 from ..specs import check, setting
-from ..steady import Linear
 from ._checks import check_mask, tokens_below
-from ._encoder_specs import EncoderSpec, TextEncoderSpec
+from .parts._encoder_specs import EncoderSpec, TextEncoderSpec
 
 
 @final

@@ -23,14 +23,15 @@ from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
 
 from ..attention import Attended, Attention
-from ..networks import AbstractEncoder, summary_of
+from ..batch_invariant import Linear
+from ..networks import AbstractEncoder
+from ..networks._bridges import summary_of
 from ..specs import check, setting
-from ..steady import Linear
-from ._attention_specs import PlaceAttentionSpec, SoftmaxSpec
-from ._backbone_spec import BackboneSpec
 from ._checks import check_batch, check_mask, tokens_below
-from ._encoder_specs import TextEncoderSpec
-from ._vision_specs import ImageEncoderSpec
+from .parts._attention_specs import PlaceAttentionSpec, SoftmaxSpec
+from .parts._backbone_spec import BackboneSpec
+from .parts._encoder_specs import TextEncoderSpec
+from .parts._vision_specs import ImageEncoderSpec
 
 
 class LookedUp(NamedTuple):

@@ -4,73 +4,50 @@ Each is an `nn.Module` without state of its own between calls: what one call han
 a small named value.
 """
 
-from ._bidirectional import Bidirectional as Bidirectional
 from ._bridges import (
     AbstractBridge as AbstractBridge,
     BothWays as BothWays,
     EveryStep as EveryStep,
     InitialState as InitialState,
     Unconditioned as Unconditioned,
-    no_memory as no_memory,
-    summary_of as summary_of,
 )
-from ._cells import (
+from .decoders._decoder import (
+    AbstractDecoder as AbstractDecoder,
+    AttentionDecoder as AttentionDecoder,
+    DecoderState as DecoderState,
+    PlainDecoder as PlainDecoder,
+)
+from .decoders._input_feeding import InputFeedingDecoder as InputFeedingDecoder
+from .decoders.latent._decoder import MarginalDecoder as MarginalDecoder
+from .encoders._document_encoder import DocumentEncoder as DocumentEncoder
+from .encoders._encoder import AbstractEncoder as AbstractEncoder
+from .encoders._facts_encoder import FactsEncoder as FactsEncoder
+from .encoders._frames_encoder import FramesEncoder as FramesEncoder
+from .encoders._hugging_face import (
+    HuggingFaceImageEncoder as HuggingFaceImageEncoder,
+    HuggingFaceTextEncoder as HuggingFaceTextEncoder,
+)
+from .encoders._image_encoder import ImageEncoder as ImageEncoder
+from .encoders._self_attentive import SelfAttentiveEncoder as SelfAttentiveEncoder
+from .encoders._text_encoder import TextEncoder as TextEncoder
+from .encoders._word_encoder import WordEncoder as WordEncoder
+from .recurrent._cells import (
     AbstractCell as AbstractCell,
     ElmanCell as ElmanCell,
     GRUCell as GRUCell,
     LSTMCell as LSTMCell,
 )
-from ._decoders import (
-    AbstractAttentionDecoder as AbstractAttentionDecoder,
-    AbstractDecoder as AbstractDecoder,
-    AbstractRecurrentDecoder as AbstractRecurrentDecoder,
-    AttentionDecoder as AttentionDecoder,
-    DecoderState as DecoderState,
-    PlainDecoder as PlainDecoder,
-    Scored as Scored,
-    Step as Step,
-    Taught as Taught,
-    Unrolled as Unrolled,
-)
-from ._document_encoder import Document as Document, DocumentEncoder as DocumentEncoder
-from ._encoders import AbstractEncoder as AbstractEncoder
-from ._facts_encoder import FactsEncoder as FactsEncoder
-from ._frames_encoder import FramesEncoder as FramesEncoder
-from ._hugging_face import (
-    HuggingFaceImageEncoder as HuggingFaceImageEncoder,
-    HuggingFaceTextEncoder as HuggingFaceTextEncoder,
-    backbone as backbone,
-    backbone_config as backbone_config,
-)
-from ._image_encoder import ImageEncoder as ImageEncoder
-from ._initialisation import (
+from .recurrent._initialization import (
     initialise_orthogonal as initialise_orthogonal,
     initialise_uniform as initialise_uniform,
     open_forget_gates as open_forget_gates,
 )
-from ._input_feeding import InputFeedingDecoder as InputFeedingDecoder
-from ._layers import AbstractLayer as AbstractLayer, CellState as CellState, Ran as Ran
-from ._marginal_decoder import MarginalDecoder as MarginalDecoder
-from ._marginal_reading import Posterior as Posterior
-from ._marginal_stepping import MarginalStepper as MarginalStepper
-from ._marginal_walks import (
-    AbstractWalk as AbstractWalk,
-    ForwardWalk as ForwardWalk,
-    FreeWalk as FreeWalk,
-)
-from ._output import TokenOutput as TokenOutput
-from ._prepared_encoder import PreparedEncoder as PreparedEncoder
-from ._self_attentive import SelfAttentiveEncoder as SelfAttentiveEncoder
-from ._spelled_embedding import SpelledEmbedding as SpelledEmbedding
-from ._stacks import (
+from .recurrent._layers import CellState as CellState
+from .recurrent._stacks import (
     RecurrentStack as RecurrentStack,
-    StackRan as StackRan,
     StackState as StackState,
-    StackStep as StackStep,
     recurrent_stack as recurrent_stack,
 )
-from ._stepping import DecoderStepper as DecoderStepper
-from ._stepping_state import Stepped as Stepped, SteppingState as SteppingState
-from ._text_encoder import TextEncoder as TextEncoder
-from ._tree import TreeEncoder as TreeEncoder
-from ._word_encoder import WordEncoder as WordEncoder
+from .recurrent._tree import TreeEncoder as TreeEncoder
+from .search._stepping import DecoderStepper as DecoderStepper
+from .search._stepping_state import Stepped as Stepped

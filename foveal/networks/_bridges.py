@@ -19,10 +19,10 @@ from torch import Tensor, nn
 from typing_extensions import override
 
 from ..attention import Memory, mean_pooling
+from ..batch_invariant import Linear
 from ..errors import ShapeError
-from ..steady import Linear
-from ._layers import CellState
-from ._stacks import RecurrentStack, StackState
+from .recurrent._layers import CellState
+from .recurrent._stacks import RecurrentStack, StackState
 
 
 class AbstractBridge(nn.Module, ABC):

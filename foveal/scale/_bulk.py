@@ -5,22 +5,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from ..bundles import load_bundle
+from ..bundles._manifest import seal_of
 from ..errors import ValueRangeError
-from ..sealing import seal_of
 from ..serving import Predictor
-from ..tasks import load_bundle
 from ._answering import Way, answer_shard
 from ._lines import are_whole
 from ._records import Record
-from ._storage import (
-    Shard,
-    clear_unfinished,
-    find_shards,
-    is_whole,
-    read_json,
-    size_of,
-    write_json,
-)
+from ._storage import Shard, clear_unfinished, find_shards, is_whole, read_json, size_of, write_json
 
 MANIFEST = "manifest.json"
 

@@ -7,7 +7,8 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import NamedTuple
 
-from ..data import JsonLines, PlainLines, TabSeparated, open_source
+from ..data import JsonLines, TabSeparated, open_source
+from ..data.formats._formats import PlainLines
 from ..errors import DataError
 from ._lines import raw_lines
 from ._storage import Shard, opened

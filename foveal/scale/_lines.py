@@ -6,18 +6,11 @@ from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from typing import NamedTuple, TypeAlias, final
 
-from ..data import (
-    MAX_LINE,
-    DamagedError,
-    Example,
-    LineReader,
-    Place,
-    Readable,
-    json_lines,
-    read_handle,
-)
+from ..data import Example, LineReader, json_lines
+from ..data._bytes import DamagedError, Readable, read_handle
+from ..data._lines import MAX_LINE, Place
 from ..errors import DataError
-from ..serving import Questions
+from ..serving._predictor import Questions
 from ._storage import Writable, discard, exists, is_whole, written
 
 # The example of a line; None where it has none.

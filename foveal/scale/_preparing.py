@@ -19,17 +19,16 @@ from dataclasses import asdict, dataclass
 from itertools import islice
 from typing import Any, NamedTuple
 
-from ..data import (
-    CORPUS,
-    PART_SIZE,
-    Example,
-    LineReader,
-    Packer,
-    part_bytes,
-)
+from ..data import Example, LineReader
+from ..data.streams._packed import Packer
+from ..data.streams._prepared import CORPUS, PART_SIZE, part_bytes
+from ..data.vocabularies._tally import Symbols, Tally
+from ..data.vocabularies._vocabularies import Vocabularies
 from ..errors import DataError
 from ..specs import to_json
-from ..tasks import AbstractTask, Symbols, Tally, TextTaskSpec, Vocabularies, corpus_data
+from ..tasks import AbstractTask
+from ..tasks._prepared import corpus_data
+from ..tasks._specs import TextTaskSpec
 from ._line_format import LineSourceSpec
 from ._lines import Asked, Rejected, ShardReader, are_whole, rejecting
 from ._storage import (

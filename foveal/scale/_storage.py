@@ -15,7 +15,7 @@ from typing import Any, NamedTuple, Protocol, runtime_checkable
 import fsspec
 from fsspec.implementations.local import LocalFileSystem
 
-from ..data import Readable
+from ..data._bytes import Readable
 from ..errors import DataError
 
 _PART = ".part-"  # what is being written, and counts for nothing

@@ -17,8 +17,9 @@ from pathlib import Path
 from typing import Any
 
 from ..errors import SpecError, ValueRangeError
+from ..planning._choices import Choice, Planned, chosen, load_plan
 from ..specs import to_data
-from ..training import Choice, Planned, chosen, forget, load_plan
+from ..training._fit import forget
 from ._space import Dimension, drawn, values_of, with_values
 from ._storage import read_json, write_json
 from ._sweep_page import sweep_page

@@ -2,7 +2,8 @@
 
 from collections.abc import Sequence
 
-from ..inspection import ParallelAxis, ParallelLine, Section, Series, Table, curves, page, parallel
+from ..views import ParallelAxis, ParallelLine, Section, Series, curves, page, parallel
+from ..views._tables import Table
 from ._space import Dimension
 from ._trials import Measure, Trial
 

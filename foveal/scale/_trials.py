@@ -6,7 +6,8 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Literal
 
-from ..training import read_log, scores_of
+from ..training import read_log
+from ..training._outputs import scores_of
 
 STOPPED = "stopped by the sweep"  # what the log of a run says that was not allowed to go on
 Status = Literal["finished", "stopped", "failed", "not begun"]

@@ -4,6 +4,5 @@
 from Python (needs `foveal[client]`).
 """
 
-from ._answer import answer_json as answer_json
 from ._limits import Limits as Limits
-from ._predictor import Predictor as Predictor, Questions as Questions
+from ._predictor import Predictor as Predictor

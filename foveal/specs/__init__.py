@@ -11,12 +11,5 @@ is read: there is no table of specs to add a new one to.
 """
 
 from ._fields import setting as setting
-from ._reading import (
-    check as check,
-    from_data as from_data,
-    from_json as from_json,
-    parse_json as parse_json,
-    to_data as to_data,
-    to_json as to_json,
-)
-from ._settings import Setting as Setting, settings as settings, with_setting as with_setting
+from ._reading import check as check, from_json as from_json, to_data as to_data, to_json as to_json
+from ._settings import settings as settings, with_setting as with_setting

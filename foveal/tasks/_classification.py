@@ -12,17 +12,10 @@ from typing import Any, Literal, final
 from typing_extensions import override
 
 from ..attention import AttentionTrace, Layout
-from ..data import (
-    END,
-    Encoded,
-    Example,
-    LabelledBatch,
-    TokeniserSpec,
-    WhitespaceSpec,
-    collate_documents,
-    collate_labelled,
-    move,
-)
+from ..data import END, Encoded, Example, TokeniserSpec, WhitespaceSpec, collate_labelled
+from ..data._batches import LabelledBatch, collate_documents, move
+from ..data.vocabularies._tally import Symbols, Tally
+from ..data.vocabularies._vocabularies import Vocabularies, numbered, trained
 from ..models import (
     Classifier,
     ClassifierSpec,
@@ -33,13 +26,11 @@ from ..models import (
     TextEncoderSpec,
 )
 from ..specs import setting
-from ._labelling import AbstractLabelling, Labelled, label_of, no_trace
-from ._losses import hide, start_near_zero
-from ._prediction import Loss, PredictionSpec
-from ._size_classes import settled, settled_rows
-from ._tally import Symbols, Tally
-from ._text_spec import AbstractTextSpec
-from ._vocabularies import Vocabularies, numbered, trained
+from .base._labeling import AbstractLabelling, Labelled, label_of, no_trace
+from .base._losses import hide, start_near_zero
+from .base._prediction import Loss, PredictionSpec
+from .base._size_classes import settled, settled_rows
+from .base._text_spec import AbstractTextSpec
 
 
 @final

@@ -20,11 +20,11 @@ from typing_extensions import override
 
 from ..data import Example, Vocabulary
 from ..errors import ValueRangeError
-from ._answering import AbstractAnswering, Search
-from ._evaluation import MainMetric
-from ._searching import searcher
-from ._statistics import Statistics
+from ..metrics._statistics import Statistics
 from ._transduction import Transduction
+from .base._answering import AbstractAnswering, Search
+from .base._evaluation import MainMetric
+from .base._searching import searcher
 
 _ADVICE = "Fit the members on the same files with the same tokenisers, or leave that one out."
 _SHOWN = 5  # symbols of a vocabulary that another has not

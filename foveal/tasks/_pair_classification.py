@@ -18,16 +18,11 @@ from torch.nn.functional import one_hot
 from typing_extensions import override
 
 from ..attention import AttentionTrace, trace_of
-from ..data import (
-    Encoded,
-    Example,
-    PairBatch,
-    TokeniserSpec,
-    WhitespaceSpec,
-    collate_matched,
-    move,
-    read_pair,
-)
+from ..data import Encoded, Example, TokeniserSpec, WhitespaceSpec
+from ..data._batches import PairBatch, collate_matched, move
+from ..data._example import read_pair
+from ..data.vocabularies._tally import Symbols, Tally
+from ..data.vocabularies._vocabularies import Vocabularies, numbered, trained
 from ..distributions import ProjectiveTree, SpanningTree
 from ..models import (
     DotSpec,
@@ -40,13 +35,11 @@ from ..models import (
 )
 from ..networks import SelfAttentiveEncoder
 from ..specs import setting
-from ._labelling import AbstractLabelling, Labelled, label_of
-from ._losses import hide
-from ._prediction import Loss, PredictionSpec
-from ._size_classes import settled
-from ._tally import Symbols, Tally
-from ._text_spec import AbstractTextSpec
-from ._vocabularies import Vocabularies, numbered, trained
+from .base._labeling import AbstractLabelling, Labelled, label_of
+from .base._losses import hide
+from .base._prediction import Loss, PredictionSpec
+from .base._size_classes import settled
+from .base._text_spec import AbstractTextSpec
 
 
 @final

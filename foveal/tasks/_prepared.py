@@ -4,11 +4,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from typing import Any
 
-from ..data import Encoded, Example, PreparedCorpus
+from ..data import Encoded, Example
+from ..data.streams._prepared import PreparedCorpus
+from ..data.vocabularies._vocabularies import Vocabularies
 from ..errors import SpecError
 from ._specs import PictureTaskSpec, TaskSpec
-from ._task import AbstractTask
-from ._vocabularies import Vocabularies
+from .base._task import AbstractTask
 
 
 def corpus_data(

@@ -17,26 +17,19 @@ from torch.nn.functional import one_hot, pad
 from typing_extensions import override
 
 from ..attention import AttentionTrace, Layout
-from ..data import (
-    END,
-    Encoded,
-    Example,
-    QuestionBatch,
-    WhitespaceSpec,
-    collate_questions,
-    move,
-    read_alignment,
-)
+from ..data import END, Encoded, Example, WhitespaceSpec
+from ..data._batches import QuestionBatch, collate_questions, move
+from ..data._example import read_alignment
+from ..data.vocabularies._tally import Symbols, Tally
+from ..data.vocabularies._vocabularies import Vocabularies, numbered
 from ..errors import ValueRangeError
+from ..metrics._statistics import Statistics
 from ..models import MemoryReader, MemoryReaderSpec, SoftStepsSpec, StepsSpec
 from ..specs import setting
-from ._labelling import AbstractLabelling, Labelled, label_of
-from ._prediction import Loss, Prediction, PredictionSpec
-from ._size_classes import settled_rows
-from ._statistics import Statistics
-from ._tally import Symbols, Tally
-from ._text_spec import AbstractTextSpec
-from ._vocabularies import Vocabularies, numbered
+from .base._labeling import AbstractLabelling, Labelled, label_of
+from .base._prediction import Loss, Prediction, PredictionSpec
+from .base._size_classes import settled_rows
+from .base._text_spec import AbstractTextSpec
 
 # A chain that reads no fact twice in a row needs two to choose from.
 FEWEST = 2

@@ -1,14 +1,14 @@
 """Every task that there is; `foveal.specs.from_json(TaskSpec, text)` picks by kind."""
 
-from ._captioning import CaptioningSpec
 from ._classification import ClassificationSpec
-from ._language_modelling import LanguageModellingSpec
+from ._language_modeling import LanguageModellingSpec
 from ._pair_classification import PairClassificationSpec
 from ._question_answering import QuestionAnsweringSpec
 from ._tagging import TaggingSpec
 from ._transduction import TransductionSpec
-from ._video_classification import VideoClassificationSpec
-from ._visual_question_answering import VisualQuestionAnsweringSpec
+from .pictures._captioning import CaptioningSpec
+from .pictures._video_classification import VideoClassificationSpec
+from .pictures._visual_question_answering import VisualQuestionAnsweringSpec
 
 TextTaskSpec = (
     TransductionSpec

@@ -13,32 +13,25 @@ from typing import Any, Literal, final
 
 from typing_extensions import override
 
-from ..data import (
-    Encoded,
-    Example,
-    Labels,
-    SpellingSpec,
-    TaggedBatch,
-    WhitespaceSpec,
-    collate_tagged,
-    move,
-)
+from ..batch_invariant import LEAST_ROWS
+from ..data import Encoded, Example, SpellingSpec, WhitespaceSpec
+from ..data._batches import TaggedBatch, collate_tagged, move
+from ..data.vocabularies._tally import Symbols, Tally
+from ..data.vocabularies._vocabularies import Vocabularies, located, required_target
+from ..data.vocabularies._vocabulary import Labels
 from ..distributions import LinearChain
 from ..errors import DataError
+from ..metrics._calibration import Calibration
+from ..metrics._metrics import accuracy, exact_match, f1, span_f1
+from ..metrics._statistics import Statistics
 from ..models import EncoderSpec, SpelledSpec, Tagger, TaggerSpec, TextEncoderSpec
 from ..specs import setting
-from ..steady import LEAST_ROWS
-from ._answering import AbstractAnsweringTask, Answers, Search
-from ._calibration import Calibration
-from ._evaluation import MainMetric
-from ._losses import hide, start_near_zero
-from ._metrics import accuracy, exact_match, f1, span_f1
-from ._prediction import Loss, PredictionSpec
-from ._size_classes import settled
-from ._statistics import Statistics
-from ._tally import Symbols, Tally
-from ._text_spec import AbstractTextSpec
-from ._vocabularies import Vocabularies, located, required_target
+from .base._answering import AbstractAnsweringTask, Answers, Search
+from .base._evaluation import MainMetric
+from .base._losses import hide, start_near_zero
+from .base._prediction import Loss, PredictionSpec
+from .base._size_classes import settled
+from .base._text_spec import AbstractTextSpec
 
 OUTSIDE = "O"  # the tag of words that are in no span
 _SHIFTS = (0.0, 0.5, 1.0, 1.5, 2.0, 2.5, 3.0, 4.0)

@@ -22,25 +22,13 @@ from ..data import (
     TokeniserSpec,
     WhitespaceSpec,
     collate_pairs,
-    move,
-    read_alignment,
 )
+from ..data._batches import move
+from ..data._example import read_alignment
+from ..data.vocabularies._tally import Symbols, Tally
+from ..data.vocabularies._vocabularies import Vocabularies, numbered, required_target, trained
 from ..errors import ValueRangeError
-from ..models import (
-    DecoderSpec,
-    EncoderSpec,
-    MultiHeadSpec,
-    Seq2Seq,
-    Seq2SeqSpec,
-    Source,
-    TextEncoderSpec,
-    is_exclusive,
-)
-from ..networks import Scored
-from ..specs import setting
-from ._evaluation import MainMetric
-from ._losses import alignment_loss, hide
-from ._metrics import (
+from ..metrics._metrics import (
     bleu,
     character_error_rate,
     chrf,
@@ -48,14 +36,19 @@ from ._metrics import (
     word_error_rate,
     wrong_words,
 )
-from ._prediction import Loss, PredictionSpec
-from ._searching import Reading
-from ._size_classes import settled
-from ._statistics import Statistics
-from ._tally import Symbols, Tally
-from ._text_spec import AbstractTextSpec
-from ._vocabularies import Vocabularies, numbered, required_target, trained
-from ._writing import AbstractWriting, Weighted
+from ..metrics._statistics import Statistics
+from ..models import DecoderSpec, EncoderSpec, MultiHeadSpec, Seq2Seq, Seq2SeqSpec, TextEncoderSpec
+from ..models._seq2seq import Source
+from ..models.parts._attention_specs import is_exclusive
+from ..networks.decoders._decoder import Scored
+from ..specs import setting
+from .base._evaluation import MainMetric
+from .base._losses import alignment_loss, hide
+from .base._prediction import Loss, PredictionSpec
+from .base._searching import Reading
+from .base._size_classes import settled
+from .base._text_spec import AbstractTextSpec
+from .base._writing import AbstractWriting, Weighted
 
 _LONG_ANSWER = 100  # characters; of longer targets none is frequent
 

@@ -9,7 +9,8 @@ import torch
 from torch import Tensor, nn
 
 from ..attention import AbstractReader, AbstractScorer, Memory
-from ..distributions import AbstractDistribution, AbstractSparseDistribution
+from ..distributions import AbstractDistribution
+from ..distributions._sparse import AbstractSparseDistribution
 from ._module_laws import (
     JUNK_NUMBERS,
     assert_near,

@@ -11,7 +11,8 @@ from torch import Tensor, nn
 
 from ..attention import Memory
 from ..masking import mask_from_lengths
-from ..networks import AbstractCell, AbstractRecurrentDecoder, CellState, DecoderState
+from ..networks import AbstractCell, CellState, DecoderState
+from ..networks.decoders._decoder import AbstractRecurrentDecoder
 from ._module_laws import (
     assert_near,
     assert_same_gradients,
@@ -116,7 +117,8 @@ def check_decoder(decoder: AbstractRecurrentDecoder, memory: Memory, num_tokens:
         memory: what it reads, with one batch axis of at least three items.
         num_tokens: size of its vocabulary.
 
-    >>> from foveal.networks import PlainDecoder, Unconditioned, no_memory, recurrent_stack
+    >>> from foveal.networks import PlainDecoder, Unconditioned, recurrent_stack
+    >>> from foveal.networks._bridges import no_memory
     >>> stack, bridge = recurrent_stack(4, 5), Unconditioned()
     >>> decoder = PlainDecoder(embedding=nn.Embedding(9, 4), stack=stack, bridge=bridge)
     >>> check_decoder(decoder, no_memory(4), num_tokens=9)
@@ -294,4 +296,4 @@ def _parts(state: CellState) -> list[Tensor]:
 
 def _leaves(state: DecoderState) -> list[Tensor]:
     leaves = [part for layer in state.layers for part in _parts(layer)]
-    return leaves if state.fed is None else [*leaves, state.fed]
+    return [*leaves, state.own] if isinstance(state.own, Tensor) else leaves

@@ -14,7 +14,7 @@ import torch
 from torch import Tensor, nn
 
 from ..errors import CheckpointError
-from ..tasks import Loss
+from ..tasks.base._prediction import Loss
 from ._average import Average, overwrite
 from ._gradients import Gradients, Reduced
 from ._group import Group

@@ -8,20 +8,23 @@ from typing import Any
 
 import torch
 
-from ..data import AbstractStream, Example
-from ..tasks import AbstractTask, Evaluation, Metric, save_bundle
-from ._checkpoint import clear_checkpoints
-from ._events import Finished, Listener, StopReason
+from ..bundles import save_bundle
+from ..data import Example
+from ..data.streams._stream import AbstractStream
+from ..metrics._intervals import Metric
+from ..tasks import AbstractTask, Evaluation
 from ._group import Group, process_group
-from ._interrupt import interruptible
-from ._lock import Lock, locked
-from ._log import LogWriter
 from ._loop import CHECKPOINTS, Loop
 from ._outputs import LOG, write_outputs
-from ._probe import Probe
 from ._scoring import Scorer
 from ._spec import TrainingSpec, check_training
 from ._threads import ThreadSetting, threads_restored
+from .checkpoints._checkpoint import clear_checkpoints
+from .checkpoints._interrupt import interruptible
+from .checkpoints._lock import Lock, locked
+from .events._events import Finished, Listener, StopReason
+from .events._log import LogWriter
+from .events._probe import Probe
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -12,10 +12,11 @@ from typing import Any, NamedTuple
 import torch
 from torch import Tensor
 
-from ..data import TextBatch, Where
+from ..data._batches import TextBatch
+from ..data._example import Where
 from ..errors import NonFiniteError
-from ._events import StepDone
 from ._gradients import Reduced
+from .events._events import StepDone
 
 _MAX_NAMED = 20  # examples named in an error
 

@@ -20,18 +20,36 @@ import torch
 from torch import Tensor
 from torch.utils import _pytree as pytree
 
-from ..data import AbstractStream, Example, TextBatch, evenly_spaced
+from ..data import Example
+from ..data._batches import TextBatch
+from ..data._example import evenly_spaced
+from ..data.streams._stream import AbstractStream
 from ..errors import CheckpointError
+from ..metrics import measure
 from ..specs import to_data
-from ..tasks import AbstractTask, Evaluation, Loss, PredictionSpec, measure
-from ._checkpoint import (
-    Snapshot,
-    clear_checkpoints,
-    find_checkpoint,
-    write_checkpoint,
-)
+from ..tasks import AbstractTask, Evaluation, PredictionSpec
+from ..tasks.base._prediction import Loss
 from ._engine import Engine, has_bfloat16
-from ._events import (
+from ._group import Group
+from ._ledger import Known, Ledger
+from ._own_inputs import checked_for_own_inputs, with_own_inputs
+from ._schedule import rate_share
+from ._settings import check_unchanged
+from ._spec import TrainingSpec
+from ._stopping import why_stopped
+from ._threads import ThreadSetting
+from .checkpoints._checkpoint import Snapshot, clear_checkpoints, find_checkpoint, write_checkpoint
+from .checkpoints._interrupt import Interrupt
+from .checkpoints._position import (
+    MAX_SHARE,
+    EpochSize,
+    Position,
+    Score,
+    evaluation_due,
+    progress_of,
+    reserved,
+)
+from .events._events import (
     Answer,
     Checkpointed,
     Evaluated,
@@ -46,25 +64,7 @@ from ._events import (
     ThreadsChosen,
     Warned,
 )
-from ._group import Group
-from ._interrupt import Interrupt
-from ._ledger import Known, Ledger
-from ._own_inputs import checked_for_own_inputs, with_own_inputs
-from ._position import (
-    MAX_SHARE,
-    EpochSize,
-    Position,
-    Score,
-    evaluation_due,
-    progress_of,
-    reserved,
-)
-from ._probe import Probe, Probing
-from ._schedule import rate_share
-from ._settings import check_unchanged
-from ._spec import TrainingSpec
-from ._stopping import why_stopped
-from ._threads import ThreadSetting
+from .events._probe import Probe, Probing
 
 CHECKPOINTS = "checkpoints"
 _NUM_SIGNALS = 3  # seconds, interrupted, examples

@@ -12,9 +12,10 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
-from ..tasks import Evaluation, Metric
-from ._curves import draw_curves
-from ._whole import replace_text
+from ..metrics._intervals import Metric
+from ..tasks import Evaluation
+from .checkpoints._whole import replace_text
+from .events._curves import draw_curves
 
 LOG = "log.jsonl"
 _METRICS = "metrics.json"

@@ -18,9 +18,11 @@ import torch
 from jaxtyping import Int
 from torch import Tensor
 
-from ..data import PictureBatch, SequenceBatch
+from ..data import SequenceBatch
+from ..data._batches import PictureBatch
 from ..errors import SpecError
-from ..tasks import AbstractTask, AbstractWriting
+from ..tasks import AbstractTask
+from ..tasks.base._writing import AbstractWriting
 
 Batch = TypeVar("Batch", SequenceBatch, PictureBatch)
 

@@ -9,20 +9,23 @@ from types import MappingProxyType
 
 import torch
 
-from ..data import PreparedCorpus, SourceSpec
+from ..bundles._warm_start import begin_from
+from ..data import SourceSpec
+from ..data.streams._prepared import PreparedCorpus
 from ..specs import check, setting, to_data, to_json
-from ..tasks import TaskSpec, begin_from, build_on
-from ._checkpoint import find_checkpoint
-from ._events import Listener
+from ..tasks import TaskSpec
+from ..tasks._prepared import build_on
 from ._fit import Outcome, fit
 from ._group import process_group
-from ._inputs import Input, Inputs, check_inputs, input_of, inputs_of, write_inputs
-from ._lock import Lock, locked
 from ._loop import CHECKPOINTS
-from ._probe import Probe
 from ._settings import check_unchanged
 from ._spec import TrainingSpec
-from ._whole import replace_text
+from .checkpoints._checkpoint import find_checkpoint
+from .checkpoints._inputs import Input, Inputs, check_inputs, input_of, inputs_of, write_inputs
+from .checkpoints._lock import Lock, locked
+from .checkpoints._whole import replace_text
+from .events._events import Listener
+from .events._probe import Probe
 
 RUN = "run.json"
 

@@ -5,13 +5,15 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from ..data import Example, evenly_spaced
-from ..tasks import AbstractTask, Evaluation, save_bundle
-from ._events import Scoring
-from ._interrupt import Interrupt
+from ..bundles import save_bundle
+from ..data import Example
+from ..data._example import evenly_spaced
+from ..tasks import AbstractTask, Evaluation
 from ._loop import Loop
-from ._position import num_affordable
 from ._spec import TrainingSpec
+from .checkpoints._interrupt import Interrupt
+from .checkpoints._position import num_affordable
+from .events._events import Scoring
 
 _PAUSE = 5.0  # seconds between two events about one set
 

@@ -1,8 +1,8 @@
 """Why a run stopped, as a sentence."""
 
-from ._events import StopReason
-from ._position import Position
 from ._spec import TrainingSpec
+from .checkpoints._position import Position
+from .events._events import StopReason
 
 
 def why_stopped(reason: StopReason, spec: TrainingSpec, at: Position, metric: str) -> str:

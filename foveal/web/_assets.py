@@ -5,7 +5,8 @@ from functools import cache
 from importlib import resources
 from typing import NamedTuple
 
-from ..inspection import DARK, LIGHT, Theme
+from ..views import Theme
+from ..views._theme import DARK, LIGHT
 
 TYPES = {".html": "text/html", ".css": "text/css", ".js": "text/javascript"}
 PAGE = "page.html"

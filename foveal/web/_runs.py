@@ -5,19 +5,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from ..bundles import load_bundle
 from ..data import Example
 from ..errors import ValueRangeError
 from ..inspection import explain
-from ..tasks import (
-    AbstractTask,
-    AbstractWriting,
-    PairClassification,
-    PictureTaskSpec,
-    TransductionSpec,
-    VisualQuestionAnsweringSpec,
-    load_bundle,
-)
-from ..training import sample_sources
+from ..tasks import AbstractTask, PairClassification, TransductionSpec, VisualQuestionAnsweringSpec
+from ..tasks._specs import PictureTaskSpec
+from ..tasks.base._writing import AbstractWriting
+from ..training._outputs import sample_sources
 from ._question import Question, QuestionError
 
 MOST_RUNS = 2  # side by side; more would not fit beside each other

@@ -10,24 +10,13 @@ from foveal.attention import (
     AbstractReader,
     AbstractScorer,
     AdditiveScorer,
-    AlignedValue,
     Attention,
     BilinearScorer,
     DotScorer,
-    ExpectedSelection,
     ExpectedValue,
-    HeadScorer,
     LinearScorer,
-    LocalScorer,
     Memory,
     MultiHead,
-    PathScorer,
-    SampledValue,
-    SelectedHeads,
-    SelectionScorer,
-    SoftChildren,
-    SoftHeads,
-    StepScorer,
     hard_attention,
     head_selection_attention,
     k_step_attention,
@@ -44,9 +33,19 @@ from foveal.attention import (
     spatial_attention,
     syntactic_attention,
 )
+from foveal.attention._grids import PathScorer
+from foveal.attention._hard import SampledValue
+from foveal.attention._readers import (
+    AlignedValue,
+    ExpectedSelection,
+    SelectedHeads,
+    SoftChildren,
+    SoftHeads,
+)
+from foveal.attention._scorers import LocalScorer
+from foveal.attention._structured_scorers import HeadScorer, SelectionScorer, StepScorer
 from foveal.distributions import (
     AbstractDistribution,
-    AbstractSparseDistribution,
     Alignment,
     Categorical,
     LinearChain,
@@ -55,6 +54,7 @@ from foveal.distributions import (
     Sparsemax,
     Subset,
 )
+from foveal.distributions._sparse import AbstractSparseDistribution
 from foveal.errors import ShapeError
 from foveal.testing import check_attention, check_reader, check_scorer
 

@@ -12,12 +12,12 @@ from foveal.attention import (
     Attention,
     Layout,
     Memory,
-    PathScorer,
-    SelectionScorer,
     grid_memory,
     path_attention,
     segment_attention,
 )
+from foveal.attention._grids import PathScorer
+from foveal.attention._structured_scorers import SelectionScorer
 
 ROWS, COLUMNS = 3, 4
 

@@ -15,10 +15,11 @@ from typing import NamedTuple
 import pytest
 import torch
 
-from foveal.cli import main
+from foveal.bundles import save_bundle
+from foveal.cli._main import main
 from foveal.data import Example, WhitespaceSpec
 from foveal.models import BilinearSpec, DecoderSpec, SoftmaxSpec, TextEncoderSpec
-from foveal.tasks import ClassificationSpec, TransductionSpec, save_bundle
+from foveal.tasks import ClassificationSpec, TransductionSpec
 
 SECONDS = 120
 PAGE = Path(__file__).resolve().parents[2] / "docs/align.md"

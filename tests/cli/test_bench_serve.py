@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 
 from benchmarks.served import ServedProcess, served
-from foveal.cli import main
 from foveal.cli._load import Batches, batches_in
 from foveal.cli._loopback import Loopback, loopback
+from foveal.cli._main import main
 from foveal.errors import ValueRangeError
 from tests.tasks.stored import BUNDLES
 

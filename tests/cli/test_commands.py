@@ -11,9 +11,9 @@ from typing import NamedTuple
 
 import pytest
 
-from foveal.cli import main
-from foveal.tasks import load_bundle
-from foveal.training import load_plan
+from foveal.bundles import load_bundle
+from foveal.cli._main import main
+from foveal.planning._choices import load_plan
 
 SECONDS = 120
 WORDS = [(a + b, f"{a} {b}") for a in "abcdefgh" for b in "abcdefgh"]
@@ -196,7 +196,7 @@ def test_a_recipe_is_the_python_call(fitted: Path) -> None:
     (fitted / "recipe.py").write_text(
         "from dataclasses import replace\n"
         "from pathlib import Path\n"
-        "from foveal.training import load_plan\n"
+        "from foveal.planning._choices import load_plan\n"
         "def short():\n"
         "    run = load_plan(Path('runs/words')).run\n"
         "    return replace(run, training=replace(run.training, epochs=None, steps=3))\n"

@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
+from foveal.bundles import load_bundle
 from foveal.data import Example
 from foveal.inspection import explain
-from foveal.tasks import load_bundle
 from tests.cli.test_commands import foveal
 from tests.inspection.pages import check_page
 from tests.tasks.stored import BUNDLES

@@ -17,9 +17,11 @@ import pytest
 from PIL import Image
 
 from foveal.cli import _fit
-from foveal.data import PreparedCorpus
+from foveal.data.streams._prepared import PreparedCorpus
 from foveal.errors import CheckpointError
-from foveal.training import _outputs, load_plan, locked
+from foveal.planning._choices import load_plan
+from foveal.training import _outputs
+from foveal.training.checkpoints._lock import locked
 from tests.cli.test_commands import WORDS, Done, foveal, write
 
 QUICK = (
@@ -155,7 +157,7 @@ def test_a_folder_with_other_files_is_refused(tmp_path: Path) -> None:
 
 def test_two_at_once_are_refused_and_a_killed_one_leaves_no_lock(tmp_path: Path) -> None:
     program = (
-        "import sys, time; from pathlib import Path; from foveal.training import locked\n"
+        "import sys, time; from pathlib import Path; from foveal.training.checkpoints._lock import locked\n"
         "with locked(Path('run')):\n    print('held', flush=True); time.sleep(60)"
     )
     write(tmp_path / "train.tsv", WORDS)

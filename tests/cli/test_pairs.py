@@ -5,7 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from foveal.tasks import PairClassification, load_bundle
+from foveal.bundles import load_bundle
+from foveal.tasks import PairClassification
 from tests.cli.test_commands import foveal, process
 from tests.inspection.pages import check_page
 from tests.tasks.tiny import pairs

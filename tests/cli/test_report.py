@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from foveal.tasks import load_bundle
+from foveal.bundles import load_bundle
 from tests.cli.test_commands import WORDS, Done, foveal, write
 from tests.inspection.pages import check_page
 

@@ -202,7 +202,7 @@ def test_a_recipe_imports_what_lies_next_to_it(
         "from pathlib import Path\n"
         "import shared\n"
         "from mine.shared import RUN\n"
-        "from foveal.training import load_plan\n"
+        "from foveal.planning._choices import load_plan\n"
         "def recipe():\n"
         "    assert shared.RUN == RUN\n"
         "    return load_plan(Path(RUN)).run\n"

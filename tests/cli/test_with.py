@@ -6,14 +6,9 @@ from pathlib import Path
 
 import pytest
 
+from foveal.bundles import load_bundle, save_bundle
 from foveal.data import Example
-from foveal.tasks import (
-    PredictionSpec,
-    Transduction,
-    TransductionEnsemble,
-    load_bundle,
-    save_bundle,
-)
+from foveal.tasks import PredictionSpec, Transduction, TransductionEnsemble
 from tests.cli.test_commands import WORDS, foveal, process, write
 from tests.tasks.tiny import opinions, tasks
 

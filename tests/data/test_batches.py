@@ -8,20 +8,10 @@ import torch
 from hypothesis import given, settings, strategies as st
 from torch import Tensor
 
-from foveal.data import (
-    BEGIN,
-    END,
-    Encoded,
-    Example,
-    Packed,
-    Where,
-    collate_labelled,
-    collate_pairs,
-    collate_questions,
-    collate_tagged,
-    move,
-    read_alignment,
-)
+from foveal.data import BEGIN, END, Encoded, Example, collate_labelled, collate_pairs
+from foveal.data._batches import collate_questions, collate_tagged, move
+from foveal.data._example import Where, read_alignment
+from foveal.data.streams._packed import Packed
 from foveal.errors import DataError, ShapeError
 from foveal.masking import mask_from_lengths
 

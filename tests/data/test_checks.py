@@ -5,16 +5,10 @@ from pathlib import Path
 
 import pytest
 
-from foveal.data import (
-    Example,
-    Finding,
-    Findings,
-    SentencePieceSpec,
-    Where,
-    WhitespaceSpec,
-    check_data,
-    tsv,
-)
+from foveal.data import Example, SentencePieceSpec, WhitespaceSpec, tsv
+from foveal.data._example import Where
+from foveal.planning import check_data
+from foveal.planning._checks import Finding, Findings
 
 
 def words(num: int, seed: int = 0) -> list[Example]:

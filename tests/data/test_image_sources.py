@@ -23,8 +23,8 @@ from foveal.data import (
     karpathy,
     open_source,
     read_image,
-    read_pair,
 )
+from foveal.data._example import read_pair
 from foveal.errors import DataError
 
 KARPATHY = {

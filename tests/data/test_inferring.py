@@ -5,16 +5,10 @@ from collections.abc import Sequence
 
 import pytest
 
-from foveal.data import (
-    CharacterSpec,
-    Example,
-    FeaturesSpec,
-    SentencePieceSpec,
-    WhitespaceSpec,
-    infer_task,
-    infer_tokeniser,
-)
+from foveal.data import CharacterSpec, Example, FeaturesSpec, SentencePieceSpec, WhitespaceSpec
 from foveal.errors import DataError
+from foveal.planning import infer_task
+from foveal.planning._inferring import infer_tokeniser
 
 G2P = [
     ("af", "a: v"),

@@ -6,7 +6,9 @@ from pathlib import Path
 import pytest
 
 from examples.support import DATA
-from foveal.data import Gold, read_barred, read_gold, split_words, tsv
+from foveal.data import tsv
+from foveal.data.formats._links import Gold, read_barred, read_gold
+from foveal.data.tokenizers._words import split_words
 from foveal.errors import DataError
 
 

@@ -9,6 +9,7 @@ from pathlib import Path
 PROGRAM = """
 import json, resource, sys
 from foveal.data import *
+from foveal.planning import check_data
 
 def peak():
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024

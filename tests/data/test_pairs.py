@@ -7,21 +7,11 @@ import pytest
 import torch
 from hypothesis import given, settings, strategies as st
 
-from foveal.data import (
-    END,
-    Encoded,
-    Example,
-    TabSeparated,
-    Where,
-    collate_documents,
-    collate_matched,
-    infer_task,
-    json_lines,
-    open_source,
-    read_pair,
-    tsv,
-)
+from foveal.data import END, Encoded, Example, TabSeparated, json_lines, open_source, tsv
+from foveal.data._batches import collate_documents, collate_matched
+from foveal.data._example import Where, read_pair
 from foveal.errors import DataError, ShapeError
+from foveal.planning import infer_task
 
 IDS = st.lists(st.integers(4, 2**31 - 1), min_size=1, max_size=5)
 LABELS = ("entailment", "neutral", "contradiction")

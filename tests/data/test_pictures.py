@@ -17,17 +17,15 @@ from foveal.data import (
     Example,
     ImageSpec,
     InMemory,
-    Packed,
-    PictureBatch,
-    Where,
-    collate_frames,
-    collate_images,
     collate_labelled,
     collate_pairs,
     collate_pictures,
-    move,
     read_image,
 )
+from foveal.data._batches import PictureBatch, move
+from foveal.data._example import Where
+from foveal.data.images._pictures import collate_frames, collate_images
+from foveal.data.streams._packed import Packed
 from foveal.errors import DataError, ShapeError
 
 SIZES = st.lists(st.tuples(st.integers(1, 40), st.integers(1, 60)), min_size=1, max_size=6)

@@ -3,7 +3,8 @@
 import pytest
 
 from examples.support import DATA
-from foveal.data import infer_task, open_source
+from foveal.data import open_source
+from foveal.planning import infer_task
 
 CORPORA = [
     ("g2p_sigmorphon2021/low/ice_train.tsv", "transduction", "characters", "whitespace"),

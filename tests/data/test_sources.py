@@ -13,19 +13,19 @@ from foveal.data import (
     Example,
     InMemory,
     LineReader,
-    Position,
     Source,
     SourceSpec,
-    Where,
     babi,
     conllu,
     json_lines,
-    lines,
     open_source,
     parallel,
     patterned,
     tsv,
 )
+from foveal.data._example import Where
+from foveal.data._source import Position
+from foveal.data.formats._formats import lines
 from foveal.errors import DataError, SpecError
 
 PACKINGS: dict[str, Callable[[bytes], bytes]] = {

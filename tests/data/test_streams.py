@@ -19,17 +19,16 @@ from foveal.data import (
     Encoded,
     Example,
     InMemory,
-    LeftOut,
     SequenceBatch,
     Source,
-    TextStream,
-    Where,
     babi,
     collate_pairs,
     parallel,
     tsv,
 )
-from foveal.data._pools import STRETCH
+from foveal.data._example import Where
+from foveal.data.streams._pools import STRETCH, LeftOut
+from foveal.data.streams._text_stream import TextStream
 from foveal.errors import DataError, ValueRangeError
 
 LENGTHS = st.lists(st.tuples(st.integers(0, 9), st.integers(0, 9)), min_size=1, max_size=40)
@@ -64,7 +63,7 @@ def cost(batch: SequenceBatch) -> int:
 def files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """Three files of 40 lines, each read in several blocks."""
     monkeypatch.setattr("foveal.data._bytes.CHUNK", 64)
-    monkeypatch.setattr("foveal.data._pools.BLOCK", 150)
+    monkeypatch.setattr("foveal.data.streams._pools.BLOCK", 150)
     draw = random.Random(0)
     for name in "abc":
         rows = [f"{name}{'x' * draw.randrange(9)}\t{'y' * draw.randrange(9)}" for _ in range(40)]

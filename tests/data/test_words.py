@@ -9,8 +9,8 @@ from foveal.data import (
     SentencePieceSpec,
     TokeniserSpec,
     WhitespaceSpec,
-    words_of,
 )
+from foveal.data.tokenizers._words import words_of
 
 TEXTS = ["the house is small", "the small houses are here", "é a b c", "a\u3000b"] * 20
 SUBWORDS = SentencePieceSpec(num_pieces=300).trained_on(TEXTS)

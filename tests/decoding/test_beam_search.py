@@ -8,13 +8,7 @@ import pytest
 import torch
 from hypothesis import given, settings, strategies as st
 
-from foveal.decoding import (
-    CoveragePenalty,
-    Hypotheses,
-    LengthPenalty,
-    beam_search,
-    greedy,
-)
+from foveal.decoding import CoveragePenalty, Hypotheses, LengthPenalty, beam_search, greedy
 from foveal.errors import ImpossibleError, ShapeError, ValueRangeError
 from foveal.networks import Stepped
 from tests.decoding.toys import BEGIN, END, Output, ToyState, ToyStepper, every_output

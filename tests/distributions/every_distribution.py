@@ -8,7 +8,6 @@ from torch import Tensor
 
 from foveal.distributions import (
     AbstractDistribution,
-    AbstractSparseDistribution,
     Alignment,
     Categorical,
     Entmax,
@@ -22,6 +21,7 @@ from foveal.distributions import (
     Sparsemax,
     Subset,
 )
+from foveal.distributions._sparse import AbstractSparseDistribution
 
 
 class Kind(NamedTuple):

@@ -8,6 +8,7 @@ import torch
 from torch import Tensor
 from torch.testing import assert_close
 
+from foveal.batch_invariant import linear
 from foveal.distributions import (
     AbstractDistribution,
     Categorical,
@@ -20,7 +21,6 @@ from foveal.distributions import (
 )
 from foveal.errors import NonFiniteError, ShapeError, ValueRangeError
 from foveal.inference import spanning_best
-from foveal.steady import linear
 
 from .every_distribution import DENSE, SPARSE, scores_of
 

@@ -9,14 +9,8 @@ from torch import Tensor
 from torch.autograd import gradcheck, gradgradcheck
 from torch.testing import assert_close
 
-from foveal.distributions import (
-    AbstractSparseDistribution,
-    Categorical,
-    Entmax,
-    LinearChain,
-    SparseChain,
-    Sparsemax,
-)
+from foveal.distributions import Categorical, Entmax, LinearChain, SparseChain, Sparsemax
+from foveal.distributions._sparse import AbstractSparseDistribution
 from foveal.errors import DerivativeError, ImpossibleError, ShapeError, ValueRangeError
 
 ALPHAS = [1.2, 1.5, 2.0, 2.5]

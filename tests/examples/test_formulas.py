@@ -6,7 +6,7 @@ from random import Random
 import pytest
 
 from examples.support.formulas import SYMBOLS, draw_examples, draw_formula
-from foveal.data import UNKNOWN
+from foveal.data.vocabularies._vocabulary import UNKNOWN
 
 
 def depth_of(formula: str) -> int:

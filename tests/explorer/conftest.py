@@ -12,7 +12,7 @@ from selenium import webdriver
 
 from benchmarks.browser import BrowserMissingError, open_browser
 from benchmarks.started import started
-from foveal.tasks import save_bundle
+from foveal.bundles import save_bundle
 from tests.tasks.stored import BUNDLES
 from tests.tasks.tiny import train, transduction, upper_cased
 

@@ -3,10 +3,10 @@
 import re
 
 import pytest
-from foveal.web._assets import assets, theme_css
 
-from foveal.inspection import DARK, LIGHT, Theme
-from foveal.inspection.views._theme import channels, luminance, ramp
+from foveal.views import Theme
+from foveal.views._theme import DARK, LIGHT, channels, luminance, ramp
+from foveal.web._assets import assets, theme_css
 
 TINT = re.compile(r"calc\(var\(--share,0\)\*(\d+)%\),var\(--paper\)\)}\n\.chip \.token")
 

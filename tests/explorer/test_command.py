@@ -13,7 +13,7 @@ from urllib.parse import urlsplit
 
 import pytest
 
-from foveal.cli import main
+from foveal.cli._main import main
 from foveal.web._sockets import listen
 from tests.explorer.conftest import GOOD, SECONDS, Served
 

@@ -8,10 +8,10 @@ from selenium.webdriver import Chrome
 from selenium.webdriver.common.keys import Keys
 from selenium.webdriver.remote.webelement import WebElement
 
+from foveal.bundles import load_bundle
 from foveal.data import Example
-from foveal.inspection import DARK, LIGHT, explain
-from foveal.inspection.views._theme import channels
-from foveal.tasks import load_bundle
+from foveal.inspection import explain
+from foveal.views._theme import DARK, LIGHT, channels
 from tests.explorer.conftest import GOOD, Served
 from tests.explorer.page import Page
 

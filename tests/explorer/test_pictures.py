@@ -16,12 +16,13 @@ from selenium.webdriver.common.by import By
 from selenium.webdriver.support.wait import WebDriverWait
 
 from benchmarks.started import started
+from foveal.bundles import load_bundle, save_bundle
 from foveal.data import Example
 from foveal.errors import ValueRangeError
 from foveal.explorer import build_app
 from foveal.inspection import explain
 from foveal.models import TextEncoderSpec
-from foveal.tasks import VisualQuestionAnsweringSpec, load_bundle, save_bundle
+from foveal.tasks import VisualQuestionAnsweringSpec
 from foveal.web._runs import load_runs
 from tests.explorer.conftest import GOOD, SECONDS, Served
 from tests.explorer.page import Panel

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 from selenium.webdriver import Chrome
 
-from foveal.inspection.views._text import number, shown
+from foveal.views._text import number, shown
 from tests.explorer.conftest import Served
 
 

@@ -10,8 +10,7 @@ from xml.etree import ElementTree as ET
 import numpy as np
 
 from foveal.attention import AttentionTrace, Layout
-from foveal.inspection import (
-    Hypothesis,
+from foveal.views import (
     ParallelAxis,
     ParallelLine,
     Series,
@@ -24,6 +23,7 @@ from foveal.inspection import (
     parallel,
     sentences,
 )
+from foveal.views._beam import Hypothesis
 
 SVG = "{http://www.w3.org/2000/svg}"
 ISOLATES = re.compile("[\u2068\u2069]")

@@ -8,7 +8,9 @@ from typing import Any, NamedTuple
 import torch
 
 from foveal.data import Example, InMemory
-from foveal.inspection import Finding, Watch, vital_signs
+from foveal.inspection import vital_signs
+from foveal.inspection.doctor._finding import Finding
+from foveal.inspection.doctor._watch import Watch
 from foveal.models import (
     DecoderSpec,
     DocumentEncoderSpec,
@@ -29,7 +31,8 @@ from foveal.tasks import (
     TaggingSpec,
     TransductionSpec,
 )
-from foveal.training import Event, Probed, StepDone, TrainingSpec, fit
+from foveal.training import Event, StepDone, TrainingSpec, fit
+from foveal.training.events._events import Probed
 from tests.tasks.tiny import pairs
 
 WORDS = {"the": "DET", "a": "DET", "old": "ADJ", "good": "ADJ", "cat": "NOUN", "ship": "NOUN"}

@@ -3,9 +3,9 @@
 import pytest
 from hypothesis import given, strategies as st
 
-from foveal.data import Gold, Link
+from foveal.data.formats._links import Gold, Link
 from foveal.errors import ShapeError
-from foveal.inspection import alignment_scores
+from foveal.metrics import alignment_scores
 
 LINKS = st.frozensets(st.tuples(st.integers(0, 4), st.integers(0, 4)), max_size=10)
 

@@ -6,7 +6,7 @@ from torch.nn.functional import one_hot
 
 from foveal.attention import AttentionTrace, Memory, syntactic_attention, trace_of
 from foveal.errors import ShapeError, ValueRangeError
-from foveal.inspection import arcs
+from foveal.views import arcs
 from tests.inspection.drawings import (
     ARABIC,
     ENGLISH,

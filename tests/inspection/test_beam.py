@@ -6,7 +6,8 @@ import pytest
 from hypothesis import given, settings, strategies as st
 
 from foveal.errors import ShapeError, ValueRangeError
-from foveal.inspection import Hypothesis, beam_tree, hypotheses_table
+from foveal.views import beam_tree, hypotheses_table
+from foveal.views._beam import Hypothesis
 from tests.inspection.drawings import SVG, elements, parsed, titles
 
 

@@ -5,7 +5,7 @@ from itertools import pairwise
 import pytest
 
 from foveal.attention import AttentionTrace, Layout
-from foveal.inspection import chain
+from foveal.views import chain
 from tests.inspection.drawings import elements, random_weights, titles, value
 
 FACTS = ("Mary took the ball.", "John went home.", "Mary is in the garden.", "It rains.")

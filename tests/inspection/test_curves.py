@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given, settings, strategies as st
 
 from foveal.errors import ShapeError
-from foveal.inspection import Series, curves, series_table
-from foveal.inspection.views._curves import LEFT, PLOT_HEIGHT, PLOT_WIDTH, TOP, thinned
+from foveal.views import Series, curves, series_table
+from foveal.views._curves import LEFT, PLOT_HEIGHT, PLOT_WIDTH, TOP, thinned
 from tests.inspection.drawings import SVG, parsed, titles
 
 LOSS = Series(

@@ -11,25 +11,29 @@ from typing import Any
 import pytest
 import torch
 
+from foveal.bundles import save_bundle
 from foveal.data import Example, InMemory, tsv
 from foveal.errors import NonFiniteError, SpecError
-from foveal.inspection import Finding, Section, Watch, examine, findings_section, page
+from foveal.inspection import examine, findings_section
+from foveal.inspection.doctor._finding import Finding
 from foveal.inspection.doctor._from_curves import from_curves, from_unseen
 from foveal.inspection.doctor._from_outputs import Written, from_outputs
 from foveal.inspection.doctor._history import History
 from foveal.inspection.doctor._remedies import Remedies
+from foveal.inspection.doctor._watch import Watch
 from foveal.models import DecoderSpec, SoftmaxSpec, TextEncoderSpec
 from foveal.specs import settings, with_setting
 from foveal.tasks import (
     ClassificationSpec,
     LanguageModellingSpec,
-    Loss,
     TaggingSpec,
     Transduction,
     TransductionSpec,
-    save_bundle,
 )
-from foveal.training import Probed, Run, Started, StepDone, TrainingSpec, _outputs, fit
+from foveal.tasks.base._prediction import Loss
+from foveal.training import Run, Started, StepDone, TrainingSpec, _outputs, fit
+from foveal.training.events._events import Probed
+from foveal.views import Section, page
 from tests.inspection.patients import (
     HEALTHY,
     LABELS,

@@ -11,7 +11,8 @@ from torch import Tensor, nn
 from foveal.attention import Memory
 from foveal.attention._scorers import AbstractScorer
 from foveal.data import InMemory, SequenceBatch
-from foveal.inspection import Finding, vital_signs
+from foveal.inspection import vital_signs
+from foveal.inspection.doctor._finding import Finding
 from foveal.inspection.doctor._from_signs import from_signs
 from foveal.inspection.doctor._recurrences import Recurrence, listening, recurrences
 from foveal.inspection.doctor._remedies import Remedies

@@ -7,8 +7,8 @@ from xml.etree import ElementTree as ET
 import pytest
 from hypothesis import example, given, settings, strategies as st
 
-from foveal.inspection import Section, page
-from foveal.inspection.views._text import bounded, width
+from foveal.views import Section, page
+from foveal.views._text import bounded, width
 from tests.inspection.drawings import (
     ARABIC,
     ENGLISH,

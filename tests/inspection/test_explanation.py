@@ -9,11 +9,14 @@ from typing import Any
 import pytest
 import torch
 
+from foveal.bundles import load_bundle
 from foveal.data import Example, FeaturesSpec
 from foveal.errors import ValueRangeError
-from foveal.inspection import Explanation, erased, explain, explanation_page
+from foveal.inspection import Explanation, explain
+from foveal.inspection.explaining._erasure import erased
+from foveal.inspection.explaining._explanation_page import explanation_page
 from foveal.models import SegmentSpec, SigmoidSpec
-from foveal.tasks import PredictionSpec, Transduction, TransductionSpec, load_bundle
+from foveal.tasks import PredictionSpec, Transduction, TransductionSpec
 from tests.inspection.pages import check_page
 from tests.tasks.stored import BUNDLES
 from tests.tasks.tiny import DECODER, ENCODER, train, transduction, upper_cased

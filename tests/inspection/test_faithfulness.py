@@ -7,11 +7,14 @@ import pytest
 import torch
 from hypothesis import given, strategies as st
 
-from foveal.data import BEGIN, END, UNKNOWN, Example
+from foveal.bundles import load_bundle
+from foveal.data import BEGIN, END, Example
+from foveal.data.vocabularies._vocabulary import UNKNOWN
 from foveal.errors import ValueRangeError
-from foveal.inspection import erased, faithfulness
+from foveal.inspection import faithfulness
+from foveal.inspection.explaining._erasure import erased
 from foveal.inspection.explaining._faithfulness import step_sums
-from foveal.tasks import Classification, Transduction, load_bundle
+from foveal.tasks import Classification, Transduction
 from tests.tasks.stored import BUNDLES
 from tests.tasks.tiny import DECODER, opinions, transduction, upper_cased
 

@@ -6,7 +6,7 @@ from hypothesis import given, settings, strategies as st
 
 from foveal.attention import AttentionTrace
 from foveal.errors import ValueRangeError
-from foveal.inspection import heatmap
+from foveal.views import heatmap
 from tests.inspection.drawings import (
     ARABIC,
     ENGLISH,

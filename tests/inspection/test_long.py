@@ -7,8 +7,11 @@ from collections import Counter
 import pytest
 
 from foveal.attention import AttentionTrace
+from foveal.bundles import load_bundle
 from foveal.data import Example
-from foveal.inspection import erased, explain, explanation_page
+from foveal.inspection import explain
+from foveal.inspection.explaining._erasure import erased
+from foveal.inspection.explaining._explanation_page import explanation_page
 from foveal.inspection.explaining._long import (
     FEW,
     LONG,
@@ -17,8 +20,7 @@ from foveal.inspection.explaining._long import (
     is_long,
     strongest_tables,
 )
-from foveal.inspection.views import words_of
-from foveal.tasks import load_bundle
+from foveal.views._sentences import words_of
 from tests.inspection.pages import check_page
 from tests.tasks.stored import BUNDLES
 

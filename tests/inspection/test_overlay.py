@@ -11,10 +11,10 @@ from hypothesis.extra import numpy as arrays
 
 from foveal.attention import AttentionTrace, Layout
 from foveal.errors import ShapeError, ValueRangeError
-from foveal.inspection import overlay
-from foveal.inspection.views._overlay import DARKEST, _half
-from foveal.inspection.views._png import data_uri, shrunk
 from foveal.networks import ImageEncoder
+from foveal.views import overlay
+from foveal.views._overlay import DARKEST, _half
+from foveal.views._png import data_uri, shrunk
 from tests.inspection.drawings import SVG, elements, parsed, pixels, random_weights, titles, value
 
 

@@ -6,7 +6,8 @@ import pytest
 from hypothesis import example, given, settings, strategies as st
 
 from foveal.errors import ValueRangeError
-from foveal.inspection import Section, Table, heatmap, page, weights_table
+from foveal.views import Section, heatmap, page, weights_table
+from foveal.views._tables import Table
 from tests.inspection.drawings import ENGLISH, HOSTILE, VIEWS, trace
 from tests.inspection.pages import Reader, check_page
 

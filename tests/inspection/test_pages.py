@@ -4,8 +4,8 @@ import re
 
 import pytest
 
-from foveal.inspection import Section, heatmap, page
-from foveal.inspection.views._theme import DARK, LIGHT, Theme
+from foveal.views import Section, heatmap, page
+from foveal.views._theme import DARK, LIGHT, Theme
 from tests.inspection.drawings import ENGLISH, VIEWS, trace
 from tests.inspection.pages import check_page, schemes
 

@@ -8,11 +8,13 @@ from pathlib import Path
 
 import pytest
 
+from foveal.bundles import load_bundle
 from foveal.data import Example, SourceSpec, tsv
 from foveal.errors import FovealError
 from foveal.inspection import report
-from foveal.tasks import TransductionSpec, load_bundle
-from foveal.training import Choice, Planned, Run, TrainingSpec
+from foveal.planning._choices import Choice, Planned
+from foveal.tasks import TransductionSpec
+from foveal.training import Run, TrainingSpec
 from tests.inspection.pages import check_page
 from tests.tasks.stored import BUNDLES
 from tests.tasks.tiny import DECODER, ENCODER, opinions, sentences, upper_cased

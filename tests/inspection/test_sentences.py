@@ -11,7 +11,7 @@ from foveal.attention import (
     softmax_attention,
 )
 from foveal.errors import ShapeError
-from foveal.inspection import sentences
+from foveal.views import sentences
 from tests.inspection.drawings import ARABIC, elements, titles, trace
 
 DOCUMENT = [["the", "food", "was", "bad"], ["the", "service", "delicious"], ["ha"]]

@@ -4,7 +4,7 @@ from collections.abc import Set
 
 from hypothesis import given, strategies as st
 
-from foveal.data import Link
+from foveal.data.formats._links import Link
 from foveal.inspection import symmetrise
 
 LINKS = st.frozensets(st.tuples(st.integers(0, 5), st.integers(0, 5)), max_size=14)

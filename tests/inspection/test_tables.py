@@ -6,7 +6,8 @@ import pytest
 
 from foveal.attention import AttentionTrace, Layout
 from foveal.errors import ShapeError
-from foveal.inspection import Table, heads_table, weights_table
+from foveal.views import heads_table, weights_table
+from foveal.views._tables import Table
 from tests.inspection.drawings import HOSTILE, random_weights, trace
 
 

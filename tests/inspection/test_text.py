@@ -3,15 +3,7 @@
 import pytest
 from hypothesis import given, strategies as st
 
-from foveal.inspection.views._text import (
-    bounded,
-    legal,
-    number,
-    right_to_left,
-    short,
-    shown,
-    width,
-)
+from foveal.views._text import bounded, legal, number, right_to_left, short, shown, width
 from tests.inspection.drawings import ARABIC, ENGLISH, HOSTILE, JAPANESE
 
 anything = st.text(st.characters(codec=None), max_size=60)

@@ -4,8 +4,8 @@ import re
 
 import pytest
 
-from foveal.inspection import Section, page
-from foveal.inspection.views._theme import DARK, LIGHT, Theme, ramp, tone
+from foveal.views import Section, page
+from foveal.views._theme import DARK, LIGHT, Theme, ramp, tone
 from tests.inspection.drawings import ENGLISH, VIEWS
 from tests.inspection.pages import READABLE, VISIBLE, contrast, luminance, rgb
 

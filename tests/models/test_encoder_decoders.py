@@ -8,7 +8,6 @@ from torch import Tensor
 
 from foveal.errors import ValueRangeError
 from foveal.models import (
-    AbstractEncoderDecoder,
     CaptionerSpec,
     DecoderSpec,
     DotSpec,
@@ -24,6 +23,7 @@ from foveal.models import (
     TextEncoderSpec,
     WordEncoderSpec,
 )
+from foveal.models._encoder_decoder import AbstractEncoderDecoder
 from foveal.networks import SelfAttentiveEncoder
 
 SOURCE = torch.tensor([[1, 2, 3, 4], [5, 6, 7, 99]])  # 99 is padding

@@ -37,9 +37,9 @@ from foveal.models import (
     SyntacticSpec,
     TaggerSpec,
     TextEncoderSpec,
-    VectorFrameSpec,
     WordEncoderSpec,
 )
+from foveal.models.parts._vision_specs import VectorFrameSpec
 from foveal.specs import from_json, to_json
 from foveal.testing import check_model
 

@@ -8,6 +8,7 @@ import torch
 from torch import Tensor
 
 from foveal import inference
+from foveal.inference.chain._functions import chain_node_marginals
 
 pytest.importorskip("foveal_native", reason="foveal-native is not installed")
 
@@ -30,7 +31,7 @@ def chain(states: int, shared: bool) -> Case:
         6,
         (2, states - 1),
         inference.chain_log_partition,
-        inference.chain_node_marginals if shared else lambda *x: inference.chain_marginals(*x)[1],
+        chain_node_marginals if shared else lambda *x: inference.chain_marginals(*x)[1],
     )
 
 
@@ -161,7 +162,7 @@ def test_a_table_that_no_step_reads_may_be_nan(states: int) -> None:
     unary = torch.randn(BATCH, 4, states, generator=torch.Generator().manual_seed(0))
     table = torch.full((1, 1, states, states), torch.nan).requires_grad_()
     mask = torch.arange(4).expand(BATCH, 4) == 2
-    found = inference.chain_node_marginals(unary, table, mask)
+    found = chain_node_marginals(unary, table, mask)
     torch.testing.assert_close(found[:, 2], unary[:, 2].softmax(-1))
     (gradient,) = torch.autograd.grad((found * torch.rand_like(found)).sum(), table)
     assert torch.equal(gradient, torch.zeros_like(gradient))

@@ -6,7 +6,7 @@ from torch import Tensor
 from torch.testing import assert_close
 
 from foveal.distributions import SemiMarkov
-from foveal.inference import _semi_markov_passes as passes
+from foveal.inference.semi_markov import _passes as passes
 
 pytest.importorskip("foveal_native", reason="foveal-native is not installed")
 

@@ -4,7 +4,7 @@ import torch
 from torch import nn
 
 from foveal.networks import FramesEncoder, ImageEncoder, recurrent_stack
-from foveal.networks._batch_norm import BatchNorm
+from foveal.networks.encoders._batch_norm import BatchNorm
 
 assert_near = torch.testing.assert_close
 

@@ -15,9 +15,9 @@ from foveal.networks import (
     PlainDecoder,
     TextEncoder,
     Unconditioned,
-    no_memory,
     recurrent_stack,
 )
+from foveal.networks._bridges import no_memory
 
 
 def attention_decoder(*, tied: bool = False) -> AttentionDecoder:

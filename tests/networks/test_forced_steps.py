@@ -6,7 +6,8 @@ from torch import Tensor
 
 from foveal.attention import Attended, Memory, MultiHead
 from foveal.errors import ShapeError, ValueRangeError
-from foveal.networks import AbstractAttentionDecoder, AbstractDecoder, DecoderStepper
+from foveal.networks import AbstractDecoder, DecoderStepper
+from foveal.networks.decoders._decoder import AbstractAttentionDecoder
 from tests.networks.test_stepping import (
     ATTENTIONS,
     BATCH,

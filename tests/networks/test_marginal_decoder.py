@@ -10,19 +10,17 @@ from foveal.attention import AdditiveScorer, Attended, BilinearScorer, Memory
 from foveal.distributions import Categorical, LinearChain
 from foveal.networks import (
     AbstractCell,
-    AbstractWalk,
     BothWays,
     ElmanCell,
-    ForwardWalk,
-    FreeWalk,
     GRUCell,
     InitialState,
     LSTMCell,
     MarginalDecoder,
-    Posterior,
-    _marginal_decoder as module,
     recurrent_stack,
 )
+from foveal.networks.decoders.latent import _decoder as module
+from foveal.networks.decoders.latent._posterior import Posterior
+from foveal.networks.decoders.latent._transitions import AbstractWalk, ForwardWalk, FreeWalk
 from foveal.testing import check_decoder
 
 WALKS: dict[str, AbstractWalk] = {"free": FreeWalk(), "forward": ForwardWalk()}

@@ -8,8 +8,8 @@ from torch import Tensor
 
 from foveal.distributions import LinearChain
 from foveal.errors import DerivativeError
-from foveal.networks import ForwardWalk, FreeWalk
-from foveal.networks._marginal_filter import forward_filter, forward_step, transitions
+from foveal.networks.decoders.latent._filter import forward_filter, forward_step, transitions
+from foveal.networks.decoders.latent._transitions import ForwardWalk, FreeWalk
 
 NEVER = -torch.inf
 

@@ -12,17 +12,15 @@ from foveal.errors import ShapeError, ValueRangeError
 from foveal.networks import (
     AbstractCell,
     BothWays,
-    ForwardWalk,
-    FreeWalk,
     GRUCell,
     LSTMCell,
     MarginalDecoder,
-    MarginalStepper,
-    SteppingState,
-    _marginal_stepping as module,
-    _matrix,
     recurrent_stack,
 )
+from foveal.networks.decoders.latent._transitions import ForwardWalk, FreeWalk
+from foveal.networks.search import _latent_stepping as module, _matrix
+from foveal.networks.search._latent_stepping import MarginalStepper
+from foveal.networks.search._stepping_state import SteppingState
 
 WALKS = {"free": FreeWalk(), "forward": ForwardWalk()}
 BATCH, WIDTH, STEPS, TOKENS = 4, 3, 5, 7
@@ -219,11 +217,11 @@ def test_what_was_written_says_where_it_was_read() -> None:
     stepper = MarginalStepper(decoder)
     begin, token = torch.zeros(BATCH, 1, dtype=torch.long), torch.full((BATCH, 1), 3)
     state, _, before = stepper.step(stepper.start(memory), begin)
-    assert state.decoder.places is not None
-    sure = state.decoder.places.norms.clone()
+    assert state.decoder.own is not None
+    sure = state.decoder.own.norms.clone()
     sure[..., :2] += 50.0  # the first two places give every token a probability of almost 0
-    surely = state.decoder.places._replace(norms=sure)
-    state = state._replace(decoder=state.decoder._replace(places=surely))
+    surely = state.decoder.own._replace(norms=sure)
+    state = state._replace(decoder=state.decoder._replace(own=surely))
     after = stepper.step(state, token).weights
     assert before is not None
     assert after is not None

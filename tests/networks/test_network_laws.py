@@ -41,9 +41,9 @@ from foveal.networks import (
     TextEncoder,
     TreeEncoder,
     Unconditioned,
-    no_memory,
     recurrent_stack,
 )
+from foveal.networks._bridges import no_memory
 from foveal.testing import check_cell, check_decoder, check_encoder
 
 CELLS: list[type[AbstractCell]] = [ElmanCell, GRUCell, LSTMCell]

@@ -8,16 +8,9 @@ from torch import Tensor, nn
 
 from foveal.attention import Memory
 from foveal.errors import ValueRangeError
-from foveal.networks import (
-    AbstractEncoder,
-    GRUCell,
-    PreparedEncoder,
-    TextEncoder,
-    WordEncoder,
-    _prepared_encoder,
-    _prepared_lstm,
-    recurrent_stack,
-)
+from foveal.networks import AbstractEncoder, GRUCell, TextEncoder, WordEncoder, recurrent_stack
+from foveal.networks.search import _prepared_encoder, _prepared_lstm
+from foveal.networks.search._prepared_encoder import PreparedEncoder
 
 NUM_WORDS, BATCH, SIZE = 11, 5, 7
 

@@ -5,9 +5,10 @@ import torch
 
 from foveal.attention import grid_memory
 from foveal.errors import ValueRangeError
-from foveal.models import FramesEncoderSpec, VectorFrameSpec
+from foveal.models import FramesEncoderSpec
+from foveal.models.parts._vision_specs import VectorFrameSpec
 from foveal.networks import ImageEncoder
-from foveal.networks._regions import region_maxima
+from foveal.networks.encoders._regions import region_maxima
 
 
 def test_regions_are_read_apart() -> None:

@@ -4,11 +4,7 @@ import pytest
 import torch
 from torch import nn
 
-from foveal.attention import (
-    segment_attention,
-    softmax_attention,
-    syntactic_attention,
-)
+from foveal.attention import segment_attention, softmax_attention, syntactic_attention
 from foveal.distributions import ProjectiveTree
 from foveal.errors import ShapeError
 from foveal.networks import (

@@ -15,8 +15,8 @@ from foveal.models import (
     SoftmaxSpec,
     SparsemaxSpec,
 )
-from foveal.networks import _input_feeding
-from foveal.networks._shared_operand import SharedOperand, shared_operand
+from foveal.networks.decoders import _input_feeding
+from foveal.networks.decoders._shared_operand import SharedOperand, shared_operand
 
 
 def steps(operand: Tensor, starts: Tensor, number: int = 4) -> list[Tensor]:

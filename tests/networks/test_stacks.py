@@ -10,13 +10,13 @@ from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 from foveal.errors import ShapeError, ValueRangeError
 from foveal.networks import (
     AbstractCell,
-    Bidirectional,
     ElmanCell,
     GRUCell,
     LSTMCell,
     RecurrentStack,
     recurrent_stack,
 )
+from foveal.networks.recurrent._bidirectional import Bidirectional
 
 MODULES: dict[type[AbstractCell], Callable[..., nn.RNNBase]] = {
     ElmanCell: nn.RNN,

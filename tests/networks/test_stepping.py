@@ -38,12 +38,12 @@ from foveal.networks import (
     LSTMCell,
     PlainDecoder,
     RecurrentStack,
-    SteppingState,
     Unconditioned,
-    _matrix,
-    no_memory,
     recurrent_stack,
 )
+from foveal.networks._bridges import no_memory
+from foveal.networks.search import _matrix
+from foveal.networks.search._stepping_state import SteppingState
 
 BATCH, WIDTH, TOKENS, STEPS = 4, 3, 9, 5
 Attends = Attention | MultiHead | HierarchicalAttention

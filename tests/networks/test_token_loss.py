@@ -5,7 +5,8 @@ import torch
 from torch import Tensor, nn
 from torch.nn.functional import cross_entropy, linear
 
-from foveal.networks import TokenOutput, _token_loss
+from foveal.networks.decoders import _token_loss
+from foveal.networks.decoders._output import TokenOutput
 
 NUM_TOKENS, WIDTH, NUM_WORDS = 37, 5, 11
 

@@ -10,7 +10,7 @@ from benchmarks.lectures.__main__ import EXPERIMENTS, main
 from benchmarks.lectures._induced_parses import Parsed, attached, left_chain, right_chain
 from benchmarks.results import Results
 from examples.support import DATA
-from foveal.data import read_pair
+from foveal.data._example import read_pair
 from foveal.specs import from_json, to_json
 from foveal.training import Run
 from recipes import entailment

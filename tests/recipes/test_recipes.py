@@ -11,8 +11,10 @@ from safetensors.numpy import load_file
 
 from examples.support import DATA
 from foveal.data import TabSeparated
+from foveal.planning import plan
+from foveal.planning._choices import load_plan
 from foveal.specs import from_json, to_json, with_setting
-from foveal.training import Run, load_plan, plan
+from foveal.training import Run
 from recipes import g2p_low
 
 ROOT = Path(__file__).resolve().parents[2]

@@ -16,8 +16,9 @@ from benchmarks.lectures.__main__ import EXPERIMENTS, main
 from benchmarks.lectures._by_length import Written, length_rows
 from benchmarks.results import Results, Row
 from foveal.attention import AttentionTrace
+from foveal.metrics import bleu, exact_match
 from foveal.specs import from_json, to_json
-from foveal.tasks import TransductionSpec, bleu, exact_match
+from foveal.tasks import TransductionSpec
 from foveal.training import Run
 from recipes import ja_en, scan, segment_translation
 

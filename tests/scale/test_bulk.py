@@ -18,12 +18,13 @@ import torch
 import zstandard
 from pyarrow import parquet
 
-from foveal.cli import main
-from foveal.data import MAX_LINE, Example
+from foveal.bundles import load_bundle, save_bundle
+from foveal.cli._main import main
+from foveal.data import Example
+from foveal.data._lines import MAX_LINE
 from foveal.errors import DataError
 from foveal.scale import Bulk
 from foveal.serving import Predictor
-from foveal.tasks import load_bundle, save_bundle
 from tests.full_disk import full_disk
 from tests.tasks.stored import BUNDLES
 

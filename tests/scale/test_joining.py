@@ -12,7 +12,7 @@ LOOPBACK = ("0100007F", "0000000000000000FFFF00000100007F", "0000000000000000000
 PROGRAM = """
 import json, os
 from pathlib import Path
-from foveal.scale.cluster import joined
+from foveal.scale.cluster._joining import joined
 import ray
 
 with joined(num_cpus=1):

@@ -13,9 +13,11 @@ from pathlib import Path
 import pytest
 from pyarrow import parquet
 
-from foveal.cli import main
+from foveal.cli._main import main
 from foveal.data import WhitespaceSpec
-from foveal.scale import Bulk, Preparation, corpus_shards, line_format
+from foveal.scale import Bulk
+from foveal.scale._line_format import line_format
+from foveal.scale._preparing import Preparation, corpus_shards
 from foveal.tasks import TransductionSpec
 from tests.tasks.stored import BUNDLES
 

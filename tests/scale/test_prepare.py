@@ -13,11 +13,16 @@ import zstandard
 from safetensors.numpy import load_file
 
 from benchmarks.clusters import SECONDS, process, wait_for
-from foveal.cli import main
-from foveal.data import CORPUS, Example, PreparedCorpus, Shard, WhitespaceSpec
+from foveal.cli._main import main
+from foveal.data import Example, WhitespaceSpec
+from foveal.data._source import Shard
+from foveal.data.streams._prepared import CORPUS, PreparedCorpus
 from foveal.errors import DataError, SpecError
-from foveal.scale import Preparation, find_shards, line_format
-from foveal.tasks import TransductionSpec, build_on
+from foveal.scale._line_format import line_format
+from foveal.scale._preparing import Preparation
+from foveal.scale._storage import find_shards
+from foveal.tasks import TransductionSpec
+from foveal.tasks._prepared import build_on
 
 SMALL = (
     *("--set", "encoder.hidden_size=8", "--set", "decoder.hidden_size=8"),

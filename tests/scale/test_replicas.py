@@ -16,9 +16,11 @@ import pytest
 from benchmarks.askers import Askers
 from benchmarks.clusters import SECONDS, process, wait_for, workers
 from foveal.errors import BundleError, ValueRangeError
-from foveal.scale.cluster import Deployment, Replicas
-from foveal.serving.client import Answer, Client
-from foveal.serving.server import Limits, Tokens
+from foveal.scale.cluster._serving import Deployment, Replicas
+from foveal.serving import Limits
+from foveal.serving.client import Client
+from foveal.serving.client._answers import Answer
+from foveal.serving.server._tokens import Tokens
 from tests.serving.conftest import GOOD, TOKEN, Server
 from tests.serving.test_answers import WORDS, command_line
 from tests.serving.test_lifetime import other_version

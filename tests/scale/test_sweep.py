@@ -10,15 +10,18 @@ from typing import Any
 import pytest
 
 from benchmarks.clusters import SECONDS, process, wait_for
+from foveal.bundles import load_bundle
 from foveal.cli._sweep import seconds_of
 from foveal.data import Example, tsv
 from foveal.errors import FovealError, SpecError
 from foveal.models import TextEncoderSpec
-from foveal.scale import Sweep, given_dimension, usual_dimensions
-from foveal.scale._space import drawn, with_values
+from foveal.planning import plan
+from foveal.planning._choices import Planned, load_plan
+from foveal.scale._space import drawn, given_dimension, usual_dimensions, with_values
+from foveal.scale._sweep import Sweep
 from foveal.scale._trials import STOPPED, Measure, Status, Trial
-from foveal.tasks import TransductionSpec, load_bundle
-from foveal.training import Checkpointed, Event, Planned, load_plan, plan, read_log
+from foveal.tasks import TransductionSpec
+from foveal.training import Checkpointed, Event, read_log
 
 TRIALS = 4
 

@@ -5,7 +5,7 @@ from pathlib import Path
 import torch
 from safetensors.torch import load, save
 
-from foveal.sealing import write_sealed
+from foveal.bundles._manifest import write_sealed
 from tests.tasks.stored import BUNDLES
 
 _FILES = ("spec.json", "vocabulary.json", "weights.safetensors", "calibration.json")

@@ -13,7 +13,7 @@ from urllib.parse import urlsplit
 import pytest
 
 from benchmarks.started import started
-from foveal.serving.computing import Computing
+from foveal.serving.computing._process import Computing
 from tests.tasks.stored import BUNDLES
 
 SECONDS = 90  # that a start, an answer or an end may take on a busy machine

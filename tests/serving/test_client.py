@@ -12,10 +12,11 @@ from pathlib import Path
 
 import pytest
 
+from foveal.bundles import load_bundle
 from foveal.data import Example
 from foveal.errors import ValueRangeError
 from foveal.serving.client import AsyncClient, Client, Retries, ServerError
-from foveal.tasks import PredictionSpec, load_bundle
+from foveal.tasks import PredictionSpec
 from tests.serving.conftest import GOOD, TOKEN, Server, serving
 
 ANSWER = b'{"model": "m", "version": "v", "answers": [{"source": "a", "output": "A"}]}'

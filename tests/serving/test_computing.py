@@ -17,12 +17,14 @@ from typing import Any
 
 import pytest
 
+from foveal.bundles import load_bundle
 from foveal.data import Example
 from foveal.errors import BundleError, FovealError
 from foveal.inspection import explain
-from foveal.serving import Predictor, answer_json
-from foveal.serving.computing import Computing, FaultError, Served
-from foveal.tasks import load_bundle
+from foveal.serving import Predictor
+from foveal.serving._answer import answer_json
+from foveal.serving.computing._process import Computing, FaultError
+from foveal.serving.computing._served import Served
 from tests.serving.conftest import GOOD, SECONDS, Server, serving
 
 
@@ -224,7 +226,8 @@ import gc, sys
 from types import SimpleNamespace
 from fastapi import FastAPI
 from foveal.serving.computing import _worker
-from foveal.serving.server import Limits, _server, serve
+from foveal.serving import Limits
+from foveal.serving.server import _server, serve
 
 class Look:
     def __init__(self, *_): pass

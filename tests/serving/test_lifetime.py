@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 import torch
 
-from foveal.tasks import load_bundle, save_bundle
+from foveal.bundles import load_bundle, save_bundle
 from tests.serving.conftest import GOOD, SECONDS, Server, serving
 
 PREDICT = b"POST /v1/models/model/predict HTTP/1.1\r\nHost: localhost\r\nContent-Length: "

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from foveal.errors import FovealError
-from foveal.serving.computing import Computing
+from foveal.serving.computing._process import Computing
 from foveal.serving.server import build_app
 from tests.serving.broken import (
     files_of,

@@ -18,7 +18,7 @@ from typing import Any
 import torch
 from safetensors.torch import load, save
 
-from foveal.sealing import _manifest_bytes
+from foveal.bundles._manifest import _manifest_bytes
 from tests.tasks.stored import BUNDLES
 
 STORED = sorted(path for path in (BUNDLES / "0.1.0").iterdir() if path.is_dir())

@@ -12,10 +12,10 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from foveal.bundles import load_bundle
 from foveal.data import Example
 from foveal.errors import FovealError
-from foveal.serving import answer_json
-from foveal.tasks import load_bundle
+from foveal.serving._answer import answer_json
 from tests.tasks.hostile import STORED
 
 _INPUTS = ("ab", "the good old ship", "a cat\tthe ship")

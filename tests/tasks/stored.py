@@ -12,8 +12,9 @@ from typing import Any
 import torch
 
 import foveal
+from foveal.bundles import save_bundle
 from foveal.data import Example
-from foveal.tasks import PredictionSpec, save_bundle
+from foveal.tasks import PredictionSpec
 from tests.tasks.tiny import (
     Task,
     documents,

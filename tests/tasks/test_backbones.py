@@ -8,18 +8,12 @@ from typing import Any
 import pytest
 import torch
 
+from foveal.bundles import load_bundle, save_bundle
 from foveal.data import Example
 from foveal.errors import SpecError, ValueRangeError
 from foveal.models import BackboneSpec, TextEncoderSpec, backbone_spec
 from foveal.specs import from_json, to_json
-from foveal.tasks import (
-    Captioning,
-    CaptioningSpec,
-    PredictionSpec,
-    VisualQuestionAnsweringSpec,
-    load_bundle,
-    save_bundle,
-)
+from foveal.tasks import Captioning, CaptioningSpec, PredictionSpec, VisualQuestionAnsweringSpec
 from tests.tasks.pictures import BARS, bars
 
 transformers = pytest.importorskip("transformers")

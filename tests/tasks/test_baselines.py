@@ -7,15 +7,10 @@ from typing import Any
 import pytest
 import torch
 
+from foveal.bundles import load_bundle, save_bundle
 from foveal.data import Example, InMemory
-from foveal.tasks import (
-    ClassificationSpec,
-    TaggingSpec,
-    Tally,
-    TransductionSpec,
-    load_bundle,
-    save_bundle,
-)
+from foveal.data.vocabularies._tally import Tally
+from foveal.tasks import ClassificationSpec, TaggingSpec, TransductionSpec
 from foveal.training import TrainingSpec, fit
 from tests.tasks.stored import BUNDLES
 from tests.tasks.tiny import DECODER, ENCODER, documents, pairs, stories, tasks

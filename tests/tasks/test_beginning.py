@@ -7,8 +7,11 @@ from typing import Any
 import pytest
 import torch
 
+from foveal.bundles import save_bundle
+from foveal.bundles._warm_start import begin_from
+from foveal.data.vocabularies._vocabularies import Vocabularies
 from foveal.errors import BundleError
-from foveal.tasks import TransductionSpec, Vocabularies, begin_from, save_bundle
+from foveal.tasks import TransductionSpec
 from tests.tasks.tiny import (
     DECODER,
     ENCODER,

@@ -15,11 +15,12 @@ import pytest
 import torch
 from hypothesis import given, settings, strategies as st
 
+from foveal.bundles import load_bundle, save_bundle
+from foveal.bundles._manifest import _manifest_bytes, write_sealed
 from foveal.data import Example
 from foveal.errors import BundleError
-from foveal.sealing import _manifest_bytes, write_sealed
+from foveal.metrics._calibration import Calibration, Scaling
 from foveal.specs import to_data
-from foveal.tasks import Calibration, Scaling, load_bundle, save_bundle
 from tests.tasks.tiny import Task, tasks, transduction
 
 FILES = ("spec.json", "vocabulary.json", "weights.safetensors", "calibration.json", "manifest.json")
@@ -270,7 +271,7 @@ def test_loading_imports_and_executes_nothing_of_the_bundle(bundle: Path, tmp_pa
     (folder / "weights.pt").write_bytes(b"\x80\x04cos\nsystem\n(S'false'\ntR.")
     program = f"""
 import sys
-from foveal.tasks import load_bundle
+from foveal.bundles import load_bundle
 before = set(sys.modules)
 assert len(load_bundle({str(folder)!r}).predict([])) == 0
 assert "pickle" in before or "pickle" not in sys.modules

@@ -10,8 +10,9 @@ from hypothesis import given, settings, strategies as st
 from hypothesis.extra.numpy import arrays
 
 from foveal.errors import ShapeError
-from foveal.tasks import Calibration, Scaling, fit_calibration, reliability, risk_coverage
-from foveal.tasks._reliability import mean_square
+from foveal.metrics import reliability, risk_coverage
+from foveal.metrics._calibration import Calibration, Scaling, fit_calibration
+from foveal.metrics._reliability import mean_square
 
 
 def drawn(generator: np.random.Generator, probabilities: np.ndarray) -> np.ndarray:

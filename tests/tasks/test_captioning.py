@@ -10,20 +10,14 @@ import pytest
 import sacrebleu
 import torch
 
+from foveal.bundles import load_bundle, save_bundle
 from foveal.data import END, Example, ImageSpec, InMemory
 from foveal.errors import DataError, ImageError, ValueRangeError
+from foveal.metrics import bleu, cider
 from foveal.models import FramesEncoderSpec, PathSpec, SegmentSpec, SoftmaxSpec
 from foveal.specs import from_json, to_json
-from foveal.tasks import (
-    Captioning,
-    PredictionSpec,
-    TaskSpec,
-    bleu,
-    cider,
-    doubly_stochastic_loss,
-    load_bundle,
-    save_bundle,
-)
+from foveal.tasks import Captioning, PredictionSpec, TaskSpec
+from foveal.tasks.base._losses import doubly_stochastic_loss
 from tests.tasks.pictures import BARS, DECODER, bars
 from tests.tasks.tiny import train
 

@@ -39,8 +39,8 @@ from foveal.tasks import (
     TaggingSpec,
     TransductionEnsemble,
     TransductionSpec,
-    size_class,
 )
+from foveal.tasks.base._size_classes import size_class
 from tests.tasks.tiny import (
     DOCUMENTS,
     HEADED,

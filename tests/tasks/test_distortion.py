@@ -8,8 +8,8 @@ import torch
 
 from foveal.data import InMemory
 from foveal.tasks import DistortionSpec
-from foveal.tasks._distortion import _origins, distorted
-from foveal.tasks._picturing import Seen
+from foveal.tasks.pictures._distortion import _origins, distorted
+from foveal.tasks.pictures._pictures import Seen
 from tests.tasks.pictures import BARS, bars
 
 NOTHING = DistortionSpec(turn=0.0, slant=0.0, stretch=0.0, shrink=0.0, waves=0.0)

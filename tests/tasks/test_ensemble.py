@@ -10,25 +10,17 @@ import pytest
 import torch
 from torch import Tensor
 
-from foveal.data import (
-    END,
-    CharacterSpec,
-    Example,
-    FeaturesSpec,
-    Vocabulary,
-    WhitespaceSpec,
-)
+from foveal.bundles import load_bundle
+from foveal.data import END, CharacterSpec, Example, FeaturesSpec, Vocabulary, WhitespaceSpec
 from foveal.errors import ValueRangeError
+from foveal.metrics._calibration import Calibration, Scaling
 from foveal.models import ExactHardSpec, SegmentSpec
 from foveal.tasks import (
-    Calibration,
     Prediction,
     PredictionSpec,
-    Scaling,
     Transduction,
     TransductionEnsemble,
     TransductionSpec,
-    load_bundle,
 )
 from tests.tasks.stored import BUNDLES
 from tests.tasks.tiny import DECODER, ENCODER, train, transduction, upper_cased

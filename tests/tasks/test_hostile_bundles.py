@@ -10,10 +10,11 @@ from pathlib import Path
 import pytest
 import torch
 
+from foveal.bundles import load_bundle
 from foveal.errors import SpecError
-from foveal.networks import backbone
+from foveal.networks.encoders._hugging_face import backbone
 from foveal.specs import to_json
-from foveal.tasks import CaptioningSpec, load_bundle
+from foveal.tasks import CaptioningSpec
 from tests.tasks import hostile
 from tests.tasks.hostile_loading import Outcome, load_all
 

@@ -9,17 +9,9 @@ import pytest
 import sacrebleu
 
 from foveal.errors import ShapeError
-from foveal.tasks import (
-    bleu,
-    compare,
-    exact_match,
-    length_slices,
-    measure,
-    perplexity,
-    rarity_slices,
-    word_error_rate,
-    wrong_words,
-)
+from foveal.metrics import bleu, compare, exact_match, measure, perplexity, word_error_rate
+from foveal.metrics._metrics import wrong_words
+from foveal.metrics._slices import length_slices, rarity_slices
 
 
 def corpus(seed: int, size: int, error_rate: float) -> tuple[list[str], list[str]]:

@@ -12,7 +12,7 @@ import sacrebleu
 from hypothesis import assume, given, settings, strategies as st
 
 from foveal.errors import ShapeError
-from foveal.tasks import (
+from foveal.metrics import (
     Statistics,
     accuracy,
     bleu,
@@ -25,8 +25,8 @@ from foveal.tasks import (
     span_f1,
     spans,
     word_error_rate,
-    wrong_words,
 )
+from foveal.metrics._metrics import wrong_words
 
 Texts = list[str]
 TextMetric = Callable[[Texts, Texts], Statistics]

@@ -8,7 +8,9 @@ from dataclasses import replace
 import pytest
 import torch
 
-from foveal.data import Example, SentencePieceSpec, Where
+from foveal.data import Example, SentencePieceSpec
+from foveal.data._example import Where
+from foveal.data.vocabularies._vocabularies import Vocabularies
 from foveal.errors import DataError, ValueRangeError
 from foveal.models import TextEncoderSpec
 from foveal.specs import from_json, to_json
@@ -22,7 +24,6 @@ from foveal.tasks import (
     Tagging,
     TaggingSpec,
     TaskSpec,
-    Vocabularies,
     supporting_facts,
 )
 from tests.tasks.tiny import (

@@ -6,7 +6,7 @@ from pathlib import Path
 import torch
 from torch import Tensor
 
-from foveal.tasks._picture_cache import PictureCache
+from foveal.tasks.pictures._picture_cache import PictureCache
 
 
 class Reader:

@@ -8,15 +8,10 @@ import pytest
 from foveal.data import Example
 from foveal.errors import DataError
 from foveal.models import ExactHardSpec, SoftmaxSpec
+from foveal.planning import recommend
+from foveal.planning._recommending import Reason
 from foveal.specs import settings
-from foveal.tasks import (
-    ClassificationSpec,
-    LanguageModellingSpec,
-    Reason,
-    TaggingSpec,
-    TransductionSpec,
-    recommend,
-)
+from foveal.tasks import ClassificationSpec, LanguageModellingSpec, TaggingSpec, TransductionSpec
 from tests.tasks.tiny import sentences, upper_cased
 
 WORDS = ["river", "stone", "walks", "green", "under", "bridge", "seldom", "paper"]

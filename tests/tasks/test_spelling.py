@@ -7,11 +7,15 @@ from pathlib import Path
 import pytest
 import torch
 
-from foveal.data import Encoded, Example, SpellingSpec, collate_tagged, word_shape
+from foveal.bundles import load_bundle, save_bundle
+from foveal.data import Encoded, Example, SpellingSpec
+from foveal.data._batches import collate_tagged
+from foveal.data.tokenizers._spelling import word_shape
 from foveal.errors import ShapeError
 from foveal.inspection import explain
 from foveal.models import SpelledSpec, TaggerSpec, TextEncoderSpec, WordEncoderSpec
-from foveal.tasks import Tagging, TaggingSpec, load_bundle, recommend, save_bundle
+from foveal.planning import recommend
+from foveal.tasks import Tagging, TaggingSpec
 from foveal.testing import check_model
 from tests.tasks.tiny import ENCODER, train
 

@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 
 import foveal
+from foveal.bundles import load_bundle
 from foveal.data import Example
 from foveal.errors import ValueRangeError
-from foveal.tasks import load_bundle
 from tests.tasks.stored import ANSWERS, BUNDLES, INPUTS, answers
 
 STORED = sorted(path.parent for path in BUNDLES.glob(f"*/*/{ANSWERS}"))

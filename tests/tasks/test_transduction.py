@@ -10,7 +10,8 @@ from foveal.attention import AttentionTrace
 from foveal.data import Example, FeaturesSpec, InMemory, SequenceBatch, WhitespaceSpec
 from foveal.errors import DataError, SpecError, ValueRangeError
 from foveal.models import MultiHeadSpec, SegmentSpec, SoftmaxSpec
-from foveal.tasks import PredictionSpec, Transduction, TransductionSpec, alignment_loss
+from foveal.tasks import PredictionSpec, Transduction, TransductionSpec
+from foveal.tasks.base._losses import alignment_loss
 from tests.tasks.tiny import DECODER, ENCODER, train, transduction, upper_cased
 
 EXAMPLES = upper_cased(260)

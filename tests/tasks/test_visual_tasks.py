@@ -9,9 +9,11 @@ import pytest
 import torch
 from PIL import Image
 
+from foveal.bundles import load_bundle, save_bundle
 from foveal.data import Example, ImageSpec
 from foveal.errors import ValueRangeError
-from foveal.inspection import explain, explanation_page
+from foveal.inspection import explain
+from foveal.inspection.explaining._explanation_page import explanation_page
 from foveal.models import (
     DecoderSpec,
     FramesEncoderSpec,
@@ -19,15 +21,13 @@ from foveal.models import (
     LocalSpec,
     SoftmaxSpec,
     TextEncoderSpec,
-    VectorFrameSpec,
 )
+from foveal.models.parts._vision_specs import VectorFrameSpec
 from foveal.tasks import (
     CaptioningSpec,
     PredictionSpec,
     VideoClassificationSpec,
     VisualQuestionAnsweringSpec,
-    load_bundle,
-    save_bundle,
 )
 from tests.tasks.pictures import bars
 from tests.tasks.tiny import train

@@ -15,19 +15,13 @@ from foveal.networks import (
     CellState,
     DecoderState,
     ElmanCell,
-    Ran,
-    Step,
     Unconditioned,
-    no_memory,
     recurrent_stack,
 )
-from foveal.testing import (
-    check_attention,
-    check_cell,
-    check_decoder,
-    check_encoder,
-    check_scorer,
-)
+from foveal.networks._bridges import no_memory
+from foveal.networks.decoders._decoder import Step
+from foveal.networks.recurrent._layers import Ran
+from foveal.testing import check_attention, check_cell, check_decoder, check_encoder, check_scorer
 
 
 class Simple(AbstractCell):

@@ -18,9 +18,9 @@ from rich.console import Console
 
 from foveal.data import tsv
 from foveal.errors import MissingPackageError, NonFiniteError
-from foveal.tasks import Loss, Transduction
+from foveal.tasks import Transduction
+from foveal.tasks.base._prediction import Loss
 from foveal.training import (
-    Answer,
     Checkpointed,
     Display,
     Evaluated,
@@ -29,17 +29,17 @@ from foveal.training import (
     Finished,
     Improved,
     LogWriter,
-    Scoring,
     Started,
     StepDone,
     Stopped,
     TensorBoardWriter,
     TrainingSpec,
     Warned,
-    draw_curves,
     fit,
     read_log,
 )
+from foveal.training.events._curves import draw_curves
+from foveal.training.events._events import Answer, Scoring
 from tests.training.toys import DEV, TRAIN, batches, train, transduction
 
 SPEC = TrainingSpec(steps=12, learning_rate=5e-3, evaluate_every=5, checkpoint_seconds=1000.0)

@@ -12,7 +12,6 @@ import torch
 from foveal.inspection import vital_signs
 from foveal.training import (
     Event,
-    Probed,
     StepDone,
     TensorBoardWriter,
     TrainingSpec,
@@ -21,7 +20,8 @@ from foveal.training import (
     fit,
     read_log,
 )
-from foveal.training._probe import SHARE, Probing, Readings
+from foveal.training.events._events import Probed
+from foveal.training.events._probe import SHARE, Probing, Readings
 from tests.training.toys import (
     DEV,
     batches,

@@ -11,10 +11,11 @@ from pathlib import Path
 import pytest
 import torch
 
+from foveal.bundles import load_bundle
 from foveal.errors import ValueRangeError
-from foveal.tasks import load_bundle
-from foveal.training import Group, TrainingSpec, process_group, read_log
+from foveal.training import TrainingSpec, process_group, read_log
 from foveal.training._gradients import Gradients
+from foveal.training._group import Group
 from tests.training.toys import DEV, losses, train, transduction
 
 ROOT = Path(__file__).resolve().parents[2]

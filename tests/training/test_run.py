@@ -5,10 +5,10 @@ from pathlib import Path
 
 import pytest
 
+from foveal.bundles import load_bundle
 from foveal.data import Example, InMemory, tsv
 from foveal.errors import SpecError
 from foveal.specs import from_json, to_json, with_setting
-from foveal.tasks import load_bundle
 from foveal.training import Event, Finished, Run, StepDone, TrainingSpec, Warned, fit
 from tests.training.toys import DEV, TRAIN, losses, transduction, weights_bytes
 

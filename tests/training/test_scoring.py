@@ -6,19 +6,12 @@ from pathlib import Path
 
 import pytest
 
-from foveal.cli import main
+from foveal.bundles import load_bundle
+from foveal.cli._main import main
 from foveal.errors import CheckpointError
-from foveal.tasks import load_bundle
-from foveal.training import (
-    Checkpointed,
-    Event,
-    Scoring,
-    Started,
-    StepDone,
-    TrainingSpec,
-    Warned,
-)
-from foveal.training._position import Position, num_affordable, reserved
+from foveal.training import Checkpointed, Event, Started, StepDone, TrainingSpec, Warned
+from foveal.training.checkpoints._position import Position, num_affordable, reserved
+from foveal.training.events._events import Scoring
 from tests.full_disk import full_disk
 from tests.training.toys import DEV, losses, reversals, train, weights_bytes
 

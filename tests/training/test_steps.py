@@ -15,10 +15,12 @@ from torch import Tensor, nn
 from foveal.data import InMemory, SequenceBatch
 from foveal.errors import SpecError
 from foveal.tasks import ClassificationSpec, Transduction
-from foveal.training import Event, Group, StepDone, TrainingSpec, fit, rate_share
+from foveal.training import Event, StepDone, TrainingSpec, fit
 from foveal.training._average import RENEW_EVERY, Average
 from foveal.training._engine import Engine
+from foveal.training._group import Group
 from foveal.training._own_inputs import with_own_inputs
+from foveal.training._schedule import rate_share
 from tests.training.toys import TRAIN, batches, train, transduction
 
 ALONE = Group(0, 1)

@@ -9,15 +9,11 @@ import pytest
 import torch
 from hypothesis import given, strategies as st
 
+from foveal.bundles import load_bundle
 from foveal.data import BatchStream, Example, InMemory, SequenceBatch
-from foveal.tasks import (
-    Evaluation,
-    PredictionSpec,
-    Statistics,
-    Transduction,
-    load_bundle,
-)
-from foveal.tasks._answerer import ignore
+from foveal.metrics import Statistics
+from foveal.tasks import Evaluation, PredictionSpec, Transduction
+from foveal.tasks.base._answerer import ignore
 from foveal.training import (
     Evaluated,
     Event,
@@ -29,7 +25,7 @@ from foveal.training import (
     Warned,
     fit,
 )
-from foveal.training._position import (
+from foveal.training.checkpoints._position import (
     EpochSize,
     Position,
     Score,

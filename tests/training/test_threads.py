@@ -9,11 +9,13 @@ from typing import Any
 import pytest
 import torch
 
+from foveal.bundles import load_bundle
 from foveal.cli._main import main
 from foveal.data import InMemory
-from foveal.tasks import Tagging, TaggingSpec, load_bundle
-from foveal.training import ThreadsChosen, TrainingSpec, fit
+from foveal.tasks import Tagging, TaggingSpec
+from foveal.training import TrainingSpec, fit
 from foveal.training._threads import choose_threads
+from foveal.training.events._events import ThreadsChosen
 from tests.tasks.tiny import ENCODER, sentences
 
 

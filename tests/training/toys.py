@@ -14,14 +14,10 @@ from typing import Any
 
 import torch
 
-from foveal.data import AbstractStream, BatchStream, Example, InMemory, SequenceBatch
+from foveal.data import BatchStream, Example, InMemory, SequenceBatch
+from foveal.data.streams._stream import AbstractStream
 from foveal.models import DecoderSpec, TextEncoderSpec
-from foveal.tasks import (
-    LanguageModelling,
-    LanguageModellingSpec,
-    Transduction,
-    TransductionSpec,
-)
+from foveal.tasks import LanguageModelling, LanguageModellingSpec, Transduction, TransductionSpec
 from foveal.training import (
     Event,
     Outcome,

@@ -6,7 +6,7 @@ from torch import Tensor
 from torch.testing import assert_close
 
 from foveal.attention import Memory, softmax_attention
-from foveal.networks._token_loss import token_loss
+from foveal.networks.decoders._token_loss import token_loss
 
 
 @pytest.mark.filterwarnings("ignore::DeprecationWarning")  # torch's compiler causes several

@@ -8,14 +8,15 @@ from torch import Tensor
 
 from foveal import inference
 from foveal.errors import ShapeError, ValueRangeError
+from foveal.inference.chain._functions import chain_node_marginals, chain_sample
 
 PAIRS, SHARED_MASK = torch.zeros(1, 1, 3, 3), torch.ones(1, 4, dtype=torch.bool)
 # Each function with scores of four places for two items, up to its mask.
 TAKE_A_MASK: dict[str, Callable[[Tensor], object]] = {
     "chain": lambda m: inference.chain_log_partition(torch.zeros(2, 4, 3), PAIRS, m),
-    "chain nodes": lambda m: inference.chain_node_marginals(torch.zeros(2, 4, 3), PAIRS, m),
+    "chain nodes": lambda m: chain_node_marginals(torch.zeros(2, 4, 3), PAIRS, m),
     "chain best": lambda m: inference.chain_best(torch.zeros(2, 4, 3), PAIRS, m),
-    "chain sample": lambda m: inference.chain_sample(torch.zeros(2, 4, 3), PAIRS, m, num_samples=1),
+    "chain sample": lambda m: chain_sample(torch.zeros(2, 4, 3), PAIRS, m, num_samples=1),
     "semi-Markov": lambda m: inference.semi_markov_marginals(torch.zeros(2, 4, 2, 3), PAIRS, m),
     "subset": lambda m: inference.k_subset_log_partition(torch.zeros(2, 4), 2, m),
     "projective": lambda m: inference.projective_marginals(torch.zeros(2, 5, 5), m),

@@ -6,21 +6,8 @@ from collections.abc import Callable
 import pytest
 import torch
 
-from foveal.distributions import (
-    Alignment,
-    Categorical,
-    KSubset,
-    LinearChain,
-    SemiMarkov,
-    Subset,
-)
-from foveal.errors import (
-    FovealError,
-    ImpossibleError,
-    NonFiniteError,
-    ShapeError,
-    ValueRangeError,
-)
+from foveal.distributions import Alignment, Categorical, KSubset, LinearChain, SemiMarkov, Subset
+from foveal.errors import FovealError, ImpossibleError, NonFiniteError, ShapeError, ValueRangeError
 
 CASES: list[tuple[type[FovealError], Callable[[], object], str]] = [
     (

@@ -1,9 +1,9 @@
 """Alignments of words as an answer, from what a model attends to, and their scores."""
 
-from ._alignment_scores import (
+from ...metrics._alignment_scores import (
     AlignmentScores as AlignmentScores,
     alignment_scores as alignment_scores,
 )
 from ._forced_attention import forced_traces as forced_traces
-from ._symmetrisation import symmetrise as symmetrise
+from ._symmetrization import symmetrise as symmetrise
 from ._word_alignment import Aligned as Aligned, align as align

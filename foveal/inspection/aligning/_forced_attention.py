@@ -23,11 +23,12 @@ from torch import Tensor
 from torch.nn.functional import one_hot
 
 from ...attention import Attended, AttentionTrace
-from ...data import Example, move
+from ...data import Example
+from ...data._batches import move
 from ...distributions import LinearChain, Subset
 from ...errors import ValueRangeError
 from ...models import AttentionSpec, MultiHeadSpec
-from ...networks import Posterior
+from ...networks.decoders.latent._posterior import Posterior
 from ...tasks import Transduction
 
 _AT_ONCE = 256  # examples

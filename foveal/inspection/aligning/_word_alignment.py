@@ -23,12 +23,14 @@ import numpy as np
 from jaxtyping import Bool, Float
 
 from ...attention import AttentionTrace
-from ...data import Example, Link, TokeniserSpec, Words, words_of
+from ...data import Example, TokeniserSpec
+from ...data.formats._links import Link
+from ...data.tokenizers._words import Words, words_of
 from ...errors import ValueRangeError
-from ...models import is_exclusive
+from ...models.parts._attention_specs import is_exclusive
 from ...tasks import AbstractTask, Transduction
 from ._forced_attention import forced_traces
-from ._symmetrisation import Symmetrisation, symmetrise
+from ._symmetrization import Symmetrisation, symmetrise
 
 Units: TypeAlias = Literal["words", "symbols"]
 By: TypeAlias = Literal["posterior", "argmax"]

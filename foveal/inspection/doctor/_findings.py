@@ -14,11 +14,15 @@ from typing import Any, NamedTuple
 import torch
 
 from ...attention import AttentionTrace
-from ...data import Example, InMemory, evenly_spaced
+from ...bundles import load_bundle
+from ...data import Example, InMemory
+from ...data._example import evenly_spaced
 from ...errors import DataError, FovealError, SpecError
-from ...tasks import AbstractTask, load_bundle
-from ...training import Run, TrainingSpec, load_plan, read_log
-from ..views import Section, Table, heatmap
+from ...planning._choices import load_plan
+from ...tasks import AbstractTask
+from ...training import Run, TrainingSpec, read_log
+from ...views import Section, heatmap
+from ...views._tables import Table
 from ._finding import SEVERITIES, Finding
 from ._forced import forced, guessing
 from ._from_curves import from_curves, from_unseen

@@ -13,7 +13,8 @@ import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
-from ...data import LabelledBatch, PairBatch, SequenceBatch, TaggedBatch, TextBatch, move
+from ...data import SequenceBatch
+from ...data._batches import LabelledBatch, PairBatch, TaggedBatch, TextBatch, move
 from ...tasks import (
     AbstractTask,
     Classification,

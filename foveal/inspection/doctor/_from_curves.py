@@ -8,7 +8,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from ..views import Series, curves
+from ...views import Series, curves
 from ._finding import Finding
 from ._history import LEAST_STEPS, History
 from ._remedies import Remedies

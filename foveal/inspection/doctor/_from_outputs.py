@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 
 from ...attention import AttentionTrace
 from ...data import Example, WhitespaceSpec
+from ...metrics import word_error_rate
 from ...tasks import (
     AbstractAnsweringTask,
     AbstractTask,
@@ -21,9 +22,8 @@ from ...tasks import (
     Prediction,
     Tagging,
     Transduction,
-    word_error_rate,
 )
-from ..views import Series, curves, heatmap
+from ...views import Series, curves, heatmap
 from ._finding import Finding
 from ._remedies import Remedies
 

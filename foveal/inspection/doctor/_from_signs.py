@@ -6,7 +6,7 @@ Axes are gone by now: a reading is a number with a name, as `vital_signs` gives 
 import math
 from collections.abc import Iterator
 
-from ..views import Series, curves
+from ...views import Series, curves
 from ._finding import Finding, Severity
 from ._readings import Readings, number
 from ._remedies import Remedies

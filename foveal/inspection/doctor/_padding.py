@@ -14,15 +14,9 @@ import torch
 from torch import Tensor
 from torch.nn.functional import pad
 
-from ...data import (
-    PADDING,
-    UNKNOWN,
-    LabelledBatch,
-    PairBatch,
-    SequenceBatch,
-    TaggedBatch,
-    TextBatch,
-)
+from ...data import SequenceBatch
+from ...data._batches import LabelledBatch, PairBatch, TaggedBatch, TextBatch
+from ...data.vocabularies._vocabulary import PADDING, UNKNOWN
 from ...tasks import AbstractTask
 from ._forced import forced
 

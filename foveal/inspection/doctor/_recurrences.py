@@ -17,16 +17,10 @@ from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
 
 from ...attention import Memory
-from ...networks import (
-    AbstractCell,
-    AbstractLayer,
-    Bidirectional,
-    CellState,
-    InputFeedingDecoder,
-    RecurrentStack,
-    StackRan,
-    StackState,
-)
+from ...networks import AbstractCell, CellState, InputFeedingDecoder, RecurrentStack, StackState
+from ...networks.recurrent._bidirectional import Bidirectional
+from ...networks.recurrent._layers import AbstractLayer
+from ...networks.recurrent._stacks import StackRan
 
 
 class Heard(NamedTuple):

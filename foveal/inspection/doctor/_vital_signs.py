@@ -14,8 +14,9 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from ...data import LabelledBatch, PairBatch, SequenceBatch, TaggedBatch, TextBatch, move
-from ...models import AbstractEncoderDecoder
+from ...data import SequenceBatch
+from ...data._batches import LabelledBatch, PairBatch, TaggedBatch, TextBatch, move
+from ...models._encoder_decoder import AbstractEncoderDecoder
 from ...networks import InputFeedingDecoder
 from ...tasks import AbstractTask, Classification, Transduction
 from ._forced import Forced, forced, guessing

@@ -3,7 +3,8 @@
 from collections.abc import Callable
 from typing import Any, final
 
-from ...training import Evaluated, Event, Probed, Started, StepDone, TrainingSpec
+from ...training import Evaluated, Event, Started, StepDone, TrainingSpec
+from ...training.events._events import Probed
 from ._finding import Finding
 from ._from_curves import alarms_of_curves
 from ._from_signs import from_signs

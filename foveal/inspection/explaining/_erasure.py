@@ -17,7 +17,8 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
-from ...data import BEGIN, END, UNKNOWN, Example
+from ...data import BEGIN, END, Example
+from ...data.vocabularies._vocabulary import UNKNOWN
 from ...errors import ValueRangeError
 from ...masking import mask_from_lengths
 from ...tasks import AbstractTask, Classification, PairClassification, Transduction

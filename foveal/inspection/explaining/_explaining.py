@@ -16,26 +16,27 @@ import torch
 from jaxtyping import Float, UInt8
 from torch import Tensor
 
-from ...data import BEGIN, END, Example, read_pair
+from ...data import BEGIN, END, Example
+from ...data._example import read_pair
 from ...decoding import Hypotheses, LengthPenalty, beam_search
 from ...errors import ValueRangeError
-from ...models import is_exclusive
-from ...networks import SteppingState
+from ...models.parts._attention_specs import is_exclusive
+from ...networks.search._stepping_state import SteppingState
 from ...tasks import (
-    AbstractLabelling,
     AbstractTask,
-    AbstractWriting,
-    Candidate,
     Captioning,
     Classification,
     LanguageModelling,
     PairClassification,
     Prediction,
-    Speaking,
     Tagging,
     VideoClassification,
     VisualQuestionAnswering,
 )
+from ...tasks.base._labeling import AbstractLabelling
+from ...tasks.base._prediction import Candidate
+from ...tasks.base._speaking import Speaking
+from ...tasks.base._writing import AbstractWriting
 from ._explanation import Alternative, Branch, ExplainedStep, Explanation
 from ._forcing import forced_rows, prefix_numbers
 from ._watching import Kept, Watched, WatchedState, branch_of

@@ -12,8 +12,9 @@ import numpy as np
 from jaxtyping import UInt8
 
 from ...attention import AttentionTrace, Layout
-from ...tasks import Candidate
-from ..views import Hypothesis, data_uri
+from ...tasks.base._prediction import Candidate
+from ...views._beam import Hypothesis
+from ...views._png import data_uri
 
 # What a view shows for the end symbol, whose token is ""; "end" alone may be a word.
 END_NAME = "⟨end⟩"

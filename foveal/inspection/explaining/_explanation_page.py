@@ -7,20 +7,10 @@ import numpy as np
 from jaxtyping import Float
 
 from ...attention import AttentionTrace
-from ..views import (
-    Section,
-    Table,
-    beam_tree,
-    bounded,
-    drawing,
-    drawing_table,
-    heatmap,
-    hypotheses_table,
-    number,
-    page,
-    sentences,
-    weights_table,
-)
+from ...views import Section, beam_tree, heatmap, hypotheses_table, page, sentences, weights_table
+from ...views._drawing import drawing, drawing_table
+from ...views._tables import Table
+from ...views._text import bounded, number
 from ._explanation import Explanation
 from ._long import LONG, MOST_WORDS, STRONGEST, in_sentences, is_long, strongest_tables
 from ._mass import mass, mass_table, symbol_name

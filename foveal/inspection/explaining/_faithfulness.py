@@ -30,7 +30,8 @@ from jaxtyping import Float, Int
 
 from ...data import Example
 from ...errors import ValueRangeError
-from ...tasks import AbstractTask, Statistics, measure
+from ...metrics import Statistics, measure
+from ...tasks import AbstractTask
 from ._erasure import erased
 
 

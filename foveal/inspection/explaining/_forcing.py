@@ -11,7 +11,7 @@ from torch import Tensor
 
 from ...errors import ValueRangeError
 from ...models import MultiHeadSpec, PathSpec, SegmentSpec, SigmoidSpec
-from ...tasks import AbstractWriting
+from ...tasks.base._writing import AbstractWriting
 
 
 def prefix_numbers(task: AbstractWriting[Any, Any], prefix: Sequence[str]) -> list[int]:

@@ -11,7 +11,9 @@ from dataclasses import replace
 from typing import TypeVar
 
 from ...attention import AttentionTrace, Layout
-from ..views import Table, bounded, number, words_of
+from ...views._sentences import words_of
+from ...views._tables import Table
+from ...views._text import bounded, number
 
 LONG = 60  # places from which an input is long
 FEW = 4  # outputs up to which its words are drawn once for each

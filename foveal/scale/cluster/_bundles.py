@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 
-from ...tasks import bundle_files
+from ...bundles._bundle import bundle_files
 
 
 def packed(folder: Path) -> dict[str, bytes]:

@@ -12,7 +12,7 @@ import numpy as np
 import ray.data
 from ray.data import ActorPoolStrategy, DataContext
 
-from ...tasks import Vocabularies
+from ...data.vocabularies._vocabularies import Vocabularies
 from .._bulk import Bulk
 from .._preparing import Preparation
 from .._records import Record

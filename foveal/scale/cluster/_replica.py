@@ -14,7 +14,10 @@ from typing import NamedTuple
 from fastapi import FastAPI
 from ray import serve
 
-from ...serving.server import Computing, Limits, Tokens, build_app
+from ...serving import Limits
+from ...serving.computing._process import Computing
+from ...serving.server import build_app
+from ...serving.server._tokens import Tokens
 from ._bundles import unpacked
 
 

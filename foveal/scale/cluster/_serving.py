@@ -18,8 +18,9 @@ from ray import serve
 from ray.serve.config import AutoscalingConfig
 
 from ...errors import FovealError, ValueRangeError
-from ...serving.computing import load_version, signature
-from ...serving.server import Limits, Tokens
+from ...serving import Limits
+from ...serving.computing._bundles import load_version, signature
+from ...serving.server._tokens import Tokens
 from ...web._sockets import listen
 from ._bundles import packed, unpacked
 from ._joining import joined

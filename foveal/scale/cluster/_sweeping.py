@@ -24,7 +24,8 @@ from typing_extensions import override
 
 from ...errors import FovealError
 from ...inspection import vital_signs
-from ...training import Evaluated, Event, Started, StepDone, load_plan
+from ...planning._choices import load_plan
+from ...training import Evaluated, Event, Started, StepDone
 from .._sweep import ENGINE, Sweep, trial_folder
 from .._trials import STOPPED, Trial, is_finished
 

@@ -15,7 +15,9 @@ from rich.console import Console
 
 from ...errors import FovealError
 from ...inspection import vital_signs
-from ...training import Display, Lock, load_plan, process_group
+from ...planning._choices import load_plan
+from ...training import Display, process_group
+from ...training.checkpoints._lock import Lock
 
 FOLDER = "ray"  # below the folder of a run: what Ray writes about itself
 MOST_FAILURES = 20  # in a row or not: what fails so often will fail again

@@ -6,7 +6,7 @@ from typing import Any
 
 from ...attention import AttentionTrace
 from ...errors import FovealError
-from ...tasks import Candidate
+from ...tasks.base._prediction import Candidate
 
 
 class ServerError(FovealError, RuntimeError):

@@ -3,9 +3,12 @@
 from pathlib import Path
 from typing import Any, TypeAlias
 
+from ...bundles import load_bundle
+from ...bundles._bundle import bundle_files
+from ...bundles._manifest import seal_of
 from ...errors import BundleError, ValueRangeError
-from ...sealing import seal_of
-from ...tasks import AbstractTask, PictureTaskSpec, bundle_files, load_bundle
+from ...tasks import AbstractTask
+from ...tasks._specs import PictureTaskSpec
 
 Signature: TypeAlias = tuple[tuple[int, int, int] | None, ...]
 

@@ -10,7 +10,7 @@ from typing import Any
 from ...data import Vocabulary
 from ...errors import ValueRangeError
 from ...tasks import AbstractTask, PairClassification
-from ...training import sample_sources
+from ...training._outputs import sample_sources
 from .._predictor import Questions
 
 NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")

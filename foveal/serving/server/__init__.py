@@ -7,13 +7,5 @@ from ...extras import require as _require
 
 _require("serve", "fastapi", "uvicorn", "prometheus_client", needed_by="The server")
 
-
-from .._limits import Limits as Limits
-from ..computing import (
-    Computing as Computing,
-    Served as Served,
-    named_folders as named_folders,
-)
 from ._app import build_app as build_app
 from ._server import serve as serve
-from ._tokens import Tokens as Tokens, read_tokens as read_tokens

@@ -30,7 +30,9 @@ from ...web._question import QuestionError, check_length, read_question
 from ...web._runs import ServedRun
 from .._admission import ClosedError, LateError, OverloadedError, TooLargeError
 from .._limits import Limits
-from ..computing import Computing, FaultError, Served, failed
+from ..computing._orders import failed
+from ..computing._process import Computing, FaultError
+from ..computing._served import Served
 from ._direct import PREDICT, Direct
 from ._guard import LOOPBACK, Guard
 from ._metrics import MEDIA_TYPE

@@ -9,14 +9,16 @@ from functools import partial
 from typing import Any, NamedTuple, final
 
 from ...data import Example
-from ...tasks import PredictionSpec, size_class
+from ...tasks import PredictionSpec
+from ...tasks.base._size_classes import size_class
 from ...web._question import Question
 from .._admission import LateError, QueueLimits
 from .._batcher import Batcher, Outcome, Seen
 from .._fair_queue import Ticket
 from .._limits import Limits
 from .._pace import Timed
-from ..computing import Computing, Served
+from ..computing._process import Computing
+from ..computing._served import Served
 from ._metrics import Metrics
 from ._schema import PredictRequest
 

@@ -13,7 +13,9 @@ from typing import Any, final
 
 from ...errors import FovealError
 from ...web._runs import ServedRun
-from ..computing import Computing, FaultError, Served, signature
+from ..computing._bundles import signature
+from ..computing._process import Computing, FaultError
+from ..computing._served import Served
 from ._metrics import Metrics
 
 SECONDS_BETWEEN_LOOKS = 1.0

@@ -10,7 +10,9 @@ from typing import Any
 
 from ...errors import FovealError
 from .._limits import Limits
-from ..computing import Computing, Served, failed
+from ..computing._orders import failed
+from ..computing._process import Computing
+from ..computing._served import Served
 from ._asking import Asking
 from ._metrics import Metrics
 from ._models import SECONDS_BETWEEN_LOOKS, Models

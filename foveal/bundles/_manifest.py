@@ -1,0 +1,179 @@
+"""Files that belong together, under a seal: `manifest.json` has the size and sha256 of each.
+
+Saving is all or nothing, in a folder that may hold other files too. New files are written beside the
+old ones as `name.new` and synchronised; then the new manifest takes the place of the old one, which
+is one rename and the moment at which the new files count; then they take their names. Whoever reads
+in between finds a file of the manifest under one of its two names.
+
+The seal tells of damage and of files mixed up. It is no signature: who can write the folder can
+write a manifest that fits.
+"""
+
+import hashlib
+import json
+import os
+from collections.abc import Collection, Mapping
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from ..errors import BundleError
+
+MANIFEST = "manifest.json"
+_NEW = ".new"
+_SHORT = 12  # digits of a seal that people are shown
+_SHOWN = 200  # characters of a value in an error
+_MOST_BYTES = 1 << 20  # of a manifest; ours has some hundred
+
+
+class Sealed(NamedTuple):
+    """What was under the seal."""
+
+    about: dict[str, Any]  # the other fields of the manifest
+    files: dict[str, bytes]
+
+
+def write_sealed(folder: Path, files: Mapping[str, bytes], about: Mapping[str, Any]) -> None:
+    """Put files under a seal, in place of those that are there."""
+    folder.mkdir(parents=True, exist_ok=True)
+    _settle(folder, files)
+    listed = {name: _entry(content) for name, content in files.items()}
+    manifest = _manifest_bytes({**about, "files": listed})
+    try:
+        for name, content in {**files, MANIFEST: manifest}.items():
+            with (folder / (name + _NEW)).open("wb") as file:
+                file.write(content)
+                file.flush()
+                os.fsync(file.fileno())
+    except OSError:
+        for name in (*files, MANIFEST):
+            (folder / (name + _NEW)).unlink(missing_ok=True)  # a full disk needs the room
+        raise
+    for name in [MANIFEST, *files]:
+        (folder / (name + _NEW)).replace(folder / name)
+        synchronise(folder)
+
+
+def _settle(folder: Path, names: Collection[str]) -> None:
+    """Finish a save that was cut short after its manifest took its place. Some files of that manifest are
+    still called `name.new`, and the next save would overwrite them.
+    """
+    try:
+        listed = _manifest(folder).get("files")
+    except BundleError:
+        return
+    if not isinstance(listed, dict):
+        return
+    for name in names:
+        new = folder / (name + _NEW)
+        if new.is_file() and listed.get(name) == _entry(new.read_bytes()):
+            new.replace(folder / name)
+            synchronise(folder)
+
+
+def read_sealed(folder: Path, names: Collection[str], formats: Collection[int]) -> Sealed:
+    """What `write_sealed` wrote, or `BundleError`.
+
+    Args:
+        folder: where the files are.
+        names: the files that must be there; no others may be listed.
+        formats: values of the manifest's `format` that can be read.
+    """
+    about = _manifest(folder)
+    if about["format"] not in formats:
+        raise BundleError(
+            f"{folder}: written in format {str(about['format'])[:_SHOWN]}, expected "
+            f"{' or '.join(map(str, formats))}. Use the version of foveal that wrote it, or newer."
+        )
+    listed = about.pop("files", None)
+    if not isinstance(listed, dict) or set(listed) != set(names):
+        got = ", ".join(sorted(map(str, listed))) if isinstance(listed, dict) else repr(listed)
+        raise _refusal(
+            folder,
+            f"{MANIFEST} lists {got[:_SHOWN] or 'no files'}, expected {', '.join(names)}",
+        )
+    return Sealed(about, {name: _verified(folder, name, listed[name]) for name in names})
+
+
+def seal_of(folder: Path) -> str:
+    """What tells a version from any other; nothing where there is none. Whether it is whole, reading it
+    tells.
+    """
+    try:
+        return str(json.loads((folder / MANIFEST).read_bytes())["seal"])[:_SHORT]
+    except (OSError, ValueError, KeyError, TypeError):
+        return ""
+
+
+def _manifest(folder: Path) -> dict[str, Any]:
+    path = folder / MANIFEST
+    if not path.is_file():
+        if not folder.is_dir():
+            raise BundleError(
+                f"{folder}: there is no such folder. Give the folder that a training run wrote."
+            )
+        raise BundleError(
+            f"{folder}: no {MANIFEST} there, so it is no bundle, or one that was never finished. "
+            f"Give the folder that a training run wrote."
+        )
+    if path.stat().st_size > _MOST_BYTES:
+        raise _refusal(folder, f"{MANIFEST} has more than {_MOST_BYTES} bytes")
+    content = path.read_bytes()
+    try:
+        data = json.loads(content)
+        whole = isinstance(data, dict) and isinstance(data.pop("seal"), str)
+        whole = whole and "format" in data and content == _manifest_bytes(data)
+    except (ValueError, KeyError, RecursionError):
+        whole, data = False, {}
+    if not whole:
+        raise _refusal(folder, f"{MANIFEST} is not as it was written")
+    return data
+
+
+def _verified(folder: Path, name: str, entry: Any) -> bytes:
+    """The bytes of a file, under its name or, after a save that was cut short, its new one."""
+    if not isinstance(entry, dict) or set(entry) != {"size", "sha256"}:
+        raise _refusal(folder, f"{MANIFEST} has no size and sha256 for {name}")
+    reasons = []
+    for path in (folder / name, folder / (name + _NEW)):
+        if path.is_symlink() or not path.is_file():
+            reasons.append(f"{name} is no file" if path.exists() else f"{name} is missing")
+        elif path.stat().st_size != entry["size"]:
+            reasons.append(
+                f"{name} has {path.stat().st_size} bytes, expected {str(entry['size'])[:_SHOWN]}"
+            )
+        elif _digest(content := path.read_bytes()) != entry["sha256"]:
+            reasons.append(f"{name} has another sha256 than when it was written")
+        else:
+            return content
+    raise _refusal(folder, reasons[0])
+
+
+def _refusal(folder: Path, why: str) -> BundleError:
+    return BundleError(
+        f"{folder}: torn or changed: {why}. Nothing was loaded from it; "
+        f"restore it from a copy, or train again."
+    )
+
+
+def _manifest_bytes(data: Mapping[str, Any]) -> bytes:
+    """The one way to write this manifest, with the digest of the rest as its seal."""
+    body = json.dumps(data, indent=1, sort_keys=True)
+    return json.dumps({**data, "seal": _digest(body.encode())}, indent=1, sort_keys=True).encode()
+
+
+def _entry(content: bytes) -> dict[str, Any]:
+    """The entry of a file in a manifest."""
+    return {"size": len(content), "sha256": _digest(content)}
+
+
+def _digest(content: bytes) -> str:
+    return hashlib.sha256(content).hexdigest()
+
+
+def synchronise(folder: Path) -> None:
+    """Make what a folder lists outlive a loss of power."""
+    descriptor = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)

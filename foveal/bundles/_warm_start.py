@@ -1,0 +1,112 @@
+"""Beginning with the weights of another model, whose symbols may be others.
+
+    W'[row of a symbol] = W[row of the symbol]     where both know it; else W' as it was drawn
+    W' = W                                         of all that has no rows for symbols
+
+Which weights have rows for symbols is not told by their names: the other model is built once more with one
+symbol more, and what has grown is a table.
+"""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import torch
+from torch import Tensor
+
+from ..data import Vocabulary
+from ..data.vocabularies._vocabularies import Vocabularies
+from ..data.vocabularies._vocabulary import Labels
+from ..errors import BundleError
+from ..tasks.base._task import AbstractTask
+from ._bundle import load_bundle
+
+_KINDS = ("source", "target", "features", "labels")
+
+
+class _Axis(NamedTuple):
+    """The axis of a weight along which symbols of one kind lie."""
+
+    kind: str
+    axis: int
+
+
+def begin_from(task: AbstractTask[Any], folder: str | Path) -> None:
+    """Give a task the weights of a bundle: of tables, those of symbols that both know; all others whole.
+
+    The models must be the same but for their symbols and labels; `BundleError` says where they are not.
+    """
+    other = load_bundle(folder)
+    own, theirs = task.model.state_dict(), other.model.state_dict()
+    tables = _tables(other)
+    for name in sorted({*own, *theirs}):
+        shapes = [_shape(side.get(name), tables.get(name, ())) for side in (own, theirs)]
+        if shapes[0] != shapes[1]:
+            raise BundleError(
+                f"{folder}: training cannot begin with these weights: {name} is {shapes[1]}, expected "
+                f"{shapes[0]}. Build the model of the bundle's spec.json, or begin without a bundle."
+            )
+    for name, weights in theirs.items():
+        if name not in tables:
+            own[name].copy_(weights)
+            continue
+        mine = [torch.arange(size) for size in own[name].shape]
+        found = [torch.arange(size) for size in weights.shape]
+        for kind, axis in tables[name]:
+            mine[axis], found[axis] = _shared(task.vocabularies, other.vocabularies, kind)
+        taken = weights[torch.meshgrid(*found, indexing="ij")]
+        own[name][torch.meshgrid(*mine, indexing="ij")] = taken
+
+
+def _tables(task: AbstractTask[Any]) -> dict[str, list[_Axis]]:
+    """The weights of a task that have a place for each symbol of some kind, and along which axes."""
+    shapes = {name: weights.shape for name, weights in task.model.state_dict().items()}
+    tables: dict[str, list[_Axis]] = {}
+    for kind in _KINDS:
+        longer = _with_one_more(task.vocabularies, kind)
+        if longer is None:
+            continue
+        with torch.random.fork_rng(devices=[]):
+            grown = task.spec.build(longer).model.state_dict()
+        for name, weights in grown.items():
+            for axis, (before, after) in enumerate(zip(shapes[name], weights.shape, strict=True)):
+                if before != after:
+                    tables.setdefault(name, []).append(_Axis(kind, axis))
+    return tables
+
+
+def _with_one_more(vocabularies: Vocabularies, kind: str) -> Vocabularies | None:
+    """The vocabularies with one symbol more of a kind, if they have that kind."""
+    symbols = getattr(vocabularies, kind)
+    if symbols is None:
+        return None
+    names = _names(symbols)
+    new = "+" * (1 + max((len(name) for name in names), default=0))  # longer than all: none of them
+    return replace(vocabularies, **{kind: type(symbols)((*names, new))})
+
+
+def _names(symbols: Vocabulary | Labels) -> tuple[str, ...]:
+    return symbols.names if isinstance(symbols, Labels) else symbols.tokens
+
+
+def _shared(own: Vocabularies, other: Vocabularies, kind: str) -> tuple[Tensor, Tensor]:
+    """The numbers of symbols that both have, ours and theirs; those that stand for no symbol are alike."""
+    ours, theirs = _names(getattr(own, kind)), _names(getattr(other, kind))
+    special = len(getattr(own, kind)) - len(ours)
+    known = {name: special + number for number, name in enumerate(theirs)}
+    pairs = [(number, number) for number in range(special)]
+    pairs += [(special + number, known[name]) for number, name in enumerate(ours) if name in known]
+    mine, found = torch.tensor(pairs, dtype=torch.long).reshape(-1, 2).unbind(-1)
+    return mine, found
+
+
+def _shape(weights: Tensor | None, axes: Sequence[_Axis]) -> str:
+    """What has to be alike of two weights: all but how many symbols there are."""
+    if weights is None:
+        return "not there"
+    sizes = [str(size) for size in weights.shape]
+    for kind, axis in axes:
+        if axis < len(sizes):
+            sizes[axis] = kind
+    return f"({', '.join(sizes)})"

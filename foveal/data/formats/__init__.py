@@ -1,0 +1,1 @@
+"""File formats: each reads lines or files and yields examples."""

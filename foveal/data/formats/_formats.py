@@ -1,0 +1,310 @@
+"""Formats in which a line is an example: tab-separated, JSON, parallel files, plain text."""
+
+import difflib
+import json
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import zip_longest
+from typing import Any, ClassVar, Literal, final
+
+from typing_extensions import override
+
+from ...specs import setting
+from .._example import BY_SETTING, Example, Where, data_error, quoted
+from .._lines import MAX_LINE, LineReader
+from .._source import FileSource, Paths, expand, path_texts
+
+ABOUT_PATHS = "files, or patterns such as train-*.tsv.gz; plain, gzip or zstd"
+ABOUT_MAX_LINE = "bytes of a line at most; a longer one is refused"
+
+
+@final
+@dataclass(frozen=True, kw_only=True, slots=True)
+class TabSeparated(FileSource):
+    """Columns with tabs between them, counted from 0. Spaces around a column are left out, and so
+    are empty lines.
+    """
+
+    is_by_line: ClassVar[bool] = True
+    kind: Literal["tsv"] = "tsv"
+    paths: tuple[str, ...] = setting(about=ABOUT_PATHS)
+    source: int = setting(0, "column of the text to read", at_least=0)
+    target: int | None = setting(1, "column of the text or label to produce", at_least=0)
+    second: int | None = setting(None, "column of the second text, of pairs of texts", at_least=0)
+    features: int | None = setting(None, "column of features, as in inflection", at_least=0)
+    alignment: int | None = setting(None, "column of alignments such as 0-0 1-2", at_least=0)
+    columns: int | None = setting(
+        None, "columns that a line must have; none for as many as are used, or more", at_least=1
+    )
+    header: bool = setting(False, "the first line has names, no example")
+    max_line: int = setting(MAX_LINE, ABOUT_MAX_LINE, at_least=1)
+
+    @override
+    def files(self) -> tuple[tuple[str, ...], ...]:
+        return tuple((file,) for file in expand(self.paths))
+
+    @override
+    def examples(self, readers: Sequence[LineReader]) -> Iterator[Example]:
+        (reader,) = readers
+        file, source, target = reader.file, self.source, self.target
+        second, features, alignment = self.second, self.features, self.alignment
+        columns = (source, second, target, features, alignment)
+        used = (column for column in columns if column is not None)
+        least = max(used) + 1
+        lowest, highest = self.columns or least, self.columns or 1 << 30
+        for line in reader:
+            if reader.line == 1 and self.header:
+                continue
+            cells = line.split("\t")
+            if not max(lowest, least) <= len(cells) <= highest:
+                if not line.strip():
+                    continue
+                raise self._wrong_columns(reader, line, max(lowest, least))
+            text = cells[source].strip(" ")
+            yield Example(
+                text if second is None else f"{text}\t{cells[second].strip(' ')}",
+                None if target is None else cells[target].strip(" "),
+                "" if features is None else cells[features].strip(" "),
+                "" if alignment is None else cells[alignment],
+                Where(file, reader.line),
+            )
+
+    def _wrong_columns(self, reader: LineReader, line: str, needed: int) -> Exception:
+        got = line.count("\t") + 1
+        least = f"{needed}" if self.columns else f"at least {needed}"
+        if got == 1 and "," in line and reader.file.removesuffix(".gz").endswith(".csv"):
+            remedy = "Save it with tabs instead of commas"
+        elif got < needed:
+            remedy = f"Put a tab between columns, or say which columns to read{BY_SETTING}"
+        else:
+            remedy = (
+                "Take out the tab that is no separator, or pass columns=None to allow more (with foveal "
+                "fit: --set train.columns=none)"
+            )
+        return reader.error(
+            f"{got} column{'s' * (got > 1)}, expected {least} with tabs between, in {quoted(line)}",
+            remedy,
+        )
+
+
+@final
+@dataclass(frozen=True, kw_only=True, slots=True)
+class JsonLines(FileSource):
+    """A JSON object on each line. A value is text, a number, true or false, or a list of texts,
+    which stands for tokens with spaces between them.
+    """
+
+    is_by_line: ClassVar[bool] = True
+    kind: Literal["json_lines"] = "json_lines"
+    paths: tuple[str, ...] = setting(about=ABOUT_PATHS)
+    source: str = setting("source", "name of the text to read")
+    target: str | None = setting("target", "name of the text or label to produce")
+    second: str | None = setting(None, "name of the second text, of pairs of texts")
+    features: str | None = setting(None, "name of the features, as in inflection")
+    alignment: str | None = setting(None, "name of the alignment, such as 0-0 1-2")
+    max_line: int = setting(MAX_LINE, ABOUT_MAX_LINE, at_least=1)
+
+    @override
+    def files(self) -> tuple[tuple[str, ...], ...]:
+        return tuple((file,) for file in expand(self.paths))
+
+    @override
+    def examples(self, readers: Sequence[LineReader]) -> Iterator[Example]:
+        (reader,) = readers
+        for line in reader:
+            if not line.strip():
+                continue
+            record = parse_record(line, reader.where)
+            text = self._text(record, self.source, reader)
+            if self.second is not None:
+                text = _pair(text, self._text(record, self.second, reader))
+            yield Example(
+                text,
+                None if self.target is None else self._text(record, self.target, reader),
+                "" if self.features is None else self._text(record, self.features, reader),
+                "" if self.alignment is None else self._text(record, self.alignment, reader),
+                reader.where,
+            )
+
+    def _text(self, record: dict[str, Any], name: str, reader: LineReader) -> str:
+        if name not in record:
+            near = difflib.get_close_matches(name, record, n=1)
+            known = ", ".join(map(quoted, list(record)[:8])) or "none"
+            remedy = f"Did you mean {quoted(near[0])}?" if near else "Say which names to read"
+            raise reader.error(f"no {quoted(name)} in the object, which has {known}", remedy)
+        value = record[name]
+        text = " ".join(value) if _is_texts(value) else _scalar(value)
+        if text is None:
+            raise reader.error(
+                f"{quoted(name)} must be text, a number or a list of texts, "
+                f"got {quoted(json.dumps(value))}",
+                "Write it as text",
+            )
+        if not _is_writable(text):
+            raise reader.error(
+                f"{quoted(name)} has half of a surrogate pair, which is no character",
+                "Write the character itself, or both halves",
+            )
+        return text
+
+
+@final
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Parallel(FileSource):
+    """Two files, or as many of each kind, whose lines go together."""
+
+    is_by_line: ClassVar[bool] = True
+    kind: Literal["parallel"] = "parallel"
+    source_paths: tuple[str, ...] = setting(about=f"texts to read: {ABOUT_PATHS}")
+    target_paths: tuple[str, ...] = setting(about=f"texts to produce: {ABOUT_PATHS}")
+    max_line: int = setting(MAX_LINE, ABOUT_MAX_LINE, at_least=1)
+
+    @override
+    def files(self) -> tuple[tuple[str, ...], ...]:
+        sources, targets = expand(self.source_paths), expand(self.target_paths)
+        if len(sources) != len(targets):
+            raise data_error(
+                sources[0],
+                f"{len(sources)} source and {len(targets)} target files, expected as many of each",
+                "Give a target file for each source file, in the same order",
+            )
+        return tuple(zip(sources, targets, strict=True))
+
+    @override
+    def examples(self, readers: Sequence[LineReader]) -> Iterator[Example]:
+        ours, theirs = readers
+        for source, target in zip_longest(ours, theirs):
+            if source is None or target is None:
+                short, long = (ours, theirs) if source is None else (theirs, ours)
+                raise short.error(
+                    f"the file ends here, but {long.file} has a line {long.line}; "
+                    f"expected as many lines in both",
+                    "Look for a line that was lost or broken in two",
+                )
+            yield Example(source.strip(" "), target.strip(" "), "", "", ours.where)
+
+
+@final
+@dataclass(frozen=True, kw_only=True, slots=True)
+class PlainLines(FileSource):
+    """Plain text: each line is a source without a target. Empty lines count."""
+
+    is_by_line: ClassVar[bool] = True
+    kind: Literal["lines"] = "lines"
+    paths: tuple[str, ...] = setting(about=ABOUT_PATHS)
+    max_line: int = setting(MAX_LINE, ABOUT_MAX_LINE, at_least=1)
+
+    @override
+    def files(self) -> tuple[tuple[str, ...], ...]:
+        return tuple((file,) for file in expand(self.paths))
+
+    @override
+    def examples(self, readers: Sequence[LineReader]) -> Iterator[Example]:
+        (reader,) = readers
+        for line in reader:
+            yield Example(line, None, "", "", Where(reader.file, reader.line))
+
+
+def tsv(
+    paths: Paths,
+    source: int = 0,
+    target: int | None = 1,
+    features: int | None = None,
+    alignment: int | None = None,
+    *,
+    second: int | None = None,
+    columns: int | None = None,
+    header: bool = False,
+    max_line: int = MAX_LINE,
+) -> TabSeparated:
+    """Tab-separated files; see `TabSeparated`."""
+    return TabSeparated(
+        paths=path_texts(paths),
+        source=source,
+        target=target,
+        second=second,
+        features=features,
+        alignment=alignment,
+        columns=columns,
+        header=header,
+        max_line=max_line,
+    )
+
+
+def json_lines(
+    paths: Paths,
+    source: str = "source",
+    target: str | None = "target",
+    features: str | None = None,
+    alignment: str | None = None,
+    *,
+    second: str | None = None,
+    max_line: int = MAX_LINE,
+) -> JsonLines:
+    """Files of JSON objects; see `JsonLines`."""
+    return JsonLines(
+        paths=path_texts(paths),
+        source=source,
+        target=target,
+        second=second,
+        features=features,
+        alignment=alignment,
+        max_line=max_line,
+    )
+
+
+def parallel(source_paths: Paths, target_paths: Paths, *, max_line: int = MAX_LINE) -> Parallel:
+    """Files whose lines go together; see `Parallel`."""
+    return Parallel(
+        source_paths=path_texts(source_paths),
+        target_paths=path_texts(target_paths),
+        max_line=max_line,
+    )
+
+
+def lines(paths: Paths, *, max_line: int = MAX_LINE) -> PlainLines:
+    """Plain text; see `PlainLines`."""
+    return PlainLines(paths=path_texts(paths), max_line=max_line)
+
+
+def parse_record(line: str, where: Where) -> dict[str, Any]:
+    """The JSON object of a line."""
+    try:
+        record = json.loads(line)
+    except RecursionError:
+        raise data_error(where, "the JSON is nested too deeply", "Write a flat object") from None
+    except json.JSONDecodeError as error:
+        what = f"no JSON at character {error.pos + 1}: {error.msg}"
+        raise data_error(where, what, "Correct the line") from None
+    except ValueError as error:  # a number of thousands of digits
+        raise data_error(where, f"no JSON: {error}", "Correct the line") from None
+    if not isinstance(record, dict):
+        raise data_error(
+            where,
+            f"expected a JSON object, got {quoted(line)}",
+            'Write {"source": ..., "target": ...} on the line',
+        )
+    return record
+
+
+def _pair(first: str, second: str) -> str:
+    """Both texts with a tab between them, and no other."""
+    return "\t".join(text.replace("\t", " ") for text in (first, second))
+
+
+def _is_texts(value: Any) -> bool:
+    return isinstance(value, list) and all(isinstance(item, str) for item in value)
+
+
+def _scalar(value: Any) -> str | None:
+    if isinstance(value, bool):
+        return str(value).lower()
+    return str(value) if isinstance(value, str | int | float) else None
+
+
+def _is_writable(text: str) -> bool:
+    try:
+        text.encode("utf-8")
+    except UnicodeEncodeError:
+        return False
+    return True

@@ -1,0 +1,140 @@
+"""Links between the words of a pair, and the files that have them.
+
+    0-0 1-2                                Pharaoh: word 0 with word 0, 1 with 2; counted from 0
+    1-1 2p3                                sure and possible links (Och and Ney 2003); often from 1
+    source <TAB> target <TAB> 0-0 1-2      pair and links on one line (XL-WA)
+    source ||| target                      a pair on a line, its links in another file (fast_align)
+
+A sure link belongs in every alignment, a possible one may be there or not. Sure links are possible
+too. Words are what stands between spaces, as in `split_words`.
+"""
+
+import re
+from collections.abc import Iterator, Sequence
+from itertools import chain
+from typing import Literal, NamedTuple, TypeAlias
+
+from ...errors import DataError
+from .._example import Example, Where, data_error, quoted
+from .._lines import LineReader
+
+Link: TypeAlias = tuple[int, int]  # source word, target word
+
+_BARS = "|||"
+_LINK = re.compile(r"(\d{1,9})([-p?])(\d{1,9})").fullmatch
+
+
+class Gold(NamedTuple):
+    """The known links of one pair, counted from 0."""
+
+    sure: frozenset[Link]
+    possible: frozenset[Link]  # the sure ones too
+
+
+class GoldFile(NamedTuple):
+    """The known links of every pair, and how they were counted."""
+
+    gold: tuple[Gold, ...]
+    reason: str
+
+
+class _Line(NamedTuple):
+    """What a line says, counted as in the file."""
+
+    where: Where
+    sure: frozenset[Link]
+    possible: frozenset[Link]
+
+
+def read_gold(
+    file: str, sizes: Sequence[tuple[int, int]], *, first: Literal[0, 1] | None = None
+) -> GoldFile:
+    """The links of a gold file: a line of `i-j` (sure) and `ipj` or `i?j` (possible) for each pair,
+    alone or in the third column after the pair itself.
+
+    Args:
+        file: plain, gzip or zstd.
+        sizes: how many source and target words each pair has.
+        first: the number of a first word in the file; by default as its links say. A 0 anywhere
+            means 0; a number one too high for its text means 1; without either it is 0.
+    """
+    lines = [_parsed(line, reader.where) for reader in (LineReader(file),) for line in reader]
+    if len(lines) != len(sizes):
+        raise DataError(
+            f"{file}: {len(lines)} lines of links for {len(sizes)} pairs, expected one for each. "
+            f"Give the gold file of these pairs, with an empty line where a pair has no link."
+        )
+    first, reason = (first, "as was said") if first is not None else _first(lines, sizes)
+    gold = tuple(_checked(*row, first) for row in zip(lines, sizes, strict=True))
+    return GoldFile(gold, f"words counted from {first}, {reason}")
+
+
+def read_barred(file: str) -> Iterator[Example] | None:
+    """The pairs of a file with `source ||| target` on each line; None if its first line is none."""
+    reader = LineReader(file)
+    lines = iter(reader)
+    head = next(lines, "")
+    if _BARS not in head:
+        return None
+    return (_pair(line, reader) for line in chain([head], lines))
+
+
+def _pair(line: str, reader: LineReader) -> Example:
+    source, bars, target = line.partition(_BARS)
+    if not bars or _BARS in target:
+        raise reader.error(
+            f"expected one {_BARS} between source and target, got {quoted(line)}",
+            "Write: source ||| target",
+        )
+    return Example(source.strip(" "), target.strip(" "), "", "", reader.where)
+
+
+def _parsed(line: str, where: Where) -> _Line:
+    cells = line.split("\t")
+    if len(cells) == 2:
+        raise data_error(
+            where,
+            "two columns, expected links alone or in the third column",
+            "Give the file that has the links",
+        )
+    sure: set[Link] = set()
+    possible: set[Link] = set()
+    for word in cells[2 if len(cells) > 2 else 0].split():
+        found = _LINK(word)
+        if found is None:
+            raise data_error(
+                where,
+                f"links are pairs such as 0-2, or 0p2 if they are only possible, got {quoted(word)}",
+                "Write source-target places with spaces between the links",
+            )
+        link = int(found[1]), int(found[3])
+        possible.add(link)
+        if found[2] == "-":
+            sure.add(link)
+    return _Line(where, frozenset(sure), frozenset(possible))
+
+
+def _first(lines: Sequence[_Line], sizes: Sequence[tuple[int, int]]) -> tuple[Literal[0, 1], str]:
+    """Whether words are counted from 0 or 1, and how one can tell."""
+    if any(0 in link for line in lines for link in line.possible):
+        return 0, "since some link has a 0"
+    for line, (num_sources, num_targets) in zip(lines, sizes, strict=True):
+        if any(i == num_sources or j == num_targets for i, j in line.possible):
+            return 1, f"since no link has a 0 and line {line.where.line} goes one beyond the text"
+    return 0, "the usual way, as nothing speaks against it"
+
+
+def _checked(line: _Line, size: tuple[int, int], first: int) -> Gold:
+    """The links of a line counted from 0, all of them in the pair."""
+    sure, possible = (
+        frozenset((i - first, j - first) for i, j in links) for links in (line.sure, line.possible)
+    )
+    for i, j in possible:
+        if not (0 <= i < size[0] and 0 <= j < size[1]):
+            raise data_error(
+                line.where,
+                f"a link {i + first}-{j + first}, but the pair has {size[0]} source and {size[1]} "
+                f"target words, counted from {first}",
+                "Give the pairs with spaces between the words that the links count",
+            )
+    return Gold(sure, possible)

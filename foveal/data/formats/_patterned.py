@@ -1,0 +1,80 @@
+"""Lines that a pattern takes apart: for files that are none of the usual formats.
+
+IN: jump twice OUT: JUMP JUMP       IN: (?P<source>.*) OUT: (?P<target>.*)
+"""
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import ClassVar, Literal, final
+
+from typing_extensions import override
+
+from ...errors import SpecError
+from ...specs import setting
+from .._example import Example, quoted
+from .._lines import MAX_LINE, LineReader
+from .._source import FileSource, Paths, expand, path_texts
+from ._formats import ABOUT_MAX_LINE, ABOUT_PATHS
+
+_GROUPS = frozenset({"source", "target", "features", "alignment"})
+
+
+@final
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Patterned(FileSource):
+    """Lines that are each the whole of a pattern, whose groups of these names are the parts of an
+    example: `source`, and maybe `target`, `features` and `alignment`. Empty lines are left out.
+    """
+
+    is_by_line: ClassVar[bool] = True
+    kind: Literal["patterned"] = "patterned"
+    paths: tuple[str, ...] = setting(about=ABOUT_PATHS)
+    pattern: str = setting(about="regular expression of a line, with groups such as (?P<source>.*)")
+    max_line: int = setting(MAX_LINE, ABOUT_MAX_LINE, at_least=1)
+
+    def __post_init__(self) -> None:
+        try:
+            names = set(re.compile(self.pattern).groupindex)
+        except re.error as error:
+            raise SpecError(
+                f"Patterned: pattern is no regular expression: {error}, in {quoted(self.pattern)}. "
+                f"Write one such as (?P<source>.*) => (?P<target>.*)."
+            ) from None
+        if "source" not in names or not names <= _GROUPS:
+            known, got = ", ".join(sorted(_GROUPS)), ", ".join(sorted(names)) or "none"
+            raise SpecError(
+                f"Patterned: the names of groups must be among {known}, with source, got {got} in "
+                f"{quoted(self.pattern)}. Name what to read, as in (?P<source>.*) => (?P<target>.*)."
+            )
+
+    @override
+    def files(self) -> tuple[tuple[str, ...], ...]:
+        return tuple((file,) for file in expand(self.paths))
+
+    @override
+    def examples(self, readers: Sequence[LineReader]) -> Iterator[Example]:
+        (reader,) = readers
+        parts_of = re.compile(self.pattern).fullmatch
+        for line in reader:
+            if not line.strip():
+                continue
+            found = parts_of(line)
+            if found is None:
+                raise reader.error(
+                    f"expected a line like {quoted(self.pattern)}, got {quoted(line)}",
+                    "Correct the line, or the pattern",
+                )
+            parts = {name: (part or "").strip(" ") for name, part in found.groupdict().items()}
+            yield Example(
+                parts["source"],
+                parts.get("target"),
+                parts.get("features", ""),
+                parts.get("alignment", ""),
+                reader.where,
+            )
+
+
+def patterned(paths: Paths, pattern: str, *, max_line: int = MAX_LINE) -> Patterned:
+    """Files of lines like a pattern; see `Patterned`."""
+    return Patterned(paths=path_texts(paths), pattern=pattern, max_line=max_line)

@@ -1,0 +1,1 @@
+"""Images and frames: bytes to pixels, within limits."""

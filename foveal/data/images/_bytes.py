@@ -1,0 +1,133 @@
+"""The bytes of an image: of a file, or of a member of a zip archive, never more than are allowed.
+
+    photos/cat.png                 a file
+    photos.zip/animals/cat.png     a member of an archive, read without unpacking the others
+
+The names in an archive are only ever compared, and nothing is written, so that no name can lead
+out of it.
+"""
+
+import functools
+import struct
+import zipfile
+import zlib
+from pathlib import Path
+from types import MappingProxyType
+from typing import BinaryIO, NamedTuple
+
+from ...errors import ImageError
+from .._example import data_error, quoted
+
+MAX_MEMBERS = 1 << 20  # of an archive whose list of names is held
+_NUM_ARCHIVES = 8  # whose lists are held
+_LOCAL_HEADER = struct.Struct("<4s22xHH")  # signature, length of the name, of what comes after it
+_REMEDY = "Save it as PNG or JPEG"
+
+
+class _Member(NamedTuple):
+    offset: int  # of its header
+    method: int
+    packed: int  # bytes
+
+
+def image_error(place: object, what: str, remedy: str = _REMEDY) -> ImageError:
+    """The one line that a user sees of an image: which, what is wrong, and what to do."""
+    return ImageError(str(data_error(str(place), what, remedy)))
+
+
+def image_bytes(source: Path | bytes, max_bytes: int) -> bytes:
+    """What a file holds, or a member of an archive; or what is given, if it is not too much."""
+    if isinstance(source, bytes):
+        return _at_most(source, "the image", max_bytes)
+    path = source
+    try:
+        if path.is_file():
+            with path.open("rb") as handle:
+                return _at_most(handle.read(max_bytes + 1), path, max_bytes)
+        archive = _archive_of(path)
+        if archive is not None:
+            return _member_bytes(archive, path, max_bytes)
+        what = "is a folder" if path.is_dir() else "is no file" if path.exists() else "is not there"
+    except ImageError:
+        raise
+    except (OSError, ValueError) as error:  # a name with NUL in it is a ValueError
+        reason = error.strerror if isinstance(error, OSError) else None
+        raise image_error(path, f"cannot be read: {reason or error}", "Correct the name") from None
+    raise image_error(path, f"{what}, expected an image", "Correct the name, or the folder")
+
+
+def archive_members(archive: Path) -> tuple[str, ...]:
+    """The names of the files in an archive, in its order."""
+    return tuple(_members_of(archive))
+
+
+def _at_most(read: bytes, place: Path | str, max_bytes: int) -> bytes:
+    if len(read) > max_bytes:
+        raise image_error(
+            place,
+            f"larger than {max_bytes:,} bytes, which is the most that is read",
+            "Save it smaller, or raise max_bytes",
+        )
+    return read
+
+
+def _archive_of(path: Path) -> Path | None:
+    """The archive that a path leads through."""
+    return next((above for above in path.parents if above.is_file()), None)
+
+
+def _member_bytes(archive: Path, path: Path, max_bytes: int) -> bytes:
+    name = path.relative_to(archive).as_posix()
+    member = _members_of(archive).get(name)
+    if member is None:
+        raise image_error(archive, f"has no member {quoted(name)}", "Correct the name")
+    with archive.open("rb") as handle:
+        packed = _packed_bytes(handle, member, max_bytes, path)
+    if member.method == zipfile.ZIP_STORED:
+        return _at_most(packed, path, max_bytes)
+    unpacking = zlib.decompressobj(-zlib.MAX_WBITS)
+    try:
+        unpacked = unpacking.decompress(packed, max_bytes + 1)
+    except zlib.error as error:
+        raise image_error(path, f"damaged in its archive ({error})", "Pack it again") from None
+    return _at_most(unpacked, path, max_bytes)
+
+
+def _packed_bytes(handle: BinaryIO, member: _Member, max_bytes: int, path: Path) -> bytes:
+    """What the archive holds of a member; a packed image can be a little larger than itself."""
+    handle.seek(member.offset)
+    header = handle.read(_LOCAL_HEADER.size)
+    if len(header) == _LOCAL_HEADER.size:
+        signature, name_size, extra_size = _LOCAL_HEADER.unpack(header)
+        if signature == b"PK\x03\x04":
+            handle.seek(name_size + extra_size, 1)
+            return handle.read(min(member.packed, max_bytes + max_bytes // 8 + 64))
+    raise image_error(path, "has no header in its archive", "Pack it again")
+
+
+def _members_of(archive: Path) -> "MappingProxyType[str, _Member]":
+    state = archive.stat()
+    return _listed(archive, state.st_mtime_ns, state.st_size)
+
+
+@functools.lru_cache(maxsize=_NUM_ARCHIVES)
+def _listed(archive: Path, _changed: int, _size: int) -> "MappingProxyType[str, _Member]":
+    """The members of an archive as it was when it last changed."""
+    try:
+        with zipfile.ZipFile(archive) as opened:
+            entries = opened.infolist()
+    except (zipfile.BadZipFile, ValueError, NotImplementedError, struct.error) as error:
+        raise image_error(
+            archive, f"no zip archive that can be read ({error})", "Give a folder, or a zip archive"
+        ) from None
+    if len(entries) > MAX_MEMBERS:
+        raise image_error(
+            archive, f"has {len(entries):,} members, expected at most {MAX_MEMBERS:,}", "Split it"
+        )
+    readable = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)
+    members = {
+        entry.filename: _Member(entry.header_offset, entry.compress_type, entry.compress_size)
+        for entry in entries
+        if not entry.is_dir() and entry.compress_type in readable and not entry.flag_bits & 1
+    }
+    return MappingProxyType(members)

@@ -1,0 +1,207 @@
+"""Frames of a clip: a folder of images, a moving GIF, WebP or PNG, or a video (extra `video`).
+
+    source -> how many frames, and how large -> the ones to keep, evenly spaced -> pixels
+
+Axes: F frames, C channels, h and w height and width.
+"""
+
+import math
+import re
+from collections.abc import Sequence
+from io import BytesIO
+from itertools import islice
+from pathlib import Path
+from typing import Any, TypeAlias
+
+import torch
+from jaxtyping import UInt8
+from PIL.ImageFile import ImageFile
+from torch import Tensor
+
+from ...errors import ImageError, ValueRangeError
+from ...extras import required
+from .._example import evenly_spaced
+from ._bytes import image_bytes, image_error
+from ._headers import gif_outline
+from ._images import (
+    SUFFIXES,
+    ImageSpec,
+    check_size,
+    damaged,
+    open_image,
+    picture_pixels,
+    read_image,
+    read_picture,
+)
+
+Frame: TypeAlias = UInt8[Tensor, "C h w"]
+
+# Frames have to be decoded one after the other, those between the ones that are kept too; so many
+# times the pixels of one image are still a matter of seconds.
+CLIP_TIMES = 16
+MAX_FRAMES = 1 << 14  # of a clip
+_MOST_MOMENTS = 4  # for each frame of a GIF
+_NUMBER = re.compile(r"(\d+)")
+# What a video is kept in, by bytes 4 to 8, or by the first four. A format that may name other files,
+# such as a playlist, is not among them.
+_CONTAINERS = {b"ftyp": "mp4", b"\x1aE\xdf\xa3": "matroska"}
+
+
+def read_frames(source: Path | bytes, spec: ImageSpec, max_frames: int) -> UInt8[Tensor, "F C h w"]:
+    """The frames of a clip, or so many of them, evenly spaced from the first on.
+
+    Args:
+        source: a folder of images, whose names are ordered by the numbers in them; a file (or a
+            member of an archive, or what a file holds) that is a GIF, WebP, PNG, mp4 or mkv.
+        spec: as for a single image.
+        max_frames: how many are kept at most.
+
+    Raises:
+        ImageError: there is no frame, or one cannot be read, or they are not all of one size.
+    """
+    if max_frames < 1:
+        raise ValueRangeError(
+            f"read_frames: max_frames must be at least 1, got {max_frames}. Give a number of frames."
+        )
+    place = source if isinstance(source, Path) else "the clip"
+    if isinstance(source, Path) and source.is_dir():
+        frames = _of_folder(source, spec, max_frames)
+    else:
+        data = image_bytes(source, spec.max_bytes)
+        container = _CONTAINERS.get(data[4:8]) or _CONTAINERS.get(data[:4])
+        if container is None:
+            frames = _of_image(data, place, spec, max_frames)
+        else:
+            frames = _of_video(data, container, place, spec, max_frames)
+    if not frames:
+        raise image_error(place, "no frame of it can be read", "Fetch it again, or leave it out")
+    sizes = {tuple(frame.shape[1:]) for frame in frames}
+    if len(sizes) > 1:
+        (h, w), (other_h, other_w) = sorted(sizes)[:2]
+        raise image_error(
+            place,
+            f"frames of {w} x {h} and of {other_w} x {other_h} pixels, expected one size",
+            "Bring them to one size",
+        )
+    return torch.stack(frames)
+
+
+def natural_order(name: str) -> tuple[tuple[int, int, str], ...]:
+    """What to sort names by, so that 10 comes after 9.
+
+    >>> sorted(["frame10.png", "frame9.png"], key=natural_order)
+    ['frame9.png', 'frame10.png']
+    """
+    parts = _NUMBER.split(name)
+    return tuple(
+        (0, int(part), part) if part.isdecimal() else (1, 0, part) for part in parts if part
+    )
+
+
+def _of_folder(folder: Path, spec: ImageSpec, max_frames: int) -> list[Frame]:
+    names = [
+        path.name
+        for path in islice(folder.iterdir(), MAX_FRAMES + 1)
+        if path.suffix.lower() in SUFFIXES
+    ]
+    if not names or len(names) > MAX_FRAMES:
+        raise image_error(
+            folder,
+            f"{len(names):,} images in the folder, expected from 1 to {MAX_FRAMES:,}",
+            "Give a folder with the frames of one clip, each an image",
+        )
+    kept = evenly_spaced(sorted(names, key=natural_order), max_frames)
+    return [read_image(folder / name, spec) for name in kept]
+
+
+def _of_image(data: bytes, place: object, spec: ImageSpec, max_frames: int) -> list[Frame]:
+    opened = open_image(data, place, spec)
+    shown = _shown(data, opened, place)
+    _check_clip(len(shown), opened.size, place, spec)
+    frames: list[Frame] = []
+    for number in evenly_spaced(shown, max_frames):
+        try:
+            opened.seek(number)
+        except Exception as error:  # a decoder may raise anything
+            raise damaged(error, place) from None
+        frames.append(read_picture(opened, place, spec))
+    return frames
+
+
+def _shown(data: bytes, opened: ImageFile, place: object) -> Sequence[int]:
+    """Which picture of a file is shown at each moment. A picture of a GIF that is shown for longer
+    counts more than once: who writes a GIF leaves out what is the same as before.
+    """
+    if data.startswith(b"GIF"):
+        return _moments(gif_outline(data).times)
+    try:
+        return range(max(1, int(getattr(opened, "n_frames", 1))))
+    except Exception as error:  # as above
+        raise damaged(error, place) from None
+
+
+def _moments(times: Sequence[int]) -> list[int]:
+    """Each frame as often as a moment fits into the time that it is shown: the moment that fits into
+    all times, or where that is very short the shortest time.
+
+    >>> _moments([10, 20, 10])
+    [0, 1, 1, 2]
+    """
+    real = [time for time in times if time] or [1]
+    common, shortest = math.gcd(*real), min(real)
+    is_fine = sum(times) // common > _MOST_MOMENTS * len(times)
+    moment = shortest if is_fine else common
+    counts = [max(1, round(time / moment)) for time in times]
+    if sum(counts) > MAX_FRAMES:
+        counts = [1] * len(times)
+    return [number for number, count in enumerate(counts) for _ in range(count)]
+
+
+def _check_clip(num_frames: int, size: tuple[int, int], place: object, spec: ImageSpec) -> None:
+    check_size(size, place, spec)
+    most = CLIP_TIMES * spec.max_pixels
+    if num_frames > MAX_FRAMES or num_frames * size[0] * size[1] > most:
+        raise image_error(
+            place,
+            f"{num_frames:,} frames of {size[0]:,} x {size[1]:,} pixels, expected at most "
+            f"{MAX_FRAMES:,} frames and {most:,} pixels together",
+            "Cut the clip, shrink it, or raise max_pixels",
+        )
+
+
+def _of_video(
+    data: bytes, container: str, place: object, spec: ImageSpec, max_frames: int
+) -> list[Frame]:
+    av = _av(place)
+    try:
+        with av.open(BytesIO(data), format=container) as opened:
+            num_frames = _num_packets(opened)
+        with av.open(BytesIO(data), format=container) as opened:
+            stream = opened.streams.video[0]
+            _check_clip(num_frames, (stream.width, stream.height), place, spec)
+            wanted = set(evenly_spaced(range(num_frames), max_frames))
+            decoded = islice(opened.decode(stream), num_frames)
+            return [
+                _of_video_frame(frame, place, spec)
+                for number, frame in enumerate(decoded)
+                if number in wanted
+            ]
+    except ImageError:
+        raise
+    except Exception as error:  # as above
+        raise damaged(error, place) from None
+
+
+def _num_packets(opened: Any) -> int:
+    """Frames of a video, counted without decoding them."""
+    packets = opened.demux(opened.streams.video[0])
+    return sum(1 for packet in islice(packets, MAX_FRAMES + 2) if packet.size)
+
+
+def _of_video_frame(frame: Any, place: object, spec: ImageSpec) -> Frame:
+    check_size((frame.width, frame.height), place, spec)
+    return picture_pixels(frame.to_image(), spec)
+
+
+def _av(place: object) -> Any:
+    return required("video", "av", needed_by=f"{place}: a video")

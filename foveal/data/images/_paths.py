@@ -1,0 +1,28 @@
+"""Names of images in lists and annotations: below one folder, or in one archive, and nowhere else."""
+
+from pathlib import Path, PurePosixPath
+
+from .._example import Where, data_error, quoted
+
+ABOUT_IMAGES = "folder or zip archive of the images; none: the folder of the file"
+
+
+def image_path(file: str, images: str | None, name: str, where: Where) -> str:
+    """The path of an image that a file names, which a list from a stranger must not lead elsewhere.
+
+    Args:
+        file: the list, or the annotations.
+        images: the folder or archive that names are relative to; None for the folder of the file.
+        name: what the file says, with / between folders.
+        where: the place in the file.
+    """
+    parts = PurePosixPath(name).parts
+    leads_out = not parts or name.startswith("/") or ".." in parts or ":" in parts[0]
+    if leads_out or any(sign in name for sign in "\\\t\r\n\0"):
+        raise data_error(
+            where,
+            f"{quoted(name)} is no name of an image below the folder of images",
+            "Write a name relative to it, with / between folders and without ..",
+        )
+    root = Path(file).parent if images is None else Path(images)
+    return str(root.joinpath(*parts))

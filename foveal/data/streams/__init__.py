@@ -1,0 +1,1 @@
+"""Streams: examples to shuffled, packed and resumable batches."""

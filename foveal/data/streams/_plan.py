@@ -1,0 +1,190 @@
+"""Which rows of a pool make which batch.
+
+Rows are ordered by their lengths, longest first, and cut into batches of at most `budget` padded
+places, where a row of a batch takes
+
+    longest source + longest target + 1 (the end symbol)
+
+places. Batches are then shuffled. Rows of equal lengths come in random order, and target lengths are
+blurred a little before rows are ordered, so that the same rows do not meet in every epoch; on words
+and short sentences that leaves 5 to 8 % of padding, against 45 to 95 % of batches drawn at random.
+
+A row with a picture takes
+
+    longest clip x highest x widest, in places of 8 x 8 pixels
+
+more, and rows are ordered by these: by the height first, roughly, and within a height by the width, in
+turns from wide to narrow and from narrow to wide, so that neighbours are alike where the height changes
+too. On the formulas of im2latex that leaves 16 % of padding, against 61 % of batches drawn at random.
+Rows with the same picture stand side by side, so that a batch encodes it once for all of them.
+"""
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+import numpy as np
+from jaxtyping import Int
+
+from ...errors import ValueRangeError
+from ._packed import Packed
+
+BLUR = 0.2  # of a target's length, either way
+STEP = 1.2  # heights of pictures that differ by less than this factor are taken for one
+
+
+class BatchSize(NamedTuple):
+    """How large a batch is: padded places, or rows."""
+
+    budget: int | None
+    num_rows: int | None
+
+    @classmethod
+    def checked(cls, budget: int | None, num_rows: int | None) -> "BatchSize":
+        """One of the two, at least 1."""
+        if (budget is None) == (num_rows is None):
+            raise ValueRangeError(
+                f"BatchStream: give either budget or batch_size, got budget={budget} and "
+                f"batch_size={num_rows}. A budget of 2,000 places is a good start."
+            )
+        if (budget or num_rows or 0) < 1:
+            raise ValueRangeError(
+                f"BatchStream: a batch must hold something, got budget={budget}, "
+                f"batch_size={num_rows}. Give a number of at least 1."
+            )
+        return cls(budget, num_rows)
+
+    def allows(self, num_rows: int, width: int) -> bool:
+        """Whether so many rows of this width are a batch."""
+        if self.budget is not None:
+            return num_rows * width <= self.budget
+        return self.num_rows is not None and num_rows <= self.num_rows
+
+
+class Plan(NamedTuple):
+    """The batches of a pool."""
+
+    rows: Int[np.ndarray, " N"]
+    bounds: Int[np.ndarray, "M 2"]  # first and last row of each batch
+
+    def __len__(self) -> int:
+        return len(self.bounds)
+
+    def batch(self, number: int) -> Int[np.ndarray, " B"]:
+        """The rows of a batch."""
+        first, last = self.bounds[number]
+        return self.rows[first:last]
+
+
+def make_plan(
+    packed: Packed,
+    size: BatchSize,
+    *,
+    generator: np.random.Generator | None,
+    by_length: bool,
+    min_rows: int,
+) -> Plan:
+    """The batches of a pool, each of at least `min_rows` rows even if that is over the budget.
+
+    Args:
+        packed: the examples of the pool.
+        size: how large a batch is.
+        generator: what shuffles; None keeps the order of lengths, or of the file.
+        by_length: put rows of about one length together.
+        min_rows: one for each process.
+    """
+    rows = np.arange(len(packed)) if generator is None else generator.permutation(len(packed))
+    source, target = packed.source.lengths[rows], packed.target.lengths[rows]
+    pictures = None if packed.pictures is None else packed.pictures.places()[rows]
+    if by_length:
+        blur = 1.0 if generator is None else 1 + BLUR * generator.uniform(-1, 1, len(rows))
+        if pictures is None:
+            order = np.lexsort((-target * blur, -source))
+        else:
+            assert packed.pictures is not None
+            order = _alike(pictures, packed.pictures.numbers[rows])
+            pictures = pictures[order]
+        rows, source, target = rows[order], source[order], target[order]
+    if pictures is None:
+        cuts = _cuts(source, target, size, min_rows)
+    else:
+        cuts = _picture_cuts(pictures, source, target, size, min_rows)
+    bounds = np.stack([cuts[:-1], cuts[1:]], axis=1)
+    return Plan(rows, bounds if generator is None else generator.permutation(bounds))
+
+
+def _alike(
+    pictures: Int[np.ndarray, "N 3"], numbers: Int[np.ndarray, " N"]
+) -> Int[np.ndarray, " N"]:
+    """An order in which neighbours have about one size, and those with one picture are neighbours."""
+    _, first, which = np.unique(numbers, return_index=True, return_inverse=True)
+    frames, height, width = pictures.T
+    steps = np.round(np.log(pictures) / np.log(STEP)).astype(np.int64)
+    turned = np.where(steps[:, 1] % 2, width, -width)
+    return np.lexsort((first[which], -height, turned, -steps[:, 1], -frames))
+
+
+def _cuts(
+    source: Int[np.ndarray, " N"], target: Int[np.ndarray, " N"], size: BatchSize, min_rows: int
+) -> Int[np.ndarray, " M"]:
+    """Where batches end: as late as the size allows."""
+    cuts = [0]
+    longest_source = longest_target = num_rows = 0
+    for row, (s, t) in enumerate(zip(source.tolist(), target.tolist(), strict=True)):
+        if s > longest_source:  # a call of max takes longer than the rest of the loop
+            longest_source = s
+        if t > longest_target:
+            longest_target = t
+        width = longest_source + longest_target + 1
+        if num_rows >= min_rows and not size.allows(num_rows + 1, width):
+            cuts.append(row)
+            longest_source, longest_target, num_rows = s, t, 0
+        num_rows += 1
+    cuts.append(len(source))
+    _share_the_rest(
+        cuts, size, min_rows, lambda first: int(source[first:].max() + target[first:].max()) + 1
+    )
+    return np.array(cuts)
+
+
+def _picture_cuts(
+    pictures: Int[np.ndarray, "N 3"],
+    source: Int[np.ndarray, " N"],
+    target: Int[np.ndarray, " N"],
+    size: BatchSize,
+    min_rows: int,
+) -> Int[np.ndarray, " M"]:
+    """The same for rows with pictures."""
+    extents = np.concatenate([pictures, source[:, None], target[:, None]], axis=1)
+    cuts, largest, num_rows = [0], np.zeros_like(extents[0]), 0
+    for row, extent in enumerate(extents):
+        larger = np.maximum(largest, extent)
+        if num_rows >= min_rows and not size.allows(num_rows + 1, _width(larger)):
+            cuts.append(row)
+            larger, num_rows = extent, 0
+        largest, num_rows = larger, num_rows + 1
+    cuts.append(len(extents))
+    _share_the_rest(cuts, size, min_rows, lambda first: _width(extents[first:].max(0)))
+    return np.array(cuts)
+
+
+def _width(extent: Int[np.ndarray, " 5"]) -> int:
+    """Places of a row: frames x height x width of the picture, source, target and end."""
+    frames, height, width, source, target = extent.tolist()
+    return frames * height * width + source + target + 1
+
+
+def _share_the_rest(
+    cuts: list[int], size: BatchSize, min_rows: int, width_from: Callable[[int], int]
+) -> None:
+    """The last batch is what was left, perhaps a single row, whose gradient would count as much as
+    that of any batch: it takes half of the batch before, or what it needs.
+    """
+    if len(cuts) < 3:
+        return
+    before, last, end = cuts[-3:]
+    if end - last < min_rows or 2 * (end - last) < last - before:
+        middle = end - max(min_rows, (end - before) // 2)
+        if middle - before < min_rows:
+            del cuts[-2]  # too few for two
+        elif end - last < min_rows or size.allows(end - middle, width_from(middle)):
+            cuts[-2] = middle

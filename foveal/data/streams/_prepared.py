@@ -1,0 +1,141 @@
+"""A prepared corpus: examples as numbers, in parts that a stream takes as they are.
+
+    corpus.json              how many examples there are, and the parts in their order
+    NAME-00000.safetensors   of source, target, features and alignment the ids of all examples in a row
+                             and how many each has; and the line of the text that each comes from
+
+`foveal prepare` makes it. What is left to do in training is to read arrays.
+"""
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, ClassVar, Literal, final
+
+import numpy as np
+from jaxtyping import Integer
+from safetensors import SafetensorError
+from safetensors.numpy import load, save
+from typing_extensions import override
+
+from ...specs import setting
+from .._example import data_error
+from .._source import Cursor, Position, Shard
+from ..formats._opening import SourceSpec
+from ._packed import Encoded, Packed
+
+CORPUS = "corpus.json"
+PART_SIZE = 1 << 18  # ids of a part: a pool has a dozen of them
+_SHORT = 1 << 16  # numbers below it take two bytes
+_FIELDS = ("source", "target", "features", "alignment")
+
+
+@final
+@dataclass(frozen=True, kw_only=True, slots=True)
+class PreparedCorpus:
+    """A folder that `foveal prepare` made."""
+
+    unit: ClassVar[str] = "line"  # of the text that an example was read from
+    kind: Literal["prepared"] = "prepared"
+    path: str = setting(about="the folder")
+    like: SourceSpec = setting(about="the text that it was made of, and how that was read")
+
+    @property
+    def num_examples(self) -> int:
+        """How many examples there are."""
+        return int(self.about()["examples"])
+
+    def about(self) -> Mapping[str, Any]:
+        """What corpus.json says."""
+        file = Path(self.path) / CORPUS
+        try:
+            return json.loads(file.read_text(encoding="utf-8"))
+        except (OSError, ValueError) as error:
+            raise data_error(
+                str(file),
+                f"cannot be read: {error}",
+                "Make the corpus again with foveal prepare, which does only what is missing",
+            ) from None
+
+    def shards(self, block: int | None = None) -> tuple[Shard, ...]:
+        """The parts; they are small already, so that `block` changes nothing."""
+        del block
+        parts: list[str] = self.about()["parts"]
+        return tuple(Shard((str(Path(self.path) / name),), Position(()), ()) for name in parts)
+
+    def open(self, shard: Shard, position: Position | None = None) -> Cursor[Encoded]:
+        """The examples of a part, from its beginning or from a position reached before."""
+        return _PartCursor(shard.files[0], position.num_passed if position else 0)
+
+
+def part_bytes(packed: Packed) -> bytes:
+    """A part as it lies in its file; the index of an example is the line that it was read from."""
+    arrays = {"lines": packed.indices}
+    for name in _FIELDS:
+        ragged = getattr(packed, name)
+        arrays[f"{name}.ids"] = _small(ragged.joined() if len(ragged.values) else ragged.values)
+        arrays[f"{name}.lengths"] = _small(np.ascontiguousarray(ragged.lengths))
+    return save(arrays)
+
+
+@final
+class _PartCursor(Cursor[Encoded]):
+    """Lists are cut into pieces faster than arrays, of which these have dozens of numbers each."""
+
+    def __init__(self, file: str, number: int) -> None:
+        arrays = _arrays(file)
+        self._lines: list[int] = arrays["lines"].tolist()
+        self._ids: list[list[int]] = [arrays[f"{name}.ids"].tolist() for name in _FIELDS]
+        self._ends: list[list[int]] = [_ends(arrays[f"{name}.lengths"]) for name in _FIELDS]
+        self._number = number
+
+    @override
+    def __next__(self) -> Encoded:
+        number = self._number
+        if number >= len(self._lines):
+            raise StopIteration
+        self._number += 1
+        rows = (
+            ids[ends[number] : ends[number + 1]] if ids else ()
+            for ids, ends in zip(self._ids, self._ends, strict=True)
+        )
+        return Encoded(*rows, index=self._lines[number])
+
+    @override
+    def position(self) -> Position:
+        return Position((), self._number)
+
+    @override
+    def number(self, example: Encoded) -> int:
+        return example.index
+
+
+def _arrays(file: str) -> dict[str, Integer[np.ndarray, " n"]]:
+    try:
+        arrays = load(Path(file).read_bytes())
+        sizes = {len(arrays["lines"]), *(len(arrays[f"{name}.lengths"]) for name in _FIELDS)}
+        wrong = [n for n in _FIELDS if arrays[f"{n}.lengths"].sum() != len(arrays[f"{n}.ids"])]
+    except (OSError, SafetensorError, KeyError) as error:
+        raise _damaged(file, str(error)) from None
+    if len(sizes) > 1 or wrong:
+        raise _damaged(file, "lengths and ids do not go together")
+    return arrays
+
+
+def _damaged(file: str, why: str) -> Exception:
+    return data_error(
+        file,
+        f"no part of a prepared corpus: {why}",
+        "Delete it and make the corpus again with foveal prepare, which does only what is missing",
+    )
+
+
+def _ends(lengths: Integer[np.ndarray, " n"]) -> list[int]:
+    """Where each row ends, after a 0."""
+    return [0, *np.cumsum(lengths, dtype=np.int64).tolist()]
+
+
+def _small(numbers: Integer[np.ndarray, " n"]) -> Integer[np.ndarray, " n"]:
+    is_short = int(numbers.max(initial=0)) < _SHORT
+    return numbers.astype(np.uint16 if is_short else np.int32)

@@ -1,0 +1,90 @@
+"""Subwords by sentencepiece (Kudo and Richardson 2018), with the model inside the spec.
+
+The model is text (base64), so that a spec in JSON is complete and no file can go missing. Bytes
+stand in for characters that the training text did not have, so any text can be written.
+"""
+
+import base64
+import functools
+import io
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from typing import Literal, final
+
+import sentencepiece
+
+from ...errors import DataError
+from ...specs import setting
+
+MAX_TRAINING_TEXTS = 200_000  # more change little and cost memory
+_SPACE = "\N{LOWER ONE EIGHTH BLOCK}"  # how sentencepiece writes a space
+
+
+@final
+@dataclass(frozen=True, kw_only=True, slots=True)
+class SentencePieceSpec:
+    """Frequent pieces of words are symbols; train it with `trained_on`.
+
+    Spaces at either end of a text and runs of spaces are kept. The one character that does not
+    survive is U+2581, which stands for a space inside sentencepiece.
+    """
+
+    kind: Literal["sentencepiece"] = "sentencepiece"
+    num_pieces: int = setting(8_000, "pieces to learn, at most", at_least=300)
+    algorithm: Literal["unigram", "bpe"] = setting("unigram", "how pieces are chosen")
+    model: str = setting("", "the trained model in base64; empty before training")
+
+    def trained_on(self, texts: Iterable[str]) -> "SentencePieceSpec":
+        """The spec with a model of these texts (of the first 200,000 of them)."""
+        writer = io.BytesIO()
+        limited = (text for text, _ in zip(texts, range(MAX_TRAINING_TEXTS), strict=False))
+        try:
+            sentencepiece.SentencePieceTrainer.train(
+                sentence_iterator=iter(limited),
+                model_writer=writer,
+                vocab_size=self.num_pieces,
+                hard_vocab_limit=False,
+                model_type=self.algorithm,
+                byte_fallback=True,
+                character_coverage=1.0,
+                normalization_rule_name="identity",
+                remove_extra_whitespaces=False,
+                add_dummy_prefix=False,
+                num_threads=1,  # the same model from the same text
+                bos_id=-1,
+                eos_id=-1,
+                minloglevel=2,
+            )
+        except RuntimeError as error:
+            raise DataError(
+                f"SentencePieceSpec: no subwords can be learnt from these texts: {_short(error)}. "
+                f"Give more text, lower num_pieces={self.num_pieces}, or use characters."
+            ) from None
+        return replace(self, model=base64.b64encode(writer.getvalue()).decode("ascii"))
+
+    def encode(self, text: str) -> list[str]:
+        """The symbols of a text."""
+        return _processor(self.model).encode(text, out_type=str)
+
+    def decode(self, tokens: Sequence[str]) -> str:
+        """The text of symbols."""
+        return _processor(self.model).decode(list(tokens))
+
+
+@functools.lru_cache(maxsize=8)
+def _processor(model: str) -> sentencepiece.SentencePieceProcessor:
+    if not model:
+        raise DataError(
+            "SentencePieceSpec: it has no model yet. Use what spec.trained_on(texts) returns."
+        )
+    try:
+        return sentencepiece.SentencePieceProcessor(model_proto=base64.b64decode(model))
+    except (RuntimeError, ValueError) as error:
+        raise DataError(
+            f"SentencePieceSpec: model is not one of sentencepiece: {_short(error)}. "
+            f"Use what trained_on made."
+        ) from None
+
+
+def _short(error: Exception) -> str:
+    return " ".join(str(error).split())[:200]

@@ -1,0 +1,196 @@
+"""Tokenisers as specs: text to symbols and back.
+
+    characters      graphemes, what a reader takes for one character (Unicode Annex 29); or code
+                    points, for scripts whose graphemes are many and made of few parts
+    whitespace      words, or phones, with spaces between them
+    sentencepiece   subwords (Kudo and Richardson 2018), in `_sentencepiece.py`
+    features        V;IND;PST, for the features column of inflection
+    latex           commands and characters of formulas
+
+`decode(encode(text))` is the text again: exactly for characters, up to the width of spaces for
+whitespace, up to what TeX does not mind for latex.
+"""
+
+import functools
+import re
+import unicodedata
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Literal, TypeAlias, final
+
+import regex
+
+from ...specs import setting
+from ._latex import as_handwritten, with_canonical_braces
+from ._sentencepiece import SentencePieceSpec
+
+NormalForm: TypeAlias = Literal["none", "NFC", "NFD", "NFKC", "NFKD"]
+ABOUT_FORM = "Unicode normal form that text is brought to first; none leaves it as it is"
+
+_GRAPHEMES: Callable[[str], list[str]] = regex.compile(r"\X").findall
+# \X takes a microsecond for each character. Of these letters (Latin, IPA, Greek, Cyrillic, Armenian,
+# Hebrew, Arabic, kana, Han, Hangul syllables) each is a grapheme, with the combining marks after it.
+_MARK = "\u0300-\u036f"
+_LETTERS = (
+    " -~\u00a0-\u00ac\u00ae-\u02ff\u0370-\u0482\u048a-\u0590\u05d0-\u05ea\u0620-\u064a"
+    "\u3000-\u3029\u3031-\u3096\u30a0-\u30ff\u4e00-\u9fff\uac00-\ud7a3"
+)
+_ARE_LETTERS = re.compile(f"[{_LETTERS}]*").fullmatch
+_ARE_MARKED_LETTERS = re.compile(f"[{_LETTERS}{_MARK}]*").fullmatch
+_MARKED_LETTERS = re.compile(f".[{_MARK}]*").findall
+# No-break spaces join what they stand between: CoNLL-U has words with a space inside.
+_NO_BREAK = "\u00a0\u2007\u202f"
+_HAS_NO_BREAK = re.compile(f"[{_NO_BREAK}]").search
+_PIECES: Callable[[str], list[str]] = regex.compile(
+    rf"[^\s\x1c-\x1f--[{_NO_BREAK}]]+", regex.V1
+).findall
+
+
+_LATEX: Callable[[str], list[str]] = re.compile(
+    r"\\(?:(?:begin|end)\{[A-Za-z]+\*?\}|[A-Za-z]+\*?|.)|\S", re.DOTALL
+).findall
+
+
+def graphemes(text: str) -> list[str]:
+    r"""What a reader takes for single characters: a letter with its marks, a flag, a syllable.
+
+    >>> [len(grapheme) for grapheme in graphemes("ae\u0301")]
+    [1, 2]
+    """
+    if _ARE_LETTERS(text):
+        return list(text)
+    return _MARKED_LETTERS(text) if _ARE_MARKED_LETTERS(text) else _GRAPHEMES(text)
+
+
+def pieces(text: str) -> list[str]:
+    """What stands between spaces; a no-break space is no space here.
+
+    >>> pieces(" a  few\u00a0words ")
+    ['a', 'few\u00a0words']
+    """
+    return _PIECES(text) if _HAS_NO_BREAK(text) else text.split()
+
+
+def normalised(text: str, form: NormalForm) -> str:
+    """The text in a normal form."""
+    return text if form == "none" else unicodedata.normalize(form, text)
+
+
+@final
+@dataclass(frozen=True, kw_only=True, slots=True)
+class CharacterSpec:
+    """Every character is a symbol.
+
+    >>> CharacterSpec().encode("señor")
+    ['s', 'e', 'ñ', 'o', 'r']
+    """
+
+    kind: Literal["characters"] = "characters"
+    unit: Literal["grapheme", "code_point"] = setting(
+        "grapheme", "grapheme: letters with their marks; code_point: letters and marks"
+    )
+    spaces: Literal["keep", "drop"] = setting(
+        "keep", "keep spaces as symbols, or drop them, for scripts that are written without"
+    )
+    normalisation: NormalForm = setting("none", ABOUT_FORM)
+
+    def encode(self, text: str) -> list[str]:
+        """The symbols of a text."""
+        if self.normalisation != "none":
+            text = normalised(text, self.normalisation)
+        if self.spaces == "drop":
+            text = "".join(text.split())
+        return list(text) if self.unit == "code_point" else graphemes(text)
+
+    def decode(self, tokens: Sequence[str]) -> str:
+        """The text of symbols."""
+        return "".join(tokens)
+
+
+@final
+@dataclass(frozen=True, kw_only=True, slots=True)
+class WhitespaceSpec:
+    """What stands between spaces is a symbol: words, phones, tags.
+
+    >>> WhitespaceSpec().encode("HH AH0 L OW1")
+    ['HH', 'AH0', 'L', 'OW1']
+    """
+
+    kind: Literal["whitespace"] = "whitespace"
+    normalisation: NormalForm = setting("none", ABOUT_FORM)
+
+    def encode(self, text: str) -> list[str]:
+        """The symbols of a text."""
+        return pieces(normalised(text, self.normalisation))
+
+    def decode(self, tokens: Sequence[str]) -> str:
+        """The text of symbols."""
+        return " ".join(tokens)
+
+
+@final
+@dataclass(frozen=True, kw_only=True, slots=True)
+class FeaturesSpec:
+    """What stands between separators is a symbol, such as V, IND and PST of V;IND;PST.
+
+    >>> FeaturesSpec().encode("V;IND;NOM(1,PL)")
+    ['V', 'IND', 'NOM(1,PL)']
+    """
+
+    kind: Literal["features"] = "features"
+    separator: str = setting(";", "what stands between features; UniMorph has ;, UD has |")
+
+    def encode(self, text: str) -> list[str]:
+        """The symbols of a text."""
+        parts = text.split(self.separator) if self.separator else [text]
+        return [part for part in map(str.strip, parts) if part]
+
+    def decode(self, tokens: Sequence[str]) -> str:
+        """The text of symbols."""
+        return self.separator.join(tokens)
+
+
+@final
+@dataclass(frozen=True, kw_only=True, slots=True)
+class LatexSpec:
+    r"""Commands are symbols, and so is each other character but spaces.
+
+    >>> LatexSpec().encode(r"\frac{x^2}{\begin{array}{c}1\end{array}}")[:6]
+    ['\\frac', '{', 'x', '^', '2', '}']
+    >>> LatexSpec(braces="canonical", signs="handwritten").encode(r"\left\{ x^2_i \right\}")
+    ['\\{', 'x', '_', '{', 'i', '}', '^', '{', '2', '}', '\\}']
+    """
+
+    kind: Literal["latex"] = "latex"
+    braces: Literal["keep", "canonical"] = setting(
+        "keep",
+        "canonical: around every argument and nowhere else, what is lowered before what is raised, so that "
+        "{x}^2_i and x_{i}^{2} are one",
+    )
+    signs: Literal["keep", "handwritten"] = setting(
+        "keep",
+        "handwritten: without what a pen cannot show (spaces, upright letters, sizes of brackets), one name for each",
+    )
+
+    def encode(self, text: str) -> list[str]:
+        """The symbols of a text."""
+        found = _LATEX(text)
+        if self.signs == "handwritten":
+            found = as_handwritten(found)
+        return found if self.braces == "keep" else with_canonical_braces(found)
+
+    def decode(self, tokens: Sequence[str]) -> str:
+        """The text of symbols."""
+        return " ".join(tokens)
+
+
+TokeniserSpec = CharacterSpec | WhitespaceSpec | SentencePieceSpec | FeaturesSpec | LatexSpec
+
+
+@functools.cache
+def is_unspaced(character: str) -> bool:
+    """Whether the character belongs to a script that is written without spaces between words."""
+    return _UNSPACED.match(character) is not None
+
+
+_UNSPACED = regex.compile(r"[\p{Han}\p{Hiragana}\p{Katakana}\p{Thai}\p{Lao}\p{Khmer}\p{Myanmar}]")

@@ -1,0 +1,1 @@
+"""Vocabularies: symbols to numbers, counted from a corpus."""

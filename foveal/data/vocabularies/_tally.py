@@ -1,0 +1,151 @@
+"""Tally: how often each symbol was seen in training examples, and how long these are.
+
+Vocabularies are made of it, and tallies of the parts of a corpus add up to that of the whole.
+"""
+
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, fields
+from itertools import chain, islice
+from typing import Any, NamedTuple
+
+from ._vocabularies import Lengths, Vocabularies
+from ._vocabulary import Labels, Vocabulary, bounded_counts
+
+RARE = 10  # a symbol is rare if the training data has it less often than this
+_MAX_RARE = 10_000
+_MAX_ANSWERS = 200_000  # different ones that are counted at once: some 20 MB
+_AT_ONCE = 100  # examples: a call of Counter.update takes longer than a word
+
+
+class Symbols(NamedTuple):
+    """What is counted of a training example; None for what the task does not have."""
+
+    source: Sequence[str] = ()
+    target: Sequence[str] | None = None
+    features: Sequence[str] | None = None
+    labels: Sequence[str] | None = None
+    answers: Sequence[
+        tuple[str, str]
+    ] = ()  # what was asked, and the answer; "": whatever was asked
+
+
+@dataclass(kw_only=True)
+class Tally:
+    """Counts over examples.
+
+    >>> tally = Tally.of([Symbols("ab", "xyz"), Symbols("b", "x")])
+    >>> tally.vocabularies().source.tokens, tally.num_examples
+    (('b', 'a'), 2)
+    """
+
+    source: Counter[str] = field(default_factory=Counter)
+    target: Counter[str] | None = None
+    features: Counter[str] | None = None
+    labels: Counter[str] | None = None
+    answers: Counter[str] = field(default_factory=Counter)  # of "asked<TAB>answer"
+    # The longest target for each length of a source.
+    longest: dict[int, int] = field(default_factory=dict)
+    num_examples: int = 0
+    num_source: int = 0  # symbols
+    num_target: int = 0
+
+    @classmethod
+    def of(cls, examples: Iterable[Symbols]) -> "Tally":
+        """Count examples. Memory is bounded: see `Vocabulary.count`."""
+        tally, rows = cls(), iter(examples)
+        while some := list(islice(rows, _AT_ONCE)):
+            tally._add(some)
+        return tally
+
+    def merge(self, other: "Tally") -> None:
+        """Add what was counted elsewhere."""
+        for name in _COUNTED:
+            self._update(name, getattr(other, name))
+        self._answer(other.answers)
+        self._lengthen(other.longest.items())
+        self.num_examples += other.num_examples
+        self.num_source += other.num_source
+        self.num_target += other.num_target
+
+    def vocabularies(self, *, min_count: int = 1, max_size: int | None = None) -> Vocabularies:
+        """Symbols with their numbers; features and labels are kept however few or many they are."""
+        target = self.target
+        return Vocabularies(
+            source=Vocabulary.of(self.source, min_count=min_count, max_size=max_size),
+            target=None
+            if target is None
+            else Vocabulary.of(target, min_count=min_count, max_size=max_size),
+            features=None if self.features is None else Vocabulary.of(self.features),
+            labels=None if self.labels is None else Labels(tuple(sorted(self.labels))),
+            rare=rare(self.source),
+            lengths=Lengths() if target is None else self._lengths(),
+            majority=self._majority(),
+        )
+
+    def to_data(self) -> dict[str, Any]:
+        """As what JSON can hold."""
+        values = {one.name: getattr(self, one.name) for one in fields(self)}
+        return {**values, "longest": list(self.longest.items())}
+
+    @classmethod
+    def from_data(cls, data: dict[str, Any]) -> "Tally":
+        """What `to_data` wrote."""
+        counts = {name: None if data[name] is None else Counter(data[name]) for name in _COUNTED}
+        answers = Counter(data.get("answers", ()))
+        return cls(**{**data, **counts, "answers": answers, "longest": dict(data["longest"])})
+
+    def _add(self, some: Sequence[Symbols]) -> None:
+        for name in _COUNTED:
+            texts = [text for one in some if (text := getattr(one, name)) is not None]
+            if texts:
+                self._update(name, chain.from_iterable(texts))
+        self._answer("\t".join(pair) for one in some for pair in one.answers)
+        sizes = [(len(one.source), len(one.target or ())) for one in some]
+        self._lengthen(sizes)
+        self.num_examples += len(some)
+        self.num_source += sum(source for source, _ in sizes)
+        self.num_target += sum(target for _, target in sizes)
+
+    def _update(self, name: str, symbols: Iterable[str] | None) -> None:
+        """Count symbols, or what a `Counter` has of them."""
+        if symbols is not None:
+            counts = getattr(self, name) or Counter[str]()
+            counts.update(symbols)
+            setattr(self, name, bounded_counts(counts))
+
+    def _answer(self, pairs: Iterable[str]) -> None:
+        self.answers.update(pairs)
+        self.answers = bounded_counts(self.answers, _MAX_ANSWERS)
+
+    def _majority(self) -> dict[str, str]:
+        """The most frequent answer to whatever was asked ("" if nothing particular was), and the most
+        frequent label; of equal counts the first by code point.
+        """
+        counts = {("", label): number for label, number in (self.labels or {}).items()}
+        for pair, number in self.answers.items():
+            asked, _, answer = pair.partition("\t")
+            counts[asked, answer] = number
+        found = dict[str, tuple[int, str]]()
+        for (asked, answer), number in counts.items():
+            found[asked] = min(found.get(asked, (0, "")), (-number, answer))
+        return {asked: answer for asked, (_, answer) in sorted(found.items())}
+
+    def _lengthen(self, sizes: Iterable[tuple[int, int]]) -> None:
+        for source, target in sizes:
+            self.longest[source] = max(target, self.longest.get(source, 0))
+
+    def _lengths(self) -> Lengths:
+        """The bound that all pairs of lengths obey."""
+        ratio = self.num_target / max(1, self.num_source)
+        slack = (target - ratio * source for source, target in self.longest.items())
+        return Lengths(ratio=ratio, slack=max(0.0, *slack, 0.0))
+
+
+_COUNTED = ("source", "target", "features", "labels")
+
+
+def rare(counts: Mapping[str, int]) -> tuple[str, ...]:
+    """The symbols that were seen less than ten times."""
+    found = sorted(symbol for symbol, count in counts.items() if count < RARE)
+    return tuple(found[:_MAX_RARE])

@@ -1,0 +1,151 @@
+"""What a task takes from its training data before any weight: symbols, labels, and how long outputs
+are.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import Any
+
+from ...errors import DataError
+from .._example import Example
+from ..tokenizers._sentencepiece import SentencePieceSpec
+from ..tokenizers._tokenizers import TokeniserSpec
+from ._vocabulary import UNKNOWN, Labels, Vocabulary
+
+_PARTS = frozenset({"source", "target", "features", "labels", "rare", "lengths"})
+_LATER_PARTS = frozenset({"majority"})  # that bundles of older versions do not have
+_MOST_LENGTH = 1e6  # symbols: longer outputs than any search could finish
+
+
+@dataclass(frozen=True, kw_only=True)
+class Lengths:
+    """No target of the training data is longer than `ratio * source + slack` symbols."""
+
+    ratio: float = 2.0
+    slack: float = 10.0
+
+    def limit(self, source: int) -> int:
+        """The longest output to look for, the end symbol counted; a fifth beyond what was seen."""
+        return int(1.2 * (self.ratio * source + self.slack)) + 2
+
+
+@dataclass(frozen=True, kw_only=True)
+class Vocabularies:
+    """The numbers of everything that a task reads and writes."""
+
+    source: Vocabulary
+    target: Vocabulary | None = None
+    features: Vocabulary | None = None
+    labels: Labels | None = None
+    rare: tuple[str, ...] = ()  # source symbols that the training data has, but not often
+    lengths: Lengths = Lengths()
+    # The most frequent answer of the training data, whatever was asked (""), and of tagging to each
+    # word: what a model has to do better than. Empty where it was not counted.
+    majority: Mapping[str, str] = field(default_factory=dict)
+
+    def to_data(self) -> dict[str, Any]:
+        """What JSON can hold."""
+        return {
+            "source": list(self.source.tokens),
+            "target": None if self.target is None else list(self.target.tokens),
+            "features": None if self.features is None else list(self.features.tokens),
+            "labels": None if self.labels is None else list(self.labels.names),
+            "rare": list(self.rare),
+            "lengths": {"ratio": self.lengths.ratio, "slack": self.lengths.slack},
+            "majority": dict(self.majority),
+        }
+
+    @classmethod
+    def from_data(cls, data: Any) -> "Vocabularies":
+        """What `to_data` wrote.
+
+        Raises:
+            DataError: it is something else.
+        """
+        if not isinstance(data, dict) or set(data) - _LATER_PARTS != _PARTS:
+            raise DataError(
+                f"the vocabularies must be an object with {', '.join(sorted(_PARTS))}, got "
+                f"{str(sorted(data))[:200] if isinstance(data, dict) else type(data).__name__}. "
+                f"Restore the file."
+            )
+        target, features, labels = (data[name] for name in ("target", "features", "labels"))
+        return cls(
+            source=Vocabulary(_texts(data, "source")),
+            target=None if target is None else Vocabulary(_texts(data, "target")),
+            features=None if features is None else Vocabulary(_texts(data, "features")),
+            labels=None if labels is None else Labels(_texts(data, "labels")),
+            rare=_texts(data, "rare"),
+            lengths=_lengths(data["lengths"]),
+            majority=_majority(data.get("majority", {})),
+        )
+
+
+def _texts(data: dict[str, Any], name: str) -> tuple[str, ...]:
+    """A list of texts, as a vocabulary has it."""
+    texts = data[name]
+    if not isinstance(texts, list) or not all(isinstance(text, str) for text in texts):
+        raise DataError(
+            f"{name}: expected a list of texts, got {str(texts)[:80]}. Restore the file."
+        )
+    return tuple(texts)
+
+
+def _lengths(data: Any) -> Lengths:
+    if not isinstance(data, dict) or set(data) != {"ratio", "slack"}:
+        raise DataError(
+            f"lengths: expected ratio and slack, got {str(data)[:80]}. Restore the file."
+        )
+    for name, value in data.items():
+        is_number = isinstance(value, int | float) and not isinstance(value, bool)
+        if not (is_number and abs(value) <= _MOST_LENGTH):
+            raise DataError(
+                f"lengths.{name}: expected a number up to {_MOST_LENGTH:g}, got {str(value)[:80]}. "
+                f"Restore the file."
+            )
+    return Lengths(ratio=float(data["ratio"]), slack=float(data["slack"]))
+
+
+def _majority(data: Any) -> dict[str, str]:
+    """What a bundle has of it; bundles of older versions have nothing."""
+    if not isinstance(data, dict) or not all(isinstance(text, str) for text in data.values()):
+        raise DataError(
+            f"Vocabularies: majority must be an object of texts, got {type(data).__name__}. "
+            f"Restore the vocabulary.json that was saved."
+        )
+    return data
+
+
+def numbered(vocabulary: Vocabulary, symbols: Sequence[str]) -> list[int]:
+    """The numbers of a text's symbols; an empty text is read as one unknown symbol, so that there is
+    something to attend to.
+    """
+    return vocabulary.encode(symbols) or [UNKNOWN]
+
+
+def required_target(example: Example) -> str:
+    """The target of an example; `DataError` where there is none."""
+    if example.target is None:
+        with located(example):
+            raise DataError(
+                "the example has no target, expected one to learn from or to score against. "
+                "Give a second column, or only predict."
+            )
+    return example.target
+
+
+@contextmanager
+def located(example: Example) -> Iterator[None]:
+    """Errors of what is done inside say where the example stands."""
+    try:
+        yield
+    except DataError as error:
+        place = f"{example.where}: " if example.where is not None else ""
+        raise DataError(f"{place}{error}") from None
+
+
+def trained(spec: TokeniserSpec, texts: Iterable[str]) -> TokeniserSpec:
+    """The tokeniser, with its subwords learnt if that has not been done."""
+    if isinstance(spec, SentencePieceSpec) and not spec.model:
+        return spec.trained_on(texts)
+    return spec

@@ -1,0 +1,206 @@
+"""Vocabulary: symbols and their numbers.
+
+    0 padding    1 unknown    2 begin    3 end    4, 5, ... the tokens, most frequent first
+
+The four are numbers only: no text stands for them, so that a text which happens to hold "<end>" is
+read like any other.
+"""
+
+import difflib
+import json
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import chain, islice
+from typing import Any
+
+from ...errors import DataError
+
+PADDING, UNKNOWN, BEGIN, END = range(4)
+NUM_SPECIAL = 4
+UNKNOWN_TEXT = "\N{REPLACEMENT CHARACTER}"
+
+# Distinct symbols that are counted at most: some 100 MB. Beyond it, the rarest are forgotten.
+MAX_COUNTED = 1_000_000
+_AT_ONCE = 100  # texts
+
+
+class _Numbers(dict[str, int]):
+    """Numbers of tokens, and of those that are not known."""
+
+    def __missing__(self, token: str) -> int:
+        return UNKNOWN
+
+
+@dataclass(frozen=True, slots=True)
+class Vocabulary:
+    """Tokens and their numbers, from 4 on.
+
+    >>> vocabulary = Vocabulary(("a", "b"))
+    >>> vocabulary.encode(["b", "a", "c"])
+    [5, 4, 1]
+    >>> vocabulary.decode([2, 5, 4, 1, 3, 0])
+    ['b', 'a', '\N{REPLACEMENT CHARACTER}']
+    >>> len(vocabulary)
+    6
+    """
+
+    tokens: tuple[str, ...]
+    _numbers: dict[str, int] = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        numbers = _numbered(self.tokens, "Vocabulary", first=NUM_SPECIAL)
+        object.__setattr__(self, "_numbers", _Numbers(numbers))
+
+    @classmethod
+    def count(
+        cls,
+        texts: Iterable[Sequence[str]],
+        *,
+        min_count: int = 1,
+        max_size: int | None = None,
+        max_counted: int = MAX_COUNTED,
+    ) -> "Vocabulary":
+        """The tokens of many texts, most frequent first; of equal counts, by code point.
+
+        Memory is bounded: when more than `max_counted` distinct tokens are held, those seen least
+        are forgotten (lossy counting, Manku and Motwani 2002), so counts of rare tokens of a very
+        large corpus are lower bounds.
+
+        Args:
+            texts: tokens of one text after another.
+            min_count: leave out tokens seen less often.
+            max_size: keep so many at most, the four numbers that are no tokens included.
+            max_counted: so many distinct tokens are counted at once.
+        """
+        counts: Counter[str] = Counter()
+        texts = iter(texts)
+        for text in texts:  # some more at once, since a call of update takes longer than a word
+            counts.update(chain(text, chain.from_iterable(islice(texts, _AT_ONCE))))
+            counts = bounded_counts(counts, max_counted)
+        return cls.of(counts, min_count=min_count, max_size=max_size)
+
+    @classmethod
+    def of(
+        cls, counts: Mapping[str, int], *, min_count: int = 1, max_size: int | None = None
+    ) -> "Vocabulary":
+        """The tokens that were counted, most frequent first; see `count`."""
+        kept = sorted(
+            (token for token, n in counts.items() if n >= min_count),
+            key=lambda token: (-counts[token], token),
+        )
+        return cls(tuple(kept[: None if max_size is None else max(0, max_size - NUM_SPECIAL)]))
+
+    def encode(self, tokens: Iterable[str]) -> list[int]:
+        """The number of each token; 1 for one that is not known."""
+        return list(map(self._numbers.__getitem__, tokens))
+
+    def decode(self, numbers: Iterable[int]) -> list[str]:
+        """The tokens up to the end; padding and begin are left out, unknown is U+FFFD."""
+        tokens: list[str] = []
+        for number in numbers:
+            if number == END:
+                break
+            if number >= NUM_SPECIAL:
+                tokens.append(self.tokens[number - NUM_SPECIAL])
+            elif number == UNKNOWN:
+                tokens.append(UNKNOWN_TEXT)
+        return tokens
+
+    def __len__(self) -> int:
+        return NUM_SPECIAL + len(self.tokens)
+
+    def __contains__(self, token: object) -> bool:
+        return token in self._numbers
+
+    def to_json(self) -> str:
+        """A JSON list of the tokens."""
+        return json.dumps(self.tokens, ensure_ascii=False, indent=0)
+
+    @classmethod
+    def from_json(cls, text: str) -> "Vocabulary":
+        """What `to_json` wrote."""
+        return cls(_strings(text, "Vocabulary"))
+
+
+@dataclass(frozen=True, slots=True)
+class Labels:
+    """The names of classes or tags and their numbers, from 0 on; there is no unknown one.
+
+    >>> labels = Labels(("no", "yes"))
+    >>> labels.number("yes"), labels.names[0]
+    (1, 'no')
+    """
+
+    names: tuple[str, ...]
+    _numbers: dict[str, int] = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "_numbers", _numbered(self.names, "Labels", first=0))
+
+    @classmethod
+    def count(cls, texts: Iterable[Sequence[str]]) -> "Labels":
+        """Every name that occurs, by code point."""
+        return cls(tuple(sorted({name for text in texts for name in text})))
+
+    def number(self, name: str) -> int:
+        """The number of a name; `DataError` for one that was not seen in training."""
+        try:
+            return self._numbers[name]
+        except KeyError:
+            near = difflib.get_close_matches(name, self.names, n=1)
+            hint = f"Did you mean {near[0]!r}?" if near else "Correct it, or train with it."
+            listed = ", ".join(repr(known) for known in self.names[:8])
+            more = f" and {len(self.names) - 8} more" if len(self.names) > 8 else ""
+            raise DataError(
+                f"the label {name!r} is none of those seen in training, expected one of "
+                f"{listed}{more}. {hint}"
+            ) from None
+
+    def __len__(self) -> int:
+        return len(self.names)
+
+    def __contains__(self, name: object) -> bool:
+        return name in self._numbers
+
+    def to_json(self) -> str:
+        """A JSON list of the names."""
+        return json.dumps(self.names, ensure_ascii=False, indent=0)
+
+    @classmethod
+    def from_json(cls, text: str) -> "Labels":
+        """What `to_json` wrote."""
+        return cls(_strings(text, "Labels"))
+
+
+def bounded_counts(counts: Counter[str], most: int = MAX_COUNTED) -> Counter[str]:
+    """The counts, if they are of at most so many tokens; otherwise without those seen once, twice, ...
+    until half as many or fewer are left.
+    """
+    if len(counts) <= most:
+        return counts
+    floor = 0
+    while len(counts) > most // 2:
+        floor += 1
+        counts = Counter({token: n for token, n in counts.items() if n > floor})
+    return counts
+
+
+def _numbered(tokens: tuple[str, ...], owner: str, *, first: int) -> dict[str, int]:
+    numbers = {token: number for number, token in enumerate(tokens, first)}
+    if len(numbers) < len(tokens):
+        twice = next(token for token, n in Counter(tokens).items() if n > 1)
+        raise DataError(f"{owner}: {twice!r} stands there twice, expected once. Remove one.")
+    return numbers
+
+
+def _strings(text: str, owner: str) -> tuple[str, ...]:
+    try:
+        data: Any = json.loads(text)
+    except (ValueError, RecursionError) as error:
+        raise DataError(
+            f"{owner}: not JSON: {error}. Expected what to_json wrote; write it again."
+        ) from None
+    if not isinstance(data, list) or not all(isinstance(item, str) for item in data):
+        raise DataError(f"{owner}: expected a JSON list of strings. Give what to_json wrote.")
+    return tuple(data)

@@ -1,0 +1,164 @@
+"""Inference over monotone alignments: log-partition, marginals, best paths, samples.
+
+    p(path) = exp( sum over its moves of moves[i, j, m] - log Z )
+
+A path leads from node (0, 0) to node (S, T) of a grid; moves[i, j, m] scores the move m that
+enters node (i, j): a match from (i-1, j-1), a skip of source item i from (i-1, j), or a skip of
+target item j from (i, j-1). The gradient of log Z is the marginals, and the gradient through the
+marginals is one tangent pass over stored conditional probabilities.
+
+Axes: B batch, R = S + 1 rows and C = T + 1 columns of nodes, 3 moves, P paths, k ranks.
+"""
+
+from typing import NamedTuple
+
+import torch
+from jaxtyping import Bool, Float
+from torch import Tensor
+
+from .. import _native
+from .._arguments import check_alignment
+from .._derivatives import differentiable
+from .._precision import result_dtype
+from . import _native as kernels, _passes as passes, _search as search
+
+_PURE = differentiable("alignment", passes, num_potentials=1)
+_NATIVE = _native.differentiable("alignment", kernels, num_potentials=1)
+
+
+def alignment_log_partition(
+    moves: Float[Tensor, "B R C 3"],
+    source_mask: Bool[Tensor, "B R-1"] | None = None,
+    target_mask: Bool[Tensor, "B C-1"] | None = None,
+) -> Float[Tensor, " B"]:
+    """log Z, the log-sum of exp(score) over all paths. O(S T) time and memory.
+
+    >>> alignment_log_partition(torch.zeros(1, 3, 3, 3)).exp().round()    # a Delannoy number
+    tensor([13.])
+    """
+    check_alignment(moves, source_mask, target_mask)
+    if _native.serves(moves):
+        return _NATIVE.log_partition((moves,), _join(moves, source_mask, target_mask))
+    upright = _is_upright(moves)
+    mask = _join(moves, source_mask, target_mask, upright)
+    return _PURE.log_partition((_turn(moves, upright),), mask)
+
+
+def alignment_marginals(
+    moves: Float[Tensor, "B R C 3"],
+    source_mask: Bool[Tensor, "B R-1"] | None = None,
+    target_mask: Bool[Tensor, "B C-1"] | None = None,
+) -> Float[Tensor, "B R C 3"]:
+    """p(the path has a move), 0 on padding. Differentiable once more.
+
+    >>> alignment_marginals(torch.zeros(1, 2, 2, 3))[0, 1, 1]    # three paths; the last moves
+    tensor([0.3333, 0.3333, 0.3333])
+    """
+    check_alignment(moves, source_mask, target_mask)
+    if _native.serves(moves):
+        return _NATIVE.marginals((moves,), _join(moves, source_mask, target_mask))[0]
+    upright = _is_upright(moves)
+    mask = _join(moves, source_mask, target_mask, upright)
+    return _turn(_PURE.marginals((_turn(moves, upright),), mask)[0], upright)
+
+
+class AlignmentBest(NamedTuple):
+    """The k best paths, best first, True on their moves; ranks beyond the last path score -inf."""
+
+    paths: Bool[Tensor, "k B R C 3"]
+    scores: Float[Tensor, "k B"]
+
+
+def alignment_best(
+    moves: Float[Tensor, "B R C 3"],
+    source_mask: Bool[Tensor, "B R-1"] | None = None,
+    target_mask: Bool[Tensor, "B C-1"] | None = None,
+    *,
+    k: int = 1,
+) -> AlignmentBest:
+    """The k paths of highest score (Needleman-Wunsch for k = 1). O(S T k) time.
+
+    >>> alignment_best(torch.zeros(1, 2, 2, 3), k=2).scores
+    tensor([[0.],
+            [0.]])
+    """
+    check_alignment(moves, source_mask, target_mask)
+    if k == 1 and _native.serves(moves):
+        mask = _join(moves, source_mask, target_mask)
+        paths, scores = kernels.best(moves.detach(), mask)
+        return AlignmentBest(paths.unsqueeze(0), scores.unsqueeze(0))
+    upright = _is_upright(moves)
+    mask = _join(moves, source_mask, target_mask, upright)
+    found = search.best(passes.prepare(_turn(moves.detach(), upright), mask), k)
+    scores = found.scores.T.to(result_dtype(moves))
+    return AlignmentBest(_paths(found.paths, mask, upright, len(moves)), scores)
+
+
+class AlignmentSamples(NamedTuple):
+    """Paths drawn exactly, True on their moves; `possible` is False where there is none to draw."""
+
+    paths: Bool[Tensor, "P B R C 3"]
+    possible: Bool[Tensor, " B"]
+
+
+def alignment_sample(
+    moves: Float[Tensor, "B R C 3"],
+    source_mask: Bool[Tensor, "B R-1"] | None = None,
+    target_mask: Bool[Tensor, "B C-1"] | None = None,
+    *,
+    num_samples: int,
+    generator: torch.Generator | None = None,
+) -> AlignmentSamples:
+    """Independent exact samples, by forward filtering and backward sampling.
+
+    >>> alignment_sample(torch.zeros(1, 2, 2, 3), num_samples=5).paths.shape
+    torch.Size([5, 1, 2, 2, 3])
+    """
+    check_alignment(moves, source_mask, target_mask)
+    if _native.serves(moves):
+        mask = _join(moves, source_mask, target_mask)
+        return AlignmentSamples(*kernels.sample(moves.detach(), mask, num_samples, generator))
+    upright = _is_upright(moves)
+    mask = _join(moves, source_mask, target_mask, upright)
+    grid = passes.prepare(_turn(moves.detach(), upright), mask)
+    alphas = passes.inside(grid)
+    weights = passes.conditionals(grid, alphas, torch.float64)
+    drawn = search.draw(grid, weights, num_samples, generator)
+    paths = _paths(drawn, mask, upright, len(moves))
+    return AlignmentSamples(paths, alphas[-1, -1] > -torch.inf)
+
+
+def _is_upright(moves: Tensor) -> bool:
+    """Whether the grid has no more rows than columns: the passes fill each antidiagonal up to
+    the number of rows, so that the shorter side should be the rows.
+    """
+    return moves.shape[1] <= moves.shape[2]
+
+
+def _turn(moves: Tensor, upright: bool) -> Tensor:
+    """A grid (B, R, C, 3) with source and target exchanged, unless it is upright."""
+    if upright:
+        return moves
+    match, skip_source, skip_target = moves.transpose(1, 2).unbind(-1)
+    return torch.stack([match, skip_target, skip_source], -1)
+
+
+def _join(
+    moves: Tensor, source_mask: Tensor | None, target_mask: Tensor | None, upright: bool = True
+) -> Tensor | None:
+    """One mask (B, S + T) of rows and columns, as passes and kernels take it."""
+    if source_mask is None and target_mask is None:
+        return None
+    sides = [
+        moves.new_ones(len(moves), size - 1, dtype=torch.bool) if side is None else side
+        for side, size in zip((source_mask, target_mask), moves.shape[1:3], strict=True)
+    ]
+    return torch.cat(sides if upright else sides[::-1], -1)
+
+
+def _paths(paths: Tensor, mask: Tensor | None, upright: bool, batch: int) -> Tensor:
+    """Traced paths (N, 3, R, B * P) as booleans (P, B, S+1, T+1, 3)."""
+    num_paths = paths.shape[-1] // max(batch, 1)
+    mask = None if mask is None else mask.repeat_interleave(num_paths, 0)
+    found = _turn(passes.from_antidiagonals(paths, mask), upright)
+    return found.unflatten(0, (batch, num_paths)).transpose(0, 1)

@@ -1,0 +1,272 @@
+"""The passes of the monotone alignment, in PyTorch operations: the reference on any device.
+
+A path leads from node (0, 0) to node (S, T) of a grid. Three moves enter a node (i, j):
+
+    match        from (i-1, j-1)
+    skip source  from (i-1, j)
+    skip target  from (i, j-1)
+
+    inside        a[v]    = log sum_m exp( a[from(v, m)] + moves[v, m] ),   a[0, 0] = 0
+    conditionals  w[v, m] = exp( a[from(v, m)] + moves[v, m] - a[v] )  =  p( move m | the path visits v )
+    outside       p[u]    = sum over moves m out of u, into v, of w[v, m] p[v]
+    tangent       two linear recursions over the same w
+
+All nodes of an antidiagonal n = i + j are computed at once, from the two before it: arrays are
+(N, 3, R, B) with N = S + T + 1 antidiagonals and R = S + 1 rows, and hold node (i, n - i) at
+[n, :, i]. The log-space recursion is in float64; the conditionals and all that follows keep the
+dtype of the result. Real rows and columns are moved to the end, so that every path ends at
+(S, T) and a mask decides no more than where it starts; whatever padding holds is never read.
+
+Axes: N antidiagonals, R rows, C = T + 1 columns, B batch, 3 moves in the order above. A mask is
+(B, S + T): source items, then target items.
+References: Needleman & Wunsch 1970; Mensch & Blondel 2018 (tangents).
+"""
+
+from typing import NamedTuple
+
+import torch
+from jaxtyping import Bool, Float
+from torch import Tensor
+from torch.nn.functional import pad
+
+from .._compaction import order, places, take
+from .._derivatives import Solved, Tensors
+from .._precision import result_dtype
+
+MATCH, SKIP_SOURCE, SKIP_TARGET = range(3)
+
+
+class Grid(NamedTuple):
+    """Log-potentials made ready: by antidiagonals, real rows and columns last, the unread forbidden."""
+
+    moves: Float[Tensor, "N 3 R B"]  # float64
+    starts: Bool[Tensor, "N R B"] | None  # True where a path starts; None: at the first node
+
+
+def node_masks(
+    mask: Bool[Tensor, "B items"], num_rows: int
+) -> tuple[Bool[Tensor, "B R"], Bool[Tensor, "B C"]]:
+    """The rows and the columns of nodes that are real: the first, and one for each real item."""
+    source, target = mask[:, : num_rows - 1], mask[:, num_rows - 1 :]
+    return pad(source, (1, 0), value=True), pad(target, (1, 0), value=True)
+
+
+def prepare(moves: Float[Tensor, "B R C 3"], mask: Bool[Tensor, "B items"] | None) -> Grid:
+    """Sort by antidiagonals, put real rows and columns last, and forbid what no path reads."""
+    _, num_rows, num_columns, _ = moves.shape
+    row = torch.arange(num_rows, device=moves.device).unsqueeze(-1)
+    column = torch.arange(num_columns, device=moves.device)
+    if mask is None:
+        starts, first_row, first_column = None, torch.zeros_like(row[0]), torch.zeros_like(row[0])
+    else:
+        rows, columns = node_masks(mask, num_rows)
+        moves = _arrange(moves, mask)
+        first_row, first_column = num_rows - rows.sum(-1), num_columns - columns.sum(-1)
+        antidiagonal = torch.arange(num_rows + num_columns - 1, device=moves.device)
+        on_first = antidiagonal[:, None, None] == first_row + first_column
+        starts = on_first & (row == first_row)
+    first_row, first_column = first_row[:, None, None], first_column[:, None, None]
+    below, within_rows = row > first_row, row >= first_row  # (B, R, 1)
+    beyond, within_columns = column > first_column, column >= first_column  # (B, 1, C)
+    allowed = torch.stack([below & beyond, below & within_columns, within_rows & beyond], -1)
+    return Grid(
+        to_antidiagonals(torch.where(allowed, moves.double(), -torch.inf), -torch.inf), starts
+    )
+
+
+def _arrange(part: Tensor, mask: Bool[Tensor, "B items"]) -> Tensor:
+    """`part` (B, R, C, ...) with real rows and columns last."""
+    rows, columns = node_masks(mask, part.shape[1])
+    return take(take(part, order(rows), 1), order(columns), 2)
+
+
+def to_antidiagonals(part: Float[Tensor, "B R C 3"], beyond: float) -> Float[Tensor, "N 3 R B"]:
+    """part[i, n - i] at [n, i], `beyond` where n - i is no column.
+
+    Rows are made longer by R and the flat array is read with rows shorter by 1: each row then
+    stands one further to the right than the row above.
+    """
+    _, num_rows, num_columns, _ = part.shape
+    wide = pad(part.permute(3, 0, 1, 2), (0, num_rows), value=beyond).flatten(-2)
+    num_diagonals = num_rows + num_columns - 1
+    skewed = wide[..., : num_rows * num_diagonals].unflatten(-1, (num_rows, num_diagonals))
+    return skewed.permute(3, 0, 2, 1).contiguous()
+
+
+def from_antidiagonals(part: Tensor, mask: Bool[Tensor, "B items"] | None) -> Tensor:
+    """(N, 3, R, B) back to (B, R, C, 3) in the order of the input, 0 on padding."""
+    num_diagonals, _, num_rows, _ = part.shape
+    flat = part.permute(3, 1, 2, 0).flatten(-2)
+    wide = pad(flat, (0, num_rows)).unflatten(-1, (num_rows, num_diagonals + 1))
+    found = wide[..., : num_diagonals - num_rows + 1].permute(0, 2, 3, 1)
+    if mask is None:
+        return found
+    rows, columns = node_masks(mask, num_rows)
+    found = take(take(found, places(rows), 1), places(columns), 2)
+    real = rows.unsqueeze(-1) & columns.unsqueeze(-2)
+    return torch.where(real.unsqueeze(-1), found, torch.zeros_like(found))
+
+
+def log_partition(potentials: Tensors, mask: Bool[Tensor, "B items"] | None) -> Float[Tensor, " B"]:
+    """log Z alone."""
+    (moves,) = potentials
+    return inside(prepare(moves, mask))[-1, -1].to(result_dtype(moves))
+
+
+def solve(potentials: Tensors, mask: Bool[Tensor, "B items"] | None) -> Solved:
+    """Log-partition; conditionals, and 1 where there is a path, else 0."""
+    (moves,) = potentials
+    dtype = result_dtype(moves)
+    grid = prepare(moves, mask)
+    alphas = inside(grid)
+    total = alphas[-1, -1]
+    saved = (conditionals(grid, alphas, dtype), (total > -torch.inf).to(dtype))
+    return Solved(total.to(dtype), saved)
+
+
+def inside(grid: Grid) -> Float[Tensor, "N R B"]:
+    """Log-sums over the paths to each node."""
+    moves, starts = grid
+    never = torch.full_like(moves[0, 0, :1], -torch.inf)
+    alpha = torch.full_like(moves[0, 0], -torch.inf)
+    above = above_before = alpha  # row i - 1 of the last antidiagonal, and of the one before it
+    alphas = []
+    for n, move in enumerate(moves.unbind(0)):
+        match, skip_source, skip_target = (torch.stack([above_before, above, alpha]) + move).unbind(
+            0
+        )
+        alpha = torch.logaddexp(torch.logaddexp(match, skip_source), skip_target)
+        if starts is not None:
+            alpha = torch.where(starts[n], 0.0, alpha)
+        elif n == 0:
+            alpha = torch.cat([torch.zeros_like(never), alpha[1:]])
+        above_before, above = above, torch.cat([never, alpha[:-1]])
+        alphas.append(alpha)
+    return torch.stack(alphas)
+
+
+def conditionals(
+    grid: Grid, alphas: Float[Tensor, "N R B"], dtype: torch.dtype
+) -> Float[Tensor, "N 3 R B"]:
+    """p(move | the path visits the node it enters), 0 where no path does."""
+    # +inf as the normaliser of what is unreachable gives weight exp(-inf) = 0, where
+    # subtracting its own -inf would give NaN.
+    normaliser = torch.where(alphas == -torch.inf, torch.inf, alphas).unsqueeze(1)
+    return (_at_origins(alphas, -torch.inf) + grid.moves - normaliser).to(dtype).exp()
+
+
+def _at_origins(nodes: Float[Tensor, "N R B"], beyond: float) -> Float[Tensor, "N 3 R B"]:
+    """What stands at the node that each move leaves."""
+    wide = pad(nodes, (0, 0, 1, 0, 2, 0), value=beyond)
+    return torch.stack([wide[:-2, :-1], wide[1:-1, :-1], wide[1:-1, 1:]], 1)
+
+
+def marginals(saved: Tensors, mask: Bool[Tensor, "B items"] | None) -> tuple[Tensors, Tensors]:
+    """Move marginals (B, R, C, 3)."""
+    weights, possible = saved
+    nodes = outside(weights, possible)
+    moves = weights * nodes.unsqueeze(1)
+    return (from_antidiagonals(moves, mask),), (weights.view_as(weights), nodes)
+
+
+def outside(
+    weights: Float[Tensor, "N 3 R B"], possible: Float[Tensor, " B"]
+) -> Float[Tensor, "N R B"]:
+    """p(the path visits a node), from the last node back."""
+    last = torch.cat([torch.zeros_like(weights[0, 0, 1:]), possible.unsqueeze(0)])
+    nodes = _backward(weights, torch.zeros_like(weights), last)
+    # A path visits each antidiagonal or passes it in a match. Rounding moves the total off 1 a
+    # little more with every step: put it back. Where there is no path it is 0 and stays so.
+    total = _crossing(weights * nodes.unsqueeze(1), nodes)
+    return nodes / torch.where(total > 0, total, 1.0).unsqueeze(1)
+
+
+def _crossing(
+    moves: Float[Tensor, "N 3 R B"], nodes: Float[Tensor, "N R B"]
+) -> Float[Tensor, "N B"]:
+    """The total over what crosses an antidiagonal: its nodes, and the matches that pass it."""
+    return nodes.sum(1) + pad(moves[1:, MATCH].sum(1), (0, 0, 0, 1))
+
+
+def _backward(
+    weights: Float[Tensor, "N 3 R B"],
+    own: Float[Tensor, "N 3 R B"],
+    last: Float[Tensor, "R B"],
+) -> Float[Tensor, "N R B"]:
+    """x[u] = sum over moves m out of u, into v, of own[v, m] + w[v, m] x[v]; `last` is x on the
+    last antidiagonal.
+    """
+    zero = torch.zeros_like(last[:1])
+    found = [last]
+    matches = torch.zeros_like(last)  # into the antidiagonal after the next
+    for weight, given in zip(
+        weights.flip(0)[:-1].unbind(0), own.flip(0)[:-1].unbind(0), strict=True
+    ):
+        match, skip_source, skip_target = torch.addcmul(given, weight, found[-1]).unbind(0)
+        below = torch.cat([(matches + skip_source)[1:], zero])
+        found.append(below + skip_target)
+        matches = match
+    return torch.stack(found[::-1])
+
+
+def tangent(
+    saved: Tensors,
+    mask: Bool[Tensor, "B items"] | None,
+    directions: tuple[Tensor | None, ...],
+    wanted: tuple[bool, ...],
+) -> tuple[Tensor | None, ...]:
+    """The derivative of the move marginals along a direction g in the potentials.
+
+    With G(path) the sum of g over the moves of a path, it is Cov(move, G). `_centre` makes
+    E[G] = 0, and then it follows from what is to be expected of G on either side of a node:
+
+        past[v]   = E[ G up to v | v ]  = sum_m w[v, m] (g[v, m] + past[from(v, m)])
+        future[u] = E[ G after u; u ]   = sum over moves m out of u, into v, of p[v] w[v, m] g[v, m] + w[v, m] future[v]
+    """
+    del wanted  # there is one potential
+    weights, nodes = saved
+    (along,) = directions
+    assert along is not None
+    along = along if mask is None else _arrange(along, mask)
+    # What no path reads is not part of the direction, whatever a gradient says of it.
+    direction = to_antidiagonals(along.to(weights.dtype), 0.0)
+    direction = torch.where(weights > 0, direction, 0.0)
+    moves = weights * nodes.unsqueeze(1)
+    direction = _centre(direction, moves)
+
+    joint = moves * direction
+    past = _forward(weights, (weights * direction).sum(1))
+    future = _backward(weights, joint, torch.zeros_like(nodes[0]))
+    found = torch.addcmul(joint, moves, _at_origins(past, 0.0))
+    found = torch.addcmul(found, weights, future.unsqueeze(1))
+    # What crosses an antidiagonal stays 1: taking out what rounding has left of its derivative
+    # keeps the error from growing with the size of the grid.
+    rest = _crossing(found, found.sum(1))
+    return (from_antidiagonals(found - moves * rest[:, None, None], mask),)
+
+
+def _centre(
+    direction: Float[Tensor, "N 3 R B"], moves: Float[Tensor, "N 3 R B"]
+) -> Float[Tensor, "N 3 R B"]:
+    """Take from each move what G gains on average over the antidiagonals it crosses: one, or two
+    for a match. Every path crosses all of them, so all lose the same, E[G]; and the sums of what
+    is left stay near 0 however long a path is, which is what float32 needs.
+    """
+    gained = (moves * direction).sum((1, 2))
+    before = pad(gained[:-1], (0, 0, 1, 0))
+    return direction - torch.stack([gained + before, gained, gained], 1).unsqueeze(2)
+
+
+def _forward(
+    weights: Float[Tensor, "N 3 R B"], own: Float[Tensor, "N R B"]
+) -> Float[Tensor, "N R B"]:
+    """x[v] = own[v] + sum_m w[v, m] x[from(v, m)]."""
+    zero = torch.zeros_like(own[0, :1])
+    node = torch.zeros_like(own[0])
+    above = above_before = node
+    found = []
+    for weight, given in zip(weights.unbind(0), own.unbind(0), strict=True):
+        node = given + (weight * torch.stack([above_before, above, node])).sum(0)
+        above_before, above = above, torch.cat([zero, node[:-1]])
+        found.append(node)
+    return torch.stack(found)

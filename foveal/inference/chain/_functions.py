@@ -1,0 +1,145 @@
+"""Inference in linear chains: log-partition, marginals, best labellings, samples.
+
+    p(y) = exp( sum_t unary[t, y_t] + sum_t transitions[t, y_{t-1}, y_t] - log Z )
+
+The gradient of log Z is the marginals, and the gradient through the marginals is one tangent
+pass over stored conditional probabilities, since the Hessian of log Z is symmetric. So two
+derivatives cost a constant number of passes and no autograd runs through a recursion.
+
+Axes: B batch, T positions, K states, S samples, k ranks.
+"""
+
+from typing import NamedTuple
+
+import torch
+from jaxtyping import Bool, Float, Int
+from torch import Tensor
+
+from .. import _native
+from .._arguments import check_chain
+from .._derivatives import Differentiable, differentiable
+from .._precision import result_dtype
+from .._recursions import softmax_or_zero
+from . import _native as kernels, _passes as passes, _search as search
+
+_PURE = differentiable("linear chain", passes, num_potentials=2)
+_NATIVE = _native.differentiable("linear chain", kernels, num_potentials=2)
+
+
+def _chain(unary: Tensor, transitions: Tensor) -> Differentiable:
+    """The passes for these tensors: native kernels where they serve, the reference elsewhere."""
+    return _NATIVE if _native.serves(unary, transitions) else _PURE
+
+
+class ChainMarginals(NamedTuple):
+    """Probabilities of states and of neighbouring pairs of states."""
+
+    nodes: Float[Tensor, "B T K"]
+    pairs: Float[Tensor, "B T-1 K K"]
+
+
+def chain_log_partition(
+    unary: Float[Tensor, "B T K"],
+    transitions: Float[Tensor, "#B #T-1 K K"],
+    mask: Bool[Tensor, "B T"] | None = None,
+) -> Float[Tensor, " B"]:
+    """log Z, the log-sum of exp(score) over all labellings. O(T K^2) time and memory.
+
+    >>> unary, transitions = torch.zeros(1, 3, 2), torch.zeros(1, 1, 2, 2)
+    >>> chain_log_partition(unary, transitions).exp().round()    # 2^3 labellings
+    tensor([8.])
+    """
+    check_chain(unary, transitions, mask)
+    return _chain(unary, transitions).log_partition((unary, transitions), mask)
+
+
+def chain_marginals(
+    unary: Float[Tensor, "B T K"],
+    transitions: Float[Tensor, "#B #T-1 K K"],
+    mask: Bool[Tensor, "B T"] | None = None,
+) -> ChainMarginals:
+    """p(y_t = j) and p(y_{t-1} = i, y_t = j); 0 on padding. Differentiable once more.
+
+    >>> chain_marginals(torch.zeros(1, 2, 2), torch.zeros(1, 1, 2, 2)).pairs
+    tensor([[[[0.2500, 0.2500],
+              [0.2500, 0.2500]]]])
+    """
+    check_chain(unary, transitions, mask)
+    return ChainMarginals(*_chain(unary, transitions).marginals((unary, transitions), mask))
+
+
+def chain_node_marginals(
+    unary: Float[Tensor, "B T K"],
+    transitions: Float[Tensor, "#B #T-1 K K"],
+    mask: Bool[Tensor, "B T"] | None = None,
+) -> Float[Tensor, "B T K"]:
+    """p(y_t = j) alone, which may cost less than all of `chain_marginals`.
+
+    >>> chain_node_marginals(torch.zeros(1, 2, 2), torch.zeros(1, 1, 2, 2))
+    tensor([[[0.5000, 0.5000],
+             [0.5000, 0.5000]]])
+    """
+    check_chain(unary, transitions, mask)
+    if _native.serves(unary, transitions) and kernels.has_node_kernel(unary, transitions):
+        return kernels.node_marginals(unary, transitions, mask)
+    return _chain(unary, transitions).marginals((unary, transitions), mask)[0]
+
+
+class ChainBest(NamedTuple):
+    """The k best labellings, best first; ranks beyond the last labelling score -inf."""
+
+    labels: Int[Tensor, "k B T"]
+    scores: Float[Tensor, "k B"]
+
+
+def chain_best(
+    unary: Float[Tensor, "B T K"],
+    transitions: Float[Tensor, "#B #T-1 K K"],
+    mask: Bool[Tensor, "B T"] | None = None,
+    *,
+    k: int = 1,
+) -> ChainBest:
+    """The k labellings of highest score (Viterbi for k = 1). O(T K^2 k) time.
+
+    >>> chain_best(torch.tensor([[[0.0, 1.0], [2.0, 0.0]]]), torch.zeros(1, 1, 2, 2)).labels
+    tensor([[[1, 0]]])
+    """
+    check_chain(unary, transitions, mask)
+    if k == 1 and _native.serves(unary, transitions):
+        labels, scores = kernels.best(unary.detach(), transitions.detach(), mask)
+        return ChainBest(labels.unsqueeze(0), scores.unsqueeze(0))
+    chain = passes.prepare(unary.detach(), transitions.detach(), mask)
+    labels, scores = search.best(chain, k)
+    return ChainBest(labels.permute(2, 1, 0), scores.T.to(result_dtype(unary, transitions)))
+
+
+class ChainSamples(NamedTuple):
+    """Labellings drawn exactly; `possible` is False where there is none to draw."""
+
+    labels: Int[Tensor, "S B T"]
+    possible: Bool[Tensor, " B"]
+
+
+def chain_sample(
+    unary: Float[Tensor, "B T K"],
+    transitions: Float[Tensor, "#B #T-1 K K"],
+    mask: Bool[Tensor, "B T"] | None = None,
+    *,
+    num_samples: int,
+    generator: torch.Generator | None = None,
+) -> ChainSamples:
+    """Independent exact samples, by forward filtering and backward sampling.
+
+    >>> never = torch.tensor([[[0.0, -torch.inf], [-torch.inf, 0.0]]])
+    >>> chain_sample(never, torch.zeros(1, 1, 2, 2), num_samples=1).labels
+    tensor([[[0, 1]]])
+    """
+    check_chain(unary, transitions, mask)
+    if _native.serves(unary, transitions):
+        drawn = kernels.sample(unary.detach(), transitions.detach(), mask, num_samples, generator)
+        return ChainSamples(*drawn)
+    chain = passes.prepare(unary.detach(), transitions.detach(), mask)
+    conditionals, alpha = passes.conditionals(chain, torch.float64)
+    last = softmax_or_zero(alpha, torch.float64)
+    labels = search.draw(conditionals, last, num_samples, generator)
+    return ChainSamples(labels.permute(1, 2, 0), last.sum(-1) > 0)

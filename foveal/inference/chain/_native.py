@@ -1,0 +1,111 @@
+"""The linear chain by the C++ kernels; the recurrences are in `native/src/chain_lanes.h`.
+
+Axes: B batch, T positions, K states, S samples.
+"""
+
+from typing import Any, NoReturn
+
+import torch
+from jaxtyping import Bool, Float, Int
+from torch import Tensor
+
+from .._derivatives import Tensors
+from .._native import NativeSolved, raised
+from .._requests import records_gradient, refuse_third_derivative, wants_gradient
+
+_OPS = torch.ops.foveal_native
+
+# With more states than this, a table of transitions that is shared has a kernel of its own, which
+# makes no (K, K) table for a position; with fewer it is slower than the other.
+_MANY_STATES = 10
+
+
+def log_partition(potentials: Tensors, mask: Bool[Tensor, "B T"] | None) -> Float[Tensor, " B"]:
+    """log Z alone."""
+    return _OPS.chain_log_partition.default(*potentials, mask)
+
+
+def solve(potentials: Tensors, mask: Bool[Tensor, "B T"] | None) -> NativeSolved:
+    """Log-partition, node marginals (B, T, K) and pair marginals (B, T-1, K, K)."""
+    log_partition, nodes, pairs = _OPS.chain_marginals.default(*potentials, mask)
+    return NativeSolved(log_partition, (nodes, pairs), ())
+
+
+def tangent(
+    saved: Tensors,
+    mask: Bool[Tensor, "B T"] | None,
+    directions: tuple[Tensor | None, ...],
+    wanted: tuple[bool, ...],
+) -> tuple[Tensor | None, ...]:
+    """The derivatives of both marginals."""
+    nodes, pairs = saved
+    on_nodes, on_pairs = _OPS.chain_tangent.default(nodes, pairs, mask, *directions, wanted[1])
+    return on_nodes if wanted[0] else None, on_pairs if wanted[1] else None
+
+
+class _NodesTangent(torch.autograd.Function):
+    """The Hessian times a direction on the nodes; for a third derivative, an error."""
+
+    @staticmethod
+    def forward(ctx: Any, *tensors: Any) -> Any:
+        return _OPS.chain_nodes_tangent.default(*tensors)
+
+    @staticmethod
+    def backward(ctx: Any, *grads: Any) -> NoReturn:
+        refuse_third_derivative("linear chain")
+
+
+class _Nodes(torch.autograd.Function):
+    """(unary, shared transitions, mask) -> node marginals."""
+
+    @staticmethod
+    def forward(ctx: Any, unary: Any, transitions: Any, mask: Any) -> Any:
+        _, nodes, kept, safe = _OPS.chain_nodes.default(unary, transitions, mask)
+        ctx.save_for_backward(unary, transitions, mask, kept, safe)
+        return nodes
+
+    @staticmethod
+    def backward(ctx: Any, *grads: Any) -> Any:
+        tangent = _NodesTangent.apply if records_gradient() else _OPS.chain_nodes_tangent.default
+        return *tangent(*ctx.saved_tensors, *grads), None
+
+
+def has_node_kernel(
+    unary: Float[Tensor, "B T K"], transitions: Float[Tensor, "#B #T-1 K K"]
+) -> bool:
+    """Whether marginals of the nodes alone have a kernel of their own."""
+    return transitions.shape[:2] == (1, 1) and unary.shape[-1] > _MANY_STATES
+
+
+def node_marginals(
+    unary: Float[Tensor, "B T K"],
+    transitions: Float[Tensor, "1 1 K K"],
+    mask: Bool[Tensor, "B T"] | None,
+) -> Float[Tensor, "B T K"]:
+    """Marginals of the nodes alone, for one table of transitions; differentiable."""
+    unary, transitions = raised(unary), raised(transitions)
+    if wants_gradient((unary, transitions)):
+        return _Nodes.apply(unary, transitions, mask)
+    return _OPS.chain_nodes.default(unary, transitions, mask)[1]
+
+
+def best(
+    unary: Float[Tensor, "B T K"],
+    transitions: Float[Tensor, "#B #T-1 K K"],
+    mask: Bool[Tensor, "B T"] | None,
+) -> tuple[Int[Tensor, "B T"], Float[Tensor, " B"]]:
+    """The best labelling and its score."""
+    return _OPS.chain_best.default(raised(unary), raised(transitions), mask)
+
+
+def sample(
+    unary: Float[Tensor, "B T K"],
+    transitions: Float[Tensor, "#B #T-1 K K"],
+    mask: Bool[Tensor, "B T"] | None,
+    num_samples: int,
+    generator: torch.Generator | None,
+) -> tuple[Int[Tensor, "S B T"], Bool[Tensor, " B"]]:
+    """Exact samples, one uniform number for each label; and where there is one to draw."""
+    shape = (num_samples, *unary.shape[:2])
+    uniforms = torch.rand(shape, dtype=torch.float64, generator=generator)
+    return _OPS.chain_sample.default(raised(unary), raised(transitions), mask, uniforms)

@@ -1,0 +1,133 @@
+"""Inference in projective dependency trees: log-partition, marginals, best trees, samples.
+
+    p(tree) = exp( sum over words d of arcs[head of d, d] - log Z )
+
+The sum is over trees of which no two arcs cross, the root standing to the left of all words. The
+gradient of log Z is the marginals, and the gradient through the marginals is one tangent pass
+over stored split probabilities.
+
+Axes: B batch, n words, m = n + 1 words and the root, which has index 0; S samples, k ranks.
+"""
+
+from typing import NamedTuple
+
+import torch
+from jaxtyping import Bool, Float, Int
+from torch import Tensor
+
+from .. import _native
+from .._arguments import check_arcs
+from .._derivatives import Differentiable, differentiable
+from .._precision import result_dtype
+from . import _derivations as derivations
+from ._native import MultiRootKernels, SingleRootKernels
+from ._passes import MultiRoot, SingleRoot, prepare
+
+_SINGLE_ROOT = differentiable("projective tree", SingleRoot, 1)
+_MULTI_ROOT = differentiable("projective tree", MultiRoot, 1)
+_NATIVE_SINGLE_ROOT = _native.differentiable(
+    "projective tree", SingleRootKernels, 1, marginals_alone=SingleRootKernels.marginals
+)
+_NATIVE_MULTI_ROOT = _native.differentiable(
+    "projective tree", MultiRootKernels, 1, marginals_alone=MultiRootKernels.marginals
+)
+
+
+def _projective(arcs: Tensor, single_root: bool) -> Differentiable:
+    """The passes for this tensor: native kernels where they serve, the reference elsewhere."""
+    if _native.serves(arcs):
+        return _NATIVE_SINGLE_ROOT if single_root else _NATIVE_MULTI_ROOT
+    return _SINGLE_ROOT if single_root else _MULTI_ROOT
+
+
+def projective_log_partition(
+    arcs: Float[Tensor, "B m m"],
+    mask: Bool[Tensor, "B m-1"] | None = None,
+    *,
+    single_root: bool = True,
+) -> Float[Tensor, " B"]:
+    """log Z, the log-sum of exp(score) over all trees. O(n^3) time.
+
+    >>> projective_log_partition(torch.zeros(1, 4, 4)).exp().round()    # trees of 3 words
+    tensor([7.])
+    """
+    check_arcs(arcs, mask)
+    return _projective(arcs, single_root).log_partition((arcs,), mask)
+
+
+def projective_marginals(
+    arcs: Float[Tensor, "B m m"],
+    mask: Bool[Tensor, "B m-1"] | None = None,
+    *,
+    single_root: bool = True,
+) -> Float[Tensor, "B m m"]:
+    """p(arc from h to d); 0 on the diagonal, on arcs to the root, on padding. Differentiable once
+    more. O(n^3) time and memory.
+
+    >>> projective_marginals(torch.zeros(1, 3, 3))    # either word may be the root's
+    tensor([[[0.0000, 0.5000, 0.5000],
+             [0.0000, 0.0000, 0.5000],
+             [0.0000, 0.5000, 0.0000]]])
+    """
+    check_arcs(arcs, mask)
+    return _projective(arcs, single_root).marginals((arcs,), mask)[0]
+
+
+class ProjectiveBest(NamedTuple):
+    """The k best trees, best first; ranks beyond the last tree score -inf."""
+
+    heads: Int[Tensor, "k B n"]
+    scores: Float[Tensor, "k B"]
+
+
+def projective_best(
+    arcs: Float[Tensor, "B m m"],
+    mask: Bool[Tensor, "B m-1"] | None = None,
+    *,
+    single_root: bool = True,
+    k: int = 1,
+) -> ProjectiveBest:
+    """The k trees of highest score (Eisner's algorithm for k = 1). O(n^3 k log k) time.
+
+    >>> arcs = torch.tensor([[[0.0, 1.0, 0.0], [0.0, 0.0, 0.0], [0.0, 0.0, 0.0]]])
+    >>> projective_best(arcs, k=2).heads
+    tensor([[[0, 1]],
+    <BLANKLINE>
+            [[2, 0]]])
+    """
+    check_arcs(arcs, mask)
+    if k == 1 and _native.serves(arcs):
+        kernels = SingleRootKernels if single_root else MultiRootKernels
+        heads, scores = kernels.best(arcs.detach(), mask)
+        return ProjectiveBest(heads.unsqueeze(0), scores.unsqueeze(0))
+    heads, scores = derivations.best(*prepare(arcs.detach(), mask, single_root=single_root), k)
+    return ProjectiveBest(heads, scores.to(result_dtype(arcs)))
+
+
+class ProjectiveSamples(NamedTuple):
+    """Trees drawn exactly; `possible` is False where there is none to draw."""
+
+    heads: Int[Tensor, "S B n"]
+    possible: Bool[Tensor, " B"]
+
+
+def projective_sample(
+    arcs: Float[Tensor, "B m m"],
+    mask: Bool[Tensor, "B m-1"] | None = None,
+    *,
+    single_root: bool = True,
+    num_samples: int,
+    generator: torch.Generator | None = None,
+) -> ProjectiveSamples:
+    """Independent exact samples, from the widest span down. O(n^3) time, then O(n^2) a sample.
+
+    >>> never = torch.tensor([[[0.0, 0.0, -torch.inf], [0.0, 0.0, 0.0], [0.0, 0.0, 0.0]]])
+    >>> projective_sample(never, num_samples=1).heads
+    tensor([[[0, 1]]])
+    """
+    check_arcs(arcs, mask)
+    if _native.serves(arcs):
+        kernels = SingleRootKernels if single_root else MultiRootKernels
+        return ProjectiveSamples(*kernels.sample(arcs.detach(), mask, num_samples, generator))
+    ready = prepare(arcs.detach(), mask, single_root=single_root)
+    return ProjectiveSamples(*derivations.draw(*ready, num_samples, generator))

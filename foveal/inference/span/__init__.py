@@ -1,0 +1,1 @@
+"""Span trees: binary constituency trees."""

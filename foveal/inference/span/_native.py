@@ -1,0 +1,128 @@
+"""Bracketings by the C++ kernels; the recurrences are in `native/src/span.h`.
+
+Labels of a span are summed before and shared out after, as in the passes.
+
+Axes: B batch, n words, L labels, S samples.
+"""
+
+from typing import NamedTuple
+
+import torch
+from jaxtyping import Bool, Float
+from torch import Tensor
+from torch.nn.functional import one_hot
+
+from .._derivatives import Tensors
+from .._native import NativeSolved, raised
+from .._recursions import keep
+from ._passes import read_spans, sum_labels
+
+_OPS = torch.ops.foveal_native
+
+
+class _Summed(NamedTuple):
+    """Scores of spans without their labels."""
+
+    scores: Float[Tensor, "B n n"]  # in the dtype of the potentials
+    labels: Float[Tensor, "#B #n #n L"]  # p(label | span)
+    shift: Float[Tensor, " B"] | None  # what was taken off the score of a tree
+
+
+def _summed(spans: Float[Tensor, "B n n L"], mask: Bool[Tensor, "B n"] | None) -> _Summed:
+    """Sum over labels. The sums are in float64; before they are rounded, the highest of an item is
+    taken off, since in float32 a score of 1,000 has four digits behind the point.
+    """
+    totals, labels = sum_labels(spans, mask)
+    if spans.shape[-1] == 1 or spans.shape[1] == 0:
+        return _Summed(totals.to(spans.dtype), labels, None)
+    highest = torch.where(read_spans(spans, mask), totals, -torch.inf).amax((1, 2))
+    highest = torch.where(highest == -torch.inf, 0.0, highest)
+    num_words = mask.sum(-1) if mask is not None else spans.shape[1]
+    num_spans = 2 * num_words - 1  # of every tree; 0 words have 0 for their highest
+    scores = (totals - highest[:, None, None]).to(spans.dtype)
+    return _Summed(scores, labels, highest * num_spans)
+
+
+def _shifted_back(log_partition: Tensor, shift: Tensor | None) -> Tensor:
+    return log_partition if shift is None else (log_partition + shift).to(log_partition.dtype)
+
+
+def log_partition(potentials: Tensors, mask: Bool[Tensor, "B n"] | None) -> Float[Tensor, " B"]:
+    """log Z alone."""
+    (spans,) = potentials
+    scores, _, shift = _summed(spans, mask)
+    return _shifted_back(_OPS.span_log_partition.default(scores, mask), shift)
+
+
+def solve(potentials: Tensors, mask: Bool[Tensor, "B n"] | None) -> NativeSolved:
+    """Log-partition, span marginals (B, n, n, L); split weights, and if there are labels, theirs
+    and the marginals without them.
+    """
+    (spans,) = potentials
+    if spans.shape[-1] == 1:
+        log_partition, nodes, kept = _OPS.span_marginals.default(spans.squeeze(-1), mask, True)
+        return NativeSolved(log_partition, (nodes.unsqueeze(-1),), (kept,))
+    scores, labels, shift = _summed(spans, mask)
+    log_partition, nodes, kept = _OPS.span_marginals.default(scores, mask, True)
+    log_partition = _shifted_back(log_partition, shift)
+    return NativeSolved(log_partition, (labels * nodes.unsqueeze(-1),), (kept, nodes, labels))
+
+
+def marginals(potentials: Tensors, mask: Bool[Tensor, "B n"] | None) -> Tensors:
+    """Span marginals (B, n, n, L) alone."""
+    (spans,) = potentials
+    if spans.shape[-1] == 1:
+        _, nodes, _ = _OPS.span_marginals.default(spans.squeeze(-1), mask, False)
+        return (nodes.unsqueeze(-1),)
+    scores, labels, _ = _summed(spans, mask)
+    _, nodes, _ = _OPS.span_marginals.default(scores, mask, False)
+    return (labels * nodes.unsqueeze(-1),)
+
+
+def tangent(
+    saved: Tensors,
+    mask: Bool[Tensor, "B n"] | None,
+    directions: tuple[Tensor | None, ...],
+    wanted: tuple[bool, ...],
+) -> tuple[Tensor | None, ...]:
+    """The derivative of the span marginals."""
+    del wanted  # there is one potential, and it is wanted
+    _, kept, *of_labels = saved
+    (direction,) = directions
+    assert direction is not None
+    if not of_labels:
+        return (_OPS.span_tangent.default(kept, mask, direction.squeeze(-1)).unsqueeze(-1),)
+    nodes, labels = of_labels
+    on_labels = keep(direction, read_spans(direction, mask))
+    on_spans = (labels * on_labels).sum(-1)
+    along = _OPS.span_tangent.default(kept, mask, on_spans).unsqueeze(-1)
+    shares = nodes.unsqueeze(-1) * (on_labels - on_spans.unsqueeze(-1))
+    return (labels * (along + shares),)
+
+
+def best(
+    spans: Float[Tensor, "B n n L"], mask: Bool[Tensor, "B n"] | None
+) -> tuple[Bool[Tensor, "B n n L"], Float[Tensor, " B"]]:
+    """The best bracketing, and its score."""
+    scores, labels = raised(spans).max(-1)
+    chosen, score = _OPS.span_best.default(scores, mask)
+    return chosen.unsqueeze(-1) & one_hot(labels, spans.shape[-1]).bool(), score
+
+
+def sample(
+    spans: Float[Tensor, "B n n L"],
+    mask: Bool[Tensor, "B n"] | None,
+    num_samples: int,
+    generator: torch.Generator | None,
+) -> tuple[Bool[Tensor, "S B n n L"], Bool[Tensor, " B"]]:
+    """Exact samples, one uniform number for each split; and where there is one to draw."""
+    scores, labels, _ = _summed(raised(spans), mask)
+    shape = (num_samples, *spans.shape[:2])
+    uniforms = torch.rand(shape, dtype=torch.float64, generator=generator)
+    chosen, possible = _OPS.span_sample.default(scores, mask, uniforms)
+    if spans.shape[-1] == 1:
+        return chosen.unsqueeze(-1), possible
+    # The highest of w / e with e exponential is a draw from w.
+    noise = labels.new_empty(num_samples, *labels.shape).exponential_(generator=generator)
+    drawn = one_hot((labels / noise).argmax(-1), spans.shape[-1]).bool()
+    return chosen.unsqueeze(-1) & drawn, possible

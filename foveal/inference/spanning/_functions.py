@@ -1,0 +1,141 @@
+"""Inference in spanning trees: log-partition, marginals, best trees, samples.
+
+    p(tree) = exp( sum over words d of arcs[head of d, d] - log Z )
+
+The sum is over all trees that hang from the root, arcs may cross. The gradient of log Z is the
+marginals, and the gradient through the marginals is one tangent pass over the stored factors of
+the Laplacian.
+
+Axes: B batch, n words, m = n + 1 words and the root, which has index 0; S samples, k ranks.
+"""
+
+from typing import NamedTuple
+
+import torch
+from jaxtyping import Bool, Float, Int
+from torch import Tensor
+
+from .. import _native
+from .._arguments import check_arcs
+from .._derivatives import Differentiable, differentiable
+from .._precision import result_dtype
+from . import _search as search
+from ._native import MultiRootKernels, SingleRootKernels
+from ._passes import MultiRoot, SingleRoot
+
+_SINGLE_ROOT = differentiable("spanning tree", SingleRoot, 1)
+_MULTI_ROOT = differentiable("spanning tree", MultiRoot, 1)
+_NATIVE_SINGLE_ROOT = _native.differentiable("spanning tree", SingleRootKernels, 1)
+_NATIVE_MULTI_ROOT = _native.differentiable("spanning tree", MultiRootKernels, 1)
+
+
+def _spanning(arcs: Tensor, single_root: bool) -> Differentiable:
+    """The passes for this tensor: native kernels where they serve, the reference elsewhere."""
+    if _native.serves(arcs):
+        return _NATIVE_SINGLE_ROOT if single_root else _NATIVE_MULTI_ROOT
+    return _SINGLE_ROOT if single_root else _MULTI_ROOT
+
+
+def spanning_log_partition(
+    arcs: Float[Tensor, "B m m"],
+    mask: Bool[Tensor, "B m-1"] | None = None,
+    *,
+    single_root: bool = True,
+) -> Float[Tensor, " B"]:
+    """log Z, the log-sum of exp(score) over all trees. O(n^3) time, O(n^2) memory.
+
+    >>> spanning_log_partition(torch.zeros(1, 4, 4)).exp().round()    # n^(n-1) trees of 3 words
+    tensor([9.])
+    """
+    check_arcs(arcs, mask)
+    return _spanning(arcs, single_root).log_partition((arcs,), mask)
+
+
+def spanning_marginals(
+    arcs: Float[Tensor, "B m m"],
+    mask: Bool[Tensor, "B m-1"] | None = None,
+    *,
+    single_root: bool = True,
+) -> Float[Tensor, "B m m"]:
+    """p(arc from h to d); 0 on the diagonal, on arcs to the root, on padding. Differentiable once
+    more. O(n^3) time and memory.
+
+    >>> spanning_marginals(torch.zeros(1, 3, 3))    # either word may be the root's
+    tensor([[[0.0000, 0.5000, 0.5000],
+             [0.0000, 0.0000, 0.5000],
+             [0.0000, 0.5000, 0.0000]]])
+    """
+    check_arcs(arcs, mask)
+    return _spanning(arcs, single_root).marginals((arcs,), mask)[0]
+
+
+class SpanningBest(NamedTuple):
+    """The k best trees, best first; ranks beyond the last tree score -inf."""
+
+    heads: Int[Tensor, "k B n"]
+    scores: Float[Tensor, "k B"]
+
+
+def spanning_best(
+    arcs: Float[Tensor, "B m m"],
+    mask: Bool[Tensor, "B m-1"] | None = None,
+    *,
+    single_root: bool = True,
+    k: int = 1,
+) -> SpanningBest:
+    """The k trees of highest score (Chu-Liu-Edmonds for k = 1). A round of contraction takes
+    O(n^2), there are at most n and mostly a few; each further tree takes n times that.
+
+    >>> arcs = torch.tensor([[[0.0, 1.0, 0.0], [0.0, 0.0, 0.0], [0.0, 0.0, 0.0]]])
+    >>> spanning_best(arcs, k=2).heads
+    tensor([[[0, 1]],
+    <BLANKLINE>
+            [[2, 0]]])
+    """
+    check_arcs(arcs, mask)
+    if k == 1 and _native.serves(arcs):
+        kernels = SingleRootKernels if single_root else MultiRootKernels
+        heads, scores = kernels.best(arcs.detach(), mask)
+        return SpanningBest(heads.unsqueeze(0), scores.unsqueeze(0))
+    heads, scores = search.best(search.prepare(arcs, mask), mask, single_root, k)
+    return SpanningBest(heads, scores.to(result_dtype(arcs)))
+
+
+class SpanningSamples(NamedTuple):
+    """Trees drawn exactly; `possible` is False where there is none to draw."""
+
+    heads: Int[Tensor, "S B n"]
+    possible: Bool[Tensor, " B"]
+
+
+def spanning_sample(
+    arcs: Float[Tensor, "B m m"],
+    mask: Bool[Tensor, "B m-1"] | None = None,
+    *,
+    single_root: bool = True,
+    num_samples: int,
+    generator: torch.Generator | None = None,
+) -> SpanningSamples:
+    """Independent exact samples, word by word. O(n^3) time a sample.
+
+    >>> never = torch.tensor([[[0.0, 0.0, -torch.inf], [0.0, 0.0, 0.0], [0.0, 0.0, 0.0]]])
+    >>> spanning_sample(never, num_samples=1).heads
+    tensor([[[0, 1]]])
+    """
+    check_arcs(arcs, mask)
+    if _native.serves(arcs):
+        kernels = SingleRootKernels if single_root else MultiRootKernels
+        return SpanningSamples(*kernels.sample(arcs.detach(), mask, num_samples, generator))
+    arcs = arcs.detach().double()
+    scores = search.prepare(arcs, mask)
+    batch, num_heads, n = scores.shape
+    scores = scores.expand(num_samples, batch, num_heads, n)
+    if single_root:
+        # Once its word is drawn the root has no other arcs, and their number needs no care.
+        roots = spanning_marginals(arcs, mask)[:, 0, 1:]
+        noise = torch.empty_like(scores[:, :, 0]).exponential_(generator=generator)
+        root = (roots / noise).argmax(-1, keepdim=True)
+        scores = search.hang_from_root(scores, root, mask)
+    heads = search.draw(scores.flatten(0, 1), generator).view(num_samples, batch, n)
+    possible = spanning_log_partition(arcs, mask, single_root=single_root) > -torch.inf
+    return SpanningSamples(heads, possible)

@@ -1,0 +1,106 @@
+"""Alignments against known ones (Och and Ney 2003).
+
+    A links found, S sure links, P possible links (S among them)
+
+    precision = |A & P| / |A|       recall = |A & S| / |S|
+    AER = 1 - (|A & S| + |A & P|) / (|A| + |S|)
+
+over the links of all pairs together, in per cent, with the 95 % interval of the bootstrap over pairs.
+"""
+
+from collections.abc import Callable, Collection, Sequence
+from typing import NamedTuple, TypeAlias
+
+import numpy as np
+from jaxtyping import Float
+
+from ..data.formats._links import Gold, Link
+from ..errors import ShapeError
+from ._intervals import Metric, measure
+from ._statistics import Statistics
+
+# Sums of counts to scores, many at a time.
+Score: TypeAlias = Callable[[Float[np.ndarray, "R 4"]], Float[np.ndarray, " R"]]
+
+
+class AlignmentScores(NamedTuple):
+    """How good the links of some pairs are, and how many there are."""
+
+    aer: Metric  # alignment error rate: lower is better
+    precision: Metric
+    recall: Metric
+    f1: Metric
+    num_links: int
+    num_sure: int
+    num_possible: int  # the sure ones too
+
+
+def alignment_scores(links: Sequence[Collection[Link]], gold: Sequence[Gold]) -> AlignmentScores:
+    """The scores of the links found for some pairs, given those that are known.
+
+    >>> known = Gold(frozenset({(0, 0), (1, 1)}), frozenset({(0, 0), (1, 1), (1, 2)}))
+    >>> scores = alignment_scores([{(0, 0), (1, 2), (2, 2)}], [known])
+    >>> [round(one.value, 2) for one in (scores.precision, scores.recall, scores.aer)]    # 2/3, 1/2, 1 - 3/5
+    [66.67, 50.0, 40.0]
+    """
+    if len(links) != len(gold) or not gold:
+        raise ShapeError(
+            f"alignment_scores: got {len(links)} alignments and gold for {len(gold)} pairs, expected "
+            f"as many of the one as of the other and at least one. Score the pairs of the gold file."
+        )
+    rows = np.array([_counts(frozenset(a), *g) for a, g in zip(links, gold, strict=True)])
+    total = rows.sum(0)
+    return AlignmentScores(
+        measure(_statistics("aer", rows, _aer)),
+        measure(_statistics("precision", rows, _precision)),
+        measure(_statistics("recall", rows, _recall)),
+        measure(_statistics("f1", rows, _f1)),
+        num_links=int(total[2]),
+        num_sure=int(total[3]),
+        num_possible=sum(len(one.possible) for one in gold),
+    )
+
+
+def _counts(
+    found: frozenset[Link], sure: frozenset[Link], possible: frozenset[Link]
+) -> tuple[float, ...]:
+    """|A & S|, |A & P|, |A|, |S| of one pair."""
+    parts = found & sure, found & possible, found, sure
+    return tuple(float(len(part)) for part in parts)
+
+
+def _statistics(name: str, rows: Float[np.ndarray, "N 4"], score: Score) -> Statistics:
+    return Statistics(
+        name=name,
+        rows=rows,
+        score=score,
+        signature="links of all pairs, sure and possible",
+        higher_is_better=name != "aer",
+    )
+
+
+def _aer(sums: Float[np.ndarray, "R 4"]) -> Float[np.ndarray, " R"]:
+    right = sums[:, 0] + sums[:, 1]
+    both = sums[:, 2] + sums[:, 3]
+    # Where nothing is to be found and nothing was, nothing is wrong.
+    return 100 * (1 - np.divide(right, both, out=np.ones_like(both), where=both > 0))
+
+
+def _precision(sums: Float[np.ndarray, "R 4"]) -> Float[np.ndarray, " R"]:
+    return 100 * _share(sums[:, 1], sums[:, 2])
+
+
+def _recall(sums: Float[np.ndarray, "R 4"]) -> Float[np.ndarray, " R"]:
+    return 100 * _share(sums[:, 0], sums[:, 3])
+
+
+def _f1(sums: Float[np.ndarray, "R 4"]) -> Float[np.ndarray, " R"]:
+    """The harmonic mean of precision and recall."""
+    precision, recall = _precision(sums), _recall(sums)
+    return 2 * _share(precision * recall, precision + recall)
+
+
+def _share(
+    part: Float[np.ndarray, " R"], whole: Float[np.ndarray, " R"]
+) -> Float[np.ndarray, " R"]:
+    return np.divide(part, whole, out=np.zeros_like(whole), where=whole > 0)

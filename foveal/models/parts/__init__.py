@@ -1,0 +1,1 @@
+"""Specs of the parts of models: recurrent stacks, encoders, decoders, attentions, scorers."""

@@ -1,0 +1,258 @@
+"""Which attention reads the memory.
+
+`PlaceAttentionSpec` is every attention whose queries know nothing of each other, and which may
+therefore be the steps of a decoder; `AttentionSpec` has several heads of one as well, and
+`SummedAttentionSpec`, which reads one place at a time and sums over which: a likelihood of its own,
+so that a decoder alone can have it. Syntactic attention makes one tree of all its queries, the words
+of a sentence, and is for encoders.
+
+Each builds an attention for queries and values of given widths; the equations are in
+`foveal.attention`, those of summed attention in `foveal.networks.MarginalDecoder`.
+"""
+
+from dataclasses import dataclass
+from typing import Literal, final
+
+from ...attention import (
+    Attention,
+    MultiHead,
+    hard_attention,
+    head_selection_attention,
+    local_attention,
+    path_attention,
+    segment_attention,
+    sigmoid_attention,
+    softmax_attention,
+    sparsemax_attention,
+    syntactic_attention,
+)
+from ...networks.decoders.latent._transitions import ForwardWalk, FreeWalk
+from ...specs import setting
+from ._scorer_specs import AdditiveSpec, ScorerSpec
+
+
+@final
+@dataclass(frozen=True, kw_only=True, slots=True)
+class SoftmaxSpec:
+    """One place is read: weights = softmax(scores)."""
+
+    kind: Literal["softmax"] = "softmax"
+    scorer: ScorerSpec = setting(AdditiveSpec(), "score function")
+
+    def build(self, query_size: int, value_size: int) -> Attention:
+        """The attention."""
+        scorer = self.scorer.build(query_size, value_size)
+        return softmax_attention(query_size, value_size, scorer)
+
+
+@final
+@dataclass(frozen=True, kw_only=True, slots=True)
+class SigmoidSpec:
+    """Each place is read or not by itself: weights = sigmoid(scores)."""
+
+    kind: Literal["sigmoid"] = "sigmoid"
+    scorer: ScorerSpec = setting(AdditiveSpec(), "score function")
+
+    def build(self, query_size: int, value_size: int) -> Attention:
+        """The attention."""
+        scorer = self.scorer.build(query_size, value_size)
+        return sigmoid_attention(query_size, value_size, scorer)
+
+
+@final
+@dataclass(frozen=True, kw_only=True, slots=True)
+class SegmentSpec:
+    """Runs of neighbouring places, on a grid within rows, are read: a chain of "skip" and "read" (Kim
+    et al. 2017).
+    """
+
+    kind: Literal["segment"] = "segment"
+    scorer: ScorerSpec = setting(AdditiveSpec(), "score function")
+    total: float | None = setting(
+        None,
+        "scale the weights of a query to this sum (the paper has 2); none: as they are",
+        above=0,
+    )
+
+    def build(self, query_size: int, value_size: int) -> Attention:
+        """The attention."""
+        scorer = self.scorer.build(query_size, value_size)
+        return segment_attention(query_size, value_size, scorer, total=self.total)
+
+
+@final
+@dataclass(frozen=True, kw_only=True, slots=True)
+class LocalSpec:
+    """Softmax around a place that the query predicts (Luong et al. 2015, local-p)."""
+
+    kind: Literal["local"] = "local"
+    scorer: ScorerSpec = setting(AdditiveSpec(), "score function")
+    window: float = setting(10.0, "places on each side of the predicted one that count", above=0)
+
+    def build(self, query_size: int, value_size: int) -> Attention:
+        """The attention."""
+        scorer = self.scorer.build(query_size, value_size)
+        return local_attention(query_size, value_size, scorer, window=self.window)
+
+
+@final
+@dataclass(frozen=True, kw_only=True, slots=True)
+class SparsemaxSpec:
+    """One place is read, and most have weight exactly 0 (Martins & Astudillo 2016)."""
+
+    kind: Literal["sparsemax"] = "sparsemax"
+    scorer: ScorerSpec = setting(AdditiveSpec(), "score function")
+
+    def build(self, query_size: int, value_size: int) -> Attention:
+        """The attention."""
+        scorer = self.scorer.build(query_size, value_size)
+        return sparsemax_attention(query_size, value_size, scorer)
+
+
+@final
+@dataclass(frozen=True, kw_only=True, slots=True)
+class HardSpec:
+    """One place is read, drawn while training and the best otherwise (Xu et al. 2015)."""
+
+    kind: Literal["hard"] = "hard"
+    scorer: ScorerSpec = setting(AdditiveSpec(), "score function")
+
+    def build(self, query_size: int, value_size: int) -> Attention:
+        """The attention."""
+        scorer = self.scorer.build(query_size, value_size)
+        return hard_attention(query_size, value_size, scorer)
+
+
+@final
+@dataclass(frozen=True, kw_only=True, slots=True)
+class PathSpec:
+    """At most one cell of each column of a grid is read: a chain over columns of "skip" and rows."""
+
+    kind: Literal["path"] = "path"
+    scorer: ScorerSpec = setting(AdditiveSpec(), "score function")
+    total: float | None = setting(
+        1.0, "scale the weights of a query to this sum; none: as they are", above=0
+    )
+
+    def build(self, query_size: int, value_size: int) -> Attention:
+        """The attention."""
+        scorer = self.scorer.build(query_size, value_size)
+        return path_attention(query_size, value_size, scorer, total=self.total)
+
+
+PlaceAttentionSpec = (
+    SoftmaxSpec | SigmoidSpec | SegmentSpec | PathSpec | LocalSpec | SparsemaxSpec | HardSpec
+)
+
+
+@final
+@dataclass(frozen=True, kw_only=True, slots=True)
+class MultiHeadSpec:
+    """Several heads of one attention over projections of the memory (Vaswani et al. 2017)."""
+
+    kind: Literal["multi_head"] = "multi_head"
+    num_heads: int = setting(
+        4, "number of heads; divides the widths of query and value", at_least=1
+    )
+    attention: PlaceAttentionSpec = setting(SoftmaxSpec(), "what every head does")
+
+    def build(self, query_size: int, value_size: int) -> MultiHead:
+        """The attention."""
+        heads = self.num_heads
+        head = self.attention.build(max(query_size // heads, 1), max(value_size // heads, 1))
+        return MultiHead(head, num_heads=heads, query_size=query_size, value_size=value_size)
+
+
+@final
+@dataclass(frozen=True, kw_only=True, slots=True)
+class ExactHardSpec:
+    """Each step reads one place, any; which one is summed out exactly (Wu et al. 2018)."""
+
+    kind: Literal["exact_hard"] = "exact_hard"
+    scorer: ScorerSpec = setting(AdditiveSpec(), "score function")
+
+    def walk(self) -> FreeWalk:
+        """How places follow each other."""
+        return FreeWalk()
+
+
+@final
+@dataclass(frozen=True, kw_only=True, slots=True)
+class MonotoneSpec:
+    """Each step reads one place, never one before the last step's; which ones is summed out exactly
+    (Wu & Cotterell 2019).
+    """
+
+    kind: Literal["monotone"] = "monotone"
+    scorer: ScorerSpec = setting(AdditiveSpec(), "score function")
+
+    def walk(self) -> ForwardWalk:
+        """How places follow each other."""
+        return ForwardWalk()
+
+
+SummedAttentionSpec = ExactHardSpec | MonotoneSpec
+AttentionSpec = PlaceAttentionSpec | MultiHeadSpec | SummedAttentionSpec
+
+
+def is_exclusive(attention: AttentionSpec) -> bool:
+    """Whether one place is chosen, so that the weights of a step sum to 1; otherwise each place is
+    taken or left.
+    """
+    head = attention.attention if isinstance(attention, MultiHeadSpec) else attention
+    return not isinstance(head, SigmoidSpec | SegmentSpec | PathSpec)
+
+
+@final
+@dataclass(frozen=True, kw_only=True, slots=True)
+class SyntacticSpec:
+    """Each word reads its head in a dependency tree over all words (Kim et al. 2017)."""
+
+    kind: Literal["syntactic"] = "syntactic"
+    hidden_size: int | None = setting(
+        None, "width of the hidden layer of the score; none: as wide as a word", at_least=1
+    )
+    projective: bool = setting(True, "only trees without crossing arcs")
+    single_root: bool = setting(True, "only trees in which one word has no head")
+    bounded: bool = setting(False, "scores between -1 and 1, as in the paper's code")
+    read: Literal["heads", "children"] = setting("heads", "what a word reads")
+
+    def build(self, query_size: int, value_size: int, key_size: int | None = None) -> Attention:
+        """The attention; `key_size` is the width of what is scored, where that is not the values."""
+        return syntactic_attention(
+            query_size,
+            value_size,
+            query_size if self.hidden_size is None else self.hidden_size,
+            key_size=key_size,
+            projective=self.projective,
+            single_root=self.single_root,
+            bounded=self.bounded,
+            read=self.read,
+        )
+
+
+@final
+@dataclass(frozen=True, kw_only=True, slots=True)
+class HeadSelectionSpec:
+    """Each word reads its head, which it chooses by itself: syntactic attention without the tree."""
+
+    kind: Literal["head_selection"] = "head_selection"
+    hidden_size: int | None = setting(
+        None, "width of the hidden layer of the score; none: as wide as a word", at_least=1
+    )
+    bounded: bool = setting(False, "scores between -1 and 1, as in the paper's code")
+
+    def build(self, query_size: int, value_size: int, key_size: int | None = None) -> Attention:
+        """The attention; `key_size` is the width of what is scored, where that is not the values."""
+        return head_selection_attention(
+            query_size,
+            value_size,
+            query_size if self.hidden_size is None else self.hidden_size,
+            key_size=key_size,
+            bounded=self.bounded,
+        )
+
+
+SelfAttentionSpec = (
+    SyntacticSpec | HeadSelectionSpec | SoftmaxSpec | SigmoidSpec | SegmentSpec | SparsemaxSpec
+)

@@ -1,0 +1,92 @@
+"""A vision backbone of Hugging Face as what looks at an image. Needs `foveal[hf]`.
+
+    spec = backbone_spec("folder/of/resnet-18")          reads its config.json
+    spec.build()                                         and, once, its model.safetensors
+
+The spec holds the configuration as text, so that a bundle, which has weights of its own, needs neither
+the folder nor the network. Weights are read from safetensors alone, and no code that comes with a model
+is run: both would execute what a stranger wrote.
+"""
+
+import json
+from dataclasses import dataclass, replace
+from typing import Any, Literal, final
+
+import torch
+
+from ...errors import SpecError
+from ...networks import HuggingFaceImageEncoder
+from ...networks.encoders._hugging_face import backbone, backbone_config
+from ...specs import check, setting
+
+# Of the images of ImageNet, which most backbones were trained on.
+_MEAN, _STD = (0.485, 0.456, 0.406), (0.229, 0.224, 0.225)
+_SIDE = 224  # pixels that a backbone is tried on which does not say what it was made for
+
+
+@final
+@dataclass(frozen=True, kw_only=True, slots=True)
+class BackboneSpec:
+    """Any vision model of `AutoBackbone`; `backbone_spec` fills in what its folder says."""
+
+    kind: Literal["backbone"] = "backbone"
+    config: str = setting(about="the config.json of the backbone, as text")
+    weights: str | None = setting(
+        None, "folder with its model.safetensors, or name on the hub; none: fresh weights"
+    )
+    num_channels: int = setting(3, "1 for grey, 3 for colour", at_least=1)
+    stride: int = setting(about="pixels from one cell of its last grid to the next", at_least=1)
+    patches: bool = setting(
+        False, "its cells are patches side by side, and not centred on every so many pixels"
+    )
+    mean: tuple[float, ...] = setting(_MEAN, "of the channels of the images it was trained on")
+    std: tuple[float, ...] = setting(_STD, "their standard deviation", above=0)
+
+    def build(self) -> HuggingFaceImageEncoder:
+        """The encoder."""
+        check(self)
+        if not self.num_channels == len(self.mean) == len(self.std):
+            raise SpecError(
+                f"BackboneSpec: mean and std must have a number for each of {self.num_channels} "
+                f"channels, got {len(self.mean)} and {len(self.std)}. Give as many."
+            )
+        return HuggingFaceImageEncoder(
+            backbone(self.config, self.weights), stride=self.stride, mean=self.mean, std=self.std
+        )
+
+    @property
+    def shrinking(self) -> tuple[int, int]:
+        """By how much the grid is smaller than the image, in height and width."""
+        return self.stride, self.stride
+
+    def built(self) -> "BackboneSpec":
+        """What a task keeps of it when the weights are read: they are then its own."""
+        return replace(self, weights=None)
+
+
+def backbone_spec(
+    weights: str, *, mean: tuple[float, ...] = _MEAN, std: tuple[float, ...] = _STD
+) -> BackboneSpec:
+    """The backbone in a folder, or with a name on the hub: its configuration, and the stride of its last
+    feature map, which is tried out on an empty image.
+    """
+    text = backbone_config(weights)
+    config: dict[str, Any] = json.loads(text)
+    num_channels, size = int(config.get("num_channels", 3)), _side(config)
+    with torch.no_grad():
+        empty = torch.zeros(1, num_channels, size, size)
+        grid = backbone(text).eval()(empty).feature_maps[-1]
+    return BackboneSpec(
+        config=text,
+        weights=weights,
+        num_channels=num_channels,
+        stride=size // grid.shape[-1],
+        patches="patch_size" in config,
+        mean=mean[:num_channels],
+        std=std[:num_channels],
+    )
+
+
+def _side(config: dict[str, Any]) -> int:
+    size = config.get("image_size") or _SIDE
+    return int(size[0] if isinstance(size, list | tuple) else size)

@@ -1,0 +1,126 @@
+"""Which decoder writes: its recurrent network, its attention, and what it knows beside it."""
+
+from dataclasses import dataclass
+from typing import Literal, final
+
+from torch import nn
+
+from ...errors import ValueRangeError
+from ...networks import (
+    AbstractBridge,
+    AttentionDecoder,
+    BothWays,
+    EveryStep,
+    InitialState,
+    InputFeedingDecoder,
+    MarginalDecoder,
+    PlainDecoder,
+    RecurrentStack,
+    Unconditioned,
+)
+from ...networks.decoders._decoder import AbstractRecurrentDecoder
+from ...specs import setting
+from ._attention_specs import AttentionSpec, ExactHardSpec, MonotoneSpec, SoftmaxSpec
+from ._recurrent_spec import AbstractRecurrentSpec
+
+
+@final
+@dataclass(frozen=True, kw_only=True, slots=True)
+class DecoderSpec(AbstractRecurrentSpec):
+    """A recurrent network that writes one token after another, with or without attention.
+
+    Widths that follow from others are not here: the stack's input, the vector before the output
+    (as wide as the embedding if tied, as the state otherwise), the bridge.
+    """
+
+    embedding_size: int = setting(128, "width of a token's vector", at_least=1)
+    attention: AttentionSpec | None = setting(SoftmaxSpec(), "how the decoder reads the memory")
+    input_feeding: bool = setting(
+        False, "the next step reads what the last one attended to (Luong et al. 2015); slower"
+    )
+    bridge: Literal["initial_state", "every_step", "both", "none"] = setting(
+        "initial_state", "where the decoder gets the summary of the memory"
+    )
+    tied: bool = setting(False, "the output layer shares the table of the embeddings")
+
+    def build(
+        self, vocabulary: int, value_size: int, summary_size: int
+    ) -> AbstractRecurrentDecoder:
+        """The decoder of tokens 0 to `vocabulary` - 1, for a memory of these widths."""
+        self._check()
+        embedding = nn.Embedding(vocabulary, self.embedding_size)
+        vector_size = self.embedding_size if self.tied else self.hidden_size
+        read_size = self.embedding_size + (vector_size if self.input_feeding else 0)
+        if self.bridge in ("every_step", "both"):
+            read_size += summary_size
+        stack = self.stack(read_size)
+        bridge = self._bridge(summary_size, stack)
+        if self.attention is None:
+            return PlainDecoder(
+                embedding=embedding,
+                stack=stack,
+                bridge=bridge,
+                tied=self.tied,
+                dropout=self.dropout,
+            )
+        if isinstance(self.attention, ExactHardSpec | MonotoneSpec):
+            return MarginalDecoder(
+                embedding=embedding,
+                stack=stack,
+                bridge=bridge,
+                scorer=self.attention.scorer.build(self.hidden_size, value_size),
+                walk=self.attention.walk(),
+                value_size=value_size,
+                vector_size=vector_size,
+                tied=self.tied,
+                dropout=self.dropout,
+            )
+        decoder = InputFeedingDecoder if self.input_feeding else AttentionDecoder
+        return decoder(
+            embedding=embedding,
+            stack=stack,
+            bridge=bridge,
+            attention=self.attention.build(self.hidden_size, value_size),
+            value_size=value_size,
+            vector_size=vector_size,
+            tied=self.tied,
+            dropout=self.dropout,
+        )
+
+    def _bridge(self, summary_size: int, stack: RecurrentStack) -> AbstractBridge:
+        match self.bridge:
+            case "initial_state":
+                return InitialState(summary_size, stack)
+            case "every_step":
+                return EveryStep(summary_size)
+            case "both":
+                return BothWays(summary_size, stack)
+            case "none":
+                return Unconditioned()
+
+    def _check(self) -> None:
+        """Choices that do not go together."""
+        if self.input_feeding and isinstance(self.attention, ExactHardSpec | MonotoneSpec):
+            raise ValueRangeError(
+                f"DecoderSpec: input_feeding feeds back one context, got attention "
+                f"{self.attention.kind}, which has one for every place it may have read. "
+                f"Set input_feeding to false, or choose another attention, for example softmax."
+            )
+        if self.attention is not None:
+            return
+        if self.input_feeding:
+            raise ValueRangeError(
+                "DecoderSpec: input_feeding feeds back what was attended to, got attention none. "
+                "Choose an attention, for example softmax, or set input_feeding to false."
+            )
+        if self.bridge == "none":
+            raise ValueRangeError(
+                "DecoderSpec: with attention none and bridge none nothing of the source reaches the "
+                "decoder. Choose an attention, or the bridge initial_state."
+            )
+        if self.tied and self.embedding_size != self.hidden_size:
+            raise ValueRangeError(
+                f"DecoderSpec: tied without attention needs embedding_size and hidden_size to be "
+                f"equal, got {self.embedding_size} and {self.hidden_size}. Set embedding_size to "
+                f"{self.hidden_size}, or tied to false."
+            )

@@ -1,0 +1,95 @@
+"""Which encoder makes the memory of a text: one that reads it in order, or words by themselves.
+
+Either may then attend to itself: each word also carries what it read of the others, its expected
+head in a dependency tree with syntactic attention.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Literal, TypeAlias, final
+
+from torch import nn
+
+from ...errors import ValueRangeError
+from ...networks import AbstractEncoder, SelfAttentiveEncoder, TextEncoder, WordEncoder
+from ...networks.encoders._spelled_embedding import SpelledEmbedding
+from ...specs import setting
+from ._attention_specs import HeadSelectionSpec, SelfAttentionSpec, SyntacticSpec
+from ._recurrent_spec import AbstractRecurrentSpec, RecurrentSpec
+
+# Makes the table of word vectors of a given width.
+Embed: TypeAlias = Callable[[int], nn.Embedding | SpelledEmbedding]
+
+
+@final
+@dataclass(frozen=True, kw_only=True, slots=True)
+class TextEncoderSpec(AbstractRecurrentSpec):
+    """Embeddings, and a recurrent network that reads them in order."""
+
+    kind: Literal["text"] = "text"
+    embedding_size: int = setting(128, "width of a token's vector", at_least=1)
+    bidirectional: bool = setting(True, "read from both ends")
+    self_attention: SelfAttentionSpec | None = setting(
+        None, "what each state reads of the others, after the recurrent network"
+    )
+
+    def build(self, vocabulary: int) -> AbstractEncoder:
+        """The encoder of tokens 0 to `vocabulary` - 1."""
+        stack = self.stack(self.embedding_size, bidirectional=self.bidirectional)
+        embedding = nn.Embedding(vocabulary, self.embedding_size)
+        encoder = TextEncoder(embedding, stack, self.dropout)
+        return _attending(encoder, self.self_attention, None)
+
+    def build_on(self, embed: Embed) -> AbstractEncoder:
+        """The encoder that reads vectors which `embed` makes, of words `embedding_size` wide."""
+        embedding = embed(self.embedding_size)
+        stack = self.stack(embedding.embedding_dim, bidirectional=self.bidirectional)
+        encoder = TextEncoder(embedding, stack, self.dropout)
+        return _attending(encoder, self.self_attention, None)
+
+
+@final
+@dataclass(frozen=True, kw_only=True, slots=True)
+class WordEncoderSpec:
+    """Embeddings alone: a word is the same wherever it stands, but for what it reads of others."""
+
+    kind: Literal["words"] = "words"
+    embedding_size: int = setting(128, "width of a token's vector", at_least=1)
+    dropout: float = setting(0.2, "share of embeddings set to 0 in training", at_least=0, at_most=1)
+    self_attention: SelfAttentionSpec | None = setting(None, "what each word reads of the others")
+    states: RecurrentSpec | None = setting(
+        None, "network whose states score the self-attention; none: the words themselves do"
+    )
+
+    def build(self, vocabulary: int) -> AbstractEncoder:
+        """The encoder of tokens 0 to `vocabulary` - 1."""
+        return self.build_on(lambda size: nn.Embedding(vocabulary, size))
+
+    def build_on(self, embed: Embed) -> AbstractEncoder:
+        """The encoder that reads vectors which `embed` makes, of words `embedding_size` wide."""
+        if self.states is not None and self.self_attention is None:
+            raise ValueRangeError(
+                "WordEncoderSpec: states score the self-attention, got states and no "
+                "self_attention. Choose one, for example syntactic, or set states to none."
+            )
+        words = WordEncoder(embed(self.embedding_size), self.dropout)
+        return _attending(words, self.self_attention, self.states)
+
+
+EncoderSpec = TextEncoderSpec | WordEncoderSpec
+
+
+def _attending(
+    encoder: AbstractEncoder, spec: SelfAttentionSpec | None, states: RecurrentSpec | None
+) -> AbstractEncoder:
+    """The encoder with self-attention, if there is any."""
+    if spec is None:
+        return encoder
+    value_size = encoder.value_size
+    stack = None if states is None else states.build(value_size)
+    key_size = value_size if stack is None else stack.output_size
+    if isinstance(spec, SyntacticSpec | HeadSelectionSpec):
+        attention = spec.build(key_size, value_size, key_size)
+    else:
+        attention = spec.build(key_size, key_size)
+    return SelfAttentiveEncoder(encoder, attention, stack)

@@ -1,0 +1,52 @@
+"""The choices that every recurrent network has, and a network of these alone."""
+
+from dataclasses import dataclass
+from typing import Literal, final
+
+from ...networks import AbstractCell, ElmanCell, GRUCell, LSTMCell, RecurrentStack, recurrent_stack
+from ...specs import setting
+
+_CELLS: dict[str, type[AbstractCell]] = {"lstm": LSTMCell, "gru": GRUCell, "elman": ElmanCell}
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class AbstractRecurrentSpec:
+    """What encoders, decoders and language models say of their recurrent layers."""
+
+    cell: Literal["lstm", "gru", "elman"] = setting("lstm", "kind of recurrent cell")
+    hidden_size: int = setting(256, "width of a layer's state, in each direction", at_least=1)
+    num_layers: int = setting(1, "number of recurrent layers", at_least=1)
+    residual: bool = setting(False, "add what goes into a layer to what comes out (He et al. 2016)")
+    skip: bool = setting(False, "the input goes to every layer (Graves 2013)")
+    dropout: float = setting(
+        0.3,
+        "share of what each layer reads and gives that is set to 0 in training",
+        at_least=0,
+        at_most=1,
+    )
+
+    def stack(self, input_size: int, *, bidirectional: bool = False) -> RecurrentStack:
+        """The layers."""
+        return recurrent_stack(
+            input_size,
+            self.hidden_size,
+            cell=_CELLS[self.cell],
+            num_layers=self.num_layers,
+            bidirectional=bidirectional,
+            residual=self.residual,
+            skip=self.skip,
+            dropout=self.dropout,
+        )
+
+
+@final
+@dataclass(frozen=True, kw_only=True, slots=True)
+class RecurrentSpec(AbstractRecurrentSpec):
+    """A recurrent network by itself, over vectors."""
+
+    kind: Literal["recurrent"] = "recurrent"
+    bidirectional: bool = setting(True, "read from both ends")
+
+    def build(self, input_size: int) -> RecurrentStack:
+        """The layers."""
+        return self.stack(input_size, bidirectional=self.bidirectional)

@@ -1,0 +1,86 @@
+"""Which score function an attention has.
+
+Each builds a scorer for queries and values of given widths; the equations are in
+`foveal.attention`.
+"""
+
+from dataclasses import dataclass
+from typing import Literal, final
+
+from ...attention import (
+    AbstractScorer,
+    AdditiveScorer,
+    BilinearScorer,
+    DotScorer,
+    LinearScorer,
+    scaled_dot_scorer,
+)
+from ...errors import ShapeError
+from ...specs import setting
+
+
+@final
+@dataclass(frozen=True, kw_only=True, slots=True)
+class AdditiveSpec:
+    """score = v . tanh(W q + U k + b) (Bahdanau et al. 2015)."""
+
+    kind: Literal["additive"] = "additive"
+    hidden_size: int | None = setting(
+        None, "width of the hidden layer of the score; none: as wide as the query", at_least=1
+    )
+
+    def build(self, query_size: int, value_size: int) -> AbstractScorer:
+        """The scorer."""
+        hidden_size = query_size if self.hidden_size is None else self.hidden_size
+        return AdditiveScorer(query_size, value_size, hidden_size)
+
+
+@final
+@dataclass(frozen=True, kw_only=True, slots=True)
+class DotSpec:
+    """score = q . k, over the square root of their width when scaled."""
+
+    kind: Literal["dot"] = "dot"
+    scaled: bool = setting(True, "divide by the square root of the width (Vaswani et al. 2017)")
+
+    def build(self, query_size: int, value_size: int) -> AbstractScorer:
+        """The scorer."""
+        if query_size != value_size:
+            raise ShapeError(
+                f"DotSpec: a dot product needs queries and values of one width, got {query_size} "
+                f"and {value_size}. Choose the bilinear score, which has no such need, or make the "
+                f"decoder's hidden_size {value_size}."
+            )
+        return scaled_dot_scorer(query_size) if self.scaled else DotScorer()
+
+
+@final
+@dataclass(frozen=True, kw_only=True, slots=True)
+class BilinearSpec:
+    """score = q W k (Luong et al. 2015, "general"), over the square root of the query's width when scaled."""
+
+    kind: Literal["bilinear"] = "bilinear"
+    scaled: bool = setting(
+        False, "divide by the square root of the width: steadier over many places"
+    )
+
+    def build(self, query_size: int, value_size: int) -> AbstractScorer:
+        """The scorer."""
+        return BilinearScorer(query_size, value_size, scaled=self.scaled)
+
+
+@final
+@dataclass(frozen=True, kw_only=True, slots=True)
+class LinearSpec:
+    """score = w . [q; k], the lectures' simplest. Under a softmax the query's part falls out, since
+    it is the same for every place; under a sigmoid or a chain it does not.
+    """
+
+    kind: Literal["linear"] = "linear"
+
+    def build(self, query_size: int, value_size: int) -> AbstractScorer:
+        """The scorer."""
+        return LinearScorer(query_size, value_size)
+
+
+ScorerSpec = AdditiveSpec | DotSpec | BilinearSpec | LinearSpec

@@ -1,0 +1,1 @@
+"""Decoders: recurrent networks that write one token after another."""

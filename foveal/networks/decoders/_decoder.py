@@ -1,0 +1,408 @@
+"""Decoders: a recurrent network that writes, one token after another.
+
+    s_t = RNN( s_{t-1}, [y_{t-1}; bridge] )
+    p(y_t | y_<t) = softmax( W v_t + b )
+
+    without attention   v_t = s_t
+    with attention      v_t = tanh( U [c_t; s_t] ),   c_t = attention(s_t, memory)
+
+Reference: Luong et al. 2015, eq. 5 and 6 (the attentional vector v). Neither reads v at the next
+step, so that teacher forcing runs the stack over all tokens and attends with all steps at once.
+
+Axes: *batch any leading shape, T tokens, Q queries, S places, W tokens of the vocabulary, H width of
+the stack's output, A of the vector v.
+"""
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from typing import Any, NamedTuple, Protocol, final, runtime_checkable
+
+import torch
+from jaxtyping import Bool, Float, Int
+from torch import Tensor, nn
+from typing_extensions import override
+
+from ...attention import Attention, HierarchicalAttention, Memory, MultiHead
+from ...attention._hierarchical import HierarchicalAttended
+from ...batch_invariant import Linear
+from ...errors import ShapeError
+from .._bridges import AbstractBridge, summarised, summary_of
+from .._dropout import Dropout
+from ..recurrent._layers import map_state
+from ..recurrent._stacks import RecurrentStack, StackState, StackStep
+from ._output import TokenOutput
+
+# Any attention whose queries are the steps of the decoder.
+Attends = Attention | MultiHead | HierarchicalAttention
+
+
+@runtime_checkable
+class Reading(Protocol):
+    """What a decoder read: `Attended`, or anything else with weights over the positions of the memory."""
+
+    @property
+    def weights(self) -> Tensor:
+        """The weights: `(*batch, Q, S)`, or `(*batch, Q, n, w)` over words in sentences."""
+        ...
+
+
+class DecoderState(NamedTuple):
+    """The state of a decoder between two tokens; every tensor in it has the batch axes first.
+
+    `own` belongs to the kind of decoder: None, a tensor, or a NamedTuple of tensors, some of which may be None.
+    """
+
+    layers: StackState
+    own: Any = None
+
+    def map(self, function: Callable[[Tensor], Tensor]) -> "DecoderState":
+        """Apply a function to every tensor. Written out, since every step of a beam search calls it."""
+        own = self.own
+        if isinstance(own, Tensor):
+            own = function(own)
+        elif own is not None:
+            own = type(own)(*(None if part is None else function(part) for part in own))
+        return DecoderState(tuple(map_state(function, layer) for layer in self.layers), own)
+
+
+class Step(NamedTuple):
+    """One step: the state after it, what may come next, and what was read (one query)."""
+
+    state: DecoderState
+    log_probs: Float[Tensor, "*batch W"]
+    attended: Reading | None
+
+
+class Unrolled(NamedTuple):
+    """All steps: `log_probs[t]` is of the token after `tokens[t]`, and 0 on padding.
+
+    `attended` holds what was read: one reading with T queries, T readings with one query (input
+    feeding), or none. What a padded token would read is among them, and means nothing.
+    """
+
+    log_probs: Float[Tensor, "*batch T W"]
+    attended: tuple[Reading, ...]
+    state: DecoderState
+
+    @property
+    def weights(self) -> Tensor | None:
+        """The weights of all steps: `(*batch, T, S)`, or `(*batch, T, n, w)` over words in
+        sentences; None without attention.
+        """
+        return _weights(self.attended)
+
+
+class Scored(NamedTuple):
+    """All steps against the tokens that should have come: both figures are 0 on padding.
+
+    `loss` is -log p of the target, smoothed where that was asked for, and has the gradient;
+    `log_prob` is that of the target itself, without a gradient.
+    """
+
+    loss: Float[Tensor, "*batch T"]
+    log_prob: Float[Tensor, "*batch T"]
+    attended: tuple[Reading, ...]
+    state: DecoderState
+
+    @property
+    def weights(self) -> Tensor | None:
+        """The weights of all steps, as in `Unrolled`."""
+        return _weights(self.attended)
+
+
+class Taught(NamedTuple):
+    """Teacher forcing before the output layer: the vector v of every step."""
+
+    vectors: Float[Tensor, "*batch T A"]
+    attended: tuple[Reading, ...]
+    state: DecoderState
+
+
+class AbstractRecurrentDecoder(nn.Module, ABC):
+    """A recurrent network that writes. How it reads a memory, and with it a step, all steps at once
+    and their loss, is left open.
+    """
+
+    def __init__(
+        self,
+        *,
+        embedding: nn.Embedding,
+        stack: RecurrentStack,
+        bridge: AbstractBridge,
+        vector_size: int,
+        fed_size: int = 0,
+        tied: bool = False,
+        dropout: float = 0.0,
+    ) -> None:
+        super().__init__()
+        expected = embedding.embedding_dim + bridge.step_size + fed_size
+        if stack.input_size != expected:
+            raise ShapeError(
+                f"{type(self).__name__}: the stack must have input_size {expected}, "
+                f"got {stack.input_size}. It reads the token ({embedding.embedding_dim}), "
+                f"the bridge ({bridge.step_size}) and what is fed back ({fed_size})."
+            )
+        self.embedding, self.stack, self.bridge = embedding, stack, bridge
+        self.output = TokenOutput(vector_size, embedding, tied=tied)
+        self.dropout = Dropout(dropout)
+
+    @abstractmethod
+    def step(self, state: DecoderState, token: Int[Tensor, "*batch"], memory: Memory) -> Step:
+        """Read one token; say what may come next."""
+
+    @abstractmethod
+    def unroll(
+        self,
+        tokens: Int[Tensor, "*batch T"],
+        memory: Memory,
+        mask: Bool[Tensor, "*batch T"] | None = None,
+        state: DecoderState | None = None,
+    ) -> Unrolled:
+        """Teacher forcing: read all tokens, the begin symbol first, and say what may come after
+        each. A token that the mask leaves out is skipped: the state is carried over it.
+        """
+
+    @abstractmethod
+    def score(
+        self,
+        tokens: Int[Tensor, "*batch T"],
+        targets: Int[Tensor, "*batch T"],
+        memory: Memory,
+        mask: Bool[Tensor, "*batch T"] | None = None,
+        state: DecoderState | None = None,
+        *,
+        label_smoothing: float = 0.0,
+    ) -> Scored:
+        """Teacher forcing with its loss: `targets[t]` should come after `tokens[t]`. The table of
+        log-probabilities `(*batch, T, W)`, most of the work and memory of `unroll`, is never made
+        as a whole.
+        """
+
+    def remember(self, memory: Memory) -> Memory:
+        """What every step needs of the memory, computed once; call it before `start`."""
+        return summarised(memory)
+
+    def start(self, memory: Memory) -> DecoderState:
+        """The state before the first token; `memory` comes from `remember`."""
+        zero = self.stack.start(summary_of(memory).shape[:-1])
+        return DecoderState(self.bridge.start(memory, zero))
+
+    def advance(
+        self, state: DecoderState, token: Int[Tensor, "*tokens"], memory: Memory
+    ) -> StackStep:
+        """The stack after one more token. The state may have more axes than the memory: several
+        hypotheses of one memory.
+        """
+        read = self._input(token, memory, *self.fed(state))
+        return self.stack.step(read, state.layers)
+
+    def fed(self, state: DecoderState) -> tuple[Tensor, ...]:
+        """What the stack reads beside the token and the bridge; `fed_size` is its width."""
+        del state
+        return ()
+
+    def _remembered(self, memory: Memory) -> Memory:
+        """The memory with keys and summary, whether or not the caller has remembered it."""
+        return memory if memory.keys is not None else self.remember(memory)
+
+    def _input(self, token: Tensor, memory: Memory, *others: Tensor) -> Tensor:
+        """What the stack reads: the token `(*batch)` or `(*batch, T)`, the bridge, the rest."""
+        embedded = self.dropout(self.embedding(token))
+        bridge = self.bridge.every_step(memory)
+        if embedded.ndim > bridge.ndim:
+            bridge = bridge.unsqueeze(-2).expand(*embedded.shape[:-1], -1)
+        return torch.cat([embedded, bridge, *others], -1)
+
+
+class AbstractDecoder(AbstractRecurrentDecoder):
+    """A decoder whose every step ends in one vector, from which the token is predicted. It says what
+    it makes of the stack's outputs, `read`; the rest is here: a step, all steps at once, and their
+    loss.
+    """
+
+    @abstractmethod
+    def read(
+        self, hidden: Float[Tensor, "*batch Q H"], memory: Memory
+    ) -> tuple[Float[Tensor, "*batch Q A"], Reading | None]:
+        """The vector v for each output of the stack, before dropout, and what was attended to."""
+
+    @override
+    def step(self, state: DecoderState, token: Int[Tensor, "*batch"], memory: Memory) -> Step:
+        hidden, layers = self.advance(state, token, memory)
+        vectors, attended = self.read(hidden.unsqueeze(-2), memory)
+        vector = self.dropout(vectors).squeeze(-2)
+        log_probs = self.output(vector, self.embedding)
+        return Step(DecoderState(layers, self.own(vector)), log_probs, attended)
+
+    def own(self, vector: Float[Tensor, "*batch A"]) -> Any:
+        """The decoder's own part of the state after a step that ended in this vector."""
+        del vector
+
+    @override
+    def unroll(
+        self,
+        tokens: Int[Tensor, "*batch T"],
+        memory: Memory,
+        mask: Bool[Tensor, "*batch T"] | None = None,
+        state: DecoderState | None = None,
+    ) -> Unrolled:
+        vectors, attended, state = self._teach(tokens, self._remembered(memory), mask, state)
+        log_probs = self.output(vectors, self.embedding)
+        if mask is not None:
+            log_probs = log_probs.masked_fill(~mask.unsqueeze(-1), 0.0)
+        return Unrolled(log_probs, attended, state)
+
+    @override
+    def score(
+        self,
+        tokens: Int[Tensor, "*batch T"],
+        targets: Int[Tensor, "*batch T"],
+        memory: Memory,
+        mask: Bool[Tensor, "*batch T"] | None = None,
+        state: DecoderState | None = None,
+        *,
+        label_smoothing: float = 0.0,
+    ) -> Scored:
+        vectors, attended, state = self._teach(tokens, self._remembered(memory), mask, state)
+        loss, log_prob = self.output.score(
+            vectors, self.embedding, targets, mask, label_smoothing=label_smoothing
+        )
+        return Scored(loss, log_prob, attended, state)
+
+    def _teach(
+        self, tokens: Tensor, memory: Memory, mask: Tensor | None, state: DecoderState | None
+    ) -> Taught:
+        """The vectors of all steps, on the fused kernel and with one reading of the memory."""
+        state = self.start(memory) if state is None else state
+        tokens = tokens if mask is None else tokens.masked_fill(~mask, 0)
+        hidden, layers = self.stack(self._input(tokens, memory), mask, state.layers)
+        vectors, reading = self.read(hidden, memory)
+        attended = () if reading is None else (reading,)
+        return Taught(self.dropout(vectors), attended, DecoderState(layers))
+
+
+@final
+class PlainDecoder(AbstractDecoder):
+    """A decoder without attention: it knows the source by its bridge alone (Sutskever et al. 2014),
+    or not at all (a language model, with `Unconditioned` and `no_memory`).
+
+    >>> from foveal.networks import Unconditioned, recurrent_stack
+    >>> from foveal.networks._bridges import no_memory
+    >>> decoder = PlainDecoder(
+    ...     embedding=nn.Embedding(9, 4), stack=recurrent_stack(4, 5), bridge=Unconditioned()
+    ... )
+    >>> decoder.unroll(torch.tensor([[1, 2, 3]]), no_memory(1)).log_probs.shape
+    torch.Size([1, 3, 9])
+    """
+
+    def __init__(
+        self,
+        *,
+        embedding: nn.Embedding,
+        stack: RecurrentStack,
+        bridge: AbstractBridge,
+        tied: bool = False,
+        dropout: float = 0.0,
+    ) -> None:
+        super().__init__(
+            embedding=embedding,
+            stack=stack,
+            bridge=bridge,
+            vector_size=stack.output_size,
+            tied=tied,
+            dropout=dropout,
+        )
+
+    @override
+    def read(
+        self, hidden: Float[Tensor, "*batch Q H"], memory: Memory
+    ) -> tuple[Float[Tensor, "*batch Q H"], None]:
+        return hidden, None
+
+
+class AbstractAttentionDecoder(AbstractDecoder):
+    """A decoder that attends after each step of its stack: v = tanh(U [context; hidden])."""
+
+    def __init__(
+        self,
+        *,
+        embedding: nn.Embedding,
+        stack: RecurrentStack,
+        bridge: AbstractBridge,
+        attention: Attends,
+        value_size: int,
+        vector_size: int,
+        fed_size: int = 0,
+        tied: bool = False,
+        dropout: float = 0.0,
+    ) -> None:
+        super().__init__(
+            embedding=embedding,
+            stack=stack,
+            bridge=bridge,
+            vector_size=vector_size,
+            fed_size=fed_size,
+            tied=tied,
+            dropout=dropout,
+        )
+        self.attention = attention
+        self.combine = Linear(value_size + stack.output_size, vector_size, bias=False)
+
+    @override
+    def remember(self, memory: Memory) -> Memory:
+        return self.attention.remember(summarised(memory))
+
+    @override
+    def read(
+        self, hidden: Float[Tensor, "*batch Q H"], memory: Memory
+    ) -> tuple[Float[Tensor, "*batch Q A"], Reading]:
+        attended = self.attention(hidden, memory)
+        return torch.tanh(self.combine(torch.cat([attended.context, hidden], -1))), attended
+
+
+@final
+class AttentionDecoder(AbstractAttentionDecoder):
+    """A decoder that attends and feeds nothing back: the stack does not depend on what was read.
+
+    >>> from foveal.attention import softmax_attention
+    >>> from foveal.networks import InitialState, recurrent_stack
+    >>> stack = recurrent_stack(4, 5)
+    >>> decoder = AttentionDecoder(
+    ...     embedding=nn.Embedding(9, 4), stack=stack, bridge=InitialState(6, stack),
+    ...     attention=softmax_attention(5, 6), value_size=6,
+    ... )
+    >>> unrolled = decoder.unroll(torch.tensor([[1, 2, 3]]), Memory(torch.randn(1, 7, 6)))
+    >>> unrolled.log_probs.shape, unrolled.weights.shape
+    (torch.Size([1, 3, 9]), torch.Size([1, 3, 7]))
+    """
+
+    def __init__(
+        self,
+        *,
+        embedding: nn.Embedding,
+        stack: RecurrentStack,
+        bridge: AbstractBridge,
+        attention: Attends,
+        value_size: int,
+        vector_size: int | None = None,
+        tied: bool = False,
+        dropout: float = 0.0,
+    ) -> None:
+        super().__init__(
+            embedding=embedding,
+            stack=stack,
+            bridge=bridge,
+            attention=attention,
+            value_size=value_size,
+            vector_size=stack.output_size if vector_size is None else vector_size,
+            tied=tied,
+            dropout=dropout,
+        )
+
+
+def _weights(attended: tuple[Reading, ...]) -> Tensor | None:
+    """The weights of readings one after the other, along the axis of the queries."""
+    if not attended:
+        return None
+    axis = -3 if isinstance(attended[0], HierarchicalAttended) else -2
+    return torch.cat([reading.weights for reading in attended], axis)

@@ -1,0 +1,129 @@
+"""Input feeding: the next step reads what the last one attended to.
+
+    s_t = RNN( s_{t-1}, [y_{t-1}; bridge; v_{t-1}] )
+    v_t = tanh( U [c_t; s_t] ),   c_t = attention(s_t, memory)
+
+so that a decision to attend can take those before it into account. Each step needs the attention
+of the one before, and teacher forcing is a loop over time.
+
+Reference: Luong et al. 2015, section 3.3.
+
+Axes: *batch any leading shape, A width of the attentional vector v.
+"""
+
+from typing import final
+
+import torch
+from torch import Tensor, nn
+from typing_extensions import override
+
+from ...attention import Memory
+from .._bridges import AbstractBridge
+from ..recurrent._cells import carry
+from ..recurrent._stacks import RecurrentStack
+from ._decoder import AbstractAttentionDecoder, Attends, DecoderState, Taught
+from ._fed_steps import FedSteps
+from ._shared_operand import shared_operand
+
+_MANY = 48  # places, from which on it pays: benchmarks/input_feeding.py
+
+
+@final
+class InputFeedingDecoder(AbstractAttentionDecoder):
+    """A decoder that attends after each step and reads the attentional vector at the next; the
+    stack's input has room for it: embedding + bridge + `vector_size`.
+
+    >>> from foveal.attention import softmax_attention
+    >>> from foveal.networks import InitialState, recurrent_stack
+    >>> stack = recurrent_stack(4 + 5, 5)
+    >>> decoder = InputFeedingDecoder(
+    ...     embedding=nn.Embedding(9, 4), stack=stack, bridge=InitialState(6, stack),
+    ...     attention=softmax_attention(5, 6), value_size=6, vector_size=5,
+    ... )
+    >>> unrolled = decoder.unroll(torch.tensor([[1, 2, 3]]), Memory(torch.randn(1, 7, 6)))
+    >>> unrolled.log_probs.shape, unrolled.weights.shape
+    (torch.Size([1, 3, 9]), torch.Size([1, 3, 7]))
+    """
+
+    def __init__(
+        self,
+        *,
+        embedding: nn.Embedding,
+        stack: RecurrentStack,
+        bridge: AbstractBridge,
+        attention: Attends,
+        value_size: int,
+        vector_size: int,
+        tied: bool = False,
+        dropout: float = 0.0,
+    ) -> None:
+        super().__init__(
+            embedding=embedding,
+            stack=stack,
+            bridge=bridge,
+            attention=attention,
+            value_size=value_size,
+            vector_size=vector_size,
+            fed_size=vector_size,
+            tied=tied,
+            dropout=dropout,
+        )
+        self.vector_size = vector_size
+
+    @override
+    def start(self, memory: Memory) -> DecoderState:
+        layers = super().start(memory).layers
+        hidden = layers[0].hidden
+        return DecoderState(layers, hidden.new_zeros(*hidden.shape[:-1], self.vector_size))
+
+    @override
+    def fed(self, state: DecoderState) -> tuple[Tensor, ...]:
+        return (state.own,)
+
+    @override
+    def own(self, vector: Tensor) -> Tensor:
+        return vector
+
+    @override
+    def _teach(
+        self, tokens: Tensor, memory: Memory, mask: Tensor | None, state: DecoderState | None
+    ) -> Taught:
+        state = self.start(memory) if state is None else state
+        tokens = tokens if mask is None else tokens.masked_fill(~mask, 0)
+        steps = FedSteps(self.stack, self._input(tokens, memory))
+        memory = _shared(memory)
+        vectors, attended = [], []
+        for number, real in enumerate(_real_items(mask, tokens.shape[-1])):
+            hidden, layers = steps.step(number, state.own, state.layers)
+            read, reading = self.read(hidden.unsqueeze(-2), memory)
+            vector = self.dropout(read).squeeze(-2)
+            after = DecoderState(layers, vector)
+            state = after if real is None else _carried(real, after, state)
+            vectors.append(vector)
+            attended.append(reading)
+        return Taught(torch.stack(vectors, -2), tuple(attended), state)
+
+
+def _shared(memory: Memory) -> Memory:
+    """The memory, to be read by many steps; keys are whatever the scorer has made. Of few places, gradients
+    are added up sooner than noted.
+    """
+    if memory.values.shape[-2] < _MANY:
+        return memory
+    keys = shared_operand(memory.keys) if isinstance(memory.keys, Tensor) else memory.keys
+    return memory._replace(values=shared_operand(memory.values), keys=keys)
+
+
+def _real_items(mask: Tensor | None, num_steps: int) -> list[Tensor | None]:
+    """For each step the items that take it; None where all do, so that nothing is carried."""
+    if mask is None:
+        return [None] * num_steps
+    everyone = mask.reshape(-1, num_steps).all(0).tolist()
+    return [None if all_real else mask[..., t] for t, all_real in enumerate(everyone)]
+
+
+def _carried(real: Tensor, after: DecoderState, before: DecoderState) -> DecoderState:
+    """The state after the step where its token was real, the one before it elsewhere."""
+    real = real.unsqueeze(-1)
+    layers = (carry(real, new, old) for new, old in zip(after.layers, before.layers, strict=True))
+    return DecoderState(tuple(layers), torch.where(real, after.own, before.own))

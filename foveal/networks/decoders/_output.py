@@ -1,0 +1,77 @@
+"""From a vector to the log-probabilities of the next token.
+
+    log p = log_softmax( W x + b )
+    loss  = - (1 - e) log p[target] - e mean over w of log p[w]        label smoothing e
+
+Tied, W is the table of the token embeddings (Press and Wolf 2017; Inan et al. 2017). Label smoothing:
+Szegedy et al. 2016, section 7.
+
+Axes: *batch any leading shape, D width of the vector, W tokens of the vocabulary.
+"""
+
+from typing import final
+
+import torch
+from jaxtyping import Bool, Float, Int
+from torch import Tensor, nn
+
+from ...batch_invariant import linear
+from ...errors import ShapeError
+from ._token_loss import token_loss
+
+
+@final
+class TokenOutput(nn.Module):
+    """The output layer of a decoder. Tied, it has no table of its own, so that a saved model has
+    the table once.
+    """
+
+    def __init__(self, size: int, embedding: nn.Embedding, *, tied: bool = False) -> None:
+        super().__init__()
+        if tied and size != embedding.embedding_dim:
+            raise ShapeError(
+                f"TokenOutput: tied embeddings need vectors of width {embedding.embedding_dim}, "
+                f"got {size}. Make the embeddings as wide as the vector before the output, "
+                f"or pass tied=False."
+            )
+        bound = size**-0.5
+        table = torch.empty(embedding.num_embeddings, size).uniform_(-bound, bound)
+        self.weight = None if tied else nn.Parameter(table)
+        self.bias = nn.Parameter(torch.zeros(embedding.num_embeddings))
+
+    def forward(
+        self, vectors: Float[Tensor, "*batch D"], embedding: nn.Embedding
+    ) -> Float[Tensor, "*batch W"]:
+        """Log-probabilities of every token."""
+        return linear(vectors, self.table(embedding), self.bias).log_softmax(-1)
+
+    def table(self, embedding: nn.Embedding) -> Float[Tensor, "W D"]:
+        """The weights W: the layer's own, or the token embeddings."""
+        return embedding.weight if self.weight is None else self.weight
+
+    def score(
+        self,
+        vectors: Float[Tensor, "*batch D"],
+        embedding: nn.Embedding,
+        targets: Int[Tensor, "*batch"],
+        mask: Bool[Tensor, "*batch"] | None = None,
+        *,
+        label_smoothing: float = 0.0,
+    ) -> tuple[Float[Tensor, "*batch"], Float[Tensor, "*batch"]]:
+        """The loss of each target and its log-probability, both 0 on padding; what vectors and
+        targets hold there changes nothing. The gradient goes through the loss alone.
+        """
+        weight = self.table(embedding)
+        rows, aims = vectors.reshape(-1, vectors.shape[-1]), targets.flatten()
+        if mask is None:
+            found = token_loss(rows, weight, self.bias, aims, label_smoothing)
+            loss, log_prob = (each.view(targets.shape) for each in found)
+            return loss, log_prob
+        real = mask.flatten().nonzero().squeeze(-1)
+        rows, aims = rows.index_select(0, real), aims.index_select(0, real)
+        found = token_loss(rows, weight, self.bias, aims, label_smoothing)
+        loss, log_prob = (
+            each.new_zeros(targets.numel()).index_copy(0, real, each).view(targets.shape)
+            for each in found
+        )
+        return loss, log_prob

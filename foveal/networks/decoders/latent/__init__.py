@@ -1,0 +1,1 @@
+"""Decoders whose attention is a latent alignment, summed out exactly."""

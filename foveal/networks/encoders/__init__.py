@@ -1,0 +1,1 @@
+"""Encoders: text, words, documents, facts and images to a `Memory`."""

@@ -1,0 +1,77 @@
+"""Documents: words make sentences, sentences make the document.
+
+    h1_ij = RNN1( h1_ij-1, w_ij ),   s_i = h1_i at the last word, or attention over the words
+    h2_i  = RNN2( h2_i-1, s_i ),     summary = h2 at the last sentence
+
+References: the lectures' hierarchical encoder (004); Yang et al. 2016, eq. 1 to 7.
+
+Axes: *batch any leading shape, n sentences, w words, V width of a value.
+"""
+
+from typing import NamedTuple, final
+
+from jaxtyping import Bool, Int
+from torch import Tensor, nn
+
+from ...attention import Attended, AttentionPooling, Memory, sentences_memory
+from ...errors import ShapeError
+from .._bridges import summarised
+from ..recurrent._stacks import RecurrentStack
+from ._encoder import AbstractEncoder
+
+
+class Document(NamedTuple):
+    """A document at both levels. A decoder attends to `sentences`, or to `words` with
+    `HierarchicalAttention`.
+    """
+
+    sentences: Memory  # values (*batch, n, V), summary of the document
+    words: Memory  # values (*batch, n, w, V), the same summary
+    attended: Attended | None  # how the words made the sentences: weights (*batch, n, 1, w)
+
+
+@final
+class DocumentEncoder(nn.Module):
+    """An encoder for the words and a stack for the sentences. A sentence is the summary of its words,
+    or what `pooling` reads of them.
+
+    >>> import torch
+    >>> from foveal.networks import TextEncoder, recurrent_stack
+    >>> words = TextEncoder(nn.Embedding(9, 4), recurrent_stack(4, 5))
+    >>> encoder = DocumentEncoder(words, recurrent_stack(5, 6))
+    >>> document = encoder(torch.zeros(2, 3, 7, dtype=torch.long))
+    >>> document.sentences.values.shape, document.words.values.shape
+    (torch.Size([2, 3, 6]), torch.Size([2, 3, 7, 5]))
+    """
+
+    def __init__(
+        self,
+        words: AbstractEncoder,
+        sentences: RecurrentStack,
+        pooling: AttentionPooling | None = None,
+    ) -> None:
+        super().__init__()
+        if words.value_size != sentences.input_size:
+            raise ShapeError(
+                f"DocumentEncoder: the stack over sentences must have input_size "
+                f"{words.value_size}, the width of a word's value, got {sentences.input_size}. "
+                f"Make them equal."
+            )
+        self.words, self.sentences, self.pooling = words, sentences, pooling
+        self.value_size = self.summary_size = sentences.output_size
+
+    def forward(
+        self, inputs: Int[Tensor, "*batch n w"], mask: Bool[Tensor, "*batch n w"] | None = None
+    ) -> Document:
+        """Encode words, then sentences; a sentence without a real word is padding."""
+        words = summarised(self.words(inputs, mask))
+        attended = None if self.pooling is None else self.pooling(words)
+        vectors = words.summary if attended is None else attended.context.squeeze(-2)
+        real = None if mask is None else mask.any(-1)
+        outputs, state = self.sentences(vectors, real)
+        summary = state[-1].hidden
+        return Document(
+            Memory(outputs, real, summary),
+            sentences_memory(words.values, mask)._replace(summary=summary),
+            attended,
+        )

@@ -1,0 +1,92 @@
+"""Facts: each is a bag of words, weighted by position, and knows how long ago it was said.
+
+    m_i = sum_j l_j * E[x_ij] + T[age of i]
+    l_j[k] = (1 - j/J) - (k/d) (1 - 2 j/J),    j = 1..J words, k = 1..d coordinates
+
+References: Sukhbaatar et al. 2015, section 4.1 (position and temporal encoding); the bag of words
+is l_j = 1.
+
+Axes: *batch any leading shape, n facts, w words, d width of an embedding.
+"""
+
+from typing import final
+
+import torch
+from jaxtyping import Bool, Float, Int
+from torch import Tensor, nn
+from typing_extensions import override
+
+from ...attention import Layout, Memory
+from ...errors import ShapeError
+from ._encoder import AbstractEncoder
+
+
+@final
+class FactsEncoder(AbstractEncoder):
+    """With `positions=False` a fact is a plain bag of words; with `max_facts` each fact has a
+    learned vector for its age, 0 being the last. In training each fact counts for two with the
+    chance `age_noise`, so that those before it seem older: ages are then learned as an order, and not
+    by heart (the paper's random noise). A fact without a real word is padding.
+
+    >>> encoder = FactsEncoder(nn.Embedding(9, 4), max_facts=10)
+    >>> encoder(torch.zeros(2, 3, 7, dtype=torch.long)).values.shape
+    torch.Size([2, 3, 4])
+    """
+
+    def __init__(
+        self,
+        embedding: nn.Embedding,
+        *,
+        positions: bool = True,
+        max_facts: int | None = None,
+        age_noise: float = 0.0,
+    ) -> None:
+        super().__init__()
+        self.embedding, self.positions, self.age_noise = embedding, positions, age_noise
+        self.ages = None if max_facts is None else nn.Embedding(max_facts, embedding.embedding_dim)
+        self.value_size = self.summary_size = embedding.embedding_dim
+
+    @override
+    def forward(
+        self, inputs: Int[Tensor, "*batch n w"], mask: Bool[Tensor, "*batch n w"] | None = None
+    ) -> Memory:
+        real = torch.ones_like(inputs, dtype=torch.bool) if mask is None else mask
+        words = self.embedding(inputs.masked_fill(~real, 0))
+        if self.positions:
+            words = words * position_encoding(real, words.shape[-1]).to(words.dtype)
+        values = words.masked_fill(~real.unsqueeze(-1), 0.0).sum(-2)
+        facts = real.any(-1)
+        if self.ages is not None:
+            values = values + self._age(facts, self.ages)
+        layout = Layout("facts", rows=inputs.shape[-2])
+        return Memory(values, None if mask is None else facts, layout=layout)
+
+    def _age(
+        self, facts: Bool[Tensor, "*batch n"], ages: nn.Embedding
+    ) -> Float[Tensor, "*batch n d"]:
+        """The vector of each fact's age; 0 on padding."""
+        counts = facts.long()
+        if self.training and self.age_noise:
+            counts = counts + (
+                facts & (torch.rand(facts.shape, device=facts.device) < self.age_noise)
+            )
+        since = counts.flip(-1).cumsum(-1).flip(-1) - counts
+        # Padding may go beyond; to count what is real costs time.
+        if facts.shape[-1] > ages.num_embeddings and since.max() >= ages.num_embeddings:
+            most = int(since.max()) + 1
+            raise ShapeError(
+                f"FactsEncoder: at most {ages.num_embeddings} facts, got {most}. "
+                f"Build it with max_facts={most}, or drop the oldest."
+            )
+        oldest = ages.num_embeddings - 1  # noise may go beyond
+        return ages(since.clamp(max=oldest)).masked_fill(~facts.unsqueeze(-1), 0.0)
+
+
+def position_encoding(
+    mask: Bool[Tensor, "*batch w"], size: int
+) -> Float[Tensor, "*batch w {size}"]:
+    """The weights l of the words of each fact; only real words count as positions."""
+    place = mask.cumsum(-1).unsqueeze(-1)
+    share = place / mask.sum(-1).clamp(min=1)[..., None, None]  # j / J
+    coordinate = torch.arange(1, size + 1, device=mask.device) / size  # k / d
+    return (1 - share) - coordinate * (1 - 2 * share)

@@ -1,0 +1,75 @@
+"""Sequences of frames: each frame becomes a vector, a stack reads the vectors.
+
+    x_t = frame(input_t),   h = stack(x),   values = h,   summary = the top layer's state at the end
+
+A frame may be a feature vector (of speech, of a video's CNN) or a whole image, of whose grid the vector is
+the mean, or the largest features of its regions: two things in one frame are told apart by where they are.
+
+Axes: *batch any leading shape, T frames.
+Reference: Venugopalan et al. 2015 (video to text).
+"""
+
+from typing import final
+
+from jaxtyping import Bool
+from torch import Tensor, nn
+from typing_extensions import override
+
+from ...attention import Memory
+from .._bridges import summary_of
+from ..recurrent._stacks import RecurrentStack
+from ._encoder import AbstractEncoder
+from ._image_encoder import ImageEncoder
+from ._regions import region_maxima
+
+
+@final
+class FramesEncoder(AbstractEncoder):
+    """`frame` maps `(*batch, T, ...)` to vectors `(*batch, T, D)`: a linear layer, say, or an
+    encoder of images, whose summary is taken, or the features of its regions.
+
+    >>> import torch
+    >>> from foveal.networks import ImageEncoder, recurrent_stack
+    >>> speech = FramesEncoder(nn.Linear(40, 8), recurrent_stack(8, 5))
+    >>> speech(torch.zeros(2, 100, 40)).values.shape
+    torch.Size([2, 100, 5])
+    >>> video = FramesEncoder(ImageEncoder(3, sizes=(4, 8)), recurrent_stack(8, 5))
+    >>> video(torch.zeros(2, 6, 3, 16, 16)).values.shape
+    torch.Size([2, 6, 5])
+
+    Args:
+        frame: what makes a vector, or a grid of them, of a frame.
+        stack: reads the vectors; its inputs are as wide as all regions of a grid together.
+        regions: across and down, of a grid, of each of which the largest features are taken; 1 takes the
+            mean of all.
+    """
+
+    def __init__(self, frame: nn.Module, stack: RecurrentStack, *, regions: int = 1) -> None:
+        super().__init__()
+        self.frame, self.stack, self.regions = frame, stack, regions
+        self.value_size = self.summary_size = stack.output_size
+
+    @override
+    def forward(
+        self,
+        inputs: Tensor,
+        mask: Bool[Tensor, "*batch T"] | Bool[Tensor, "*batch T h w"] | None = None,
+    ) -> Memory:
+        """Encode frames. The mask says which of them are real or, of images, which of their pixels;
+        a frame without a real pixel is padding.
+        """
+        frames, pixels = mask, ()
+        if mask is not None and isinstance(self.frame, ImageEncoder):
+            if mask.ndim < inputs.ndim - 1:
+                # Of whole frames: their pixels are left out of a norm over the batch too.
+                mask = mask[..., None, None].expand(*mask.shape, *inputs.shape[-2:])
+            frames, pixels = mask.flatten(-2).any(-1), (mask,)
+        elif mask is not None:
+            missing = ~mask.reshape(*mask.shape, *[1] * (inputs.ndim - mask.ndim))
+            inputs = inputs.masked_fill(missing, 0.0)
+        vectors = self.frame(inputs, *pixels)
+        if isinstance(vectors, Memory):
+            several = self.regions > 1
+            vectors = region_maxima(vectors, self.regions) if several else summary_of(vectors)
+        outputs, state = self.stack(vectors, frames)
+        return Memory(outputs, frames, state[-1].hidden)

@@ -1,0 +1,217 @@
+"""Encoders from Hugging Face: any text model and any vision backbone. Needs `foveal[hf]`.
+
+Axes: *batch any leading shape, T tokens, C channels, h and w height and width, V width of a value.
+"""
+
+import json
+from collections.abc import Mapping, Sequence
+from typing import Any, final
+
+import torch
+from jaxtyping import Bool, Float, Int
+from torch import Tensor, nn
+from typing_extensions import override
+
+from ...attention import Memory, grid_memory
+from ...errors import SpecError
+from ...extras import required
+from ...masking import mask_from_lengths
+from .._bridges import summarised
+from .._compaction import compaction, to_places
+from ._encoder import AbstractEncoder
+
+# Settings by which transformers would fetch weights or code from elsewhere.
+_FOREIGN = frozenset(
+    {"auto_map", "backbone", "backbone_config", "quantization_config", "use_pretrained_backbone"}
+)
+_MOST = 1_000_000  # of any number of a configuration: pixels, channels, layers
+
+
+@final
+class HuggingFaceTextEncoder(AbstractEncoder):
+    """A text model: BERT and its kin, or the encoder of an encoder-decoder. Tokens and mask in,
+    the last hidden states out; the summary is their mean.
+
+    Real tokens are moved to the front before the model reads them, so that positions count real
+    tokens only and every mask pattern gives the same vectors.
+    """
+
+    def __init__(self, model: nn.Module) -> None:
+        super().__init__()
+        config: Any = model.config
+        is_pair = bool(config.is_encoder_decoder)
+        self.model = model.get_encoder() if is_pair else model  # pyright: ignore[reportCallIssue]
+        self.value_size = self.summary_size = int(config.hidden_size)
+
+    @classmethod
+    def from_pretrained(cls, name: str, **options: Any) -> "HuggingFaceTextEncoder":
+        """The weights of a model on the hub or in a directory (`AutoModel.from_pretrained`)."""
+        return cls(_transformers().AutoModel.from_pretrained(name, **options))
+
+    @override
+    def forward(
+        self, inputs: Int[Tensor, "*batch T"], mask: Bool[Tensor, "*batch T"] | None = None
+    ) -> Memory:
+        size = inputs.shape[-1]
+        real = torch.ones_like(inputs, dtype=torch.bool) if mask is None else mask
+        moved = compaction(real.reshape(-1, size))
+        tokens = inputs.masked_fill(~real, 0).reshape(-1, size).gather(1, moved.order)
+        # A row without a real token reads one, or its softmax would be over nothing.
+        read = mask_from_lengths(moved.lengths.clamp(min=1), size)
+        output: Any = self.model(input_ids=tokens, attention_mask=read.long())
+        values = to_places(output.last_hidden_state, moved).view(*inputs.shape, -1)
+        values = values.masked_fill(~real.unsqueeze(-1), 0.0)
+        return summarised(Memory(values, mask))
+
+
+@final
+class HuggingFaceImageEncoder(AbstractEncoder):
+    """A vision backbone: images in, its last feature map out as a grid; the summary is the mean.
+
+    Args:
+        backbone: a model of `AutoBackbone`.
+        stride: pixels from one cell of that map to the next; images are then filled up, so that every
+            pixel is in a cell.
+        mean: of the channels of the images that it was trained on, and `std`, their deviation: it is
+            then given ink, from 0 for white to 1 for black, and makes of it what it knows.
+        std: see `mean`.
+    """
+
+    mean: Tensor
+    std: Tensor
+
+    def __init__(
+        self,
+        backbone: nn.Module,
+        *,
+        stride: int = 1,
+        mean: Sequence[float] | None = None,
+        std: Sequence[float] = (1.0,),
+    ) -> None:
+        super().__init__()
+        channels: Any = backbone.channels
+        self.backbone, self.stride = backbone, stride
+        self.is_of_ink = mean is not None
+        for name, numbers in (("mean", mean or (0.0,)), ("std", std)):
+            self.register_buffer(name, torch.tensor(numbers).view(-1, 1, 1), persistent=False)
+        self.value_size = self.summary_size = int(channels[-1])
+
+    @classmethod
+    def from_pretrained(cls, name: str, **options: Any) -> "HuggingFaceImageEncoder":
+        """The weights of a backbone on the hub or in a directory."""
+        config = _transformers().AutoConfig.from_pretrained(name)
+        return cls(_backbone_class(config).from_pretrained(name, config=config, **options))
+
+    @override
+    def forward(
+        self, inputs: Float[Tensor, "*batch C h w"], mask: Bool[Tensor, "*batch h w"] | None = None
+    ) -> Memory:
+        """Encode images; pixels that the mask leaves out are 0, and cells that hold only such
+        pixels are padding.
+        """
+        images = ((1 - inputs) - self.mean) / self.std if self.is_of_ink else inputs
+        images = images if mask is None else images.masked_fill(~mask.unsqueeze(-3), 0.0)
+        below, right = (-size % self.stride for size in images.shape[-2:])
+        images = nn.functional.pad(images, (0, right, 0, below))
+        mask = None if mask is None else nn.functional.pad(mask, (0, right, 0, below))
+        output: Any = self.backbone(images.reshape(-1, *images.shape[-3:]))
+        grid = output.feature_maps[-1].movedim(-3, -1)
+        memory = grid_memory(grid.reshape(*inputs.shape[:-3], *grid.shape[1:]))
+        if mask is not None:
+            cells = nn.functional.adaptive_max_pool2d(
+                mask.reshape(-1, 1, *mask.shape[-2:]).to(grid.dtype), grid.shape[1:3]
+            )
+            real = cells.reshape(*inputs.shape[:-3], -1) > 0
+            values = memory.values.masked_fill(~real.unsqueeze(-1), 0.0)
+            memory = memory._replace(values=values, mask=real)
+        return summarised(memory)
+
+
+def backbone_config(name: str) -> str:
+    """The configuration of a backbone in a folder, or with a name on the hub, as JSON."""
+    try:
+        found: Any = _transformers().AutoConfig.from_pretrained(name)
+    except (OSError, ValueError) as error:
+        raise SpecError(
+            f"backbone_config: {name} cannot be read: {str(error).splitlines()[0]} "
+            f"Name a folder with config.json and model.safetensors."
+        ) from None
+    return json.dumps(found.to_dict(), sort_keys=True)
+
+
+def backbone(config: str, weights: str | None = None) -> nn.Module:
+    """A vision model of `AutoBackbone` from its configuration, with the weights in a folder or of a name
+    on the hub; None: fresh ones. Weights are read from safetensors alone, and no code that comes with
+    a model is run.
+    """
+    known = _configured(config)
+    if weights is None:
+        return _backbone_class(known)(known)
+    try:
+        return _backbone_class(known).from_pretrained(weights, config=known, use_safetensors=True)
+    except (OSError, ValueError) as error:
+        raise SpecError(
+            f"backbone: the weights of {weights} cannot be read: {str(error).splitlines()[0]} "
+            f"Name a folder with config.json and model.safetensors."
+        ) from None
+
+
+def _backbone_class(config: Any) -> Any:
+    """The model of a configuration; `AutoBackbone.from_pretrained` itself reads no directories."""
+    try:
+        return _transformers().MODEL_FOR_BACKBONE_MAPPING[type(config)]
+    except KeyError:
+        raise SpecError(
+            f"backbone: {config.model_type} is no vision backbone. Use a model with an AutoBackbone."
+        ) from None
+
+
+def _configured(text: str) -> Any:
+    """The configuration, of a kind that the package itself has."""
+    try:
+        data: dict[str, Any] = dict(json.loads(text))
+        kind = str(data.pop("model_type"))
+    except (ValueError, TypeError, KeyError):
+        raise SpecError(
+            "backbone: the configuration must be JSON with a model_type, as config.json is, got "
+            "something else. Make it with backbone_config."
+        ) from None
+    foreign = "model_type" if kind == "timm_backbone" else _foreign(data)
+    if foreign:
+        raise SpecError(
+            f"backbone: the {foreign} of this {kind} runs code, or loads weights, that are not of the "
+            f"transformers package, which is refused. Use a model that transformers has itself."
+        )
+    if (number := _largest(data)) > _MOST:
+        raise SpecError(
+            f"backbone: the configuration has the number {str(number)[:40]}, expected at most {_MOST:,}. "
+            f"Make it with backbone_config."
+        )
+    try:
+        return _transformers().AutoConfig.for_model(kind, **data)
+    except ValueError as error:
+        raise SpecError(
+            f"backbone: {str(error).splitlines()[0]} Use a model with an AutoBackbone."
+        ) from None
+
+
+def _foreign(data: Mapping[str, Any]) -> str:
+    """The first setting that names code or weights from elsewhere; empty if there is none. An
+    implementation with a slash is the name of a kernel on the hub.
+    """
+    for name, value in data.items():
+        is_kernel = "implementation" in name and "/" in json.dumps(value)
+        if value and (name in _FOREIGN or is_kernel):
+            return name
+    return ""
+
+
+def _largest(data: Any) -> int | float:
+    """The largest number in JSON data, by its size without the sign."""
+    if isinstance(data, dict | list):
+        return max(map(_largest, data.values() if isinstance(data, dict) else data), default=0)
+    return abs(data) if isinstance(data, int | float) else 0
+
+
+def _transformers() -> Any:
+    return required("hf", "transformers", needed_by="An encoder from Hugging Face")

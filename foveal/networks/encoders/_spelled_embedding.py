@@ -1,0 +1,71 @@
+"""Word vectors next to the vectors of how the word is spelled.
+
+    x = [ E[word] ; S[f_1] ; ... ; S[f_F] ]
+
+The features f of a word (prefixes, suffixes, shape) are rows of one hashed table S, so that a word which
+was never seen in training still has a vector of its own.
+
+Axes: *batch any leading shape, P = 1 + F: the word and its F features, D width of a vector.
+"""
+
+from typing import final
+
+import torch
+from jaxtyping import Float, Int
+from torch import Tensor, nn
+from typing_extensions import override
+
+from ...errors import ValueRangeError
+from .._dropout import Dropout
+
+
+@final
+class SpelledEmbedding(nn.Module):
+    """Embeds the number of a word and the numbers of its spelling features, and concatenates them.
+
+    In training, each feature of each word is left out with probability `dropout`, so that a model does
+    not rely on one of them.
+
+    >>> embedding = SpelledEmbedding(9, 4, num_features=2, num_buckets=50, feature_size=3)
+    >>> embedding(torch.tensor([[[8, 49, 0], [1, 7, 7]]])).shape
+    torch.Size([1, 2, 10])
+
+    Args:
+        num_words: rows of the table of words.
+        word_size: width of a word's vector.
+        num_features: features of each word.
+        num_buckets: rows of the table of features.
+        feature_size: width of a feature's vector.
+        dropout: probability that a feature is left out in training.
+    """
+
+    def __init__(
+        self,
+        num_words: int,
+        word_size: int,
+        *,
+        num_features: int,
+        num_buckets: int,
+        feature_size: int,
+        dropout: float = 0.0,
+    ) -> None:
+        super().__init__()
+        if num_features < 1:
+            raise ValueRangeError(
+                f"SpelledEmbedding: num_features must be at least 1, got {num_features}. "
+                f"Use nn.Embedding for words without features."
+            )
+        self.words = nn.Embedding(num_words, word_size)
+        self.features = nn.Embedding(num_buckets, feature_size)
+        self.dropout = Dropout(dropout)
+        self.embedding_dim = word_size + num_features * feature_size
+
+    @override
+    def forward(self, inputs: Int[Tensor, "*batch P"]) -> Float[Tensor, "*batch D"]:
+        """The vectors of words, whose numbers come first, followed by those of their features."""
+        words, features = inputs[..., 0], inputs[..., 1:]
+        vectors = self.features(features)
+        if self.training and self.dropout.p:
+            kept = self.dropout(torch.ones_like(features, dtype=vectors.dtype))
+            vectors = vectors * kept.unsqueeze(-1)
+        return torch.cat([self.words(words), vectors.flatten(-2)], -1)

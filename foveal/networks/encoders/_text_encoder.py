@@ -1,0 +1,62 @@
+"""Text: tokens to vectors, then a recurrent stack over them.
+
+    x_t = E[token_t],   h = stack(x),   values = h,   summary = the top layer's state at the end
+
+The summary of a bidirectional stack has the end of the text from the one side and its beginning
+from the other (Sutskever et al. 2014; Bahdanau et al. 2015, section 3.2).
+
+With a `SpelledEmbedding`, an input has the numbers of the word's spelling features too, along one more
+axis.
+
+Axes: *batch any leading shape, T tokens, V width of a value; *tokens is *batch T, or *batch T P.
+"""
+
+from typing import final
+
+from jaxtyping import Bool, Int
+from torch import Tensor, nn
+from typing_extensions import override
+
+from ...attention import Memory
+from ...errors import ShapeError
+from .._dropout import Dropout
+from ..recurrent._stacks import RecurrentStack
+from ._encoder import AbstractEncoder, without_padding
+from ._spelled_embedding import SpelledEmbedding
+
+
+@final
+class TextEncoder(AbstractEncoder):
+    """Embedding, dropout, stack; the outputs have the same dropout, the summary has none.
+
+    >>> import torch
+    >>> from foveal.networks import recurrent_stack
+    >>> encoder = TextEncoder(nn.Embedding(9, 4), recurrent_stack(4, 5, bidirectional=True))
+    >>> memory = encoder(torch.tensor([[1, 2, 3]]))
+    >>> memory.values.shape, memory.summary.shape
+    (torch.Size([1, 3, 10]), torch.Size([1, 10]))
+    """
+
+    def __init__(
+        self,
+        embedding: nn.Embedding | SpelledEmbedding,
+        stack: RecurrentStack,
+        dropout: float = 0.0,
+    ) -> None:
+        super().__init__()
+        if embedding.embedding_dim != stack.input_size:
+            raise ShapeError(
+                f"TextEncoder: the stack must have input_size {embedding.embedding_dim}, the width "
+                f"of the embeddings, got {stack.input_size}. Make them equal."
+            )
+        self.embedding, self.stack = embedding, stack
+        self.dropout = Dropout(dropout)
+        self.value_size = self.summary_size = stack.output_size
+
+    @override
+    def forward(
+        self, inputs: Int[Tensor, "*tokens"], mask: Bool[Tensor, "*batch T"] | None = None
+    ) -> Memory:
+        tokens = without_padding(inputs, mask)
+        outputs, state = self.stack(self.dropout(self.embedding(tokens)), mask)
+        return Memory(self.dropout(outputs), mask, state[-1].hidden)

@@ -1,0 +1,1 @@
+"""Cells, layers and stacks of recurrent networks."""

@@ -1,0 +1,68 @@
+"""A layer that reads both ways: every position knows what came before it and what comes after.
+
+    output[t] = [ forward[t]; backward[t] ]
+
+Reference: Schuster and Paliwal 1997.
+
+Axes: B batch, T positions, D width of an input, H of a cell's state.
+"""
+
+from typing import final
+
+import torch
+from jaxtyping import Float, Int
+from torch import Tensor
+from typing_extensions import override
+
+from ...errors import ShapeError
+from ._cells import AbstractCell
+from ._layers import AbstractLayer, CellState, Ran, map_state
+
+
+@final
+class Bidirectional(AbstractLayer):
+    """Two cells over one sequence. Outputs and states have both side by side, forward first."""
+
+    def __init__(self, forward_cell: AbstractCell, backward_cell: AbstractCell) -> None:
+        super().__init__()
+        if forward_cell.input_size != backward_cell.input_size:
+            raise ShapeError(
+                f"Bidirectional: both cells must read the same inputs, got input_size "
+                f"{forward_cell.input_size} and {backward_cell.input_size}. Make them equal."
+            )
+        self.forward_cell, self.backward_cell = forward_cell, backward_cell
+        self.input_size = forward_cell.input_size
+        self.output_size = forward_cell.output_size + backward_cell.output_size
+        self.has_memory = forward_cell.has_memory
+
+    @override
+    def run(
+        self,
+        inputs: Float[Tensor, "B T D"],
+        state: CellState,
+        lengths: Int[Tensor, " B"] | None = None,
+    ) -> Ran:
+        size = self.forward_cell.output_size
+        first = map_state(lambda part: part[..., :size], state)
+        second = map_state(lambda part: part[..., size:], state)
+        ahead = self.forward_cell.run(inputs, first, lengths)
+        back = self.backward_cell.run(reverse(inputs, lengths), second, lengths)
+        outputs = torch.cat([ahead.outputs, reverse(back.outputs, lengths)], -1)
+        last = map_state(lambda *ends: torch.cat(ends, -1), ahead.state, back.state)
+        return Ran(outputs, last)
+
+
+def reverse(
+    values: Float[Tensor, "B T D"], lengths: Int[Tensor, " B"] | None
+) -> Float[Tensor, "B T D"]:
+    """The real positions last to first; what stands after the end stays there.
+
+    >>> reverse(torch.tensor([[[1.0], [2.0], [9.0]]]), torch.tensor([2])).flatten()
+    tensor([2., 1., 9.])
+    """
+    if lengths is None:
+        return values.flip(1)
+    place = torch.arange(values.shape[1], device=values.device)
+    end = lengths.unsqueeze(-1)
+    index = torch.where(place < end, end - 1 - place, place)
+    return values.gather(1, index.unsqueeze(-1).expand_as(values))

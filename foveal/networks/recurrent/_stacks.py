@@ -1,0 +1,206 @@
+"""Recurrent layers on top of each other, over sequences with any mask.
+
+    plain      x[l] = layer_l( x[l-1] )                     Graves 2013, section 2
+    residual   x[l] = x[l-1] + layer_l( x[l-1] )            He et al. 2016; Wu et al. 2016, section 3.1
+    skip       x[l] = layer_l( [x[l-1]; x[0]] )             Graves 2013: the input goes to every layer
+
+Between layers there may be dropout (Zaremba et al. 2014), never along time. A position that the
+mask leaves out is skipped: the state is carried over it and its output is 0.
+
+Axes: *batch any leading shape, T positions, D width of an input, H of an output.
+"""
+
+from collections.abc import Callable, Sequence
+from typing import NamedTuple, final
+
+import torch
+from jaxtyping import Bool, Float
+from torch import Tensor, nn
+
+from ...errors import ShapeError, ValueRangeError
+from ...masking import mask_from_lengths
+from .._compaction import arranged, to_front, to_places
+from .._dropout import Dropout
+from ._bidirectional import Bidirectional
+from ._cells import AbstractCell, LSTMCell
+from ._layers import AbstractLayer, CellState, map_state
+
+StackState = tuple[CellState, ...]  # one for each layer, lowest first
+
+
+class StackRan(NamedTuple):
+    """A stack run over sequences: the outputs of its top layer, and the states at the end."""
+
+    outputs: Float[Tensor, "*batch T H"]
+    state: StackState
+
+
+class StackStep(NamedTuple):
+    """One step of a stack: the output of its top layer, and the states after it."""
+
+    output: Float[Tensor, "*batch H"]
+    state: StackState
+
+
+@final
+class RecurrentStack(nn.Module):
+    """Layers, lowest first. `recurrent_stack` makes the usual ones.
+
+    A residual connection goes round every layer whose input and output have one width.
+    """
+
+    def __init__(
+        self,
+        layers: Sequence[AbstractLayer],
+        *,
+        residual: bool = False,
+        skip: bool = False,
+        dropout: float = 0.0,
+    ) -> None:
+        super().__init__()
+        self.input_size, self.output_size = layers[0].input_size, layers[-1].output_size
+        self.residual, self.skip = residual, skip
+        self.layers = nn.ModuleList(layers)
+        self.dropout = Dropout(dropout)
+        for number in range(1, len(layers)):
+            expected = layers[number - 1].output_size + (self.input_size if skip else 0)
+            if layers[number].input_size != expected:
+                raise ShapeError(
+                    f"RecurrentStack: layer {number} must have input_size {expected}, "
+                    f"got {layers[number].input_size}. It reads the layer below"
+                    f"{' and the input of the stack' if skip else ''}."
+                )
+
+    def start(self, batch: Sequence[int]) -> StackState:
+        """The states before anything has been read: 0."""
+        return tuple(layer.start(batch) for layer in self.layers_in_order())
+
+    def forward(
+        self,
+        inputs: Float[Tensor, "*batch T D"],
+        mask: Bool[Tensor, "*batch T"] | None = None,
+        state: StackState | None = None,
+    ) -> StackRan:
+        """Read whole sequences, from `state` on."""
+        self._check_width(inputs)
+        batch, (size, width) = inputs.shape[:-2], inputs.shape[-2:]
+        first = _shaped(self.start(batch) if state is None else state, (-1,))
+        below, lengths, moved = inputs.reshape(-1, size, width), None, None
+        if mask is not None:
+            lengths, moved = arranged(mask.expand(*batch, size).reshape(-1, size))
+            below = below if moved is None else to_front(below, moved)
+        if lengths is not None:
+            # From here on padding is 0 in every layer, so that a residual has nothing else to add.
+            below = below.masked_fill(~mask_from_lengths(lengths, size).unsqueeze(-1), 0.0)
+        bottom, last = below, []
+        for number, layer in enumerate(self.layers_in_order()):
+            ran = layer.run(self._reads(number, below, bottom), first[number], lengths)
+            below = self._joins(number, below, ran.outputs)
+            last.append(ran.state)
+        if moved is not None:
+            below = to_places(below, moved)
+        return StackRan(below.unflatten(0, batch) if batch else below[0], _shaped(last, batch))
+
+    def step(self, inputs: Float[Tensor, "*batch D"], state: StackState) -> StackStep:
+        """Read one more position."""
+        self._check_width(inputs)
+        return self.climb(self.cells_in_order()[0](inputs, state[0]), state, inputs)
+
+    def climb(
+        self,
+        lowest: CellState,
+        state: StackState,
+        inputs: Float[Tensor, "*batch D"] | None = None,
+    ) -> StackStep:
+        """The rest of a step whose lowest layer is done: the layers above it, from `state` on. Only
+        residual and skip connections need the inputs.
+        """
+        below, after = self._joins(0, inputs, lowest.hidden), [lowest]
+        for number, cell in enumerate(self.cells_in_order()[1:], 1):
+            following = cell(self._reads(number, below, inputs), state[number])
+            below = self._joins(number, below, following.hidden)
+            after.append(following)
+        return StackStep(below, tuple(after))
+
+    def cells_in_order(self) -> list[AbstractCell]:
+        """The layers, lowest first, of a stack that can step."""
+        cells = []
+        for number, layer in enumerate(self.layers):
+            if not isinstance(layer, AbstractCell):
+                raise ValueRangeError(
+                    f"RecurrentStack: step needs layers that read forward only, got a "
+                    f"{type(layer).__name__} as layer {number}. Run it over whole sequences, "
+                    f"or build the stack with bidirectional=False."
+                )
+            cells.append(layer)
+        return cells
+
+    def layers_in_order(self) -> list[AbstractLayer]:
+        """The layers, lowest first."""
+        layers = []
+        for layer in self.layers:
+            assert isinstance(layer, AbstractLayer)
+            layers.append(layer)
+        return layers
+
+    def _reads(self, number: int, below: Tensor, bottom: Tensor | None) -> Tensor:
+        """The input of a layer: what the one below gave and, with skips, what that one read."""
+        if not self.skip or number == 0:
+            return below
+        assert bottom is not None
+        return torch.cat([below, bottom], -1)
+
+    def _joins(self, number: int, below: Tensor | None, outputs: Tensor) -> Tensor:
+        """What a layer hands upwards."""
+        if number < len(self.layers) - 1:
+            outputs = self.dropout(outputs)
+        if not self.residual:
+            return outputs
+        assert below is not None
+        return below + outputs if below.shape[-1] == outputs.shape[-1] else outputs
+
+    def _check_width(self, inputs: Tensor) -> None:
+        if inputs.shape[-1] != self.input_size:
+            raise ShapeError(
+                f"RecurrentStack: inputs must have width {self.input_size}, "
+                f"got {inputs.shape[-1]}. Build it with input_size={inputs.shape[-1]}, "
+                f"or project the inputs first."
+            )
+
+
+def recurrent_stack(
+    input_size: int,
+    hidden_size: int,
+    *,
+    cell: Callable[[int, int], AbstractCell] = LSTMCell,
+    num_layers: int = 1,
+    bidirectional: bool = False,
+    residual: bool = False,
+    skip: bool = False,
+    dropout: float = 0.0,
+) -> RecurrentStack:
+    """A stack of layers of one kind; a bidirectional layer gives twice `hidden_size`.
+
+    >>> stack = recurrent_stack(3, 4, num_layers=2, bidirectional=True)
+    >>> stack(torch.randn(2, 5, 3)).outputs.shape
+    torch.Size([2, 5, 8])
+    """
+    if num_layers < 1:
+        raise ValueRangeError(
+            f"recurrent_stack: num_layers must be at least 1, got {num_layers}. Pass 1 for one layer."
+        )
+    layers: list[AbstractLayer] = []
+    for number in range(num_layers):
+        width = input_size if number == 0 else layers[-1].output_size
+        if skip and number > 0:
+            width += input_size
+        if bidirectional:
+            layers.append(Bidirectional(cell(width, hidden_size), cell(width, hidden_size)))
+        else:
+            layers.append(cell(width, hidden_size))
+    return RecurrentStack(layers, residual=residual, skip=skip, dropout=dropout)
+
+
+def _shaped(state: Sequence[CellState], batch: Sequence[int]) -> StackState:
+    """The states with this leading shape."""
+    return tuple(map_state(lambda part: part.reshape(*batch, part.shape[-1]), s) for s in state)

@@ -1,0 +1,1 @@
+"""Decoders and encoders prepared for search: one step at a time, without gradients."""

@@ -1,0 +1,197 @@
+"""Steps for search of a decoder whose attention is summed out.
+
+    filtered[s]  = p(a_{t-1} = s | y_<t)      from what the last step predicted, and the token it led to
+    predicted[s] = p(a_t = s | y_<t)          the weights of the step
+    p(w | y_<t)  = sum over s of predicted[s] p(w | h_t, a_t = s)
+
+A hypothesis carries what is needed to learn from its next token where it has been: a distribution over
+places, a vector, and the norms of the output layer at each place; not the table of all tokens.
+
+Axes: B items, K hypotheses of each, k as many after a choice, b items that stay, S places, A width of
+the vector v, W tokens of the vocabulary.
+"""
+
+from functools import cached_property
+from typing import final
+
+import torch
+from jaxtyping import Bool, Float, Int
+from torch import Tensor
+
+from ...attention import Memory
+from ...errors import ShapeError, ValueRangeError
+from ..decoders._decoder import DecoderState
+from ..decoders.latent._decoder import MarginalDecoder
+from ..decoders.latent._tokens import PlacesState
+from ._advancing import prepare_advance
+from ._matrix import Matrix
+from ._stepping_state import Stepped, SteppingState, kept, map_memory, reordered
+
+# Entries of a table of hypotheses, places and tokens that are made at once: 4 MB of float32.
+_TABLE = 2**20
+
+
+@final
+class MarginalStepper:
+    """Steps of a decoder with summed attention, prepared once from its weights; make another when they
+    have changed. With `half`, large matrix products are in bfloat16, good to three digits.
+
+    The weights of a step are p(a_t = s | y_<t), all that can be known before its token is chosen.
+
+    >>> from torch import nn
+    >>> from foveal.attention import AdditiveScorer
+    >>> from foveal.networks.decoders.latent._transitions import FreeWalk
+    >>> from foveal.networks import Unconditioned, recurrent_stack
+    >>> decoder = MarginalDecoder(
+    ...     embedding=nn.Embedding(9, 4), stack=recurrent_stack(4, 5), bridge=Unconditioned(),
+    ...     scorer=AdditiveScorer(5, 6, hidden_size=5), walk=FreeWalk(), value_size=6,
+    ... )
+    >>> stepper = MarginalStepper(decoder.eval())
+    >>> state = stepper.start(Memory(torch.randn(2, 7, 6)))
+    >>> stepper.step(state, torch.zeros(2, 1, dtype=torch.long)).weights.shape
+    torch.Size([2, 1, 7])
+    """
+
+    def __init__(self, decoder: MarginalDecoder, *, half: bool = False) -> None:
+        if decoder.training:
+            raise ValueRangeError(
+                "MarginalStepper: the decoder must be in evaluation mode, got training mode, whose "
+                "dropout would be part of the search. Call decoder.eval() first."
+            )
+        self._decoder, self._half = decoder, half
+        self._advance = prepare_advance(decoder, half=half)
+        self._bias = decoder.output.bias.detach()
+
+    @property
+    def num_tokens(self) -> int:
+        """W, the size of the vocabulary."""
+        return len(self._bias)
+
+    @cached_property
+    def _table(self) -> Float[Tensor, "W A"]:
+        """The weights of the output layer, a row for each token."""
+        return self._decoder.output.table(self._decoder.embedding).detach()
+
+    @cached_property
+    def _output(self) -> Matrix:
+        return Matrix(self._table.T, half=self._half)
+
+    @cached_property
+    def _of_hidden(self) -> Matrix:
+        """U_s, which makes a query of the stack's output."""
+        size = self._decoder.stack.output_size
+        return Matrix(self._decoder.combine.weight[:, -size:].T, half=self._half)
+
+    @torch.no_grad()
+    def start(self, memory: Memory) -> SteppingState:
+        """The state before the first token, one hypothesis for each item."""
+        if memory.mask is not None and bool(memory.mask.all()):
+            memory = memory._replace(mask=None)
+        with torch.autocast(memory.values.device.type, torch.bfloat16, enabled=self._half):
+            memory = self._decoder.remember(memory)
+            first = self._decoder.start(memory)
+        if self._half:
+            memory = map_memory(self._widened, memory)
+        nowhere = self._decoder.walk.start(memory.keys.vectors[..., 0])
+        blank = torch.zeros_like(memory.keys.vectors[..., 0, :])
+        places = PlacesState(nowhere, blank, torch.zeros_like(nowhere))
+        first = first._replace(own=places if self._decoder.walk.remembers else None)
+        state = first.map(lambda part: self._widened(part).unsqueeze(1))
+        return SteppingState(self._advance.remember(memory), state)
+
+    def batch_size(self, state: SteppingState) -> int:
+        """How many items the state has."""
+        return state.decoder.layers[0].hidden.shape[0]
+
+    @torch.no_grad()
+    def step(
+        self,
+        state: SteppingState,
+        tokens: Int[Tensor, "B K"],
+        forced: Float[Tensor, "B K S"] | None = None,
+    ) -> Stepped:
+        """Every hypothesis reads one token. `forced` are probabilities of the places to use instead of
+        those that the decoder predicts; padding must have 0.
+        """
+        memory, before = state
+        places = memory.keys.vectors
+        if forced is not None and forced.shape != (*tokens.shape, places.shape[1]):
+            raise ShapeError(
+                f"MarginalStepper: forced weights must have shape "
+                f"{(*tokens.shape, places.shape[1])}, items, hypotheses and places, got "
+                f"{tuple(forced.shape)}. Give a weight for every place."
+            )
+        hidden, layers = self._advance.advance(before, tokens, memory)
+        if forced is None:
+            predicted = self._predicted(before.own, tokens, hidden, memory)
+        else:
+            predicted = forced.log()
+        query = self._of_hidden.times(hidden.flatten(0, 1)).view(*tokens.shape, -1)
+        log_probs, norms = self._summed(query, places, predicted)
+        after = PlacesState(predicted, query, norms) if before.own is not None else None
+        return Stepped(
+            SteppingState(memory, DecoderState(layers, after)), log_probs, predicted.exp()
+        )
+
+    def selection(
+        self, state: SteppingState, tokens: Int[Tensor, "B K"]
+    ) -> Bool[Tensor, "B K S"] | None:
+        """None: a step reads one place, not segments."""
+        return None
+
+    def reorder(self, state: SteppingState, parents: Int[Tensor, "B k"]) -> SteppingState:
+        """Hypothesis k of item b continues `parents[b, k]`; there may be more or fewer than before."""
+        return reordered(state, parents)
+
+    def keep(self, state: SteppingState, items: Int[Tensor, " b"]) -> SteppingState:
+        """Only these items, in this order."""
+        return kept(state, items)
+
+    def _predicted(
+        self, before: PlacesState | None, tokens: Tensor, hidden: Tensor, memory: Memory
+    ) -> Float[Tensor, "B K S"]:
+        """log p(a_t | y_<t): the token says where the last step has been, the scores where to go."""
+        (scores,) = self._decoder.scorer(hidden, memory.keys.keys)
+        scores = self._widened(scores)
+        if memory.mask is not None:
+            scores = scores.masked_fill(~memory.mask.unsqueeze(1), -torch.inf)
+        if before is None:
+            return self._decoder.walk.predict(scores, scores)
+        vectors = _vectors(before.query, memory.keys.vectors)
+        emission = (vectors @ self._table[tokens].unsqueeze(-1)).squeeze(-1)
+        emission += self._bias[tokens].unsqueeze(-1) - before.norms
+        filtered = (before.predicted + emission).log_softmax(-1)
+        return self._decoder.walk.predict(filtered, scores)
+
+    def _summed(
+        self,
+        query: Float[Tensor, "B K A"],
+        places: Float[Tensor, "B S A"],
+        predicted: Float[Tensor, "B K S"],
+    ) -> tuple[Float[Tensor, "B K W"], Float[Tensor, "B K S"]]:
+        """log p(w | y_<t) with the place summed out, and the norms at each place; some items at a
+        time.
+        """
+        found, norms = [], []
+        size = predicted[0].numel() * max(self.num_tokens, query.shape[-1])
+        num_items = max(1, _TABLE // max(size, 1))
+        for start in range(0, len(query), num_items):
+            some = slice(start, start + num_items)
+            vectors = _vectors(query[some], places[some])
+            scores = self._output.plus(self._bias, vectors.flatten(0, 2))
+            scores = scores.view(*vectors.shape[:3], -1)
+            norms.append(scores.logsumexp(-1))
+            # The prediction over the norms, so that the table is passed over once less.
+            scores += (predicted[some] - norms[-1]).unsqueeze(-1)
+            found.append(scores.logsumexp(-2))
+        return torch.cat(found), torch.cat(norms)
+
+    def _widened(self, part: Tensor) -> Tensor:
+        """Sums are in the precision of the model."""
+        return part.to(self._bias.dtype) if part.is_floating_point() else part
+
+
+def _vectors(
+    query: Float[Tensor, "B K A"], places: Float[Tensor, "B S A"]
+) -> Float[Tensor, "B K S A"]:
+    return (query.unsqueeze(2) + places.unsqueeze(1)).tanh_()

@@ -1,0 +1,184 @@
+"""A text encoder made ready to read many texts, for search: the same memory, in less time.
+
+    gates[t] = table[ token_t ] + h U^T,   table = E W^T + b
+
+Where the vocabulary is small, what the lowest layer makes of a token is a row of a table, and of
+the work of a step the product with the state is left. Texts are read longest first, so that at step
+t the first n_t rows are those that still go on: padding is not computed at all.
+
+Axes: B texts, T tokens, n texts that are as long as a step, W tokens of the vocabulary, D width of
+an input, H of a state, G of all gates.
+"""
+
+import copy
+from typing import NamedTuple, final
+
+import torch
+from jaxtyping import Float, Int
+from torch import Tensor, nn
+
+from ...attention import Memory
+from ...batch_invariant import LEAST_ROWS
+from ...errors import ValueRangeError
+from .._compaction import arranged, to_places
+from ..encoders._encoder import AbstractEncoder
+from ..encoders._text_encoder import TextEncoder
+from ..recurrent._bidirectional import Bidirectional
+from ..recurrent._cells import AbstractCell, LSTMCell
+from ._prepared_lstm import InputGates, PreparedLSTM
+from ._stepping_state import map_memory
+
+# Entries of the gates that are made at once: 1 MB of float32, which stays in cache.
+_PIECE = 2**18
+
+
+@final
+class PreparedEncoder:
+    """An encoder without gradients, prepared once from its weights; make another when they have
+    changed. An encoder that has no faster form reads as it is. With `half`, it computes in bfloat16:
+    faster for some tens of texts and more, and good to two or three digits.
+
+    >>> from torch import nn
+    >>> from foveal.networks import recurrent_stack
+    >>> encoder = TextEncoder(nn.Embedding(9, 4), recurrent_stack(4, 5, bidirectional=True)).eval()
+    >>> PreparedEncoder(encoder)(torch.tensor([[1, 2, 3]])).values.shape
+    torch.Size([1, 3, 10])
+    """
+
+    def __init__(self, encoder: AbstractEncoder, *, half: bool = False) -> None:
+        if encoder.training:
+            raise ValueRangeError(
+                "PreparedEncoder: the encoder must be in evaluation mode, got training mode, whose "
+                "dropout would be part of the search. Call encoder.eval() first."
+            )
+        # In half precision torch's fused kernels are faster than any steps made of operations.
+        self._encoder = copy.deepcopy(encoder).to(torch.bfloat16) if half else encoder
+        self._layers, self._half = [] if half else _prepared_layers(encoder), half
+
+    @torch.no_grad()
+    def __call__(self, inputs: Tensor, mask: Tensor | None = None) -> Memory:
+        """What the encoder gives."""
+        if not self._layers or inputs.ndim != 2 or inputs.numel() == 0:
+            return self._as_it_is(inputs, mask)
+        lengths, moved = (None, None) if mask is None else arranged(mask)
+        if mask is None or lengths is None:
+            values, summary = _read(self._layers, inputs, [len(inputs)] * inputs.shape[1])
+            return Memory(values, mask, summary)
+        tokens = inputs.masked_fill(~mask, 0)
+        tokens = tokens if moved is None else tokens.gather(1, moved.order)
+        lengths, order = lengths.sort(descending=True, stable=True)
+        steps = torch.arange(inputs.shape[1], device=lengths.device).unsqueeze(1)
+        values, summary = _read(
+            self._layers, tokens.index_select(0, order), (steps < lengths).sum(1).tolist()
+        )
+        back = torch.argsort(order)
+        values, summary = values.index_select(0, back), summary.index_select(0, back)
+        return Memory(values if moved is None else to_places(values, moved), mask, summary)
+
+    def _as_it_is(self, inputs: Tensor, mask: Tensor | None) -> Memory:
+        if not self._half:
+            return _filled_up(self._encoder, inputs, mask)
+        inputs = inputs.to(torch.bfloat16) if inputs.is_floating_point() else inputs
+        memory = self._encoder(inputs, mask)
+        summary = None if memory.summary is None else memory.summary.float()
+        return memory._replace(values=memory.values.float(), summary=summary)
+
+
+def _filled_up(encoder: AbstractEncoder, inputs: Tensor, mask: Tensor | None) -> Memory:
+    """What an encoder gives for as many inputs as its kernels need to sum in one order, however few
+    there are.
+    """
+    size, missing = len(inputs), LEAST_ROWS - len(inputs)
+    if missing <= 0 or not size:
+        return encoder(inputs, mask)
+    rows = torch.arange(size + missing, device=inputs.device).clamp(max=size - 1)
+    more = None if mask is None else mask[rows]
+    memory = encoder(inputs[rows], more)
+    fewer = map_memory(lambda part: part[:size], memory)
+    return fewer._replace(mask=mask) if memory.mask is more else fewer
+
+
+class _Direction(NamedTuple):
+    """One cell of a layer, which reads from the front or from the back."""
+
+    cell: PreparedLSTM
+    gates: InputGates
+    backward: bool
+
+
+def _prepared_layers(encoder: AbstractEncoder) -> list[list[_Direction]]:
+    """The layers, lowest first; none where the encoder has another form."""
+    if not isinstance(encoder, TextEncoder) or encoder.stack.residual or encoder.stack.skip:
+        return []
+    if not isinstance(encoder.embedding, nn.Embedding):
+        return []
+    layers: list[list[_Direction]] = []
+    for layer in encoder.stack.layers_in_order():
+        cells: list[AbstractCell] = []
+        if isinstance(layer, Bidirectional):
+            cells = [layer.forward_cell, layer.backward_cell]
+        elif isinstance(layer, AbstractCell):
+            cells = [layer]
+        directions = []
+        for number, cell in enumerate(cells):
+            if isinstance(cell, LSTMCell):
+                prepared = PreparedLSTM(cell)
+                table = None if layers else encoder.embedding.weight.detach()
+                gates = InputGates(prepared.input_weight, prepared.bias, table)
+                directions.append(_Direction(prepared, gates, backward=number == 1))
+        if not directions or len(directions) < len(cells):
+            return []
+        layers.append(directions)
+    return layers
+
+
+def _read(
+    layers: list[list[_Direction]], tokens: Int[Tensor, "B T"], rows: list[int]
+) -> tuple[Float[Tensor, "B T H"], Float[Tensor, "B H"]]:
+    """Outputs and summary of texts, the longest first: `rows[t]` of them have a token t."""
+    inputs, summary = tokens, []
+    for layer in layers:
+        sizes = [direction.cell.size for direction in layer]
+        outputs = layer[0].cell.bias.new_empty(*tokens.shape, sum(sizes))
+        if min(rows) < len(tokens):  # what is after the end of a text is written by nobody
+            outputs.zero_()
+        summary = []
+        for direction, part in zip(layer, outputs.split(sizes, -1), strict=True):
+            _run(direction, inputs, rows, part)
+            summary.append(part[:, 0] if direction.backward else _at_end(part, rows))
+        inputs = outputs
+    return inputs, torch.cat(summary, -1)
+
+
+def _run(
+    direction: _Direction, inputs: Tensor, rows: list[int], outputs: Float[Tensor, "B T H"]
+) -> None:
+    """Fill in the outputs of one cell; those after the end of a text are 0, and stay it."""
+    cell, before, num_texts = direction.cell, None, len(outputs)
+    memory, at = outputs.new_zeros(num_texts, cell.size), outputs.unbind(1)
+    times = [t for t, count in enumerate(rows) if count > 0]
+    times = times[::-1] if direction.backward else times
+    at_once = max(1, _PIECE // (num_texts * len(cell.bias)))
+    for start in range(0, len(times), at_once):
+        some = times[start : start + at_once]
+        first = min(some)
+        piece = inputs[:, first : first + len(some)].transpose(0, 1)
+        scores = direction.gates(piece.flatten(0, 1)).unflatten(0, piece.shape[:2]).unbind()
+        for t in some:
+            gates, state, hidden, count = scores[t - first], memory, at[t], rows[t]
+            if count < num_texts:
+                gates, state, hidden = gates[:count], state[:count], hidden[:count]
+            if before is not None:  # before the first step the state is 0
+                cell.from_state.add_to(gates, before[:count])
+            cell.update_(gates, state, hidden)
+            before = at[t]
+
+
+def _at_end(outputs: Float[Tensor, "B T H"], rows: list[int]) -> Float[Tensor, "B H"]:
+    """The output at the last token of each text; the longest come first."""
+    parts, following = [], 0
+    for t in reversed(range(len(rows))):
+        if rows[t] > following:
+            parts.append(outputs[following : rows[t], t])
+            following = rows[t]
+    return torch.cat([*parts, outputs[following:, 0]])  # those without a token stay 0

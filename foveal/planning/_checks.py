@@ -1,0 +1,332 @@
+"""check_data: what a user would want to know about a corpus before training on it."""
+
+import unicodedata
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Literal, NamedTuple, TypeAlias
+
+import numpy as np
+from jaxtyping import Bool
+
+from ..data._example import Example, Where, quoted
+from ..data.tokenizers._tokenizers import TokeniserSpec, graphemes
+from ._sketch import Keys, Sketch
+
+MAX_HELD = 500_000  # examples of a corpus that are compared with each other and with others
+MAX_SYMBOLS = 1_000_000
+NUM_SHOWN = 3
+MANY_TIMES = 4  # as long as 99 of 100: an outlier
+
+_UNSEEN = {
+    "source": "They are read as unknown",
+    "target": "No answer can have them",
+}
+
+Kind: TypeAlias = Literal[
+    "empty", "duplicates", "conflicts", "leak", "seen_sources", "normalisation", "lengths", "unseen"
+]
+Tokens: TypeAlias = Callable[[str], Sequence[str]]
+
+
+class Finding(NamedTuple):
+    """One thing found: what, where, how often, and what to do about it."""
+
+    kind: Kind
+    corpus: str  # train, dev or test
+    num: int  # examples concerned
+    sentence: str
+    remedy: str
+    places: tuple[Where, ...]  # the first few
+
+
+@dataclass(frozen=True, slots=True)
+class Findings:
+    """What `check_data` found, and how much it compared."""
+
+    findings: tuple[Finding, ...]
+    num_examples: dict[str, int]
+    share_compared: float  # below 1, numbers of duplicates, conflicts and leaks are estimates
+
+    def lines(self) -> list[str]:
+        """One line for each finding, and one if they are estimates."""
+        said = [f"{found.corpus}: {found.sentence} {found.remedy}" for found in self.findings]
+        if self.share_compared < 1 and said:
+            one_in = round(1 / self.share_compared)
+            said.append(f"Equal examples were counted among one in {one_in} sources.")
+        return said
+
+
+def check_data(
+    train: Iterable[Example],
+    dev: Iterable[Example] | None = None,
+    test: Iterable[Example] | None = None,
+    *,
+    source_tokeniser: TokeniserSpec | None = None,
+    target_tokeniser: TokeniserSpec | None = None,
+    max_held: int = MAX_HELD,
+) -> Findings:
+    """Look through corpora for what spoils training or measuring.
+
+    Duplicates, equal sources with different targets, examples of dev and test that are in train,
+    mixed Unicode normal forms, empty sides, outliers of length, symbols of dev and test that train
+    does not have. Each corpus is read once; memory is bounded, whatever its size.
+
+    >>> found = check_data([Example("a", "x"), Example("a", "x")], dev=[Example("a", "y")])
+    >>> ", ".join(finding.kind for finding in found.findings)
+    'duplicates, unseen, seen_sources'
+
+    Args:
+        train: examples to train on.
+        dev: examples to choose by.
+        test: examples to measure on.
+        source_tokeniser: what the symbols of sources are; characters if not given.
+        target_tokeniser: what the symbols of targets are; characters if not given.
+        max_held: examples of each corpus that are compared; beyond it, a sample.
+    """
+    tokens = (
+        graphemes if source_tokeniser is None else source_tokeniser.encode,
+        graphemes if target_tokeniser is None else target_tokeniser.encode,
+    )
+    first = _Survey("train", tokens, max_held, known=None).read(train)
+    rest = [
+        _Survey(name, tokens, max_held, known=first).read(corpus)
+        for name, corpus in (("dev", dev), ("test", test))
+        if corpus is not None
+    ]
+    surveys = [first, *rest]
+    num_bits = max(survey.sketch.num_bits for survey in surveys)
+    findings = [found for survey in surveys for found in survey.findings(num_bits)]
+    for number, survey in enumerate(surveys):
+        for other in surveys[:number]:
+            findings += _leaks(survey, other, num_bits)
+    findings += _mixed_forms(surveys)
+    order = {survey.name: number for number, survey in enumerate(surveys)}
+    return Findings(
+        tuple(sorted(findings, key=lambda found: order[found.corpus])),
+        {survey.name: survey.num for survey in surveys},
+        0.5**num_bits,
+    )
+
+
+class _Lengths:
+    """How long texts are, and the longest few."""
+
+    def __init__(self) -> None:
+        self._counts: Counter[int] = Counter()
+        self._longest: list[tuple[int, Where]] = []
+
+    def add(self, length: int, where: Where) -> None:
+        self._counts[length] += 1
+        if len(self._longest) < NUM_SHOWN or length > self._longest[-1][0]:
+            self._longest = sorted([*self._longest, (length, where)], key=lambda entry: -entry[0])[
+                :NUM_SHOWN
+            ]
+
+    def outliers(self) -> tuple[int, int, tuple[Where, ...]]:
+        """How many texts are far longer than 99 of 100, than how many characters, and which."""
+        if not self._counts:
+            return 0, 0, ()
+        lengths = sorted(self._counts)
+        up_to = np.cumsum([self._counts[length] for length in lengths])
+        usual = lengths[int(np.searchsorted(up_to, 0.99 * up_to[-1]))]
+        limit = MANY_TIMES * max(usual, 10)
+        num = sum(number for length, number in self._counts.items() if length > limit)
+        return num, limit, tuple(where for length, where in self._longest if length > limit)
+
+
+class _Survey:
+    """What one reading of a corpus gathers."""
+
+    def __init__(
+        self, name: str, tokens: tuple[Tokens, Tokens], max_held: int, known: "_Survey | None"
+    ) -> None:
+        self.name, self.num = name, 0
+        self.sketch = Sketch(max_held)
+        self.forms: dict[str, dict[str, list[Where]]] = {"source": {}, "target": {}}
+        self.num_forms: Counter[tuple[str, str]] = Counter()
+        self.symbols: dict[str, set[str]] = {"source": set(), "target": set()}
+        self._tokens, self._known = tokens, known
+        self._empty: dict[str, list[Where]] = {"source": [], "target": []}
+        self._num_empty: Counter[str] = Counter()
+        self._lengths = {"source": _Lengths(), "target": _Lengths()}
+        self._unseen: dict[str, Counter[str]] = {"source": Counter(), "target": Counter()}
+        self._unseen_places: dict[str, list[Where]] = {"source": [], "target": []}
+        self._num_unseen: Counter[str] = Counter()
+
+    def read(self, corpus: Iterable[Example]) -> "_Survey":
+        """Look at every example once."""
+        for example in corpus:
+            self.num += 1
+            where = example.where or Where(self.name, self.num)
+            self.sketch.add(example, where)
+            self._look("source", example.source, self._tokens[0], where)
+            if example.target is not None:
+                self._look("target", example.target, self._tokens[1], where)
+        return self
+
+    def _look(self, side: str, text: str, tokens: Tokens, where: Where) -> None:
+        self._lengths[side].add(len(text), where)
+        if not text.strip():
+            self._num_empty[side] += 1
+            _note(self._empty[side], where)
+        if not text.isascii() and (form := _form(text)) is not None:
+            self.num_forms[side, form] += 1
+            _note(self.forms[side].setdefault(form, []), where)
+        symbols = tokens(text)
+        if self._known is None:
+            if len(self.symbols[side]) < MAX_SYMBOLS:
+                self.symbols[side].update(symbols)
+            return
+        new = set(symbols) - self._known.symbols[side]
+        if new:
+            self._num_unseen[side] += 1
+            self._unseen[side].update(new)
+            _note(self._unseen_places[side], where)
+
+    def findings(self, num_bits: int) -> Iterator[Finding]:
+        """What is found in this corpus by itself."""
+        if not self.num:
+            yield Finding("empty", self.name, 0, "there is no example.", "Give more data.", ())
+            return
+        yield from self._sides()
+        keys = self.sketch.keys(num_bits)
+        if self.name == "train":
+            repeats, against = keys.repeats(), keys.contradictions()
+            yield from self._equal(
+                "duplicates",
+                keys,
+                repeats,
+                num_bits,
+                "{} repeat an earlier one exactly.",
+                "They count more than once in training; remove them if that is not meant.",
+            )
+            yield from self._equal(
+                "conflicts",
+                keys,
+                against,
+                num_bits,
+                "{} have a source that occurs with another target too.",
+                "Only one of the targets can be right as the first answer; choose one, or use n-best.",
+            )
+
+    def _equal(
+        self,
+        kind: Kind,
+        keys: Keys,
+        which: Bool[np.ndarray, " n"],
+        num_bits: int,
+        sentence: str,
+        remedy: str,
+    ) -> Iterator[Finding]:
+        if which.any():
+            num = int(which.sum()) << num_bits
+            places = tuple(map(self.sketch.where, sorted(keys.places[which].tolist())[:NUM_SHOWN]))
+            yield Finding(kind, self.name, num, sentence.format(_of(num, self.num)), remedy, places)
+
+    def _sides(self) -> Iterator[Finding]:
+        for side in ("source", "target"):
+            if num := self._num_empty[side]:
+                yield Finding(
+                    "empty",
+                    self.name,
+                    num,
+                    f"{_of(num, self.num)} have an empty {side}.",
+                    "Look at these lines; a column may be missing.",
+                    tuple(self._empty[side]),
+                )
+            num, limit, places = self._lengths[side].outliers()
+            if num:
+                yield Finding(
+                    "lengths",
+                    self.name,
+                    num,
+                    f"{_of(num, self.num)} have a {side} of more than {limit} characters, "
+                    f"{MANY_TIMES} times what is usual.",
+                    "Look at them: they cost padding, and may be lines that were not broken.",
+                    places,
+                )
+            if num := self._num_unseen[side]:
+                shown = ", ".join(quoted(s) for s, _ in self._unseen[side].most_common(8))
+                yield Finding(
+                    "unseen",
+                    self.name,
+                    num,
+                    f"{_of(num, self.num)} have a {side} symbol that train does not have: {shown}.",
+                    f"{_UNSEEN[side]}; add examples with them to train, or correct them.",
+                    tuple(self._unseen_places[side]),
+                )
+
+
+def _leaks(survey: _Survey, other: _Survey, num_bits: int) -> Iterator[Finding]:
+    """Examples of a corpus that another, which comes before it, has too."""
+    ours, theirs = survey.sketch.keys(num_bits), other.sketch.keys(num_bits)
+    both = np.isin(ours.whole, theirs.whole)
+    source_only = np.isin(ours.asked, theirs.asked) & ~both
+    cases: tuple[tuple[Kind, Bool[np.ndarray, " n"], str, str], ...] = (
+        (
+            "leak",
+            both,
+            "are in {} too.",
+            "Scores on them measure memory; take them out of the one or the other.",
+        ),
+        (
+            "seen_sources",
+            source_only,
+            "have a source that {} has with another target.",
+            "Decide which target is right, and where the source belongs.",
+        ),
+    )
+    for kind, which, sentence, remedy in cases:
+        if which.any():
+            num = int(which.sum()) << num_bits
+            places = sorted(ours.places[which].tolist())[:NUM_SHOWN]
+            yield Finding(
+                kind,
+                survey.name,
+                num,
+                f"{_of(num, survey.num)} {sentence.format(other.name)}",
+                remedy,
+                tuple(map(survey.sketch.where, places)),
+            )
+
+
+def _mixed_forms(surveys: Sequence[_Survey]) -> Iterator[Finding]:
+    """Texts in more than one normal form, which look equal and are not."""
+    for side in ("source", "target"):
+        totals: Counter[str] = Counter()
+        for survey in surveys:
+            for (of_side, form), num in survey.num_forms.items():
+                totals[form] += num if of_side == side else 0
+        used = [(form, num) for form, num in totals.most_common() if num]
+        if len(used) < 2:
+            continue
+        rarest, num = used[-1]
+        survey = next(survey for survey in surveys if survey.num_forms[side, rarest])
+        said = ", ".join(f"{number} {form}" for form, number in used)
+        yield Finding(
+            "normalisation",
+            survey.name,
+            num,
+            f"{side}s are in different Unicode normal forms: {said}.",
+            "Bring all files to one: uconv -x any-nfc, or normalisation=NFC of the tokeniser.",
+            tuple(survey.forms[side][rarest]),
+        )
+
+
+def _form(text: str) -> str | None:
+    """Whether letters with marks are composed; None if there are none that could be."""
+    composed = unicodedata.is_normalized("NFC", text)
+    decomposed = unicodedata.is_normalized("NFD", text)
+    if composed and decomposed:
+        return None
+    return "composed" if composed else "decomposed" if decomposed else "in neither form"
+
+
+def _note(places: list[Where], where: Where) -> None:
+    if len(places) < NUM_SHOWN:
+        places.append(where)
+
+
+def _of(num: int, total: int) -> str:
+    return f"{num:,} of {total:,} examples"

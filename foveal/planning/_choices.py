@@ -1,0 +1,68 @@
+"""Choices: which settings of a run are not their defaults, who made them so, and why."""
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Literal, NamedTuple
+
+from ..errors import SpecError
+from ..specs import from_json, to_json
+from ..training._run import RUN, Run
+from ..training.checkpoints._whole import replace_text
+
+CHOICES = "choices.json"
+Origin = Literal["data", "command", "recipe"]
+
+
+class Choice(NamedTuple):
+    """One setting, or a group of them, that somebody chose."""
+
+    path: str
+    origin: Origin  # what the data is and how much of it there is, the user's command, a recipe
+    reason: str
+
+
+class Planned(NamedTuple):
+    """A run, and the choices that made it."""
+
+    run: Run
+    choices: tuple[Choice, ...]
+
+    def choice_of(self, path: str) -> Choice | None:
+        """Who chose the setting at a path. Below a setting that says which spec stands there, the
+        settings of that spec are its defaults, unless they were chosen too.
+        """
+        return next((choice for choice in reversed(self.choices) if choice.path == path), None)
+
+    def save(self, folder: Path) -> None:
+        """Write both into the folder of a run."""
+        folder.mkdir(parents=True, exist_ok=True)
+        replace_text(folder / RUN, to_json(self.run) + "\n")
+        rows = [choice._asdict() for choice in self.choices]
+        text = json.dumps(rows, ensure_ascii=False, indent=1)
+        replace_text(folder / CHOICES, text + "\n")
+
+
+def load_plan(folder: Path) -> Planned:
+    """What `Planned.save` wrote; a run without choices has none."""
+    try:
+        run = from_json(Run, (folder / RUN).read_text(encoding="utf-8"))
+        written = folder / CHOICES
+        rows = json.loads(written.read_text(encoding="utf-8")) if written.exists() else []
+        return Planned(run, tuple(Choice(**row) for row in rows))
+    except FileNotFoundError:
+        raise SpecError(
+            f"{folder}: there is no {RUN if folder.is_dir() else 'such folder'}, expected the folder of a run. "
+            f"Give the folder that was the --out of foveal fit."
+        ) from None
+    except (ValueError, TypeError) as error:
+        raise SpecError(
+            f"{folder}: its {RUN} or {CHOICES} cannot be read: {error} "
+            f"Restore the files, or fit again."
+        ) from error
+
+
+def chosen(choices: Sequence[Choice], path: str, origin: Origin, reason: str) -> tuple[Choice, ...]:
+    """The choices and one more, in place of an earlier one of the same path."""
+    others = (choice for choice in choices if choice.path != path)
+    return (*others, Choice(path, origin, reason))

@@ -1,0 +1,188 @@
+"""What a corpus is for, and what its symbols are: inferred from examples, with a sentence for each.
+
+characters, words or subwords, for each side:
+
+    most texts have no space                        characters: words, names, unspaced sentences
+    what stands between spaces is one character     whitespace: phones, letters set apart
+    a script that is written without spaces         characters, of a source without the spaces
+    few words will be unknown                       whitespace: words
+    otherwise                                       sentencepiece: subwords
+
+and characters are graphemes, unless too many of them will be unknown and few of their parts will:
+code points (Khmer, Hindi), of a source after decomposition (Korean).
+
+The share of symbols in new text that will be unknown is estimated by the share of symbols seen once
+(Good 1953).
+"""
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Sequence
+from itertools import islice
+from typing import Literal, NamedTuple
+
+from ..data._example import Example
+from ..data.tokenizers._sentencepiece import SentencePieceSpec
+from ..data.tokenizers._tokenizers import (
+    CharacterSpec,
+    FeaturesSpec,
+    TokeniserSpec,
+    WhitespaceSpec,
+    graphemes,
+    is_unspaced,
+    pieces,
+)
+from ..errors import DataError
+
+NUM_SAMPLED = 10_000  # examples
+MAX_UNKNOWN_WORDS = 0.05  # share
+MAX_UNKNOWN_CHARACTERS = 0.005
+MAX_WORDS = 20_000
+MAX_LABELS = 500
+MIN_PER_LABEL = 5  # examples, on average
+
+
+class InferredTokeniser(NamedTuple):
+    """A tokeniser, and why it is the one."""
+
+    spec: TokeniserSpec
+    reason: str
+
+
+class InferredTask(NamedTuple):
+    """What a corpus is for and how its sides are cut into symbols, with a reason for each."""
+
+    task: Literal[
+        "transduction", "classification", "pair_classification", "tagging", "language_modelling"
+    ]
+    source: TokeniserSpec
+    target: TokeniserSpec | None  # None where there is no target, or labels
+    features: FeaturesSpec | None
+    reasons: tuple[str, ...]
+
+
+def infer_task(examples: Iterable[Example]) -> InferredTask:
+    """The task and the tokenisers for a corpus, from its first 10,000 examples.
+
+    >>> words = ("cat", "K AE T"), ("act", "AE K T"), ("tack", "T AE K")
+    >>> found = infer_task(Example(source, target) for source, target in words)
+    >>> found.task, found.source.kind, found.target.kind
+    ('transduction', 'characters', 'whitespace')
+    """
+    sample = list(islice(examples, NUM_SAMPLED))
+    if not sample:
+        raise DataError("infer_task: there is no example to look at. Give a file that has some.")
+    sources = [example.source for example in sample]
+    targets = [example.target for example in sample if example.target is not None]
+    features = FeaturesSpec() if any(example.features for example in sample) else None
+    pairs = [(example.source, example.target) for example in sample if example.target is not None]
+    if not targets:
+        source = infer_tokeniser(sources)
+        reasons = ("language modelling: there is no target", f"text: {source.reason}")
+        return InferredTask("language_modelling", source.spec, None, features, reasons)
+    num = len(set(targets))
+    if all("\t" in text for text in sources) and num <= MAX_LABELS and 2 * num <= len(targets):
+        source = infer_tokeniser(sources)
+        reasons = (f"pair classification: two texts and a label, {num} different ones",)
+        reasons += (f"source: {source.reason}",)
+        return InferredTask("pair_classification", source.spec, None, features, reasons)
+    if _are_tags(pairs):
+        num_tags = len({tag for target in targets for tag in pieces(target)})
+        reasons = (f"tagging: as many tags as words, {num_tags} different ones",)
+        return InferredTask("tagging", WhitespaceSpec(), WhitespaceSpec(), features, reasons)
+    source = infer_tokeniser(sources)
+    labels = set(targets)
+    if len(labels) <= MAX_LABELS and len(labels) * MIN_PER_LABEL <= len(targets):
+        few = f"classification: only {len(labels)} different targets in {len(targets)} examples"
+        reasons = (few, f"source: {source.reason}")
+        return InferredTask("classification", source.spec, None, features, reasons)
+    target = infer_tokeniser(targets, side="target")
+    reasons = (
+        f"transduction: {len(labels)} different targets in {len(targets)} examples",
+        f"source: {source.reason}",
+        f"target: {target.reason}",
+    )
+    return InferredTask("transduction", source.spec, target.spec, features, reasons)
+
+
+def infer_tokeniser(
+    texts: Iterable[str], *, side: Literal["source", "target"] = "source"
+) -> InferredTokeniser:
+    """The tokeniser for texts, from the first 10,000 of them. Subwords are trained on these.
+
+    >>> infer_tokeniser(["a few words", "a few more words"] * 20).reason
+    'words between spaces, 4 different ones'
+    """
+    sample = [text for text in islice(texts, NUM_SAMPLED) if text.strip()]
+    words = Counter(word for text in sample for word in pieces(text))
+    spaced = sum(len(pieces(text)) > 1 for text in sample)
+    if 2 * spaced <= len(sample):
+        alone = 100 * (len(sample) - spaced) / max(1, len(sample))
+        return _characters(sample, side, "keep", f"since {alone:.0f} % of texts have no space")
+    if _share(words, lambda word: len(graphemes(word)) == 1) >= 0.98:
+        reason = f"symbols between spaces, {len(words)} different ones"
+        return InferredTokeniser(WhitespaceSpec(), reason)
+    letters = Counter(letter for text in sample for letter in text if letter.isalpha())
+    if _share(letters, is_unspaced) > 0.5:
+        spaces = "drop" if side == "source" else "keep"
+        without = "; those of the text are left out" if spaces == "drop" else ""
+        reason = f"since the script has no spaces of its own{without}"
+        return _characters(sample, side, spaces, reason)
+    unknown = _unknown(words)
+    if len(words) <= MAX_WORDS and (unknown <= MAX_UNKNOWN_WORDS or len(sample) < 100):
+        what = "symbols" if _share(words, lambda word: len(graphemes(word)) <= 3) > 0.9 else "words"
+        reason = f"{what} between spaces, {len(words)} different ones"
+        return InferredTokeniser(WhitespaceSpec(), reason)
+    num_pieces = min(8_000, max(500, len(words) // 2))
+    return InferredTokeniser(
+        SentencePieceSpec(num_pieces=num_pieces).trained_on(sample),
+        f"subwords, since some {100 * unknown:.0f} % of the words of a new text would be unknown",
+    )
+
+
+def _characters(
+    sample: Sequence[str],
+    side: Literal["source", "target"],
+    spaces: Literal["keep", "drop"],
+    reason: str,
+) -> InferredTokeniser:
+    """Graphemes, or parts of them where that leaves far fewer unknown."""
+    usual = CharacterSpec(spaces=spaces)
+    unknown = _unknown(Counter(symbol for text in sample for symbol in usual.encode(text)))
+    others = [(CharacterSpec(unit="code_point", spaces=spaces), "code points")]
+    if side == "source":  # a target must come out as it is written
+        decomposed = CharacterSpec(unit="code_point", spaces=spaces, normalisation="NFD")
+        others.append((decomposed, "decomposed code points"))
+    for spec, name in others if unknown > MAX_UNKNOWN_CHARACTERS else ():
+        parts = _unknown(Counter(symbol for text in sample for symbol in spec.encode(text)))
+        if 4 * parts < unknown:
+            return InferredTokeniser(
+                spec,
+                f"{name}, {reason}, and {100 * unknown:.1f} % of whole characters would be unknown",
+            )
+    return InferredTokeniser(usual, f"characters, {reason}")
+
+
+def _unknown(counts: Counter[str]) -> float:
+    """The share of symbols in new text that will be unknown."""
+    return sum(number == 1 for number in counts.values()) / max(1, counts.total())
+
+
+def _are_tags(pairs: Sequence[tuple[str, str]]) -> bool:
+    """As many symbols on both sides, mostly more than one, few of one kind and others of another."""
+    words: set[str] = set()
+    tags: Counter[str] = Counter()
+    num_longer = 0
+    for source, target in pairs:
+        of_source, of_target = pieces(source), pieces(target)
+        if len(of_source) != len(of_target):
+            return False
+        words.update(of_source)
+        tags.update(of_target)
+        num_longer += len(of_source) > 1
+    few = len(tags) <= MAX_LABELS and 2 * len(tags) <= tags.total()
+    return few and 2 * num_longer > len(pairs) and 2 * len(words & tags.keys()) <= len(tags)
+
+
+def _share(counts: Counter[str], holds: Callable[[str], bool]) -> float:
+    """The share of what is counted for which something holds."""
+    return sum(n for item, n in counts.items() if holds(item)) / max(1, counts.total())

@@ -1,0 +1,378 @@
+"""A whole spec for a corpus, with a reason for every choice that is not a default.
+
+What is chosen comes from measured runs (the documentation has them) and depends on the kind of task,
+on what a symbol is, and on how many examples there are:
+
+    readings of the data   100 * (800 / n) ** 0.6     100 for 800 words, 25 for 8,000, 8 for 50,000
+"""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from itertools import islice
+from statistics import mean
+from typing import Any, NamedTuple
+
+from ..data import (
+    CharacterSpec,
+    Example,
+    SentencePieceSpec,
+    SpellingSpec,
+    TokeniserSpec,
+    WhitespaceSpec,
+)
+from ..errors import DataError
+from ..models import (
+    AttentionSpec,
+    DecoderSpec,
+    DocumentEncoderSpec,
+    ExactHardSpec,
+    RecurrentSpec,
+    SoftmaxSpec,
+    TextEncoderSpec,
+)
+from ..tasks._classification import ClassificationSpec
+from ..tasks._language_modeling import LanguageModellingSpec
+from ..tasks._pair_classification import PairClassificationSpec
+from ..tasks._specs import TaskSpec, TextTaskSpec
+from ..tasks._tagging import TaggingSpec, has_spans
+from ..tasks._transduction import TransductionSpec
+from ..tasks.base._prediction import PredictionSpec
+from ._inferring import InferredTask, infer_task
+
+_MOST_SAMPLED = 10_000  # examples that are looked at
+_MOST_COUNTED = 1_000_000  # beyond it, what is chosen does not change
+_FEW, _MANY = 3_000, 30_000  # examples: small networks below, wide ones above
+_ENOUGH_TAGGED = 10_000  # tagged sentences from which on less dropout and larger batches do as well
+_LONG_SYMBOL = 2.5  # characters, on average: words rather than phones
+_LONG_WORD = 30  # characters, on average: texts rather than words
+_LONG_TEXT = 100  # words, on average: documents rather than sentences
+
+
+class Reason(NamedTuple):
+    """Why a setting has the value that it has; `path` is as in `foveal.specs.settings`, and
+    settings of training are below `training`.
+    """
+
+    path: str
+    sentence: str
+
+
+class Recommendation(NamedTuple):
+    """What to train and how."""
+
+    task: TaskSpec
+    training: dict[str, Any]  # fields of a TrainingSpec
+    reasons: tuple[Reason, ...]
+
+
+@dataclass
+class _Choices:
+    """Settings with their reasons, as they are made."""
+
+    num_examples: int
+    reasons: list[Reason] = field(default_factory=list)
+
+    def because(self, value: Any, sentence: str, *paths: str) -> Any:
+        """The value; the sentence is remembered for every path that it stands at."""
+        self.reasons += [Reason(path, sentence) for path in paths]
+        return value
+
+    def by_size(self, few: Any, some: Any, many: Any, sentence: str, *paths: str) -> Any:
+        """One of three values, for few examples, some, or many."""
+        n = self.num_examples
+        value = few if n < _FEW else some if n < _MANY else many
+        return self.because(value, f"{n} training examples: {sentence}", *paths)
+
+
+def recommend(examples: Iterable[Example]) -> Recommendation:
+    """A spec for these training examples, which are read more than once.
+
+    >>> words = [Example("ab" * n, "x y " * n) for n in range(1, 9)]
+    >>> found = recommend(words)
+    >>> found.task.kind, found.task.outputs, found.training["epochs"]
+    ('transduction', 'words', 100.0)
+    """
+    inferred = infer_task(examples)
+    sample = list(islice(examples, _MOST_SAMPLED))
+    choices = _Choices(sum(1 for _ in islice(examples, _MOST_COUNTED)))
+    choices.reasons += [Reason("kind", inferred.reasons[0])]
+    for reason in inferred.reasons[1:]:
+        side, _, why = reason.partition(": ")
+        choices.reasons.append(Reason("source" if side == "text" else side, why))
+    match inferred.task:
+        case "transduction":
+            task = _transduction(inferred, sample, choices)
+        case "classification":
+            task = _classification(inferred, sample, choices)
+        case "pair_classification":
+            task = _pair_classification(inferred, choices)
+        case "tagging":
+            task = _tagging(sample, choices)
+        case "language_modelling":
+            task = _language_modelling(inferred, choices)
+    training = _training(task, sample, choices)
+    return Recommendation(task, training, tuple(choices.reasons))
+
+
+def _transduction(
+    inferred: InferredTask, sample: Sequence[Example], choices: _Choices
+) -> TransductionSpec:
+    target = inferred.target
+    if target is None:
+        raise DataError("recommend: transduction needs a target, got none. Give a second column.")
+    is_text, why = _is_text(target, [example.target or "" for example in sample])
+    embedding = choices.by_size(
+        *(64, 128, 256),
+        "the width that did best on 800 words, on 8,000 words and on 50,000 sentences",
+        *("encoder.embedding_size", "decoder.embedding_size"),
+    )
+    hidden = choices.by_size(
+        *(128, 256, 256),
+        "as wide as the data can fill, and no wider: it decides the speed",
+        *("encoder.hidden_size", "decoder.hidden_size"),
+    )
+    dropout = choices.by_size(
+        *(0.4, 0.3, 0.3),
+        "the fewer there are, the more must be kept from being learnt by heart",
+        *("encoder.dropout", "decoder.dropout"),
+    )
+    return TransductionSpec(
+        source=inferred.source,
+        target=target,
+        features=choices.because(inferred.features, "the file has such a column", "features")
+        if inferred.features
+        else None,
+        outputs=choices.because("texts" if is_text else "words", why, "outputs"),
+        min_count=_min_count(choices, inferred.source, target) if is_text else 1,
+        encoder=TextEncoderSpec(embedding_size=embedding, hidden_size=hidden, dropout=dropout),
+        decoder=DecoderSpec(
+            embedding_size=embedding,
+            hidden_size=hidden,
+            dropout=dropout,
+            attention=SoftmaxSpec() if is_text else _attention(choices),
+        ),
+        label_smoothing=choices.because(
+            0.1, "a model that is never quite sure generalises better", "label_smoothing"
+        ),
+        prediction=PredictionSpec(
+            length_penalty=choices.because(
+                1.0,
+                "without it a beam prefers short texts, since every word costs probability",
+                "prediction.length_penalty",
+            )
+        )
+        if is_text
+        else PredictionSpec(),
+    )
+
+
+def _attention(choices: _Choices) -> AttentionSpec:
+    """Of words, whose symbols each come from about one place."""
+    if choices.num_examples >= _FEW:
+        return SoftmaxSpec()
+    return choices.because(
+        ExactHardSpec(),
+        f"{choices.num_examples} training examples: to take each symbol from one place, and to sum over "
+        f"which, made no more errors than softmax in four languages, and fewer in three",
+        "decoder.attention",
+    )
+
+
+def _pair_classification(inferred: InferredTask, choices: _Choices) -> PairClassificationSpec:
+    source = _words(inferred.source, choices)
+    return PairClassificationSpec(
+        source=source, min_count=_min_count(choices, source), hidden=_hidden(choices)
+    )
+
+
+def _words(source: TokeniserSpec, choices: _Choices) -> TokeniserSpec:
+    """Of texts that have one label: words rather than subwords, unless there are many."""
+    if not isinstance(source, SentencePieceSpec) or choices.num_examples >= _MANY:
+        return source
+    choices.reasons = [reason for reason in choices.reasons if reason.path != "source"]
+    return choices.because(
+        WhitespaceSpec(),
+        "words between spaces: few examples teach whole words better than their pieces",
+        "source",
+    )
+
+
+def _classification(
+    inferred: InferredTask, sample: Sequence[Example], choices: _Choices
+) -> ClassificationSpec:
+    source = _words(inferred.source, choices)
+    return ClassificationSpec(
+        source=source,
+        min_count=_min_count(choices, source),
+        encoder=_document_reader(sample, choices),
+        dropout=choices.because(0.5, "texts are few beside what they could say", "dropout"),
+        hidden=_hidden(choices),
+    )
+
+
+def _tagging(sample: Sequence[Example], choices: _Choices) -> TaggingSpec:
+    spans = has_spans({tag for example in sample for tag in (example.target or "").split()})
+    return TaggingSpec(
+        tune_recall=choices.because(
+            True,
+            "tags mark spans: after training, the score of O is set for the best span F1 on the validation "
+            "set",
+            "tune_recall",
+        )
+        if spans
+        else False,
+        encoder=TextEncoderSpec(
+            embedding_size=choices.by_size(
+                64, 64, 128, "rare words do not fill wide vectors", "encoder.embedding_size"
+            ),
+            hidden_size=choices.by_size(
+                128, 128, 256, "as wide as the data can fill", "encoder.hidden_size"
+            ),
+            dropout=choices.because(
+                0.5 if choices.num_examples < _ENOUGH_TAGGED else 0.3,
+                f"{choices.num_examples} training examples: the fewer there are, the more easily words are "
+                f"memorized together with their tags",
+                "encoder.dropout",
+            ),
+        ),
+        spelling=choices.because(
+            SpellingSpec(),
+            "prefixes, suffixes, lowercase form and capitalization of each word are read, since new texts "
+            "have new words",
+            "spelling",
+        ),
+        min_count=_min_count(choices, WhitespaceSpec()),
+        hidden=_hidden(choices),
+    )
+
+
+def _language_modelling(inferred: InferredTask, choices: _Choices) -> LanguageModellingSpec:
+    return LanguageModellingSpec(
+        source=inferred.source,
+        min_count=_min_count(choices, inferred.source),
+        hidden_size=choices.by_size(
+            128, 256, 512, "as wide as the text can fill: it decides the speed", "hidden_size"
+        ),
+        dropout=choices.by_size(
+            0.4, 0.3, 0.2, "the less text, the more is learnt by heart", "dropout"
+        ),
+    )
+
+
+def _document_reader(
+    sample: Sequence[Example], choices: _Choices
+) -> TextEncoderSpec | DocumentEncoderSpec:
+    """Two levels for documents with a sentence on each line, one for other texts."""
+    if mean("\n" in example.source.strip() for example in sample) > 0.5:
+        words = _reader(choices, "encoder.words")
+        return choices.because(
+            DocumentEncoderSpec(
+                words=words, sentences=RecurrentSpec(hidden_size=words.hidden_size)
+            ),
+            "most texts have several lines: each line is read as a sentence, and the sentences as a document",
+            "encoder",
+        )
+    words = mean(len(example.source.split()) for example in sample)
+    if words > _LONG_TEXT:
+        choices.reasons.append(
+            Reason(
+                "encoder",
+                f"{words:.0f} words per text on one line: they are read as one sequence. Write each sentence "
+                f"on its own line of a JSON Lines file to read documents sentence by sentence",
+            )
+        )
+    return _reader(choices, "encoder")
+
+
+def _reader(choices: _Choices, path: str) -> TextEncoderSpec:
+    """Of whole texts, whose words are sparse: narrow, with much dropout."""
+    return TextEncoderSpec(
+        embedding_size=choices.by_size(
+            64, 64, 128, "rare words fill no wide vectors", f"{path}.embedding_size"
+        ),
+        hidden_size=choices.by_size(
+            64, 64, 128, "as wide as the data can fill", f"{path}.hidden_size"
+        ),
+        dropout=choices.because(
+            0.5, "words are easily learnt by heart with their label", f"{path}.dropout"
+        ),
+    )
+
+
+def _min_count(choices: _Choices, *sides: TokeniserSpec) -> int:
+    has_words = any(isinstance(side, WhitespaceSpec) for side in sides)
+    if not has_words or choices.num_examples < _FEW:
+        return 1
+    return choices.because(
+        2,
+        "a word seen once teaches little; as an unknown one it teaches how to treat such",
+        "min_count",
+    )
+
+
+def _hidden(choices: _Choices) -> float:
+    return choices.because(
+        0.1, "new texts have new words, so some are hidden in training as if they were", "hidden"
+    )
+
+
+def _is_text(target: TokeniserSpec, targets: Sequence[str]) -> tuple[bool, str]:
+    """Whether targets are texts, which may be right in part, rather than single words."""
+    symbols = [target.encode(text) for text in targets]
+    if isinstance(target, CharacterSpec):
+        spaced = mean([" " in text.strip() for text in targets])
+        if spaced > 0.5 or mean(map(len, symbols)) > _LONG_WORD:
+            return True, "targets are longer than words: they are texts, and scored by BLEU"
+        return False, "targets are single words: each is right or wrong (WER)"
+    lengths = [len(symbol) for text in symbols for symbol in text]
+    size = mean(lengths) if lengths else 0.0
+    if isinstance(target, WhitespaceSpec) and size < _LONG_SYMBOL:
+        return False, (
+            f"symbols of {size:.1f} characters are letters or phones, and a target one word: each is "
+            f"right or wrong (WER)"
+        )
+    return True, "targets are made of words: they are texts, and scored by BLEU"
+
+
+def _training(task: TextTaskSpec, sample: Sequence[Example], choices: _Choices) -> dict[str, Any]:
+    n = choices.num_examples
+    if isinstance(task, TransductionSpec):
+        epochs, size = 100 * (800 / n) ** 0.6, 32 if n < _FEW else 64
+    elif isinstance(task, LanguageModellingSpec):
+        epochs, size = 20 * (10_000 / n) ** 0.5, 32
+    elif isinstance(task, TaggingSpec):
+        epochs, size = 20 * (1_000 / n) ** 0.5, 32 if n < _ENOUGH_TAGGED else 64
+    else:
+        epochs, size = 15 * (1_000 / n) ** 0.5, 32
+    rounded = max(1.0, min(100.0, float(f"{epochs:.2g}")))
+    return {
+        "epochs": choices.because(
+            rounded,
+            f"{n} training examples: so many readings bring about as many updates as runs needed "
+            f"that were measured",
+            "training.epochs",
+        ),
+        "batch_tokens": choices.because(
+            _budget(task, sample, size),
+            f"about {size} examples of this corpus: fewer are noisy and slow, more are fewer updates",
+            "training.batch_tokens",
+        ),
+        "learning_rate": choices.because(
+            2e-3, "the highest that was stable for networks of this size", "training.learning_rate"
+        ),
+    }
+
+
+def _budget(task: TextTaskSpec, sample: Sequence[Example], size: int) -> int:
+    """Places of a batch of so many average examples, and at least of two of the longest."""
+    if isinstance(task, LanguageModellingSpec):
+        return size * task.stretch
+    widths = []
+    for example in sample[:1000]:
+        width = len(task.source.encode(example.source)) + 1
+        if isinstance(task, TransductionSpec):
+            width += len(task.target.encode(example.target or "")) + 1
+        elif isinstance(task, TaggingSpec):
+            width *= 2
+        widths.append(width)
+    return max(int(size * mean(widths)), 2 * max(widths))

@@ -1,0 +1,91 @@
+"""A whole spec for a corpus of images, with a reason for every choice that is not a default.
+
+    images and questions     visual question answering: the answer is one of those seen in training
+    images and few labels    captioning, each output right or wrong as a whole
+    images and captions      captioning, each output one way of many to say it
+
+The settings are those of the recipes for easy-VQA and for captions of scenes, which were measured. Photographs
+need more: larger images, a pretrained encoder, and a GPU.
+"""
+
+from collections.abc import Iterable
+from itertools import islice
+from statistics import mean
+
+from ..data import Example, ImageSpec
+from ..errors import DataError
+from ..models import BilinearSpec, DecoderSpec, ImageEncoderSpec, SoftmaxSpec, TextEncoderSpec
+from ..tasks.pictures._captioning import CaptioningSpec
+from ..tasks.pictures._visual_question_answering import VisualQuestionAnsweringSpec
+from ._inferring import infer_tokeniser
+from ._recommending import Reason, Recommendation
+
+_MOST_SAMPLED = 10_000  # examples that are looked at
+_SIDE = 80  # pixels
+_MIN_PER_LABEL = 5  # examples, on average
+_MANY_WORDS = 4  # of a caption, on average: it could be said in other words too
+_SECONDS = "for a CPU; larger images show more and take longer: --set task.image.height=160"
+
+
+def recommend_pictures(examples: Iterable[Example]) -> Recommendation:
+    """A spec for these training examples, whose sources are paths of images, with or without a question.
+
+    Raises:
+        DataError: if an example has no target.
+    """
+    sample = list(islice(examples, _MOST_SAMPLED))
+    targets = [example.target for example in sample if example.target is not None]
+    if len(targets) < len(sample) or not sample:
+        raise DataError(
+            "the list names images and no text, label or answer for each, expected a second column. Write "
+            "the name of an image, a tab and a text on each line."
+        )
+    num = sum(1 for _ in examples)
+    image = ImageSpec(height=_SIDE, width=_SIDE)
+    reasons = [Reason("image", f"images of at most {_SIDE} x {_SIDE} pixels {_SECONDS}")]
+    if all("\t" in example.source for example in sample):
+        task = VisualQuestionAnsweringSpec(
+            image=image,
+            encoder=ImageEncoderSpec(sizes=(16, 32, 64, 64)),
+            question=TextEncoderSpec(embedding_size=32, hidden_size=32, dropout=0.0),
+            hidden_size=64,
+        )
+        kind = f"questions about images, {len(set(targets))} different answers"
+        reasons.append(
+            Reason("encoder.sizes", "four stages: a cell sees 31 pixels, and small shapes")
+        )
+    else:
+        tokeniser = infer_tokeniser(targets, side="target")
+        few = len(set(targets)) * _MIN_PER_LABEL <= len(targets)
+        is_free = not few and mean(len(target.split()) for target in targets) >= _MANY_WORDS
+        task = CaptioningSpec(
+            image=image,
+            target=tokeniser.spec,
+            outputs="free" if is_free else "exact",
+            encoder=ImageEncoderSpec(
+                sizes=(24, 48, 96, 96),
+                strides=((2, 2), (2, 2), (2, 2), (1, 1)),
+                positions=True,
+                norm="batch",
+            ),
+            decoder=DecoderSpec(
+                embedding_size=48,
+                hidden_size=128,
+                dropout=0.0 if num > _MOST_SAMPLED else 0.3,
+                attention=SoftmaxSpec(scorer=BilinearSpec(scaled=True)),
+            ),
+            label_smoothing=0.03,
+        )
+        what = "labels" if few else "captions" if is_free else "texts"
+        kind = f"{what} of images, {len(set(targets))} different ones"
+        reasons.append(Reason("target", tokeniser.reason))
+    reasons.insert(0, Reason("kind", f"{task.kind}: {kind} in {len(sample)} examples"))
+    training = {
+        "epochs": max(5.0, min(60.0, float(f"{20 * (10_000 / num) ** 0.5:.2g}"))),
+        "batch_size": 48,
+        "learning_rate": 2e-3,
+        "warmup_steps": 100,
+        "validation_size": 200,
+    }
+    why = f"{num} training examples: about as many updates as measured runs needed"
+    return Recommendation(task, training, (*reasons, Reason("training.epochs", why)))

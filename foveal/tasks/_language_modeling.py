@@ -1,0 +1,332 @@
+"""Language modelling: how likely a text is, and how it goes on.
+
+    loss = - sum over t of log p(y_t | y_<t)
+
+Lines stand one after another as one long text with the end symbol between them, read in stretches
+that go on from the state of the one before (truncated back-propagation through time).
+
+Axes: B places of the text that are read at once, L symbols from each.
+"""
+
+import math
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Literal, final
+
+import numpy as np
+import torch
+from jaxtyping import Float, Int
+from torch import Tensor
+from torch.nn.utils.rnn import pad_sequence
+from typing_extensions import override
+
+from ..batch_invariant import LEAST_ROWS
+from ..data import END, CharacterSpec, Encoded, Example, Source, TokeniserSpec
+from ..data._batches import TextBatch, move
+from ..data.streams._prepared import PreparedCorpus
+from ..data.streams._stream import AbstractStream
+from ..data.streams._text_stream import TextStream
+from ..data.vocabularies._tally import Symbols, Tally
+from ..data.vocabularies._vocabularies import Vocabularies, trained
+from ..decoding import sample
+from ..masking import mask_from_lengths
+from ..metrics._calibration import Calibration
+from ..metrics._metrics import perplexity
+from ..models import LanguageModel, LanguageModelSpec, detached
+from ..networks import CellState, DecoderState
+from ..networks.search._stepping_state import SteppingState
+from ..specs import setting
+from .base._answerer import AbstractAnswerer, Answered, ignore
+from .base._evaluation import Evaluation, MainMetric
+from .base._prediction import Candidate, Loss, Prediction, PredictionSpec
+from .base._size_classes import answers_of, settled
+from .base._speaking import Speaking
+from .base._task import AbstractTask
+from .base._text_spec import AbstractTextSpec
+
+_MAX_PLACES = 64  # of a text that are read at once in evaluation
+
+
+@final
+@dataclass(frozen=True, kw_only=True, slots=True)
+class GenerationSpec:
+    """How a text is continued."""
+
+    temperature: float = setting(0.8, "above 1 bolder, below 1 more careful", above=0)
+    top_k: int | None = setting(None, "draw from so many symbols only; none: all", at_least=1)
+    top_p: float = setting(
+        1.0, "draw from the likeliest symbols with this much mass", above=0, at_most=1
+    )
+    seed: int = setting(0, "of what is drawn", at_least=0)
+
+
+@final
+class LanguageModelling(AbstractTask[LanguageModel]):
+    """The next symbol, and the next. A prediction continues its example's source; its confidence is
+    the mean probability (geometric) of a symbol, for there is no right answer.
+    """
+
+    def __init__(
+        self, spec: "LanguageModellingSpec", vocabularies: Vocabularies, model: LanguageModel
+    ) -> None:
+        self._spec, self.vocabularies, self.model = spec, vocabularies, model
+        self.calibration = Calibration()
+
+    @property
+    @override
+    def spec(self) -> "LanguageModellingSpec":
+        return self._spec
+
+    @property
+    @override
+    def main_metric(self) -> MainMetric:
+        return MainMetric("perplexity", False)
+
+    @override
+    def encode(self, example: Example) -> Encoded:
+        """The symbols of a line, and its end."""
+        symbols = self.spec.source.encode(example.source)
+        return Encoded([*self.vocabularies.source.encode(symbols), END])
+
+    @override
+    def collate(self, examples: Sequence[Encoded]) -> TextBatch:
+        """Lines one after another in one row."""
+        (batch,) = _stretches([n for e in examples for n in e.source], places=1, length=None)
+        return batch
+
+    @override
+    def loss(self, batch: TextBatch, state: DecoderState | None = None) -> Loss:
+        """Summed over symbols; `state` is that of the stretch before."""
+        batch = move(batch, self.device)
+        scored = self.model.score(
+            batch.tokens, batch.targets, batch.mask, None if batch.fresh else state
+        )
+        return Loss(scored.loss.sum(), batch.mask.sum(), state=detached(scored.state))
+
+    @override
+    def batches(
+        self,
+        source: Source | PreparedCorpus,
+        *,
+        budget: int | None = None,
+        batch_size: int | None = None,
+        seed: int = 0,
+        rank: int = 0,
+        world_size: int = 1,
+    ) -> AbstractStream[TextBatch]:
+        """Stretches of the text; `budget` counts symbols of a batch."""
+        length = self.spec.stretch
+        rows = batch_size if batch_size is not None else max(1, (budget or 1) // length)
+        return TextStream(
+            source,
+            self.encode,
+            batch_size=max(rows, world_size),
+            length=length,
+            seed=seed,
+            rank=rank,
+            world_size=world_size,
+        )
+
+    @override
+    def size(self, example: Example) -> int:
+        return len(self.spec.source.encode(example.source))
+
+    @override
+    def answerer(self, settings: PredictionSpec | None = None) -> AbstractAnswerer:
+        """Continues each source to the end of its line. The same seed gives the same text for the same
+        source.
+        """
+        return _Continuing(self, settings or self.spec.prediction)
+
+    @override
+    def evaluate(
+        self,
+        examples: Sequence[Example],
+        settings: PredictionSpec | None = None,
+        *,
+        answered: Answered = ignore,
+    ) -> Evaluation:
+        """Perplexity of the sources as one text."""
+        encoded = [self.encode(example) for example in examples]
+        sizes = np.array([len(one.source) for one in encoded])
+        with self.answering():
+            log_probs = self._log_probs([n for one in encoded for n in one.source])
+        answered(len(examples))
+        lines = np.repeat(np.arange(len(sizes)), sizes)
+        totals = np.bincount(lines, log_probs, minlength=len(sizes))
+        statistics = perplexity(totals.tolist(), sizes.tolist())
+        return Evaluation(
+            main=self.main_metric,
+            statistics={statistics.name: statistics},
+            examples=examples,
+            references=[example.source for example in examples],
+            predictions=(),
+            symbols=[self.spec.source.encode(example.source) for example in examples],
+            known=self.vocabularies.source,
+            rare=frozenset(self.vocabularies.rare),
+        )
+
+    @override
+    def calibrate(
+        self, examples: Sequence[Example], settings: PredictionSpec | None = None
+    ) -> None:
+        """Nothing to do: a continuation is neither right nor wrong."""
+
+    def _log_probs(self, text: list[int]) -> Float[np.ndarray, " N"]:
+        """Of each symbol of a text, read in some places at once."""
+        places = max(1, min(_MAX_PLACES, len(text) // (4 * self.spec.stretch)))
+        state: DecoderState | None = None
+        found = []
+        for stretch in _stretches(text, places=places, length=self.spec.stretch):
+            batch = move(stretch, self.device)
+            scored = self.model.score(batch.tokens, batch.targets, batch.mask, state)
+            state = scored.state
+            found.append(scored.log_prob.cpu().double())
+        return torch.cat(found, 1).flatten()[: len(text)].numpy()
+
+    def continued(
+        self, stepper: Speaking, examples: Sequence[Example], settings: PredictionSpec
+    ) -> list[Prediction]:
+        """Some sources of one size class continued, in one batch."""
+        generation = self.spec.generation
+        begun = [torch.tensor([END, *self.encode(e).source[:-1]]) for e in examples]
+        drawn = sample(
+            stepper,
+            self._after([start[:-1] for start in begun]),
+            begin=torch.stack([start[-1] for start in begun]).to(self.device),
+            end=END,
+            max_length=(settings.max_length or self.spec.max_length) + 1,
+            num_samples=settings.nbest,
+            temperature=generation.temperature,
+            top_k=generation.top_k,
+            top_p=generation.top_p,
+            generator=[torch.Generator().manual_seed(generation.seed) for _ in examples],
+        )
+        return [
+            self._prediction(lists, totals, lengths)
+            for lists, totals, lengths in zip(
+                drawn.token_lists(END), drawn.totals.tolist(), drawn.lengths.tolist(), strict=True
+            )
+        ]
+
+    def _after(self, texts: Sequence[Int[Tensor, " _"]]) -> SteppingState:
+        """The state of a search after texts have been read."""
+        state = self.model.start(len(texts))
+        tokens = pad_sequence(list(texts), batch_first=True).to(self.device)
+        sizes = torch.tensor([len(text) for text in texts], device=self.device)
+        tokens, mask = settled(tokens, mask_from_lengths(sizes, tokens.shape[1]))
+        read = self.model.score(tokens, tokens, mask).state
+        layers = (
+            CellState(
+                layer.hidden.unsqueeze(1),
+                None if layer.memory is None else layer.memory.unsqueeze(1),
+            )
+            for layer in read.layers
+        )
+        return state._replace(decoder=DecoderState(tuple(layers)))
+
+    def _prediction(
+        self, lists: list[list[int]], totals: list[float], lengths: list[int]
+    ) -> Prediction:
+        """Several continuations of one text."""
+        candidates = tuple(
+            Candidate(
+                self.spec.source.decode(self.vocabularies.source.decode(tokens)),
+                total,
+                math.exp(total / max(1, length)),
+            )
+            for tokens, total, length in zip(lists, totals, lengths, strict=True)
+        )
+        output, score, confidence = candidates[0]
+        return Prediction(output, score, confidence, candidates)
+
+
+@final
+class _Continuing(AbstractAnswerer):
+    """A language model's steps, prepared."""
+
+    def __init__(self, task: LanguageModelling, settings: PredictionSpec) -> None:
+        super().__init__(settings)
+        self._task = task
+        with task.answering():
+            self._stepper = Speaking(task.model.stepper())
+
+    @override
+    def size(self, example: Example) -> int:
+        return self._task.size(example)
+
+    @override
+    def answer(
+        self, examples: Sequence[Example], settings: PredictionSpec | None = None
+    ) -> list[Prediction]:
+        continued = partial(self._task.continued, self._stepper, settings=settings or self.settings)
+        with self._task.answering():
+            return answers_of(continued, examples, LEAST_ROWS)
+
+
+def _stretches(text: list[int], *, places: int, length: int | None) -> Iterator[TextBatch]:
+    """A text in `places` rows, and of these `length` columns at a time; the end symbol comes before
+    its first symbol, as it does between lines.
+    """
+    size = max(1, math.ceil(len(text) / places))
+    padded = torch.zeros(places * size + 1, dtype=torch.long)
+    padded[0] = END
+    padded[1 : len(text) + 1] = torch.tensor(text, dtype=torch.long)
+    real = (torch.arange(places * size) < len(text)).reshape(places, size)
+    tokens, targets = padded[:-1].reshape(places, size), padded[1:].reshape(places, size)
+    step = size if length is None else length
+    for start in range(0, size, step):
+        here = slice(start, start + step)
+        yield TextBatch(tokens[:, here], targets[:, here], real[:, here], start == 0)
+
+
+@final
+@dataclass(frozen=True, kw_only=True, slots=True)
+class LanguageModellingSpec(AbstractTextSpec[LanguageModelling]):
+    """How likely is a text, and how does it go on?"""
+
+    kind: Literal["language_modelling"] = "language_modelling"
+    source: TokeniserSpec = setting(CharacterSpec(), "how the text is cut into symbols")
+    min_count: int = setting(1, "symbols seen less often in training are unknown", at_least=1)
+    max_vocabulary: int | None = setting(
+        None, "most symbols of the vocabulary, the frequent first; none: all", at_least=5
+    )
+    cell: Literal["lstm", "gru", "elman"] = setting("lstm", "kind of recurrent cell")
+    embedding_size: int = setting(128, "width of a symbol's vector", at_least=1)
+    hidden_size: int = setting(256, "width of a layer's state", at_least=1)
+    num_layers: int = setting(1, "number of recurrent layers", at_least=1)
+    dropout: float = setting(
+        0.3, "share of what layers read and give set to 0 in training", at_least=0, at_most=1
+    )
+    tied: bool = setting(False, "the output layer shares the table of the embeddings")
+    stretch: int = setting(100, "symbols that gradients go back through", at_least=1)
+    max_length: int = setting(200, "longest continuation in symbols", at_least=1)
+    prediction: PredictionSpec = setting(PredictionSpec(width=1), "how many continuations")
+    generation: GenerationSpec = setting(GenerationSpec(), "how symbols are drawn")
+
+    @override
+    def build(self, vocabularies: Vocabularies) -> LanguageModelling:
+        """The task, with fresh weights."""
+        model = LanguageModelSpec(
+            vocabulary=len(vocabularies.source),
+            cell=self.cell,
+            embedding_size=self.embedding_size,
+            hidden_size=self.hidden_size,
+            num_layers=self.num_layers,
+            dropout=self.dropout,
+            tied=self.tied,
+        )
+        return LanguageModelling(self, vocabularies, model.build())
+
+    @override
+    def trained_on(self, examples: Iterable[Example]) -> "LanguageModellingSpec":
+        return replace(self, source=trained(self.source, (e.source for e in examples)))
+
+    @override
+    def counted(self, example: Example) -> Symbols:
+        return Symbols(self.source.encode(example.source))
+
+    @override
+    def vocabularies(self, tally: Tally) -> Vocabularies:
+        return tally.vocabularies(min_count=self.min_count, max_size=self.max_vocabulary)

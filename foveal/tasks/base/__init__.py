@@ -1,0 +1,1 @@
+"""Parts that tasks share: prediction, search, evaluation and losses."""

@@ -1,0 +1,244 @@
+"""Answers of which it can be told whether they are right: confidence, n-best lists and evaluation follow.
+
+examples -> candidates, by the search of a task -> predictions, their probabilities calibrated
+"""
+
+from abc import abstractmethod
+from collections.abc import Mapping, Sequence
+from contextlib import AbstractContextManager
+from functools import partial
+from typing import NamedTuple, Protocol, final, runtime_checkable
+
+import numpy as np
+from jaxtyping import Float
+from typing_extensions import override
+
+from ...attention import AttentionTrace
+from ...data import Example, Vocabulary
+from ...data.vocabularies._vocabularies import Vocabularies
+from ...metrics._calibration import NONE_OF_THESE, Calibration, fit_calibration
+from ...metrics._statistics import Statistics
+from ._answerer import AbstractAnswerer, AbstractPredicting, Answered, ignore
+from ._evaluation import Baseline, Evaluation, MainMetric
+from ._prediction import Candidate, Prediction, PredictionSpec
+from ._size_classes import answers_of, batched
+from ._task import AbstractTask, Model, at_rest
+
+
+class Answers(NamedTuple):
+    """Answers to one example as a model gives them, the best first."""
+
+    outputs: list[str]
+    scores: list[float]
+    log_probs: list[float]  # of whole answers
+    token_probabilities: tuple[float, ...] = ()  # of the first
+    trace: AttentionTrace | None = None
+
+
+@runtime_checkable
+class Search(Protocol):
+    """What answers some examples of one size class, all in one batch."""
+
+    def __call__(self, examples: Sequence[Example], settings: PredictionSpec) -> list[Answers]:
+        """Their candidates, in their order."""
+        ...
+
+
+class AbstractAnswering(AbstractPredicting):
+    """What gives every example one answer, of which it can be told whether it is right: a task, or
+    several as one. A subclass looks for answers and scores them; confidence, n-best lists and
+    evaluation follow.
+    """
+
+    vocabularies: Vocabularies
+    calibration: Calibration
+    prediction: PredictionSpec  # how to look for answers where nothing else is said
+    is_complete: bool  # whether the candidates of an example are all there is
+    least_rows = 2  # of a batch; models that are not prepared for search need more
+
+    @property
+    @abstractmethod
+    def main_metric(self) -> MainMetric:
+        """The score that tells which of two models is better."""
+
+    @abstractmethod
+    def answering(self) -> AbstractContextManager[None]:
+        """Whatever answers without dropout, and without gradients."""
+
+    @abstractmethod
+    def symbols(self, example: Example) -> list[str]:
+        """The symbols of the source."""
+
+    @abstractmethod
+    def reference(self, example: Example) -> str:
+        """The right answer, written as outputs are."""
+
+    @abstractmethod
+    def _searcher(self) -> Search:
+        """What answers some examples, all in one batch. It is made ready once for all batches of a
+        prediction, for weights do not change within it.
+        """
+
+    @abstractmethod
+    def _statistics(
+        self, references: Sequence[str], outputs: Sequence[str]
+    ) -> Sequence[Statistics]:
+        """The metrics, the main one first."""
+
+    @override
+    def size(self, example: Example) -> int:
+        return len(self.symbols(example))
+
+    def kind(self, example: Example) -> str | None:
+        """What kind of example this is, where errors are counted by that too."""
+        return None
+
+    @property
+    def known(self) -> Vocabulary:
+        """The symbols that the model has, of those that `symbols` gives."""
+        return self.vocabularies.source
+
+    @override
+    def answerer(self, settings: PredictionSpec | None = None) -> AbstractAnswerer:
+        return _Answerer(self, settings or self.prediction)
+
+    def evaluate(
+        self,
+        examples: Sequence[Example],
+        settings: PredictionSpec | None = None,
+        *,
+        answered: Answered = ignore,
+    ) -> Evaluation:
+        """Scores of free-running predictions against the examples' targets."""
+        groups = self._groups(examples)
+        asked = [group[0] for group in groups]
+        predictions = self.answerer(settings).predict(asked, answered=answered)
+        if len(asked) < len(examples):
+            answered(len(examples) - len(asked))
+        statistics = self._scored(groups, [prediction.output for prediction in predictions])
+        return Evaluation(
+            main=self.main_metric,
+            statistics={one.name: one for one in statistics},
+            examples=asked,
+            references=[self.reference(example) for example in asked],
+            predictions=predictions,
+            symbols=[self.symbols(example) for example in asked],
+            known=self.known,
+            rare=frozenset(self.vocabularies.rare),
+            kinds=[self.kind(example) for example in asked],
+            trivial=partial(self._baselines, groups),
+        )
+
+    def trivial_answers(self, example: Example) -> Mapping[str, str]:
+        """Answers that need no model, by the rule that gives them: what a model has to do better than.
+        There are none where the training data was not counted for it.
+        """
+        return {}
+
+    def _baselines(self, groups: Sequence[Sequence[Example]]) -> list[Baseline]:
+        """The score of each rule that answers without a model."""
+        answers = [self.trivial_answers(group[0]) for group in groups]
+        found = []
+        for rule in answers[0] if answers else ():
+            main, *_ = self._scored(groups, [outputs[rule] for outputs in answers])
+            found.append(Baseline(rule, main.value))
+        return found
+
+    def _groups(self, examples: Sequence[Example]) -> Sequence[Sequence[Example]]:
+        """Examples that one answer is for: each by itself."""
+        return [[example] for example in examples]
+
+    def _scored(
+        self, groups: Sequence[Sequence[Example]], outputs: Sequence[str]
+    ) -> Sequence[Statistics]:
+        """The metrics of an output for each group, the main one first."""
+        return self._statistics([self.reference(group[0]) for group in groups], outputs)
+
+    def calibrate(
+        self, examples: Sequence[Example], settings: PredictionSpec | None = None
+    ) -> None:
+        """Fit what turns probabilities into confidence on examples that were not trained on."""
+        settings = settings or self.prediction
+        answerer, found = _Answerer(self, settings), dict[int, Answers]()
+        for rows in batched([self.size(example) for example in examples], settings.batch_size):
+            some = answerer.found([examples[n] for n in rows], settings)
+            found.update(zip(rows, some, strict=True))
+        ordered = [found[n] for n in range(len(examples))]
+        references = [self.reference(example) for example in examples]
+        right = np.array(
+            [
+                answers.outputs.index(text) if text in answers.outputs else NONE_OF_THESE
+                for answers, text in zip(ordered, references, strict=True)
+            ]
+        )
+        # Of a label that was never seen, a list of all labels that were has nothing to say.
+        usable = (right != NONE_OF_THESE) | (not self.is_complete)
+        self.calibration = fit_calibration(
+            _table(ordered, settings)[usable], right[usable], complete=self.is_complete
+        )
+
+
+@final
+class _Answerer(AbstractAnswerer):
+    """The search of a task, prepared."""
+
+    def __init__(self, asked: AbstractAnswering, settings: PredictionSpec) -> None:
+        super().__init__(settings)
+        self._asked = asked
+        with asked.answering():
+            self._search = asked._searcher()
+
+    @override
+    def size(self, example: Example) -> int:
+        return self._asked.size(example)
+
+    @override
+    def answer(
+        self, examples: Sequence[Example], settings: PredictionSpec | None = None
+    ) -> list[Prediction]:
+        settings = settings or self.settings
+        found = self.found(examples, settings)
+        probabilities = self._asked.calibration.probabilities(_table(found, settings))
+        return [
+            _prediction(answers, row.tolist(), settings.nbest)
+            for answers, row in zip(found, probabilities, strict=True)
+        ]
+
+    def found(self, examples: Sequence[Example], settings: PredictionSpec) -> list[Answers]:
+        """The candidates of some examples of one size class."""
+        search = partial(self._search, settings=settings)
+        with self._asked.answering():
+            return answers_of(search, examples, self._asked.least_rows)
+
+
+class AbstractAnsweringTask(AbstractAnswering, AbstractTask[Model]):
+    """A task whose every example has one right answer."""
+
+    @override
+    def answering(self) -> AbstractContextManager[None]:
+        return at_rest(self.model)
+
+
+def _table(found: Sequence[Answers], settings: PredictionSpec) -> Float[np.ndarray, "N n"]:
+    """Log-probabilities of all candidates, -inf where an example has fewer than were looked for: what
+    is made of one example's must not depend on how many another has.
+    """
+    width = max([settings.width, *(len(answers.log_probs) for answers in found)])
+    table = np.full((len(found), width), -np.inf)
+    for row, answers in zip(table, found, strict=True):
+        row[: len(answers.log_probs)] = answers.log_probs
+    return table
+
+
+def _prediction(found: Answers, probabilities: Sequence[float], nbest: int) -> Prediction:
+    rows = zip(found.outputs, found.scores, probabilities, strict=False)
+    candidates = tuple(Candidate(*row) for row in rows)[:nbest]
+    best = candidates[0]
+    return Prediction(
+        best.output,
+        best.score,
+        best.probability,
+        candidates,
+        found.token_probabilities,
+        found.trace,
+    )

@@ -1,0 +1,123 @@
+"""What an evaluation found. Intervals, slices and curves are computed when they are asked for, so
+that a validation during training pays for the score alone.
+"""
+
+from collections.abc import Callable, Container, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import NamedTuple
+
+import numpy as np
+
+from ...data import Example
+from ...metrics._intervals import Metric, measure
+from ...metrics._reliability import Reliability, RiskCoverage, reliability, risk_coverage
+from ...metrics._slices import Slice, kind_slices, length_slices, rarity_slices
+from ...metrics._statistics import Statistics
+from ._prediction import Prediction
+
+
+class MainMetric(NamedTuple):
+    """The score that a task is tuned by."""
+
+    name: str
+    higher_is_better: bool
+
+
+class Baseline(NamedTuple):
+    """An answer that needs no model, such as the most frequent label, and its score."""
+
+    rule: str
+    value: float  # of the main metric
+
+
+class Sample(NamedTuple):
+    """One example of what a model does."""
+
+    source: str
+    reference: str
+    prediction: Prediction
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Evaluation:
+    """Scores of predictions made freely, without a look at the references."""
+
+    main: MainMetric
+    statistics: Mapping[str, Statistics]
+    examples: Sequence[Example]
+    references: Sequence[str]
+    predictions: Sequence[Prediction]
+    symbols: Sequence[Sequence[str]]  # of each source
+    known: Container[str]  # source symbols that the model has
+    rare: Container[str]
+    kinds: Sequence[str | None] = ()  # of each example, where there are some
+    trivial: Callable[[], Sequence[Baseline]] = tuple  # answers without a model
+
+    @property
+    def value(self) -> float:
+        """The main metric."""
+        return self.statistics[self.main.name].value
+
+    @cached_property
+    def metrics(self) -> dict[str, Metric]:
+        """Every metric with its interval, the main one first."""
+        return {name: measure(statistics) for name, statistics in self.statistics.items()}
+
+    @cached_property
+    def baseline(self) -> Baseline | None:
+        """The best answer that needs no model; None where the task knows of none."""
+        sign = 1 if self.main.higher_is_better else -1
+        return max(self.trivial(), key=lambda one: sign * one.value, default=None)
+
+    @property
+    def warning(self) -> str | None:
+        """A sentence about a score that is no better than the baseline; None for one that is better,
+        or perfect.
+        """
+        baseline, sign = self.baseline, 1 if self.main.higher_is_better else -1
+        perfect = 100.0 if self.main.higher_is_better else 0.0
+        if baseline is None or self.value == perfect:
+            return None
+        if sign * self.value > sign * baseline.value:
+            return None
+        return (
+            f"{self.main.name} {self.value:.2f} is no better than {baseline.value:.2f}, the score of "
+            f"{baseline.rule} for every example, which needs no model. Train longer, give more examples, or "
+            f"check that the targets belong to their sources."
+        )
+
+    @cached_property
+    def slices(self) -> tuple[Slice, ...]:
+        """The main metric by kind, by length and by rare symbols."""
+        main = self.statistics[self.main.name]
+        by_kind = kind_slices(main, self.kinds)
+        return (
+            by_kind
+            + length_slices(main, [len(text) for text in self.symbols])
+            + rarity_slices(main, self.symbols, known=self.known, rare=self.rare)
+        )
+
+    @cached_property
+    def reliability(self) -> Reliability | None:
+        """Whether confidence can be trusted; None where nothing is answered."""
+        return reliability(*self._answers()) if self.predictions else None
+
+    @cached_property
+    def risk_coverage(self) -> RiskCoverage | None:
+        """How many errors are left if answers of low confidence are; None where there are none."""
+        return risk_coverage(*self._answers()) if self.predictions else None
+
+    def samples(self, number: int = 5) -> tuple[Sample, ...]:
+        """Some examples, evenly spaced."""
+        size = len(self.predictions)
+        steps = max(1, min(number, size) - 1)
+        places = sorted({n * (size - 1) // steps for n in range(min(number, size))})
+        return tuple(
+            Sample(self.examples[n].source, self.references[n], self.predictions[n]) for n in places
+        )
+
+    def _answers(self) -> tuple[np.ndarray, np.ndarray]:
+        confidence = np.array([prediction.confidence for prediction in self.predictions])
+        pairs = zip(self.predictions, self.references, strict=True)
+        return confidence, np.array([prediction.output == text for prediction, text in pairs])

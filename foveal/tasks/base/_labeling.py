@@ -1,0 +1,158 @@
+"""What tasks that give one label have in common: labels, loss, ranking, metrics.
+
+    loss = - log p(label | text)  (smoothed)
+
+Axes: B examples, C classes.
+"""
+
+from abc import abstractmethod
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+from typing import Any, Generic, NamedTuple, Protocol, TypeAlias, TypeVar, runtime_checkable
+
+import torch
+from jaxtyping import Float, Int
+from torch import Tensor, nn
+from torch.nn.functional import nll_loss
+from typing_extensions import override
+
+from ...attention import AttentionTrace
+from ...batch_invariant import LEAST_ROWS
+from ...data import Example
+from ...data.vocabularies._vocabularies import Vocabularies, located, required_target
+from ...data.vocabularies._vocabulary import Labels
+from ...errors import DataError
+from ...metrics._calibration import Calibration, Scaling
+from ...metrics._metrics import accuracy, f1
+from ...metrics._statistics import Statistics
+from ._answering import AbstractAnsweringTask, Answers, Search
+from ._evaluation import MainMetric
+from ._prediction import Loss, PredictionSpec
+from ._size_classes import by_class, size_class
+
+Model = TypeVar("Model", bound=nn.Module)
+
+# The trace of an example of a batch, by its number and the label that was given.
+Tracing: TypeAlias = Callable[[int, str], AttentionTrace | None]
+
+
+class Labelled(NamedTuple):
+    """The labels of some examples, and what was read to tell."""
+
+    log_probs: Float[Tensor, "B C"]
+    trace: Tracing
+
+
+@runtime_checkable
+class LabellingSpec(Protocol):
+    """What the specs of these tasks have in common."""
+
+    @property
+    def prediction(self) -> PredictionSpec:
+        """How labels are given."""
+        ...
+
+
+Spec = TypeVar("Spec", bound=LabellingSpec)
+
+
+class AbstractLabelling(AbstractAnsweringTask[Model], Generic[Model, Spec]):
+    """One label for each example."""
+
+    is_complete = True
+    least_rows = LEAST_ROWS
+
+    def __init__(self, spec: Spec, vocabularies: Vocabularies, model: Model) -> None:
+        if vocabularies.labels is None:
+            raise DataError(
+                f"{type(self).__name__}: there are no labels, expected some. "
+                f"Count them with spec.build_from(examples)."
+            )
+        self._spec, self.vocabularies, self.model = spec, vocabularies, model
+        self._labels: Labels = vocabularies.labels
+        self.prediction = spec.prediction
+        self.calibration = Calibration((Scaling(others=None),))
+
+    @property
+    @override
+    def spec(self) -> Spec:
+        return self._spec
+
+    @property
+    @override
+    def main_metric(self) -> MainMetric:
+        return MainMetric("accuracy", True)
+
+    @abstractmethod
+    def _shape(self, example: Example) -> tuple[int, ...]:
+        """Along how many places an example is read, one number for each axis."""
+
+    @abstractmethod
+    def _labelled(self, examples: Sequence[Example]) -> Labelled:
+        """What the model says of some examples whose shapes are of one class, all in one batch."""
+
+    def _label(self, example: Example) -> int:
+        """The number of the right label."""
+        with located(example):
+            return self._labels.number(self.reference(example))
+
+    def _loss(
+        self, log_probs: Float[Tensor, "B C"], labels: Int[Tensor, " B"], smoothing: float = 0.0
+    ) -> Loss:
+        """Summed over examples; with smoothing, so much probability should be on all labels alike."""
+        total = nll_loss(log_probs, labels, reduction="sum")
+        if smoothing:
+            spread = -log_probs.mean(-1).sum()
+            total = total + smoothing * (spread - total)
+        return Loss(total, torch.tensor(len(labels), device=self.device))
+
+    @override
+    def reference(self, example: Example) -> str:
+        return label_of(example)
+
+    @override
+    def trivial_answers(self, example: Example) -> Mapping[str, str]:
+        label = self.vocabularies.majority.get("")
+        return {} if label is None else {"the most frequent label": label}
+
+    @override
+    def _searcher(self) -> Search:
+        return self._search
+
+    def _search(self, examples: Sequence[Example], settings: PredictionSpec) -> list[Answers]:
+        ask = partial(self._ranked, is_tracing=settings.trace)
+        return by_class(ask, examples, self._class, self.least_rows)
+
+    def _class(self, example: Example) -> tuple[int, ...]:
+        """What examples that are asked together have in common."""
+        return tuple(map(size_class, self._shape(example)))
+
+    def _ranked(self, examples: Sequence[Example], is_tracing: bool) -> list[Answers]:
+        """All labels, by probability."""
+        labelled = self._labelled(examples)
+        ranked = labelled.log_probs.sort(-1, descending=True)
+        found = []
+        for number, (log_probs, labels) in enumerate(
+            zip(ranked.values.tolist(), ranked.indices.tolist(), strict=True)
+        ):
+            names = [self._labels.names[label] for label in labels]
+            trace = labelled.trace(number, names[0]) if is_tracing else None
+            found.append(Answers(names, log_probs, log_probs, trace=trace))
+        return found
+
+    @override
+    def _statistics(
+        self, references: Sequence[str], outputs: Sequence[str]
+    ) -> Sequence[Statistics]:
+        rows = [[text] for text in references], [[text] for text in outputs]
+        return accuracy(*rows), f1(*rows)
+
+
+def label_of(example: Example) -> str:
+    """The label that a training example has."""
+    return required_target(example).strip()
+
+
+def no_trace(_number: int, _label: str) -> Any:
+    """Nothing attends."""
+    return None

@@ -1,0 +1,79 @@
+"""What tasks give back: losses and predictions; and how predictions are made."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+from jaxtyping import Float, Int
+from torch import Tensor
+
+from ...attention import AttentionTrace
+from ...errors import SpecError
+from ...specs import setting
+
+# The limits of what a spec, and so a bundle by a stranger, can ask of a search.
+MOST_WIDTH = 10_000
+
+
+@dataclass(frozen=True, eq=False)
+class Loss:
+    """A summed loss and of how many tokens, or examples, it is the sum. What is minimised is
+    total / count over all batches of a step, and all processes.
+    """
+
+    total: Float[Tensor, ""]
+    count: Int[Tensor, ""]
+    parts: Mapping[str, Tensor] = field(
+        default_factory=dict
+    )  # sums that the total is made of, to be looked at
+    state: Any = None  # for the next stretch of the same text, where there is one
+
+
+class Candidate(NamedTuple):
+    """One answer of an n-best list."""
+
+    output: str
+    score: float  # what answers were ranked by
+    probability: float  # calibrated
+
+
+class Prediction(NamedTuple):
+    """The answer to one example."""
+
+    output: str
+    score: float
+    confidence: float  # the calibrated probability that the output is right
+    nbest: tuple[Candidate, ...]  # the best first, the output itself among them
+    token_probabilities: tuple[float, ...] = ()  # the model's, of each symbol of the output
+    trace: AttentionTrace | None = None  # where the model looked, if that was asked for
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class PredictionSpec:
+    """How answers are looked for."""
+
+    nbest: int = setting(1, "answers to give for each example", at_least=1, at_most=MOST_WIDTH)
+    width: int = setting(
+        5,
+        "candidates kept in search; 1 is greedy, fast and a little worse",
+        at_least=1,
+        at_most=MOST_WIDTH,
+    )
+    length_penalty: float = setting(
+        0.0, "0 ranks outputs by probability, more favours longer ones", at_least=0, at_most=100
+    )
+    max_length: int | None = setting(
+        None,
+        "longest output in symbols; none: by the length of the source",
+        at_least=1,
+        at_most=1_000_000,
+    )
+    batch_size: int = setting(256, "examples at a time", at_least=1, at_most=1_000_000)
+    trace: bool = setting(False, "say where the model looked")
+
+    def __post_init__(self) -> None:
+        if self.nbest > self.width:
+            raise SpecError(
+                f"PredictionSpec: nbest must be at most width, got nbest={self.nbest} and "
+                f"width={self.width}. Set width={self.nbest}."
+            )

@@ -1,0 +1,111 @@
+"""Batches in which an answer does not depend on what else is there, to the last bit.
+
+    sizes   8, 12, 16, 24, 32, 48, 64, 96, ...
+
+A sum in floating point depends on the order of its terms, and the order on the shapes of tensors. So
+everything that is read is padded to the next of these sizes, whatever is in the batch with it, and only
+what comes to one size is batched together. A size has room for one place more than is read: a batch with
+padding and one without go through different code. With two rows or more, the number of rows decides
+nothing: see docs/decisions/0012.
+
+Axes: B examples, S places, C places of a size class.
+"""
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import NamedTuple, TypeVar
+
+from jaxtyping import Bool, Int
+from torch import Tensor
+from torch.nn.functional import pad
+
+from ...data import Example
+from ...masking import mask_from_lengths
+
+_LEAST = 8
+# In a batch of examples that are predicted: their states fit into the memory of any machine.
+_MOST_PLACES = 20_000
+
+Answer = TypeVar("Answer")
+
+
+class Settled(NamedTuple):
+    """Tokens and their mask, at the front of as many places as their size class has."""
+
+    tokens: Int[Tensor, "B *C"]
+    mask: Bool[Tensor, "B *C"]
+
+
+def size_class(size: int) -> int:
+    """The places that so many symbols are given: more of them, and by at most a half from eight on.
+
+    >>> tuple(map(size_class, (0, 7, 8, 11, 12, 15, 16, 23, 24, 100)))
+    (8, 8, 12, 12, 16, 16, 24, 24, 32, 128)
+    """
+    places = _LEAST
+    while places <= size:
+        is_power = places & (places - 1) == 0
+        places = places * 3 // 2 if is_power else places * 4 // 3
+    return places
+
+
+def settled(tokens: Int[Tensor, "B S *rest"], mask: Bool[Tensor, "B S"]) -> Settled:
+    """The real tokens of examples of one size class at the front, and padding up to its size. A token
+    may be several numbers, along one more axis.
+    """
+    lengths = mask.sum(-1)
+    places = mask_from_lengths(lengths, size_class(int(lengths.max())))
+    after = tokens.new_zeros(*places.shape, *tokens.shape[2:])
+    after[places] = tokens[mask]
+    return Settled(after, places)
+
+
+def settled_rows(words: Int[Tensor, "B n w"], mask: Bool[Tensor, "B n w"]) -> Settled:
+    """Words of sentences with padding up to the size class of either axis."""
+    more = [size_class(size) - size for size in words.shape[:0:-1]]
+    padding = (0, more[0], 0, more[1])
+    return Settled(pad(words, padding), pad(mask, padding))
+
+
+def batched(sizes: Sequence[int], most: int) -> Iterator[list[int]]:
+    """The numbers of examples in batches of one size class, at most so many in each, the largest first.
+
+    >>> list(batched([3, 20, 4, 21, 5], most=2))
+    [[1, 3], [0, 2], [4]]
+    """
+    order = sorted(range(len(sizes)), key=lambda n: -size_class(sizes[n]))
+    start = 0
+    while start < len(order):
+        places = size_class(sizes[order[start]])
+        room = max(1, min(most, _MOST_PLACES // places))
+        rows = [n for n in order[start : start + room] if size_class(sizes[n]) == places]
+        yield rows
+        start += len(rows)
+
+
+def answers_of(
+    ask: Callable[[Sequence[Example]], list[Answer]], examples: Sequence[Example], least: int
+) -> list[Answer]:
+    """What is answered to one batch, which is asked the last example again until it has so many: for
+    products of fewer rows there are other kernels.
+    """
+    more = [examples[-1]] * (least - len(examples))
+    return ask([*examples, *more])[: len(examples)]
+
+
+def by_class(
+    ask: Callable[[Sequence[Example]], list[Answer]],
+    examples: Sequence[Example],
+    class_of: Callable[[Example], tuple[int, ...]],
+    least: int,
+) -> list[Answer]:
+    """Answers to examples that are read along several axes: those of one class, in all of them, are asked
+    together.
+    """
+    groups = dict[tuple[int, ...], list[int]]()
+    for number, example in enumerate(examples):
+        groups.setdefault(class_of(example), []).append(number)
+    found = dict[int, Answer]()
+    for numbers in groups.values():
+        answers = answers_of(ask, [examples[number] for number in numbers], least)
+        found.update(zip(numbers, answers, strict=True))
+    return [found[number] for number in range(len(examples))]

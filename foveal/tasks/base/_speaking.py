@@ -1,0 +1,88 @@
+"""Steppers that never say a symbol which is no output: padding, begin, unknown."""
+
+from typing import Any, final
+
+import torch
+from jaxtyping import Bool, Float, Int
+from torch import Tensor
+
+from ...attention import Memory
+from ...data import BEGIN
+from ...data.vocabularies._vocabulary import PADDING, UNKNOWN
+from ...decoding import Ensemble
+from ...networks import DecoderStepper, Stepped
+from ...networks.search._latent_stepping import MarginalStepper
+from ...networks.search._stepping_state import SteppingState
+
+_UNSPEAKABLE = [PADDING, UNKNOWN, BEGIN]
+
+
+@final
+class Speaking:
+    """The steps of a decoder, with three symbols forbidden. An automaton would do as well, but would
+    pass over all log-probabilities at every step where three columns are enough.
+    """
+
+    def __init__(self, stepper: DecoderStepper | MarginalStepper) -> None:
+        self._stepper = stepper
+        self.num_tokens = stepper.num_tokens
+
+    def start(self, memory: Memory) -> SteppingState:
+        """The state before the first token."""
+        return self._stepper.start(memory)
+
+    def batch_size(self, state: Any) -> int:
+        """How many items the state has."""
+        return self._stepper.batch_size(state)
+
+    def step(
+        self,
+        state: Any,
+        tokens: Int[Tensor, "B K"],
+        forced: Float[Tensor, "B K S"] | None = None,
+    ) -> Stepped:
+        """Every hypothesis reads one token."""
+        stepped = self._stepper.step(state, tokens, forced)
+        stepped.log_probs[..., _UNSPEAKABLE] = -torch.inf
+        return stepped
+
+    def selection(self, state: Any, tokens: Int[Tensor, "B K"]) -> Bool[Tensor, "B K S"] | None:
+        """The most probable segments that the next step reads."""
+        return self._stepper.selection(state, tokens)
+
+    def reorder(self, state: Any, parents: Int[Tensor, "B k"]) -> Any:
+        """Hypothesis k of item b continues `parents[b, k]`."""
+        return self._stepper.reorder(state, parents)
+
+    def keep(self, state: Any, items: Int[Tensor, " b"]) -> Any:
+        """Only these items."""
+        return self._stepper.keep(state, items)
+
+
+@final
+class SpeakingTogether:
+    """The steps of several models as one, with the same symbols forbidden. That is done after they are
+    combined: a product of what each may say would be normalised over fewer symbols.
+    """
+
+    def __init__(self, ensemble: Ensemble) -> None:
+        self._ensemble = ensemble
+        self.num_tokens = ensemble.num_tokens
+
+    def batch_size(self, state: Any) -> int:
+        """How many items the state has."""
+        return self._ensemble.batch_size(state)
+
+    def step(self, state: Any, tokens: Int[Tensor, "B K"]) -> Stepped:
+        """Every hypothesis reads one token, in every model."""
+        stepped = self._ensemble.step(state, tokens)
+        stepped.log_probs[..., _UNSPEAKABLE] = -torch.inf
+        return stepped
+
+    def reorder(self, state: Any, parents: Int[Tensor, "B k"]) -> Any:
+        """Hypothesis k of item b continues `parents[b, k]`."""
+        return self._ensemble.reorder(state, parents)
+
+    def keep(self, state: Any, items: Int[Tensor, " b"]) -> Any:
+        """Only these items."""
+        return self._ensemble.keep(state, items)

@@ -1,0 +1,1 @@
+"""Tasks whose input is a picture or a clip."""

@@ -1,0 +1,318 @@
+"""Captioning: a picture to a text. Image to markup, descriptions of images and of clips.
+
+    loss = - sum over t of log p(y_t | y_<t, x)  (smoothed)
+           + doubly_stochastic * sum over s of (1 - sum over t of w[t, s])^2       every place read once
+           + coverage * sum over t, s of min(w[t, s], what was read of s before)   and not again
+
+The source of an example is the path of an image (of a folder of frames, a GIF or a video, if clips are
+read), or what the file holds as a `data:` text.
+
+References: Xu et al. 2015, section 4.2.1 (doubly stochastic); See et al. 2017 (coverage); Deng et al. 2017
+(image to markup).
+
+Axes: B images, h and w height and width in pixels, T target places, S places of the memory.
+"""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property, partial
+from typing import Literal, final
+
+from jaxtyping import UInt8
+from torch import Tensor
+from typing_extensions import override
+
+from ...attention import Layout, coverage_loss
+from ...data import (
+    END,
+    Encoded,
+    Example,
+    ImageSpec,
+    SequenceBatch,
+    TokeniserSpec,
+    Vocabulary,
+    WhitespaceSpec,
+    collate_pairs,
+    collate_pictures,
+)
+from ...data._batches import PictureBatch
+from ...data.vocabularies._tally import Symbols, Tally, rare
+from ...data.vocabularies._vocabularies import Lengths, Vocabularies, required_target, trained
+from ...decoding import Automaton, balanced
+from ...errors import DataError, ValueRangeError
+from ...metrics._cider import cider
+from ...metrics._metrics import bleu, exact_match, word_error_rate
+from ...metrics._statistics import Statistics
+from ...models import (
+    BackboneSpec,
+    Captioner,
+    CaptionerSpec,
+    DecoderSpec,
+    FramesEncoderSpec,
+    ImageEncoderSpec,
+    MultiHeadSpec,
+)
+from ...networks.decoders._decoder import Scored
+from ...specs import setting
+from ..base._answering import Answers, Search
+from ..base._evaluation import MainMetric
+from ..base._losses import doubly_stochastic_loss
+from ..base._prediction import PredictionSpec
+from ..base._searching import Reading, searcher
+from ..base._size_classes import by_class
+from ..base._writing import AbstractWriting, Weighted
+from ._distortion import DistortionSpec, distorted
+from ._pictures import AbstractView, Seen, in_ink, picture_name, view_of
+
+_DEEPEST = 32  # braces inside each other
+
+
+@final
+class Captioning(AbstractWriting[Captioner, "CaptioningSpec"]):
+    """Pictures to texts with an encoder, a decoder and attention over the grid of the picture."""
+
+    @property
+    @override
+    def main_metric(self) -> MainMetric:
+        return MainMetric("exact_match" if self.spec.outputs == "exact" else "cider", True)
+
+    @override
+    def encode(self, example: Example) -> Encoded:
+        target = self.spec.target.encode(required_target(example))
+        return Encoded([], self._target.encode(target), picture=self.picture(example))
+
+    @override
+    def collate(self, examples: Sequence[Encoded]) -> PictureBatch:
+        return collate_pictures(examples, collate_pairs)
+
+    @override
+    def source_of(self, batch: PictureBatch) -> Seen:
+        seen, bent = in_ink(*batch.for_each()), self.spec.distortion
+        return seen if bent is None or not self.model.training else distorted(seen, bent)
+
+    @override
+    def text_of(self, batch: PictureBatch) -> SequenceBatch:
+        assert isinstance(batch.text, SequenceBatch)
+        return batch.text
+
+    @override
+    def with_text(self, batch: PictureBatch, text: SequenceBatch) -> PictureBatch:
+        return replace(batch, text=text)
+
+    @override
+    def _others(self, batch: PictureBatch, scored: Scored) -> dict[str, Weighted]:
+        spec, weights = self.spec, scored.weights
+        if not (spec.doubly_stochastic or spec.coverage):
+            return {}
+        if weights is None:
+            raise ValueRangeError(
+                "Captioning: doubly_stochastic and coverage are about what is attended to, but the "
+                "decoder has no attention. Choose decoder.attention softmax, or set both to 0."
+            )
+        if isinstance(spec.decoder.attention, MultiHeadSpec):
+            weights = weights.mean(-3)
+        mask, places = self.text_of(batch).mask, self.view.places(batch.for_each()[1])
+        others = dict[str, Weighted]()
+        if spec.doubly_stochastic:
+            loss = doubly_stochastic_loss(weights, mask, places)
+            others["doubly_stochastic"] = Weighted(spec.doubly_stochastic, loss)
+        if spec.coverage:
+            others["coverage"] = Weighted(spec.coverage, coverage_loss(weights, mask).sum())
+        return others
+
+    @override
+    def symbols(self, example: Example) -> list[str]:
+        """Those of what is to be written, where that is known: a picture has none."""
+        return [] if example.target is None else self.spec.target.encode(example.target)
+
+    @property
+    @override
+    def known(self) -> Vocabulary:
+        return self._target
+
+    @cached_property
+    def view(self) -> AbstractView:
+        """How pictures are looked at."""
+        spec = self.spec
+        return view_of("CaptioningSpec", spec.image, spec.encoder, spec.max_frames)
+
+    def picture(self, example: Example) -> UInt8[Tensor, "*F C h w"]:
+        """The image of an example, or its clip, as the model is given it."""
+        return self.view.read(example)
+
+    @override
+    def named(self, example: Example) -> str:
+        return picture_name(example)
+
+    @override
+    def read(self, examples: Sequence[Example]) -> Seen:
+        return self._moved(self.view.seen([self.picture(example) for example in examples]))
+
+    @override
+    def reading(self, examples: Sequence[Example], settings: PredictionSpec) -> Reading:
+        source = self._moved(self.view.settled([self.picture(example) for example in examples]))
+        limits = [self._limit(0, settings)] * len(examples)
+        return Reading(source, limits, self.view.places(source.mask))
+
+    def _moved(self, source: Seen) -> Seen:
+        return Seen(*(part.to(self.device) for part in source))
+
+    @override
+    def size(self, example: Example) -> int:
+        """Cells of the grid, or frames, of the size class of the picture."""
+        return self.view.num_places(self.picture(example))
+
+    def _class(self, example: Example) -> tuple[int, ...]:
+        return self.view.padded(self.picture(example))
+
+    @override
+    def _searcher(self) -> Search:
+        return partial(self._search, searcher([self]))
+
+    def _search(
+        self, search: Search, examples: Sequence[Example], settings: PredictionSpec
+    ) -> list[Answers]:
+        ask = partial(search, settings=settings)
+        return by_class(ask, examples, self._class, self.least_rows)
+
+    @override
+    def layout(self, example: Example) -> Layout:
+        return self.view.layout(self.picture(example))
+
+    @override
+    def places(self, example: Example) -> tuple[str, ...]:
+        return self.view.names(self.picture(example))
+
+    @override
+    def limit(self, example: Example, settings: PredictionSpec | None = None) -> int:
+        return self._limit(0, settings or self.prediction)
+
+    @property
+    @override
+    def constraints(self) -> tuple[Automaton, ...]:
+        if self.spec.balanced is None:
+            return ()
+        opening, closing = self._target.encode(self.spec.balanced)
+        return (
+            balanced(opening, closing, deepest=_DEEPEST, num_tokens=self.model.num_tokens, end=END),
+        )
+
+    @override
+    def _groups(self, examples: Sequence[Example]) -> Sequence[Sequence[Example]]:
+        """Where there are many ways to say it, all captions of a picture, which is asked for once."""
+        if self.spec.outputs == "exact":
+            return super()._groups(examples)
+        pictures = dict[str, list[Example]]()
+        for example in examples:
+            pictures.setdefault(example.source, []).append(example)
+        return list(pictures.values())
+
+    @override
+    def _scored(
+        self, groups: Sequence[Sequence[Example]], outputs: Sequence[str]
+    ) -> Sequence[Statistics]:
+        if self.spec.outputs == "exact":
+            return super()._scored(groups, outputs)
+        references = [[self.reference(one) for one in captions] for captions in groups]
+        return (
+            cider(references, outputs),
+            bleu(references, outputs, tokenise=self._tokenise),
+            exact_match(references, outputs),
+        )
+
+    @override
+    def _statistics(
+        self, references: Sequence[str], outputs: Sequence[str]
+    ) -> Sequence[Statistics]:
+        return (
+            exact_match(references, outputs),
+            bleu(references, outputs, tokenise=self._tokenise),
+            word_error_rate(references, outputs, name="token_error_rate"),
+            cider(references, outputs),
+        )
+
+    @property
+    def _tokenise(self) -> str:
+        """How BLEU cuts texts."""
+        return "none" if isinstance(self.spec.target, WhitespaceSpec) else "13a"
+
+
+@final
+@dataclass(frozen=True, kw_only=True, slots=True)
+class CaptioningSpec:
+    """A picture to a text."""
+
+    kind: Literal["captioning"] = "captioning"
+    image: ImageSpec = setting(ImageSpec(), "how images are read")
+    target: TokeniserSpec = setting(WhitespaceSpec(), "how the target is cut into symbols")
+    outputs: Literal["exact", "free"] = setting(
+        "exact",
+        "what an output is: right or wrong as a whole, or one way of many to say it (CIDEr)",
+    )
+    min_count: int = setting(1, "symbols seen less often in training are unknown", at_least=1)
+    max_vocabulary: int | None = setting(
+        None, "most symbols of the vocabulary, the frequent first; none: all", at_least=5
+    )
+    max_frames: int = setting(16, "frames of a clip that are read at most", at_least=1)
+    encoder: ImageEncoderSpec | FramesEncoderSpec | BackboneSpec = setting(
+        ImageEncoderSpec(), "what looks at the picture: at an image, or at the frames of a clip"
+    )
+    decoder: DecoderSpec = setting(DecoderSpec(), "what writes the target")
+    distortion: DistortionSpec | None = setting(
+        None, "how pictures are bent while it learns, as by other hands; none: not at all"
+    )
+    label_smoothing: float = setting(
+        0.1, "probability spread over all symbols in what is learnt", at_least=0, at_most=1
+    )
+    doubly_stochastic: float = setting(
+        0.0, "how much every place must be read once (Xu et al. 2015); 0: not at all", at_least=0
+    )
+    coverage: float = setting(
+        0.0, "how much no place may be read again (See et al. 2017); 0: not at all", at_least=0
+    )
+    balanced: tuple[str, str] | None = setting(
+        None, "two symbols that open and close, as { and }, and must be balanced in an output"
+    )
+    prediction: PredictionSpec = setting(PredictionSpec(), "how outputs are looked for")
+
+    def build(self, vocabularies: Vocabularies) -> Captioning:
+        """The task, with fresh weights."""
+        view_of("CaptioningSpec", self.image, self.encoder, self.max_frames)
+        target = vocabularies.target
+        for symbol in self.balanced or ():
+            if target is not None and symbol not in target:
+                raise DataError(
+                    f"CaptioningSpec: balanced names {symbol!r}, which no target of the training data "
+                    f"has. Set balanced to none, or to symbols that there are."
+                )
+        model = CaptionerSpec(
+            vocabulary=1 if target is None else len(target),
+            encoder=self.encoder,
+            decoder=self.decoder,
+        )
+        # Weights that were read from a folder are the task's own now.
+        encoder = self.encoder.built() if isinstance(self.encoder, BackboneSpec) else self.encoder
+        kept = replace(self, encoder=encoder)
+        return Captioning(kept, vocabularies, model.build())
+
+    def build_from(self, examples: Iterable[Example]) -> Captioning:
+        """The task for these training examples, whose targets are read more than once and whose
+        pictures are not: symbols (and subwords, if asked for) are theirs, weights are fresh.
+        """
+        texts = (required_target(example) for example in examples)
+        spec = replace(self, target=trained(self.target, texts))
+        tally = Tally.of(map(spec.counted, examples))
+        counted = tally.vocabularies(min_count=spec.min_count, max_size=spec.max_vocabulary)
+        # What is written is what errors are looked for by, as elsewhere the source is; and pictures
+        # have no length.
+        return spec.build(
+            replace(
+                counted,
+                rare=rare(tally.target or {}),
+                lengths=Lengths(ratio=0.0, slack=float(max(tally.longest.values()))),
+            )
+        )
+
+    def counted(self, example: Example) -> Symbols:
+        """The symbols of an example that have to have numbers."""
+        return Symbols(target=self.target.encode(required_target(example)))

@@ -1,0 +1,241 @@
+"""Pictures as tasks take them: the path of an image, or the image itself, written as a text.
+
+    photos/cat.png                      a file; a folder, a GIF or a video where frames are read
+    data:image/png;base64,iVBORw0...    what a file holds, as a page or a request sends it
+
+To answer the same whatever else is in a batch (docs/decisions/0012), a picture is padded to a size that
+follows from its own: the next multiple of 32 pixels that leaves room for one more cell of the grid.
+
+Axes: B examples, F frames, C channels, h and w height and width.
+"""
+
+import base64
+import binascii
+import math
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from functools import partial
+from pathlib import Path
+from typing import NamedTuple, final
+
+from jaxtyping import Bool, Float, UInt8
+from torch import Tensor
+from torch.nn.functional import pad
+from typing_extensions import override
+
+from ...attention import Layout
+from ...data import Example, ImageSpec, read_frames, read_image
+from ...data.images._pictures import collate_frames, collate_images
+from ...errors import DataError, ValueRangeError
+from ...models import BackboneSpec, FramesEncoderSpec, ImageEncoderSpec
+from ...models.parts._vision_specs import VectorFrameSpec
+from ..base._size_classes import size_class
+from ._picture_cache import PictureCache
+
+INLINE = "data:"
+_STEP = 32  # pixels
+
+
+class Seen(NamedTuple):
+    """Pictures as models are given them, and which pixels are real."""
+
+    pictures: Float[Tensor, "B *F C h w"]  # from 0 for white to 1 for black
+    mask: Bool[Tensor, "B *F h w"]
+
+
+def in_ink(pictures: Float[Tensor, "B *F C h w"], mask: Bool[Tensor, "B *F h w"]) -> Seen:
+    """Light turned into ink: white paper is then 0, as the padding around it is, and its edge is none."""
+    return Seen((1 - pictures) * mask.unsqueeze(-3), mask)  # four times as fast as filling
+
+
+class AbstractView(ABC):
+    """How a task looks at pictures: how they are read, padded, and named place by place."""
+
+    def __init__(self) -> None:
+        self._cache = PictureCache()
+
+    def read(self, example: Example) -> UInt8[Tensor, "*F C h w"]:
+        """The picture of an example."""
+        source = _source(example)
+        if isinstance(source, bytes):
+            return self._decoded(source)
+        return self._cache.get(source, partial(self._decoded, source))
+
+    @abstractmethod
+    def _decoded(self, source: Path | bytes) -> UInt8[Tensor, "*F C h w"]:
+        """A picture as it is read from a file, or from what one holds."""
+
+    @abstractmethod
+    def seen(self, pictures: Sequence[UInt8[Tensor, "... _ _ _"]]) -> Seen:
+        """Pictures of any sizes in one batch."""
+
+    @abstractmethod
+    def padded(self, picture: UInt8[Tensor, "*F C h w"]) -> tuple[int, ...]:
+        """The sizes that a picture is padded to, by its own alone: frames, if any, height and width."""
+
+    @abstractmethod
+    def places(self, mask: Bool[Tensor, "B *F h w"]) -> Bool[Tensor, "B S"]:
+        """Which places of the memory are real."""
+
+    @abstractmethod
+    def num_places(self, picture: UInt8[Tensor, "*F C h w"]) -> int:
+        """How many places a picture has when it is padded."""
+
+    @abstractmethod
+    def layout(self, picture: UInt8[Tensor, "*F C h w"]) -> Layout:
+        """How the real places of a picture lie."""
+
+    @abstractmethod
+    def names(self, picture: UInt8[Tensor, "*F C h w"]) -> tuple[str, ...]:
+        """A label for each of them."""
+
+    def settled(self, pictures: Sequence[UInt8[Tensor, "... _ _ _"]]) -> Seen:
+        """Pictures of one size class, padded to its size."""
+        found, sizes = self.seen(pictures), self.padded(pictures[0])
+        missing = [size - real for size, real in zip(sizes, found.mask.shape[1:], strict=True)]
+        around = [more for size in reversed(missing) for more in (0, size)]
+        # The channels of a picture stand between its frames and its rows, and are all there.
+        return Seen(pad(found.pictures, [*around[:4], 0, 0, *around[4:]]), pad(found.mask, around))
+
+
+@final
+class Grid(AbstractView):
+    """One image as cells; there are `down` times fewer of them than pixels in height, and `right` times
+    in width. They are centred on every so many pixels, or lie side by side as patches.
+    """
+
+    def __init__(self, image: ImageSpec, down: int, right: int, *, is_centred: bool = True) -> None:
+        super().__init__()
+        self.image, self.down, self.right, self._is_centred = image, down, right, is_centred
+
+    @override
+    def _decoded(self, source: Path | bytes) -> UInt8[Tensor, "C h w"]:
+        return read_image(source, self.image)
+
+    @override
+    def seen(self, pictures: Sequence[UInt8[Tensor, "_ _ _"]]) -> Seen:
+        return in_ink(*collate_images(pictures))
+
+    @override
+    def padded(self, picture: UInt8[Tensor, "*F C h w"]) -> tuple[int, int]:
+        height, width = (
+            -(-(size + cell) // step) * step
+            for size, cell in zip(picture.shape[-2:], (self.down, self.right), strict=True)
+            for step in (math.lcm(_STEP, cell),)
+        )
+        return height, width
+
+    @override
+    def places(self, mask: Bool[Tensor, "B h w"]) -> Bool[Tensor, "B S"]:
+        """Those centred on a real pixel."""
+        return mask[..., :: self.down, :: self.right].flatten(1)
+
+    @override
+    def num_places(self, picture: UInt8[Tensor, "C h w"]) -> int:
+        height, width = self.padded(picture)
+        return (height // self.down) * (width // self.right)
+
+    @override
+    def layout(self, picture: UInt8[Tensor, "C h w"]) -> Layout:
+        height, width = picture.shape[-2:]
+        pitch = (self.down, self.right) if self._is_centred else None
+        return Layout("grid", -(-height // self.down), -(-width // self.right), pitch)
+
+    @override
+    def names(self, picture: UInt8[Tensor, "C h w"]) -> tuple[str, ...]:
+        """The row and the column of every cell, from 1 on."""
+        layout = self.layout(picture)
+        rows, columns = range(1, (layout.rows or 0) + 1), range(1, (layout.columns or 0) + 1)
+        return tuple(f"{row},{column}" for row in rows for column in columns)
+
+
+@final
+class Reel(AbstractView):
+    """A clip as frames, of which a grid pads the pixels."""
+
+    def __init__(self, grid: Grid, max_frames: int) -> None:
+        super().__init__()
+        self.grid, self.max_frames = grid, max_frames
+
+    @override
+    def _decoded(self, source: Path | bytes) -> UInt8[Tensor, "F C h w"]:
+        return read_frames(source, self.grid.image, self.max_frames)
+
+    @override
+    def seen(self, pictures: Sequence[UInt8[Tensor, "_ _ _ _"]]) -> Seen:
+        return in_ink(*collate_frames(pictures))
+
+    @override
+    def padded(self, picture: UInt8[Tensor, "F C h w"]) -> tuple[int, ...]:
+        return self.num_places(picture), *self.grid.padded(picture)
+
+    @override
+    def places(self, mask: Bool[Tensor, "B F h w"]) -> Bool[Tensor, "B F"]:
+        return mask.flatten(2).any(-1)
+
+    @override
+    def num_places(self, picture: UInt8[Tensor, "F C h w"]) -> int:
+        return size_class(len(picture))
+
+    @override
+    def layout(self, picture: UInt8[Tensor, "F C h w"]) -> Layout:
+        return Layout("grid", 1, len(picture))  # a strip of film
+
+    @override
+    def names(self, picture: UInt8[Tensor, "F C h w"]) -> tuple[str, ...]:
+        return tuple(f"frame {number}" for number in range(1, len(picture) + 1))
+
+
+def view_of(
+    owner: str,
+    image: ImageSpec,
+    encoder: ImageEncoderSpec | FramesEncoderSpec | BackboneSpec,
+    max_frames: int = 16,
+) -> AbstractView:
+    """How pictures are looked at that are read so, for this encoder; `owner` is whose spec it is."""
+    frame = encoder.frame if isinstance(encoder, FramesEncoderSpec) else encoder
+    if isinstance(frame, VectorFrameSpec):
+        raise ValueRangeError(
+            f"{owner}: frames are read from images, got an encoder of vectors. "
+            f"Set encoder.frame to image."
+        )
+    if image.num_channels != frame.num_channels:
+        raise ValueRangeError(
+            f"{owner}: image.num_channels and encoder.num_channels must be equal, got "
+            f"{image.num_channels} and {frame.num_channels}. Set both to 1 or to 3."
+        )
+    if (image.trim or image.ink is not None) and frame is not encoder:
+        raise ValueRangeError(
+            f"{owner}: the frames of a clip stay of one size, got image.trim {str(image.trim).lower()} and image.ink "
+            f"{image.ink or 'none'}. Set image.trim to false and image.ink to none."
+        )
+    is_centred = not (isinstance(frame, BackboneSpec) and frame.patches)
+    grid = Grid(image, *frame.shrinking, is_centred=is_centred)
+    return grid if frame is encoder else Reel(grid, max_frames)
+
+
+def picture_name(example: Example) -> str:
+    """What to call the picture of an example.
+
+    >>> picture_name(Example("photos/cat.png")), picture_name(Example("data:image/png;base64,aaaa"))
+    ('cat.png', 'image')
+    """
+    path = example.source.partition("\t")[0]
+    return "image" if path.startswith(INLINE) else Path(path).name
+
+
+def _source(example: Example) -> Path | bytes:
+    text = example.source.partition("\t")[0]
+    if not text.startswith(INLINE):
+        return Path(text)
+    head, comma, data = text.partition(",")
+    try:
+        if not (comma and head.endswith(";base64")):
+            raise ValueError("no base64")
+        return base64.b64decode(data, validate=True)
+    except (ValueError, binascii.Error):
+        place = f"{example.where}: " if example.where is not None else ""
+        raise DataError(
+            f"{place}an image given as data must be data:image/png;base64, and its bytes in base64, got "
+            f"{text[:40]!r}. Give the path of a file instead."
+        ) from None

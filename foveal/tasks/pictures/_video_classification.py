@@ -1,0 +1,140 @@
+"""Video classification: one label for a clip; attention shows which frames decided.
+
+    loss = - log p(label | frames)  (smoothed)
+
+The source of an example is a folder of images, a GIF or a video (or such a file as a `data:` text).
+
+Axes: B clips, F frames, h and w height and width in pixels.
+"""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, Literal, final
+
+from jaxtyping import UInt8
+from torch import Tensor
+from typing_extensions import override
+
+from ...attention import AttentionTrace
+from ...data import Encoded, Example, ImageSpec, collate_labelled, collate_pictures
+from ...data._batches import LabelledBatch, PictureBatch, move
+from ...data.vocabularies._tally import Symbols, Tally
+from ...data.vocabularies._vocabularies import Vocabularies
+from ...models import FramesEncoderSpec, SoftmaxSpec
+from ...models._classifier import Pooling
+from ...models._clip_classifier import ClipClassifier, ClipClassifierSpec
+from ...specs import setting
+from ..base._labeling import AbstractLabelling, Labelled, label_of, no_trace
+from ..base._prediction import Loss, PredictionSpec
+from ._pictures import AbstractView, in_ink, picture_name, view_of
+
+
+@final
+class VideoClassification(AbstractLabelling[ClipClassifier, "VideoClassificationSpec"]):
+    """Clips to labels."""
+
+    @override
+    def encode(self, example: Example) -> Encoded:
+        return Encoded([], target=[self._label(example)], picture=self.picture(example))
+
+    @override
+    def collate(self, examples: Sequence[Encoded]) -> PictureBatch:
+        return collate_pictures(examples, collate_labelled)
+
+    @override
+    def loss(self, batch: PictureBatch, state: Any = None) -> Loss:
+        """Summed over clips."""
+        batch = move(batch, self.device)
+        assert isinstance(batch.text, LabelledBatch)
+        found = self.model(*in_ink(*batch.for_each()))
+        return self._loss(found.log_probs, batch.text.labels, self.spec.label_smoothing)
+
+    @override
+    def symbols(self, example: Example) -> list[str]:
+        """A clip has none."""
+        return []
+
+    @override
+    def size(self, example: Example) -> int:
+        """Frames, of the size class of the clip."""
+        return self.view.num_places(self.picture(example))
+
+    @cached_property
+    def view(self) -> AbstractView:
+        """How clips are looked at."""
+        spec = self.spec
+        return view_of("VideoClassificationSpec", spec.image, spec.encoder, spec.max_frames)
+
+    def picture(self, example: Example) -> UInt8[Tensor, "F C h w"]:
+        """The frames of an example, as the model is given them."""
+        return self.view.read(example)
+
+    def named(self, example: Example) -> str:
+        """What to call the input of an example."""
+        return picture_name(example)
+
+    @override
+    def _shape(self, example: Example) -> tuple[int, ...]:
+        return (self.size(example),)
+
+    @override
+    def _class(self, example: Example) -> tuple[int, ...]:
+        return self.view.padded(self.picture(example))
+
+    @override
+    def _labelled(self, examples: Sequence[Example]) -> Labelled:
+        clips = [self.picture(example) for example in examples]
+        seen = self.view.settled(clips)
+        found = self.model(*(part.to(self.device) for part in seen))
+        weights, pooling = found.weights, self.spec.pooling
+        if weights is None or isinstance(pooling, str):
+            return Labelled(found.log_probs, no_trace)
+
+        def trace(number: int, label: str) -> AttentionTrace:
+            """How much each frame counted."""
+            names = self.view.names(clips[number])
+            return AttentionTrace(
+                kind=pooling.kind,
+                sources=names,
+                targets=(label,),
+                weights=(tuple(weights[number, : len(names)].tolist()),),
+                layout=self.view.layout(clips[number]),
+            )
+
+        return Labelled(found.log_probs, trace)
+
+
+@final
+@dataclass(frozen=True, kw_only=True, slots=True)
+class VideoClassificationSpec:
+    """One label for a clip."""
+
+    kind: Literal["video_classification"] = "video_classification"
+    image: ImageSpec = setting(ImageSpec(), "how frames are read")
+    max_frames: int = setting(16, "frames of a clip that are read at most", at_least=1)
+    encoder: FramesEncoderSpec = setting(FramesEncoderSpec(), "what reads the frames")
+    pooling: Pooling = setting(SoftmaxSpec(), "how one vector is made of all frames")
+    dropout: float = setting(
+        0.0, "share of that vector set to 0 in training", at_least=0, at_most=1
+    )
+    label_smoothing: float = setting(
+        0.0, "probability spread over all labels in what is learnt", at_least=0, at_most=1
+    )
+    prediction: PredictionSpec = setting(PredictionSpec(), "how labels are given")
+
+    def build(self, vocabularies: Vocabularies) -> VideoClassification:
+        """The task, with fresh weights."""
+        view_of("VideoClassificationSpec", self.image, self.encoder, self.max_frames)
+        model = ClipClassifierSpec(
+            num_classes=1 if vocabularies.labels is None else len(vocabularies.labels),
+            encoder=self.encoder,
+            pooling=self.pooling,
+            dropout=self.dropout,
+        )
+        return VideoClassification(self, vocabularies, model.build())
+
+    def build_from(self, examples: Iterable[Example]) -> VideoClassification:
+        """The task for these training examples, whose clips are not read for it."""
+        counted = Tally.of(Symbols(labels=[label_of(example)]) for example in examples)
+        return self.build(counted.vocabularies())

@@ -1,0 +1,185 @@
+"""Visual questions: a question about an image, answered by one label.
+
+    loss = - log p(answer | image, question)
+
+The source of an example is the path of an image (or the image itself as a `data:` text), a tab and the
+question. Words are in lower case, without the question mark behind them.
+
+Axes: B questions, h and w height and width in pixels, S words of the question, R places of the grid.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any, Literal, final
+
+from jaxtyping import UInt8
+from torch import Tensor
+from typing_extensions import override
+
+from ...attention import AttentionTrace
+from ...data import Encoded, Example, ImageSpec, WhitespaceSpec, collate_labelled, collate_pictures
+from ...data._batches import LabelledBatch, PictureBatch, move
+from ...data._example import read_pair
+from ...data.vocabularies._tally import Symbols, Tally
+from ...data.vocabularies._vocabularies import Vocabularies, numbered
+from ...models import (
+    BackboneSpec,
+    ImageEncoderSpec,
+    PlaceAttentionSpec,
+    SoftmaxSpec,
+    TextEncoderSpec,
+)
+from ...models._visual_reader import VisualReader, VisualReaderSpec
+from ...specs import setting
+from ..base._labeling import AbstractLabelling, Labelled, label_of, no_trace
+from ..base._prediction import Loss, PredictionSpec
+from ..base._size_classes import settled, size_class
+from ..base._text_spec import AbstractTextSpec
+from ._pictures import AbstractView, in_ink, picture_name, view_of
+
+_KIND = 2  # words of a question that say what kind it is
+
+
+@final
+class VisualQuestionAnswering(AbstractLabelling[VisualReader, "VisualQuestionAnsweringSpec"]):
+    """Images and questions to answers."""
+
+    @override
+    def encode(self, example: Example) -> Encoded:
+        return Encoded(
+            self._numbers(example), target=[self._label(example)], picture=self.picture(example)
+        )
+
+    @override
+    def collate(self, examples: Sequence[Encoded]) -> PictureBatch:
+        return collate_pictures(examples, collate_labelled)
+
+    @override
+    def loss(self, batch: PictureBatch, state: Any = None) -> Loss:
+        """Summed over questions."""
+        batch = move(batch, self.device)
+        text, seen = batch.text, in_ink(batch.pictures, batch.pictures_mask)
+        assert isinstance(text, LabelledBatch)
+        found = self.model(*seen, text.tokens, text.mask, batch.shown)
+        return self._loss(found.log_probs, text.labels, self.spec.label_smoothing)
+
+    @override
+    def symbols(self, example: Example) -> list[str]:
+        """The words of the question."""
+        return self.spec.words(read_pair(example)[1])
+
+    @override
+    def kind(self, example: Example) -> str:
+        """The first words of the question."""
+        return " ".join(self.symbols(example)[:_KIND])
+
+    @cached_property
+    def view(self) -> AbstractView:
+        """How images are looked at."""
+        return view_of("VisualQuestionAnsweringSpec", self.spec.image, self.spec.encoder)
+
+    def picture(self, example: Example) -> UInt8[Tensor, "C h w"]:
+        """The image of an example, as the model is given it."""
+        return self.view.read(example)
+
+    def named(self, example: Example) -> str:
+        """What to call the input of an example."""
+        return f"{picture_name(example)}: {read_pair(example)[1]}"
+
+    @override
+    def _shape(self, example: Example) -> tuple[int, ...]:
+        return (len(self.symbols(example)),)
+
+    @override
+    def _class(self, example: Example) -> tuple[int, ...]:
+        return size_class(len(self.symbols(example))), *self.view.padded(self.picture(example))
+
+    @override
+    def _labelled(self, examples: Sequence[Example]) -> Labelled:
+        pictures = [self.picture(example) for example in examples]
+        encoded = [Encoded(self._numbers(example), target=[0]) for example in examples]
+        text = move(collate_labelled(encoded), self.device)
+        seen = self.view.settled(pictures)
+        found = self.model(
+            *(part.to(self.device) for part in seen), *settled(text.tokens, text.mask)
+        )
+        weights, attention = found.weights, self.spec.attention
+        if weights is None or attention is None:
+            return Labelled(found.log_probs, no_trace)
+        cells = self.view.places(seen.mask)
+
+        def trace(number: int, label: str) -> AttentionTrace:
+            """Where the question looked."""
+            return AttentionTrace(
+                kind=attention.kind,
+                sources=self.view.names(pictures[number]),
+                targets=(label,),
+                weights=(tuple(weights[number][cells[number]].tolist()),),
+                layout=self.view.layout(pictures[number]),
+            )
+
+        return Labelled(found.log_probs, trace)
+
+    def _numbers(self, example: Example) -> list[int]:
+        return numbered(self.vocabularies.source, self.symbols(example))
+
+
+@final
+@dataclass(frozen=True, kw_only=True, slots=True)
+class VisualQuestionAnsweringSpec(AbstractTextSpec[VisualQuestionAnswering]):
+    """A question about an image."""
+
+    kind: Literal["visual_question_answering"] = "visual_question_answering"
+    image: ImageSpec = setting(ImageSpec(), "how images are read")
+    source: WhitespaceSpec = setting(WhitespaceSpec(), "how a question is cut into words")
+    min_count: int = setting(1, "words seen less often in training are unknown", at_least=1)
+    encoder: ImageEncoderSpec | BackboneSpec = setting(
+        ImageEncoderSpec(), "what looks at the image"
+    )
+    question: TextEncoderSpec = setting(TextEncoderSpec(), "what reads the question")
+    attention: PlaceAttentionSpec | None = setting(
+        SoftmaxSpec(), "how the question reads the grid of the image; none: by its mean"
+    )
+    hidden_size: int = setting(128, "width of the layers before the answer", at_least=1)
+    dropout: float = setting(
+        0.0, "share of what the last layers read set to 0 in training", at_least=0, at_most=1
+    )
+    label_smoothing: float = setting(
+        0.0, "probability spread over all answers in what is learnt", at_least=0, at_most=1
+    )
+    prediction: PredictionSpec = setting(PredictionSpec(), "how answers are given")
+
+    def words(self, question: str) -> list[str]:
+        """The words of a question.
+
+        >>> VisualQuestionAnsweringSpec().words("What color is the circle?")
+        ['what', 'color', 'is', 'the', 'circle']
+        """
+        return self.source.encode(question.lower().rstrip(" .?"))
+
+    @override
+    def build(self, vocabularies: Vocabularies) -> VisualQuestionAnswering:
+        """The task, with fresh weights."""
+        view_of("VisualQuestionAnsweringSpec", self.image, self.encoder)
+        model = VisualReaderSpec(
+            vocabulary=len(vocabularies.source),
+            num_answers=1 if vocabularies.labels is None else len(vocabularies.labels),
+            image=self.encoder,
+            question=self.question,
+            attention=self.attention,
+            hidden_size=self.hidden_size,
+            dropout=self.dropout,
+        )
+        # Weights that were read from a folder are the task's own now.
+        encoder = self.encoder.built() if isinstance(self.encoder, BackboneSpec) else self.encoder
+        kept = replace(self, encoder=encoder)
+        return VisualQuestionAnswering(kept, vocabularies, model.build())
+
+    @override
+    def counted(self, example: Example) -> Symbols:
+        return Symbols(self.words(read_pair(example)[1]), labels=[label_of(example)])
+
+    @override
+    def vocabularies(self, tally: Tally) -> Vocabularies:
+        return tally.vocabularies(min_count=self.min_count)

@@ -1,0 +1,135 @@
+"""Fingerprints of the files that a run reads, kept in `inputs.json` and compared when the run is resumed.
+
+A file is known by its size and the SHA-256 of its bytes, so that it may be moved or copied, but not edited.
+The whole file is hashed: at about a gigabyte per second that takes a small part of the time in which the
+symbols of the file are counted, and no edit escapes. Of a bundle or a prepared corpus the manifest is hashed,
+of a folder of images the names and sizes. Images that a list names are not hashed.
+"""
+
+import functools
+import hashlib
+import json
+import os
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import NamedTuple, TypeAlias
+
+from ...bundles._manifest import MANIFEST
+from ...data import SourceSpec
+from ...data.streams._prepared import CORPUS, PreparedCorpus
+from ...errors import CheckpointError, DataError
+from ._whole import replace_text
+
+INPUTS = "inputs.json"
+_MANIFESTS = (MANIFEST, CORPUS)
+_ABOUT = {
+    "train": "training",
+    "dev": "validation",
+    "test": "test",
+    "start_from": "initial weights",
+}
+
+
+class Input(NamedTuple):
+    """One file or folder that a run reads."""
+
+    path: str
+    size: int  # bytes
+    sha256: str
+
+
+Inputs: TypeAlias = Mapping[str, Sequence[Input]]  # by what they are for: train, dev, ...
+
+
+def inputs_of(source: SourceSpec | PreparedCorpus) -> list[Input]:
+    """The fingerprints of the files of a source, in the order in which they are read."""
+    if isinstance(source, PreparedCorpus):
+        return [input_of(source.path)]
+    return [input_of(file) for shard in source.shards() for file in shard.files]
+
+
+def input_of(path: str) -> Input:
+    """The fingerprint of a file or a folder."""
+    where = Path(path)
+    try:
+        if where.is_dir():
+            manifest = next((where / name for name in _MANIFESTS if (where / name).is_file()), None)
+            if manifest is None:
+                return _listing(where)
+            where = manifest
+        found = where.stat()
+        return Input(path, found.st_size, _digest(str(where), found.st_size, found.st_mtime_ns))
+    except OSError as error:
+        raise DataError(
+            f"{path}: cannot be read ({error.strerror}). Give the path of a file that exists and that you "
+            f"may read."
+        ) from None
+
+
+def check_inputs(folder: Path, now: Inputs) -> None:
+    """Raise `CheckpointError` if the files are not those that the run in a folder began with. A run may get
+    a test set later, and a run of an older version has no record to compare with.
+    """
+    try:
+        rows = json.loads((folder / INPUTS).read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return
+    for role, about in _ABOUT.items():
+        then = [Input(**row) for row in rows.get(role, ())]
+        files = list(now.get(role, ()))
+        if role == "test" and not (then and files):
+            continue
+        if [one.sha256 for one in then] != [one.sha256 for one in files]:
+            raise CheckpointError(
+                f"{_difference(about, then, files)} The run in {folder} would go on with "
+                f"other data than it began with. Give the same files and columns as before, or start again "
+                f"with --fresh (resume=False in Python), or give another --out."
+            )
+
+
+def write_inputs(folder: Path, inputs: Inputs) -> None:
+    """Keep the fingerprints in the folder of a run."""
+    rows = {role: [one._asdict() for one in files] for role, files in inputs.items() if files}
+    text = json.dumps(rows, ensure_ascii=False, indent=1)
+    replace_text(folder / INPUTS, text + "\n")
+
+
+def _difference(role: str, then: Sequence[Input], now: Sequence[Input]) -> str:
+    if [one.path for one in then] == [one.path for one in now]:
+        before, after = next((a, b) for a, b in zip(then, now, strict=True) if a.sha256 != b.sha256)
+        return (
+            f"{after.path} ({role}) has changed since the run began: it had {before.size:,} bytes with the "
+            f"SHA-256 {before.sha256[:12]}, and has {after.size:,} bytes with {after.sha256[:12]}."
+        )
+    return (
+        f"the {role} files differ: the run began with {_names(then)}, and is now given {_names(now)}, with "
+        f"other contents."
+    )
+
+
+def _names(files: Sequence[Input]) -> str:
+    names = [one.path for one in files[:3]]
+    more = f" and {len(files) - 3} more" if len(files) > 3 else ""
+    return ", ".join(names) + more if names else "none"
+
+
+@functools.lru_cache(maxsize=4096)
+def _digest(path: str, size: int, changed: int) -> str:
+    """The SHA-256 of a file. Size and time of the last change only tell whether it is known already: a
+    command compares its files before it writes anything, and again when training begins.
+    """
+    del size, changed
+    with Path(path).open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def _listing(folder: Path) -> Input:
+    names, total = hashlib.sha256(), 0
+    for parent, folders, files in os.walk(folder):
+        folders.sort()
+        for name in sorted(files):
+            path = Path(parent, name)
+            size = path.stat().st_size
+            names.update(f"{path.relative_to(folder)}\t{size}\n".encode("utf-8", "surrogateescape"))
+            total += size
+    return Input(str(folder), total, names.hexdigest())

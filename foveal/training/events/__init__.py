@@ -1,0 +1,1 @@
+"""Events of a run and their listeners: display, log, curves, TensorBoard."""

@@ -1,0 +1,22 @@
+"""Drawings: plain data to SVG and HTML, with the theme that all of them share."""
+
+from ._arcs import arcs as arcs
+from ._beam import beam_tree as beam_tree
+from ._chain import chain as chain
+from ._curves import Series as Series, curves as curves
+from ._heatmap import heatmap as heatmap
+from ._overlay import overlay as overlay
+from ._page import Section as Section, page as page
+from ._parallel import (
+    ParallelAxis as ParallelAxis,
+    ParallelLine as ParallelLine,
+    parallel as parallel,
+)
+from ._sentences import sentences as sentences
+from ._tables import (
+    heads_table as heads_table,
+    hypotheses_table as hypotheses_table,
+    series_table as series_table,
+    weights_table as weights_table,
+)
+from ._theme import Theme as Theme

@@ -1,0 +1,34 @@
+"""Which view a trace calls for: the one that lays its places out as they lie."""
+
+import numpy as np
+from jaxtyping import Shaped
+
+from ..attention import AttentionTrace
+from ._arcs import arcs
+from ._heatmap import heatmap
+from ._overlay import MOST_FRAMES, overlay
+from ._sentences import sentences
+from ._tables import Table, heads_table, weights_table
+
+OF_HEADS = ("syntactic", "head_selection")  # kinds of attention of words to their heads
+
+
+def drawing(
+    trace: AttentionTrace,
+    *,
+    title: str | None = None,
+    image: Shaped[np.ndarray, "h w *channels"] | None = None,
+) -> str:
+    """The image once for each word, words in sentences, arcs between words and their heads, or a heat
+    map.
+    """
+    if trace.layout.kind == "grid" and image is not None and len(trace.targets) <= MOST_FRAMES:
+        return overlay(trace, image, title=title)
+    if trace.layout.kind == "sentences":
+        return sentences(trace, title=title)
+    return arcs(trace, title=title) if trace.kind in OF_HEADS else heatmap(trace, title=title)
+
+
+def drawing_table(trace: AttentionTrace) -> Table:
+    """The numbers of that view."""
+    return heads_table(trace) if trace.kind in OF_HEADS else weights_table(trace)

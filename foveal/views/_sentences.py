@@ -1,0 +1,173 @@
+"""Words in sentences: how much a document's reader took from each word and each sentence.
+
+    weight of word w in sentence i = a_i b_iw,     a_i = sum_w of that, if the words' weights sum to 1
+
+Ink is the weight of the word in all, a bar the weight of its sentence (Yang et al. 2016, figure 5).
+"""
+
+import math
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from ..attention import AttentionTrace
+from ..errors import ShapeError
+from ._ink import Ink, Scale, check_weights, heading, scale_of, strongest
+from ._render import render
+from ._text import named, number, right_to_left, short, width
+
+FONT = 14.0
+MARGIN = 14.0
+LONGEST_WORD = 24.0  # ems
+BAR, LINE_WIDTH = 96.0, 420.0
+LINE, BETWEEN = 26.0, 10.0  # the height of a line, and what parts two sentences
+PADDING = 5.0
+MOST_WORDS = 2000  # in one drawing: more would not be read
+
+
+class Word(NamedTuple):
+    """A word on its ink."""
+
+    x: float
+    y: float
+    width: float
+    ink: Ink
+    text: str
+    title: str
+
+
+class Sentence(NamedTuple):
+    """A bar for the sentence, and its words over one or more lines."""
+
+    y: float
+    bar: float
+    number: str
+    title: str
+    words: tuple[Word, ...]
+
+
+class Block(NamedTuple):
+    """The whole document as one query read it."""
+
+    y: float
+    label: str
+    title: str
+    sentences: tuple[Sentence, ...]
+
+
+def words_of(trace: AttentionTrace) -> list[range]:
+    """The places of each sentence, without the empty labels that fill it up."""
+    layout = trace.layout
+    rows, columns = layout.rows, layout.columns
+    if layout.kind != "sentences" or rows is None or columns is None:
+        raise ShapeError(
+            f"sentences: expected a trace whose layout is sentences of words, got {layout}. "
+            f"Make it with sentences_trace, or use heatmap."
+        )
+    if rows * columns != len(trace.sources):
+        raise ShapeError(
+            f"sentences: expected {rows} * {columns} = {rows * columns} places, got "
+            f"{len(trace.sources)}. Fill every sentence up to the longest with empty labels."
+        )
+    found = list[range]()
+    for start in range(0, rows * columns, max(columns, 1)):
+        last = max((i for i in range(columns) if trace.sources[start + i]), default=-1)
+        found.append(range(start, start + last + 1))
+    return found
+
+
+class _Cursor:
+    """Where the next word goes: lines are filled from the side that reading begins at."""
+
+    def __init__(self, y: float, *, mirrored: bool) -> None:
+        self.y, self.offset, self.mirrored = y, 0.0, mirrored
+
+    def take(self, room: float) -> float:
+        """The left edge for a word of this width; a new line where it does not fit."""
+        if self.offset > 0 and self.offset + room > LINE_WIDTH:
+            self.y, self.offset = self.y + LINE, 0.0
+        start = self.offset
+        self.offset += room + 3
+        left = LINE_WIDTH - start - room if self.mirrored else start
+        return round(MARGIN + BAR + 14 + left, 1)
+
+
+def _words(
+    trace: AttentionTrace, query: int, places: range, scale: Scale, cursor: _Cursor
+) -> Iterator[Word]:
+    row = trace.weights[query]
+    share = math.fsum(row[place] for place in places)
+    for place in places:
+        label = short(trace.sources[place], LONGEST_WORD)
+        room = FONT * width(label) + 2 * PADDING
+        x = cursor.take(room)
+        within = row[place] / share if share > 0 else 0.0
+        yield Word(
+            x,
+            round(cursor.y, 1),
+            round(room, 1),
+            scale.ink(row[place]),
+            label,
+            f"{named(trace.sources[place])}: {number(row[place])}, "
+            f"which is {number(within)} of its sentence",
+        )
+
+
+def _block(
+    trace: AttentionTrace, query: int, sentences: list[range], scale: Scale, y: float
+) -> tuple[Block, float]:
+    """One query's reading, and where the next block begins."""
+    top, mirrored = y, right_to_left(trace.sources)
+    y += 28
+    drawn = list[Sentence]()
+    shares = [math.fsum(trace.weights[query][place] for place in places) for places in sentences]
+    most = max(shares, default=0.0)
+    for index, (places, share) in enumerate(zip(sentences, shares, strict=True)):
+        cursor = _Cursor(y, mirrored=mirrored)
+        words = tuple(_words(trace, query, places, scale, cursor))
+        title = f"sentence {index + 1}: {number(share)}"
+        drawn.append(Sentence(y, round(60 * share / (most or 1), 1), f"{share:.2f}", title, words))
+        y = cursor.y + LINE + BETWEEN
+    name = trace.targets[query]
+    return Block(top, short(name, LONGEST_WORD), named(name), tuple(drawn)), y + 6
+
+
+def sentences(trace: AttentionTrace, *, title: str | None = None) -> str:
+    """A document with ink behind every word that was read and a bar for every sentence, once for
+    each query. The trace is that of `sentences_trace`.
+
+    >>> from foveal.attention import AttentionTrace, Layout
+    >>> trace = AttentionTrace(
+    ...     kind="hierarchical", sources=("so", "good", "it", ""), targets=("positive",),
+    ...     weights=((0.1, 0.7, 0.2, 0.0),), layout=Layout("sentences", 2, 2))
+    >>> sentences(trace).count('class="word ')
+    3
+    """
+    check_weights("sentences", trace)
+    parts = words_of(trace)
+    total = sum(map(len, parts)) * len(trace.targets)
+    if total > MOST_WORDS:
+        raise ShapeError(
+            f"sentences: expected at most {MOST_WORDS} words to draw, got {total} "
+            f"({len(trace.targets)} queries). Draw fewer queries, or the strongest sentences only."
+        )
+    scale = scale_of(weight for row in trace.weights for weight in row)
+    y, blocks = MARGIN, list[Block]()
+    for query in range(len(trace.targets)):
+        block, y = _block(trace, query, parts, scale, y)
+        blocks.append(block)
+    if not total:
+        y += 24
+    return render(
+        "sentences.svg",
+        title=heading(trace, title, "Words and sentences read"),
+        description=strongest(trace),
+        width=math.ceil(2 * MARGIN + BAR + 14 + LINE_WIDTH),
+        height=math.ceil(y + 50),
+        blocks=blocks,
+        line=LINE,
+        padding=PADDING,
+        scale=scale,
+        legend_y=y + 4,
+        note="bars: the weight of each sentence, the longest for the largest",
+        empty="" if total else "no output" if not trace.targets else "no words",
+    )
