@@ -31,7 +31,7 @@ from examples.support.formulas import draw_examples
 from foveal.attention import AttentionTrace
 from foveal.bundles import load_bundle
 from foveal.data import Example, WhitespaceSpec, tsv
-from foveal.data.formats._links import Link, read_barred, read_gold
+from foveal.data.formats._links import Link, read_fast_align, read_gold
 from foveal.data.tokenizers._words import split_words
 from foveal.inspection import align, forced_traces
 from foveal.metrics import alignment_scores
@@ -41,9 +41,9 @@ from foveal.models import (
     AttentionSpec,
     BilinearSpec,
     DecoderSpec,
-    ExactHardSpec,
     HardSpec,
-    MonotoneSpec,
+    LatentHardSpec,
+    LatentMonotoneSpec,
     SegmentSpec,
     SigmoidSpec,
     SoftmaxSpec,
@@ -67,8 +67,8 @@ KINDS: dict[str, AttentionSpec] = {
     "sigmoid": SigmoidSpec(scorer=BilinearSpec()),
     "segment": SegmentSpec(scorer=BilinearSpec()),
     "hard": HardSpec(scorer=BilinearSpec()),
-    "exact_hard": ExactHardSpec(scorer=BilinearSpec()),
-    "monotone": MonotoneSpec(scorer=BilinearSpec()),
+    "latent_hard": LatentHardSpec(scorer=BilinearSpec()),
+    "monotone": LatentMonotoneSpec(scorer=BilinearSpec()),
 }
 
 
@@ -129,7 +129,7 @@ def run_of(attention: AttentionSpec, train: Path, steps: int, seed: int) -> Run:
             decoder=DecoderSpec(
                 embedding_size=32, hidden_size=128, dropout=0.1, attention=attention
             ),
-            prediction=PredictionSpec(width=1),
+            prediction=PredictionSpec(beam_size=1),
         ),
         train=tsv(str(train)),
         training=TrainingSpec(
@@ -203,7 +203,7 @@ def measure(case: str, kind: str, seeds: Sequence[int], folder: Path) -> list[Ro
 
 def measure_translation(run: Path) -> list[Row]:
     """A Japanese-English model on gold links of another domain (Kyoto articles of Wikipedia)."""
-    examples = list(read_barred(str(DATA / KYOTO[0])) or ())
+    examples = list(read_fast_align(str(DATA / KYOTO[0])) or ())
     task = load_bundle(run)
     sizes = [_size(example) for example in examples]
     gold = read_gold(str(DATA / KYOTO[1]), sizes).gold

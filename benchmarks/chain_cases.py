@@ -1,4 +1,4 @@
-"""Chains of labels and chains of labelled segments, by us and by the peers."""
+"""Chains of labels and chains of labeled segments, by us and by the peers."""
 
 from collections.abc import Callable
 
@@ -20,7 +20,7 @@ from .supar import load_supar
 
 
 def chain_edges(size: Size) -> Case:
-    """The chain as torch-struct has it: a score for every pair of neighbouring labels.
+    """The chain as torch-struct has it: a score for every pair of neighboring labels.
 
     Potentials (B, T-1, K, K); marginals of the pairs, gradients in the pairs.
     """

@@ -19,7 +19,7 @@ from rich.console import Console
 from foveal.data import open_source
 from foveal.data.streams._prepared import PreparedCorpus
 from foveal.planning._choices import load_plan
-from foveal.tasks._prepared import build_on
+from foveal.tasks._prepared import build_for_corpus
 
 from .large_corpus import Fit, write
 from .results import Results, Row
@@ -49,7 +49,7 @@ def reading(text: Path, corpus: Path) -> Iterator[Row]:
     """What an example takes, from a text and from a prepared corpus, in turn."""
     numbers = load_plan(corpus).run.train
     assert isinstance(numbers, PreparedCorpus)
-    task, lines = build_on(load_plan(corpus).run.task, numbers), open_source(text).source
+    task, lines = build_for_corpus(load_plan(corpus).run.task, numbers), open_source(text).source
     examples = len(list(numbers.open(numbers.shards()[0])))
 
     def from_text() -> None:

@@ -81,7 +81,7 @@ def ours(sizes: Sizes, batch: int, width: int, *, half: bool = False) -> Callabl
             state = prepared.start(tokens, mask)
             if width == 1:
                 return greedy(prepared.stepper, state, **settings).tokens[:, 0]
-            return beam_search(prepared.stepper, state, width=width, **settings).tokens[:, 0]
+            return beam_search(prepared.stepper, state, beam_size=width, **settings).tokens[:, 0]
 
     return search
 

@@ -3,7 +3,7 @@
 The bare engine is torch's fused LSTM as encoder and as decoder, the output layer and the
 cross-entropy, and nothing else: no attention, no masks. Ours are whole models with attention, called
 as training calls them, with the masks of a batch in which nothing is padding. A step is the loss and
-its gradient; there is no optimiser on either side.
+its gradient; there is no optimizer on either side.
 """
 
 from collections.abc import Callable, Iterator, Mapping
@@ -26,7 +26,7 @@ from foveal.models import Seq2Seq
 from foveal.networks import (
     AbstractEncoder,
     AttentionDecoder,
-    InitialState,
+    InitialStateBridge,
     InputFeedingDecoder,
     SelfAttentiveEncoder,
     TextEncoder,
@@ -115,7 +115,7 @@ def model_with(
     decoder = kind(
         embedding=nn.Embedding(sizes.vocabulary, hidden),
         stack=stack,
-        bridge=InitialState(hidden, stack),
+        bridge=InitialStateBridge(hidden, stack),
         attention=attention,
         value_size=encoder.value_size,
         vector_size=hidden,

@@ -264,8 +264,8 @@ def _ratio_row(name: str, timing: Timing, targets: Mapping[str, float]) -> Row:
 def _ratio_cell(row: Row | None) -> str:
     if row is None or row.spread is None:
         return "-"
-    colour = "red" if row.misses else "green" if row.target is not None else "default"
-    return f"[{colour}]{row.value:.3g}[/{colour}] \\[{row.spread[0]:.3g}-{row.spread[1]:.3g}]"
+    color = "red" if row.misses else "green" if row.target is not None else "default"
+    return f"[{color}]{row.value:.3g}[/{color}] \\[{row.spread[0]:.3g}-{row.spread[1]:.3g}]"
 
 
 def _size(text: str) -> Size:

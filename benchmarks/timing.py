@@ -116,7 +116,7 @@ def _run_rounds(
 def _calibrate(call: Callable[[], object], plan: Plan, clock: Callable[[], float]) -> int:
     """Warm up and choose how many calls make one block.
 
-    A process is slow at first, and not only in its first call: it imports, specialises bytecode,
+    A process is slow at first, and not only in its first call: it imports, specializes bytecode,
     and grows its heap.
     """
     end = clock() + plan.warm_up

@@ -3,7 +3,7 @@
     python -m benchmarks.training
 
 **Overhead.** A step of the loop (a batch made by the stream, schedule, loss, backward, clipping,
-optimiser, bookkeeping, log) against the bare step (zero_grad, loss, backward, clip, step), in turn, one
+optimizer, bookkeeping, log) against the bare step (zero_grad, loss, backward, clip, step), in turn, one
 thread: a two-way LSTM encoder with 256 units each way, attention, an LSTM decoder with 256, and 64 words
 in a batch. Both train on one batch again and again, so that each step is the same work; the loop makes
 its batches all the same.
@@ -46,7 +46,7 @@ ROUNDS = 100  # a step is long, so a round has one of each
 SPEC = TrainingSpec(steps=10**9, batch_size=BATCH, learning_rate=1e-3)
 VARIANTS = {
     "loop": SPEC,
-    "loop, averaging": replace(SPEC, averaging=0.999),
+    "loop, averaging": replace(SPEC, ema_decay=0.999),
 }
 
 
@@ -65,12 +65,12 @@ CASES = {
     "Hungarian, 8,000 words, 256 units, batch 64": (
         "g2p_sigmorphon2021/medium/hun",
         MODEL,
-        TrainingSpec(steps=600, batch_size=64, averaging=0.995),
+        TrainingSpec(steps=600, batch_size=64, ema_decay=0.995),
     ),
     "Icelandic, 800 words, 128 units, batch 32": (
         "g2p_sigmorphon2021/low/ice",
         SMALL,
-        TrainingSpec(steps=600, batch_size=32, averaging=0.99),
+        TrainingSpec(steps=600, batch_size=32, ema_decay=0.99),
     ),
 }
 
@@ -93,16 +93,16 @@ def bare_step(examples: Sequence[Example]) -> Callable[[], None]:
     """A call that makes the next step, and nothing else."""
     task = pronunciation(examples)
     parameters = list(task.model.parameters())
-    optimiser = torch.optim.AdamW(parameters, lr=SPEC.learning_rate, weight_decay=0.0, fused=True)
+    optimizer = torch.optim.AdamW(parameters, lr=SPEC.learning_rate, weight_decay=0.0, fused=True)
     batch = next(iter(task.batches(InMemory(tuple(examples)), batch_size=BATCH, seed=1)))
     task.model.train()
 
     def step() -> None:
         loss = task.loss(batch)
-        optimiser.zero_grad(set_to_none=True)
+        optimizer.zero_grad(set_to_none=True)
         (loss.total / loss.count).backward()
         nn.utils.clip_grad_norm_(parameters, 1.0, foreach=True)
-        optimiser.step()
+        optimizer.step()
 
     return step
 

@@ -5,7 +5,7 @@
     python -m benchmarks.training_peers joeynmt --rounds 5
 
 Ours is a step of the whole loop: a batch made by the stream, schedule, loss, backward, clipping,
-optimiser, bookkeeping, log. The peers' is their bare step on batches made beforehand (see
+optimizer, bookkeeping, log. The peers' is their bare step on batches made beforehand (see
 `training_toolkits`). All run in this process, one thread, in turn; a round gives each some seconds of the
 processor and its rate is divided by the peer's rate of the same round. Batches are each toolkit's own:
 theirs of sentences as they are drawn, ours of about one length.

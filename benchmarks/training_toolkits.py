@@ -1,7 +1,7 @@
 """yoyodyne and JoeyNMT as peers of training: their models, their batches, their training steps.
 
 A step is what their loops do for a batch, without what the loops do beside it (logging, callbacks, the
-worker process that makes batches): batches are made beforehand, which is in the peers' favour.
+worker process that makes batches): batches are made beforehand, which is in the peers' favor.
 
 References: Gorman et al., yoyodyne 0.5, small-vocabulary sequence-to-sequence generation; Kreutzer et
 al. 2019, Joey NMT: a minimalist NMT toolkit for novices.
@@ -100,14 +100,14 @@ def yoyodyne(examples: Sequence[Example], sizes: Sizes) -> Step:
         target_vocab_size=words.target_vocab_size,
         vocab_size=words.vocab_size,
     ).train()
-    (optimiser,), _ = model.configure_optimizers()
+    (optimizer,), _ = model.configure_optimizers()
 
     def step() -> Done:
         batch = next(batches)
-        optimiser.zero_grad()
+        optimizer.zero_grad()
         model.training_step(batch, 0).backward()
         nn.utils.clip_grad_norm_(model.parameters(), 1.0)
-        optimiser.step()
+        optimizer.step()
         return Done(len(batch), int((~batch.target.mask).sum()))
 
     return step
@@ -152,7 +152,7 @@ def joeynmt(examples: Sequence[Example], sizes: Sizes) -> Step:
     }
     model = models.build_model(settings, src_vocab=source, trg_vocab=target).train()
     model.loss_function = ("crossentropy", SMOOTHING)
-    optimiser = torch.optim.Adam(model.parameters(), lr=2e-3)
+    optimizer = torch.optim.Adam(model.parameters(), lr=2e-3)
     loader = train.make_iter(
         sizes.batch,
         shuffle=True,
@@ -167,8 +167,8 @@ def joeynmt(examples: Sequence[Example], sizes: Sizes) -> Step:
         loss, *_ = model(return_type="loss", **vars(batch))
         batch.normalize(loss, "batch").backward()
         nn.utils.clip_grad_norm_(model.parameters(), 1.0)
-        optimiser.step()
-        optimiser.zero_grad()
+        optimizer.step()
+        optimizer.zero_grad()
         return Done(int(batch.nseqs), int(batch.ntokens))
 
     return step

@@ -1,4 +1,4 @@
-"""Guess the next character: a recurrent language model of Shakespeare (Karpathy 2015).
+"""Guess the next character: a recurrent language model of Shakespeare (KarpathyCaptions 2015).
 
     hidden[t], state = LSTM(embedding of character t, state)
     p(character t+1 | characters up to t) = softmax(W hidden[t] + b)

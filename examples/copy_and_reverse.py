@@ -18,7 +18,7 @@ import torch
 from support.transduction import parse_budget, train
 from torch import Generator
 
-from foveal.data import BEGIN, END, Encoded, SequenceBatch, collate_pairs
+from foveal.data import BEGIN, END, Encoded, Seq2SeqBatch, collate_seq2seq
 from foveal.decoding import greedy
 from foveal.models import DecoderSpec, Seq2Seq, Seq2SeqSpec, SoftmaxSpec, TextEncoderSpec
 
@@ -37,21 +37,21 @@ def build(attention: SoftmaxSpec | None) -> Seq2Seq:
     ).build()
 
 
-def draw(task: str, length: int, number: int, chance: Generator) -> SequenceBatch:
+def draw(task: str, length: int, number: int, chance: Generator) -> Seq2SeqBatch:
     """So many sequences of so many symbols, with what is to be made of them."""
     size = (number, length)
     rows = torch.randint(SYMBOLS.start, SYMBOLS.stop, size, generator=chance).tolist()
-    return collate_pairs([Encoded(row, row if task == "copy" else row[::-1]) for row in rows])
+    return collate_seq2seq([Encoded(row, row if task == "copy" else row[::-1]) for row in rows])
 
 
-def lessons(task: str, chance: Generator) -> Iterator[SequenceBatch]:
+def lessons(task: str, chance: Generator) -> Iterator[Seq2SeqBatch]:
     """Batches without end, each of one length."""
     while True:
         length = int(torch.randint(2, LONGEST + 1, (), generator=chance))
         yield draw(task, length, 64, chance)
 
 
-def share_right(model: Seq2Seq, batch: SequenceBatch) -> float:
+def share_right(model: Seq2Seq, batch: Seq2SeqBatch) -> float:
     """How many sequences the model writes as they should be, in per cent."""
     state, most = model.start(batch.source, batch.source_mask), batch.targets.shape[1]
     found = greedy(model.stepper(), state, begin=BEGIN, end=END, max_length=most)

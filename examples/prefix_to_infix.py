@@ -20,7 +20,7 @@ from random import Random
 from support.formulas import SYMBOLS, draw_examples
 from support.transduction import parse_budget, train
 
-from foveal.data import BEGIN, END, BatchStream, Encoded, Example, InMemory, collate_pairs
+from foveal.data import BEGIN, END, BatchStream, Encoded, Example, InMemory, collate_seq2seq
 from foveal.decoding import beam_search
 from foveal.models import (
     BilinearSpec,
@@ -52,9 +52,9 @@ def encode(formula: Example) -> Encoded:
 
 def share_right(model: Seq2Seq, formulas: tuple[Example, ...]) -> float:
     """How many formulas the model writes without a mistake, in per cent."""
-    batch = collate_pairs([encode(formula) for formula in formulas])
+    batch = collate_seq2seq([encode(formula) for formula in formulas])
     state, most = model.start(batch.source, batch.source_mask), batch.targets.shape[1]
-    found = beam_search(model.stepper(), state, begin=BEGIN, end=END, max_length=most, width=5)
+    found = beam_search(model.stepper(), state, begin=BEGIN, end=END, max_length=most, beam_size=5)
     written = [" ".join(SYMBOLS.decode(best)) for (best,) in found.token_lists(END)]
     right = [text == formula.target for text, formula in zip(written, formulas, strict=True)]
     return 100 * sum(right) / len(right)
@@ -66,7 +66,7 @@ def main() -> None:
     known = draw_examples(range(2, 5), 5000, Random(budget.seed))
     for name, attention in READERS.items():
         source = InMemory(known)
-        stream = BatchStream(source, encode, collate_pairs, batch_size=64, seed=budget.seed)
+        stream = BatchStream(source, encode, collate_seq2seq, batch_size=64, seed=budget.seed)
         model = train(build(attention), stream.forever(), budget.updates, learning_rate=4e-3)
         for depth in range(2, 7):
             unseen = draw_examples([depth], 200, Random(1000 + depth), unlike=known)

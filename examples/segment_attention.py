@@ -28,7 +28,7 @@ class SegmentAttention(nn.Module):
         self.transitions = nn.Parameter(torch.zeros(2, 2))
 
     def forward(self, features: Tensor) -> LinearChain:
-        """Features (B, T) to a distribution over labellings of the T positions."""
+        """Features (B, T) to a distribution over labelings of the T positions."""
         return LinearChain(self.score(features.unsqueeze(-1)), self.transitions)
 
 
@@ -44,11 +44,11 @@ def batch_of_sequences(generator: torch.Generator) -> tuple[Tensor, Tensor, Tens
 
 
 def main() -> None:
-    """Train, then compare the best labelling with the marked positions."""
+    """Train, then compare the best labeling with the marked positions."""
     torch.manual_seed(0)
     generator = torch.Generator().manual_seed(0)
     attention = SegmentAttention()
-    optimiser = torch.optim.Adam(attention.parameters(), lr=0.1)
+    optimizer = torch.optim.Adam(attention.parameters(), lr=0.1)
 
     for step in range(NUM_STEPS):
         features, values, marked = batch_of_sequences(generator)
@@ -56,17 +56,17 @@ def main() -> None:
         context = (weights * values).sum(-1)
         target = (marked * values).sum(-1)
         loss = (context - target).pow(2).mean()
-        optimiser.zero_grad()
+        optimizer.zero_grad()
         loss.backward()
-        optimiser.step()
+        optimizer.step()
         if step % 50 == 0 or step == NUM_STEPS - 1:
             print(f"step {step:3d}  loss {loss.item():.3f}")
 
     features, _, marked = batch_of_sequences(generator)
     chain = attention(features)
     right = (chain.argmax() == marked.long()).float().mean().item()
-    print(f"positions labelled right: {right:.1%}")
-    print(f"mean entropy of a labelling: {chain.entropy().mean().item():.2f} nats")
+    print(f"positions labeled right: {right:.1%}")
+    print(f"mean entropy of a labeling: {chain.entropy().mean().item():.2f} nats")
     assert right > 0.95, "the chain should have found the segments"
 
 

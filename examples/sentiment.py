@@ -25,7 +25,7 @@ from torch import Tensor, nn
 
 from foveal.attention import AttentionPooling, Memory, mean_pooling, softmax_attention
 from foveal.distributions import Categorical
-from foveal.networks import initialise_uniform
+from foveal.networks import initialize_uniform
 
 SIZE = 64  # of embeddings and of the query
 SHOWN = "the plot is thin and rather silly , but the acting is wonderful ."
@@ -49,7 +49,7 @@ class Classifier(nn.Module):
     def __init__(self, num_words: int, pool: Callable[[Memory], Tensor]) -> None:
         super().__init__()
         self.embed = nn.Embedding(num_words, SIZE)
-        initialise_uniform(self.embed)
+        initialize_uniform(self.embed)
         self.score = nn.Linear(SIZE, 2)
         self.dropout, self.pool = nn.Dropout(), pool
 

@@ -29,7 +29,7 @@ def linked_steps(mask: Bool[Tensor, "*batch T"]) -> Bool[Tensor, "*batch T-1"]:
     """True at t-1 where t is real and some real position precedes it.
 
     The step into such a t joins it to the nearest real position before; every other step
-    joins nothing. A hole between two real positions makes them neighbours.
+    joins nothing. A hole between two real positions makes them neighbors.
 
     >>> linked_steps(torch.tensor([False, True, False, True]))
     tensor([False, False,  True])

@@ -53,15 +53,15 @@ CASES = tuple(
 def recipe(case: str = "chain_2") -> Run:
     """One task, read by one kind of steps, with one of the settings: less than a minute."""
     steps, task, *setting = case.split("_", 2)
-    first_values, rate = SETTINGS[setting[0] if setting else "large_slow"]
+    init_std, rate = SETTINGS[setting[0] if setting else "large_slow"]
     return Run(
         task=QuestionAnsweringSpec(
             embedding_size=20,
             num_steps=TASKS[int(task)],
             steps=STEPS[steps],
             max_facts=50,
-            age_noise=0.2,
-            first_values=first_values,
+            random_noise=0.2,
+            init_std=init_std,
         ),
         train=part(task, "train"),
         dev=part(task, "valid"),

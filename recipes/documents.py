@@ -105,7 +105,7 @@ def task(system: str) -> ClassificationSpec:
         encoder=encoder,
         pooling=pooling,
         dropout=0.3,
-        hidden=0.1,
+        word_dropout=0.1,
     )
 
 

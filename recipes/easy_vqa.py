@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import Any
 
 from foveal.data import EasyVqa, ImageSpec, easy_vqa
-from foveal.models import ImageEncoderSpec, PlaceAttentionSpec, SoftmaxSpec, TextEncoderSpec
+from foveal.models import ImageEncoderSpec, PerQueryAttentionSpec, SoftmaxSpec, TextEncoderSpec
 from foveal.tasks import VisualQuestionAnsweringSpec
 from foveal.training import Run, TrainingSpec
 from recipes.whole_files import write_whole
@@ -31,7 +31,7 @@ DATA = Path(os.environ.get("FOVEAL_DATA", ROOT.parent / "shared/data"))
 FOLDER = ROOT / ".cache/easy_vqa"
 SIDE = 64  # pixels
 NUM_DEV = 400  # images of the training part that weights are chosen by
-ATTENTIONS: dict[str, PlaceAttentionSpec | None] = {"soft": SoftmaxSpec(), "none": None}
+ATTENTIONS: dict[str, PerQueryAttentionSpec | None] = {"soft": SoftmaxSpec(), "none": None}
 CASES = tuple(ATTENTIONS)
 
 
@@ -41,7 +41,7 @@ def recipe(case: str = "soft") -> Run:
         task=VisualQuestionAnsweringSpec(
             image=ImageSpec(height=SIDE, width=SIDE),
             # Shapes are up to 34 pixels wide. After four stages a cell sees 31, after three only 15,
-            # which is an edge: colours are learnt from that, shapes are not.
+            # which is an edge: colors are learnt from that, shapes are not.
             encoder=ImageEncoderSpec(sizes=(16, 32, 64, 64)),
             question=TextEncoderSpec(embedding_size=32, hidden_size=32, dropout=0.0),
             attention=ATTENTIONS[case],

@@ -17,7 +17,7 @@ from functools import partial
 from pathlib import Path
 
 from foveal.data import CharacterSpec, TabSeparated, WhitespaceSpec, tsv
-from foveal.models import DecoderSpec, ExactHardSpec, SegmentSpec, TextEncoderSpec
+from foveal.models import DecoderSpec, LatentHardSpec, SegmentSpec, TextEncoderSpec
 from foveal.tasks import TransductionSpec
 from foveal.training import Run, TrainingSpec
 
@@ -36,7 +36,7 @@ def recipe(language: str = "ice") -> Run:
             target=WhitespaceSpec(),
             encoder=TextEncoderSpec(embedding_size=64, hidden_size=128, dropout=0.4),
             decoder=DecoderSpec(
-                embedding_size=64, hidden_size=128, dropout=0.4, attention=ExactHardSpec()
+                embedding_size=64, hidden_size=128, dropout=0.4, attention=LatentHardSpec()
             ),
         ),
         train=part(language, "train"),

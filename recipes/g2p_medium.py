@@ -23,7 +23,7 @@ from foveal.training import Run, TrainingSpec
 DATA = Path(os.environ.get("FOVEAL_DATA", Path(__file__).resolve().parents[2] / "shared/data"))
 LANGUAGES = ("arm", "bul", "dut", "fre", "geo", "hbs", "hun", "jpn", "kor", "vie")
 # A Korean syllable is a character of two or three letters; as many as there are, letters are better known.
-UNITS = {"kor": CharacterSpec(unit="code_point", normalisation="NFD")}
+UNITS = {"kor": CharacterSpec(unit="code_point", normalization="NFD")}
 FILES = {"arm": "arm_e", "hbs": "hbs_latn", "jpn": "jpn_hira", "vie": "vie_hanoi"}
 
 

@@ -24,11 +24,11 @@ import os
 from functools import partial
 from pathlib import Path
 
-from foveal.data import Patterned, WhitespaceSpec, patterned
+from foveal.data import RegexLines, WhitespaceSpec, regex_lines
 from foveal.models import (
     AttentionSpec,
     DecoderSpec,
-    ExactHardSpec,
+    LatentHardSpec,
     SegmentSpec,
     SoftmaxSpec,
     TextEncoderSpec,
@@ -42,7 +42,7 @@ KINDS = ("", "_hard", "_segment")
 CASES = ("simple", *(f"{split}{kind}" for split in ("jump", "length") for kind in KINDS))
 ATTENTIONS: dict[str, AttentionSpec | None] = {
     "": SoftmaxSpec(),
-    "hard": ExactHardSpec(),
+    "hard": LatentHardSpec(),
     "segment": SegmentSpec(),
     "none": None,
 }
@@ -76,7 +76,7 @@ def recipe(case: str = "simple") -> Run:
 length_none = partial(recipe, "length_none")
 
 
-def part(split: str, name: str) -> Patterned:
+def part(split: str, name: str) -> RegexLines:
     """One of the two files of a split."""
     path = DATA / f"scan/tasks_{name}_{SPLITS[split]}.txt.gz"
-    return patterned(path, "IN: (?P<source>.*) OUT: (?P<target>.*)")
+    return regex_lines(path, "IN: (?P<source>.*) OUT: (?P<target>.*)")

@@ -1,4 +1,4 @@
-"""Captions of scenes that the project draws: coloured shapes, how many, and how they stand to each other.
+"""Captions of scenes that the project draws: colored shapes, how many, and how they stand to each other.
 
     foveal fit --recipe recipes/scene_captions.py --out runs/scenes            or :none, :hard, ...
     python -m benchmarks.images fit scene_captions --runs runs                    all cases
@@ -13,8 +13,8 @@ A case is how the decoder reads the grid of the image:
     segment     runs of cells within rows: a chain along each row
     unsmoothed  as soft, but without label smoothing: sure of what it sees, it learns what goes with what as well
 
-The test is on scenes with a size of a colour of a shape that training never has. `score` also asks for scenes of
-what training has, and for those with a colour of a shape that it never has in any size. Where each named
+The test is on scenes with a size of a color of a shape that training never has. `score` also asks for scenes of
+what training has, and for those with a color of a shape that it never has in any size. Where each named
 thing is, is known: `score` says how much of the attention lies on it when its word is written. Scenes are
 drawn once, into `.cache/scenes` of the checkout.
 """

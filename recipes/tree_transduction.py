@@ -73,7 +73,7 @@ def recipe(case: str = "structured") -> Run:
                 input_feeding=True,
             ),
             label_smoothing=0.0,
-            prediction=PredictionSpec(width=1),
+            prediction=PredictionSpec(beam_size=1),
         ),
         train=part("train"),
         dev=part("dev"),

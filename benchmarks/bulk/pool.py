@@ -59,7 +59,7 @@ def bare_rate(run: Path, width: int | None = None) -> float:
 def _looped(run: Path, width: int | None) -> float:
     task = load_bundle(run)
     predictor, generator, words = Predictor(task, task.spec), random.Random(SEED), texts()
-    settings, number, began = predictor.settings(width=width), 0, time.perf_counter()
+    settings, number, began = predictor.settings(beam_size=width), 0, time.perf_counter()
     while time.perf_counter() - began < _BARE_SECONDS:
         examples = [Example(word) for word in generator.choices(words, k=_AT_ONCE)]
         number += len(predictor.predict(examples, settings))

@@ -23,8 +23,8 @@ from foveal.attention import AttentionTrace, Layout
 from foveal.data import Example, Vocabulary, babi
 from foveal.data._example import read_alignment
 from foveal.data.vocabularies._vocabulary import Labels
-from foveal.models import ChainStepsSpec, MemoryReader, MemoryReaderSpec
-from foveal.models._memory_reader import Answered
+from foveal.models import ChainStepsSpec, MemoryNetwork, MemoryNetworkSpec
+from foveal.models._memory_network import Answered
 from foveal.specs import to_data
 
 from ..results import Results, digest
@@ -119,9 +119,9 @@ def read_questions() -> tuple[list[Question], list[Question]]:
     return parts[0], parts[1]
 
 
-def spec(coder: Coder) -> MemoryReaderSpec:
+def spec(coder: Coder) -> MemoryNetworkSpec:
     """One chain of two facts."""
-    return MemoryReaderSpec(
+    return MemoryNetworkSpec(
         vocabulary=len(coder.words),
         num_answers=len(coder.answers),
         embedding_size=32,
@@ -166,7 +166,7 @@ def facts(budget: Budget) -> Exhibit:
     )
 
 
-def _look(model: MemoryReader, coder: Coder, question: Question) -> Shown:
+def _look(model: MemoryNetwork, coder: Coder, question: Question) -> Shown:
     answered = _answer(model, coder.collate([question]))
     probability, answer = answered.log_probs[0].exp().max(-1)
     chain = answered.facts()[0]
@@ -190,7 +190,7 @@ def _look(model: MemoryReader, coder: Coder, question: Question) -> Shown:
     )
 
 
-def _answer(model: MemoryReader, batch: Asked) -> Answered:
+def _answer(model: MemoryNetwork, batch: Asked) -> Answered:
     with torch.set_grad_enabled(model.training):
         return model(batch.facts, batch.facts_mask, batch.question, batch.question_mask)
 

@@ -24,8 +24,8 @@ from foveal.data import (
     Encoded,
     Example,
     InMemory,
-    SequenceBatch,
-    collate_pairs,
+    Seq2SeqBatch,
+    collate_seq2seq,
 )
 from foveal.decoding import beam_search
 from foveal.models import (
@@ -75,7 +75,7 @@ def formulas(budget: Budget) -> Exhibit:
     torch.manual_seed(budget.seed)
     known = draw_examples(DEPTHS, NUMBER, Random(budget.seed), unlike=[SHOWN])
     unseen = draw_examples(DEPTHS, NUM_TESTED, Random(1000 + budget.seed), unlike=[*known, SHOWN])
-    stream = BatchStream(InMemory(known), encode, collate_pairs, batch_size=64, seed=budget.seed)
+    stream = BatchStream(InMemory(known), encode, collate_seq2seq, batch_size=64, seed=budget.seed)
     model = spec().build()
     untrained = own_operator(model.eval(), unseen)
     train(model.train(), stream.forever(), budget.steps(UPDATES), learning_rate=RATE)
@@ -114,9 +114,9 @@ def encode(formula: Example) -> Encoded:
 
 def write(model: Seq2Seq, examples: Sequence[Example]) -> list[str]:
     """What the model makes of formulas."""
-    batch = collate_pairs([encode(formula) for formula in examples])
+    batch = collate_seq2seq([encode(formula) for formula in examples])
     state, most = model.start(batch.source, batch.source_mask), batch.targets.shape[1]
-    found = beam_search(model.stepper(), state, begin=BEGIN, end=END, max_length=most, width=5)
+    found = beam_search(model.stepper(), state, begin=BEGIN, end=END, max_length=most, beam_size=5)
     return [" ".join(SYMBOLS.decode(best)) for (best,) in found.token_lists(END)]
 
 
@@ -135,7 +135,7 @@ def operators(symbols: Sequence[str]) -> dict[int, int]:
 
 def own_operator(model: Seq2Seq, examples: Sequence[Example]) -> list[bool]:
     """Of every number, whether its head in the most probable tree is its operator."""
-    batch = collate_pairs([encode(formula) for formula in examples])
+    batch = collate_seq2seq([encode(formula) for formula in examples])
     heads = _heads(_attend(model, batch)).tolist()
     return [
         row[number] - 1 == operator
@@ -144,7 +144,7 @@ def own_operator(model: Seq2Seq, examples: Sequence[Example]) -> list[bool]:
     ]
 
 
-def _attend(model: Seq2Seq, batch: SequenceBatch) -> Attended:
+def _attend(model: Seq2Seq, batch: Seq2SeqBatch) -> Attended:
     encoder = model.encoder
     assert isinstance(encoder, SelfAttentiveEncoder)
     with torch.no_grad():
@@ -158,7 +158,7 @@ def _heads(attended: Attended) -> Tensor:
 
 def _trace(model: Seq2Seq) -> AttentionTrace:
     symbols = tuple(SHOWN.source.split())
-    read = _attend(model, collate_pairs([encode(SHOWN)]))
+    read = _attend(model, collate_seq2seq([encode(SHOWN)]))
     best = one_hot(_heads(read)[0], len(symbols) + 1)[:, 1:].bool()
     return AttentionTrace(
         kind="syntactic",

@@ -19,9 +19,9 @@ from torch import Tensor
 from examples.support import DATA
 from foveal.attention import AttentionTrace
 from foveal.bundles import load_bundle
-from foveal.data import BEGIN, END, Encoded, Example, collate_pairs, open_source
+from foveal.data import BEGIN, END, Encoded, Example, collate_seq2seq, open_source
 from foveal.decoding import Stepper, beam_search
-from foveal.networks import Stepped
+from foveal.networks import SearchStep
 from foveal.planning import plan
 from foveal.specs import to_data, with_setting
 from foveal.tasks import Transduction, TransductionSpec
@@ -87,7 +87,7 @@ def look(task: Transduction, example: Example) -> Shown:
     target = task.vocabularies.target
     assert target is not None
     letters = task.symbols(example)
-    batch = collate_pairs([Encoded(task.vocabularies.source.encode(letters))])
+    batch = collate_seq2seq([Encoded(task.vocabularies.source.encode(letters))])
     task.model.eval()
     search = Recorder(task.model.stepper())
     found = beam_search(
@@ -96,7 +96,7 @@ def look(task: Transduction, example: Example) -> Shown:
         begin=BEGIN,
         end=END,
         max_length=task.vocabularies.lengths.limit(len(letters)),
-        width=WIDTH,
+        beam_size=WIDTH,
         nbest=WIDTH,
     )
     best = found.token_lists(END)[0][0]
@@ -136,7 +136,7 @@ def _trace(task: Transduction, letters: list[str], output: list[int]) -> Attenti
     assert target is not None
     assert isinstance(spec, TransductionSpec)
     assert spec.decoder.attention is not None
-    batch = collate_pairs([Encoded(task.vocabularies.source.encode(letters), output)])
+    batch = collate_seq2seq([Encoded(task.vocabularies.source.encode(letters), output)])
     with torch.no_grad():
         unrolled = task.model(batch.source, batch.source_mask, batch.tokens)
     (read,) = unrolled.attended
@@ -168,7 +168,7 @@ class Recorder:
         """Of one item."""
         return self._stepper.batch_size(state)
 
-    def step(self, state: Any, tokens: Int[Tensor, "1 K"]) -> Stepped:
+    def step(self, state: Any, tokens: Int[Tensor, "1 K"]) -> SearchStep:
         """Every beginning reads one token, the very first of which is the begin symbol."""
         if self._next is not None:
             pairs = zip(self._live, self._next, tokens[0].tolist(), strict=True)

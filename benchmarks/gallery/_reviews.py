@@ -28,7 +28,7 @@ from foveal.models import (
     TextEncoderSpec,
 )
 from foveal.models._classifier import Classified
-from foveal.networks import DocumentEncoder, TextEncoder, initialise_uniform
+from foveal.networks import DocumentEncoder, TextEncoder, initialize_uniform
 from foveal.specs import to_data
 
 from ..results import Results, digest
@@ -100,7 +100,7 @@ def reviews(budget: Budget) -> Exhibit:
     assert isinstance(model.encoder, DocumentEncoder)
     assert isinstance(model.encoder.words, TextEncoder)
     # Small vectors: what 1,800 reviews say of a word then soon outweighs what chance said.
-    initialise_uniform(model.encoder.words.embedding)
+    initialize_uniform(model.encoder.words.embedding)
     descent = Descent(model, learning_rate=RATE, num_steps=steps)
     batches = _batches(vocabulary, known, budget.seed)
     for batch, _ in zip(batches, range(steps), strict=False):

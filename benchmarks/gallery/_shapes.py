@@ -4,7 +4,7 @@
     red circle beside blue square       or next to each other, named from the left
 
 Every image is drawn anew, in places that vary; a tenth of all captions is kept out of training
-altogether, and the test is on images of these. Beside its three colours the model sees where a
+altogether, and the test is on images of these. Beside its three colors the model sees where a
 pixel is (Liu et al. 2018), since convolutions alone do not know above from below. No summary of the
 image reaches the decoder: what it says it has read by attention.
 """
@@ -21,7 +21,7 @@ from torch import Tensor
 
 from examples.support.texts import Descent
 from foveal.attention import AttentionTrace
-from foveal.data import BEGIN, END, Encoded, Vocabulary, collate_pairs
+from foveal.data import BEGIN, END, Encoded, Vocabulary, collate_seq2seq
 from foveal.decoding import greedy
 from foveal.models import Captioner, CaptionerSpec, DecoderSpec, ImageEncoderSpec, SoftmaxSpec
 from foveal.specs import to_data
@@ -29,7 +29,7 @@ from foveal.specs import to_data
 from ..results import Results
 from ._exhibit import Budget, Exhibit, Shown, Stopwatch, rounded, share_row
 
-COLOURS = {
+COLORS = {
     "red": (204, 31, 26),
     "blue": (26, 71, 191),
     "green": (20, 130, 60),
@@ -38,7 +38,7 @@ COLOURS = {
 }
 SHAPES = ("circle", "square", "triangle", "cross")
 RELATIONS = ("above", "beside")
-WORDS = Vocabulary((*COLOURS, *SHAPES, *RELATIONS))
+WORDS = Vocabulary((*COLORS, *SHAPES, *RELATIONS))
 SIDE, CELL = 48, 16  # pixels: of an image, and of a place for a shape
 PAPER = 238
 NUM_TESTED = 500
@@ -55,7 +55,7 @@ class Scene:
 
 def captions() -> list[tuple[str, ...]]:
     """All that can be said."""
-    kinds = list(product(COLOURS, SHAPES))
+    kinds = list(product(COLORS, SHAPES))
     return [(*one, how, *other) for how in RELATIONS for one in kinds for other in kinds]
 
 
@@ -75,9 +75,9 @@ def draw(caption: tuple[str, ...], chance: Random) -> Scene:
     places = ((first, line), (second, line))
     if caption[2] == "beside":
         places = ((line, first), (line, second))
-    for (row, column), (colour, shape) in zip(places, (caption[:2], caption[3:]), strict=True):
+    for (row, column), (color, shape) in zip(places, (caption[:2], caption[3:]), strict=True):
         top, left = (CELL * place + chance.randint(5, 10) for place in (row, column))
-        image[_mask(shape, top, left, chance.uniform(4.5, 6.0))] = COLOURS[colour]
+        image[_mask(shape, top, left, chance.uniform(4.5, 6.0))] = COLORS[color]
     return Scene(image=image, caption=caption)
 
 
@@ -97,7 +97,7 @@ def _mask(shape: str, y: int, x: int, size: float) -> np.ndarray:
 
 
 def pixels(scenes: Sequence[Scene]) -> Float[Tensor, "B 5 h w"]:
-    """Three colours and two coordinates, all from -1 to 1."""
+    """Three colors and two coordinates, all from -1 to 1."""
     images = torch.tensor(np.stack([scene.image for scene in scenes])).movedim(-1, 1)
     line = torch.linspace(-1, 1, SIDE).expand(len(scenes), 1, SIDE, SIDE)
     return torch.cat([images / 127.5 - 1, line, line.mT], 1)
@@ -128,7 +128,7 @@ def shapes(budget: Budget) -> Exhibit:
     descent = Descent(model, learning_rate=RATE, num_steps=steps)
     for _ in range(steps):
         scenes = [draw(chance.choice(known), chance) for _ in range(BATCH)]
-        batch = collate_pairs([Encoded([], WORDS.encode(scene.caption)) for scene in scenes])
+        batch = collate_seq2seq([Encoded([], WORDS.encode(scene.caption)) for scene in scenes])
         scored = model.score(pixels(scenes), None, batch.tokens, batch.targets, batch.mask)
         descent.step(scored.loss.sum() / batch.mask.sum())
     model.eval()
@@ -155,7 +155,7 @@ def say(model: Captioner, scenes: Sequence[Scene]) -> list[tuple[str, ...]]:
 def _look(model: Captioner, scene: Scene) -> Shown:
     (said,) = say(model, [scene])
     image = pixels([scene])
-    batch = collate_pairs([Encoded([], WORDS.encode(said))])
+    batch = collate_seq2seq([Encoded([], WORDS.encode(said))])
     with torch.no_grad():
         weights = model(image, None, batch.tokens).weights
         layout = model.encode(image).layout

@@ -56,7 +56,7 @@ def score(cases: Sequence[str], seeds: Sequence[int], runs: Path, results: Path)
             for folder in folders
         ]
         systems[NAMES[case]] = Written(
-            bleu=[bleu(references, texts, tokenise="none") for texts in outputs],
+            bleu=[bleu(references, texts, tokenize="none") for texts in outputs],
             exact=[exact_match(references, texts) for texts in outputs],
         )
         specs[case] = spec_of(scan.recipe(case))

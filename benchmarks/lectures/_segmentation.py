@@ -1,12 +1,12 @@
 """Word boundaries that attention finds in unsegmented text, beside those that the corpus has.
 
-A *place* lies between two neighbouring characters of a sentence. While a model writes its own translation
+A *place* lies between two neighboring characters of a sentence. While a model writes its own translation
 each of its words reads some characters, and that says something about every place:
 
     chosen    a run of characters that some word reads, in its most probable selection, begins or ends here
     unlike    sum_t |w[t, s] - w[t, s+1]| / sum_t (w[t, s] + w[t, s+1])
 
-The second is how differently the two neighbours of place s are read: 0 if every word reads both as much,
+The second is how differently the two neighbors of place s are read: 0 if every word reads both as much,
 1 if none reads both. Boundaries are then the places above a threshold, set so that on development
 sentences there are as many of them as the corpus has.
 
@@ -53,7 +53,7 @@ def chosen_boundaries(trace: AttentionTrace) -> Bool[np.ndarray, " P"]:
     return (best[:, 1:] != best[:, :-1]).any(0)
 
 
-def unlike_neighbours(trace: AttentionTrace) -> Float[np.ndarray, " P"]:
+def unlike_neighbors(trace: AttentionTrace) -> Float[np.ndarray, " P"]:
     """How differently the two characters of each place are read."""
     weights = np.array(trace.weights)[:-1]
     apart = np.abs(weights[:, 1:] - weights[:, :-1]).sum(0)

@@ -40,7 +40,7 @@ from ._segmentation import (
     ranked,
     script_changes,
     threshold_for,
-    unlike_neighbours,
+    unlike_neighbors,
 )
 from ._shown import Shown, save_shown
 
@@ -59,7 +59,7 @@ PARTS = 8  # of a run
 LONG, NUM_SHOWN = range(10, 15), 2  # characters that can be drawn with numbers in the cells
 
 
-class Scored(NamedTuple):
+class TokenLosses(NamedTuple):
     """What was found of one case."""
 
     written: Written
@@ -70,7 +70,7 @@ class Scored(NamedTuple):
 
 def score(cases: Sequence[str], seeds: Sequence[int], runs: Path, results: Path) -> None:
     """Write the files, all of each."""
-    scored, found = dict[str, Scored](), list[Row]()
+    scored, found = dict[str, TokenLosses](), list[Row]()
     examples, dev = (list[Example](ja_en.part(name)) for name in ("test", "dev"))
     for case in cases:
         folders = [folder_of(runs, NAME, case, seed) for seed in seeds]
@@ -78,7 +78,7 @@ def score(cases: Sequence[str], seeds: Sequence[int], runs: Path, results: Path)
             continue
         tasks = [_task(folder) for folder in folders]
         evaluations = [task.evaluate(examples) for task in tasks]
-        scored[case] = Scored(
+        scored[case] = TokenLosses(
             written=Written(
                 bleu=[each.statistics["bleu"] for each in evaluations],
                 exact=[each.statistics["exact_match"] for each in evaluations],
@@ -109,7 +109,11 @@ def score(cases: Sequence[str], seeds: Sequence[int], runs: Path, results: Path)
 
 
 def _save(
-    source: str, scored: Mapping[str, Scored], seeds: Sequence[int], made: Results, results: Path
+    source: str,
+    scored: Mapping[str, TokenLosses],
+    seeds: Sequence[int],
+    made: Results,
+    results: Path,
 ) -> None:
     """The files of one source."""
     rows = [row for case in scored for row in _rows(case, scored[case], seeds)]
@@ -150,7 +154,7 @@ def _learning(folder: Path) -> list[float]:
     return [[found[0], *(one for one in found if one[0] <= end * n / PARTS)][-1][1] for n in parts]
 
 
-def _rows(case: str, scored: Scored, seeds: Sequence[int]) -> Iterator[Row]:
+def _rows(case: str, scored: TokenLosses, seeds: Sequence[int]) -> Iterator[Row]:
     """The figures of a case; what is before the colon is the row of a table, and after it the column."""
     title = case.partition("_")[2]
     yield mean_row(f"{title}: BLEU", [one.value for one in scored.written.bleu], "BLEU", seeds)
@@ -160,7 +164,9 @@ def _rows(case: str, scored: Scored, seeds: Sequence[int]) -> Iterator[Row]:
     yield mean_row(f"{title}: processor minutes", minutes, "min", seeds)
 
 
-def _differences(source: str, scored: Mapping[str, Scored], seeds: Sequence[int]) -> Iterator[Row]:
+def _differences(
+    source: str, scored: Mapping[str, TokenLosses], seeds: Sequence[int]
+) -> Iterator[Row]:
     for (first, second), aim in COMPARED.items():
         pair = [scored.get(f"{source}_{attention}") for attention in (first, second)]
         if pair[0] is not None and pair[1] is not None:
@@ -174,7 +180,9 @@ def _differences(source: str, scored: Mapping[str, Scored], seeds: Sequence[int]
             )
 
 
-def _by_length(source: str, scored: Mapping[str, Scored], seeds: Sequence[int]) -> Iterator[Row]:
+def _by_length(
+    source: str, scored: Mapping[str, TokenLosses], seeds: Sequence[int]
+) -> Iterator[Row]:
     own = {
         attention: scored[f"{source}_{attention}"].written
         for attention in segment_translation.ATTENTIONS
@@ -206,9 +214,9 @@ def _found(
     for task, own in zip(tasks, traces, strict=True):
         chosen.append(_figures(gold, [chosen_boundaries(trace) for trace in own]))
         outputs = [answer.output for answer in task.predict(dev)]
-        dev_scores = [unlike_neighbours(trace) for trace in _traces(task, dev, outputs)]
+        dev_scores = [unlike_neighbors(trace) for trace in _traces(task, dev, outputs)]
         threshold = threshold_for(dev_scores, dev_gold)
-        scores = [unlike_neighbours(trace) for trace in own]
+        scores = [unlike_neighbors(trace) for trace in own]
         figures = _figures(gold, [each > threshold for each in scores])
         unlike.append(figures | {"ranked": ranked(gold, scores)})
     for rule, of_seeds in (("chosen", chosen), ("unlike", unlike)):

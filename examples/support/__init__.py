@@ -172,23 +172,23 @@ def fit(
     learning_rate: float = 3e-3,
     hidden_share: float = 0.15,
 ) -> None:
-    """Minimise the mean loss of the training sentences with Adam, printing a line per epoch.
+    """Minimize the mean loss of the training sentences with Adam, printing a line per epoch.
 
     The learning rate rises and falls once. A share of the features is hidden from the model, so
     that it learns what to do about unknown ones.
     """
-    optimiser = torch.optim.Adam(model.parameters())
+    optimizer = torch.optim.Adam(model.parameters())
     num_steps = epochs * math.ceil(len(corpus.train) / BATCH)
-    schedule = torch.optim.lr_scheduler.OneCycleLR(optimiser, learning_rate, total_steps=num_steps)
+    schedule = torch.optim.lr_scheduler.OneCycleLR(optimizer, learning_rate, total_steps=num_steps)
     for epoch in range(1, epochs + 1):
         began, total = perf_counter(), 0.0
         for batch in corpus.batches("train"):
             shown = torch.rand(batch.features.shape) >= hidden_share
             losses = loss_of(batch._replace(features=batch.features * shown))
-            optimiser.zero_grad()
+            optimizer.zero_grad()
             losses.mean().backward()
             nn.utils.clip_grad_norm_(model.parameters(), 5.0)
-            optimiser.step()
+            optimizer.step()
             schedule.step()
             total += losses.sum().item()
         mean, seconds = total / len(corpus.train), perf_counter() - began

@@ -32,16 +32,16 @@ class Descent:
 
     def __init__(self, model: nn.Module, *, learning_rate: float, num_steps: int) -> None:
         self.model = model
-        self.optimiser = torch.optim.Adam(model.parameters())
+        self.optimizer = torch.optim.Adam(model.parameters())
         self.schedule = torch.optim.lr_scheduler.OneCycleLR(
-            self.optimiser, learning_rate, total_steps=num_steps
+            self.optimizer, learning_rate, total_steps=num_steps
         )
 
     def step(self, loss: Tensor) -> float:
         """Go down the gradient of the loss, and say what the loss was."""
-        self.optimiser.zero_grad()
+        self.optimizer.zero_grad()
         loss.backward()
         nn.utils.clip_grad_norm_(self.model.parameters(), 1.0)
-        self.optimiser.step()
+        self.optimizer.step()
         self.schedule.step()
         return loss.item()

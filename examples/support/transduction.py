@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import torch
 
-from foveal.data import SequenceBatch
+from foveal.data import Seq2SeqBatch
 from foveal.models import Seq2Seq
 
 from .texts import Descent
@@ -32,9 +32,9 @@ def parse_budget(*, updates: int) -> Budget:
 
 
 def train(
-    model: Seq2Seq, batches: Iterable[SequenceBatch], num_updates: int, *, learning_rate: float
+    model: Seq2Seq, batches: Iterable[Seq2SeqBatch], num_updates: int, *, learning_rate: float
 ) -> Seq2Seq:
-    """Minimise -log p of the targets, a token at a time, with one update for each batch.
+    """Minimize -log p of the targets, a token at a time, with one update for each batch.
 
     Args:
         model: what to train.

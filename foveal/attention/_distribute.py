@@ -45,14 +45,14 @@ def per_memory(make: Callable[..., Selection]) -> Distribute:
     return distribute
 
 
-def near_place(window: float) -> PerQuery:
+def local_window(window: float) -> PerQuery:
     """One place for each query, drawn to the place p that it predicts.
 
         p = share * (number of real places - 1)
         score = score - (s - p)^2 / (2 sigma^2),   sigma = window / 2
 
     Luong et al. 2015, eq. 10, multiply the softmax by the bell curve; adding its logarithm to the
-    score is the same up to normalisation, and leaves a distribution. Only real places count.
+    score is the same up to normalization, and leaves a distribution. Only real places count.
     """
     return per_query(partial(_near_place, window=window))
 
@@ -63,12 +63,12 @@ def _near_place(
     # In float32 whatever the scores are: half precision cannot count to 300.
     real = torch.ones(scores.shape[-1:], device=scores.device) if mask is None else mask.float()
     places = real.cumsum(-1) - 1
-    centre = share * (real.sum(-1, keepdim=True) - 1).clamp(min=0)
-    return Categorical(scores - 2 * ((places - centre) / window) ** 2, mask=mask)
+    center = share * (real.sum(-1, keepdim=True) - 1).clamp(min=0)
+    return Categorical(scores - 2 * ((places - center) / window) ** 2, mask=mask)
 
 
 def head_selection(potentials: tuple[Tensor, ...], memory: Memory) -> Categorical:
-    """One head for each word by itself, any other word or the root: `arcs[h, d]` of `HeadScorer`
+    """One head for each word by itself, any other word or the root: `arcs[h, d]` of `ArcScorer`
     become choices `(*batch, n, n+1)`, the root first. Nothing keeps the heads from forming a cycle.
     """
     (arcs,), mask = potentials, memory.mask

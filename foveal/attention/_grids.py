@@ -1,8 +1,8 @@
 """Structures over the cells of a grid: runs within a row, and a path from column to column.
 
-    runs    z_s is "skip" or "read"; neighbours in a row are joined by the table, the last cell of a row
+    runs    z_s is "skip" or "read"; neighbors in a row are joined by the table, the last cell of a row
             and the first of the next are not
-    path    z_c is "skip" or the row that column c is read in; neighbouring columns are joined by
+    path    z_c is "skip" or the row that column c is read in; neighboring columns are joined by
 
                 skip to skip, skip to a row, a row to skip,
                 a row to the same row, to one beside it, to any other

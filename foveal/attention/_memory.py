@@ -22,8 +22,8 @@ class Layout(NamedTuple):
     kind: Literal["sequence", "grid", "sentences", "facts"] = "sequence"
     rows: int | None = None  # grid: its height; sentences: how many
     columns: int | None = None  # grid: its width; sentences: words in the longest
-    # Of a grid over an image: pixels from the centre of a cell to the next, down and right, where the
-    # first cell is centred on the first pixel. None: the cells share the image evenly.
+    # Of a grid over an image: pixels from the center of a cell to the next, down and right, where the
+    # first cell is centered on the first pixel. None: the cells share the image evenly.
     pitch: tuple[int, int] | None = None
 
 

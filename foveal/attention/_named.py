@@ -11,8 +11,8 @@ from ._attention import Attention
 from ._distribute import (
     chain_over_steps,
     head_selection,
+    local_window,
     monotone_alignment,
-    near_place,
     per_memory,
     per_query,
 )
@@ -20,14 +20,14 @@ from ._grids import ExpectedPath, PathScorer, PerQueryOnGrid, path, runs
 from ._readers import (
     AbstractReader,
     AlignedValue,
+    ExpectedChildReader,
+    ExpectedHeadReader,
     ExpectedSelection,
     ExpectedValue,
-    SelectedHeads,
-    SoftChildren,
-    SoftHeads,
+    SelectedHeadReader,
 )
 from ._scorers import AbstractScorer, AdditiveScorer, LocalScorer
-from ._structured_scorers import HeadScorer, SelectionScorer, StepScorer
+from ._structured_scorers import ArcScorer, SelectionScorer, StepScorer
 
 
 def _scorer(scorer: AbstractScorer | None, query_size: int, value_size: int) -> AbstractScorer:
@@ -72,8 +72,8 @@ def segment_attention(
     *,
     total: float | None = None,
 ) -> Attention:
-    """Runs of neighbouring places are read: a chain of the states "skip" and "read" whose learned
-    transitions let a place follow its neighbour (Kim et al. 2017, section 3.1).
+    """Runs of neighboring places are read: a chain of the states "skip" and "read" whose learned
+    transitions let a place follow its neighbor (Kim et al. 2017, section 3.1).
 
         weights[s] = p(z_s = read), or scaled to `total` (the paper's lambda = 2)
 
@@ -143,8 +143,8 @@ def syntactic_attention(
     what is scored, where that is not the values themselves.
     """
     readers: dict[str, AbstractReader] = {
-        "heads": SoftHeads(value_size),
-        "children": SoftChildren(),
+        "heads": ExpectedHeadReader(value_size),
+        "children": ExpectedChildReader(),
     }
     if read not in readers:
         raise ValueRangeError(
@@ -153,7 +153,7 @@ def syntactic_attention(
         )
     tree = ProjectiveTree if projective else SpanningTree
     return Attention(
-        scorer=HeadScorer(
+        scorer=ArcScorer(
             query_size, value_size if key_size is None else key_size, hidden_size, bounded=bounded
         ),
         distribute=per_memory(partial(tree, single_root=single_root)),
@@ -175,11 +175,11 @@ def head_selection_attention(
         weights[d, h] = softmax over h of arcs[h, d],  h another word or the root
     """
     return Attention(
-        scorer=HeadScorer(
+        scorer=ArcScorer(
             query_size, value_size if key_size is None else key_size, hidden_size, bounded=bounded
         ),
         distribute=head_selection,
-        reader=SelectedHeads(value_size),
+        reader=SelectedHeadReader(value_size),
     )
 
 
@@ -194,7 +194,7 @@ def local_attention(
     inner = _scorer(scorer, query_size, value_size)
     return Attention(
         scorer=LocalScorer(inner, query_size),
-        distribute=near_place(window),
+        distribute=local_window(window),
         reader=ExpectedValue(),
     )
 

@@ -83,7 +83,7 @@ def to_total(
 
 
 @final
-class SoftHeads(AbstractReader):
+class ExpectedHeadReader(AbstractReader):
     """Each word reads its expected head: weight[d, h] = p(h is the head of d). A word that heads
     the sentence reads `root`, a learned vector (Kim et al. 2017, section 4.4, "soft parent").
     """
@@ -98,7 +98,7 @@ class SoftHeads(AbstractReader):
 
 
 @final
-class SelectedHeads(AbstractReader):
+class SelectedHeadReader(AbstractReader):
     """The same where each word has chosen its head by itself: `head_selection`."""
 
     def __init__(self, value_size: int) -> None:
@@ -122,7 +122,7 @@ def _read_heads(
 
 
 @final
-class SoftChildren(AbstractReader):
+class ExpectedChildReader(AbstractReader):
     """Each word reads its expected children: weight[h, d] = p(h is the head of d)."""
 
     @override

@@ -153,7 +153,7 @@ class LinearScorer(AbstractScorer):
 @final
 class LocalScorer(AbstractScorer):
     """Scores, and a place that the query predicts (Luong et al. 2015, section 3.2, local-p), as the
-    share of the way from the first real place to the last; `near_place` draws the one to the other.
+    share of the way from the first real place to the last; `local_window` draws the one to the other.
 
         share = sigmoid( v . tanh(W q) )
     """

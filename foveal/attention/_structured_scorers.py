@@ -21,7 +21,7 @@ from ._scorers import AbstractScorer, check_width
 @final
 class SelectionScorer(AbstractScorer):
     """A chain of two states, 0 = "skip" and 1 = "read": the score of a place goes to "read", and a
-    learned 2 x 2 table scores neighbours (Kim et al. 2017, section 3.1 and eq. for theta).
+    learned 2 x 2 table scores neighbors (Kim et al. 2017, section 3.1 and eq. for theta).
 
         unary[s, 1] = score of s,   unary[s, 0] = 0,   transitions[i, j] = b[i, j]
     """
@@ -78,7 +78,7 @@ class StepScorer(AbstractScorer):
 
 
 @final
-class HeadScorer(AbstractScorer):
+class ArcScorer(AbstractScorer):
     """Scores of every head for every word: the queries are the words that look for their heads,
     the memory holds the heads, with a learned root in front (Kim et al. 2017, section 4.4).
 
@@ -102,16 +102,16 @@ class HeadScorer(AbstractScorer):
 
     @override
     def remember(self, values: Tensor) -> Tensor:
-        check_width("HeadScorer", "value", values.shape[-1], self.head.in_features)
+        check_width("ArcScorer", "value", values.shape[-1], self.head.in_features)
         root = self.root.expand(*values.shape[:-2], 1, -1)
         return torch.cat([root, self.head(values)], -2)
 
     @override
     def forward(self, query: Tensor, keys: Tensor) -> tuple[Float[Tensor, "*batch heads heads"]]:
-        check_width("HeadScorer", "query", query.shape[-1], self.word.in_features)
+        check_width("ArcScorer", "query", query.shape[-1], self.word.in_features)
         if query.shape[-2] != keys.shape[-2] - 1:
             raise ShapeError(
-                f"HeadScorer: expected one query for each of the {keys.shape[-2] - 1} words in "
+                f"ArcScorer: expected one query for each of the {keys.shape[-2] - 1} words in "
                 f"memory, got {query.shape[-2]}. Pass the words' own vectors, in memory's order."
             )
         # (*batch, n+1, n): head, word

@@ -1,6 +1,6 @@
 """A bundle: a task in a folder, ready to be used anywhere.
 
-    spec.json             what the task was built from, tokenisers and model included
+    spec.json             what the task was built from, tokenizers and model included
     vocabulary.json       symbols, labels, lengths
     weights.safetensors   the model's weights
     calibration.json      from probabilities to confidence

@@ -1,7 +1,7 @@
 """Files that belong together, under a seal: `manifest.json` has the size and sha256 of each.
 
 Saving is all or nothing, in a folder that may hold other files too. New files are written beside the
-old ones as `name.new` and synchronised; then the new manifest takes the place of the old one, which
+old ones as `name.new` and synchronized; then the new manifest takes the place of the old one, which
 is one rename and the moment at which the new files count; then they take their names. Whoever reads
 in between finds a file of the manifest under one of its two names.
 
@@ -50,7 +50,7 @@ def write_sealed(folder: Path, files: Mapping[str, bytes], about: Mapping[str, A
         raise
     for name in [MANIFEST, *files]:
         (folder / (name + _NEW)).replace(folder / name)
-        synchronise(folder)
+        synchronize(folder)
 
 
 def _settle(folder: Path, names: Collection[str]) -> None:
@@ -67,7 +67,7 @@ def _settle(folder: Path, names: Collection[str]) -> None:
         new = folder / (name + _NEW)
         if new.is_file() and listed.get(name) == _entry(new.read_bytes()):
             new.replace(folder / name)
-            synchronise(folder)
+            synchronize(folder)
 
 
 def read_sealed(folder: Path, names: Collection[str], formats: Collection[int]) -> Sealed:
@@ -170,7 +170,7 @@ def _digest(content: bytes) -> str:
     return hashlib.sha256(content).hexdigest()
 
 
-def synchronise(folder: Path) -> None:
+def synchronize(folder: Path) -> None:
     """Make what a folder lists outlive a loss of power."""
     descriptor = os.open(folder, os.O_RDONLY)
     try:

@@ -32,7 +32,7 @@ class _Axis(NamedTuple):
     axis: int
 
 
-def begin_from(task: AbstractTask[Any], folder: str | Path) -> None:
+def warm_start(task: AbstractTask[Any], folder: str | Path) -> None:
     """Give a task the weights of a bundle: of tables, those of symbols that both know; all others whole.
 
     The models must be the same but for their symbols and labels; `BundleError` says where they are not.

@@ -21,7 +21,7 @@ from tyro.conf import Positional, arg
 
 from ..bundles import load_bundle
 from ..data import Example
-from ..data.formats._links import read_barred, read_gold
+from ..data.formats._links import read_fast_align, read_gold
 from ..errors import ValueRangeError
 from ..inspection import align
 from ..inspection.aligning._word_alignment import Aligned
@@ -44,7 +44,7 @@ def command(
     reverse: Path | None = None,
     by: Literal["posterior", "argmax"] = "posterior",
     threshold: float = 0.5,
-    symmetrise: Literal["intersection", "union", "grow-diag-final", "product"] = "grow-diag-final",
+    symmetrize: Literal["intersection", "union", "grow-diag-final", "product"] = "grow-diag-final",
     units: Literal["words", "symbols"] | None = None,
     gold: str | None = None,
     gold_first: Literal[0, 1] | None = None,
@@ -59,7 +59,7 @@ def command(
         reverse: a model from targets to sources; links are made of both.
         by: links of at least a probability, or those of the most probable selection.
         threshold: the least probability of a link.
-        symmetrise: how the links of both models are made one.
+        symmetrize: how the links of both models are made one.
         units: what is linked. By default words, and symbols where an output is one word.
         gold: a file with the known links of these pairs, to score against.
         gold_first: the number of a first word in the gold file. By default as its links say.
@@ -79,7 +79,7 @@ def command(
                 threshold=threshold,
                 units=units,
                 reverse=other,
-                symmetrisation=symmetrise,
+                symmetrization=symmetrize,
             )
             for example, pair in zip(some, aligned, strict=True):
                 sys.stdout.write(_line(example, pair, output) + "\n")
@@ -88,7 +88,7 @@ def command(
             kept += aligned if gold is not None else ()
     scored = None if gold is None else _scored(kept, gold, gold_first)
     console = explaining(stderr=True)
-    _say(console, task, source.reason, by, threshold, symmetrise if other is not None else None)
+    _say(console, task, source.reason, by, threshold, symmetrize if other is not None else None)
     if scored is not None:
         console.print(scored.reason, markup=False, soft_wrap=True)
         console.print(_table(scored.scores))
@@ -102,7 +102,7 @@ class _Pairs(NamedTuple):
 
 
 def _pairs(files: Sequence[str]) -> _Pairs:
-    barred = read_barred(files[0]) if len(files) == 1 else None
+    barred = read_fast_align(files[0]) if len(files) == 1 else None
     if barred is not None:
         return _Pairs(barred, "source ||| target on each line")
     opened = open_files(files)
@@ -131,13 +131,13 @@ def _say(
     reason: str,
     by: str,
     threshold: float,
-    symmetrisation: str | None,
+    symmetrization: str | None,
 ) -> None:
     """How the links were made."""
     assert isinstance(task, Transduction)
     assert task.spec.decoder.attention is not None
     rule = "the most probable selection" if by == "argmax" else f"probability {threshold:g} or more"
-    both = "" if symmetrisation is None else f", both directions by {symmetrisation}"
+    both = "" if symmetrization is None else f", both directions by {symmetrization}"
     kind = task.spec.decoder.attention.kind
     text = f"{reason}; links of {kind} attention: {rule}{both}"
     console.print(text, markup=False, soft_wrap=True)

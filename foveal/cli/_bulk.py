@@ -17,7 +17,7 @@ def command(
     inputs: Annotated[tuple[str, ...], arg(name="in")],
     out: str,
     nbest: int = 1,
-    width: int | None = None,
+    beam_size: int | None = None,
     text: str = "source",
     max_symbols: int = 2000,
     ray: bool = False,
@@ -31,7 +31,7 @@ def command(
             or zstd.
         out: a folder or URL: NAME.parquet, and NAME.rejects.jsonl for lines that have no answer.
         nbest: answers for each line, the best first.
-        width: candidates kept in search; 1 is greedy. By default as the model was fitted, or nbest.
+        beam_size: candidates kept in search; 1 is greedy. By default as the model was fitted, or nbest.
         text: name of what is asked, in JSON lines.
         max_symbols: of a line; a longer one is rejected.
         ray: on a Ray cluster, that of RAY_ADDRESS or else this machine's cores.
@@ -42,7 +42,7 @@ def command(
     answer_all(
         *(bundle, inputs, out),
         nbest=nbest,
-        width=width,
+        beam_size=beam_size,
         text=text,
         max_symbols=max_symbols,
         workers=(workers or os.cpu_count() or 1) if ray else None,

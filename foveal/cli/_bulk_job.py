@@ -17,7 +17,7 @@ def answer_all(
     out: str,
     *,
     nbest: int,
-    width: int | None,
+    beam_size: int | None,
     text: str,
     max_symbols: int,
     workers: int | None,
@@ -28,7 +28,7 @@ def answer_all(
         inputs=inputs,
         out=out,
         nbest=nbest,
-        width=width,
+        beam_size=beam_size,
         text=text,
         max_symbols=max_symbols,
     )
@@ -40,11 +40,11 @@ def answer_all(
             f"{len(shards) - len(missing)} of {len(shards)} shards are there already\n"
         )
     if workers is not None:
-        from ..scale.cluster._joining import joined  # noqa: PLC0415 - an extra
-        from ..scale.cluster._pool import answered_by_pool  # noqa: PLC0415 - an extra
+        from ..scale.cluster._joining import ray_cluster  # noqa: PLC0415 - an extra
+        from ..scale.cluster._pool import answer_with_pool  # noqa: PLC0415 - an extra
 
-        with joined(num_cpus=workers):
-            _show(answered_by_pool(job, missing, workers), missing)
+        with ray_cluster(num_cpus=workers):
+            _show(answer_with_pool(job, missing, workers), missing)
     else:
         _show(_answered_here(job, missing), missing)
     done = job.finish(shards)

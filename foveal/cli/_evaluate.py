@@ -34,7 +34,7 @@ def command(
     /,
     *,
     against: Path | None = None,
-    width: int | None = None,
+    beam_size: int | None = None,
     skip_header: bool = False,
     others: Annotated[tuple[Path, ...], arg(name="with")] = (),
     as_json: Annotated[bool, arg(name="json")] = False,
@@ -47,7 +47,7 @@ def command(
         files: what to score on, in the format of the training files; a pattern in quotes is allowed. Without
             any, the test file of the run or, if it has none, its dev file.
         against: another model, scored on the same files, and whether the difference is chance.
-        width: candidates kept in search; 1 is greedy. By default as the model was fitted.
+        beam_size: candidates kept in search; 1 is greedy. By default as the model was fitted.
         skip_header: do not score the first line of each file, which names its columns. Names that `fit` knows,
             such as source and target, are detected.
         others: folders of more models, which answer together with the first as one.
@@ -57,10 +57,10 @@ def command(
     use_threads(threads)
     opened = _opened(bundle, files, skip_header=skip_header)
     examples = list(opened.source)
-    found = _evaluated(load_models(bundle, others), examples, width, as_json)
+    found = _evaluated(load_models(bundle, others), examples, beam_size, as_json)
     other = None
     if against is not None:
-        other = _evaluated(load_models(against, ()), examples, width, as_json)
+        other = _evaluated(load_models(against, ()), examples, beam_size, as_json)
     if as_json:
         sys.stdout.write(json.dumps(_data(found, other), ensure_ascii=False) + "\n")
         return
@@ -93,11 +93,11 @@ def _opened(bundle: Path, files: Sequence[str], *, skip_header: bool) -> Opened:
 
 
 def _evaluated(
-    loaded: Loaded, examples: Sequence[Example], width: int | None, is_quiet: bool
+    loaded: Loaded, examples: Sequence[Example], beam_size: int | None, is_quiet: bool
 ) -> Evaluation:
     """The evaluation, with a bar on a terminal: it is a search for every example."""
     usual = loaded.spec.prediction
-    settings = usual if width is None else replace(usual, width=width)
+    settings = usual if beam_size is None else replace(usual, beam_size=beam_size)
     check(settings)
     with answering_bar(len(examples), is_quiet=is_quiet) as answered:
         return loaded.task.evaluate(examples, settings, answered=answered)

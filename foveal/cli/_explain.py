@@ -29,7 +29,7 @@ def command(
     second: str | None = None,
     features: str = "",
     out: Path | None = None,
-    width: int = 5,
+    beam_size: int = 5,
     alternatives: int = 5,
     prefix: str = "",
     as_json: Annotated[bool, arg(name="json")] = False,
@@ -44,7 +44,7 @@ def command(
         second: the second text, for a model that reads pairs of texts.
         features: which form is wanted, for a model that reads features.
         out: the page to write; by default explain-INPUT.html in the current folder.
-        width: candidates kept in search, and answers shown.
+        beam_size: candidates kept in search, and answers shown.
         alternatives: symbols shown for each step.
         prefix: what the output must begin with.
         as_json: print the data instead of writing a page.
@@ -54,7 +54,7 @@ def command(
     task = load_bundle(bundle)
     example = Example(text if second is None else f"{text}\t{second}", features=features)
     explanation = explain(
-        task, example, width=width, alternatives=alternatives, prefix=_symbols(task, prefix)
+        task, example, beam_size=beam_size, alternatives=alternatives, prefix=_symbols(task, prefix)
     )
     change = _change(task, example, explanation)
     if as_json:

@@ -14,7 +14,7 @@ from tyro.conf import Positional, arg
 from ..planning._choices import Planned, load_plan
 from ..specs import settings
 
-_LONGEST = 60  # characters of a value that are printed: a trained tokeniser has thousands
+_LONGEST = 60  # characters of a value that are printed: a trained tokenizer has thousands
 _INDENT = 4
 
 

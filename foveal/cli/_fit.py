@@ -15,7 +15,7 @@ from ..inspection.doctor._finding import Finding
 from ..inspection.doctor._watch import Watch
 from ..planning._choices import load_plan
 from ..training import Display, Listener, TensorBoardWriter, process_group
-from ..training._fit import forget
+from ..training._fit import delete_checkpoints
 from ..training.checkpoints._lock import Lock, locked
 from ._bars import waiting, working
 from ._length import LengthNote
@@ -60,7 +60,7 @@ def command(
         start_from: the folder of a model to go on from with other data: its settings and its weights are
             begun with, and of its symbols those that are still there.
         attention: how the decoder reads the source: softmax, segment, sigmoid, local, sparsemax, hard,
-            exact_hard, monotone, multi_head or none.
+            latent_hard, monotone, multi_head or none.
         settings_given: one setting as path=value, for example encoder.num_layers=2; may be repeated.
             `foveal explain-config` lists all.
         minutes: stop after so long; the learning rate is planned for it.
@@ -124,14 +124,14 @@ def _train(
 
 
 def _train_on_ray(out: Path, workers: int | None, *, resume: bool) -> None:
-    from ..scale.cluster._joining import joined  # noqa: PLC0415 - an extra
-    from ..scale.cluster._training import train_by_workers  # noqa: PLC0415 - an extra
+    from ..scale.cluster._joining import ray_cluster  # noqa: PLC0415 - an extra
+    from ..scale.cluster._training import train_with_workers  # noqa: PLC0415 - an extra
 
     if not resume:
-        forget(out)  # once, and not again whenever a worker is lost
+        delete_checkpoints(out)  # once, and not again whenever a worker is lost
     number = workers or os.cpu_count() or 1
-    with joined(num_cpus=number):
-        train_by_workers(out, number)
+    with ray_cluster(num_cpus=number):
+        train_with_workers(out, number)
 
 
 def _say_alarm(console: Console, finding: Finding) -> None:

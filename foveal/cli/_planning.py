@@ -285,8 +285,8 @@ def _say_findings(console: Console, draft: Draft) -> None:
             draft.train(),
             draft.dev(),
             run.test,
-            source_tokeniser=task.source,
-            target_tokeniser=task.target if isinstance(task, TransductionSpec) else None,
+            source_tokenizer=task.source,
+            target_tokenizer=task.target if isinstance(task, TransductionSpec) else None,
         )
     num_train, lines = findings.num_examples["train"], findings.lines()
     if num_train < _FEW:

@@ -41,7 +41,7 @@ def command(
     /,
     *,
     nbest: int = 1,
-    width: int | None = None,
+    beam_size: int | None = None,
     output: Annotated[Literal["tsv", "jsonl"], arg(name="format")] = "tsv",
     attention: bool = False,
     header: bool = False,
@@ -55,7 +55,7 @@ def command(
         bundle: the folder of a model that `fit` made.
         files: texts, one on each line; plain, gzip or zstd. For a model that reads images: images.
         nbest: answers for each line, the best first.
-        width: candidates kept in search; 1 is greedy. By default as the model was fitted, or nbest.
+        beam_size: candidates kept in search; 1 is greedy. By default as the model was fitted, or nbest.
         output: a table, or one JSON object for each line.
         attention: say where the model looked, for every symbol of the answer; with --format jsonl.
         header: begin the table with a line of column names.
@@ -69,7 +69,7 @@ def command(
         raise SpecError("--header: JSON objects name their fields already. Leave it out.")
     use_threads(threads)
     predictor = Predictor(*load_models(bundle, others))
-    settings = predictor.settings(nbest=nbest, width=width, attention=attention)
+    settings = predictor.settings(nbest=nbest, beam_size=beam_size, attention=attention)
     is_asking = not files and sys.stdin.isatty()
     num_read = 2 if predictor.is_pair or predictor.has_features else 1
     lines = _lines_of(files, predictor.spec, num_read, skip_header=skip_header)

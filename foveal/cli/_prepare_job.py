@@ -27,14 +27,14 @@ def prepare(
     shards = corpus_shards(inputs, str(out))
     job, planned = _planned(explaining(), shards, out, given)
     if workers is not None:
-        from ..scale.cluster._joining import joined  # noqa: PLC0415 - an extra
-        from ..scale.cluster._pool import counted_by_pool, written_by_pool  # noqa: PLC0415 - an extra
+        from ..scale.cluster._joining import ray_cluster  # noqa: PLC0415 - an extra
+        from ..scale.cluster._pool import count_with_pool, write_with_pool  # noqa: PLC0415 - an extra
 
-        with joined(num_cpus=workers):
+        with ray_cluster(num_cpus=workers):
             done = _prepared(
                 job,
-                lambda missing: counted_by_pool(job, missing, workers),
-                lambda missing, known: written_by_pool(job, known, missing, workers),
+                lambda missing: count_with_pool(job, missing, workers),
+                lambda missing, known: write_with_pool(job, known, missing, workers),
             )
     else:
         done = _prepared(

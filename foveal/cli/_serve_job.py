@@ -73,7 +73,7 @@ def serve_here(
 
 def serve_on_ray(runs: Sequence[str], listening: Listening, replicas: str) -> None:
     """Serve models from replicas on a cluster until SIGTERM or Ctrl-C."""
-    from ..scale.cluster._serving import Deployment, Replicas, serve_by_replicas  # noqa: PLC0415 - an extra
+    from ..scale.cluster._serving import Deployment, Replicas, serve_with_replicas  # noqa: PLC0415 - an extra
 
     folders = named_folders(runs)
     deployment = Deployment(
@@ -83,7 +83,7 @@ def serve_on_ray(runs: Sequence[str], listening: Listening, replicas: str) -> No
         tokens=listening.begin(),
         is_public=listening.is_public,
     )
-    serve_by_replicas(
+    serve_with_replicas(
         deployment, host=listening.host, port=listening.port, ready=_announcing(folders)
     )
     sys.stdout.write("ended\n")

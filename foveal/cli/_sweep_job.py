@@ -7,7 +7,7 @@ from ..errors import SpecError
 from ..planning._choices import Planned
 from ..scale._space import Dimension, given_dimension, usual_dimensions
 from ..scale._sweep import PLAN, Sweep
-from ..scale.cluster._joining import joined
+from ..scale.cluster._joining import ray_cluster
 from ..scale.cluster._sweeping import Ended, run_trials
 from ..training.checkpoints._inputs import check_inputs, write_inputs
 from ..training.checkpoints._lock import locked
@@ -45,7 +45,7 @@ def sweep(
             console.print(
                 f"{trials} trials, {workers} at a time, over {names}", markup=False, soft_wrap=True
             )
-            with joined(num_cpus=workers):
+            with ray_cluster(num_cpus=workers):
                 if not run_trials(planned, workers, _say):
                     sys.stderr.write("interrupted; the same command goes on from here\n")
                     sys.exit(_INTERRUPTED)

@@ -6,20 +6,20 @@
 """
 
 from ._batches import (
-    SequenceBatch as SequenceBatch,
+    Seq2SeqBatch as Seq2SeqBatch,
     collate_labelled as collate_labelled,
-    collate_pairs as collate_pairs,
     collate_pictures as collate_pictures,
+    collate_seq2seq as collate_seq2seq,
 )
 from ._example import Example as Example
 from ._lines import LineReader as LineReader
 from ._source import InMemory as InMemory, Source as Source
 from .formats._annotations import (
     EasyVqa as EasyVqa,
-    Karpathy as Karpathy,
+    KarpathyCaptions as KarpathyCaptions,
     coco_captions as coco_captions,
     easy_vqa as easy_vqa,
-    karpathy as karpathy,
+    karpathy_captions as karpathy_captions,
 )
 from .formats._babi import Babi as Babi, babi as babi
 from .formats._conllu import conllu as conllu
@@ -37,7 +37,7 @@ from .formats._image_lists import (
     image_list as image_list,
 )
 from .formats._opening import SourceSpec as SourceSpec, open_source as open_source
-from .formats._patterned import Patterned as Patterned, patterned as patterned
+from .formats._regex_lines import RegexLines as RegexLines, regex_lines as regex_lines
 from .images._frames import read_frames as read_frames
 from .images._images import ImageSpec as ImageSpec, read_image as read_image
 from .streams._batch_stream import BatchStream as BatchStream
@@ -48,7 +48,7 @@ from .tokenizers._tokenizers import (
     CharacterSpec as CharacterSpec,
     FeaturesSpec as FeaturesSpec,
     LatexSpec as LatexSpec,
-    TokeniserSpec as TokeniserSpec,
+    TokenizerSpec as TokenizerSpec,
     WhitespaceSpec as WhitespaceSpec,
 )
 from .vocabularies._vocabulary import BEGIN as BEGIN, END as END, Vocabulary as Vocabulary

@@ -25,8 +25,8 @@ from .vocabularies._vocabulary import BEGIN, END
 
 AnyBatch = TypeVar(
     "AnyBatch",
-    "SequenceBatch",
-    "LabelledBatch",
+    "Seq2SeqBatch",
+    "LabeledBatch",
     "PairBatch",
     "TaggedBatch",
     "TextBatch",
@@ -37,7 +37,7 @@ AnyBatch = TypeVar(
 
 @final
 @dataclass(frozen=True, eq=False, slots=True)
-class SequenceBatch:
+class Seq2SeqBatch:
     """Sequences and the sequences to make of them."""
 
     source: Int[Tensor, "B S"]
@@ -58,7 +58,7 @@ class SequenceBatch:
 
 @final
 @dataclass(frozen=True, eq=False, slots=True)
-class LabelledBatch:
+class LabeledBatch:
     """Sequences, or documents of n sentences of w words, and a label for each."""
 
     tokens: Int[Tensor, "B *places"]  # (B, S), or (B, n, w)
@@ -150,7 +150,7 @@ class PictureBatch:
 
     pictures: Float[Tensor, "P *frames C h w"]  # from 0 to 1
     pictures_mask: Bool[Tensor, "P *frames h w"]  # True on pixels
-    text: SequenceBatch | LabelledBatch
+    text: Seq2SeqBatch | LabeledBatch
     shown: Int[Tensor, " B"] | None = None  # which picture each has; None: the first the first, ...
 
     @property
@@ -172,7 +172,7 @@ class PictureBatch:
         return self.text.indices
 
 
-def collate_pairs(examples: Sequence[Encoded]) -> SequenceBatch:
+def collate_seq2seq(examples: Sequence[Encoded]) -> Seq2SeqBatch:
     """Sequences to sequences, as transduction takes them."""
     packed = Packed.pack(examples)
     inner, mask = packed.target.padded(extra=1), packed.target.mask(extra=1)
@@ -181,7 +181,7 @@ def collate_pairs(examples: Sequence[Encoded]) -> SequenceBatch:
     tokens[:, 0], tokens[:, 1:] = BEGIN, inner[:, :-1]
     inner[rows, lengths] = END
     has_features = bool(packed.features.lengths.any())
-    return SequenceBatch(
+    return Seq2SeqBatch(
         source=torch.from_numpy(packed.source.padded()),
         source_mask=torch.from_numpy(packed.source.mask()),
         tokens=torch.from_numpy(tokens),
@@ -194,7 +194,7 @@ def collate_pairs(examples: Sequence[Encoded]) -> SequenceBatch:
     )
 
 
-def collate_labelled(examples: Sequence[Encoded]) -> LabelledBatch:
+def collate_labelled(examples: Sequence[Encoded]) -> LabeledBatch:
     """Sequences and labels: the target of each example is one number."""
     packed = Packed.pack(examples)
     if (packed.target.lengths != 1).any():
@@ -203,7 +203,7 @@ def collate_labelled(examples: Sequence[Encoded]) -> LabelledBatch:
             f"collate_labelled: the target must be one label, got {packed.target.lengths[number]} "
             f"for example {packed.indices[number]}. Encode the target as one number."
         )
-    return LabelledBatch(
+    return LabeledBatch(
         tokens=torch.from_numpy(packed.source.padded()),
         mask=torch.from_numpy(packed.source.mask()),
         labels=torch.from_numpy(packed.target.padded()[:, 0].copy()),
@@ -211,7 +211,7 @@ def collate_labelled(examples: Sequence[Encoded]) -> LabelledBatch:
     )
 
 
-def collate_documents(examples: Sequence[Encoded]) -> LabelledBatch:
+def collate_documents(examples: Sequence[Encoded]) -> LabeledBatch:
     """Documents and labels: the source of each example is its sentences one after another, each with
     an end symbol behind it; the target is one number.
     """
@@ -239,12 +239,12 @@ def collate_questions(examples: Sequence[Encoded]) -> QuestionBatch:
     )
 
 
-def _num_ends(flat: LabelledBatch) -> Int[Tensor, " B"]:
+def _num_ends(flat: LabeledBatch) -> Int[Tensor, " B"]:
     return ((flat.tokens == END) & flat.mask).sum(1)
 
 
 def _sentences(
-    flat: LabelledBatch, num_rows: int | Tensor
+    flat: LabeledBatch, num_rows: int | Tensor
 ) -> tuple[Int[Tensor, "B n w"], Bool[Tensor, "B n w"]]:
     """A row for each sentence: what stands before an end symbol, and what is left after the last."""
     ids, real = flat.tokens.numpy(), flat.mask.numpy()
@@ -262,14 +262,14 @@ def _sentences(
     return torch.from_numpy(words), torch.from_numpy(mask)
 
 
-def collate_matched(examples: Sequence[Encoded]) -> PairBatch:
+def collate_text_pairs(examples: Sequence[Encoded]) -> PairBatch:
     """Pairs of texts and labels: the source of each example is the first text, its target the second
     and then one number, the label.
     """
     packed = Packed.pack(examples)
     if not packed.target.lengths.all():
         raise ShapeError(
-            f"collate_matched: the target must be the second text and a label, got nothing for "
+            f"collate_text_pairs: the target must be the second text and a label, got nothing for "
             f"example {packed.indices[int(packed.target.lengths.argmin())]}. Put the label last."
         )
     second = replace(packed.target, lengths=packed.target.lengths - 1)
@@ -286,10 +286,10 @@ def collate_matched(examples: Sequence[Encoded]) -> PairBatch:
 
 def collate_pictures(
     examples: Sequence[Encoded],
-    collate_text: Callable[[Packed], SequenceBatch] | Callable[[Packed], LabelledBatch],
+    collate_text: Callable[[Packed], Seq2SeqBatch] | Callable[[Packed], LabeledBatch],
 ) -> PictureBatch:
     """Images, or clips, and their texts: each example has a picture, and `collate_text`, such as
-    `collate_pairs` or `collate_labelled`, makes a batch of the rest.
+    `collate_seq2seq` or `collate_labelled`, makes a batch of the rest.
     """
     packed = Packed.pack(examples)
     if packed.pictures is None:
@@ -365,10 +365,10 @@ def _alignment(packed: Packed) -> Bool[Tensor, "B T S"]:
         inside = (source < len(example.source)) & (target < len(example.target))
         if not inside.all():
             raise ShapeError(
-                f"collate_pairs: an alignment must stay within {len(example.source)} source and "
+                f"collate_seq2seq: an alignment must stay within {len(example.source)} source and "
                 f"{len(example.target)} target symbols, got {max(example.alignment[::2])} and "
                 f"{max(example.alignment[1::2])} in example {example.index}. Count from 0, in the "
-                f"symbols that the tokenisers make."
+                f"symbols that the tokenizers make."
             )
         if len(source):
             table[number, target, source] = True

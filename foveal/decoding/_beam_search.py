@@ -29,7 +29,7 @@ def beam_search(
     begin: int | Int[Tensor, " B"],
     end: int,
     max_length: int | Int[Tensor, " B"],
-    width: int = 5,
+    beam_size: int = 5,
     nbest: int = 1,
     length_penalty: LengthPenalty | None = None,
     coverage_penalty: CoveragePenalty | None = None,
@@ -56,8 +56,8 @@ def beam_search(
         begin: the symbol that is read first; a tensor for one of each item, or for its device.
         end: the symbol that ends an output.
         max_length: longest output, the end symbol counted; a tensor for one of each item.
-        width: hypotheses that live on at each step.
-        nbest: outputs for each item, at most the width.
+        beam_size: hypotheses that live on at each step.
+        nbest: outputs for each item, at most the beam_size.
         length_penalty: for outputs of different lengths; None ranks by log-probability.
         coverage_penalty: for places of the memory that were not read.
         min_length: shortest output, the end symbol counted.
@@ -72,10 +72,10 @@ def beam_search(
         ImpossibleError: nothing is allowed, or no_repeat_ngram has left all hypotheses of an item
             without a token.
     """
-    if not 1 <= nbest <= width:
+    if not 1 <= nbest <= beam_size:
         raise ValueRangeError(
-            f"beam_search: expected 1 <= nbest <= width, got nbest={nbest} and width={width}. "
-            f"A beam finds about as many good outputs as it is wide: pass width={max(nbest, 1)}."
+            f"beam_search: expected 1 <= nbest <= beam_size, got nbest={nbest} and beam_size={beam_size}. "
+            f"A beam finds about as many good outputs as it is wide: pass beam_size={max(nbest, 1)}."
         )
     num_items = stepper.batch_size(state)
     limit = limit_of(max_length, min_length, num_items, "beam_search")
@@ -98,7 +98,7 @@ def beam_search(
             _Sum(),
             end=end,
             limit=limit,
-            width=width,
+            beam_size=beam_size,
             nbest=nbest,
             rules=rules,
             length_penalty=length_penalty,

@@ -77,7 +77,7 @@ class Beams:
         *,
         end: int,
         limit: Limit,
-        width: int,
+        beam_size: int,
         nbest: int,
         rules: Rules,
         length_penalty: LengthPenalty | None = None,
@@ -85,7 +85,7 @@ class Beams:
         with_weights: bool = False,
     ) -> None:
         self._stepper, self._expansion, self._rules = stepper, expansion, rules
-        self._end, self._limit, self._width, self._nbest = end, limit, width, nbest
+        self._end, self._limit, self._beam_size, self._nbest = end, limit, beam_size, nbest
         self._length_penalty, self._coverage_penalty = length_penalty, coverage_penalty
         self._with_weights = with_weights
         self._coverage: Tensor | None = None
@@ -104,11 +104,11 @@ class Beams:
             state, log_probs, weights = self._stepper.step(state, tokens)
             ended, scores, places = self._continue(step, scores, log_probs)
             if step == 0:  # not before: scores now have the precision of the model's
-                cut = scores.new_full((len(tokens), self._width), -torch.inf)
+                cut = scores.new_full((len(tokens), self._beam_size), -torch.inf)
                 pool = scores.new_full((len(tokens), self._nbest), -torch.inf)
             num_tokens = log_probs.shape[2]
             parents, tokens = places // num_tokens, places % num_tokens
-            ended = self._penalised(ended, step, parents, weights)
+            ended = self._penalized(ended, step, parents, weights)
             self._write(journal, parents, tokens, places, log_probs, ended, done, weights)
             pool = _merged(pool, ended)
             if step + 1 in self._limit.stops:
@@ -128,18 +128,18 @@ class Beams:
 
     def _continue(self, step: int, scores: Tensor, log_probs: Tensor) -> tuple[Tensor, ...]:
         """The scores of hypotheses that end now, of those that live on, and which these are."""
-        width = 1 if self._rules.is_forced(step) else self._width
+        beam_size = 1 if self._rules.is_forced(step) else self._beam_size
         continued = self._expansion.scores(scores, self._rules.allow(step, log_probs))
         ending = continued[..., self._end]
         ended = ending.clone()
         ending.fill_(-torch.inf)
-        scores, places = largest(continued.flatten(1), width)
-        if scores.shape[1] == self._width:
+        scores, places = largest(continued.flatten(1), beam_size)
+        if scores.shape[1] == self._beam_size:
             ended.masked_fill_(ended < scores[:, -1:], -torch.inf)
         self._expansion.choose(places)
         return ended, scores, places
 
-    def _penalised(
+    def _penalized(
         self, ended: Tensor, step: int, parents: Tensor, weights: Tensor | None
     ) -> Tensor:
         """Scores of ended hypotheses as they are ranked; notes what the live ones have covered."""
@@ -162,7 +162,7 @@ class Beams:
             scores = scores / self._length_penalty.divisor(step + 1)
         if self._coverage_penalty is not None and self._coverage is not None:
             scores = scores + self._coverage_penalty.score(self._coverage)
-        scores = pad(scores, (0, self._width - scores.shape[1]), value=-torch.inf)
+        scores = pad(scores, (0, self._beam_size - scores.shape[1]), value=-torch.inf)
         now = ~done
         if self._limit.each is not None:
             now = now & (self._limit.each == step + 1).unsqueeze(1)
@@ -204,9 +204,9 @@ class Beams:
         entries += [ended, log_probs[..., self._end].clone()]
         if self._with_weights and weights is not None:
             entries.append(weights)
-        if min(parents.shape[1], ended.shape[1]) < self._width:
+        if min(parents.shape[1], ended.shape[1]) < self._beam_size:
             for i, entry in enumerate(entries):
-                missing = self._width - entry.shape[1]
+                missing = self._beam_size - entry.shape[1]
                 value = -torch.inf if i == ENDED else 0
                 entries[i] = pad(entry.movedim(1, -1), (0, missing), value=value).movedim(-1, 1)
         journal.write(*entries[:WAS_DONE], done, *entries[WAS_DONE:])

@@ -18,7 +18,7 @@ from jaxtyping import Int
 from torch import Tensor
 
 from ..errors import ShapeError, ValueRangeError
-from ..networks import Stepped
+from ..networks import SearchStep
 from ._stepper import Stepper
 
 
@@ -57,7 +57,7 @@ class Ensemble:
         """As its members have."""
         return self.steppers[0].batch_size(state[0])
 
-    def step(self, state: Sequence[Any], tokens: Int[Tensor, "B K"]) -> Stepped:
+    def step(self, state: Sequence[Any], tokens: Int[Tensor, "B K"]) -> SearchStep:
         """Every member reads the tokens."""
         pairs = zip(self.steppers, state, strict=True)
         stepped = [stepper.step(own, tokens) for stepper, own in pairs]
@@ -71,7 +71,7 @@ class Ensemble:
         else:
             shares = log_probs.new_tensor(self.shares)
             log_probs = (log_probs * shares[:, None, None, None]).sum(0).log_softmax(-1)
-        return Stepped(states, log_probs, _mean([each.weights for each in stepped]))
+        return SearchStep(states, log_probs, _mean([each.weights for each in stepped]))
 
     def reorder(self, state: Sequence[Any], parents: Int[Tensor, "B k"]) -> tuple[Any, ...]:
         """In every member."""

@@ -32,7 +32,7 @@ class LengthPenalty:
     3.0
     """
 
-    alpha: float = setting(0.6, "0 ranks by probability, more favours longer outputs", at_least=0)
+    alpha: float = setting(0.6, "0 ranks by probability, more favors longer outputs", at_least=0)
     offset: float = setting(5.0, "how slowly the penalty sets in", at_least=0)
 
     def divisor(self, length: int) -> float:

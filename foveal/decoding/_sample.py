@@ -48,7 +48,7 @@ def sample(
 ) -> Hypotheses:
     """Independent samples, in the order drawn, cut off at `max_length`; their scores and
     log-probabilities are the model's, whatever they were drawn from. What the rules leave is
-    renormalised at each step.
+    renormalized at each step.
 
     Args:
         stepper: the model.

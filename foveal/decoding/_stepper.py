@@ -15,7 +15,7 @@ from typing import Any, Protocol, runtime_checkable
 from jaxtyping import Int
 from torch import Tensor
 
-from ..networks import Stepped
+from ..networks import SearchStep
 
 
 @runtime_checkable
@@ -34,8 +34,8 @@ class Stepper(Protocol):
         """B, the number of items in the state."""
         ...
 
-    def step(self, state: Any, tokens: Int[Tensor, "B K"]) -> Stepped:
-        """Every hypothesis reads one token; what may come next, as normalised log-probabilities."""
+    def step(self, state: Any, tokens: Int[Tensor, "B K"]) -> SearchStep:
+        """Every hypothesis reads one token; what may come next, as normalized log-probabilities."""
         ...
 
     def reorder(self, state: Any, parents: Int[Tensor, "B k"]) -> Any:

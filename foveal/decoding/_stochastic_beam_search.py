@@ -56,7 +56,7 @@ def stochastic_beam_search(
     Scores are perturbed log-probabilities G, the largest first. With `num_samples = k + 1`, the last
     score kappa makes unbiased estimates of the first k possible: an output of log-probability l was
     among them with probability `1 - exp(-exp(l - kappa))`. Where fewer outputs are possible than
-    samples asked for, the rest have score -inf. What the rules leave is renormalised at each step;
+    samples asked for, the rest have score -inf. What the rules leave is renormalized at each step;
     `log_probs` are the model's.
 
     Args:
@@ -106,7 +106,7 @@ def stochastic_beam_search(
             _Perturbed(torch.zeros_like(root), noise, num_samples),
             end=end,
             limit=limit,
-            width=num_samples,
+            beam_size=num_samples,
             nbest=num_samples,
             rules=rules,
             with_weights=with_weights,

@@ -1,4 +1,4 @@
-"""A labelling of a sequence, each label depending on its neighbour.
+"""A labeling of a sequence, each label depending on its neighbor.
 
     score(y) = sum_t unary[t, y_t] + sum_t transitions[t, y_t, y_{t+1}]
 
@@ -38,7 +38,7 @@ class LinearChain(AbstractDistribution):
 
     `transitions` is `(K, K)`, shared by all positions, or `(..., T-1, K, K)`: entry [t, i, j]
     scores state i at t followed by j at t+1. A position that `mask` leaves out is skipped: its
-    neighbours become adjacent, joined by the transition into the later one.
+    neighbors become adjacent, joined by the transition into the later one.
 
     >>> unary = torch.tensor([[0.0, 1.0], [0.0, 0.0], [0.0, 1.0]])
     >>> stay = torch.tensor([[1.0, 0.0], [0.0, 1.0]])
@@ -104,7 +104,7 @@ class LinearChain(AbstractDistribution):
 
     @override
     def _best(self, k: int) -> tuple[Tensor, Tensor]:
-        """The k best labellings (k, *batch, T) and their scores (k, *batch)."""
+        """The k best labelings (k, *batch, T) and their scores (k, *batch)."""
         shape = (k, *self.batch_shape)
         found = chain_best(*self._flat(), k=k)
         labels = found.labels.reshape(*shape, *self._value_shape())

@@ -35,12 +35,12 @@ class ProjectiveTree(AbstractDependencyTree):
     `arcs[h, d]` scores head h of word d, as in CoNLL-U: words count from 1, index 0 is the root,
     which has no head and stands to the left of all words. With `single_root` exactly one word
     hangs from the root. `mask` is over the words: one that it leaves out is skipped, its
-    neighbours become adjacent.
+    neighbors become adjacent.
 
     >>> arcs = torch.zeros(4, 4)
     >>> arcs[0, 2] = arcs[2, 1] = arcs[2, 3] = 2.0
     >>> tree = ProjectiveTree(arcs)
-    >>> tree.argmax()                    # both neighbours hang from the second word
+    >>> tree.argmax()                    # both neighbors hang from the second word
     tensor([2, 0, 2])
     >>> tree.marginals()[:, 2]           # heads of the second word
     tensor([0.9555, 0.0222, 0.0000, 0.0222])

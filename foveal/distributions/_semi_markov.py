@@ -1,7 +1,7 @@
-"""A sequence cut into labelled segments, each scored as a whole.
+"""A sequence cut into labeled segments, each scored as a whole.
 
     score(y) = sum over segments (t, d, k) of segments[t, d, k]
-             + sum over neighbours of transitions[t, i, j],   i ends with t, j starts at t+1
+             + sum over neighbors of transitions[t, i, j],   i ends with t, j starts at t+1
 
 A segment starts at t, has d + 1 positions and label k. Phrases, named entities, phones with a
 duration: where a linear chain sees one step at a time, a segment may be scored by all of its
@@ -38,7 +38,7 @@ from ._transitions import (
 @final
 @dataclass(frozen=True, eq=False)
 class SemiMarkov(AbstractDistribution):
-    """Labelled segments that cover a sequence; a value is `(..., T)`: the label of a segment at
+    """Labeled segments that cover a sequence; a value is `(..., T)`: the label of a segment at
     its first position, -1 at its other positions and on padding.
 
     So `[2, -1, 0]` is a segment of label 2 and length 2, then one of label 0 and length 1. What
@@ -46,7 +46,7 @@ class SemiMarkov(AbstractDistribution):
 
     `transitions` is `(K, K)`, shared by all positions, or `(..., T-1, K, K)`: entry [t, i, j]
     scores a segment of label i that ends with t followed by one of j that starts at t+1. A
-    position that `mask` leaves out is skipped: its neighbours become adjacent, a segment covers
+    position that `mask` leaves out is skipped: its neighbors become adjacent, a segment covers
     d + 1 real positions, and the transition into the start of a segment is the one that counts.
 
     >>> segments = torch.zeros(3, 2, 1)       # three positions, lengths 1 and 2, one label

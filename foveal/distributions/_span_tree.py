@@ -30,7 +30,7 @@ class SpanTree(AbstractDistribution):
     """Binary trees over n words; a value is boolean `(..., n, n)`, True at [i, j] if the words
     i..j, both included, are a span of the tree.
 
-    With `labelled=True`, `spans` is `(..., n, n, L)` and so are values and marginals; it is said
+    With `labeled=True`, `spans` is `(..., n, n, L)` and so are values and marginals; it is said
     and not guessed, because `(..., n, n)` may have a batch axis. Entries below the diagonal
     are never read. Words that `mask` leaves out are skipped: i and j are the first and the last
     real word of a span. A sentence without a real word has one tree, without spans.
@@ -51,16 +51,16 @@ class SpanTree(AbstractDistribution):
 
     spans: Float[Tensor, "..."]
     mask: Bool[Tensor, "*#batch n"] | None = None
-    labelled: bool = field(default=False, kw_only=True)
+    labeled: bool = field(default=False, kw_only=True)
 
     def __post_init__(self) -> None:
-        check_scores("SpanTree", "spans", self.spans, "n n L" if self.labelled else "n n")
+        check_scores("SpanTree", "spans", self.spans, "n n L" if self.labeled else "n n")
         first, second = self._event_shape()[:2]
         check_sizes("SpanTree", "spans", (first, second), (first, first))
         check_mask("SpanTree", self.mask, first)
 
     def _event_shape(self) -> torch.Size:
-        return self.spans.shape[-3 if self.labelled else -2 :]
+        return self.spans.shape[-3 if self.labeled else -2 :]
 
     @property
     @override
@@ -75,7 +75,7 @@ class SpanTree(AbstractDistribution):
         batch, event = self.batch_shape, self._event_shape()
         spans = flatten_batch(self.spans, batch, len(event))
         mask = None if self.mask is None else flatten_batch(self.mask, batch, 1)
-        return spans if self.labelled else spans.unsqueeze(-1), mask
+        return spans if self.labeled else spans.unsqueeze(-1), mask
 
     @override
     def log_partition(self) -> Float[Tensor, "*batch"]:
@@ -108,7 +108,7 @@ class SpanTree(AbstractDistribution):
         """The sum of the scores of a tree's spans; -inf where `value` is no tree of real words."""
         axes = tuple(range(-len(self._event_shape()), 0))
         held = torch.where(value, self.spans.to(self._dtype()), 0.0).sum(axes)
-        count = value.sum(-1) if self.labelled else value.long()
+        count = value.sum(-1) if self.labeled else value.long()
         return torch.where(_is_tree(count, self.mask), held, -torch.inf)
 
     @override

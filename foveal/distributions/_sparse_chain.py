@@ -1,10 +1,10 @@
-"""A labelling of a sequence, most labellings having probability exactly 0.
+"""A labeling of a sequence, most labelings having probability exactly 0.
 
     a[t, j] = unary[t, j] + max_alpha over i of ( a[t-1, i] + transitions[t-1, i, j] )
     p(y)    = p( y_T ) prod_t p( y_{t-1} | y_t ),   each factor the alpha-entmax of that step
 
 This is Viterbi with a sparse maximum (SparseDP), read from the first position to the last: it is
-sparse step by step. It is not SparseMAP, which regularises the whole vector of marginals and
+sparse step by step. It is not SparseMAP, which regularizes the whole vector of marginals and
 treats both directions alike.
 
 Axes: *batch any leading shape, T positions, K states.
@@ -38,7 +38,7 @@ class SparseChain(AbstractSparseDistribution):
     >>> chain = SparseChain(unary, stay)
     >>> chain.marginals()[:, 1]
     tensor([1., 1., 1.])
-    >>> chain.smoothed_max()     # one labelling alone is left: its score
+    >>> chain.smoothed_max()     # one labeling alone is left: its score
     tensor(4.)
     """
 

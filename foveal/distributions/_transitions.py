@@ -1,4 +1,4 @@
-"""Transitions between neighbours: shared by all positions, `(K, K)`, or `(..., T-1, K, K)`.
+"""Transitions between neighbors: shared by all positions, `(K, K)`, or `(..., T-1, K, K)`.
 
 Entry [t, i, j] scores state i at t followed by j at t+1. What chains and segments do with them.
 """

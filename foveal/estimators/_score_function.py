@@ -29,7 +29,7 @@ def score_function(
         samples: drawn from it by `distribution.sample((S,))`. With S = 1 there is no baseline.
         rewards: f of each sample. Where they depend on parameters, that gradient is added.
 
-    Minimise its negative to raise the reward.
+    Minimize its negative to raise the reward.
 
     >>> import torch
     >>> from foveal.distributions import Categorical

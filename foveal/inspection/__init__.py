@@ -9,7 +9,7 @@ doctor, and alignments.
 
 from ._report import report as report
 from .aligning._forced_attention import forced_traces as forced_traces
-from .aligning._symmetrization import symmetrise as symmetrise
+from .aligning._symmetrization import symmetrize as symmetrize
 from .aligning._word_alignment import align as align
 from .doctor._findings import examine as examine, findings_section as findings_section
 from .doctor._vital_signs import vital_signs as vital_signs

@@ -12,16 +12,16 @@ from ..views._curves import Point
 MOST_POINTS = 200  # of a curve; of more, stretches are averaged
 _GREEDY = (
     "The validation curve is greedy ({metric} with a beam of 1), to save time. The scores above are measured "
-    "with a beam of {width}, so that the last point of the curve and the dev score may differ."
+    "with a beam of {beam_size}, so that the last point of the curve and the dev score may differ."
 )
 
 
-def curves_section(log: Path, *, width: int = 1) -> Section:
+def curves_section(log: Path, *, beam_size: int = 1) -> Section:
     """The section of a page; a run that has not logged anything has a sentence instead.
 
     Args:
         log: the log of a run.
-        width: of the beam that the scores of the report are measured with.
+        beam_size: of the beam that the scores of the report are measured with.
     """
     steps = {name: array("d") for name in ("step", "loss", "rate", "norm")}
     others = list[dict[str, Any]]()  # of a long run there are few beside its steps
@@ -50,7 +50,11 @@ def curves_section(log: Path, *, width: int = 1) -> Section:
         curves([rate], title="Learning rate"),
     ]
     table = series_table([loss, scores, norm, rate], caption="Values of the curves")
-    text = _GREEDY.format(metric=scores.name, width=width) if scores.points and width > 1 else ""
+    text = (
+        _GREEDY.format(metric=scores.name, beam_size=beam_size)
+        if scores.points and beam_size > 1
+        else ""
+    )
     return Section(title="Curves", text=text, drawings=tuple(drawings), tables=(table,))
 
 

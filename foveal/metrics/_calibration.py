@@ -169,8 +169,8 @@ def _newton_step(
     mean = np.einsum("nm,nmk->nk", weights, statistics)
     seen = statistics[np.arange(len(chosen)), chosen]
     gradient = (mean - seen).sum(0) + precision * (point - [1.0, 0.0])
-    centred = statistics - mean[:, None]
-    hessian = np.einsum("nm,nmk,nml->kl", weights, centred, centred) + np.diag(precision)
+    centered = statistics - mean[:, None]
+    hessian = np.einsum("nm,nmk,nml->kl", weights, centered, centered) + np.diag(precision)
     return -np.linalg.solve(hessian, gradient)
 
 

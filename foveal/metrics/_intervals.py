@@ -106,6 +106,6 @@ def _wilson(statistics: Statistics, level: float) -> tuple[float, float]:
     """Wilson's interval of a share, in per cent (Wilson 1927; Brown et al. 2001)."""
     n, share = statistics.num_examples, statistics.value / 100
     z = NormalDist().inv_cdf((1 + level) / 2)
-    centre = (share + z**2 / (2 * n)) / (1 + z**2 / n)
+    center = (share + z**2 / (2 * n)) / (1 + z**2 / n)
     half = z / (1 + z**2 / n) * (share * (1 - share) / n + z**2 / (4 * n**2)) ** 0.5
-    return 100 * max(0.0, centre - half), 100 * min(1.0, centre + half)
+    return 100 * max(0.0, center - half), 100 * min(1.0, center + half)

@@ -89,12 +89,12 @@ def character_error_rate(references: Sequence[str], hypotheses: Sequence[str]) -
 
 
 def bleu(
-    references: Sequence[str | Sequence[str]], hypotheses: Sequence[str], *, tokenise: str = "13a"
+    references: Sequence[str | Sequence[str]], hypotheses: Sequence[str], *, tokenize: str = "13a"
 ) -> Statistics:
-    """Corpus BLEU by sacrebleu, with one reference for each output or several. `tokenise` is one of its tokenisers: "none" for text that comes
-    tokenised, "13a" for text as it is written.
+    """Corpus BLEU by sacrebleu, with one reference for each output or several. `tokenize` is one of its tokenizers: "none" for text that comes
+    tokenized, "13a" for text as it is written.
     """
-    metric = BLEU(tokenize=tokenise, force=True)
+    metric = BLEU(tokenize=tokenize, force=True)
     return _by_sacrebleu("bleu", metric, references, hypotheses)
 
 

@@ -6,13 +6,16 @@ writes a spec as JSON and reads it back.
 
 from ._captioner import Captioner as Captioner, CaptionerSpec as CaptionerSpec
 from ._classifier import Classifier as Classifier, ClassifierSpec as ClassifierSpec
+from ._decomposable_attention import (
+    DecomposableAttention as DecomposableAttention,
+    DecomposableAttentionSpec as DecomposableAttentionSpec,
+)
 from ._language_model import (
     LanguageModel as LanguageModel,
     LanguageModelSpec as LanguageModelSpec,
     detached as detached,
 )
-from ._memory_reader import MemoryReader as MemoryReader, MemoryReaderSpec as MemoryReaderSpec
-from ._pair_matcher import PairMatcher as PairMatcher, PairMatcherSpec as PairMatcherSpec
+from ._memory_network import MemoryNetwork as MemoryNetwork, MemoryNetworkSpec as MemoryNetworkSpec
 from ._reading_steps import (
     ChainStepsSpec as ChainStepsSpec,
     SoftStepsSpec as SoftStepsSpec,
@@ -22,14 +25,14 @@ from ._seq2seq import Seq2Seq as Seq2Seq, Seq2SeqSpec as Seq2SeqSpec
 from ._tagger import SpelledSpec as SpelledSpec, Tagger as Tagger, TaggerSpec as TaggerSpec
 from .parts._attention_specs import (
     AttentionSpec as AttentionSpec,
-    ExactHardSpec as ExactHardSpec,
     HardSpec as HardSpec,
     HeadSelectionSpec as HeadSelectionSpec,
+    LatentHardSpec as LatentHardSpec,
+    LatentMonotoneSpec as LatentMonotoneSpec,
     LocalSpec as LocalSpec,
-    MonotoneSpec as MonotoneSpec,
     MultiHeadSpec as MultiHeadSpec,
     PathSpec as PathSpec,
-    PlaceAttentionSpec as PlaceAttentionSpec,
+    PerQueryAttentionSpec as PerQueryAttentionSpec,
     SegmentSpec as SegmentSpec,
     SelfAttentionSpec as SelfAttentionSpec,
     SigmoidSpec as SigmoidSpec,

@@ -26,13 +26,13 @@ from ..networks import AbstractEncoder, DocumentEncoder
 from ..networks.encoders._document_encoder import Document
 from ..specs import check, setting
 from ._checks import check_mask, tokens_below
-from .parts._attention_specs import PlaceAttentionSpec, SoftmaxSpec
+from .parts._attention_specs import PerQueryAttentionSpec, SoftmaxSpec
 from .parts._document_spec import DocumentEncoderSpec
 from .parts._encoder_specs import EncoderSpec, TextEncoderSpec
 
 # One vector for each memory: (*batch, S, V) -> (*batch, V).
 Pool = Callable[[Memory], Tensor]
-Pooling = Literal["summary", "mean", "max"] | PlaceAttentionSpec
+Pooling = Literal["summary", "mean", "max"] | PerQueryAttentionSpec
 
 
 class Classified(NamedTuple):

@@ -14,9 +14,9 @@ from jaxtyping import Bool, Int
 from torch import Tensor, nn
 
 from ..attention import Memory
-from ..networks import AbstractDecoder, AbstractEncoder, DecoderStepper, MarginalDecoder
-from ..networks.decoders._decoder import AbstractRecurrentDecoder, Scored, Unrolled
-from ..networks.search._latent_stepping import MarginalStepper
+from ..networks import AbstractDecoder, AbstractEncoder, DecoderStepper, LatentDecoder
+from ..networks.decoders._decoder import AbstractRecurrentDecoder, TokenLosses, Unrolled
+from ..networks.search._latent_stepping import LatentStepper
 from ..networks.search._prepared_encoder import PreparedEncoder
 from ..networks.search._stepping_state import SteppingState
 from ._checks import check_batch, check_mask, tokens_below
@@ -62,7 +62,7 @@ class AbstractEncoderDecoder(nn.Module, ABC):
         mask: Bool[Tensor, "B T"] | None = None,
         *,
         label_smoothing: float = 0.0,
-    ) -> Scored:
+    ) -> TokenLosses:
         """Teacher forcing with its loss: `targets[t]` should come after `tokens[t]`. The table of
         log-probabilities that `forward` gives is never made.
         """
@@ -73,7 +73,7 @@ class AbstractEncoderDecoder(nn.Module, ABC):
                 tokens, targets, memory, mask, label_smoothing=label_smoothing
             )
 
-    def stepper(self) -> DecoderStepper | MarginalStepper:
+    def stepper(self) -> DecoderStepper | LatentStepper:
         """Steps for search, prepared from the weights as they are now; the model is in `eval()`."""
         return _stepper(self.decoder, half=False)
 
@@ -119,9 +119,9 @@ class Prepared:
         return self.stepper.start(self._model.encode_by(self._encoder, source, source_mask))
 
 
-def _stepper(decoder: AbstractRecurrentDecoder, *, half: bool) -> DecoderStepper | MarginalStepper:
+def _stepper(decoder: AbstractRecurrentDecoder, *, half: bool) -> DecoderStepper | LatentStepper:
     """The steps that this decoder takes."""
-    if isinstance(decoder, MarginalDecoder):
-        return MarginalStepper(decoder, half=half)
+    if isinstance(decoder, LatentDecoder):
+        return LatentStepper(decoder, half=half)
     assert isinstance(decoder, AbstractDecoder)
     return DecoderStepper(decoder, half=half)

@@ -21,8 +21,8 @@ from torch import Tensor, nn
 
 from ..attention import Memory
 from ..errors import ValueRangeError
-from ..networks import DecoderState, DecoderStepper, PlainDecoder, Unconditioned
-from ..networks.decoders._decoder import Scored, Unrolled
+from ..networks import DecoderState, DecoderStepper, NoBridge, PlainDecoder
+from ..networks.decoders._decoder import TokenLosses, Unrolled
 from ..networks.search._stepping_state import SteppingState
 from ..specs import check, setting
 from ._checks import check_mask, tokens_below
@@ -61,7 +61,7 @@ class LanguageModel(nn.Module):
         state: DecoderState | None = None,
         *,
         label_smoothing: float = 0.0,
-    ) -> Scored:
+    ) -> TokenLosses:
         """The loss of each target, which should come after the token at its place, read from `state`
         on; the state after the last is part of the result.
         """
@@ -104,22 +104,22 @@ class LanguageModelSpec(AbstractRecurrentSpec):
     kind: Literal["language_model"] = "language_model"
     vocabulary: int = setting(about="number of tokens", at_least=1)
     embedding_size: int = setting(128, "width of a token's vector", at_least=1)
-    tied: bool = setting(False, "the output layer shares the table of the embeddings")
+    tie_embeddings: bool = setting(False, "the output layer shares the table of the embeddings")
 
     def build(self) -> LanguageModel:
         """The model, with fresh weights."""
         check(self)
-        if self.tied and self.embedding_size != self.hidden_size:
+        if self.tie_embeddings and self.embedding_size != self.hidden_size:
             raise ValueRangeError(
-                f"LanguageModelSpec: tied needs embedding_size and hidden_size to be equal, got "
+                f"LanguageModelSpec: tie_embeddings needs embedding_size and hidden_size to be equal, got "
                 f"{self.embedding_size} and {self.hidden_size}. Set embedding_size to "
-                f"{self.hidden_size}, or tied to false."
+                f"{self.hidden_size}, or tie_embeddings to false."
             )
         decoder = PlainDecoder(
             embedding=nn.Embedding(self.vocabulary, self.embedding_size),
             stack=self.stack(self.embedding_size),
-            bridge=Unconditioned(),
-            tied=self.tied,
+            bridge=NoBridge(),
+            tie_embeddings=self.tie_embeddings,
             dropout=self.dropout,
         )
         return LanguageModel(decoder)

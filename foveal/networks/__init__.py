@@ -6,10 +6,10 @@ a small named value.
 
 from ._bridges import (
     AbstractBridge as AbstractBridge,
-    BothWays as BothWays,
-    EveryStep as EveryStep,
-    InitialState as InitialState,
-    Unconditioned as Unconditioned,
+    EveryStepBridge as EveryStepBridge,
+    InitialStateAndEveryStepBridge as InitialStateAndEveryStepBridge,
+    InitialStateBridge as InitialStateBridge,
+    NoBridge as NoBridge,
 )
 from .decoders._decoder import (
     AbstractDecoder as AbstractDecoder,
@@ -18,7 +18,7 @@ from .decoders._decoder import (
     PlainDecoder as PlainDecoder,
 )
 from .decoders._input_feeding import InputFeedingDecoder as InputFeedingDecoder
-from .decoders.latent._decoder import MarginalDecoder as MarginalDecoder
+from .decoders.latent._decoder import LatentDecoder as LatentDecoder
 from .encoders._document_encoder import DocumentEncoder as DocumentEncoder
 from .encoders._encoder import AbstractEncoder as AbstractEncoder
 from .encoders._facts_encoder import FactsEncoder as FactsEncoder
@@ -38,9 +38,9 @@ from .recurrent._cells import (
     LSTMCell as LSTMCell,
 )
 from .recurrent._initialization import (
-    initialise_orthogonal as initialise_orthogonal,
-    initialise_uniform as initialise_uniform,
-    open_forget_gates as open_forget_gates,
+    init_forget_bias as init_forget_bias,
+    initialize_orthogonal as initialize_orthogonal,
+    initialize_uniform as initialize_uniform,
 )
 from .recurrent._layers import CellState as CellState
 from .recurrent._stacks import (
@@ -50,4 +50,4 @@ from .recurrent._stacks import (
 )
 from .recurrent._tree import TreeEncoder as TreeEncoder
 from .search._stepping import DecoderStepper as DecoderStepper
-from .search._stepping_state import Stepped as Stepped
+from .search._stepping_state import SearchStep as SearchStep

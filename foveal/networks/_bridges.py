@@ -40,7 +40,7 @@ class AbstractBridge(nn.Module, ABC):
 
 
 @final
-class Unconditioned(AbstractBridge):
+class NoBridge(AbstractBridge):
     """Nothing crosses but what attention reads."""
 
     def __init__(self) -> None:
@@ -57,7 +57,7 @@ class Unconditioned(AbstractBridge):
 
 
 @final
-class InitialState(AbstractBridge):
+class InitialStateBridge(AbstractBridge):
     """s_0 = tanh(W summary), for each layer of the decoder; the memory of an LSTM, which is not
     bounded, is V summary.
     """
@@ -75,7 +75,7 @@ class InitialState(AbstractBridge):
         return tuple(
             CellState(
                 torch.tanh(hidden(summary)),
-                None if layer.memory is None else next(cells)(summary),
+                None if layer.cell is None else next(cells)(summary),
             )
             for hidden, layer in zip(self.hidden, zero, strict=True)
         )
@@ -86,7 +86,7 @@ class InitialState(AbstractBridge):
 
 
 @final
-class EveryStep(AbstractBridge):
+class EveryStepBridge(AbstractBridge):
     """The summary is a part of the input of every step."""
 
     def __init__(self, summary_size: int) -> None:
@@ -103,13 +103,13 @@ class EveryStep(AbstractBridge):
 
 
 @final
-class BothWays(AbstractBridge):
+class InitialStateAndEveryStepBridge(AbstractBridge):
     """The initial state and every step."""
 
     def __init__(self, summary_size: int, stack: RecurrentStack) -> None:
         super().__init__()
         self.step_size = summary_size
-        self.initial = InitialState(summary_size, stack)
+        self.initial = InitialStateBridge(summary_size, stack)
 
     @override
     def start(self, memory: Memory, zero: StackState) -> StackState:
@@ -120,7 +120,7 @@ class BothWays(AbstractBridge):
         return summary_of(memory)
 
 
-def summarised(memory: Memory) -> Memory:
+def summarized(memory: Memory) -> Memory:
     """The memory with a summary: its own, or the mean of its values."""
     if memory.summary is not None:
         return memory

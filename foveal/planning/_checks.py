@@ -10,7 +10,7 @@ import numpy as np
 from jaxtyping import Bool
 
 from ..data._example import Example, Where, quoted
-from ..data.tokenizers._tokenizers import TokeniserSpec, graphemes
+from ..data.tokenizers._tokenizers import TokenizerSpec, graphemes
 from ._sketch import Keys, Sketch
 
 MAX_HELD = 500_000  # examples of a corpus that are compared with each other and with others
@@ -24,7 +24,7 @@ _UNSEEN = {
 }
 
 Kind: TypeAlias = Literal[
-    "empty", "duplicates", "conflicts", "leak", "seen_sources", "normalisation", "lengths", "unseen"
+    "empty", "duplicates", "conflicts", "leak", "seen_sources", "normalization", "lengths", "unseen"
 ]
 Tokens: TypeAlias = Callable[[str], Sequence[str]]
 
@@ -62,8 +62,8 @@ def check_data(
     dev: Iterable[Example] | None = None,
     test: Iterable[Example] | None = None,
     *,
-    source_tokeniser: TokeniserSpec | None = None,
-    target_tokeniser: TokeniserSpec | None = None,
+    source_tokenizer: TokenizerSpec | None = None,
+    target_tokenizer: TokenizerSpec | None = None,
     max_held: int = MAX_HELD,
 ) -> Findings:
     """Look through corpora for what spoils training or measuring.
@@ -80,13 +80,13 @@ def check_data(
         train: examples to train on.
         dev: examples to choose by.
         test: examples to measure on.
-        source_tokeniser: what the symbols of sources are; characters if not given.
-        target_tokeniser: what the symbols of targets are; characters if not given.
+        source_tokenizer: what the symbols of sources are; characters if not given.
+        target_tokenizer: what the symbols of targets are; characters if not given.
         max_held: examples of each corpus that are compared; beyond it, a sample.
     """
     tokens = (
-        graphemes if source_tokeniser is None else source_tokeniser.encode,
-        graphemes if target_tokeniser is None else target_tokeniser.encode,
+        graphemes if source_tokenizer is None else source_tokenizer.encode,
+        graphemes if target_tokenizer is None else target_tokenizer.encode,
     )
     first = _Survey("train", tokens, max_held, known=None).read(train)
     rest = [
@@ -305,11 +305,11 @@ def _mixed_forms(surveys: Sequence[_Survey]) -> Iterator[Finding]:
         survey = next(survey for survey in surveys if survey.num_forms[side, rarest])
         said = ", ".join(f"{number} {form}" for form, number in used)
         yield Finding(
-            "normalisation",
+            "normalization",
             survey.name,
             num,
             f"{side}s are in different Unicode normal forms: {said}.",
-            "Bring all files to one: uconv -x any-nfc, or normalisation=NFC of the tokeniser.",
+            "Bring all files to one: uconv -x any-nfc, or normalization=NFC of the tokenizer.",
             tuple(survey.forms[side][rarest]),
         )
 

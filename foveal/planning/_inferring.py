@@ -25,7 +25,7 @@ from ..data.tokenizers._sentencepiece import SentencePieceSpec
 from ..data.tokenizers._tokenizers import (
     CharacterSpec,
     FeaturesSpec,
-    TokeniserSpec,
+    TokenizerSpec,
     WhitespaceSpec,
     graphemes,
     is_unspaced,
@@ -41,10 +41,10 @@ MAX_LABELS = 500
 MIN_PER_LABEL = 5  # examples, on average
 
 
-class InferredTokeniser(NamedTuple):
-    """A tokeniser, and why it is the one."""
+class InferredTokenizer(NamedTuple):
+    """A tokenizer, and why it is the one."""
 
-    spec: TokeniserSpec
+    spec: TokenizerSpec
     reason: str
 
 
@@ -52,16 +52,16 @@ class InferredTask(NamedTuple):
     """What a corpus is for and how its sides are cut into symbols, with a reason for each."""
 
     task: Literal[
-        "transduction", "classification", "pair_classification", "tagging", "language_modelling"
+        "transduction", "classification", "pair_classification", "tagging", "language_modeling"
     ]
-    source: TokeniserSpec
-    target: TokeniserSpec | None  # None where there is no target, or labels
+    source: TokenizerSpec
+    target: TokenizerSpec | None  # None where there is no target, or labels
     features: FeaturesSpec | None
     reasons: tuple[str, ...]
 
 
 def infer_task(examples: Iterable[Example]) -> InferredTask:
-    """The task and the tokenisers for a corpus, from its first 10,000 examples.
+    """The task and the tokenizers for a corpus, from its first 10,000 examples.
 
     >>> words = ("cat", "K AE T"), ("act", "AE K T"), ("tack", "T AE K")
     >>> found = infer_task(Example(source, target) for source, target in words)
@@ -76,12 +76,12 @@ def infer_task(examples: Iterable[Example]) -> InferredTask:
     features = FeaturesSpec() if any(example.features for example in sample) else None
     pairs = [(example.source, example.target) for example in sample if example.target is not None]
     if not targets:
-        source = infer_tokeniser(sources)
-        reasons = ("language modelling: there is no target", f"text: {source.reason}")
-        return InferredTask("language_modelling", source.spec, None, features, reasons)
+        source = infer_tokenizer(sources)
+        reasons = ("language modeling: there is no target", f"text: {source.reason}")
+        return InferredTask("language_modeling", source.spec, None, features, reasons)
     num = len(set(targets))
     if all("\t" in text for text in sources) and num <= MAX_LABELS and 2 * num <= len(targets):
-        source = infer_tokeniser(sources)
+        source = infer_tokenizer(sources)
         reasons = (f"pair classification: two texts and a label, {num} different ones",)
         reasons += (f"source: {source.reason}",)
         return InferredTask("pair_classification", source.spec, None, features, reasons)
@@ -89,13 +89,13 @@ def infer_task(examples: Iterable[Example]) -> InferredTask:
         num_tags = len({tag for target in targets for tag in pieces(target)})
         reasons = (f"tagging: as many tags as words, {num_tags} different ones",)
         return InferredTask("tagging", WhitespaceSpec(), WhitespaceSpec(), features, reasons)
-    source = infer_tokeniser(sources)
+    source = infer_tokenizer(sources)
     labels = set(targets)
     if len(labels) <= MAX_LABELS and len(labels) * MIN_PER_LABEL <= len(targets):
         few = f"classification: only {len(labels)} different targets in {len(targets)} examples"
         reasons = (few, f"source: {source.reason}")
         return InferredTask("classification", source.spec, None, features, reasons)
-    target = infer_tokeniser(targets, side="target")
+    target = infer_tokenizer(targets, side="target")
     reasons = (
         f"transduction: {len(labels)} different targets in {len(targets)} examples",
         f"source: {source.reason}",
@@ -104,12 +104,12 @@ def infer_task(examples: Iterable[Example]) -> InferredTask:
     return InferredTask("transduction", source.spec, target.spec, features, reasons)
 
 
-def infer_tokeniser(
+def infer_tokenizer(
     texts: Iterable[str], *, side: Literal["source", "target"] = "source"
-) -> InferredTokeniser:
-    """The tokeniser for texts, from the first 10,000 of them. Subwords are trained on these.
+) -> InferredTokenizer:
+    """The tokenizer for texts, from the first 10,000 of them. Subwords are trained on these.
 
-    >>> infer_tokeniser(["a few words", "a few more words"] * 20).reason
+    >>> infer_tokenizer(["a few words", "a few more words"] * 20).reason
     'words between spaces, 4 different ones'
     """
     sample = [text for text in islice(texts, NUM_SAMPLED) if text.strip()]
@@ -120,7 +120,7 @@ def infer_tokeniser(
         return _characters(sample, side, "keep", f"since {alone:.0f} % of texts have no space")
     if _share(words, lambda word: len(graphemes(word)) == 1) >= 0.98:
         reason = f"symbols between spaces, {len(words)} different ones"
-        return InferredTokeniser(WhitespaceSpec(), reason)
+        return InferredTokenizer(WhitespaceSpec(), reason)
     letters = Counter(letter for text in sample for letter in text if letter.isalpha())
     if _share(letters, is_unspaced) > 0.5:
         spaces = "drop" if side == "source" else "keep"
@@ -131,9 +131,9 @@ def infer_tokeniser(
     if len(words) <= MAX_WORDS and (unknown <= MAX_UNKNOWN_WORDS or len(sample) < 100):
         what = "symbols" if _share(words, lambda word: len(graphemes(word)) <= 3) > 0.9 else "words"
         reason = f"{what} between spaces, {len(words)} different ones"
-        return InferredTokeniser(WhitespaceSpec(), reason)
+        return InferredTokenizer(WhitespaceSpec(), reason)
     num_pieces = min(8_000, max(500, len(words) // 2))
-    return InferredTokeniser(
+    return InferredTokenizer(
         SentencePieceSpec(num_pieces=num_pieces).trained_on(sample),
         f"subwords, since some {100 * unknown:.0f} % of the words of a new text would be unknown",
     )
@@ -144,22 +144,22 @@ def _characters(
     side: Literal["source", "target"],
     spaces: Literal["keep", "drop"],
     reason: str,
-) -> InferredTokeniser:
+) -> InferredTokenizer:
     """Graphemes, or parts of them where that leaves far fewer unknown."""
     usual = CharacterSpec(spaces=spaces)
     unknown = _unknown(Counter(symbol for text in sample for symbol in usual.encode(text)))
     others = [(CharacterSpec(unit="code_point", spaces=spaces), "code points")]
     if side == "source":  # a target must come out as it is written
-        decomposed = CharacterSpec(unit="code_point", spaces=spaces, normalisation="NFD")
+        decomposed = CharacterSpec(unit="code_point", spaces=spaces, normalization="NFD")
         others.append((decomposed, "decomposed code points"))
     for spec, name in others if unknown > MAX_UNKNOWN_CHARACTERS else ():
         parts = _unknown(Counter(symbol for text in sample for symbol in spec.encode(text)))
         if 4 * parts < unknown:
-            return InferredTokeniser(
+            return InferredTokenizer(
                 spec,
                 f"{name}, {reason}, and {100 * unknown:.1f} % of whole characters would be unknown",
             )
-    return InferredTokeniser(usual, f"characters, {reason}")
+    return InferredTokenizer(usual, f"characters, {reason}")
 
 
 def _unknown(counts: Counter[str]) -> float:

@@ -17,7 +17,7 @@ from ..data import (
     Example,
     SentencePieceSpec,
     SpellingSpec,
-    TokeniserSpec,
+    TokenizerSpec,
     WhitespaceSpec,
 )
 from ..errors import DataError
@@ -25,13 +25,13 @@ from ..models import (
     AttentionSpec,
     DecoderSpec,
     DocumentEncoderSpec,
-    ExactHardSpec,
+    LatentHardSpec,
     RecurrentSpec,
     SoftmaxSpec,
     TextEncoderSpec,
 )
 from ..tasks._classification import ClassificationSpec
-from ..tasks._language_modeling import LanguageModellingSpec
+from ..tasks._language_modeling import LanguageModelingSpec
 from ..tasks._pair_classification import PairClassificationSpec
 from ..tasks._specs import TaskSpec, TextTaskSpec
 from ..tasks._tagging import TaggingSpec, has_spans
@@ -108,8 +108,8 @@ def recommend(examples: Iterable[Example]) -> Recommendation:
             task = _pair_classification(inferred, choices)
         case "tagging":
             task = _tagging(sample, choices)
-        case "language_modelling":
-            task = _language_modelling(inferred, choices)
+        case "language_modeling":
+            task = _language_modeling(inferred, choices)
     training = _training(task, sample, choices)
     return Recommendation(task, training, tuple(choices.reasons))
 
@@ -152,7 +152,7 @@ def _transduction(
             attention=SoftmaxSpec() if is_text else _attention(choices),
         ),
         label_smoothing=choices.because(
-            0.1, "a model that is never quite sure generalises better", "label_smoothing"
+            0.1, "a model that is never quite sure generalizes better", "label_smoothing"
         ),
         prediction=PredictionSpec(
             length_penalty=choices.because(
@@ -171,7 +171,7 @@ def _attention(choices: _Choices) -> AttentionSpec:
     if choices.num_examples >= _FEW:
         return SoftmaxSpec()
     return choices.because(
-        ExactHardSpec(),
+        LatentHardSpec(),
         f"{choices.num_examples} training examples: to take each symbol from one place, and to sum over "
         f"which, made no more errors than softmax in four languages, and fewer in three",
         "decoder.attention",
@@ -181,11 +181,11 @@ def _attention(choices: _Choices) -> AttentionSpec:
 def _pair_classification(inferred: InferredTask, choices: _Choices) -> PairClassificationSpec:
     source = _words(inferred.source, choices)
     return PairClassificationSpec(
-        source=source, min_count=_min_count(choices, source), hidden=_hidden(choices)
+        source=source, min_count=_min_count(choices, source), word_dropout=_word_dropout(choices)
     )
 
 
-def _words(source: TokeniserSpec, choices: _Choices) -> TokeniserSpec:
+def _words(source: TokenizerSpec, choices: _Choices) -> TokenizerSpec:
     """Of texts that have one label: words rather than subwords, unless there are many."""
     if not isinstance(source, SentencePieceSpec) or choices.num_examples >= _MANY:
         return source
@@ -206,7 +206,7 @@ def _classification(
         min_count=_min_count(choices, source),
         encoder=_document_reader(sample, choices),
         dropout=choices.because(0.5, "texts are few beside what they could say", "dropout"),
-        hidden=_hidden(choices),
+        word_dropout=_word_dropout(choices),
     )
 
 
@@ -242,12 +242,12 @@ def _tagging(sample: Sequence[Example], choices: _Choices) -> TaggingSpec:
             "spelling",
         ),
         min_count=_min_count(choices, WhitespaceSpec()),
-        hidden=_hidden(choices),
+        word_dropout=_word_dropout(choices),
     )
 
 
-def _language_modelling(inferred: InferredTask, choices: _Choices) -> LanguageModellingSpec:
-    return LanguageModellingSpec(
+def _language_modeling(inferred: InferredTask, choices: _Choices) -> LanguageModelingSpec:
+    return LanguageModelingSpec(
         source=inferred.source,
         min_count=_min_count(choices, inferred.source),
         hidden_size=choices.by_size(
@@ -299,7 +299,7 @@ def _reader(choices: _Choices, path: str) -> TextEncoderSpec:
     )
 
 
-def _min_count(choices: _Choices, *sides: TokeniserSpec) -> int:
+def _min_count(choices: _Choices, *sides: TokenizerSpec) -> int:
     has_words = any(isinstance(side, WhitespaceSpec) for side in sides)
     if not has_words or choices.num_examples < _FEW:
         return 1
@@ -310,13 +310,15 @@ def _min_count(choices: _Choices, *sides: TokeniserSpec) -> int:
     )
 
 
-def _hidden(choices: _Choices) -> float:
+def _word_dropout(choices: _Choices) -> float:
     return choices.because(
-        0.1, "new texts have new words, so some are hidden in training as if they were", "hidden"
+        0.1,
+        "new texts have new words, so some are hidden in training as if they were",
+        "word_dropout",
     )
 
 
-def _is_text(target: TokeniserSpec, targets: Sequence[str]) -> tuple[bool, str]:
+def _is_text(target: TokenizerSpec, targets: Sequence[str]) -> tuple[bool, str]:
     """Whether targets are texts, which may be right in part, rather than single words."""
     symbols = [target.encode(text) for text in targets]
     if isinstance(target, CharacterSpec):
@@ -338,7 +340,7 @@ def _training(task: TextTaskSpec, sample: Sequence[Example], choices: _Choices) 
     n = choices.num_examples
     if isinstance(task, TransductionSpec):
         epochs, size = 100 * (800 / n) ** 0.6, 32 if n < _FEW else 64
-    elif isinstance(task, LanguageModellingSpec):
+    elif isinstance(task, LanguageModelingSpec):
         epochs, size = 20 * (10_000 / n) ** 0.5, 32
     elif isinstance(task, TaggingSpec):
         epochs, size = 20 * (1_000 / n) ** 0.5, 32 if n < _ENOUGH_TAGGED else 64
@@ -365,8 +367,8 @@ def _training(task: TextTaskSpec, sample: Sequence[Example], choices: _Choices) 
 
 def _budget(task: TextTaskSpec, sample: Sequence[Example], size: int) -> int:
     """Places of a batch of so many average examples, and at least of two of the longest."""
-    if isinstance(task, LanguageModellingSpec):
-        return size * task.stretch
+    if isinstance(task, LanguageModelingSpec):
+        return size * task.bptt_length
     widths = []
     for example in sample[:1000]:
         width = len(task.source.encode(example.source)) + 1

@@ -17,7 +17,7 @@ from ..errors import DataError
 from ..models import BilinearSpec, DecoderSpec, ImageEncoderSpec, SoftmaxSpec, TextEncoderSpec
 from ..tasks.pictures._captioning import CaptioningSpec
 from ..tasks.pictures._visual_question_answering import VisualQuestionAnsweringSpec
-from ._inferring import infer_tokeniser
+from ._inferring import infer_tokenizer
 from ._recommending import Reason, Recommendation
 
 _MOST_SAMPLED = 10_000  # examples that are looked at
@@ -55,12 +55,12 @@ def recommend_pictures(examples: Iterable[Example]) -> Recommendation:
             Reason("encoder.sizes", "four stages: a cell sees 31 pixels, and small shapes")
         )
     else:
-        tokeniser = infer_tokeniser(targets, side="target")
+        tokenizer = infer_tokenizer(targets, side="target")
         few = len(set(targets)) * _MIN_PER_LABEL <= len(targets)
         is_free = not few and mean(len(target.split()) for target in targets) >= _MANY_WORDS
         task = CaptioningSpec(
             image=image,
-            target=tokeniser.spec,
+            target=tokenizer.spec,
             outputs="free" if is_free else "exact",
             encoder=ImageEncoderSpec(
                 sizes=(24, 48, 96, 96),
@@ -78,7 +78,7 @@ def recommend_pictures(examples: Iterable[Example]) -> Recommendation:
         )
         what = "labels" if few else "captions" if is_free else "texts"
         kind = f"{what} of images, {len(set(targets))} different ones"
-        reasons.append(Reason("target", tokeniser.reason))
+        reasons.append(Reason("target", tokenizer.reason))
     reasons.insert(0, Reason("kind", f"{task.kind}: {kind} in {len(sample)} examples"))
     training = {
         "epochs": max(5.0, min(60.0, float(f"{20 * (10_000 / num) ** 0.5:.2g}"))),

@@ -35,7 +35,7 @@ class Bulk:
         inputs: files, URLs, or patterns of them: a text on each line, or JSON objects (.jsonl).
         out: a folder or URL for the answers.
         nbest: answers for each line.
-        width: candidates kept in search; by default as the model was fitted.
+        beam_size: candidates kept in search; by default as the model was fitted.
         text: name of what is asked, in JSON lines.
         max_symbols: of a line; a longer one is rejected.
     """
@@ -44,7 +44,7 @@ class Bulk:
     inputs: Sequence[str]
     out: str
     nbest: int = 1
-    width: int | None = None
+    beam_size: int | None = None
     text: str = "source"
     max_symbols: int = 2000
 
@@ -93,7 +93,7 @@ class Bulk:
         return {
             "model": seal_of(self.bundle),
             "nbest": self.nbest,
-            "width": self.width,
+            "beam_size": self.beam_size,
             "text": self.text,
             "max_symbols": self.max_symbols,
         }
@@ -102,7 +102,7 @@ class Bulk:
         """What answers one shard after the other, here; it is told whom to tell of every few lines."""
         task = load_bundle(self.bundle)
         predictor = Predictor(task, task.spec)
-        settings = predictor.settings(nbest=self.nbest, width=self.width)
+        settings = predictor.settings(nbest=self.nbest, beam_size=self.beam_size)
         way = Way(settings, self.text, self.max_symbols, self.about)
         return lambda shard, told: answer_shard(predictor, shard, way, self.out, told)
 

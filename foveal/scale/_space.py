@@ -22,7 +22,7 @@ from ..training import Run
 _WIDTH_STEP = 8  # widths are multiples of it
 # Kinds of attention that words are worth trying with, and texts: summing over places costs a table of
 # vocabulary by length, which words have room for.
-_OF_WORDS = ("softmax", "sparsemax", "segment", "exact_hard", "monotone")
+_OF_WORDS = ("softmax", "sparsemax", "segment", "latent_hard", "latent_monotone")
 _OF_TEXTS = ("softmax", "sparsemax")
 _ATTENTION = "task.decoder.attention"
 
@@ -101,9 +101,9 @@ def _of_training(run: Run, free: Mapping[str, Any]) -> Iterator[Dimension]:
             is_log=True,
             step=1,
         )
-    if "training.averaging" in free:
-        values = tuple(dict.fromkeys(("0.0", "0.99", str(run.training.averaging))))
-        yield Dimension(name="averaging", paths=("training.averaging",), values=values)
+    if "training.ema_decay" in free:
+        values = tuple(dict.fromkeys(("0.0", "0.99", str(run.training.ema_decay))))
+        yield Dimension(name="ema_decay", paths=("training.ema_decay",), values=values)
 
 
 def _of_networks(free: Mapping[str, Any]) -> Iterator[Dimension]:

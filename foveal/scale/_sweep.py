@@ -19,7 +19,7 @@ from typing import Any
 from ..errors import SpecError, ValueRangeError
 from ..planning._choices import Choice, Planned, chosen, load_plan
 from ..specs import to_data
-from ..training._fit import forget
+from ..training._fit import delete_checkpoints
 from ._space import Dimension, drawn, values_of, with_values
 from ._storage import read_json, write_json
 from ._sweep_page import sweep_page
@@ -152,7 +152,9 @@ class Sweep:
         }
         write_json(str(self.out / _TABLE), data)
         for trial in trials:
-            forget(self.folder(trial.number))  # nobody goes on from them, and they are large
+            delete_checkpoints(
+                self.folder(trial.number)
+            )  # nobody goes on from them, and they are large
 
     def _save_best(self, trial: Trial) -> None:
         """The folder of a trial once more, as the best. One that was stopped is scored and saved as it
@@ -174,7 +176,7 @@ class Sweep:
         run = planned.run
         replace(run, training=replace(run.training, minutes=_AT_ONCE)).fit(target)
         planned.save(target)
-        forget(target)
+        delete_checkpoints(target)
 
 
 def trial_folder(out: Path, number: int) -> Path:

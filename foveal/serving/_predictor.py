@@ -48,10 +48,10 @@ class Questions:
         return isinstance(self.spec, PairClassificationSpec | VisualQuestionAnsweringSpec)
 
     def settings(
-        self, *, nbest: int = 1, width: int | None = None, attention: bool = False
+        self, *, nbest: int = 1, beam_size: int | None = None, attention: bool = False
     ) -> PredictionSpec:
-        """How to look for so many answers; the width is that of the spec where it is not given."""
-        return _settings(self.spec.prediction, nbest, width, attention)
+        """How to look for so many answers; the beam_size is that of the spec where it is not given."""
+        return _settings(self.spec.prediction, nbest, beam_size, attention)
 
     def example(self, line: str) -> Example:
         """What a line asks: its first column, and of the second the features or the other text of a
@@ -88,10 +88,10 @@ class Predictor(Questions):
 
 @lru_cache(maxsize=256)  # a server asks in few ways, and every request would check its own anew
 def _settings(
-    usual: PredictionSpec, nbest: int, width: int | None, attention: bool
+    usual: PredictionSpec, nbest: int, beam_size: int | None, attention: bool
 ) -> PredictionSpec:
-    width = max(nbest, usual.width) if width is None else width
-    settings = replace(usual, nbest=nbest, width=width, trace=attention)
+    beam_size = max(nbest, usual.beam_size) if beam_size is None else beam_size
+    settings = replace(usual, nbest=nbest, beam_size=beam_size, trace=attention)
     check(settings)
     return settings
 

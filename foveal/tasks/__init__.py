@@ -6,8 +6,8 @@ from ._classification import (
 )
 from ._ensemble import TransductionEnsemble as TransductionEnsemble
 from ._language_modeling import (
-    LanguageModelling as LanguageModelling,
-    LanguageModellingSpec as LanguageModellingSpec,
+    LanguageModeling as LanguageModeling,
+    LanguageModelingSpec as LanguageModelingSpec,
 )
 from ._pair_classification import (
     PairClassification as PairClassification,

@@ -12,8 +12,8 @@ from typing import Any, Literal, final
 from typing_extensions import override
 
 from ..attention import AttentionTrace, Layout
-from ..data import END, Encoded, Example, TokeniserSpec, WhitespaceSpec, collate_labelled
-from ..data._batches import LabelledBatch, collate_documents, move
+from ..data import END, Encoded, Example, TokenizerSpec, WhitespaceSpec, collate_labelled
+from ..data._batches import LabeledBatch, collate_documents, move
 from ..data.vocabularies._tally import Symbols, Tally
 from ..data.vocabularies._vocabularies import Vocabularies, numbered, trained
 from ..models import (
@@ -21,12 +21,12 @@ from ..models import (
     ClassifierSpec,
     DocumentEncoderSpec,
     EncoderSpec,
-    PlaceAttentionSpec,
+    PerQueryAttentionSpec,
     SoftmaxSpec,
     TextEncoderSpec,
 )
 from ..specs import setting
-from .base._labeling import AbstractLabelling, Labelled, label_of, no_trace
+from .base._labeling import AbstractLabeling, Labeled, label_of, no_trace
 from .base._losses import hide, start_near_zero
 from .base._prediction import Loss, PredictionSpec
 from .base._size_classes import settled, settled_rows
@@ -34,7 +34,7 @@ from .base._text_spec import AbstractTextSpec
 
 
 @final
-class Classification(AbstractLabelling[Classifier, "ClassificationSpec"]):
+class Classification(AbstractLabeling[Classifier, "ClassificationSpec"]):
     """Texts, or documents, to labels."""
 
     @override
@@ -42,16 +42,16 @@ class Classification(AbstractLabelling[Classifier, "ClassificationSpec"]):
         return Encoded(self._numbers(example), target=[self._label(example)])
 
     @override
-    def collate(self, examples: Sequence[Encoded]) -> LabelledBatch:
+    def collate(self, examples: Sequence[Encoded]) -> LabeledBatch:
         return collate_documents(examples) if self.is_of_documents else collate_labelled(examples)
 
     @override
-    def loss(self, batch: LabelledBatch, state: Any = None) -> Loss:
+    def loss(self, batch: LabeledBatch, state: Any = None) -> Loss:
         """Summed over texts."""
         batch = move(batch, self.device)
         tokens = batch.tokens
         if self.model.training:
-            tokens = hide(tokens, batch.mask, self.spec.hidden)
+            tokens = hide(tokens, batch.mask, self.spec.word_dropout)
         log_probs = self.model(tokens, batch.mask).log_probs
         return self._loss(log_probs, batch.labels, self.spec.label_smoothing)
 
@@ -80,7 +80,7 @@ class Classification(AbstractLabelling[Classifier, "ClassificationSpec"]):
         return len(sentences), max(map(len, sentences))
 
     @override
-    def _labelled(self, examples: Sequence[Example]) -> Labelled:
+    def _labeled(self, examples: Sequence[Example]) -> Labeled:
         numbers = [Encoded(self._numbers(example), target=[0]) for example in examples]
         batch = move(self.collate(numbers), self.device)
         settle = settled_rows if self.is_of_documents else settled
@@ -88,7 +88,7 @@ class Classification(AbstractLabelling[Classifier, "ClassificationSpec"]):
         classified = self.model(tokens, mask)
         weights, pooling = classified.weights, self.spec.pooling
         if weights is None or isinstance(pooling, str):
-            return Labelled(classified.log_probs, no_trace)
+            return Labeled(classified.log_probs, no_trace)
 
         def trace(number: int, label: str) -> AttentionTrace:
             """How much each word counted."""
@@ -110,7 +110,7 @@ class Classification(AbstractLabelling[Classifier, "ClassificationSpec"]):
                 layout=layout,
             )
 
-        return Labelled(classified.log_probs, trace)
+        return Labeled(classified.log_probs, trace)
 
     def _numbers(self, example: Example) -> list[int]:
         """Those of a document have an end symbol after each sentence."""
@@ -127,13 +127,13 @@ class ClassificationSpec(AbstractTextSpec[Classification]):
     """One label for a text."""
 
     kind: Literal["classification"] = "classification"
-    source: TokeniserSpec = setting(WhitespaceSpec(), "how the text is cut into symbols")
+    source: TokenizerSpec = setting(WhitespaceSpec(), "how the text is cut into symbols")
     min_count: int = setting(1, "symbols seen less often in training are unknown", at_least=1)
-    max_vocabulary: int | None = setting(
+    max_vocab_size: int | None = setting(
         None, "most symbols of the vocabulary, the frequent first; none: all", at_least=5
     )
     encoder: EncoderSpec | DocumentEncoderSpec = setting(TextEncoderSpec(), "what reads the text")
-    pooling: Literal["summary", "mean", "max"] | PlaceAttentionSpec = setting(
+    pooling: Literal["summary", "mean", "max"] | PerQueryAttentionSpec = setting(
         SoftmaxSpec(), "how one vector is made of all places"
     )
     dropout: float = setting(
@@ -142,7 +142,9 @@ class ClassificationSpec(AbstractTextSpec[Classification]):
     label_smoothing: float = setting(
         0.0, "probability spread over all labels in what is learnt", at_least=0, at_most=1
     )
-    hidden: float = setting(0.0, "share of symbols made unknown in training", at_least=0, at_most=1)
+    word_dropout: float = setting(
+        0.0, "share of symbols made unknown in training", at_least=0, at_most=1
+    )
     prediction: PredictionSpec = setting(PredictionSpec(), "how labels are given")
 
     @override
@@ -169,4 +171,4 @@ class ClassificationSpec(AbstractTextSpec[Classification]):
 
     @override
     def vocabularies(self, tally: Tally) -> Vocabularies:
-        return tally.vocabularies(min_count=self.min_count, max_size=self.max_vocabulary)
+        return tally.vocabularies(min_count=self.min_count, max_size=self.max_vocab_size)

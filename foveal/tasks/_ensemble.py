@@ -4,7 +4,7 @@
     product   p(y_t | y_<t, x) ~ prod over m of p_m(y_t | y_<t, x)^(1 / M)
 
 Members differ in what chance and choice made of them (seeds, sizes, attentions), and so in their errors;
-what they write must be the same: one target vocabulary, the same tokenisers. Each reads sources by a
+what they write must be the same: one target vocabulary, the same tokenizers. Each reads sources by a
 vocabulary of its own.
 
 Axes: M members.
@@ -26,7 +26,7 @@ from .base._answering import AbstractAnswering, Search
 from .base._evaluation import MainMetric
 from .base._searching import searcher
 
-_ADVICE = "Fit the members on the same files with the same tokenisers, or leave that one out."
+_ADVICE = "Fit the members on the same files with the same tokenizers, or leave that one out."
 _SHOWN = 5  # symbols of a vocabulary that another has not
 
 

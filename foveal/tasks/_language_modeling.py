@@ -1,4 +1,4 @@
-"""Language modelling: how likely a text is, and how it goes on.
+"""Language modeling: how likely a text is, and how it goes on.
 
     loss = - sum over t of log p(y_t | y_<t)
 
@@ -22,7 +22,7 @@ from torch.nn.utils.rnn import pad_sequence
 from typing_extensions import override
 
 from ..batch_invariant import LEAST_ROWS
-from ..data import END, CharacterSpec, Encoded, Example, Source, TokeniserSpec
+from ..data import END, CharacterSpec, Encoded, Example, Source, TokenizerSpec
 from ..data._batches import TextBatch, move
 from ..data.streams._prepared import PreparedCorpus
 from ..data.streams._stream import AbstractStream
@@ -62,20 +62,20 @@ class GenerationSpec:
 
 
 @final
-class LanguageModelling(AbstractTask[LanguageModel]):
+class LanguageModeling(AbstractTask[LanguageModel]):
     """The next symbol, and the next. A prediction continues its example's source; its confidence is
     the mean probability (geometric) of a symbol, for there is no right answer.
     """
 
     def __init__(
-        self, spec: "LanguageModellingSpec", vocabularies: Vocabularies, model: LanguageModel
+        self, spec: "LanguageModelingSpec", vocabularies: Vocabularies, model: LanguageModel
     ) -> None:
         self._spec, self.vocabularies, self.model = spec, vocabularies, model
         self.calibration = Calibration()
 
     @property
     @override
-    def spec(self) -> "LanguageModellingSpec":
+    def spec(self) -> "LanguageModelingSpec":
         return self._spec
 
     @property
@@ -116,7 +116,7 @@ class LanguageModelling(AbstractTask[LanguageModel]):
         world_size: int = 1,
     ) -> AbstractStream[TextBatch]:
         """Stretches of the text; `budget` counts symbols of a batch."""
-        length = self.spec.stretch
+        length = self.spec.bptt_length
         rows = batch_size if batch_size is not None else max(1, (budget or 1) // length)
         return TextStream(
             source,
@@ -175,10 +175,10 @@ class LanguageModelling(AbstractTask[LanguageModel]):
 
     def _log_probs(self, text: list[int]) -> Float[np.ndarray, " N"]:
         """Of each symbol of a text, read in some places at once."""
-        places = max(1, min(_MAX_PLACES, len(text) // (4 * self.spec.stretch)))
+        places = max(1, min(_MAX_PLACES, len(text) // (4 * self.spec.bptt_length)))
         state: DecoderState | None = None
         found = []
-        for stretch in _stretches(text, places=places, length=self.spec.stretch):
+        for stretch in _stretches(text, places=places, length=self.spec.bptt_length):
             batch = move(stretch, self.device)
             scored = self.model.score(batch.tokens, batch.targets, batch.mask, state)
             state = scored.state
@@ -220,7 +220,7 @@ class LanguageModelling(AbstractTask[LanguageModel]):
         layers = (
             CellState(
                 layer.hidden.unsqueeze(1),
-                None if layer.memory is None else layer.memory.unsqueeze(1),
+                None if layer.cell is None else layer.cell.unsqueeze(1),
             )
             for layer in read.layers
         )
@@ -246,7 +246,7 @@ class LanguageModelling(AbstractTask[LanguageModel]):
 class _Continuing(AbstractAnswerer):
     """A language model's steps, prepared."""
 
-    def __init__(self, task: LanguageModelling, settings: PredictionSpec) -> None:
+    def __init__(self, task: LanguageModeling, settings: PredictionSpec) -> None:
         super().__init__(settings)
         self._task = task
         with task.answering():
@@ -283,13 +283,13 @@ def _stretches(text: list[int], *, places: int, length: int | None) -> Iterator[
 
 @final
 @dataclass(frozen=True, kw_only=True, slots=True)
-class LanguageModellingSpec(AbstractTextSpec[LanguageModelling]):
+class LanguageModelingSpec(AbstractTextSpec[LanguageModeling]):
     """How likely is a text, and how does it go on?"""
 
-    kind: Literal["language_modelling"] = "language_modelling"
-    source: TokeniserSpec = setting(CharacterSpec(), "how the text is cut into symbols")
+    kind: Literal["language_modeling"] = "language_modeling"
+    source: TokenizerSpec = setting(CharacterSpec(), "how the text is cut into symbols")
     min_count: int = setting(1, "symbols seen less often in training are unknown", at_least=1)
-    max_vocabulary: int | None = setting(
+    max_vocab_size: int | None = setting(
         None, "most symbols of the vocabulary, the frequent first; none: all", at_least=5
     )
     cell: Literal["lstm", "gru", "elman"] = setting("lstm", "kind of recurrent cell")
@@ -299,14 +299,14 @@ class LanguageModellingSpec(AbstractTextSpec[LanguageModelling]):
     dropout: float = setting(
         0.3, "share of what layers read and give set to 0 in training", at_least=0, at_most=1
     )
-    tied: bool = setting(False, "the output layer shares the table of the embeddings")
-    stretch: int = setting(100, "symbols that gradients go back through", at_least=1)
+    tie_embeddings: bool = setting(False, "the output layer shares the table of the embeddings")
+    bptt_length: int = setting(100, "symbols that gradients go back through", at_least=1)
     max_length: int = setting(200, "longest continuation in symbols", at_least=1)
-    prediction: PredictionSpec = setting(PredictionSpec(width=1), "how many continuations")
+    prediction: PredictionSpec = setting(PredictionSpec(beam_size=1), "how many continuations")
     generation: GenerationSpec = setting(GenerationSpec(), "how symbols are drawn")
 
     @override
-    def build(self, vocabularies: Vocabularies) -> LanguageModelling:
+    def build(self, vocabularies: Vocabularies) -> LanguageModeling:
         """The task, with fresh weights."""
         model = LanguageModelSpec(
             vocabulary=len(vocabularies.source),
@@ -315,12 +315,12 @@ class LanguageModellingSpec(AbstractTextSpec[LanguageModelling]):
             hidden_size=self.hidden_size,
             num_layers=self.num_layers,
             dropout=self.dropout,
-            tied=self.tied,
+            tie_embeddings=self.tie_embeddings,
         )
-        return LanguageModelling(self, vocabularies, model.build())
+        return LanguageModeling(self, vocabularies, model.build())
 
     @override
-    def trained_on(self, examples: Iterable[Example]) -> "LanguageModellingSpec":
+    def trained_on(self, examples: Iterable[Example]) -> "LanguageModelingSpec":
         return replace(self, source=trained(self.source, (e.source for e in examples)))
 
     @override
@@ -329,4 +329,4 @@ class LanguageModellingSpec(AbstractTextSpec[LanguageModelling]):
 
     @override
     def vocabularies(self, tally: Tally) -> Vocabularies:
-        return tally.vocabularies(min_count=self.min_count, max_size=self.max_vocabulary)
+        return tally.vocabularies(min_count=self.min_count, max_size=self.max_vocab_size)

@@ -18,24 +18,24 @@ from torch.nn.functional import one_hot
 from typing_extensions import override
 
 from ..attention import AttentionTrace, trace_of
-from ..data import Encoded, Example, TokeniserSpec, WhitespaceSpec
-from ..data._batches import PairBatch, collate_matched, move
+from ..data import Encoded, Example, TokenizerSpec, WhitespaceSpec
+from ..data._batches import PairBatch, collate_text_pairs, move
 from ..data._example import read_pair
 from ..data.vocabularies._tally import Symbols, Tally
 from ..data.vocabularies._vocabularies import Vocabularies, numbered, trained
 from ..distributions import ProjectiveTree, SpanningTree
 from ..models import (
+    DecomposableAttention,
+    DecomposableAttentionSpec,
     DotSpec,
     EncoderSpec,
-    PairMatcher,
-    PairMatcherSpec,
-    PlaceAttentionSpec,
+    PerQueryAttentionSpec,
     SoftmaxSpec,
     WordEncoderSpec,
 )
 from ..networks import SelfAttentiveEncoder
 from ..specs import setting
-from .base._labeling import AbstractLabelling, Labelled, label_of
+from .base._labeling import AbstractLabeling, Labeled, label_of
 from .base._losses import hide
 from .base._prediction import Loss, PredictionSpec
 from .base._size_classes import settled
@@ -43,7 +43,7 @@ from .base._text_spec import AbstractTextSpec
 
 
 @final
-class PairClassification(AbstractLabelling[PairMatcher, "PairClassificationSpec"]):
+class PairClassification(AbstractLabeling[DecomposableAttention, "PairClassificationSpec"]):
     """Pairs of texts to labels."""
 
     @override
@@ -53,7 +53,7 @@ class PairClassification(AbstractLabelling[PairMatcher, "PairClassificationSpec"
 
     @override
     def collate(self, examples: Sequence[Encoded]) -> PairBatch:
-        return collate_matched(examples)
+        return collate_text_pairs(examples)
 
     @override
     def loss(self, batch: PairBatch, state: Any = None) -> Loss:
@@ -61,8 +61,8 @@ class PairClassification(AbstractLabelling[PairMatcher, "PairClassificationSpec"
         batch = move(batch, self.device)
         first, second = batch.first, batch.second
         if self.model.training:
-            first = hide(first, batch.first_mask, self.spec.hidden)
-            second = hide(second, batch.second_mask, self.spec.hidden)
+            first = hide(first, batch.first_mask, self.spec.word_dropout)
+            second = hide(second, batch.second_mask, self.spec.word_dropout)
         matched = self.model(first, batch.first_mask, second, batch.second_mask)
         return self._loss(matched.log_probs, batch.labels, self.spec.label_smoothing)
 
@@ -100,10 +100,10 @@ class PairClassification(AbstractLabelling[PairMatcher, "PairClassificationSpec"
         return len(first), len(second)
 
     @override
-    def _labelled(self, examples: Sequence[Example]) -> Labelled:
+    def _labeled(self, examples: Sequence[Example]) -> Labeled:
         numbers = [self._numbers(example) for example in examples]
         batch = move(
-            collate_matched([Encoded(first, target=[*second, 0]) for first, second in numbers]),
+            collate_text_pairs([Encoded(first, target=[*second, 0]) for first, second in numbers]),
             self.device,
         )
         matched = self.model(
@@ -122,7 +122,7 @@ class PairClassification(AbstractLabelling[PairMatcher, "PairClassificationSpec"
                 weights=tuple(map(tuple, rows.tolist())),
             )
 
-        return Labelled(matched.log_probs, trace)
+        return Labeled(matched.log_probs, trace)
 
     def _numbers(self, example: Example) -> tuple[list[int], list[int]]:
         first, second = self.texts(example)
@@ -136,13 +136,13 @@ class PairClassificationSpec(AbstractTextSpec[PairClassification]):
     """One label for two texts."""
 
     kind: Literal["pair_classification"] = "pair_classification"
-    source: TokeniserSpec = setting(WhitespaceSpec(), "how either text is cut into symbols")
+    source: TokenizerSpec = setting(WhitespaceSpec(), "how either text is cut into symbols")
     min_count: int = setting(1, "symbols seen less often in training are unknown", at_least=1)
-    max_vocabulary: int | None = setting(
+    max_vocab_size: int | None = setting(
         None, "most symbols of the vocabulary, the frequent first; none: all", at_least=5
     )
     encoder: EncoderSpec = setting(WordEncoderSpec(dropout=0.0), "what reads either text")
-    attention: PlaceAttentionSpec = setting(
+    attention: PerQueryAttentionSpec = setting(
         SoftmaxSpec(scorer=DotSpec(scaled=False)), "how words of one text read the other"
     )
     hidden_size: int = setting(200, "width of the perceptrons", at_least=1)
@@ -156,13 +156,15 @@ class PairClassificationSpec(AbstractTextSpec[PairClassification]):
     label_smoothing: float = setting(
         0.0, "probability spread over all labels in what is learnt", at_least=0, at_most=1
     )
-    hidden: float = setting(0.0, "share of symbols made unknown in training", at_least=0, at_most=1)
+    word_dropout: float = setting(
+        0.0, "share of symbols made unknown in training", at_least=0, at_most=1
+    )
     prediction: PredictionSpec = setting(PredictionSpec(), "how labels are given")
 
     @override
     def build(self, vocabularies: Vocabularies) -> PairClassification:
         """The task, with fresh weights."""
-        model = PairMatcherSpec(
+        model = DecomposableAttentionSpec(
             vocabulary=len(vocabularies.source),
             num_classes=1 if vocabularies.labels is None else len(vocabularies.labels),
             encoder=self.encoder,
@@ -185,4 +187,4 @@ class PairClassificationSpec(AbstractTextSpec[PairClassification]):
 
     @override
     def vocabularies(self, tally: Tally) -> Vocabularies:
-        return tally.vocabularies(min_count=self.min_count, max_size=self.max_vocabulary)
+        return tally.vocabularies(min_count=self.min_count, max_size=self.max_vocab_size)

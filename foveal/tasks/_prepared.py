@@ -35,7 +35,7 @@ def corpus_data(
     }
 
 
-def build_on(spec: TaskSpec, corpus: PreparedCorpus) -> AbstractTask[Any]:
+def build_for_corpus(spec: TaskSpec, corpus: PreparedCorpus) -> AbstractTask[Any]:
     """The task with the vocabularies of a corpus and fresh weights, if it would have numbered the
     examples as they are.
     """

@@ -24,9 +24,9 @@ from ..data.vocabularies._tally import Symbols, Tally
 from ..data.vocabularies._vocabularies import Vocabularies, numbered
 from ..errors import ValueRangeError
 from ..metrics._statistics import Statistics
-from ..models import MemoryReader, MemoryReaderSpec, SoftStepsSpec, StepsSpec
+from ..models import MemoryNetwork, MemoryNetworkSpec, SoftStepsSpec, StepsSpec
 from ..specs import setting
-from .base._labeling import AbstractLabelling, Labelled, label_of
+from .base._labeling import AbstractLabeling, Labeled, label_of
 from .base._prediction import Loss, Prediction, PredictionSpec
 from .base._size_classes import settled_rows
 from .base._text_spec import AbstractTextSpec
@@ -36,7 +36,7 @@ FEWEST = 2
 
 
 @final
-class QuestionAnswering(AbstractLabelling[MemoryReader, "QuestionAnsweringSpec"]):
+class QuestionAnswering(AbstractLabeling[MemoryNetwork, "QuestionAnsweringSpec"]):
     """Facts and a question to an answer."""
 
     @override
@@ -81,7 +81,7 @@ class QuestionAnswering(AbstractLabelling[MemoryReader, "QuestionAnsweringSpec"]
         return len(facts), longest
 
     @override
-    def _labelled(self, examples: Sequence[Example]) -> Labelled:
+    def _labeled(self, examples: Sequence[Example]) -> Labeled:
         encoded = [self._encode_source(example, 0) for example in examples]
         batch = move(collate_questions(encoded), self.device)
         facts, facts_mask = settled_rows(batch.facts, batch.facts_mask)
@@ -102,7 +102,7 @@ class QuestionAnswering(AbstractLabelling[MemoryReader, "QuestionAnsweringSpec"]
                 best=_rows(chosen.tolist()),
             )
 
-        return Labelled(answered.log_probs, trace)
+        return Labeled(answered.log_probs, trace)
 
 
 def supporting_facts(examples: Sequence[Example], predictions: Sequence[Prediction]) -> Statistics:
@@ -153,13 +153,13 @@ class QuestionAnsweringSpec(AbstractTextSpec[QuestionAnswering]):
         "facts that are read at most, the latest, each age with its vector; none: all, without age",
         at_least=FEWEST,
     )
-    age_noise: float = setting(
+    random_noise: float = setting(
         0.0,
         "chance in training that a fact counts for two, and all before it seem older",
         at_least=0,
         at_most=1,
     )
-    first_values: float | None = setting(
+    init_std: float | None = setting(
         None,
         "standard deviation of what words and ages begin with; none: 2 / sqrt(embedding_size)",
         above=0,
@@ -182,15 +182,15 @@ class QuestionAnsweringSpec(AbstractTextSpec[QuestionAnswering]):
     @override
     def build(self, vocabularies: Vocabularies) -> QuestionAnswering:
         """The task, with fresh weights."""
-        model = MemoryReaderSpec(
+        model = MemoryNetworkSpec(
             vocabulary=len(vocabularies.source),
             num_answers=1 if vocabularies.labels is None else len(vocabularies.labels),
             embedding_size=self.embedding_size,
             num_steps=self.num_steps,
             steps=self.steps,
             max_facts=self.max_facts,
-            age_noise=self.age_noise,
-            first_values=self.first_values,
+            random_noise=self.random_noise,
+            init_std=self.init_std,
             positions=self.positions,
         )
         return QuestionAnswering(self, vocabularies, model.build())

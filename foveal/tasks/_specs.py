@@ -1,7 +1,7 @@
 """Every task that there is; `foveal.specs.from_json(TaskSpec, text)` picks by kind."""
 
 from ._classification import ClassificationSpec
-from ._language_modeling import LanguageModellingSpec
+from ._language_modeling import LanguageModelingSpec
 from ._pair_classification import PairClassificationSpec
 from ._question_answering import QuestionAnsweringSpec
 from ._tagging import TaggingSpec
@@ -15,7 +15,7 @@ TextTaskSpec = (
     | ClassificationSpec
     | PairClassificationSpec
     | TaggingSpec
-    | LanguageModellingSpec
+    | LanguageModelingSpec
     | QuestionAnsweringSpec
 )
 # Those whose sources are paths of images, or of clips.

@@ -35,7 +35,7 @@ from .base._text_spec import AbstractTextSpec
 
 OUTSIDE = "O"  # the tag of words that are in no span
 _SHIFTS = (0.0, 0.5, 1.0, 1.5, 2.0, 2.5, 3.0, 4.0)
-_ONE_TAGGING = PredictionSpec(width=1)
+_ONE_TAGGING = PredictionSpec(beam_size=1)
 
 
 @final
@@ -94,7 +94,7 @@ class Tagging(AbstractAnsweringTask[Tagger]):
         """Of whole sentences, counted by words."""
         batch = move(batch, self.device)
         if self.model.training:
-            batch = replace(batch, tokens=hide(batch.tokens, batch.mask, self.spec.hidden))
+            batch = replace(batch, tokens=hide(batch.tokens, batch.mask, self.spec.word_dropout))
         return Loss(-self.taggings(batch).log_prob(batch.tags).sum(), batch.mask.sum())
 
     def taggings(self, batch: TaggedBatch) -> LinearChain:
@@ -161,7 +161,7 @@ class Tagging(AbstractAnsweringTask[Tagger]):
     def _search(self, examples: Sequence[Example], settings: PredictionSpec) -> list[Answers]:
         encoded = [self.encode_source(example) for example in examples]
         taggings = self.taggings(_settled(collate_tagged(encoded)))
-        best = taggings.topk(settings.width)
+        best = taggings.topk(settings.beam_size)
         # How probable each word's tag is by itself, whatever the others are.
         chosen = best.values[0].clamp(min=0).unsqueeze(-1)
         marginals = taggings.marginals()
@@ -196,7 +196,7 @@ class TaggingSpec(AbstractTextSpec[Tagging]):
     kind: Literal["tagging"] = "tagging"
     source: WhitespaceSpec = setting(WhitespaceSpec(), "how the sentence is cut into words")
     min_count: int = setting(1, "words seen less often in training are unknown", at_least=1)
-    max_vocabulary: int | None = setting(
+    max_vocab_size: int | None = setting(
         None, "most words of the vocabulary, the frequent first; none: all", at_least=5
     )
     encoder: EncoderSpec = setting(TextEncoderSpec(), "what reads the sentence")
@@ -212,7 +212,9 @@ class TaggingSpec(AbstractTextSpec[Tagging]):
         False,
         "after training, lower the score of the tag O by the amount with the best validation span F1",
     )
-    hidden: float = setting(0.1, "share of words made unknown in training", at_least=0, at_most=1)
+    word_dropout: float = setting(
+        0.1, "share of words made unknown in training", at_least=0, at_most=1
+    )
     prediction: PredictionSpec = setting(PredictionSpec(), "how tags are looked for")
 
     @override
@@ -248,7 +250,7 @@ class TaggingSpec(AbstractTextSpec[Tagging]):
 
     @override
     def vocabularies(self, tally: Tally) -> Vocabularies:
-        return tally.vocabularies(min_count=self.min_count, max_size=self.max_vocabulary)
+        return tally.vocabularies(min_count=self.min_count, max_size=self.max_vocab_size)
 
 
 def _settled(batch: TaggedBatch) -> TaggedBatch:

@@ -18,10 +18,10 @@ from ..data import (
     Example,
     FeaturesSpec,
     SentencePieceSpec,
-    SequenceBatch,
-    TokeniserSpec,
+    Seq2SeqBatch,
+    TokenizerSpec,
     WhitespaceSpec,
-    collate_pairs,
+    collate_seq2seq,
 )
 from ..data._batches import move
 from ..data._example import read_alignment
@@ -40,7 +40,7 @@ from ..metrics._statistics import Statistics
 from ..models import DecoderSpec, EncoderSpec, MultiHeadSpec, Seq2Seq, Seq2SeqSpec, TextEncoderSpec
 from ..models._seq2seq import Source
 from ..models.parts._attention_specs import is_exclusive
-from ..networks.decoders._decoder import Scored
+from ..networks.decoders._decoder import TokenLosses
 from ..specs import setting
 from .base._evaluation import MainMetric
 from .base._losses import alignment_loss, hide
@@ -73,20 +73,20 @@ class Transduction(AbstractWriting[Seq2Seq, "TransductionSpec"]):
         )
 
     @override
-    def collate(self, examples: Sequence[Encoded]) -> SequenceBatch:
-        return collate_pairs(examples)
+    def collate(self, examples: Sequence[Encoded]) -> Seq2SeqBatch:
+        return collate_seq2seq(examples)
 
     @override
-    def loss(self, batch: SequenceBatch, state: Any = None) -> Loss:
+    def loss(self, batch: Seq2SeqBatch, state: Any = None) -> Loss:
         """Summed over target symbols, the end among them."""
-        if self.model.training and self.spec.hidden:
+        if self.model.training and self.spec.word_dropout:
             batch = move(batch, self.device)
-            hidden = hide(batch.source, batch.source_mask, self.spec.hidden)
+            hidden = hide(batch.source, batch.source_mask, self.spec.word_dropout)
             batch = replace(batch, source=hidden)
         return super().loss(batch, state)
 
     @override
-    def _others(self, batch: SequenceBatch, scored: Scored) -> dict[str, Weighted]:
+    def _others(self, batch: Seq2SeqBatch, scored: TokenLosses) -> dict[str, Weighted]:
         if batch.alignment is None or not self.spec.alignment_weight:
             return {}
         attention, weights = self.spec.decoder.attention, scored.weights
@@ -115,7 +115,7 @@ class Transduction(AbstractWriting[Seq2Seq, "TransductionSpec"]):
         return Encoded(numbered(self.vocabularies.source, self.symbols(example)), features=features)
 
     @override
-    def source_of(self, batch: SequenceBatch) -> Source:
+    def source_of(self, batch: Seq2SeqBatch) -> Source:
         """What the encoder reads of a batch: features, where there are some, before the source."""
         if batch.features is None or batch.features_mask is None:
             return Source(batch.source, batch.source_mask)
@@ -124,11 +124,11 @@ class Transduction(AbstractWriting[Seq2Seq, "TransductionSpec"]):
         )
 
     @override
-    def text_of(self, batch: SequenceBatch) -> SequenceBatch:
+    def text_of(self, batch: Seq2SeqBatch) -> Seq2SeqBatch:
         return batch
 
     @override
-    def with_text(self, batch: SequenceBatch, text: SequenceBatch) -> SequenceBatch:
+    def with_text(self, batch: Seq2SeqBatch, text: Seq2SeqBatch) -> Seq2SeqBatch:
         return text
 
     @override
@@ -148,7 +148,7 @@ class Transduction(AbstractWriting[Seq2Seq, "TransductionSpec"]):
         return len(self.places(example))
 
     def _read(self, encoded: Sequence[Encoded]) -> Source:
-        return self.source_of(move(collate_pairs(encoded), self.device))
+        return self.source_of(move(collate_seq2seq(encoded), self.device))
 
     @override
     def places(self, example: Example) -> tuple[str, ...]:
@@ -181,9 +181,9 @@ class Transduction(AbstractWriting[Seq2Seq, "TransductionSpec"]):
             return wrong_words(references, outputs), word_error_rate(
                 references, outputs, name="per"
             )
-        tokenise = "none" if isinstance(target, WhitespaceSpec) else "13a"
+        tokenize = "none" if isinstance(target, WhitespaceSpec) else "13a"
         return (
-            bleu(references, outputs, tokenise=tokenise),
+            bleu(references, outputs, tokenize=tokenize),
             chrf(references, outputs),
             exact_match(references, outputs),
         )
@@ -195,14 +195,14 @@ class TransductionSpec(AbstractTextSpec[Transduction]):
     """A text to another text."""
 
     kind: Literal["transduction"] = "transduction"
-    source: TokeniserSpec = setting(CharacterSpec(), "how the source is cut into symbols")
-    target: TokeniserSpec = setting(CharacterSpec(), "how the target is cut into symbols")
+    source: TokenizerSpec = setting(CharacterSpec(), "how the source is cut into symbols")
+    target: TokenizerSpec = setting(CharacterSpec(), "how the target is cut into symbols")
     features: FeaturesSpec | None = setting(None, "how the features column is cut into symbols")
     outputs: Literal["words", "texts"] = setting(
         "words", "what an output is: one word, right or wrong (WER), or a text (BLEU)"
     )
     min_count: int = setting(1, "symbols seen less often in training are unknown", at_least=1)
-    max_vocabulary: int | None = setting(
+    max_vocab_size: int | None = setting(
         None, "most symbols of a vocabulary, the frequent first; none: all", at_least=5
     )
     encoder: EncoderSpec = setting(TextEncoderSpec(), "what reads the source")
@@ -210,7 +210,7 @@ class TransductionSpec(AbstractTextSpec[Transduction]):
     label_smoothing: float = setting(
         0.1, "probability spread over all symbols in what is learnt", at_least=0, at_most=1
     )
-    hidden: float = setting(
+    word_dropout: float = setting(
         0.0, "share of source symbols made unknown in training", at_least=0, at_most=1
     )
     alignment_weight: float = setting(
@@ -251,4 +251,4 @@ class TransductionSpec(AbstractTextSpec[Transduction]):
 
     @override
     def vocabularies(self, tally: Tally) -> Vocabularies:
-        return tally.vocabularies(min_count=self.min_count, max_size=self.max_vocabulary)
+        return tally.vocabularies(min_count=self.min_count, max_size=self.max_vocab_size)

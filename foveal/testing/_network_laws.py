@@ -36,11 +36,9 @@ def check_cell(cell: AbstractCell) -> None:
     inputs = torch.randn(4, 5, cell.input_size, generator=generator)
     other = torch.randn(4, 5, cell.input_size, generator=generator)
     zero = cell.start([4])
-    assert (zero.memory is not None) == cell.has_memory, "has_memory and the state disagree"
+    assert (zero.cell is not None) == cell.has_memory, "has_memory and the state disagree"
     first = cell(torch.randn(4, cell.input_size, generator=generator), zero)
-    first = CellState(
-        first.hidden.detach(), None if first.memory is None else first.memory.detach()
-    )
+    first = CellState(first.hidden.detach(), None if first.cell is None else first.cell.detach())
     for state in (zero, first):
         for lengths in (None, torch.tensor([5, 3, 1, 0])):
             _check_run(cell, inputs, state, lengths)
@@ -117,9 +115,9 @@ def check_decoder(decoder: AbstractRecurrentDecoder, memory: Memory, num_tokens:
         memory: what it reads, with one batch axis of at least three items.
         num_tokens: size of its vocabulary.
 
-    >>> from foveal.networks import PlainDecoder, Unconditioned, recurrent_stack
+    >>> from foveal.networks import PlainDecoder, NoBridge, recurrent_stack
     >>> from foveal.networks._bridges import no_memory
-    >>> stack, bridge = recurrent_stack(4, 5), Unconditioned()
+    >>> stack, bridge = recurrent_stack(4, 5), NoBridge()
     >>> decoder = PlainDecoder(embedding=nn.Embedding(9, 4), stack=stack, bridge=bridge)
     >>> check_decoder(decoder, no_memory(4), num_tokens=9)
     """
@@ -170,7 +168,7 @@ def _check_run(
 def _check_no_batch(cell: AbstractCell, inputs: Tensor, state: CellState) -> None:
     """A step of one item, without a batch axis."""
     after = cell(inputs[:, 0], state)
-    one = CellState(state.hidden[0], None if state.memory is None else state.memory[0])
+    one = CellState(state.hidden[0], None if state.cell is None else state.cell[0])
     assert_near(cell(inputs[0, 0], one).hidden, after.hidden[0], "one item without a batch axis")
 
 
@@ -208,7 +206,7 @@ def _check_masked(
         junk = encode(dirty, mask)
         assert torch.equal(junk.values, clean.values), f"{pattern}: junk in padding is read"
         if clean.summary is not None and junk.summary is not None:
-            assert torch.equal(junk.summary, clean.summary), f"{pattern}: junk is summarised"
+            assert torch.equal(junk.summary, clean.summary), f"{pattern}: junk is summarized"
         found = gradients(encoder, _loss(junk))
         assert_same_gradients(found, expected, f"{pattern}: junk in padding")
 
@@ -291,7 +289,7 @@ def _one(memory: Memory, item: int) -> Memory:
 
 
 def _parts(state: CellState) -> list[Tensor]:
-    return [state.hidden] if state.memory is None else [state.hidden, state.memory]
+    return [state.hidden] if state.cell is None else [state.hidden, state.cell]
 
 
 def _leaves(state: DecoderState) -> list[Tensor]:

@@ -1,6 +1,6 @@
 """One update of the weights, and all that has to be kept between two of them.
 
-A step is a function of the weights, the optimiser's state, the batches and the step's number alone:
+A step is a function of the weights, the optimizer's state, the batches and the step's number alone:
 what is random in it (dropout, sampling) is drawn from torch's generator seeded anew by (seed, process,
 step). So a run that goes on from a checkpoint needs no state of a generator, and what happens between
 two steps, a validation say, changes nothing.
@@ -20,11 +20,11 @@ from ._gradients import Gradients, Reduced
 from ._group import Group
 from ._spec import TrainingSpec
 
-_WEIGHTS, _OPTIMISER, _MEAN = "weights.", "optimiser.", "mean."
+_WEIGHTS, _OPTIMISER, _MEAN = "weights.", "optimizer.", "mean."
 
 
 class Engine:
-    """A model, its optimiser and the running mean of its weights."""
+    """A model, its optimizer and the running mean of its weights."""
 
     def __init__(
         self, model: nn.Module, spec: TrainingSpec, group: Group, num_signals: int
@@ -32,9 +32,9 @@ class Engine:
         self._model, self._spec, self._group = model, spec, group
         trained = {n: p for n, p in model.named_parameters() if p.requires_grad}
         self._trained = trained
-        self._optimiser = _optimiser(list(trained.values()), spec)
+        self._optimizer = _optimizer(list(trained.values()), spec)
         self._gradients = Gradients(list(trained.values()), group, num_signals)
-        self._average = Average(trained, spec.averaging) if spec.averaging else None
+        self._average = Average(trained, spec.ema_decay) if spec.ema_decay else None
         group.copy_first(list(self._weights().values()))
 
     @property
@@ -64,7 +64,7 @@ class Engine:
             signals: see `Gradients`.
         """
         torch.default_generator.manual_seed(_mixed(self._spec.seed, self._group.rank, number))
-        self._optimiser.zero_grad(set_to_none=True)
+        self._optimizer.zero_grad(set_to_none=True)
         totals, counts, parts = [], [], []
         for batch in batches:
             with _precision(self._spec):
@@ -79,9 +79,9 @@ class Engine:
             _sum(totals), count, clip_norm=self._spec.clip_norm, signals=signals
         )
         means = {name: _sum([some[name] for some in parts]) / count for name in parts[0]}
-        for settings in self._optimiser.param_groups:
+        for settings in self._optimizer.param_groups:
             settings["lr"] = rate
-        self._optimiser.step()
+        self._optimizer.step()
         if self._average is not None:
             self._average.renew(number)
         return reduced._replace(parts=means), state
@@ -111,7 +111,7 @@ class Engine:
         """All that a checkpoint needs."""
         found = {_WEIGHTS + name: tensor for name, tensor in self._weights().items()}
         for name, parameter in self._trained.items():
-            for key, tensor in self._optimiser.state[parameter].items():
+            for key, tensor in self._optimizer.state[parameter].items():
                 found[f"{_OPTIMISER}{key}.{name}"] = tensor
         if self._average is not None:
             found |= {_MEAN + name: tensor for name, tensor in self._average.mean.items()}
@@ -122,23 +122,23 @@ class Engine:
         weights = _below(_WEIGHTS, tensors)
         _check_names("weights", self._weights(), weights)
         overwrite(self._weights(), weights)
-        self._load_optimiser(_below(_OPTIMISER, tensors))
+        self._load_optimizer(_below(_OPTIMISER, tensors))
         if self._average is not None:
             mean = _below(_MEAN, tensors)
             _check_names("mean", self._average.mean, mean)
             overwrite(self._average.mean, mean)
 
-    def _load_optimiser(self, tensors: Mapping[str, Tensor]) -> None:
-        """Names are those of `tensors`: a key of the optimiser, which has no dot, and a parameter."""
+    def _load_optimizer(self, tensors: Mapping[str, Tensor]) -> None:
+        """Names are those of `tensors`: a key of the optimizer, which has no dot, and a parameter."""
         states: dict[str, dict[str, Tensor]] = {name: {} for name in self._trained}
         for full, tensor in tensors.items():
             key, _, name = full.partition(".")
             states.setdefault(name, {})[key] = tensor
         moments = {name: state["exp_avg"] for name, state in states.items() if "exp_avg" in state}
-        _check_names("optimiser", self._trained, moments)
-        groups = self._optimiser.state_dict()["param_groups"]
+        _check_names("optimizer", self._trained, moments)
+        groups = self._optimizer.state_dict()["param_groups"]
         numbered = dict(enumerate(states[name] for name in self._trained))
-        self._optimiser.load_state_dict({"state": numbered, "param_groups": groups})
+        self._optimizer.load_state_dict({"state": numbered, "param_groups": groups})
 
     def _weights(self) -> dict[str, Tensor]:
         """Parameters and buffers that are saved, each once even where modules share it."""
@@ -158,9 +158,9 @@ def _check_names(what: str, expected: Mapping[str, Tensor], got: Mapping[str, Te
             )
 
 
-def _optimiser(parameters: list[nn.Parameter], spec: TrainingSpec) -> torch.optim.Optimizer:
+def _optimizer(parameters: list[nn.Parameter], spec: TrainingSpec) -> torch.optim.Optimizer:
     """Fused: one pass over the weights instead of a dozen."""
-    kind = torch.optim.AdamW if spec.optimiser == "adamw" else torch.optim.Adam
+    kind = torch.optim.AdamW if spec.optimizer == "adamw" else torch.optim.Adam
     return kind(
         parameters,
         lr=spec.learning_rate,

@@ -118,7 +118,7 @@ def fit(
             raise
 
 
-def forget(out: Path | str) -> None:
+def delete_checkpoints(out: Path | str) -> None:
     """Delete the checkpoints in the folder of a run, so that it starts again."""
     clear_checkpoints(Path(out) / CHECKPOINTS)
 

@@ -32,8 +32,8 @@ from ..tasks.base._prediction import Loss
 from ._engine import Engine, has_bfloat16
 from ._group import Group
 from ._ledger import Known, Ledger
-from ._own_inputs import checked_for_own_inputs, with_own_inputs
 from ._schedule import rate_share
+from ._scheduled_sampling import checked_for_own_inputs, with_own_inputs
 from ._settings import check_unchanged
 from ._spec import TrainingSpec
 from ._stopping import why_stopped
@@ -68,7 +68,7 @@ from .events._probe import Probe, Probing
 
 CHECKPOINTS = "checkpoints"
 _NUM_SIGNALS = 3  # seconds, interrupted, examples
-_GREEDY = PredictionSpec(width=1)  # validations rank models as beams do, at a third of the time
+_GREEDY = PredictionSpec(beam_size=1)  # validations rank models as beams do, at a third of the time
 _NUM_SAMPLES = 3
 _SILENCE = 5.0  # seconds after which steps are read even if log_every is not reached
 _ONE_SIGMA = 0.683  # an interval of so much reaches one standard error to either side
@@ -93,7 +93,7 @@ class Loop:
         threads: ThreadSetting,
         probes: Sequence[Probe] = (),
     ) -> None:
-        if spec.own_inputs:
+        if spec.scheduled_sampling:
             checked_for_own_inputs(task)
         self.at = Position()
         self.kept_step = 0  # of the weights that the model has in the end
@@ -248,7 +248,7 @@ class Loop:
         return EpochSize(self._train.num_batches, examples)
 
     def _loss_of(self, batch: Any, state: Any) -> Loss:
-        share = self._spec.own_inputs * self.at.progress
+        share = self._spec.scheduled_sampling * self.at.progress
         if share:
             batch = with_own_inputs(self._task, batch, share)
         return self._task.loss(batch, state)

@@ -9,12 +9,12 @@ from types import MappingProxyType
 
 import torch
 
-from ..bundles._warm_start import begin_from
+from ..bundles._warm_start import warm_start
 from ..data import SourceSpec
 from ..data.streams._prepared import PreparedCorpus
 from ..specs import check, setting, to_data, to_json
 from ..tasks import TaskSpec
-from ..tasks._prepared import build_on
+from ..tasks._prepared import build_for_corpus
 from ._fit import Outcome, fit
 from ._group import process_group
 from ._loop import CHECKPOINTS
@@ -78,12 +78,12 @@ class Run:
                     self.check_resumable(folder, inputs)
             torch.default_generator.manual_seed(training.seed)
             task = (
-                build_on(self.task, self.train)
+                build_for_corpus(self.task, self.train)
                 if isinstance(self.train, PreparedCorpus)
                 else self.task.build_from(self.train)
             )
             if self.start_from is not None:
-                begin_from(task, self.start_from)
+                warm_start(task, self.start_from)
             by_size = training.batch_size is not None
             train = task.batches(
                 self.train,

@@ -7,7 +7,7 @@
     cosine                fall = l + (1 - l) (1 + cos(pi p)) / 2
     inverse square root   fall = min(1, sqrt(w / n))
 
-where n = 1, 2, ... counts updates, w is `warmup_steps`, l is `last_rate`, and p in [0, 1] is how much
+where n = 1, 2, ... counts updates, w is `warmup_steps`, l is `final_lr_ratio`, and p in [0, 1] is how much
 of the run is over before update n: the largest of the shares of steps, epochs and minutes.
 
 References: Goyal et al. 2017 (warm-up); Loshchilov and Hutter 2017 (cosine); Vaswani et al. 2017
@@ -38,7 +38,7 @@ def rate_share(spec: TrainingSpec, step: int, progress: float) -> float:
 
 
 def _fall(spec: TrainingSpec, step: int, progress: float) -> float:
-    last = spec.last_rate
+    last = spec.final_lr_ratio
     match spec.schedule:
         case "constant":
             return 1.0

@@ -1,4 +1,4 @@
-"""How to train: length, batches, optimiser, schedule, validation, checkpoints, seed.
+"""How to train: length, batches, optimizer, schedule, validation, checkpoints, seed.
 
 A run ends with the first of its `epochs`, `steps` and `minutes` that is reached; at least one must
 be given. Steps and epochs are counted, so that a run bounded by them alone never asks the clock what
@@ -38,7 +38,7 @@ class TrainingSpec:
         None, "examples in a batch of all processes, instead of batch_tokens", at_least=1
     )
     accumulate: int = setting(1, "batches whose gradients are summed into one update", at_least=1)
-    optimiser: Literal["adam", "adamw"] = setting(
+    optimizer: Literal["adam", "adamw"] = setting(
         "adamw", "adam adds weight decay to the gradient, adamw takes it from the weights"
     )
     learning_rate: float = setting(1e-3, "the highest rate of the schedule", above=0)
@@ -49,18 +49,18 @@ class TrainingSpec:
     weight_decay: float = setting(0.0, "pull of the weights towards 0", at_least=0)
     warmup_steps: int = setting(0, "updates over which the rate rises from 0", at_least=0)
     schedule: Schedule = setting("linear", "how the rate falls after that")
-    last_rate: float = setting(
+    final_lr_ratio: float = setting(
         0.0, "share of the rate at the end of a linear or cosine schedule", at_least=0, at_most=1
     )
     clip_norm: float | None = setting(1.0, "longest gradient; longer ones are shortened", above=0)
     bf16: bool = setting(False, "compute the loss in bfloat16 where torch thinks it safe")
-    own_inputs: float = setting(
+    scheduled_sampling: float = setting(
         0.0,
         "share of a decoder's inputs that are its own guesses, rising from 0 to this over the run",
         at_least=0,
         at_most=1,
     )
-    averaging: float = setting(
+    ema_decay: float = setting(
         0.0,
         "decay, for each update, of a running mean of the weights; 0: none",
         at_least=0,
@@ -93,9 +93,9 @@ def check_training(spec: TrainingSpec) -> None:
             "TrainingSpec: epochs, steps and minutes are all none, expected at least one, or the run "
             "would never end. Set steps=2000, say."
         )
-    if spec.averaging >= 1 or max(spec.betas) >= 1:
+    if spec.ema_decay >= 1 or max(spec.betas) >= 1:
         raise SpecError(
-            f"TrainingSpec: averaging and betas must be below 1, got averaging={spec.averaging} and "
+            f"TrainingSpec: ema_decay and betas must be below 1, got ema_decay={spec.ema_decay} and "
             f"betas={spec.betas}; a mean with decay 1 never changes. Take 0.999, say."
         )
     if spec.schedule == "inverse_square_root" and spec.warmup_steps == 0:

@@ -65,13 +65,13 @@ class _Page(NamedTuple):
     """What is needed to draw one arc."""
 
     words: tuple[str, ...]
-    centres: list[float]
+    centers: list[float]
     base: float
     step: float
     numbered: bool
 
     def root(self, word: int, probability: float, *, best: bool) -> Arc:
-        x = self.centres[word]
+        x = self.centers[word]
         return Arc(
             path=f"M{x:.1f} {MARGIN + FONT + 2:.1f}V{self.base - 2:.1f}",
             width=2.2 if best else round(0.6 + 3 * probability, 2),
@@ -85,9 +85,9 @@ class _Page(NamedTuple):
         )
 
     def arc(self, head: int, word: int, probability: float, *, best: bool) -> Arc:
-        side = 1 if self.centres[word] > self.centres[head] else -1
+        side = 1 if self.centers[word] > self.centers[head] else -1
         # Arcs leave a head a little to the side, so that they do not hide its own.
-        start, end = self.centres[head] + 7 * side, self.centres[word] - 3 * side
+        start, end = self.centers[head] + 7 * side, self.centers[word] - 3 * side
         height = 14 + self.step * abs(head - word)
         control = self.base - height / 0.75  # a cubic reaches three quarters of its handles
         return Arc(
@@ -152,7 +152,7 @@ def arcs(trace: AttentionTrace, *, title: str | None = None) -> str:
     """
     _check(trace)
     labels = [short(word, LONGEST_WORD) for word in trace.sources]
-    centres = _centres(labels, mirrored=right_to_left(trace.sources))
+    centers = _centres(labels, mirrored=right_to_left(trace.sources))
     scale = scale_of((weight for row in trace.weights for weight in row), least=LEAST)
     spans = [
         abs(head - word)
@@ -163,7 +163,7 @@ def arcs(trace: AttentionTrace, *, title: str | None = None) -> str:
     longest = max(spans, default=0)
     step = min(STEP, TALLEST / max(longest, 1))
     base = MARGIN + 2 * FONT + 4 + max(14 + step * longest, ROOT_LENGTH)
-    page = _Page(trace.targets, centres, base, step, numbered=len(labels) <= MOST_NUMBERED)
+    page = _Page(trace.targets, centers, base, step, numbered=len(labels) <= MOST_NUMBERED)
     drawn = _drawn(trace, page, scale.least)
     notes = [f"arcs below {scale.least:.2g} are not drawn"]
     if trace.best is not None:
@@ -178,7 +178,7 @@ def arcs(trace: AttentionTrace, *, title: str | None = None) -> str:
         height=math.ceil(base + 2 * FONT + 34),
         words=[
             Word(round(x, 1), label, named(word))
-            for x, label, word in zip(centres, labels, trace.sources, strict=True)
+            for x, label, word in zip(centers, labels, trace.sources, strict=True)
         ],
         faint=[arc for arc in drawn if not arc.best],
         best=[arc for arc in drawn if arc.best],

@@ -1,7 +1,7 @@
 """Curves of a run: values against steps.
 
 Ticks are chosen by matplotlib. Lines and text are drawn here, not by its SVG backend,
-whose colours know one scheme, whose ids clash on a page, and which sets text in its own fonts.
+whose colors know one scheme, whose ids clash on a page, and which sets text in its own fonts.
 """
 
 import math
@@ -22,7 +22,7 @@ FONT = 13.0
 LONGEST_NAME, LONGEST_AXIS = 18.0, 28.0  # ems
 MOST_POINTS = 1200  # of all curves together
 MARKED = 40  # points of a curve up to which each is shown as a dot
-# Grey print tells curves apart by these alone, so there are as many as curves.
+# Gray print tells curves apart by these alone, so there are as many as curves.
 DASHES = ("", "7 3", "2 2.5", "9 3 2 3", "14 4", "9 3 2 3 2 3", "4 4", "14 3 5 3")
 
 Point = tuple[float | int, float | int]  # a step and the value there
@@ -57,7 +57,7 @@ class Curve(NamedTuple):
     path: str
     dots: tuple[Dot, ...]
     marked: bool
-    colour: int
+    color: int
     dash: str
     y: float
     label: str
@@ -154,7 +154,7 @@ def _curve(series: Series, index: int, limit: int, across: Axis, up: Axis, x_lab
         path="".join(path),
         dots=tuple(dots),
         marked=len(dots) <= MARKED,
-        colour=index % len(LIGHT.series),
+        color=index % len(LIGHT.series),
         dash=DASHES[index],
         y=TOP + PLOT_HEIGHT + 62 + 20 * index,
         label=short(series.name, LONGEST_NAME),
@@ -178,7 +178,7 @@ def curves(
     y_label: str = "",
     behind: Sequence[Series] = (),
 ) -> str:
-    """Curves with a legend; each differs from the others in dash as well as in colour. Points that
+    """Curves with a legend; each differs from the others in dash as well as in color. Points that
     are not finite break a curve. Long curves are thinned to their lowest and highest points. Those
     behind are thin, and named only when they are hovered over.
 

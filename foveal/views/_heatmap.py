@@ -1,7 +1,7 @@
 """The alignment heat map: a row for each query, a column for each place, ink for weight.
 
 Softmax, sigmoid, sparse, local, monotone and segment attention all draw like this; where the trace
-knows the most probable selection, its runs of neighbouring places are outlined.
+knows the most probable selection, its runs of neighboring places are outlined.
 """
 
 import hashlib
@@ -156,7 +156,7 @@ def _column_labels(trace: AttentionTrace, grid: Grid) -> Iterator[Label]:
 
 
 def _raster(trace: AttentionTrace, scale: Scale, *, mirrored: bool) -> str:
-    """The weights as a grey image, which a mask turns into ink."""
+    """The weights as a gray image, which a mask turns into ink."""
     shares = np.clip(np.array(trace.weights) / scale.top, 0, 1)
     pixels = np.round(255 * (shares[:, ::-1] if mirrored else shares)).astype(np.uint8)
     return data_uri(shrunk(pixels[..., None], MOST_PIXELS))

@@ -5,11 +5,11 @@
 so each frame uses its whole range, and says what its largest weight is. The outline holds the fewest
 cells that together have half of the weight: it can be seen on any image.
 
-A pixel belongs to the cell whose centre is nearest. Cells that share the image evenly lie side by side;
-those of a convolution with padding are centred on pixels 0, pitch, 2 pitch, ..., so that the first of
+A pixel belongs to the cell whose center is nearest. Cells that share the image evenly lie side by side;
+those of a convolution with padding are centered on pixels 0, pitch, 2 pitch, ..., so that the first of
 them is cut in half by the edge of the image, and the last goes on to the other one.
 
-    pitch 8, a row of 24 pixels      |0 .. 4.5|4.5 .. 12.5|12.5 .. 24|      centres 0.5, 8.5, 16.5
+    pitch 8, a row of 24 pixels      |0 .. 4.5|4.5 .. 12.5|12.5 .. 24|      centers 0.5, 8.5, 16.5
 """
 
 import hashlib
@@ -72,7 +72,7 @@ class Frame(NamedTuple):
 
 
 def _pixels(image: Shaped[np.ndarray, "h w *channels"]) -> UInt8[np.ndarray, "h w c"]:
-    """The image as bytes, grey or RGB."""
+    """The image as bytes, gray or RGB."""
     shape, kind = image.shape, image.dtype
     fits = image.ndim == 2 or (image.ndim == 3 and shape[-1] in (1, 3))
     if not fits or 0 in shape:
@@ -86,7 +86,7 @@ def _pixels(image: Shaped[np.ndarray, "h w *channels"]) -> UInt8[np.ndarray, "h 
     if not np.issubdtype(kind, np.floating) or not ((pixels >= 0) & (pixels <= 1)).all():
         raise ValueRangeError(
             f"overlay: the image must be uint8, or floats from 0 to 1, got {kind} from "
-            f"{pixels.min()} to {pixels.max()}. Undo the normalisation that the model was given."
+            f"{pixels.min()} to {pixels.max()}. Undo the normalization that the model was given."
         )
     return np.round(255 * pixels).astype(np.uint8)
 
@@ -101,7 +101,7 @@ def _half(weights: np.ndarray) -> np.ndarray:
 
 
 def _outline(held: np.ndarray, across: Side, down: Side) -> str:
-    """The sides of cells that are held and whose neighbour is not, as one path."""
+    """The sides of cells that are held and whose neighbor is not, as one path."""
     padded = np.pad(held, 1)
     inside = padded[1:-1, 1:-1]
     sides = (
@@ -114,8 +114,8 @@ def _outline(held: np.ndarray, across: Side, down: Side) -> str:
     return "".join(
         f"M{across.edges[column + right]:.2f} {down.edges[row + below]:.2f}"
         f"{stroke}{width[column] if stroke == 'h' else height[row]:.2f}"
-        for neighbour, right, below, stroke in sides
-        for row, column in np.argwhere(inside & ~neighbour)
+        for neighbor, right, below, stroke in sides
+        for row, column in np.argwhere(inside & ~neighbor)
     )
 
 
@@ -214,7 +214,7 @@ def overlay(
 ) -> str:
     """The image once for each output word, lit where the word looked.
 
-    `image` is grey `(h, w)` or RGB `(h, w, 3)`, uint8 or floats from 0 to 1; the trace has the layout
+    `image` is gray `(h, w)` or RGB `(h, w, 3)`, uint8 or floats from 0 to 1; the trace has the layout
     of `grid_memory`. Large images are made smaller.
 
     >>> import numpy as np

@@ -1,6 +1,6 @@
 """A page: one HTML file that holds all it needs and opens without a network.
 
-Light or dark as the reader's system is set, usable by keyboard and by ear, and made so that grey
+Light or dark as the reader's system is set, usable by keyboard and by ear, and made so that gray
 print reads the same.
 """
 

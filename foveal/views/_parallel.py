@@ -15,7 +15,7 @@ FONT, SMALL_FONT = 13.0, 11.0
 LONGEST_LABEL = 7.5  # ems, between two axes
 LONGEST_NAME = 40.0
 MOST_LINES = 400
-# What a line of each group looks like: its class, width, dash and opacity. Grey print tells them apart.
+# What a line of each group looks like: its class, width, dash and opacity. Gray print tells them apart.
 GROUPS = (
     ("best", 3.5, "", 1.0),
     ("s0", 2.5, "7 3", 1.0),

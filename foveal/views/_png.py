@@ -1,4 +1,4 @@
-"""Pixels as PNG, for pictures inside an SVG: 8 bits, grey or RGB, written with zlib alone.
+"""Pixels as PNG, for pictures inside an SVG: 8 bits, gray or RGB, written with zlib alone.
 
 Reference: Portable Network Graphics, W3C 2003: signature, IHDR, IDAT, IEND.
 """
@@ -10,7 +10,7 @@ import zlib
 import numpy as np
 from jaxtyping import UInt8
 
-COLOUR_TYPES = {1: 0, 3: 2}  # channels -> grey, RGB
+COLOR_TYPES = {1: 0, 3: 2}  # channels -> gray, RGB
 
 
 def _chunk(kind: bytes, content: bytes) -> bytes:
@@ -19,9 +19,9 @@ def _chunk(kind: bytes, content: bytes) -> bytes:
 
 
 def png(pixels: UInt8[np.ndarray, "h w c"]) -> bytes:
-    """A PNG file of one (grey) or three (RGB) channels."""
+    """A PNG file of one (gray) or three (RGB) channels."""
     height, width, num_channels = pixels.shape
-    header = struct.pack(">IIBBBBB", width, height, 8, COLOUR_TYPES[num_channels], 0, 0, 0)
+    header = struct.pack(">IIBBBBB", width, height, 8, COLOR_TYPES[num_channels], 0, 0, 0)
     flat = pixels.reshape(height, width * num_channels)
     # Filter 1: each byte as its difference from the pixel to the left, which packs better.
     before = np.zeros_like(flat)

@@ -1,10 +1,10 @@
-"""The colours of every drawing and page, light and dark, and the one ramp from paper to ink.
+"""The colors of every drawing and page, light and dark, and the one ramp from paper to ink.
 
-    colour(ink) = (1 - ink) paper + ink * theme.ink        ink in [0, 1]
+    color(ink) = (1 - ink) paper + ink * theme.ink        ink in [0, 1]
 
-The ramp is one colour at a growing opacity, so lightness is monotone in the weight and grey print
+The ramp is one color at a growing opacity, so lightness is monotone in the weight and gray print
 reads the same. Text on the ramp is black or white, whichever contrasts more: at least 4.58 to 1 on
-any colour whatever, where WCAG 2 asks for 4.5.
+any color whatever, where WCAG 2 asks for 4.5.
 """
 
 import math
@@ -13,7 +13,7 @@ from typing import Literal, NamedTuple
 
 
 class Theme(NamedTuple):
-    """The colours of one scheme, as #rrggbb."""
+    """The colors of one scheme, as #rrggbb."""
 
     paper: str  # behind everything
     text: str
@@ -47,9 +47,9 @@ DARK = Theme(
 )
 
 
-def channels(colour: str) -> tuple[int, int, int]:
+def channels(color: str) -> tuple[int, int, int]:
     """Red, green and blue of #rrggbb."""
-    red, green, blue = bytes.fromhex(colour.removeprefix("#"))
+    red, green, blue = bytes.fromhex(color.removeprefix("#"))
     return red, green, blue
 
 
@@ -61,7 +61,7 @@ def luminance(red: float, green: float, blue: float) -> float:
 
 
 def ramp(theme: Theme, ink: float) -> tuple[float, float, float]:
-    """The colour of the ramp at `ink`, as a browser blends it: channel by channel."""
+    """The color of the ramp at `ink`, as a browser blends it: channel by channel."""
     paper, full = channels(theme.paper), channels(theme.ink)
     red, green, blue = ((1 - ink) * low + ink * high for low, high in zip(paper, full, strict=True))
     return red, green, blue
@@ -85,7 +85,7 @@ def _turn(theme: Theme) -> float:
 
 
 def tone(ink: float) -> Tone:
-    """The colour of text on the ramp in the light and in the dark scheme: k black, w white."""
+    """The color of text on the ramp in the light and in the dark scheme: k black, w white."""
     if ink < _turn(LIGHT):
         return "kw" if ink < _turn(DARK) else "kk"
     return "ww" if ink < _turn(DARK) else "wk"

@@ -1,4 +1,4 @@
-"""The page and what it loads, all from this package, in the colours of the drawings."""
+"""The page and what it loads, all from this package, in the colors of the drawings."""
 
 from collections.abc import Mapping
 from functools import cache
@@ -22,9 +22,9 @@ class Asset(NamedTuple):
 
 @cache
 def assets() -> Mapping[str, Asset]:
-    """Every file of the page by its name, the colours among them."""
-    colours = Asset(theme_css().encode(), TYPES[".css"])
-    return {**assets_of("foveal.web"), THEME: colours}
+    """Every file of the page by its name, the colors among them."""
+    colors = Asset(theme_css().encode(), TYPES[".css"])
+    return {**assets_of("foveal.web"), THEME: colors}
 
 
 def assets_of(package: str) -> dict[str, Asset]:
@@ -37,7 +37,7 @@ def assets_of(package: str) -> dict[str, Asset]:
 
 
 def theme_css() -> str:
-    """The colours as variables: light, and dark where the reader's system is set so."""
+    """The colors as variables: light, and dark where the reader's system is set so."""
     return (
         f":root{{color-scheme:light dark;{_variables(LIGHT)}}}\n"
         f"@media screen and (prefers-color-scheme:dark){{:root{{{_variables(DARK)}}}}}\n"
@@ -46,5 +46,5 @@ def theme_css() -> str:
 
 def _variables(theme: Theme) -> str:
     names = ("paper", "text", "muted", "rule", "edge", "ink", "accent")
-    colours = {name: theme._asdict()[name] for name in names} | {"link": theme.series[0]}
-    return "".join(f"--{name}:{colour};" for name, colour in colours.items())
+    colors = {name: theme._asdict()[name] for name in names} | {"link": theme.series[0]}
+    return "".join(f"--{name}:{color};" for name, color in colors.items())

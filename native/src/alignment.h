@@ -60,7 +60,7 @@ double inside(const Grid& grid, const T* item, Lanes<T>* cells) {
         here.mantissa.set_lane(0, T(1));
         here.exponent.set_lane(0, 0.0);
       }
-      if (n % kSteps == 0) here = normalised(here);
+      if (n % kSteps == 0) here = normalized(here);
       mantissa.leave(n, here.mantissa);
       exponent.leave(n, here.exponent);
     }

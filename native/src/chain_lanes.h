@@ -57,7 +57,7 @@ class Links {
     if constexpr (sizeof(U) == sizeof(T)) return where_positive(linked_[t], x, other);
     else return where_positive(widen(linked_[t]), x, other);
   }
-  // A row with no real position has one labelling, the empty one, not K copies of it.
+  // A row with no real position has one labeling, the empty one, not K copies of it.
   FOVEAL_INLINE Lanes<double> start(int state, const Lanes<double>& score) const {
     if (!masked_ || state == 0) return score;
     const auto never = Lanes<double>::of(-std::numeric_limits<double>::infinity());
@@ -218,7 +218,7 @@ void tangent(const ChainTangent<T>& task, Group group) {
   Buffer<Lanes<T>> past(node_count), means(length), own(node_count), along(pair_count);
   Lanes<T> sums[kMostStates], future[kMostStates];
 
-  // own[t] is the direction on the nodes, centred; what padding holds is left out.
+  // own[t] is the direction on the nodes, centered; what padding holds is left out.
   for (int64_t t = 0; t < length; ++t) {
     const Lanes<T>* mass = nodes.at(t);
     Lanes<T>* mine = own.data() + t * states;

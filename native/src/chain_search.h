@@ -1,4 +1,4 @@
-// The best labelling of a linear chain, and exact samples.
+// The best labeling of a linear chain, and exact samples.
 //
 //   best     v[t, j] = max_i ( v[t-1, i] + e[t, i, j] ) + u[t, j], with a pointer to the best i
 //   sample   y_T ~ softmax( a[T] ),   y_{t-1} ~ softmax_i( a[t-1, i] + e[t, i, y_t] )

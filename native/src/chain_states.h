@@ -154,7 +154,7 @@ void inside(const Chain<T>& chain, const Item<T>& item, double* alpha, double* k
     }
     if (kept != nullptr) std::copy(alpha, alpha + row, kept + t * row);
   }
-  // No real position: one labelling, the empty one, not K copies of it.
+  // No real position: one labeling, the empty one, not K copies of it.
   if (start == chain.length) std::fill(alpha + 1, alpha + row, kNever);
 }
 
@@ -209,9 +209,9 @@ void marginals(const Chain<T>& chain, const ChainMarginals<T>& out, int64_t inde
   }
 }
 
-// The direction on the nodes of a position, centred; 0 where there is none or it is not real.
+// The direction on the nodes of a position, centered; 0 where there is none or it is not real.
 template <class T>
-void centre(const T* mass, const T* direction, bool real, int64_t states, T* own) {
+void center(const T* mass, const T* direction, bool real, int64_t states, T* own) {
   std::fill(own, own + states, T(0));
   if (direction == nullptr || !real) return;
   T mean = 0;
@@ -292,7 +292,7 @@ void tangent(const ChainTangent<T>& task, int64_t item) {
     const bool real = mask == nullptr || mask[t];
     T* mine = own.data() + t * states;
     T* here = past.data() + t * row;
-    centre(nodes + t * states, on_nodes ? on_nodes + t * states : nullptr, real, states, mine);
+    center(nodes + t * states, on_nodes ? on_nodes + t * states : nullptr, real, states, mine);
     if (linked(t)) {
       const T* direction = on_pairs ? on_pairs + (t - 1) * edges : nullptr;
       means[t] = push_forward(pairs + (t - 1) * edges, direction, states, here - row, here);

@@ -126,7 +126,7 @@ void marginals(const Items<T>& items, const ItemMarginals<T>& out, int64_t first
 // A constant taken off g at all items changes nothing, since k are chosen of them; the mean of g over the
 // chosen keeps the numbers small.
 template <class T>
-void centre(const Group& group, const ItemTangent<T>& task, Lanes<T>* direction) {
+void center(const Group& group, const ItemTangent<T>& task, Lanes<T>* direction) {
   Buffer<Lanes<T>> marginals(group.items);
   gather(task.marginals + group.first * group.items, group.items, group.lanes, group.items, marginals.data());
   auto mean = Lanes<T>::of(T(0));
@@ -144,7 +144,7 @@ void tangent(const Items<T>& items, const ItemTangent<T>& task, int64_t first, i
     Buffer<Lanes<T>> below(group.chosen + 1), mass(group.chosen + 1), change(group.chosen + 1);
     Buffer<T> apart(group.weights());
     read(group, task.direction, items.mask, T(0), direction.data());
-    centre(group, task, direction.data());
+    center(group, task, direction.data());
     for (int64_t c = 0; c <= group.chosen; ++c) below[c] = mass[c] = change[c] = zero;
     for (int64_t i = 0; i < group.items; ++i) {
       for (int64_t c = group.highest(i); c >= group.lowest(i); --c) {

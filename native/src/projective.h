@@ -131,7 +131,7 @@ int64_t roots(const Nodes<Layout>& nodes, int lane, const Charts<Layout, double>
 }
 
 // Turns log-scores into probabilities, all 0 if none is possible; gives their log-sum.
-inline double normalise(double* scores, int64_t count) {
+inline double normalize(double* scores, int64_t count) {
   if (count == 1) {
     const double only = scores[0];
     scores[0] = only > kNever ? 1 : 0;
@@ -165,7 +165,7 @@ void log_partition(const Arcs<T>& arcs, T* out, int64_t begin, int64_t end) {
     Buffer<double> chosen(size);
     for (int l = 0; l < lanes; ++l) {
       const int64_t count = roots<Layout, T>(nodes, l, charts, square.data(), chosen.data());
-      out[nodes.sentences.item(l)] = static_cast<T>(normalise(chosen.data(), count));
+      out[nodes.sentences.item(l)] = static_cast<T>(normalize(chosen.data(), count));
     }
   });
 }
@@ -219,7 +219,7 @@ void marginals(const Arcs<T>& arcs, const ArcMarginals<T>& out, int64_t begin, i
       Buffer<double> chosen(size);
       for (int l = 0; l < lanes; ++l) {
         const int64_t count = nodes.count(l), choices = roots<Layout, T>(nodes, l, charts, square.data(), chosen.data());
-        out.log_partition[nodes.sentences.item(l)] = static_cast<T>(normalise(chosen.data(), choices));
+        out.log_partition[nodes.sentences.item(l)] = static_cast<T>(normalize(chosen.data(), choices));
         for (int64_t r = 0; r < choices && count > 0; ++r) {
           lane_of(mass.right[grid.at(count - 1 - r, r)], l) += static_cast<T>(chosen[r]);
           if (!nodes.single_root()) continue;
@@ -237,7 +237,7 @@ void marginals(const Arcs<T>& arcs, const ArcMarginals<T>& out, int64_t begin, i
 // A constant taken off the direction on the arcs to one word changes nothing, since each word has one
 // head in every tree; the one that makes their mean 0 keeps the numbers small.
 template <class Layout, class T>
-void centre(const Nodes<Layout>& nodes, const Entry<Layout, T>* marginals, Entry<Layout, T>* direction) {
+void center(const Nodes<Layout>& nodes, const Entry<Layout, T>* marginals, Entry<Layout, T>* direction) {
   const int64_t size = nodes.sentences.size(), places = nodes.sentences.longest();
   Buffer<Entry<Layout, T>> means(places);
   charts::fill(means, places, T(0));
@@ -319,7 +319,7 @@ void tangent(const Arcs<T>& arcs, const ArcTangent<T>& task, int64_t begin, int6
     Buffer<Entry<Layout, T>> marginals(area), direction(area), along(area), joins(grid.chart());
     nodes.sentences.read(task.marginals, T(0), marginals.data());
     nodes.sentences.read(task.direction, T(0), direction.data());
-    centre<Layout, T>(nodes, marginals.data(), direction.data());
+    center<Layout, T>(nodes, marginals.data(), direction.data());
     const ByWidth<Layout, T> by_width(nodes, direction.data(), T(0));
     const Charts<Layout, T> below(grid), above(grid);
     below.fill(Layout::spans > 1 ? grid.chart() : grid.words(), T(0));

@@ -94,7 +94,7 @@ void sample(const Arcs<T>& arcs, const ArcDraws& draws, int64_t place) {
     const Charts<charts::Starts, double> charts(grid);
     sum_inside(grid, by_width, charts, kept.data());
     count = roots<charts::Starts, T>(nodes, 0, charts, square.data(), chosen.data());
-    draws.possible[item] = normalise(chosen.data(), count) > kNever;
+    draws.possible[item] = normalize(chosen.data(), count) > kNever;
   }
   for (int64_t s = 0; s < draws.samples; ++s) {
     int64_t* found = draws.heads + (s * arcs.batch.items + item) * words;

@@ -53,7 +53,7 @@ FOVEAL_INLINE Lanes<T> power_of_two(const Lanes<double>& n) {
 
 // The same number with 1 <= mantissa < 2; the mantissa must not be subnormal.
 template <class T>
-FOVEAL_INLINE Scaled<T> normalised(const Scaled<T>& x) {
+FOVEAL_INLINE Scaled<T> normalized(const Scaled<T>& x) {
   using F = Format<T>;
   using Bits = typename F::Bits;
   using Register = typename Lanes<T>::Register;

@@ -25,7 +25,7 @@ class Scratch {
   void* data_;
 };
 
-// `count` items, aligned for any register, not initialised.
+// `count` items, aligned for any register, not initialized.
 template <class Item>
 class Buffer {
  public:

@@ -1,4 +1,4 @@
-// Semi-Markov models: sequences cut into labelled segments of up to D positions.
+// Semi-Markov models: sequences cut into labeled segments of up to D positions.
 //
 //   starts        s[t, k] = log sum_i exp( a[t-1, i] + e[t, i, k] ),   s[0] = 0
 //   inside        a[t, k] = log sum_d exp( s[t-d, k] + u[t-d, d, k] )
@@ -141,7 +141,7 @@ struct Course {
   Lanes<T>* in_starts;  // probabilities of starts
 };
 
-// The first half: past_start and past_end. The direction is centred.
+// The first half: past_start and past_end. The direction is centered.
 template <class Layout, class T>
 void look_back(const Layout& layout, const typename Layout::StepTangent& steps, const Course<T>& course) {
   const int64_t rows = layout.rows(), width = layout.width(), lengths = layout.sizes().lengths;

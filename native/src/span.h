@@ -135,7 +135,7 @@ void marginals(const Spans<T>& spans, const SpanMarginals<T>& out, int64_t begin
 // The direction g on the spans without a constant: all trees have the same number of spans of two words
 // or more, so it changes nothing, and the one that makes E[G] = 0 keeps the numbers small.
 template <class Layout, class T>
-void centre(const Grid<Layout>& grid, const Sentences<Layout>& sentences, const T* kept,
+void center(const Grid<Layout>& grid, const Sentences<Layout>& sentences, const T* kept,
             const Buffer<Entry<Layout, T>>& direction) {
   auto total = Lanes<T>::of(T(0)), count = total;
   grid.ascend([&](int64_t width, int64_t start) {
@@ -165,7 +165,7 @@ void tangent(const Spans<T>& spans, const SpanTangent<T>& task, int64_t begin, i
     const T* kept = task.kept + first * task.kept_size;
     Buffer<Entry<Layout, T>> direction(grid.chart()), mixtures(grid.chart()), below(grid.chart()), above(grid.chart());
     read_square(grid, sentences, task.direction, T(0), direction);
-    centre<Layout, T>(grid, sentences, kept, direction);
+    center<Layout, T>(grid, sentences, kept, direction);
     charts::fill(below, Layout::spans > 1 ? grid.chart() : grid.words(), T(0));
     charts::fill(above, grid.chart(), T(0));
     grid.ascend([&](int64_t width, int64_t start) {

@@ -70,7 +70,7 @@ class Sentence {
   int64_t roots_, size_, stride_;
 };
 
-// A number for each pair of nodes, in whole lanes both ways; not initialised.
+// A number for each pair of nodes, in whole lanes both ways; not initialized.
 template <class Number>
 class Square {
  public:

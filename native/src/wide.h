@@ -21,11 +21,11 @@ struct Wide {
   int64_t exponent = 0;
 
   Wide() = default;
-  Wide(double value) : digits(value) { normalise(); }
-  Wide(double digits, int64_t exponent) : digits(digits), exponent(exponent) { normalise(); }
+  Wide(double value) : digits(value) { normalize(); }
+  Wide(double digits, int64_t exponent) : digits(digits), exponent(exponent) { normalize(); }
 
   // The bits of a double say its exponent; products and sums of digits are never subnormal.
-  void normalise() {
+  void normalize() {
     if (digits == 0) {
       exponent = 0;
       return;

@@ -1,4 +1,4 @@
-// Linear chains: all kernels against a sum over all labellings.
+// Linear chains: all kernels against a sum over all labelings.
 
 #pragma once
 
@@ -30,7 +30,7 @@ struct ChainCase {
   bool real(int64_t item, int64_t t) const { return mask.bits.empty() || mask.bits[item * length + t]; }
 };
 
-// Sums over the labellings of one item, with scores moved by `step` along the directions.
+// Sums over the labelings of one item, with scores moved by `step` along the directions.
 template <class T>
 struct ChainSums {
   double log_partition, best = -std::numeric_limits<double>::infinity();

@@ -17,7 +17,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from .shapes import COLOURS, SHAPES, Thing, draw
+from .shapes import COLORS, SHAPES, Thing, draw
 from .writing import Item
 
 SIDE = 56  # pixels
@@ -56,20 +56,20 @@ def draw_clips(seed: int, part: str) -> Iterator[Item]:
 
 def _clip(random: Random) -> Item:
     count = random.choice((1, 2))
-    colours, shapes = random.sample(list(COLOURS), count), random.sample(SHAPES, count)
+    colors, shapes = random.sample(list(COLORS), count), random.sample(SHAPES, count)
     verbs = random.sample(list(VERBS), count)
     frames: list[list[Thing]] = [[] for _ in range(NUM_FRAMES)]
     clauses: list[str] = []
     zones = _zones(count, side_by_side=random.random() < 0.5)
-    for zone, colour, shape, verb in zip(zones, colours, shapes, verbs, strict=True):
+    for zone, color, shape, verb in zip(zones, colors, shapes, verbs, strict=True):
         radius, path = random.uniform(*RADII), VERBS[verb](random)
         for frame, things in enumerate(frames):
             pose = path(frame / (NUM_FRAMES - 1))
             x, y = zone.x + zone.across * pose.x, zone.y + zone.down * pose.y
             if pose.size > 0:
-                things.append(Thing(shape, colour, x, y, radius * pose.size))
-        article = "an" if colour[0] in "aeiou" else "a"
-        clauses.append(f"{article} {colour} {shape} {verb}")
+                things.append(Thing(shape, color, x, y, radius * pose.size))
+        article = "an" if color[0] in "aeiou" else "a"
+        clauses.append(f"{article} {color} {shape} {verb}")
     picture = np.stack([draw(things, SIDE, SIDE) for things in frames])
     text = " while ".join(clauses)
     return Item(picture=picture, text=text, size=len(text.split()), label=verbs[0])

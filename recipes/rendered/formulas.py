@@ -1,6 +1,6 @@
 """Formulas as images: drawn by matplotlib's mathtext, without a figure and without its global state.
 
-    tokens -> text -> grey pixels, black on white, with a margin of two
+    tokens -> text -> gray pixels, black on white, with a margin of two
 
 The fonts are Computer Modern, as those of most papers. A formula whose tokens are no formula gives None,
 so that a model's answer can be drawn and laid over what was asked for (rendered-image match).

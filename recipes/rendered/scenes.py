@@ -10,8 +10,8 @@ stand together. Beside each word that names a group stand the boxes of its thing
 
 Two things are held out, which are in no scene to train on:
 
-    held_out           a size of a colour of a shape: large black circles are seen, small ones are not
-    held_out_pairs     a colour of a shape: no red circle is seen, of any size
+    held_out           a size of a color of a shape: large black circles are seen, small ones are not
+    held_out_pairs     a color of a shape: no red circle is seen, of any size
 
 Every scene of these parts has one of them.
 """
@@ -24,7 +24,7 @@ from typing import NamedTuple
 import numpy as np
 from jaxtyping import UInt8
 
-from .shapes import COLOURS, SHAPES, Thing, draw
+from .shapes import COLORS, SHAPES, Thing, draw
 from .writing import Item
 
 SIDE = 80  # pixels
@@ -33,7 +33,7 @@ WIDEST_GAP = 6  # to the next thing of a group: how many there are is seen where
 RADII = {"small": (4.75, 5.25), "large": (8.0, 9.0)}
 FINER = 3  # times as many pixels are drawn each way as are kept, so that edges are smooth
 NUMBERS = {1: "a", 2: "two", 3: "three"}
-# Each size, each colour and each shape is seen in training, but not these together.
+# Each size, each color and each shape is seen in training, but not these together.
 HELD_OUT = frozenset(
     {
         ("small", "black", "circle"),
@@ -47,7 +47,7 @@ HELD_OUT = frozenset(
     }
 )
 HELD_OUT_PAIRS = frozenset({("red", "circle"), ("green", "square"), ("blue", "triangle")})
-_LOOKS = list(product(RADII, COLOURS, SHAPES))
+_LOOKS = list(product(RADII, COLORS, SHAPES))
 # What every scene of a part has one of, and what the other groups are taken from.
 _UNSEEN = {
     "held_out": sorted(HELD_OUT),
@@ -60,18 +60,18 @@ Box = tuple[int, int, int, int]
 
 
 class Group(NamedTuple):
-    """So many things of one size, colour and shape."""
+    """So many things of one size, color and shape."""
 
     number: int
     size: str
-    colour: str
+    color: str
     shape: str
 
     def words(self) -> list[str]:
         """What it is called."""
         plural = "es" if self.shape == "cross" else "s"
         ending = plural if self.number > 1 else ""
-        return [NUMBERS[self.number], self.size, self.colour, f"{self.shape}{ending}"]
+        return [NUMBERS[self.number], self.size, self.color, f"{self.shape}{ending}"]
 
     def rank(self) -> tuple[int, bool]:
         """What decides which group is named first."""
@@ -183,5 +183,5 @@ def _placed(random: Random, group: Group, area: Box) -> list[Thing] | None:
         x, y = random.uniform(left + room, right - room), random.uniform(top + room, bottom - room)
         gaps = [max(abs(x - t.x), abs(y - t.y)) - radius - t.radius for t in things]
         if not gaps or GAP < min(gaps) < WIDEST_GAP:
-            things.append(Thing(group.shape, group.colour, x, y, radius))
+            things.append(Thing(group.shape, group.color, x, y, radius))
     return things if len(things) == group.number else None

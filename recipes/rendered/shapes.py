@@ -1,4 +1,4 @@
-"""Coloured shapes on a light ground, drawn pixel by pixel: a pixel is in the shape or it is not.
+"""Colored shapes on a light ground, drawn pixel by pixel: a pixel is in the shape or it is not.
 
 Axes: h and w height and width.
 """
@@ -9,7 +9,7 @@ import numpy as np
 from jaxtyping import Bool, Float, UInt8
 
 GROUND = (245, 245, 245)
-COLOURS = {
+COLORS = {
     "red": (214, 39, 40),
     "green": (44, 160, 44),
     "blue": (31, 87, 200),
@@ -22,10 +22,10 @@ SHAPES: tuple[str, ...] = ("circle", "square", "triangle", "diamond", "cross", "
 
 
 class Thing(NamedTuple):
-    """A shape somewhere: its centre and half its size, in pixels."""
+    """A shape somewhere: its center and half its size, in pixels."""
 
     shape: str
-    colour: str
+    color: str
     x: float
     y: float
     radius: float
@@ -50,7 +50,7 @@ def draw(things: list[Thing], height: int, width: int) -> UInt8[np.ndarray, "h w
         there = picture[top:bottom, left:right]
         down, across = np.mgrid[: there.shape[0], : there.shape[1]].astype(np.float64)
         x, y = (across + left - thing.x) / thing.radius, (down + top - thing.y) / thing.radius
-        there[_inside(thing.shape, x, y)] = COLOURS[thing.colour]
+        there[_inside(thing.shape, x, y)] = COLORS[thing.color]
     return picture
 
 

@@ -122,15 +122,15 @@ def _write_part(
 
 
 def _file(item: Item) -> bytes:
-    """A PNG, or of a clip a GIF with the colours as they are."""
+    """A PNG, or of a clip a GIF with the colors as they are."""
     buffer = BytesIO()
     if not item.is_clip:
         Image.fromarray(item.picture).save(buffer, "PNG")
         return buffer.getvalue()
-    # The few colours of a clip make one palette for all its frames.
+    # The few colors of a clip make one palette for all its frames.
     packed = item.picture.astype(np.uint32) @ np.array([1 << 16, 1 << 8, 1], dtype=np.uint32)
-    colours, numbers = np.unique(packed, return_inverse=True)
-    palette = np.stack([colours >> 16, colours >> 8 & 255, colours & 255], axis=1)
+    colors, numbers = np.unique(packed, return_inverse=True)
+    palette = np.stack([colors >> 16, colors >> 8 & 255, colors & 255], axis=1)
     frames = [Image.fromarray(frame) for frame in numbers.reshape(packed.shape).astype(np.uint8)]
     for frame in frames:
         frame.putpalette(palette.astype(np.uint8).tobytes())

@@ -37,13 +37,13 @@ from foveal.attention._grids import PathScorer
 from foveal.attention._hard import SampledValue
 from foveal.attention._readers import (
     AlignedValue,
+    ExpectedChildReader,
+    ExpectedHeadReader,
     ExpectedSelection,
-    SelectedHeads,
-    SoftChildren,
-    SoftHeads,
+    SelectedHeadReader,
 )
 from foveal.attention._scorers import LocalScorer
-from foveal.attention._structured_scorers import HeadScorer, SelectionScorer, StepScorer
+from foveal.attention._structured_scorers import ArcScorer, SelectionScorer, StepScorer
 from foveal.distributions import (
     AbstractDistribution,
     Alignment,
@@ -63,8 +63,8 @@ SCORERS = {
     "bilinear": lambda: BilinearScorer(4, 6),
     "bilinear, scaled": lambda: BilinearScorer(4, 6, scaled=True),
     "dot": DotScorer,
-    "head": lambda: HeadScorer(4, 6, 5),
-    "head, bounded": lambda: HeadScorer(4, 6, 5, bounded=True),
+    "head": lambda: ArcScorer(4, 6, 5),
+    "head, bounded": lambda: ArcScorer(4, 6, 5, bounded=True),
     "linear": lambda: LinearScorer(4, 6),
     "local": lambda: LocalScorer(AdditiveScorer(4, 6, 5), 4),
     "path": lambda: PathScorer(BilinearScorer(4, 6)),
@@ -101,9 +101,9 @@ def readers() -> dict[
         "sampled value": (SampledValue(), Categorical(scores(2, 3, 4))),
         "aligned value": (AlignedValue(), Alignment.one_to_many(scores(2, 4, 3))),
         "sparsemax": (ExpectedValue(), Sparsemax(scores(2, 3, 4), mask=mask)),
-        "soft heads": (SoftHeads(3), ProjectiveTree(scores(2, 5, 5))),
-        "selected heads": (SelectedHeads(3), Categorical(scores(2, 4, 5))),
-        "soft children": (SoftChildren(), SpanningTree(scores(2, 5, 5), mask=mask[:, 0])),
+        "soft heads": (ExpectedHeadReader(3), ProjectiveTree(scores(2, 5, 5))),
+        "selected heads": (SelectedHeadReader(3), Categorical(scores(2, 4, 5))),
+        "soft children": (ExpectedChildReader(), SpanningTree(scores(2, 5, 5), mask=mask[:, 0])),
     }
 
 

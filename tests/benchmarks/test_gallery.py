@@ -13,9 +13,9 @@ from benchmarks.gallery.__main__ import main
 from benchmarks.gallery._facts import Coder, as_question
 from benchmarks.gallery._formulas import SHOWN, operators
 from benchmarks.gallery._pronunciation import Recorder
-from benchmarks.gallery._shapes import COLOURS, PAPER, captions, divided, draw, pixels
+from benchmarks.gallery._shapes import COLORS, PAPER, captions, divided, draw, pixels
 from examples.support import DATA
-from foveal.data import BEGIN, END, Encoded, Example, collate_pairs
+from foveal.data import BEGIN, END, Encoded, Example, collate_seq2seq
 from foveal.decoding import beam_search
 from foveal.models import DecoderSpec, Seq2Seq, Seq2SeqSpec, TextEncoderSpec
 
@@ -38,7 +38,7 @@ def test_a_recorded_search_is_the_search_and_its_beginnings_are_scored_by_the_mo
     recorder = Recorder(model.stepper())
     plain, found = (
         beam_search(
-            stepper, model.start(source), begin=BEGIN, end=END, max_length=6, width=4, nbest=4
+            stepper, model.start(source), begin=BEGIN, end=END, max_length=6, beam_size=4, nbest=4
         )
         for stepper in (model.stepper(), recorder)
     )
@@ -51,7 +51,7 @@ def test_a_recorded_search_is_the_search_and_its_beginnings_are_scored_by_the_mo
         assert not each.finished
         ids = list(map(int, each.tokens))
         assert not any(tuple(ids) == output[: len(ids)] for output in kept)
-        batch = collate_pairs([Encoded([4, 5, 6, 7], ids)])
+        batch = collate_seq2seq([Encoded([4, 5, 6, 7], ids)])
         log_probs = model(source, None, batch.tokens).log_probs[0]
         expected = [log_probs[step, token].item() for step, token in enumerate(ids)]
         assert each.log_probs == pytest.approx(expected, abs=1e-4)
@@ -86,8 +86,8 @@ def test_a_caption_is_true_of_its_image(seed: int) -> None:
     caption = chance.choice([each for each in captions() if each[0] != each[3]])
     scene = draw(caption, chance)
     places = []
-    for colour in (caption[0], caption[3]):
-        down, right = np.nonzero((scene.image == COLOURS[colour]).all(-1))
+    for color in (caption[0], caption[3]):
+        down, right = np.nonzero((scene.image == COLORS[color]).all(-1))
         assert len(down) > 20
         places.append((down.mean(), right.mean()))
     axis = 0 if caption[2] == "above" else 1

@@ -93,12 +93,12 @@ def taught(pairs: list[Example], folder: Path) -> None:
     )
     task = spec.build_from(pairs)
     batch = task.collate([task.encode(pair) for pair in pairs])
-    optimiser = torch.optim.Adam(task.model.parameters(), lr=1e-2)
+    optimizer = torch.optim.Adam(task.model.parameters(), lr=1e-2)
     for _ in range(120):
         loss = task.loss(batch)
-        optimiser.zero_grad()
+        optimizer.zero_grad()
         (loss.total / loss.count).backward()
-        optimiser.step()
+        optimizer.step()
     folder.mkdir(parents=True)
     save_bundle(task, folder)
 
@@ -158,7 +158,7 @@ def test_links_come_after_their_pair_and_are_scored(made: Path) -> None:
 def test_bars_links_from_1_and_both_directions(made: Path) -> None:
     done = foveal(
         *("align", "runs/jaen", "pairs", "--reverse", "runs/enja", "--gold", "links"),
-        *("--format", "pharaoh", "--by", "argmax", "--symmetrise", "intersection"),
+        *("--format", "pharaoh", "--by", "argmax", "--symmetrize", "intersection"),
         folder=made,
     )
     assert done.returncode == 0, done.stderr

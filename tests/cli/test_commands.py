@@ -278,9 +278,7 @@ def test_an_overview_needs_no_torch(tmp_path: Path) -> None:
 
 def test_a_reader_that_has_had_enough_is_no_error(fitted: Path) -> None:
     write(fitted / "many.tsv", WORDS * 200)
-    command = (
-        f"{sys.executable} -m foveal.cli predict runs/words many.tsv --width 1 --quiet | head -1"
-    )
+    command = f"{sys.executable} -m foveal.cli predict runs/words many.tsv --beam-size 1 --quiet | head -1"
     done = subprocess.run(
         ["bash", "-o", "pipefail", "-c", command],
         cwd=fitted,

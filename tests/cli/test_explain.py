@@ -40,11 +40,11 @@ def test_a_page_with_a_safe_name_is_written_and_said(folder: Path) -> None:
 
 
 def test_json_is_the_data_of_the_page(folder: Path) -> None:
-    done = foveal("explain", "runs/ice", "abc", "--json", "--width", "3", folder=folder)
+    done = foveal("explain", "runs/ice", "abc", "--json", "--beam-size", "3", folder=folder)
     found = json.loads(done.stdout)
     changes = found.pop("erased")
     task = load_bundle(folder / "runs/ice")
-    assert found == explain(task, Example("abc"), width=3).to_data()
+    assert found == explain(task, Example("abc"), beam_size=3).to_data()
     assert len(changes) == 3
     assert len(changes[0]) == len(found["steps"])
     assert [path.suffix for path in folder.iterdir() if path.name.startswith("explain")] == []

@@ -278,19 +278,19 @@ def test_a_language_model_of_plain_text_needs_no_validation_file(tmp_path: Path)
     assert "10 of 100 examples are held out" in done.stdout
     held = (tmp_path / "lm/data/dev.jsonl").read_text(encoding="utf-8").splitlines()
     assert len(held) == 10
-    assert load_plan(tmp_path / "lm").run.task.kind == "language_modelling"
+    assert load_plan(tmp_path / "lm").run.task.kind == "language_modeling"
 
 
 def test_images_need_no_recipe(tmp_path: Path) -> None:
     """Labels, captions and questions: each is trained for two steps, with examples held out."""
-    colours = {"red": (200, 0, 0), "green": (0, 200, 0), "blue": (0, 0, 200)}
-    names = [(f"{colour}{n}.png", colour) for n in range(12) for colour in colours]
-    for name, colour in names:
-        Image.new("RGB", (8, 8), colours[colour]).save(tmp_path / name)
+    colors = {"red": (200, 0, 0), "green": (0, 200, 0), "blue": (0, 0, 200)}
+    names = [(f"{color}{n}.png", color) for n in range(12) for color in colors]
+    for name, color in names:
+        Image.new("RGB", (8, 8), colors[color]).save(tmp_path / name)
     texts = {
-        "labels": [f"{name}\t{colour}" for name, colour in names],
-        "captions": [f"{name}\tthere is something {colour} {name[:-4]}" for name, colour in names],
-        "questions": [f"{name}\tis it red?\t{colour == 'red'}" for name, colour in names],
+        "labels": [f"{name}\t{color}" for name, color in names],
+        "captions": [f"{name}\tthere is something {color} {name[:-4]}" for name, color in names],
+        "questions": [f"{name}\tis it red?\t{color == 'red'}" for name, color in names],
     }
     for what, lines in texts.items():
         (tmp_path / f"{what}.tsv").write_text("\n".join(lines) + "\n", encoding="utf-8")

@@ -22,7 +22,7 @@ def fitted(tmp_path_factory: pytest.TempPathFactory) -> Path:
     write(folder / "dev.tsv", WORDS[::3])
     runs = [
         ("one", "train.tsv", "--attention", "softmax"),
-        ("two", "train.tsv", "--seed", "2", "--attention", "exact_hard"),
+        ("two", "train.tsv", "--seed", "2", "--attention", "latent_hard"),
         ("more", "more.tsv"),
     ]
     for name, file, *how in runs:
@@ -71,7 +71,7 @@ def test_predict_shows_the_attention_of_both(fitted: Path) -> None:
         folder=fitted,
     )
     first = json.loads(done.stdout.splitlines()[0])
-    assert first["attention"]["kind"] == "exact_hard+softmax"
+    assert first["attention"]["kind"] == "latent_hard+softmax"
     assert first["attention"]["sources"] == ["a", "a"]
 
 

@@ -43,21 +43,21 @@ def written(image: Image.Image, kind: str, **options: Any) -> bytes:
 def stills() -> list[bytes]:
     """Sound images of all formats and many modes."""
     values = np.random.default_rng(0).integers(0, 256, (24, 40, 4), dtype=np.uint8)
-    colour, alpha = Image.fromarray(values[..., :3].copy()), Image.fromarray(values)
+    color, alpha = Image.fromarray(values[..., :3].copy()), Image.fromarray(values)
     exif = Image.Exif()
     exif[0x0112] = 6
-    modes = [colour, alpha, *(colour.convert(mode) for mode in ("1", "L", "P", "LA"))]
+    modes = [color, alpha, *(color.convert(mode) for mode in ("1", "L", "P", "LA"))]
     deep = Image.fromarray(values[..., :2].copy().view(np.uint16)[..., 0])
     pngs = [written(image, "PNG") for image in (*modes, deep)]
     return [
         *pngs,
-        written(colour, "PNG", exif=exif, icc_profile=b"profile" * 20),
-        written(colour, "JPEG", exif=exif),
-        written(colour, "JPEG", progressive=True),
-        written(colour.convert("CMYK"), "JPEG"),
-        written(colour.convert("P"), "GIF", transparency=3),
-        *(written(colour.convert(mode), "BMP") for mode in ("1", "L", "P", "RGB")),
-        written(colour, "WEBP"),
+        written(color, "PNG", exif=exif, icc_profile=b"profile" * 20),
+        written(color, "JPEG", exif=exif),
+        written(color, "JPEG", progressive=True),
+        written(color.convert("CMYK"), "JPEG"),
+        written(color.convert("P"), "GIF", transparency=3),
+        *(written(color.convert(mode), "BMP") for mode in ("1", "L", "P", "RGB")),
+        written(color, "WEBP"),
         written(alpha, "WEBP", lossless=True, exif=exif),
     ]
 

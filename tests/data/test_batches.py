@@ -8,7 +8,7 @@ import torch
 from hypothesis import given, settings, strategies as st
 from torch import Tensor
 
-from foveal.data import BEGIN, END, Encoded, Example, collate_labelled, collate_pairs
+from foveal.data import BEGIN, END, Encoded, Example, collate_labelled, collate_seq2seq
 from foveal.data._batches import collate_questions, collate_tagged, move
 from foveal.data._example import Where, read_alignment
 from foveal.data.streams._packed import Packed
@@ -57,7 +57,7 @@ def test_packing_loses_nothing(drawn: Drawn) -> None:
 @settings(deadline=None)
 def test_pairs(drawn: Drawn) -> None:
     examples = made(drawn)
-    batch = collate_pairs(examples)
+    batch = collate_seq2seq(examples)
     assert rows(batch.source, batch.source_mask) == [list(e.source) for e in examples]
     assert rows(batch.tokens, batch.mask) == [[BEGIN, *e.target] for e in examples]
     assert rows(batch.targets, batch.mask) == [[*e.target, END] for e in examples]
@@ -78,9 +78,9 @@ def test_pairs(drawn: Drawn) -> None:
 @settings(deadline=None)
 def test_labels_and_tags(drawn: Drawn) -> None:
     examples = made(drawn)
-    labelled = collate_labelled([Encoded(e.source, [e.index % 9]) for e in examples])
-    assert rows(labelled.tokens, labelled.mask) == [list(e.source) for e in examples]
-    assert labelled.labels.tolist() == [e.index % 9 for e in examples]
+    labeled = collate_labelled([Encoded(e.source, [e.index % 9]) for e in examples])
+    assert rows(labeled.tokens, labeled.mask) == [list(e.source) for e in examples]
+    assert labeled.labels.tolist() == [e.index % 9 for e in examples]
     tagged = collate_tagged([Encoded(e.source, e.source) for e in examples])
     assert rows(tagged.tags, tagged.mask) == [list(e.source) for e in examples]
     assert torch.equal(tagged.tags, tagged.tokens)
@@ -95,12 +95,12 @@ def test_targets_of_the_wrong_number() -> None:
 
 def test_an_alignment_is_a_table() -> None:
     examples = [Encoded([4, 5], [6, 7, 8], [], [0, 2, 1, 0]), Encoded([4, 5, 6], [6])]
-    batch = collate_pairs(examples)
+    batch = collate_seq2seq(examples)
     assert batch.alignment is not None
     assert batch.alignment.shape == (2, 4, 3)
     assert batch.alignment.nonzero().tolist() == [[0, 0, 1], [0, 2, 0]]
     with pytest.raises(ShapeError, match=r"within 2 source and 1 target symbols, got 1 and 1"):
-        collate_pairs([Encoded([4, 5], [6], [], [1, 1]), *examples])
+        collate_seq2seq([Encoded([4, 5], [6], [], [1, 1]), *examples])
     assert read_alignment(Example("a b", "c", alignment="0-0 1-0")) == [0, 0, 1, 0]
     for wrong in ("0", "0-", "a-1", "0-0 1:1", "0--1"):
         with pytest.raises(DataError, match=r"^f, line 3: an alignment is made of pairs"):
@@ -108,7 +108,7 @@ def test_an_alignment_is_a_table() -> None:
 
 
 def test_a_batch_moves() -> None:
-    batch = move(collate_pairs([Encoded([4], [5])]), "meta")
+    batch = move(collate_seq2seq([Encoded([4], [5])]), "meta")
     assert batch.source.device.type == "meta"
     assert batch.features is None
 

@@ -66,14 +66,14 @@ def test_mixed_normal_forms() -> None:
     composed = [Example(f"\u00e9 {n}", "x") for n in range(9)]
     decomposed = [Example(f"e\u0301 s{n}", "x") for n in range(2)]
     found = only(check_data([*composed, *decomposed]))
-    assert (found.kind, found.num) == ("normalisation", 2)
+    assert (found.kind, found.num) == ("normalization", 2)
     assert "9 composed, 2 decomposed" in found.sentence
     assert "NFC" in found.remedy
     assert found.places == (Where("train", 10), Where("train", 11))
     assert check_data(composed).findings == ()
     assert check_data(decomposed).findings == ()
     kinds = [found.kind for found in check_data(composed, decomposed).findings]
-    assert kinds == ["unseen", "normalisation"]  # across corpora too
+    assert kinds == ["unseen", "normalization"]  # across corpora too
 
 
 def test_empty_sides() -> None:
@@ -98,15 +98,15 @@ def test_symbols_that_train_does_not_have() -> None:
     found = only(check_data(train, dev))
     assert (found.kind, found.corpus, found.num) == ("unseen", "dev", 1)
     assert "source symbol that train does not have: 'x'" in found.sentence
-    source, target = check_data(train, dev, target_tokeniser=WhitespaceSpec()).findings
+    source, target = check_data(train, dev, target_tokenizer=WhitespaceSpec()).findings
     assert source == found
     assert target.places == (Where("dev", 2),)
 
 
-def test_any_tokeniser_can_say_what_a_symbol_is() -> None:
+def test_any_tokenizer_can_say_what_a_symbol_is() -> None:
     spec = SentencePieceSpec(num_pieces=300).trained_on(["some words"] * 9)
     train = [Example("some words", "x")]
-    assert check_data(train, train[:0], source_tokeniser=spec).findings[0].corpus == "dev"
+    assert check_data(train, train[:0], source_tokenizer=spec).findings[0].corpus == "dev"
 
 
 def test_above_a_size_a_sample_is_compared() -> None:

@@ -20,7 +20,7 @@ from foveal.data import (
     easy_vqa,
     image_folders,
     image_list,
-    karpathy,
+    karpathy_captions,
     open_source,
     read_image,
 )
@@ -134,11 +134,13 @@ def test_folders_are_labels_in_the_order_of_numbers(tmp_path: Path) -> None:
 
 def test_karpathy_and_coco(tmp_path: Path) -> None:
     file = as_json(tmp_path / "dataset.json", KARPATHY)
-    assert pairs(karpathy(file, "i")) == [
+    assert pairs(karpathy_captions(file, "i")) == [
         ("i/val2014/1.jpg", "A cat."),
         ("i/val2014/1.jpg", "One cat."),
     ]
-    assert pairs(karpathy(file, "i", splits=("test",), text="tokens")) == [("i/2.jpg", "a dog")]
+    assert pairs(karpathy_captions(file, "i", splits=("test",), text="tokens")) == [
+        ("i/2.jpg", "a dog")
+    ]
     captions = as_json(tmp_path / "captions.json", COCO)
     assert pairs(coco_captions(captions)) == [
         (str(tmp_path / "sub/8.jpg"), "Eight."),
@@ -150,8 +152,12 @@ def test_karpathy_and_coco(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("source", "content", "said"),
     [
-        (karpathy, {"images": [{"split": "train"}]}, "annotation 1: expected text as 'filename'"),
-        (karpathy, [], "annotation 1: expected a list as 'images', got '[]'"),
+        (
+            karpathy_captions,
+            {"images": [{"split": "train"}]},
+            "annotation 1: expected text as 'filename'",
+        ),
+        (karpathy_captions, [], "annotation 1: expected a list as 'images', got '[]'"),
         (
             coco_captions,
             {**COCO, "images": []},
@@ -197,7 +203,7 @@ def test_a_name_that_leads_elsewhere_is_refused(name: str, tmp_path: Path) -> No
         {"images": [{"filename": name, "split": "train", "sentences": [{"raw": "x"}]}]},
     )
     with pytest.raises(DataError, match=r"annotation 1: '.*' is no name of an image below"):
-        list(karpathy(file))
+        list(karpathy_captions(file))
     if "\0" not in name and name:
         listed = tmp_path / "a.tsv"
         listed.write_text(f"{name}\tx\n")
@@ -215,7 +221,7 @@ def test_a_document_that_is_no_json(tmp_path: Path) -> None:
     ):
         file.write_bytes(content)
         with pytest.raises(DataError, match=said):
-            list(karpathy(file))
+            list(karpathy_captions(file))
 
 
 def test_a_source_goes_on_from_any_position(tmp_path: Path) -> None:

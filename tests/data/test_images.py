@@ -16,8 +16,8 @@ from PIL import Image, ImageDraw
 from foveal.data import ImageSpec, read_image
 from foveal.errors import DataError, ImageError
 
-GREY = ImageSpec(num_channels=1)
-COLOUR = ImageSpec()
+GRAY = ImageSpec(num_channels=1)
+COLOR = ImageSpec()
 
 
 def written(image: Image.Image, kind: str = "PNG", **settings: Any) -> bytes:
@@ -28,10 +28,10 @@ def written(image: Image.Image, kind: str = "PNG", **settings: Any) -> bytes:
 
 
 def corners() -> Image.Image:
-    """6 x 4, with a corner of each colour."""
+    """6 x 4, with a corner of each color."""
     image = Image.new("RGB", (6, 4), (255, 255, 255))
-    for place, colour in {(0, 0): (255, 0, 0), (5, 0): (0, 255, 0), (0, 3): (0, 0, 255)}.items():
-        image.putpixel(place, colour)
+    for place, color in {(0, 0): (255, 0, 0), (5, 0): (0, 255, 0), (0, 3): (0, 0, 255)}.items():
+        image.putpixel(place, color)
     return image
 
 
@@ -39,17 +39,17 @@ def corners() -> Image.Image:
 def test_formats_without_loss_give_the_same_pixels(kind: str) -> None:
     settings = {"lossless": True} if kind == "WEBP" else {}
     expected = torch.from_numpy(np.array(corners())).permute(2, 0, 1)
-    assert torch.equal(read_image(written(corners(), kind, **settings), COLOUR), expected)
+    assert torch.equal(read_image(written(corners(), kind, **settings), COLOR), expected)
 
 
 def test_the_content_decides_and_not_the_name(tmp_path: Path) -> None:
     path = tmp_path / "really_a_png.jpg"
     path.write_bytes(written(corners()))
-    assert read_image(path, COLOUR).shape == (3, 4, 6)
+    assert read_image(path, COLOR).shape == (3, 4, 6)
 
 
 @pytest.mark.parametrize(
-    ("mode", "colour", "red_green_blue"),
+    ("mode", "color", "red_green_blue"),
     [
         ("1", 1, (255, 255, 255)),
         ("L", 77, (77, 77, 77)),
@@ -61,33 +61,33 @@ def test_the_content_decides_and_not_the_name(tmp_path: Path) -> None:
         ("I;16", 0x8042, (0x80, 0x80, 0x80)),
     ],
 )
-def test_every_mode_becomes_colour_on_white(
-    mode: str, colour: Any, red_green_blue: tuple[int, int, int]
+def test_every_mode_becomes_color_on_white(
+    mode: str, color: Any, red_green_blue: tuple[int, int, int]
 ) -> None:
-    pixels = read_image(written(Image.new(mode, (3, 2), colour)), COLOUR)
+    pixels = read_image(written(Image.new(mode, (3, 2), color)), COLOR)
     assert pixels.shape == (3, 2, 3)
     assert [pixels[channel].unique().tolist() for channel in range(3)] == [
         [value] for value in red_green_blue
     ]
 
 
-def test_cmyk_becomes_colour() -> None:
-    pixels = read_image(written(Image.new("CMYK", (8, 8), (0, 255, 255, 0)), "JPEG"), COLOUR)
+def test_cmyk_becomes_color() -> None:
+    pixels = read_image(written(Image.new("CMYK", (8, 8), (0, 255, 255, 0)), "JPEG"), COLOR)
     red, green, blue = pixels.float().mean((1, 2)).tolist()
     assert red > 200
     assert max(green, blue) < 60
 
 
-def test_a_transparent_colour_of_a_palette_is_white() -> None:
+def test_a_transparent_color_of_a_palette_is_white() -> None:
     image = Image.new("P", (2, 1), 0)
     image.putpalette([10, 20, 30, 40, 50, 60])
     image.putpixel((1, 0), 1)
-    pixels = read_image(written(image, transparency=0), COLOUR)
+    pixels = read_image(written(image, transparency=0), COLOR)
     assert pixels[:, 0].T.tolist() == [[255, 255, 255], [40, 50, 60]]
 
 
 def test_grey_has_one_channel() -> None:
-    assert read_image(written(corners()), GREY).shape == (1, 4, 6)
+    assert read_image(written(corners()), GRAY).shape == (1, 4, 6)
 
 
 @pytest.mark.parametrize("orientation", range(1, 9))
@@ -108,7 +108,7 @@ def test_an_image_is_turned_as_its_exif_says(orientation: int) -> None:
     exif[0x0112] = orientation
     data = written(Image.fromarray(np.ascontiguousarray(stored)), exif=exif)
     expected = torch.from_numpy(upright).permute(2, 0, 1)
-    assert torch.equal(read_image(data, COLOUR), expected)
+    assert torch.equal(read_image(data, COLOR), expected)
 
 
 def test_a_large_image_is_shrunk_to_fit_and_keeps_its_shape() -> None:
@@ -177,7 +177,7 @@ def test_without_margins_and_without_ink_all_of_it_is_left() -> None:
 def test_of_a_moving_image_the_first_picture_is_read() -> None:
     frames = [Image.new("L", (4, 4), value) for value in (10, 200)]
     data = written(frames[0], "GIF", save_all=True, append_images=frames[1:])
-    assert read_image(data, GREY).unique().tolist() == [10]
+    assert read_image(data, GRAY).unique().tolist() == [10]
 
 
 def test_a_member_of_an_archive_is_read_without_unpacking_it(tmp_path: Path) -> None:
@@ -186,12 +186,12 @@ def test_a_member_of_an_archive_is_read_without_unpacking_it(tmp_path: Path) -> 
         opened.writestr("animals/cat.png", written(corners()), zipfile.ZIP_DEFLATED)
         opened.writestr("dog.png", written(corners()), zipfile.ZIP_STORED)
     for name in ("animals/cat.png", "dog.png"):
-        assert read_image(archive / name, COLOUR).shape == (3, 4, 6)
+        assert read_image(archive / name, COLOR).shape == (3, 4, 6)
     assert [path.name for path in tmp_path.iterdir()] == ["photos.zip"]
     with pytest.raises(ImageError, match=r"photos\.zip: has no member 'cat\.png'\. Correct"):
-        read_image(archive / "cat.png", COLOUR)
+        read_image(archive / "cat.png", COLOR)
     with pytest.raises(ImageError, match="has no member"):
-        read_image(archive / "../photos.zip/animals/../../secret.png", COLOUR)
+        read_image(archive / "../photos.zip/animals/../../secret.png", COLOR)
 
 
 def test_an_archive_that_changed_is_listed_again(tmp_path: Path) -> None:
@@ -199,7 +199,7 @@ def test_an_archive_that_changed_is_listed_again(tmp_path: Path) -> None:
     for name in ("first.png", "second.png"):
         with zipfile.ZipFile(archive, "w") as opened:
             opened.writestr(name, written(corners()) + b" " * len(name))
-        assert read_image(archive / name, COLOUR).shape == (3, 4, 6)
+        assert read_image(archive / name, COLOR).shape == (3, 4, 6)
 
 
 def test_what_unpacks_to_too_much_is_refused(tmp_path: Path) -> None:
@@ -237,7 +237,7 @@ def test_what_is_no_image_is_refused_in_one_line(content: bytes, said: str, tmp_
     path = tmp_path / "picture.png"
     path.write_bytes(content)
     with pytest.raises(ImageError) as caught:
-        read_image(path, COLOUR)
+        read_image(path, COLOR)
     assert str(caught.value).startswith(f"{path}: ")
     assert said in str(caught.value)
     assert "\n" not in str(caught.value)
@@ -253,7 +253,7 @@ def test_a_file_that_is_not_there_a_folder_a_pipe_and_a_name_with_nul(tmp_path: 
         (tmp_path / "a\0b.png", "is not there|cannot be read"),
     ):
         with pytest.raises(ImageError, match=said):
-            read_image(path, COLOUR)
+            read_image(path, COLOR)
 
 
 def test_bytes_at_hand_are_limited_too() -> None:
@@ -267,7 +267,7 @@ def test_a_file_larger_than_allowed_is_not_read_whole(tmp_path: Path) -> None:
     with path.open("wb") as handle:
         handle.truncate(1 << 40)  # a terabyte of holes
     with pytest.raises(ImageError, match="larger than 33,554,432 bytes"):
-        read_image(path, COLOUR)
+        read_image(path, COLOR)
 
 
 def gif_of(width: int, height: int, disposal: int = 2) -> bytes:
@@ -315,7 +315,7 @@ def bmp_of(width: int, height: int) -> bytes:
 def test_a_header_that_promises_too_much_is_refused(bomb: bytes) -> None:
     assert len(bomb) < 200
     with pytest.raises(ImageError, match="pixels, expected at least one and at most 33,554,432"):
-        read_image(bomb, COLOUR)
+        read_image(bomb, COLOR)
 
 
 def test_millions_of_rows_of_one_pixel_are_refused_before_they_are_decoded() -> None:
@@ -327,4 +327,4 @@ def test_millions_of_rows_of_one_pixel_are_refused_before_they_are_decoded() -> 
     # Its pixels are missing: whoever decodes would say so.
     data = b"\x89PNG\r\n\x1a\n" + chunk(b"IHDR", header) + chunk(b"IDAT", b"") + chunk(b"IEND", b"")
     with pytest.raises(ImageError, match="expected sides of at most 65,535"):
-        read_image(data, GREY)
+        read_image(data, GRAY)

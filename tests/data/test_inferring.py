@@ -8,7 +8,7 @@ import pytest
 from foveal.data import CharacterSpec, Example, FeaturesSpec, SentencePieceSpec, WhitespaceSpec
 from foveal.errors import DataError
 from foveal.planning import infer_task
-from foveal.planning._inferring import infer_tokeniser
+from foveal.planning._inferring import infer_tokenizer
 
 G2P = [
     ("af", "a: v"),
@@ -105,38 +105,38 @@ def test_tags_are_as_many_as_words() -> None:
 
 def test_text_alone_is_for_a_language_model() -> None:
     found = infer_task([Example("to be or not to be"), Example("that is the question")])
-    assert (found.task, found.target) == ("language_modelling", None)
+    assert (found.task, found.target) == ("language_modeling", None)
 
 
 def test_words_that_are_too_many_are_cut() -> None:
     draw = random.Random(0)
     made = ["".join(draw.choices("bdgklmnprst aeiou", k=9)).strip() for _ in range(2000)]
     texts = [" ".join(draw.choices(made, k=6)) for _ in range(300)]
-    found = infer_tokeniser(texts)
+    found = infer_tokenizer(texts)
     assert isinstance(found.spec, SentencePieceSpec)
     assert found.spec.decode(found.spec.encode(texts[0])) == texts[0]
     assert "% of the words of a new text would be unknown" in found.reason
-    assert isinstance(infer_tokeniser(["a few words", "a few more"] * 200).spec, WhitespaceSpec)
+    assert isinstance(infer_tokenizer(["a few words", "a few more"] * 200).spec, WhitespaceSpec)
 
 
 def test_parts_of_characters_where_whole_ones_are_rare() -> None:
     draw = random.Random(0)
     syllables = [chr(0xAC00 + draw.randrange(11172)) for _ in range(600)]
     korean = ["".join(draw.choices(syllables, k=3)) for _ in range(300)]
-    found = infer_tokeniser(korean)
-    assert found.spec == CharacterSpec(unit="code_point", normalisation="NFD")
+    found = infer_tokenizer(korean)
+    assert found.spec == CharacterSpec(unit="code_point", normalization="NFD")
     assert "decomposed code points" in found.reason
-    assert infer_tokeniser(korean, side="target").spec == CharacterSpec()  # come out as written
+    assert infer_tokenizer(korean, side="target").spec == CharacterSpec()  # come out as written
     letters, marks = "កខគឃងចឆជញដ", "ាិីឹឺុូួើឿេែៃោៅ"
     khmer = [
         "".join(draw.choice(letters) + draw.choice(marks) * draw.randrange(3) for _ in range(4))
         for _ in range(60)
     ]
-    assert infer_tokeniser(khmer, side="target").spec == CharacterSpec(unit="code_point")
+    assert infer_tokenizer(khmer, side="target").spec == CharacterSpec(unit="code_point")
 
 
 def test_nothing_to_infer_from() -> None:
     with pytest.raises(DataError, match="there is no example"):
         infer_task([])
-    assert infer_tokeniser([]).spec == CharacterSpec()
-    assert infer_tokeniser(["", " "]).spec == CharacterSpec()
+    assert infer_tokenizer([]).spec == CharacterSpec()
+    assert infer_tokenizer(["", " "]).spec == CharacterSpec()

@@ -7,7 +7,7 @@ import pytest
 
 from examples.support import DATA
 from foveal.data import tsv
-from foveal.data.formats._links import Gold, read_barred, read_gold
+from foveal.data.formats._links import Gold, read_fast_align, read_gold
 from foveal.data.tokenizers._words import split_words
 from foveal.errors import DataError
 
@@ -69,18 +69,18 @@ def test_counted_from_1_a_0_is_out_of_the_pair(tmp_path: Path) -> None:
 def test_pairs_with_bars(tmp_path: Path) -> None:
     path = tmp_path / "pairs.gz"
     path.write_bytes(gzip.compress(b"a b ||| x\nc ||| y z\n"))
-    pairs = list(read_barred(str(path)) or ())
+    pairs = list(read_fast_align(str(path)) or ())
     assert [(pair.source, pair.target) for pair in pairs] == [("a b", "x"), ("c", "y z")]
-    assert read_barred(written(tmp_path, "a b\tx\n")) is None
+    assert read_fast_align(written(tmp_path, "a b\tx\n")) is None
     with pytest.raises(DataError, match="line 2"):
-        list(read_barred(written(tmp_path, "a ||| b\nc d\n")) or ())
+        list(read_fast_align(written(tmp_path, "a ||| b\nc d\n")) or ())
 
 
 def test_the_japanese_gold_file_fits_its_pairs() -> None:
     pairs = DATA / "align_gold_jaen/jaen.src-tgt"
     if not pairs.exists():
         pytest.skip("the data set is not here")
-    examples = list(read_barred(str(pairs)) or ())
+    examples = list(read_fast_align(str(pairs)) or ())
     sizes = [(len(split_words(e.source)), len(split_words(e.target or ""))) for e in examples]
     found = read_gold(str(pairs.with_suffix(".gold")), sizes)
     assert len(found.gold) == 582

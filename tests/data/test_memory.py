@@ -27,7 +27,7 @@ for file in sys.argv[1:]:
             theirs.encode(whitespace.encode(example.target)),
         )
 
-    stream = BatchStream(source, encode, collate_pairs, budget=2000, pool_size=1 << 19)
+    stream = BatchStream(source, encode, collate_seq2seq, budget=2000, pool_size=1 << 19)
     counts.append(sum(len(batch.indices) for batch in stream))
     assert stream.num_examples is None
     check_data(source, max_held=10_000)

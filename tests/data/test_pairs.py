@@ -8,7 +8,7 @@ import torch
 from hypothesis import given, settings, strategies as st
 
 from foveal.data import END, Encoded, Example, TabSeparated, json_lines, open_source, tsv
-from foveal.data._batches import collate_documents, collate_matched
+from foveal.data._batches import collate_documents, collate_text_pairs
 from foveal.data._example import Where, read_pair
 from foveal.errors import DataError, ShapeError
 from foveal.planning import infer_task
@@ -50,7 +50,7 @@ def test_two_texts_are_one_source(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("order", "expected"), [((0, 1, 2), (0, 1, 2)), ((2, 0, 1), (1, 2, 0))], ids=["last", "first"]
 )
-def test_two_texts_and_a_label_are_recognised(
+def test_two_texts_and_a_label_are_recognized(
     order: tuple[int, int, int], expected: tuple[int, int, int], tmp_path: Path
 ) -> None:
     path = written(tmp_path / "a.tsv", [tuple(row[n] for n in order) for row in lines()])
@@ -93,7 +93,7 @@ def test_other_files_of_three_columns_stay_what_they_are(tmp_path: Path) -> None
 @given(st.lists(st.tuples(IDS, IDS, st.integers(0, 9)), min_size=1, max_size=5))
 @settings(deadline=None)
 def test_a_batch_of_pairs(drawn: list[tuple[list[int], list[int], int]]) -> None:
-    batch = collate_matched([Encoded(a, [*b, label]) for a, b, label in drawn])
+    batch = collate_text_pairs([Encoded(a, [*b, label]) for a, b, label in drawn])
     for row, (a, b, label) in enumerate(drawn):
         assert batch.first[row][batch.first_mask[row]].tolist() == a
         assert batch.second[row][batch.second_mask[row]].tolist() == b
@@ -105,7 +105,7 @@ def test_a_batch_of_pairs(drawn: list[tuple[list[int], list[int], int]]) -> None
 
 def test_a_pair_without_a_label_is_refused() -> None:
     with pytest.raises(ShapeError, match=r"got nothing for example 7. Put the label last"):
-        collate_matched([Encoded([4], [5, 0], index=6), Encoded([4], [], index=7)])
+        collate_text_pairs([Encoded([4], [5, 0], index=6), Encoded([4], [], index=7)])
 
 
 @given(st.lists(st.lists(IDS, min_size=1, max_size=4), min_size=1, max_size=4))

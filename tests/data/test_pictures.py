@@ -18,8 +18,8 @@ from foveal.data import (
     ImageSpec,
     InMemory,
     collate_labelled,
-    collate_pairs,
     collate_pictures,
+    collate_seq2seq,
     read_image,
 )
 from foveal.data._batches import PictureBatch, move
@@ -73,12 +73,12 @@ def test_what_is_packed_comes_out_again_and_the_same_picture_is_kept_once() -> N
 
 def test_a_batch_has_pictures_and_texts_and_moves_as_one() -> None:
     examples = [Encoded([], [5, 6], picture=picture(2, 2)), Encoded([], [7], picture=picture(1, 3))]
-    batch = move(collate_pictures(examples, collate_pairs), "meta")
+    batch = move(collate_pictures(examples, collate_seq2seq), "meta")
     assert batch.pictures.shape == (2, 1, 2, 3)
     assert batch.indices is batch.text.indices
     assert batch.text.indices.device == batch.pictures_mask.device == torch.device("meta")
-    labelled = [Encoded([4, 4], [1], picture=torch.zeros(2, 1, 3, 3, dtype=torch.uint8))]
-    assert collate_pictures(labelled, collate_labelled).pictures.shape == (1, 2, 1, 3, 3)
+    labeled = [Encoded([4, 4], [1], picture=torch.zeros(2, 1, 3, 3, dtype=torch.uint8))]
+    assert collate_pictures(labeled, collate_labelled).pictures.shape == (1, 2, 1, 3, 3)
     with pytest.raises(ShapeError, match="expected examples with pictures, got none"):
         collate_pictures([Encoded([1], [1])], collate_labelled)
 
@@ -96,7 +96,7 @@ def sized_stream(seed: int, budget: int, *, by_length: bool = True) -> BatchStre
     return BatchStream(
         source,
         lambda example: Encoded([], [4], picture=picture(*sizes[int(example.source)])),
-        partial(collate_pictures, collate_text=collate_pairs),
+        partial(collate_pictures, collate_text=collate_seq2seq),
         budget=budget,
         seed=seed,
         by_length=by_length,
@@ -144,7 +144,7 @@ def folder_stream(folder: Path, names: list[str]) -> BatchStream:
     return BatchStream(
         source,
         lambda example: Encoded([], [4], picture=read_image(folder / example.source, spec)),
-        partial(collate_pictures, collate_text=collate_pairs),
+        partial(collate_pictures, collate_text=collate_seq2seq),
         batch_size=2,
     )
 

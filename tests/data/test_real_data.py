@@ -16,7 +16,7 @@ CORPORA = [
     ("cogs/train.tsv.gz", "transduction", "whitespace", "whitespace"),
     ("ud_english_ewt/en_ewt-ud-dev.conllu.gz", "tagging", "whitespace", "whitespace"),
     ("wnut17_ner/emerging.dev.conll", "tagging", "whitespace", "whitespace"),
-    ("tinyshakespeare/input.txt.gz", "language_modelling", "sentencepiece", None),
+    ("tinyshakespeare/input.txt.gz", "language_modeling", "sentencepiece", None),
 ]
 
 

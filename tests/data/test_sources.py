@@ -20,7 +20,7 @@ from foveal.data import (
     json_lines,
     open_source,
     parallel,
-    patterned,
+    regex_lines,
     tsv,
 )
 from foveal.data._example import Where
@@ -65,9 +65,9 @@ def a_source(kind: str, folder: Path, packing: str = "plain") -> Source:
             return babi(write(folder, "some.txt", BABI, packing))
         case "json_lines":
             return json_lines(write(folder, "some.jsonl", JSON, packing), "x", "z", features="y")
-        case "patterned":
+        case "regex_lines":
             text = TSV.replace("wö", "IN: wö").replace("\t", " OUT: ")
-            return patterned(write(folder, "some.in_out", text, packing), IN_OUT)
+            return regex_lines(write(folder, "some.in_out", text, packing), IN_OUT)
         case "lines":
             return lines(write(folder, "some.lines", TSV, packing))
         case "parallel":
@@ -79,7 +79,7 @@ def a_source(kind: str, folder: Path, packing: str = "plain") -> Source:
             return InMemory(tuple(Example(str(number)) for number in range(9)))
 
 
-KINDS = ["tsv", "conllu", "babi", "json_lines", "patterned", "lines", "parallel", "memory"]
+KINDS = ["tsv", "conllu", "babi", "json_lines", "regex_lines", "lines", "parallel", "memory"]
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -220,23 +220,23 @@ def test_a_question_has_the_story_before_it(tmp_path: Path) -> None:
 
 
 def test_the_groups_of_a_pattern_are_the_parts_of_an_example(tmp_path: Path) -> None:
-    first, *_ = a_source("patterned", tmp_path)
+    first, *_ = a_source("regex_lines", tmp_path)
     assert (first.source, first.target, first.features) == ("wörd0", "w 0", "")
     path = write(tmp_path, "forms", "go (V;PST) went\n\nbe alone\n")
-    source = patterned(path, r"(?P<source>\w+) (\((?P<features>.*)\))?(?P<target>.*)")
+    source = regex_lines(path, r"(?P<source>\w+) (\((?P<features>.*)\))?(?P<target>.*)")
     assert [(each.source, each.features, each.target) for each in source] == [
         ("go", "V;PST", "went"),
         ("be", "", "alone"),
     ]
     with pytest.raises(DataError, match="line 3: expected a line like"):
-        list(patterned(path, r"(?P<source>\w+) \(.*"))
+        list(regex_lines(path, r"(?P<source>\w+) \(.*"))
     for pattern, error in (
         ("(?P<source>.*", "no regular expression"),
         ("(.*)", "with source, got none"),
         ("(?P<source>.*)=(?P<goal>.*)", "got goal, source"),
     ):
         with pytest.raises(SpecError, match=error):
-            patterned(path, pattern)
+            regex_lines(path, pattern)
 
 
 def test_a_source_is_a_spec(tmp_path: Path) -> None:

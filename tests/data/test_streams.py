@@ -19,10 +19,10 @@ from foveal.data import (
     Encoded,
     Example,
     InMemory,
-    SequenceBatch,
+    Seq2SeqBatch,
     Source,
     babi,
-    collate_pairs,
+    collate_seq2seq,
     parallel,
     tsv,
 )
@@ -43,11 +43,11 @@ def in_memory(lengths: Sequence[tuple[int, int]]) -> InMemory:
     return InMemory(tuple(Example("a" * source, "b" * target) for source, target in lengths))
 
 
-def stream_of(source: Source, **settings: Any) -> BatchStream[SequenceBatch]:
-    return BatchStream(source, encode, collate_pairs, **settings)
+def stream_of(source: Source, **settings: Any) -> BatchStream[Seq2SeqBatch]:
+    return BatchStream(source, encode, collate_seq2seq, **settings)
 
 
-def indices(stream: BatchStream[SequenceBatch]) -> list[list[int]]:
+def indices(stream: BatchStream[Seq2SeqBatch]) -> list[list[int]]:
     return [batch.indices.tolist() for batch in stream]
 
 
@@ -55,7 +55,7 @@ def chained(batches: Iterable[list[int]]) -> list[int]:
     return [index for batch in batches for index in batch]
 
 
-def cost(batch: SequenceBatch) -> int:
+def cost(batch: Seq2SeqBatch) -> int:
     return len(batch.indices) * (batch.source.shape[1] + batch.targets.shape[1])
 
 
@@ -263,7 +263,7 @@ def test_the_next_pool_is_read_little_by_little() -> None:
         return encode(example)
 
     source = in_memory([(number % 7, 3) for number in range(4000)])
-    stream = BatchStream(source, counting, collate_pairs, batch_size=32, pool_size=16_000)
+    stream = BatchStream(source, counting, collate_seq2seq, batch_size=32, pool_size=16_000)
     before, most = 0, []
     for _ in stream:
         most.append(len(read) - before)
@@ -289,7 +289,7 @@ def test_what_is_too_long_is_left_out_and_counted() -> None:
     unwanted = BatchStream(
         source,
         lambda example: encode(example) if len(example.source) < 9 else None,
-        collate_pairs,
+        collate_seq2seq,
         batch_size=8,
     )
     assert sorted(chained(indices(unwanted))) == [0, 2, 3]
@@ -314,7 +314,7 @@ def test_an_error_of_encode_names_the_line(tmp_path: Path) -> None:
         return encode(example)
 
     with pytest.raises(DataError, match=r"some.tsv, line 2: the label 'y' is none.*\. Correct it"):
-        next(iter(BatchStream(tsv(tmp_path / "some.tsv"), refuse, collate_pairs, batch_size=2)))
+        next(iter(BatchStream(tsv(tmp_path / "some.tsv"), refuse, collate_seq2seq, batch_size=2)))
 
 
 def test_a_state_of_another_stream_is_refused(files: Path) -> None:

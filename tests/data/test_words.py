@@ -7,20 +7,20 @@ from foveal.data import (
     CharacterSpec,
     FeaturesSpec,
     SentencePieceSpec,
-    TokeniserSpec,
+    TokenizerSpec,
     WhitespaceSpec,
 )
 from foveal.data.tokenizers._words import words_of
 
 TEXTS = ["the house is small", "the small houses are here", "é a b c", "a\u3000b"] * 20
 SUBWORDS = SentencePieceSpec(num_pieces=300).trained_on(TEXTS)
-TOKENISERS: list[TokeniserSpec] = [
+TOKENISERS: list[TokenizerSpec] = [
     CharacterSpec(),
     CharacterSpec(spaces="drop"),
-    CharacterSpec(unit="code_point", normalisation="NFD"),
-    CharacterSpec(normalisation="NFKC", spaces="drop"),
+    CharacterSpec(unit="code_point", normalization="NFD"),
+    CharacterSpec(normalization="NFKC", spaces="drop"),
     WhitespaceSpec(),
-    WhitespaceSpec(normalisation="NFC"),
+    WhitespaceSpec(normalization="NFC"),
     SUBWORDS,
 ]
 
@@ -31,7 +31,7 @@ def test_characters_with_and_without_spaces() -> None:
 
 
 def test_normal_forms_change_the_symbols_and_not_the_words() -> None:
-    spec = CharacterSpec(unit="code_point", normalisation="NFD")
+    spec = CharacterSpec(unit="code_point", normalization="NFD")
     found = words_of(spec, "\uac01 \uac00")  # two syllables, of three parts and of two
     assert found.words == ("\uac01", "\uac00")
     assert found.of_symbol == (0, 0, 0, None, 1, 1)
@@ -60,12 +60,12 @@ def test_features_are_words_themselves() -> None:
     assert words_of(FeaturesSpec(), "V;PST").words == ("V", "PST")
 
 
-@pytest.mark.parametrize("tokeniser", TOKENISERS, ids=lambda spec: spec.kind)
+@pytest.mark.parametrize("tokenizer", TOKENISERS, ids=lambda spec: spec.kind)
 @settings(max_examples=60, deadline=None)
 @given(text=st.text(st.sampled_from("ab é\u0301\u3000\u6c34\u00a0\ufb01\u2581\uac01"), max_size=12))
-def test_words_come_in_order_and_each_symbol_has_one(tokeniser: TokeniserSpec, text: str) -> None:
-    found = words_of(tokeniser, text)
-    assert len(found.of_symbol) == len(tokeniser.encode(text))
+def test_words_come_in_order_and_each_symbol_has_one(tokenizer: TokenizerSpec, text: str) -> None:
+    found = words_of(tokenizer, text)
+    assert len(found.of_symbol) == len(tokenizer.encode(text))
     owners = [owner for owner in found.of_symbol if owner is not None]
     assert owners == sorted(owners)
     assert set(owners) <= set(range(len(found.words)))

@@ -10,7 +10,7 @@ from hypothesis import given, settings, strategies as st
 
 from foveal.decoding import CoveragePenalty, Hypotheses, LengthPenalty, beam_search, greedy
 from foveal.errors import ImpossibleError, ShapeError, ValueRangeError
-from foveal.networks import Stepped
+from foveal.networks import SearchStep
 from tests.decoding.toys import BEGIN, END, Output, ToyState, ToyStepper, every_output
 
 WIDE = 200  # more than the prefixes of any length below
@@ -52,7 +52,7 @@ def test_a_beam_as_wide_as_the_space_is_exhaustive(
         begin=BEGIN,
         end=END,
         max_length=max_length,
-        width=WIDE,
+        beam_size=WIDE,
         nbest=WIDE,
         with_weights=True,
     )
@@ -87,7 +87,7 @@ def test_the_best_under_penalties_is_found(
         begin=BEGIN,
         end=END,
         max_length=torch.tensor(limits),
-        width=WIDE,
+        beam_size=WIDE,
         nbest=nbest,
         length_penalty=LengthPenalty(alpha=alpha, offset=offset),
         coverage_penalty=CoveragePenalty(beta=beta, mask=mask),
@@ -126,7 +126,7 @@ def test_greedy_is_a_beam_of_one(
         "with_weights": True,
     }
     one = greedy(stepper, stepper.start(*offsets), **how)
-    beam = beam_search(stepper, stepper.start(*offsets), width=1, **how)
+    beam = beam_search(stepper, stepper.start(*offsets), beam_size=1, **how)
     for found, expected in zip(beam, one, strict=True):
         assert found is not None
         assert expected is not None
@@ -147,22 +147,22 @@ def most_probable_path(stepper: ToyStepper, offset: int, max_length: int) -> tup
 @settings(deadline=None, max_examples=40)
 @given(
     seed=st.integers(0, 10**6),
-    width=st.integers(1, 6),
+    beam_size=st.integers(1, 6),
     alpha=st.sampled_from([None, 0.0, 0.6, 1.0]),
     offsets=st.lists(st.integers(0, 100), min_size=2, max_size=8),
     data=st.data(),
 )
 def test_an_item_alone_is_an_item_in_a_batch(
-    seed: int, width: int, alpha: float | None, offsets: list[int], data: st.DataObject
+    seed: int, beam_size: int, alpha: float | None, offsets: list[int], data: st.DataObject
 ) -> None:
     """To the bit: whoever else is in the batch, stays longer or leaves before."""
     stepper = ToyStepper(5, seed=seed, sharpness=2.0)
-    nbest = data.draw(st.integers(1, width))
+    nbest = data.draw(st.integers(1, beam_size))
     how: dict[str, Any] = {
         "begin": BEGIN,
         "end": END,
         "max_length": 9,
-        "width": width,
+        "beam_size": beam_size,
         "nbest": nbest,
     }
     if alpha is not None:
@@ -185,7 +185,7 @@ def test_equal_scores_are_searched_alike_in_any_batch(seed: int) -> None:
     """Which of two equal prefixes is kept at the edge of a beam decides about all that follows."""
     stepper = ToyStepper(100, seed=seed)
     stepper.table = stepper.table.round()
-    how: dict[str, Any] = {"begin": BEGIN, "end": END, "max_length": 4, "width": 3, "nbest": 3}
+    how: dict[str, Any] = {"begin": BEGIN, "end": END, "max_length": 4, "beam_size": 3, "nbest": 3}
     alone = beam_search(stepper, stepper.start(5), **how)
     for size in (7, 8, 20):
         together = beam_search(stepper, stepper.start(*[5] * size), **how)
@@ -195,8 +195,8 @@ def test_equal_scores_are_searched_alike_in_any_batch(seed: int) -> None:
 
 
 @settings(deadline=None, max_examples=40)
-@given(seed=st.integers(0, 10**6), width=st.integers(2, 8))
-def test_an_nbest_list_is_sorted_distinct_and_adds_up(seed: int, width: int) -> None:
+@given(seed=st.integers(0, 10**6), beam_size=st.integers(2, 8))
+def test_an_nbest_list_is_sorted_distinct_and_adds_up(seed: int, beam_size: int) -> None:
     stepper = ToyStepper(4, seed=seed)
     found = beam_search(
         stepper,
@@ -204,14 +204,14 @@ def test_an_nbest_list_is_sorted_distinct_and_adds_up(seed: int, width: int) -> 
         begin=BEGIN,
         end=END,
         max_length=7,
-        width=width,
-        nbest=width,
+        beam_size=beam_size,
+        nbest=beam_size,
     )
     assert (found.scores.diff() <= 0).all()
     torch.testing.assert_close(found.totals, found.scores)
     for item in range(3):
         outputs = outputs_of(found, item)
-        assert len(set(outputs)) == len(outputs) == width
+        assert len(set(outputs)) == len(outputs) == beam_size
         for tokens in outputs:
             assert END not in tokens[:-1]
             assert tokens[-1] == END
@@ -223,7 +223,7 @@ class Scripted(ToyStepper):
     def __init__(self) -> None:
         super().__init__(4)
 
-    def step(self, state: ToyState, tokens: torch.Tensor) -> Stepped:
+    def step(self, state: ToyState, tokens: torch.Tensor) -> SearchStep:
         probabilities = {
             BEGIN: [0.0, 0.0, 0.55, 0.45],
             2: [0.0, 0.5, 0.3, 0.2],
@@ -239,7 +239,7 @@ def test_a_live_hypothesis_may_overtake_late() -> None:
     it has as many as it is wide returns "a" (0.275) and never sees "b b b ...".
     """
     stepper = Scripted()
-    how: dict[str, Any] = {"begin": BEGIN, "end": END, "max_length": 20, "width": 2}
+    how: dict[str, Any] = {"begin": BEGIN, "end": END, "max_length": 20, "beam_size": 2}
     by_probability = beam_search(stepper, stepper.start(0), **how)
     assert by_probability.tokens[0, 0].tolist() == [2, END]
     assert len(stepper.calls) < 20  # nothing can overtake 0.275 after b b ... has fallen below it
@@ -268,7 +268,7 @@ def test_items_leave_the_batch() -> None:
     stepper = ToyStepper(6, seed=3, sharpness=2.5)
     offsets = range(64)
     found = beam_search(
-        stepper, stepper.start(*offsets), begin=BEGIN, end=END, max_length=40, width=5
+        stepper, stepper.start(*offsets), begin=BEGIN, end=END, max_length=40, beam_size=5
     )
     assert stepper.calls[0] == (64, 1)
     assert stepper.calls[1] == (64, 5)
@@ -301,7 +301,7 @@ def test_results_may_be_trained_on() -> None:
 
 def test_a_model_without_attention_has_no_weights() -> None:
     class Blind(ToyStepper):
-        def step(self, state: ToyState, tokens: torch.Tensor) -> Stepped:
+        def step(self, state: ToyState, tokens: torch.Tensor) -> SearchStep:
             return super().step(state, tokens)._replace(weights=None)
 
     stepper = Blind(4)
@@ -316,7 +316,7 @@ def test_a_model_that_allows_nothing_is_an_error() -> None:
     class Dead(ToyStepper):
         """The item with memory 7 has no continuation after its first token."""
 
-        def step(self, state: ToyState, tokens: torch.Tensor) -> Stepped:
+        def step(self, state: ToyState, tokens: torch.Tensor) -> SearchStep:
             stepped = super().step(state, tokens)
             dead = (state.offsets == 7)[:, None, None] & (tokens != BEGIN)[..., None]
             return stepped._replace(log_probs=stepped.log_probs.masked_fill(dead, -torch.inf))
@@ -341,7 +341,7 @@ def test_errors_say_what_to_do() -> None:
     stepper = ToyStepper(4)
     state = stepper.start(1, 2)
     how: dict[str, Any] = {"begin": BEGIN, "end": END}
-    with pytest.raises(ValueRangeError, match=r"nbest=6 and width=5.*pass width=6"):
+    with pytest.raises(ValueRangeError, match=r"nbest=6 and beam_size=5.*pass beam_size=6"):
         beam_search(stepper, state, max_length=5, nbest=6, **how)
     with pytest.raises(ValueRangeError, match="max_length must be at least 1 and at least min_len"):
         beam_search(stepper, state, max_length=3, min_length=4, **how)

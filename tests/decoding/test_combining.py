@@ -17,7 +17,7 @@ from foveal.decoding import (
     sample,
 )
 from foveal.errors import ShapeError, ValueRangeError
-from foveal.networks import Stepped
+from foveal.networks import SearchStep
 from tests.decoding.toys import BEGIN, END, ToyState, ToyStepper
 
 HOW: dict[str, Any] = {"begin": BEGIN, "end": END, "max_length": 9, "with_weights": True}
@@ -82,7 +82,7 @@ def test_a_mixture_allows_what_one_member_allows_and_a_product_what_all_do() -> 
             super().__init__(4)
             self.token = token
 
-        def step(self, state: ToyState, tokens: torch.Tensor) -> Stepped:
+        def step(self, state: ToyState, tokens: torch.Tensor) -> SearchStep:
             stepped = super().step(state, tokens)
             log_probs = stepped.log_probs.clone()
             log_probs[..., self.token] = -torch.inf

@@ -37,8 +37,8 @@ def search(n):
     stepper.calls.clear()
     kind = n % 10
     if kind in (0, 5, 6, 7, 8, 9): greedy(stepper, state, with_weights=True, **how)
-    if kind == 1: beam_search(stepper, state, width=2, nbest=2, with_weights=True, **how)
-    if kind == 2: beam_search(stepper, state, width=2, constraints=[words], **how)
+    if kind == 1: beam_search(stepper, state, beam_size=2, nbest=2, with_weights=True, **how)
+    if kind == 2: beam_search(stepper, state, beam_size=2, constraints=[words], **how)
     if kind == 3: sample(stepper, state, **draws, **how)
     if kind == 4: stochastic_beam_search(stepper, state, **draws, **how)
 
@@ -98,7 +98,7 @@ class Bytes(TorchDispatchMode):
 
 
 SEARCHES: list[Callable[..., Hypotheses]] = [
-    lambda *args, width, **how: beam_search(*args, width=width, nbest=width, **how),
+    lambda *args, width, **how: beam_search(*args, beam_size=width, nbest=width, **how),
     lambda *args, width, **how: sample(*args, num_samples=width, **how),
     lambda *args, width, **how: stochastic_beam_search(*args, num_samples=width, **how),
 ]
@@ -115,7 +115,7 @@ def peak(search: Callable[..., Hypotheses], items: int, steps: int, width: int, 
             begin=BEGIN,
             end=END,
             max_length=steps,
-            width=width,
+            beam_size=width,
             with_weights=True,
         )
     return count.peak
@@ -123,7 +123,7 @@ def peak(search: Callable[..., Hypotheses], items: int, steps: int, width: int, 
 
 @pytest.mark.parametrize("search", SEARCHES, ids=["beam", "sample", "stochastic"])
 def test_memory_is_linear(search: Callable[..., Hypotheses]) -> None:
-    sizes = {"items": 8, "steps": 20, "width": 4, "places": 20}
+    sizes = {"items": 8, "steps": 20, "beam_size": 4, "places": 20}
     once = peak(search, **sizes)
     for name, size in sizes.items():
         twice = peak(search, **(sizes | {name: 2 * size}))

@@ -49,7 +49,7 @@ def sources() -> tuple[Tensor, Tensor]:
 def test_outputs_are_what_teacher_forcing_says(name: str) -> None:
     model, (source, mask) = model_of(name), sources()
     state = model.start(source, mask)
-    found = beam_search(model.stepper(), state, width=4, nbest=3, with_weights=True, **HOW)
+    found = beam_search(model.stepper(), state, beam_size=4, nbest=3, with_weights=True, **HOW)
     assert len(found.tokens.flatten(0, 1).unique(dim=0)) > 6, "a test of few outputs"
     for n in range(3):
         targets = found.tokens[:, n]

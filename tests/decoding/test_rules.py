@@ -141,15 +141,15 @@ def test_a_wide_beam_finds_all_that_is_allowed_and_nothing_else(case: Case, seed
     how = case.keywords()
     if not all(allowed):
         with pytest.raises(ImpossibleError, match="items"):
-            beam_search(stepper, stepper.start(5, 17), width=WIDE, nbest=WIDE, **how)
+            beam_search(stepper, stepper.start(5, 17), beam_size=WIDE, nbest=WIDE, **how)
         return
-    found = beam_search(stepper, stepper.start(5, 17), width=WIDE, nbest=WIDE, **how)
+    found = beam_search(stepper, stepper.start(5, 17), beam_size=WIDE, nbest=WIDE, **how)
     for item, outputs in enumerate(allowed):
         assert tokens_of(found, item) == [output.tokens for output in outputs]
 
 
 @settings(deadline=None, max_examples=100)
-@given(case=cases(ngrams=[0]), seed=st.integers(0, 10**6), width=st.integers(1, 3))
+@given(case=cases(ngrams=[0]), seed=st.integers(0, 10**6), beam_size=st.integers(1, 3))
 def test_automata_prefixes_and_lengths_have_no_dead_ends(case: Case, seed: int, width: int) -> None:
     """However narrow the search: if something is allowed, something allowed is found."""
     stepper = ToyStepper(W, seed=seed, sharpness=3.0)
@@ -158,7 +158,7 @@ def test_automata_prefixes_and_lengths_have_no_dead_ends(case: Case, seed: int, 
     draws: dict[str, Any] = {"num_samples": width, "generator": generator}
     searches = (
         (lambda state: greedy(stepper, state, **how), True),
-        (lambda state: beam_search(stepper, state, width=width, nbest=width, **how), True),
+        (lambda state: beam_search(stepper, state, beam_size=width, nbest=width, **how), True),
         (lambda state: sample(stepper, state, **draws, **how), False),
         (lambda state: stochastic_beam_search(stepper, state, **draws, **how), False),
     )
@@ -177,14 +177,14 @@ def test_automata_prefixes_and_lengths_have_no_dead_ends(case: Case, seed: int, 
 
 
 @settings(deadline=None, max_examples=100)
-@given(case=cases(ngrams=[1, 2]), seed=st.integers(0, 10**6), width=st.integers(1, 3))
+@given(case=cases(ngrams=[1, 2]), seed=st.integers(0, 10**6), beam_size=st.integers(1, 3))
 def test_repetition_is_never_violated(case: Case, seed: int, width: int) -> None:
     """It looks back at what was written, so that a narrow search may lose its way: then it says so."""
     stepper = ToyStepper(W, seed=seed, sharpness=3.0)
     allowed = allowed_of(case, stepper, (5, 17))
     try:
         found = beam_search(
-            stepper, stepper.start(5, 17), width=width, nbest=width, **case.keywords()
+            stepper, stepper.start(5, 17), beam_size=width, nbest=width, **case.keywords()
         )
     except ImpossibleError:
         return
@@ -199,12 +199,14 @@ def test_rules_of_an_item_are_the_same_in_any_batch(case: Case, seed: int) -> No
     if not all(allowed_of(case, stepper, (5, 17))):
         return
     try:
-        together = beam_search(stepper, stepper.start(5, 17), width=4, nbest=3, **case.keywords())
+        together = beam_search(
+            stepper, stepper.start(5, 17), beam_size=4, nbest=3, **case.keywords()
+        )
     except ImpossibleError:
         return
     for item, offset in enumerate((5, 17)):
         how = case._replace(rules=case.rules[item : item + 1]).keywords()
-        by_itself = beam_search(stepper, stepper.start(offset), width=4, nbest=3, **how)
+        by_itself = beam_search(stepper, stepper.start(offset), beam_size=4, nbest=3, **how)
         assert torch.equal(by_itself.scores[0], together.scores[item])
         assert tokens_of(by_itself, 0) == tokens_of(together, item)
 
@@ -213,7 +215,7 @@ def test_a_prefix_that_all_items_share_is_read_by_one_hypothesis() -> None:
     stepper = ToyStepper(W)
     prefix = torch.tensor([[2, 3, 2], [3, 3, 2]])
     mask = torch.tensor([[True, True, True], [True, True, False]])
-    how: dict[str, Any] = {"begin": BEGIN, "end": END, "max_length": 6, "width": 3}
+    how: dict[str, Any] = {"begin": BEGIN, "end": END, "max_length": 6, "beam_size": 3}
     found = beam_search(stepper, stepper.start(5, 17), prefix=prefix, prefix_mask=mask, **how)
     assert [call[1] for call in stepper.calls[:4]] == [1, 1, 1, 3]
     assert found.tokens[0, 0, :3].tolist() == [2, 3, 2]
@@ -231,7 +233,7 @@ def test_a_lexicon_larger_than_the_table() -> None:
     words = [[2, 2], [2, 3, 3], [3], [3, 2, 3, 2]]
     small = lexicon(words, num_tokens=W, end=END)
     stepper = ToyStepper(W, seed=1)
-    how: dict[str, Any] = {"begin": BEGIN, "end": END, "max_length": 6, "width": 5, "nbest": 4}
+    how: dict[str, Any] = {"begin": BEGIN, "end": END, "max_length": 6, "beam_size": 5, "nbest": 4}
     expected = beam_search(stepper, stepper.start(1, 2), constraints=[small], **how)
     large = lexicon(words, num_tokens=W, end=END)
     vars(large)["_table"] = None

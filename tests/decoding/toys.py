@@ -15,7 +15,7 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
-from foveal.networks import Stepped
+from foveal.networks import SearchStep
 
 BEGIN, END = 0, 1
 
@@ -50,11 +50,11 @@ class ToyStepper:
     def batch_size(self, state: ToyState) -> int:
         return len(state.offsets)
 
-    def step(self, state: ToyState, tokens: Int[Tensor, "B K"]) -> Stepped:
+    def step(self, state: ToyState, tokens: Int[Tensor, "B K"]) -> SearchStep:
         assert state.keys.shape == tokens.shape
         self.calls.append((tokens.shape[0], tokens.shape[1]))
         keys = (31 * state.keys + tokens + state.offsets[:, None] + 1) % len(self.table)
-        return Stepped(ToyState(state.offsets, keys), self.table[keys], self.reads[keys])
+        return SearchStep(ToyState(state.offsets, keys), self.table[keys], self.reads[keys])
 
     def reorder(self, state: ToyState, parents: Int[Tensor, "B k"]) -> ToyState:
         return state._replace(keys=state.keys.gather(1, parents))

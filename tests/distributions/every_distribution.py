@@ -63,7 +63,7 @@ DENSE = {
         lambda arcs: SpanningTree(arcs, single_root=False), (4, 4), (1, 2)
     ),
     "SpanTree": Kind(SpanTree, (3, 3), (0, 1)),
-    "SpanTree, labelled": Kind(lambda spans: SpanTree(spans, labelled=True), (3, 3, 2), (0, 1, 1)),
+    "SpanTree, labeled": Kind(lambda spans: SpanTree(spans, labeled=True), (3, 3, 2), (0, 1, 1)),
 }
 
 SPARSE = {

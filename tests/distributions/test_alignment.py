@@ -113,7 +113,7 @@ def test_ctc_is_the_ctc_loss_of_torch() -> None:
     assert_close(model.log_partition(), -losses)
     assert losses[4] == torch.inf  # four equal labels need seven frames
 
-    # torch's own gradient adds the softmax's normalisation to it, so the truth is the marginals.
+    # torch's own gradient adds the softmax's normalization to it, so the truth is the marginals.
     (grad,) = torch.autograd.grad(model.log_partition()[:4].sum(), log_probs)
     assert_close(
         grad.sum(-1),

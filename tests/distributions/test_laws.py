@@ -24,7 +24,7 @@ def subsets(scores: Tensor, mask: Tensor | None) -> Iterator[tuple[Tensor, Tenso
             yield value, scores[value].sum()
 
 
-def labellings(
+def labelings(
     unary: Tensor, transitions: Tensor, mask: Tensor | None
 ) -> Iterator[tuple[Tensor, Tensor]]:
     length, num_states = unary.shape
@@ -81,4 +81,4 @@ def test_linear_chain(
     torch.manual_seed(seed)
     unary = torch.randn(batch, length, num_states, dtype=torch.float64)
     transitions = torch.randn(batch, length - 1, num_states, num_states, dtype=torch.float64)
-    check_distribution(LinearChain, [unary, transitions], mask, structures=labellings)
+    check_distribution(LinearChain, [unary, transitions], mask, structures=labelings)

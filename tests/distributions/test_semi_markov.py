@@ -138,7 +138,7 @@ def test_float32_is_within_1e_5_of_float64_on_long_rows_of_wide_scores() -> None
 def test_mild_scores_over_a_long_row_stay_accurate() -> None:
     generator = torch.Generator().manual_seed(0)
     segments = torch.randn(2, 300, 5, 4, generator=generator)
-    direction = 1 + torch.rand(segments.shape, generator=generator)  # not centred
+    direction = 1 + torch.rand(segments.shape, generator=generator)  # not centered
     grads = []
     for dtype in (torch.float32, torch.float64):
         leaf = segments.to(dtype).requires_grad_()

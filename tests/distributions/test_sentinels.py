@@ -111,8 +111,8 @@ def test_a_constant_in_the_scores_of_labels_costs_no_digits(offset: float) -> No
     spans = torch.randn(6, 7, 7, 3, generator=generator)
     mask = torch.arange(7) < torch.tensor([[7], [6], [3], [1], [0], [7]])
     moved = spans + offset
-    exact = SpanTree(moved.double(), labelled=True, mask=mask)
-    tree = SpanTree(moved, labelled=True, mask=mask)
+    exact = SpanTree(moved.double(), labeled=True, mask=mask)
+    tree = SpanTree(moved, labeled=True, mask=mask)
     torch.testing.assert_close(tree.marginals().double(), exact.marginals(), rtol=0.0, atol=1e-6)
     expected = exact.log_partition()
     torch.testing.assert_close(tree.log_partition().double(), expected, rtol=1e-6, atol=1e-6)

@@ -27,7 +27,7 @@ def brackets(words: list[int]) -> Iterator[list[tuple[int, int]]]:
             yield [(words[0], words[-1]), *left, *right]
 
 
-def labelled_trees(spans: Tensor, mask: Tensor | None) -> Iterator[tuple[Tensor, Tensor]]:
+def labeled_trees(spans: Tensor, mask: Tensor | None) -> Iterator[tuple[Tensor, Tensor]]:
     num_words, _, num_labels = spans.shape
     real = [i for i in range(num_words) if mask is None or mask[i]]
     for tree in brackets(real):
@@ -41,7 +41,7 @@ def labelled_trees(spans: Tensor, mask: Tensor | None) -> Iterator[tuple[Tensor,
 
 
 def trees(spans: Tensor, mask: Tensor | None) -> Iterator[tuple[Tensor, Tensor]]:
-    for value, score in labelled_trees(spans.unsqueeze(-1), mask):
+    for value, score in labeled_trees(spans.unsqueeze(-1), mask):
         yield value.squeeze(-1), score
 
 
@@ -69,8 +69,8 @@ def test_labelled_bracketings(data: st.DataObject, batch: int, num_words: int, s
     mask = data.draw(masks(batch, num_words))
     torch.manual_seed(seed)
     spans = torch.randn(batch, num_words, num_words, 2, dtype=torch.float64)
-    build = partial(SpanTree, labelled=True)
-    check_distribution(build, [spans], mask, structures=labelled_trees)
+    build = partial(SpanTree, labeled=True)
+    check_distribution(build, [spans], mask, structures=labeled_trees)
 
 
 def test_trees_are_counted_by_catalan_numbers() -> None:
@@ -78,8 +78,8 @@ def test_trees_are_counted_by_catalan_numbers() -> None:
     for num_words, count in enumerate(catalan, start=1):
         tree = SpanTree(torch.zeros(num_words, num_words, dtype=torch.float64))
         assert tree.log_partition().exp().item() == pytest.approx(count, rel=1e-12)
-    labelled = SpanTree(torch.zeros(4, 4, 3, dtype=torch.float64), labelled=True)
-    assert labelled.log_partition().exp().item() == pytest.approx(5 * 3**7, rel=1e-12)
+    labeled = SpanTree(torch.zeros(4, 4, 3, dtype=torch.float64), labeled=True)
+    assert labeled.log_partition().exp().item() == pytest.approx(5 * 3**7, rel=1e-12)
 
 
 @pytest.mark.parametrize("labels", [None, 3])
@@ -91,7 +91,7 @@ def test_float32_is_close_to_float64_for_80_words(labels: int | None) -> None:
     found = []
     for dtype in (torch.float32, torch.float64):
         leaf = spans.to(dtype).requires_grad_()
-        marginals = SpanTree(leaf, labelled=labels is not None).marginals()
+        marginals = SpanTree(leaf, labeled=labels is not None).marginals()
         (grad,) = torch.autograd.grad((marginals * upstream.to(dtype)).sum(), leaf)
         found.append((marginals.detach().double(), grad.double()))
     (marginals, grad), (true_marginals, true_grad) = found
@@ -155,4 +155,4 @@ def test_spans_must_be_square() -> None:
     with pytest.raises(ShapeError, match="SpanTree: spans"):
         SpanTree(torch.zeros(3, 4))
     with pytest.raises(ShapeError, match="SpanTree: spans"):
-        SpanTree(torch.zeros(2, 3, 3), labelled=True)
+        SpanTree(torch.zeros(2, 3, 3), labeled=True)

@@ -28,7 +28,7 @@ def assert_equal(found: Tensor, expected: Tensor) -> None:
 
 
 def assert_optimal(scores: Tensor, p: Tensor, alpha: float) -> None:
-    """p maximises <p, scores> - Omega(p) over the simplex, by the conditions of Karush, Kuhn and
+    """p maximizes <p, scores> - Omega(p) over the simplex, by the conditions of Karush, Kuhn and
     Tucker, which are sufficient: scores - gradient of Omega is constant on the support, and not
     higher outside. The gradient of Omega is p^(alpha - 1) / (alpha - 1).
     """

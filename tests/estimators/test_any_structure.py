@@ -30,7 +30,7 @@ STRUCTURES: dict[str, tuple[Callable[..., AbstractDistribution], list[tuple[int,
     "ProjectiveTree": (ProjectiveTree, [(2, 5, 5)]),
     "SemiMarkov": (SemiMarkov, [(2, 5, 3, 2), (2, 2)]),
     "SpanTree": (SpanTree, [(2, 4, 4)]),
-    "SpanTree, labelled": (lambda spans: SpanTree(spans, labelled=True), [(2, 4, 4, 3)]),
+    "SpanTree, labeled": (lambda spans: SpanTree(spans, labeled=True), [(2, 4, 4, 3)]),
     "SpanningTree": (SpanningTree, [(2, 5, 5)]),
     "Subset": (Subset, [(2, 5)]),
 }

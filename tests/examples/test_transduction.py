@@ -7,7 +7,7 @@ import pytest
 import torch
 
 from examples.support.transduction import Budget, parse_budget, train
-from foveal.data import Encoded, SequenceBatch, collate_pairs
+from foveal.data import Encoded, Seq2SeqBatch, collate_seq2seq
 from foveal.models import DecoderSpec, Seq2Seq, Seq2SeqSpec, TextEncoderSpec
 
 PAIRS = [Encoded([4, 5], [5, 4]), Encoded([5, 6, 4], [6])]
@@ -23,13 +23,13 @@ def small_model() -> Seq2Seq:
     ).build()
 
 
-def loss_of(model: Seq2Seq, batch: SequenceBatch) -> float:
+def loss_of(model: Seq2Seq, batch: Seq2SeqBatch) -> float:
     scored = model.score(batch.source, batch.source_mask, batch.tokens, batch.targets, batch.mask)
     return (scored.loss.sum() / batch.mask.sum()).item()
 
 
 def test_training_takes_one_batch_for_each_update_and_lowers_the_loss() -> None:
-    batch, taken, model = collate_pairs(PAIRS), count(), small_model()
+    batch, taken, model = collate_seq2seq(PAIRS), count(), small_model()
     before = loss_of(model, batch)
     trained = train(model, (batch for _ in taken), 60, learning_rate=0.05)
     assert trained is model
@@ -41,7 +41,7 @@ def test_training_takes_one_batch_for_each_update_and_lowers_the_loss() -> None:
 def test_the_loss_that_is_printed_is_the_mean_over_real_tokens(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    batch, model = collate_pairs(PAIRS), small_model()
+    batch, model = collate_seq2seq(PAIRS), small_model()
     expected = loss_of(model, batch)
     train(model, [batch], 1, learning_rate=1e-3)
     assert f"update 1, loss {expected:.3f}," in capsys.readouterr().out

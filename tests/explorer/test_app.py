@@ -268,7 +268,7 @@ def test_a_fault_is_a_line_and_the_log_has_no_text(caplog: pytest.LogCaptureFixt
     assert "secret" not in caplog.text + found.data["error"]
 
 
-@pytest.mark.parametrize("kind", ["classification", "tagging", "language_modelling"])
+@pytest.mark.parametrize("kind", ["classification", "tagging", "language_modeling"])
 def test_other_tasks_are_explained_too(kind: str) -> None:
     app = build_app(load_runs([BUNDLES / "0.1.0" / kind]))
     assert fetch(app, "/api/runs").data[0]["forcible"] is False

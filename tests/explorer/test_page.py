@@ -219,8 +219,8 @@ def test_it_is_light_or_dark_narrow_or_wide(page: Page, tmp_path: Path) -> None:
         for width in (1280, NARROW):
             size = {"width": width, "height": 900, "deviceScaleFactor": 1, "mobile": False}
             page.browser.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", size)
-            colour = "return getComputedStyle(document.body).backgroundColor"
-            assert page.browser.execute_script(colour) == "rgb({}, {}, {})".format(
+            color = "return getComputedStyle(document.body).backgroundColor"
+            assert page.browser.execute_script(color) == "rgb({}, {}, {})".format(
                 *channels(theme.paper)
             )
             wide = "return document.documentElement.scrollWidth"

@@ -41,7 +41,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     train(task, examples, epochs=20, rate=1e-2)
     task.model.eval()
     save_bundle(task, made / "captions")
-    asked = [Example(f"{one.source}\tWhat colour is it?", "red") for one in examples]
+    asked = [Example(f"{one.source}\tWhat color is it?", "red") for one in examples]
     answers = [*asked, Example(f"{examples[0].source}\tIs it high?", "yes")]
     question = TextEncoderSpec(embedding_size=8, hidden_size=8, dropout=0.0)
     spec = VisualQuestionAnsweringSpec(image=IMAGE, encoder=ENCODER, question=question)
@@ -164,7 +164,7 @@ def test_an_image_is_dropped_and_lit_where_it_was_looked_at(
     (first, second), size = panel.all(".picture .cell")[:2], panel.one(".picture img").size
     with Image.open(path) as image:
         scale = size["width"] / image.width
-    # Centred on pixels 0 and 4: the first is cut by the edge of the image.
+    # Centered on pixels 0 and 4: the first is cut by the edge of the image.
     assert first.size["width"] == pytest.approx(2.5 * scale, abs=1)
     assert second.size["width"] == pytest.approx(4 * scale, abs=1)
     assert np.isclose(second.location["x"] - first.location["x"], 2.5 * scale, atol=1)

@@ -169,9 +169,9 @@ def pixels(address: str) -> np.ndarray:
         (checksum,) = struct.unpack(">I", data[at + 8 + length : at + 12 + length])
         assert checksum == zlib.crc32(kind + content)
         chunks[kind], at = content, at + 12 + length
-    width, height, depth, colour, *_ = struct.unpack(">IIBBBBB", chunks[b"IHDR"])
+    width, height, depth, color, *_ = struct.unpack(">IIBBBBB", chunks[b"IHDR"])
     assert depth == 8
-    channels = {0: 1, 2: 3}[colour]
+    channels = {0: 1, 2: 3}[color]
     lines = np.frombuffer(zlib.decompress(chunks[b"IDAT"]), np.uint8).reshape(height, -1)
     assert (lines[:, 0] == 1).all()  # each pixel is a difference from the one to its left
     differences = lines[:, 1:].reshape(height, width, channels)

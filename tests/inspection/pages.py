@@ -4,7 +4,7 @@
     alone               nothing is fetched, nothing runs, under a megabyte
     legible             text contrasts with what lies behind it by 4.5 to 1 and marks that must be
                         seen by 3 to 1 (WCAG 2.2, AA), in the light and in the dark scheme, computed
-                        from the colours that the page itself has
+                        from the colors that the page itself has
     told                every image has a text in its place
 
 Contrast is computed of elements as they stand in the page: a number on a cell is held against the ink
@@ -25,7 +25,7 @@ DARK = re.compile(r"@media screen and \(prefers-color-scheme: ?dark\)\{")
 TONES = {"kk", "kw", "wk", "ww"}  # text on the ramp
 MARKS = {"best", "mark", "edge", *(f"{kind}{n}" for kind in "sm" for n in range(6))}
 
-Colour: TypeAlias = tuple[float, float, float]
+Color: TypeAlias = tuple[float, float, float]
 Attributes: TypeAlias = dict[str, str]
 
 
@@ -127,21 +127,21 @@ def _check_told(reader: Reader) -> None:
 # Contrast
 
 
-def luminance(channels: Colour) -> float:
+def luminance(channels: Color) -> float:
     """Relative luminance of channels 0 to 255, by the formula of WCAG 2, written here once more."""
     shares = [channel / 255 for channel in channels]
     red, green, blue = (s / 12.92 if s <= 0.04045 else ((s + 0.055) / 1.055) ** 2.4 for s in shares)
     return 0.2126 * red + 0.7152 * green + 0.0722 * blue
 
 
-def contrast(one: Colour, other: Colour) -> float:
+def contrast(one: Color, other: Color) -> float:
     low, high = sorted([luminance(one), luminance(other)])
     return (high + 0.05) / (low + 0.05)
 
 
-def rgb(colour: str) -> Colour:
+def rgb(color: str) -> Color:
     """The channels of #rrggbb or #rgb."""
-    digits = colour.removeprefix("#")
+    digits = color.removeprefix("#")
     digits = "".join(2 * digit for digit in digits) if len(digits) == 3 else digits
     red, green, blue = bytes.fromhex(digits)
     return red, green, blue
@@ -153,15 +153,15 @@ class Scheme(NamedTuple):
     name: str
     rules: Mapping[str, Mapping[str, str]]  # selector -> property -> value
 
-    def value(self, selector: str, name: str) -> Colour | None:
-        """A colour, with variables looked up; None where there is none."""
+    def value(self, selector: str, name: str) -> Color | None:
+        """A color, with variables looked up; None where there is none."""
         text = self.rules.get(selector, {}).get(name, "")
         if found := re.fullmatch(r"var\((--[\w-]+)\)", text):
             text = self.rules.get(":root", {}).get(found[1], "")
         return rgb(text) if re.fullmatch("#(?:[0-9a-f]{3}|[0-9a-f]{6})", text) else None
 
-    def of_class(self, name: str) -> Colour | None:
-        """The colour of a class of drawings, as fill or as stroke."""
+    def of_class(self, name: str) -> Color | None:
+        """The color of a class of drawings, as fill or as stroke."""
         selector = f".foveal .{name}"
         fill = self.value(selector, "fill")
         return self.value(selector, "stroke") if fill is None else fill
@@ -207,11 +207,11 @@ def _rules(style: str) -> Iterator[tuple[str, dict[str, str]]]:
 def _check_legible(reader: Reader) -> None:
     for scheme in schemes(reader.styles):
         paper = scheme.value("body", "background")
-        assert paper is not None, "the page has a colour behind it"
+        assert paper is not None, "the page has a color behind it"
         for selector in scheme.rules:
-            if (colour := scheme.value(selector, "color")) is not None:
+            if (color := scheme.value(selector, "color")) is not None:
                 behind = scheme.value(selector, "background") or paper
-                ratio = contrast(colour, behind)
+                ratio = contrast(color, behind)
                 assert ratio >= READABLE, f"{scheme.name}: {selector} {ratio:.2f}"
         _check_drawings(reader, scheme)
 
@@ -223,7 +223,7 @@ def _check_drawings(reader: Reader, scheme: Scheme) -> None:
     for tag, attributes in reader.tags:
         classes = attributes.get("class", "").split()
         if paper is None or ink is None:
-            assert tag != "svg", "a drawing without the colours of drawings"
+            assert tag != "svg", "a drawing without the colors of drawings"
             continue
         if "ink" in classes and "fill-opacity" in attributes:
             share = float(attributes["fill-opacity"])
@@ -235,11 +235,11 @@ def _check_drawings(reader: Reader, scheme: Scheme) -> None:
             text = tag == "text" and (name in TONES or name in ("text", "muted"))
             if not text and name not in MARKS:
                 continue
-            colour = scheme.of_class(name)
-            assert colour is not None, name
+            color = scheme.of_class(name)
+            assert color is not None, name
             ground = behind if name in TONES else paper
             assert ground is not None
-            ratio, least = contrast(colour, ground), READABLE if text else VISIBLE
+            ratio, least = contrast(color, ground), READABLE if text else VISIBLE
             assert ratio >= least, f"{scheme.name}: {tag} .{name} {ratio:.2f} {attributes}"
             seen.add(name)
     assert seen or not reader.all("svg"), "drawings in which nothing can be seen"

@@ -25,7 +25,7 @@ from foveal.models import (
 from foveal.tasks import (
     AbstractTask,
     ClassificationSpec,
-    LanguageModellingSpec,
+    LanguageModelingSpec,
     PairClassificationSpec,
     PredictionSpec,
     TaggingSpec,
@@ -39,7 +39,7 @@ WORDS = {"the": "DET", "a": "DET", "old": "ADJ", "good": "ADJ", "cat": "NOUN", "
 ENCODER = TextEncoderSpec(embedding_size=16, hidden_size=16, dropout=0.1)
 DECODER = DecoderSpec(embedding_size=16, hidden_size=24, dropout=0.1)
 TRANSDUCTION = TransductionSpec(
-    encoder=ENCODER, decoder=DECODER, prediction=PredictionSpec(width=1)
+    encoder=ENCODER, decoder=DECODER, prediction=PredictionSpec(beam_size=1)
 )
 
 
@@ -67,7 +67,7 @@ def sentences(number: int, seed: int = 0) -> tuple[Example, ...]:
 
 
 def opinions(number: int, seed: int = 0) -> tuple[Example, ...]:
-    """Sentences, labelled by whether "good" is in them."""
+    """Sentences, labeled by whether "good" is in them."""
     return tuple(
         Example(example.source, "yes" if "good" in example.source else "no")
         for example in sentences(number, seed)
@@ -108,7 +108,7 @@ HEALTHY = {
     "pairs": Patient(PairClassificationSpec(hidden_size=16), PAIRS, steps(160), 90.0),
     "tagging": Patient(TaggingSpec(encoder=ENCODER), WORD_TAGS, steps(120), 95.0),
     "language model": Patient(
-        LanguageModellingSpec(embedding_size=16, hidden_size=24, dropout=0.1, stretch=26),
+        LanguageModelingSpec(embedding_size=16, hidden_size=24, dropout=0.1, bptt_length=26),
         counting(200),
         steps(120),
         2.0,

@@ -77,7 +77,7 @@ def test_a_long_run_stays_small() -> None:
     assert "one step in 100" in table.caption
 
 
-def test_curves_differ_in_dash_and_not_only_in_colour() -> None:
+def test_curves_differ_in_dash_and_not_only_in_color() -> None:
     many = [Series(name=str(index), points=((0, index), (1, index))) for index in range(8)]
     drawing = curves(many, title="many")
     dashes = re.findall(r'stroke-width="2.5"(?: stroke-dasharray="([^"]*)")?', drawing)

@@ -25,7 +25,7 @@ from foveal.models import DecoderSpec, SoftmaxSpec, TextEncoderSpec
 from foveal.specs import settings, with_setting
 from foveal.tasks import (
     ClassificationSpec,
-    LanguageModellingSpec,
+    LanguageModelingSpec,
     TaggingSpec,
     Transduction,
     TransductionSpec,
@@ -187,7 +187,7 @@ def test_a_run_too_short_to_tell() -> None:
 def test_what_was_learnt_is_lost() -> None:
     rising = [*FALLING[:100], *reversed(FALLING[:100])]
     assert said(history(rising)) == {"learning rate too high"}
-    sampled = Remedies(HEALTHY["softmax"].task, TrainingSpec(steps=1, own_inputs=0.3))
+    sampled = Remedies(HEALTHY["softmax"].task, TrainingSpec(steps=1, scheduled_sampling=0.3))
     assert said(history(rising), sampled) == set()
 
 
@@ -257,7 +257,7 @@ SPECS = {
     **{name: patient.task for name, patient in HEALTHY.items()},
     "plain": TransductionSpec(decoder=DecoderSpec(attention=None, cell="elman")),
     "summary": ClassificationSpec(pooling="summary", encoder=TextEncoderSpec(cell="elman")),
-    "elman": LanguageModellingSpec(cell="elman"),
+    "elman": LanguageModelingSpec(cell="elman"),
     "tagger": TaggingSpec(encoder=TextEncoderSpec(cell="elman")),
 }
 
@@ -281,11 +281,11 @@ def test_every_setting_that_a_remedy_names_exists_and_takes_its_value(
         remedies.slower(),
         remedies.warmer(10.0),
         remedies.attention(),
-        remedies.regularised(),
+        remedies.regularized(),
         remedies.stopping(),
         remedies.faster(),
         remedies.looser(3.0),
-        remedies.own_inputs(),
+        remedies.scheduled_sampling(),
         remedies.longer(),
         remedies.fed(),
     ]

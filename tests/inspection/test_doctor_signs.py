@@ -10,7 +10,7 @@ from torch import Tensor, nn
 
 from foveal.attention import Memory
 from foveal.attention._scorers import AbstractScorer
-from foveal.data import InMemory, SequenceBatch
+from foveal.data import InMemory, Seq2SeqBatch
 from foveal.inspection import vital_signs
 from foveal.inspection.doctor._finding import Finding
 from foveal.inspection.doctor._from_signs import from_signs
@@ -18,10 +18,10 @@ from foveal.inspection.doctor._recurrences import Recurrence, listening, recurre
 from foveal.inspection.doctor._remedies import Remedies
 from foveal.inspection.doctor._through_time import course
 from foveal.models import (
-    ExactHardSpec,
     HardSpec,
+    LatentHardSpec,
+    LatentMonotoneSpec,
     LocalSpec,
-    MonotoneSpec,
     MultiHeadSpec,
     SegmentSpec,
     SigmoidSpec,
@@ -41,8 +41,8 @@ from foveal.tasks import (
     AbstractTask,
     Classification,
     ClassificationSpec,
-    LanguageModelling,
-    LanguageModellingSpec,
+    LanguageModeling,
+    LanguageModelingSpec,
     Transduction,
 )
 from tests.inspection.patients import HEALTHY, LABELS, LETTERS, counting, writing
@@ -52,7 +52,7 @@ Task = AbstractTask[Any]
 
 def batch_of(task: Task, examples: Any, size: int = 12) -> Any:
     """Examples of all lengths in one batch; a text in stretches."""
-    if isinstance(task, LanguageModelling):
+    if isinstance(task, LanguageModeling):
         return next(iter(task.batches(InMemory(tuple(examples)), batch_size=size)))
     return task.collate([task.encode(example) for example in examples[:size]])
 
@@ -92,8 +92,8 @@ def make_linear(cell: ElmanCell, radius: float) -> None:
         other.zero_()
 
 
-def plain_decoder() -> tuple[LanguageModelling, ElmanCell]:
-    spec = LanguageModellingSpec(cell="elman", embedding_size=8, hidden_size=12, stretch=50)
+def plain_decoder() -> tuple[LanguageModeling, ElmanCell]:
+    spec = LanguageModelingSpec(cell="elman", embedding_size=8, hidden_size=12, bptt_length=50)
     task = built(spec, counting(80))
     (cell,) = task.model.decoder.stack.cells_in_order()
     return task, cell
@@ -107,7 +107,7 @@ def plain_encoder() -> tuple[Classification, ElmanCell]:
 
 
 def fifty_steps(task: Task) -> Any:
-    if isinstance(task, LanguageModelling):
+    if isinstance(task, LanguageModeling):
         return batch_of(task, counting(80), 6)
     long = [type(LABELS[0])(" ".join(["good"] * 50), "yes")] * 4
     return batch_of(task, long, 4)
@@ -223,8 +223,8 @@ ATTENTIONS = {
     "sparsemax": SparsemaxSpec(),
     "hard": HardSpec(),
     "multi-head": MultiHeadSpec(num_heads=2),
-    "exact hard": ExactHardSpec(),
-    "monotone": MonotoneSpec(),
+    "exact hard": LatentHardSpec(),
+    "monotone": LatentMonotoneSpec(),
     "none": None,
 }
 
@@ -322,7 +322,7 @@ def test_a_classifier_without_its_mask_is_found_out() -> None:
 def test_padding_that_is_marked_as_real_is_found_out() -> None:
     task = built(writing(SoftmaxSpec()))
     batch = batch_of(task, LETTERS)
-    assert isinstance(batch, SequenceBatch)
+    assert isinstance(batch, Seq2SeqBatch)
     batch.source_mask.fill_(True)
     finding = diagnosed(task, batch)["leaked padding"]
     assert finding.numbers["marked"] > 0

@@ -32,7 +32,7 @@ INPUTS = {
     "arabic": ARABIC,
     "japanese": JAPANESE,
     "hostile": HOSTILE,
-    "forty": tuple(f"internationalisation{index}" for index in range(40)),
+    "forty": tuple(f"internationalization{index}" for index in range(40)),
 }
 
 views = pytest.mark.parametrize("view", VIEWS)

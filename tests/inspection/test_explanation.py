@@ -27,14 +27,14 @@ KINDS = (
     "documents",
     "pair_classification",
     "tagging",
-    "language_modelling",
+    "language_modeling",
 )
 INPUTS = {
     "transduction": "edcba",
     "classification": "the good old ship",
     "pair_classification": "the good old ship\ta good ship",
     "tagging": "the good old ship",
-    "language_modelling": "abc",
+    "language_modeling": "abc",
 }
 KEYS = {
     "task",
@@ -98,10 +98,10 @@ def test_the_data_is_that_of_the_contract_and_json_can_hold_it(any_task: Any) ->
 def test_an_explanation_says_what_a_prediction_says(any_task: Any) -> None:
     explanation = _explained(any_task)
     if not explanation.nbest:
-        assert any_task.spec.kind == "language_modelling"
+        assert any_task.spec.kind == "language_modeling"
         return
     size = len(explanation.nbest)
-    settings = PredictionSpec(nbest=size, width=max(5, size), trace=True)
+    settings = PredictionSpec(nbest=size, beam_size=max(5, size), trace=True)
     (prediction,) = any_task.predict([Example(explanation.input)], settings)
     assert explanation.output == prediction.output
     assert [each.output for each in explanation.nbest] == [each.output for each in prediction.nbest]
@@ -128,7 +128,7 @@ def test_the_steps_of_an_output_multiply_to_its_score(task: Transduction) -> Non
 
 
 def test_a_language_model_gives_the_probability_of_the_text() -> None:
-    model = load_bundle(BUNDLES / "0.1.0" / "language_modelling")
+    model = load_bundle(BUNDLES / "0.1.0" / "language_modeling")
     explanation = explain(model, Example("abc"))
     perplexity = model.evaluate([Example("abc")]).value
     assert math.isclose(explanation.confidence, 1 / perplexity, rel_tol=1e-4)
@@ -145,7 +145,7 @@ def test_tags_are_explained_one_by_one() -> None:
 
 
 def test_what_a_beam_kept(task: Transduction) -> None:
-    explanation = _explained(task, width=3)
+    explanation = _explained(task, beam_size=3)
     tree = explanation.tree
     assert tree is not None
     ends = [branch for branch in tree if branch.token == ""]
@@ -180,10 +180,10 @@ def test_an_output_begins_with_its_prefix(task: Transduction) -> None:
 
 def test_forcing_what_the_model_reads_changes_nothing(task: Transduction) -> None:
     # A beam of one: every hypothesis reads as it is told, and others may gain by it.
-    free = _explained(task, width=1)
+    free = _explained(task, beam_size=1)
     own = {n: step.weights for n, step in enumerate(free.steps) if step.weights is not None}
-    # Weights need not be normalised.
-    forced = _explained(task, width=1, forced={n: [3 * w for w in own[n]] for n in own})
+    # Weights need not be normalized.
+    forced = _explained(task, beam_size=1, forced={n: [3 * w for w in own[n]] for n in own})
     assert forced.output == free.output
     assert math.isclose(forced.score, free.score, abs_tol=1e-5)
     assert all(step.forced for step in forced.steps)
@@ -226,7 +226,7 @@ def _no_attention() -> Transduction:
 @pytest.mark.parametrize(
     ("make", "changes", "message"),
     [
-        (None, {"width": 0}, "must be at least 1"),
+        (None, {"beam_size": 0}, "must be at least 1"),
         (None, {"forced": {0: [1, 0]}}, "each of the 5 places"),
         (None, {"forced": {-1: [1, 0, 0, 0, 0]}}, "a step number from 0 on"),
         (None, {"forced": {0: [0] * 5}}, "some forced weight must be above 0"),

@@ -12,10 +12,10 @@ from foveal.inspection import forced_traces
 from foveal.models import (
     AttentionSpec,
     DecoderSpec,
-    ExactHardSpec,
     HardSpec,
+    LatentHardSpec,
+    LatentMonotoneSpec,
     LocalSpec,
-    MonotoneSpec,
     MultiHeadSpec,
     SegmentSpec,
     SigmoidSpec,
@@ -39,8 +39,8 @@ KINDS: list[AttentionSpec] = [
     LocalSpec(),
     SparsemaxSpec(),
     HardSpec(),
-    ExactHardSpec(),
-    MonotoneSpec(),
+    LatentHardSpec(),
+    LatentMonotoneSpec(),
     MultiHeadSpec(num_heads=2),
     MultiHeadSpec(num_heads=2, attention=SegmentSpec()),
 ]
@@ -57,7 +57,7 @@ def build(attention: AttentionSpec | None, *, input_feeding: bool = False) -> Tr
         decoder=DecoderSpec(
             embedding_size=4, hidden_size=8, attention=attention, input_feeding=input_feeding
         ),
-        prediction=PredictionSpec(width=1),
+        prediction=PredictionSpec(beam_size=1),
     )
     task = spec.build_from(EXAMPLES)
     for parameter in task.model.parameters():  # far from uniform attention
@@ -111,7 +111,7 @@ def test_a_row_belongs_to_the_symbol_that_its_step_writes(
 
 
 def test_the_best_path_of_monotone_attention_never_goes_back() -> None:
-    for trace in forced_traces(build(MonotoneSpec()), EXAMPLES):
+    for trace in forced_traces(build(LatentMonotoneSpec()), EXAMPLES):
         assert trace.best is not None
         places = [row.index(True) for row in trace.best]
         assert places == sorted(places)
@@ -119,7 +119,7 @@ def test_the_best_path_of_monotone_attention_never_goes_back() -> None:
 
 def test_the_posterior_knows_the_symbol_that_is_written() -> None:
     """Where attention is summed out, the rows of a step change with its own symbol."""
-    task = build(ExactHardSpec())
+    task = build(LatentHardSpec())
     one, other = forced_traces(task, [Example("a b c", "x y"), Example("a b c", "z y")])
     assert one.weights[0] != pytest.approx(other.weights[0], abs=1e-4)
     task = build(SoftmaxSpec())

@@ -132,9 +132,9 @@ def test_a_very_large_map_is_a_raster_of_the_same_weights(table: str) -> None:
     drawing = heatmap(AttentionTrace(kind="x", sources=labels, targets=labels[:90], weights=rows))
     assert len(drawing.encode()) < 900_000
     (image,) = parsed(drawing).iter(f"{SVG}image")
-    grey = pixels(image.get("href", ""))[..., 0] / 255
+    gray = pixels(image.get("href", ""))[..., 0] / 255
     top = 1.0 if table == "sharp" else 0.5
-    np.testing.assert_allclose(grey * top, np.array(rows), atol=0.003)
+    np.testing.assert_allclose(gray * top, np.array(rows), atol=0.003)
     assert {ink for _, ink in _cells(drawing)} <= {0.0}  # hover text only
     assert len(_cells(drawing)) <= 4000
 

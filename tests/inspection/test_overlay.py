@@ -115,7 +115,7 @@ def test_weight_on_one_cell_is_drawn_over_the_pixels_that_it_sees(row: int, colu
     memory = encoder(image)
     rows, columns = memory.layout.rows, memory.layout.columns
     assert (rows, columns) == (5, 9)
-    # The cell sees 15 x 15 pixels around its centre, fewer at an edge: the middle of all that it
+    # The cell sees 15 x 15 pixels around its center, fewer at an edge: the middle of all that it
     # would see if the image went on.
     memory.values[0, row * 9 + column].sum().backward()
     assert image.grad is not None
@@ -143,8 +143,8 @@ def test_weight_on_one_cell_is_drawn_over_the_pixels_that_it_sees(row: int, colu
     dark = pixels(veil.get("href", ""))[..., 0]
     lit = dark == 0
     place = tuple(
-        int(((centre + 0.5) * scale - first) // each)
-        for centre, first, each in zip((y, x), start, step, strict=True)
+        int(((center + 0.5) * scale - first) // each)
+        for center, first, each in zip((y, x), start, step, strict=True)
     )
     assert place == (row, column)
     assert lit[place]
@@ -153,12 +153,12 @@ def test_weight_on_one_cell_is_drawn_over_the_pixels_that_it_sees(row: int, colu
     (cell,) = [
         each for each in drawing.iter(f"{SVG}rect") if named in (each.findtext(f"{SVG}title") or "")
     ]
-    for name, length, centre, extent in (("x", "width", x, width), ("y", "height", y, height)):
+    for name, length, center, extent in (("x", "width", x, width), ("y", "height", y, height)):
         first = float(cell.get(name, ""))
         last = first + float(cell.get(length, ""))
-        assert first == pytest.approx(max(0, (centre - 3.5) * scale), abs=0.02)
-        goes_on = centre + 8 >= extent
-        end = extent if goes_on else centre + 4.5
+        assert first == pytest.approx(max(0, (center - 3.5) * scale), abs=0.02)
+        goes_on = center + 8 >= extent
+        end = extent if goes_on else center + 4.5
         assert last == pytest.approx(end * scale, abs=0.02)
 
 
@@ -185,7 +185,7 @@ def test_errors_say_what_to_do() -> None:
     seen = _grid(2, 2, ("x",))
     with pytest.raises(ShapeError, match=r"numpy\.moveaxis"):
         overlay(seen, np.zeros((3, 8, 9)))
-    with pytest.raises(ValueRangeError, match="Undo the normalisation"):
+    with pytest.raises(ValueRangeError, match="Undo the normalization"):
         overlay(seen, np.full((4, 4), -1.5))
     with pytest.raises(ValueRangeError, match="int64"):
         overlay(seen, np.zeros((4, 4), np.int64))

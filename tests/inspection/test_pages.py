@@ -67,7 +67,7 @@ def test_a_served_page_may_run_its_own_code(whole: str) -> None:
     ids=["light", "dark"],
 )
 @pytest.mark.parametrize("role", ["text", "muted", "accent", "edge"])
-def test_a_colour_too_near_to_paper_is_found(
+def test_a_color_too_near_to_paper_is_found(
     whole: str, theme: Theme, faint: str, said: str, role: str
 ) -> None:
     with pytest.raises(AssertionError, match=said):

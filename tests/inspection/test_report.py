@@ -23,7 +23,7 @@ HELD_OUT = {
     "transduction": upper_cased(30),
     "classification": opinions(30),
     "tagging": sentences(30),
-    "language_modelling": upper_cased(30),
+    "language_modeling": upper_cased(30),
 }
 
 
@@ -52,7 +52,7 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def test_a_report_says_why_the_curve_and_the_scores_differ(run: Path) -> None:
     page = report(run)
-    width = load_bundle(run).spec.prediction.width
+    width = load_bundle(run).spec.prediction.beam_size
     assert width > 1
     assert f"with a beam of {width}, so that the last point of the curve" in page
     captions = re.findall(r"<caption>(.*?)</caption>", page)

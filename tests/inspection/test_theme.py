@@ -20,8 +20,8 @@ def test_the_formula_knows_the_extremes() -> None:
 @themes
 def test_text_and_marks_stand_out_from_paper(theme: Theme) -> None:
     paper = rgb(theme.paper)
-    for colour in (theme.text, theme.muted, theme.accent, theme.ink, *theme.series):
-        assert contrast(rgb(colour), paper) >= READABLE, colour
+    for color in (theme.text, theme.muted, theme.accent, theme.ink, *theme.series):
+        assert contrast(rgb(color), paper) >= READABLE, color
     assert contrast(rgb(theme.edge), paper) >= VISIBLE
 
 
@@ -46,8 +46,8 @@ def _rules(style: str) -> dict[str, str]:
     return dict(re.findall(r"\.foveal \.(\w+)\{(?:fill|stroke):(#[0-9a-f]{6})", style))
 
 
-def test_drawings_and_pages_use_these_colours() -> None:
-    text = page("Colours", [Section(title="One", drawings=(VIEWS["heatmap"](ENGLISH),))])
+def test_drawings_and_pages_use_these_colors() -> None:
+    text = page("Colors", [Section(title="One", drawings=(VIEWS["heatmap"](ENGLISH),))])
     page_style, drawing_style = re.findall(r"<style>(.*?)</style>", text, re.DOTALL)
     screen = "@media screen and (prefers-color-scheme:dark)"  # so that print is always light
     for theme, style, rest in zip(
@@ -61,6 +61,6 @@ def test_drawings_and_pages_use_these_colours() -> None:
         assert [rules[f"s{index}"] for index in range(6)] == list(theme.series)
         assert f"--paper:{theme.paper};--text:{theme.text};--muted:{theme.muted}" in rest
         assert f"--link:{theme.series[0]}" in rest
-    colours = set(re.findall(r"#[0-9a-f]{6}\b", text))
-    known = {colour for theme in (LIGHT, DARK) for colour in (*theme[:-1], *theme.series)}
-    assert colours <= known
+    colors = set(re.findall(r"#[0-9a-f]{6}\b", text))
+    known = {color for theme in (LIGHT, DARK) for color in (*theme[:-1], *theme.series)}
+    assert colors <= known

@@ -7,13 +7,13 @@ import numpy as np
 import pytest
 import torch
 
-from foveal.data import CharacterSpec, Example, SentencePieceSpec, TokeniserSpec, WhitespaceSpec
+from foveal.data import CharacterSpec, Example, SentencePieceSpec, TokenizerSpec, WhitespaceSpec
 from foveal.errors import DataError, ValueRangeError
 from foveal.inspection import align, forced_traces
 from foveal.models import (
     AttentionSpec,
     DecoderSpec,
-    MonotoneSpec,
+    LatentMonotoneSpec,
     SegmentSpec,
     SigmoidSpec,
     SoftmaxSpec,
@@ -30,8 +30,8 @@ EXAMPLES = [
 
 def build(
     attention: AttentionSpec,
-    source: TokeniserSpec,
-    target: TokeniserSpec,
+    source: TokenizerSpec,
+    target: TokenizerSpec,
     examples: list[Example],
     *,
     outputs: str = "texts",
@@ -103,7 +103,7 @@ def test_argmax_links_every_word_of_the_target() -> None:
 
 
 def test_argmax_of_monotone_attention_is_one_path() -> None:
-    task = build(MonotoneSpec(), WhitespaceSpec(), WhitespaceSpec(), EXAMPLES)
+    task = build(LatentMonotoneSpec(), WhitespaceSpec(), WhitespaceSpec(), EXAMPLES)
     for pair in align(task, EXAMPLES, by="argmax"):
         places = [i for i, _ in sorted(pair.links, key=lambda link: link[1])]
         assert places == sorted(places)
@@ -126,12 +126,12 @@ def test_subwords_become_words() -> None:
     assert pair.targets == ("the", "smallest", "house")
 
 
-def test_both_directions_obey_the_laws_of_symmetrisation(characters: Transduction) -> None:
+def test_both_directions_obey_the_laws_of_symmetrization(characters: Transduction) -> None:
     back = build(SoftmaxSpec(), CharacterSpec(), CharacterSpec(), turned(EXAMPLES))
     there = align(characters, EXAMPLES, threshold=0.3)
     here = align(back, turned(EXAMPLES), threshold=0.3)
     found = {
-        method: align(characters, EXAMPLES, threshold=0.3, reverse=back, symmetrisation=method)
+        method: align(characters, EXAMPLES, threshold=0.3, reverse=back, symmetrization=method)
         for method in ("intersection", "grow-diag-final", "union", "product")
     }
     for n, (a, b) in enumerate(zip(there, here, strict=True)):
@@ -161,7 +161,7 @@ def test_what_is_wrong_is_said(characters: Transduction) -> None:
     with pytest.raises(ValueRangeError, match="threshold"):
         align(characters, EXAMPLES, threshold=0.0)
     with pytest.raises(ValueRangeError, match="product is of posterior"):
-        align(characters, EXAMPLES, by="argmax", reverse=characters, symmetrisation="product")
+        align(characters, EXAMPLES, by="argmax", reverse=characters, symmetrization="product")
     with pytest.raises(DataError):
         align(characters, [Example("a")])
     labels = ClassificationSpec().build_from([Example("a b", "x"), Example("b", "y")])

@@ -12,9 +12,9 @@ from foveal.models import (
     Classifier,
     ClassifierSpec,
     DecoderSpec,
+    DecomposableAttentionSpec,
     DocumentEncoderSpec,
-    MemoryReaderSpec,
-    PairMatcherSpec,
+    MemoryNetworkSpec,
     Seq2SeqSpec,
     TaggerSpec,
     TextEncoderSpec,
@@ -38,10 +38,10 @@ MODELS: dict[str, tuple[Any, tuple[Any, ...]]] = {
     "classifier": (ClassifierSpec(vocabulary=5, num_classes=2, encoder=TEXT), (TOKENS, MASK)),
     "tagger": (TaggerSpec(vocabulary=5, num_tags=2, encoder=WORDS), (TOKENS, MASK)),
     "matcher": (
-        PairMatcherSpec(vocabulary=5, num_classes=2, encoder=WORDS, hidden_size=6),
+        DecomposableAttentionSpec(vocabulary=5, num_classes=2, encoder=WORDS, hidden_size=6),
         (TOKENS, MASK, TOKENS, MASK),
     ),
-    "reader": (MemoryReaderSpec(vocabulary=5, num_answers=2), (FACTS, None, TOKENS, MASK)),
+    "reader": (MemoryNetworkSpec(vocabulary=5, num_answers=2), (FACTS, None, TOKENS, MASK)),
 }
 FIXED = {"source_vocabulary", "target_vocabulary", "vocabulary", "max_facts"}  # of the data above
 

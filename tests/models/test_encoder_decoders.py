@@ -11,9 +11,9 @@ from foveal.models import (
     CaptionerSpec,
     DecoderSpec,
     DotSpec,
-    ExactHardSpec,
     ImageEncoderSpec,
-    MonotoneSpec,
+    LatentHardSpec,
+    LatentMonotoneSpec,
     RecurrentSpec,
     SegmentSpec,
     Seq2Seq,
@@ -54,8 +54,8 @@ MODELS = {
     "softmax": lambda: (seq2seq(), SOURCE, SOURCE_MASK),
     "feeding": lambda: (seq2seq(input_feeding=True), SOURCE, SOURCE_MASK),
     "segment": lambda: (seq2seq(attention=SegmentSpec()), SOURCE, SOURCE_MASK),
-    "exact hard": lambda: (seq2seq(attention=ExactHardSpec()), SOURCE, SOURCE_MASK),
-    "monotone": lambda: (seq2seq(attention=MonotoneSpec()), SOURCE, SOURCE_MASK),
+    "exact hard": lambda: (seq2seq(attention=LatentHardSpec()), SOURCE, SOURCE_MASK),
+    "monotone": lambda: (seq2seq(attention=LatentMonotoneSpec()), SOURCE, SOURCE_MASK),
     "plain": lambda: (seq2seq(attention=None), SOURCE, SOURCE_MASK),
     "captioner": lambda: (captioner(), torch.rand(2, 1, 8, 8), None),
 }
@@ -148,10 +148,13 @@ def test_errors_say_what_to_do() -> None:
     ("choices", "text"),
     [
         ({"attention": None, "input_feeding": True}, "input_feeding to false"),
-        ({"attention": MonotoneSpec(), "input_feeding": True}, "one for every place"),
-        ({"attention": ExactHardSpec(), "input_feeding": True}, "input_feeding to false"),
+        ({"attention": LatentMonotoneSpec(), "input_feeding": True}, "one for every place"),
+        ({"attention": LatentHardSpec(), "input_feeding": True}, "input_feeding to false"),
         ({"attention": None, "bridge": "none"}, "nothing of the source reaches the decoder"),
-        ({"attention": None, "tied": True}, "Set embedding_size to 6, or tied to false"),
+        (
+            {"attention": None, "tie_embeddings": True},
+            "Set embedding_size to 6, or tie_embeddings to false",
+        ),
         ({"attention": SoftmaxSpec(scorer=DotSpec())}, "6 and 8.*bilinear.*hidden_size 8"),
     ],
 )
@@ -197,15 +200,15 @@ def test_a_seq2seq_learns_to_reverse() -> None:
         encoder=TextEncoderSpec(embedding_size=16, hidden_size=32, dropout=0.0),
         decoder=DecoderSpec(embedding_size=16, hidden_size=32, dropout=0.0),
     ).build()
-    optimiser = torch.optim.Adam(model.parameters(), lr=1e-2)
+    optimizer = torch.optim.Adam(model.parameters(), lr=1e-2)
     for _ in range(150):
         source = torch.randint(1, 8, (32, 5))
         targets = source.flip(1)
         read = torch.cat([torch.zeros_like(targets[:, :1]), targets[:, :-1]], 1)
         loss = model.score(source, None, read, targets).loss.mean()
-        optimiser.zero_grad()
+        optimizer.zero_grad()
         loss.backward()
-        optimiser.step()
+        optimizer.step()
     source = torch.randint(1, 8, (100, 5))
     assert accuracy(model, source, source.flip(1), torch.zeros(100, 1, dtype=torch.long)) > 0.9
 
@@ -215,7 +218,7 @@ def test_a_captioner_learns_to_say_where() -> None:
     decoder = DecoderSpec(embedding_size=8, hidden_size=16, dropout=0.0)
     encoder = ImageEncoderSpec(num_channels=1, sizes=(8, 8))
     model = CaptionerSpec(vocabulary=5, encoder=encoder, decoder=decoder).build()
-    optimiser = torch.optim.Adam(model.parameters(), lr=1e-2)
+    optimizer = torch.optim.Adam(model.parameters(), lr=1e-2)
 
     def scenes(count: int) -> tuple[Tensor, Tensor]:
         """A bright square in one quarter, and the word for its row and for its column."""
@@ -229,9 +232,9 @@ def test_a_captioner_learns_to_say_where() -> None:
         images, words = scenes(32)
         read = torch.cat([torch.zeros_like(words[:, :1]), words[:, :1]], 1)
         loss = model.score(images, None, read, words).loss.mean()
-        optimiser.zero_grad()
+        optimizer.zero_grad()
         loss.backward()
-        optimiser.step()
+        optimizer.step()
     images, words = scenes(64)
     model.eval()
     stepper, state = model.stepper(), model.start(images)

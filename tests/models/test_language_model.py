@@ -29,8 +29,8 @@ def test_a_detached_state_ends_the_gradient() -> None:
     cut = detached(state)
     assert not any(part.hidden.requires_grad for part in cut.layers)
     assert torch.equal(cut.layers[1].hidden, state.layers[1].hidden)
-    assert cut.layers[1].memory is not None
-    assert not cut.layers[1].memory.requires_grad
+    assert cut.layers[1].cell is not None
+    assert not cut.layers[1].cell.requires_grad
     model.score(tokens, tokens, state=cut).loss.sum().backward()
 
 
@@ -47,13 +47,13 @@ def test_it_learns_what_comes_next() -> None:
     """A walk round a circle: the next token is certain, but for the first."""
     torch.manual_seed(0)
     model = language_model(1)
-    optimiser = torch.optim.Adam(model.parameters(), lr=2e-2)
+    optimizer = torch.optim.Adam(model.parameters(), lr=2e-2)
     for _ in range(60):
         tokens = (torch.randint(9, (32, 1)) + torch.arange(6)) % 9
         loss = model.score(tokens[:, :-1], tokens[:, 1:]).loss.mean()
-        optimiser.zero_grad()
+        optimizer.zero_grad()
         loss.backward()
-        optimiser.step()
+        optimizer.step()
     model.eval()
     tokens = (torch.arange(9).unsqueeze(1) + torch.arange(12)) % 9  # longer than any it has seen
     assert (model(tokens[:, :-1]).log_probs.argmax(-1) == tokens[:, 1:]).double().mean() > 0.95
@@ -65,5 +65,7 @@ def test_errors_say_what_to_do() -> None:
         model(tokens)
     with pytest.raises(ValueRangeError, match="targets must hold tokens 0 to 8, got 9"):
         model.score(tokens - 1, tokens)
-    with pytest.raises(ValueRangeError, match="Set embedding_size to 256, or tied to false"):
-        LanguageModelSpec(vocabulary=9, tied=True).build()
+    with pytest.raises(
+        ValueRangeError, match="Set embedding_size to 256, or tie_embeddings to false"
+    ):
+        LanguageModelSpec(vocabulary=9, tie_embeddings=True).build()

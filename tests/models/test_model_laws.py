@@ -13,20 +13,20 @@ from foveal.models import (
     ChainStepsSpec,
     ClassifierSpec,
     DecoderSpec,
+    DecomposableAttentionSpec,
     DocumentEncoderSpec,
     DotSpec,
-    ExactHardSpec,
     FramesEncoderSpec,
     HardSpec,
     HeadSelectionSpec,
     ImageEncoderSpec,
     LanguageModelSpec,
+    LatentHardSpec,
+    LatentMonotoneSpec,
     LinearSpec,
     LocalSpec,
-    MemoryReaderSpec,
-    MonotoneSpec,
+    MemoryNetworkSpec,
     MultiHeadSpec,
-    PairMatcherSpec,
     RecurrentSpec,
     SegmentSpec,
     Seq2SeqSpec,
@@ -68,18 +68,21 @@ SEQ2SEQ = {
     "local": seq2seq(attention=LocalSpec(window=2.0)),
     "sparsemax": seq2seq(attention=SparsemaxSpec()),
     "hard": seq2seq(attention=HardSpec()),
-    "exact hard": seq2seq(attention=ExactHardSpec()),
-    "exact hard, tied": seq2seq(attention=ExactHardSpec(scorer=DotSpec()), tied=True),
-    "monotone": seq2seq(attention=MonotoneSpec()),
+    "exact hard": seq2seq(attention=LatentHardSpec()),
+    "exact hard, tied": seq2seq(attention=LatentHardSpec(scorer=DotSpec()), tie_embeddings=True),
+    "monotone": seq2seq(attention=LatentMonotoneSpec()),
     "monotone, every step": seq2seq(
-        attention=MonotoneSpec(scorer=BilinearSpec()), bridge="every_step", cell="gru", skip=True
+        attention=LatentMonotoneSpec(scorer=BilinearSpec()),
+        bridge="every_step",
+        cell="gru",
+        skip=True,
     ),
     "heads": seq2seq(attention=MultiHeadSpec(num_heads=2)),
     "heads, segment": seq2seq(attention=MultiHeadSpec(num_heads=3, attention=SegmentSpec())),
     "no attention": seq2seq(attention=None),
     "input feeding": seq2seq(input_feeding=True),
-    "input feeding, tied": seq2seq(input_feeding=True, tied=True, bridge="both"),
-    "tied": seq2seq(tied=True),
+    "input feeding, tied": seq2seq(input_feeding=True, tie_embeddings=True, bridge="both"),
+    "tie_embeddings": seq2seq(tie_embeddings=True),
     "every step": seq2seq(bridge="every_step", num_layers=2, residual=True),
     "both ways": seq2seq(bridge="both", cell="gru", num_layers=2, skip=True),
     "no bridge": seq2seq(bridge="none", cell="elman"),
@@ -129,10 +132,13 @@ ALL_SPECS: list[Any] = [
     *SEQ2SEQ.values(),
     *CLASSIFIERS.values(),
     *(ClassifierSpec(vocabulary=9, num_classes=3, encoder=each) for each in DOCUMENTS.values()),
-    *(PairMatcherSpec(vocabulary=9, num_classes=3, encoder=each) for each in MATCHERS.values()),
-    *(MemoryReaderSpec(vocabulary=9, num_answers=3, steps=each) for each in STEPS.values()),
+    *(
+        DecomposableAttentionSpec(vocabulary=9, num_classes=3, encoder=each)
+        for each in MATCHERS.values()
+    ),
+    *(MemoryNetworkSpec(vocabulary=9, num_answers=3, steps=each) for each in STEPS.values()),
     *(CaptionerSpec(vocabulary=7, encoder=each, decoder=decoder()) for each in FRAMES.values()),
-    LanguageModelSpec(vocabulary=9, embedding_size=6, hidden_size=6, tied=True),
+    LanguageModelSpec(vocabulary=9, embedding_size=6, hidden_size=6, tie_embeddings=True),
     TaggerSpec(vocabulary=9, num_tags=3, encoder=TEXT),
     TaggerSpec(vocabulary=9, num_tags=3, encoder=TEXT, crf=False),
 ]
@@ -170,21 +176,25 @@ def test_a_tagger_obeys_the_laws(crf: bool) -> None:
     check_model(spec.build(), tokens(4, 5), result=lambda d: d.marginals(), aligned=0)
 
 
-@pytest.mark.parametrize("tied", [True, False])
-def test_a_language_model_obeys_the_laws(tied: bool) -> None:
-    spec = LanguageModelSpec(vocabulary=9, embedding_size=6, hidden_size=6, num_layers=2, tied=tied)
+@pytest.mark.parametrize("tie_embeddings", [True, False])
+def test_a_language_model_obeys_the_laws(tie_embeddings: bool) -> None:
+    spec = LanguageModelSpec(
+        vocabulary=9, embedding_size=6, hidden_size=6, num_layers=2, tie_embeddings=tie_embeddings
+    )
     check_model(spec.build(), tokens(4, 5), aligned=0)
 
 
 @pytest.mark.parametrize("name", MATCHERS)
 def test_a_pair_matcher_obeys_the_laws(name: str) -> None:
-    spec = PairMatcherSpec(vocabulary=9, num_classes=3, encoder=MATCHERS[name], hidden_size=40)
+    spec = DecomposableAttentionSpec(
+        vocabulary=9, num_classes=3, encoder=MATCHERS[name], hidden_size=40
+    )
     check_model(spec.build(), tokens(4, 5), tokens(4, 3))
 
 
 @pytest.mark.parametrize("name", STEPS)
 def test_a_memory_reader_obeys_the_laws(name: str) -> None:
-    spec = MemoryReaderSpec(vocabulary=9, num_answers=3, steps=STEPS[name], num_steps=3)
+    spec = MemoryNetworkSpec(vocabulary=9, num_answers=3, steps=STEPS[name], num_steps=3)
     check_model(spec.build(), tokens(4, 5, 3), tokens(4, 4))
 
 

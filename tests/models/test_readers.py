@@ -10,10 +10,10 @@ from foveal.models import (
     AdditiveSpec,
     ChainStepsSpec,
     ClassifierSpec,
+    DecomposableAttentionSpec,
     DocumentEncoderSpec,
     ImageEncoderSpec,
-    MemoryReaderSpec,
-    PairMatcherSpec,
+    MemoryNetworkSpec,
     RecurrentSpec,
     SoftmaxSpec,
     SoftStepsSpec,
@@ -29,10 +29,10 @@ TEXT = TextEncoderSpec(embedding_size=8, hidden_size=8, dropout=0.0)
 WORDS = WordEncoderSpec(embedding_size=16, dropout=0.0)
 
 
-def descend(loss: Tensor, optimiser: torch.optim.Optimizer) -> None:
-    optimiser.zero_grad()
+def descend(loss: Tensor, optimizer: torch.optim.Optimizer) -> None:
+    optimizer.zero_grad()
     loss.backward()
-    optimiser.step()
+    optimizer.step()
 
 
 def test_a_classifier_learns_which_word_decides() -> None:
@@ -40,7 +40,7 @@ def test_a_classifier_learns_which_word_decides() -> None:
     torch.manual_seed(0)
     spec = ClassifierSpec(vocabulary=10, num_classes=2, encoder=WORDS, dropout=0.0)
     model = spec.build()
-    optimiser = torch.optim.Adam(model.parameters(), lr=1e-2)
+    optimizer = torch.optim.Adam(model.parameters(), lr=1e-2)
 
     def texts() -> tuple[Tensor, Tensor, Tensor]:
         tokens, place = torch.randint(2, 10, (64, 8)), torch.randint(8, (64, 1))
@@ -49,7 +49,7 @@ def test_a_classifier_learns_which_word_decides() -> None:
 
     for _ in range(120):
         tokens, _, labels = texts()
-        descend(nn.functional.nll_loss(model(tokens).log_probs, labels), optimiser)
+        descend(nn.functional.nll_loss(model(tokens).log_probs, labels), optimizer)
     tokens, place, labels = texts()
     classified = model.eval()(tokens)
     assert (classified.log_probs.argmax(-1) == labels).double().mean() > 0.95
@@ -78,12 +78,12 @@ def test_a_crf_learns_what_may_follow_what() -> None:
     """Tags that words do not tell apart: every other one is 1, from either parity on."""
     torch.manual_seed(0)
     model = TaggerSpec(vocabulary=3, num_tags=2, encoder=WORDS).build()
-    optimiser = torch.optim.Adam(model.parameters(), lr=5e-2)
+    optimizer = torch.optim.Adam(model.parameters(), lr=5e-2)
     for _ in range(60):
         first = torch.randint(2, (32, 1))
         tags = (first + torch.arange(6)) % 2
         tokens = torch.cat([first, torch.full((32, 5), 2)], 1)  # only the first word tells
-        descend(-model(tokens).log_prob(tags).mean(), optimiser)
+        descend(-model(tokens).log_prob(tags).mean(), optimizer)
     model.eval()
     found = model(
         torch.tensor([[0, 2, 2, 2], [1, 2, 2, 9]]), torch.tensor([[1] * 4, [1, 1, 1, 0]]) == 1
@@ -103,9 +103,11 @@ def test_without_a_crf_each_token_is_by_itself() -> None:
 def test_a_matcher_learns_to_find_what_is_missing() -> None:
     """Does every word of the second text stand in the first?"""
     torch.manual_seed(0)
-    spec = PairMatcherSpec(vocabulary=8, num_classes=2, encoder=WORDS, hidden_size=32, dropout=0.0)
+    spec = DecomposableAttentionSpec(
+        vocabulary=8, num_classes=2, encoder=WORDS, hidden_size=32, dropout=0.0
+    )
     model = spec.build()
-    optimiser = torch.optim.Adam(model.parameters(), lr=5e-3)
+    optimizer = torch.optim.Adam(model.parameters(), lr=5e-3)
 
     def pairs() -> tuple[Tensor, Tensor, Tensor]:
         first = torch.stack([torch.randperm(8)[:4] for _ in range(64)])
@@ -118,7 +120,7 @@ def test_a_matcher_learns_to_find_what_is_missing() -> None:
     for _ in range(120):
         first, second, labels = pairs()
         matched = model(first, None, second, None)
-        descend(nn.functional.nll_loss(matched.log_probs, labels), optimiser)
+        descend(nn.functional.nll_loss(matched.log_probs, labels), optimizer)
     first, second, labels = pairs()
     matched = model.eval()(first, None, second, None)
     assert (matched.log_probs.argmax(-1) == labels).double().mean() > 0.9
@@ -131,7 +133,7 @@ def _missing(row: Tensor) -> Tensor:
 def test_the_facts_of_a_chain_are_its_best_sequence() -> None:
     """No fact twice in a row, though each step by itself would read the same."""
     torch.manual_seed(0)
-    spec = MemoryReaderSpec(
+    spec = MemoryNetworkSpec(
         vocabulary=9, num_answers=2, steps=ChainStepsSpec(), max_facts=None, num_steps=3
     )
     model = spec.build().eval()
@@ -149,7 +151,7 @@ def test_a_matcher_has_a_tree_over_each_text() -> None:
     encoder = WordEncoderSpec(
         embedding_size=4, self_attention=SyntacticSpec(), states=RecurrentSpec(hidden_size=3)
     )
-    model = PairMatcherSpec(vocabulary=9, num_classes=3, encoder=encoder).build().eval()
+    model = DecomposableAttentionSpec(vocabulary=9, num_classes=3, encoder=encoder).build().eval()
     assert isinstance(model.encoder, SelfAttentiveEncoder)
     tree = model.encoder.attend(torch.randint(9, (2, 5))).distribution
     assert isinstance(tree, ProjectiveTree)
@@ -175,15 +177,15 @@ def stories(count: int) -> tuple[Tensor, Tensor, Tensor]:
 @pytest.mark.parametrize("steps", [SoftStepsSpec(), ChainStepsSpec()])
 def test_a_memory_reader_learns_two_steps(steps: StepsSpec) -> None:
     torch.manual_seed(0)
-    spec = MemoryReaderSpec(
+    spec = MemoryNetworkSpec(
         vocabulary=10, num_answers=3, embedding_size=20, max_facts=4, steps=steps
     )
     model = spec.build()
-    optimiser = torch.optim.Adam(model.parameters(), lr=1e-2)
+    optimizer = torch.optim.Adam(model.parameters(), lr=1e-2)
     for _ in range(200):
         facts, question, answers = stories(64)
         answered = model(facts, None, question, None)
-        descend(nn.functional.nll_loss(answered.log_probs, answers), optimiser)
+        descend(nn.functional.nll_loss(answered.log_probs, answers), optimizer)
     facts, question, answers = stories(200)
     answered = model.eval()(facts, None, question, None)
     assert (answered.log_probs.argmax(-1) == answers).double().mean() > 0.9
@@ -193,10 +195,10 @@ def test_errors_say_what_to_do() -> None:
     classifier = ClassifierSpec(vocabulary=9, num_classes=2, encoder=TEXT).build()
     with pytest.raises(ValueRangeError, match="Classifier: tokens must hold tokens 0 to 8, got 9"):
         classifier(torch.full((2, 3), 9))
-    matcher = PairMatcherSpec(vocabulary=9, num_classes=2).build()
+    matcher = DecomposableAttentionSpec(vocabulary=9, num_classes=2).build()
     with pytest.raises(ValueRangeError, match="second must hold tokens 0 to 8, got 10"):
         matcher(torch.zeros(2, 3).long(), None, torch.full((2, 3), 10), None)
-    reader = MemoryReaderSpec(vocabulary=9, num_answers=2, max_facts=3).build()
+    reader = MemoryNetworkSpec(vocabulary=9, num_answers=2, max_facts=3).build()
     with pytest.raises(ShapeError, match=r"at most 3 facts, got 5.*max_facts=5"):
         reader(torch.zeros(2, 5, 3).long(), None, torch.zeros(2, 3).long(), None)
     with pytest.raises(

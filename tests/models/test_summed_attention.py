@@ -7,13 +7,13 @@ from torch import Tensor
 from foveal.decoding import greedy
 from foveal.models import (
     DecoderSpec,
-    ExactHardSpec,
-    MonotoneSpec,
+    LatentHardSpec,
+    LatentMonotoneSpec,
     Seq2Seq,
     Seq2SeqSpec,
     TextEncoderSpec,
 )
-from foveal.networks import MarginalDecoder
+from foveal.networks import LatentDecoder
 
 BEGIN, END = 0, 1
 # What each of four letters sounds like; one is said twice, one as two sounds.
@@ -33,7 +33,7 @@ def words(count: int, seed: int) -> tuple[Tensor, Tensor, Tensor, Tensor]:
     return letters, sounds, places, mask
 
 
-def taught(attention: ExactHardSpec | MonotoneSpec) -> tuple[Seq2Seq, float, float]:
+def taught(attention: LatentHardSpec | LatentMonotoneSpec) -> tuple[Seq2Seq, float, float]:
     """A model after some steps, with its first loss and its last."""
     torch.manual_seed(0)
     model = Seq2SeqSpec(
@@ -44,20 +44,22 @@ def taught(attention: ExactHardSpec | MonotoneSpec) -> tuple[Seq2Seq, float, flo
     ).build()
     letters, sounds, _, mask = words(160, seed=0)
     tokens = torch.cat([torch.full((160, 1), BEGIN), sounds[:, :-1]], -1)
-    optimiser = torch.optim.Adam(model.parameters(), lr=0.03)
+    optimizer = torch.optim.Adam(model.parameters(), lr=0.03)
     losses = []
     for _ in range(100):
         scored = model.score(letters, None, tokens, sounds, mask, label_smoothing=0.05)
-        optimiser.zero_grad()
+        optimizer.zero_grad()
         scored.loss.sum().div(mask.sum()).backward()
-        optimiser.step()
+        optimizer.step()
         losses.append(float(-scored.log_prob.sum() / mask.sum()))
     return model.eval(), losses[0], losses[-1]
 
 
-@pytest.mark.parametrize("attention", [ExactHardSpec(), MonotoneSpec()], ids=lambda a: a.kind)
+@pytest.mark.parametrize(
+    "attention", [LatentHardSpec(), LatentMonotoneSpec()], ids=lambda a: a.kind
+)
 def test_a_model_learns_to_say_words_and_where_each_sound_comes_from(
-    attention: ExactHardSpec | MonotoneSpec,
+    attention: LatentHardSpec | LatentMonotoneSpec,
 ) -> None:
     model, first, last = taught(attention)
     assert last < 0.15 * first
@@ -68,7 +70,7 @@ def test_a_model_learns_to_say_words_and_where_each_sound_comes_from(
     expected = [row[real][:-1].tolist() for row, real in zip(sounds, mask, strict=True)]
     right = sum(a[0] == b for a, b in zip(found, expected, strict=True))
     assert right >= 30
-    assert isinstance(model.decoder, MarginalDecoder)
+    assert isinstance(model.decoder, LatentDecoder)
     tokens = torch.cat([begin.unsqueeze(1), sounds[:, :-1]], -1)
     best = model.decoder.best_alignment(tokens, sounds, model.encode(letters), mask)
     spoken = places >= 0

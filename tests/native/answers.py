@@ -101,7 +101,7 @@ def bracketings() -> Answers:
             for labels in ((), (3,)):
                 scores = forbidden(drawn(case, batch, words, words, *labels), 5)
                 spans = scores.to(dtype).requires_grad_()
-                tree = SpanTree(spans, mask, labelled=bool(labels))
+                tree = SpanTree(spans, mask, labeled=bool(labels))
                 name = f"bracketing {dtype} {case} {labels}"
                 found |= answers_of(name, tree, tree.marginals(), [spans])
                 found[f"{name} best"] = tree.topk(1).log_probs

@@ -99,7 +99,7 @@ def test_a_thousand_positions_keep_the_bounds(labels: int, spread: str) -> None:
     segments = torch.rand(shape) * 100 - 50 if wide else torch.randn(shape)
     transitions = torch.rand(labels, labels) * 100 - 50 if wide else torch.zeros(labels, labels)
     transitions[0, 1] = -torch.inf
-    direction = torch.randn(shape) if wide else 10 + torch.rand(shape)  # not centred
+    direction = torch.randn(shape) if wide else 10 + torch.rand(shape)  # not centered
     found = []
     for dtype in (torch.float32, torch.float64):
         leaf, links = segments.to(dtype).requires_grad_(), transitions.to(dtype)

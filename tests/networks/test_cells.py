@@ -14,9 +14,9 @@ from foveal.networks import (
     GRUCell,
     LSTMCell,
     RecurrentStack,
-    initialise_orthogonal,
-    initialise_uniform,
-    open_forget_gates,
+    init_forget_bias,
+    initialize_orthogonal,
+    initialize_uniform,
 )
 
 OPEN, SHUT = 1e3, -1e3
@@ -60,8 +60,8 @@ def test_the_gate_table_of_the_lectures(i: int, f: int, effect: str) -> None:
         cell(inputs, CellState(hidden, memory)),
         cell.run(inputs.unsqueeze(1), CellState(hidden, memory)).state,
     ):
-        assert after.memory is not None
-        torch.testing.assert_close(after.memory, expected)
+        assert after.cell is not None
+        torch.testing.assert_close(after.cell, expected)
         torch.testing.assert_close(after.hidden, torch.tanh(expected))
 
 
@@ -75,9 +75,9 @@ def test_the_gradient_exercise_of_the_lectures() -> None:
     state = CellState(torch.randn(4, 3), memory)
     for _ in range(100):
         state = cell(torch.randn(4, 2), state)
-    assert state.memory is not None
+    assert state.cell is not None
     incoming = torch.randn(4, 3)
-    (gradient,) = torch.autograd.grad(state.memory, memory, incoming)
+    (gradient,) = torch.autograd.grad(state.cell, memory, incoming)
     assert torch.equal(gradient, incoming)
 
 
@@ -124,11 +124,11 @@ def test_first_values_of_the_weights() -> None:
     stack = RecurrentStack([LSTMCell(3, 4), LSTMCell(4, 4)])
     biases = {name: part for name, part in stack.named_parameters() if "bias_ih" in name}
     assert all((bias[4:8] == 1).all() for bias in biases.values())
-    initialise_uniform(stack, 0.05)
+    initialize_uniform(stack, 0.05)
     assert all((part.abs() <= 0.05).all() for part in stack.parameters())
-    open_forget_gates(stack)
+    init_forget_bias(stack)
     assert all((bias[4:8] == 1).all() for bias in biases.values())
-    initialise_orthogonal(stack)
+    initialize_orthogonal(stack)
     for name, part in stack.named_parameters():
         if "weight_hh" in name:
             for gate in part.split(4):

@@ -9,26 +9,26 @@ from foveal.errors import ShapeError
 from foveal.networks import (
     AbstractDecoder,
     AttentionDecoder,
-    EveryStep,
-    InitialState,
+    EveryStepBridge,
+    InitialStateBridge,
     InputFeedingDecoder,
+    NoBridge,
     PlainDecoder,
     TextEncoder,
-    Unconditioned,
     recurrent_stack,
 )
 from foveal.networks._bridges import no_memory
 
 
-def attention_decoder(*, tied: bool = False) -> AttentionDecoder:
+def attention_decoder(*, tie_embeddings: bool = False) -> AttentionDecoder:
     stack = recurrent_stack(5, 5)
     return AttentionDecoder(
         embedding=nn.Embedding(9, 5),
         stack=stack,
-        bridge=InitialState(6, stack),
+        bridge=InitialStateBridge(6, stack),
         attention=segment_attention(5, 6),
         value_size=6,
-        tied=tied,
+        tie_embeddings=tie_embeddings,
     )
 
 
@@ -68,7 +68,7 @@ def test_input_feeding_reads_what_was_attended_to() -> None:
     decoder = InputFeedingDecoder(
         embedding=nn.Embedding(9, 5),
         stack=stack,
-        bridge=Unconditioned(),
+        bridge=NoBridge(),
         attention=softmax_attention(5, 6),
         value_size=6,
         vector_size=5,
@@ -89,7 +89,7 @@ def test_input_feeding_reads_what_was_attended_to() -> None:
 
 
 def test_tied_embeddings_are_one_table() -> None:
-    tied, free = attention_decoder(tied=True), attention_decoder()
+    tied, free = attention_decoder(tie_embeddings=True), attention_decoder()
     tables = [name for name, part in tied.state_dict().items() if part.shape == (9, 5)]
     assert tables == ["embedding.weight"]
     assert sum(part.shape == (9, 5) for part in free.state_dict().values()) == 2
@@ -106,14 +106,14 @@ def test_an_encoder_and_a_decoder_learn_to_copy() -> None:
     decoder = AttentionDecoder(
         embedding=nn.Embedding(9, 16),
         stack=stack,
-        bridge=InitialState(encoder.summary_size, stack),
+        bridge=InitialStateBridge(encoder.summary_size, stack),
         attention=softmax_attention(32, encoder.value_size),
         value_size=encoder.value_size,
     )
     source = torch.randint(1, 9, (32, 5))
     read = torch.cat([torch.zeros(32, 1, dtype=torch.long), source[:, :-1]], 1)
     parameters = [*encoder.parameters(), *decoder.parameters()]
-    optimiser = torch.optim.Adam(parameters, lr=1e-2)
+    optimizer = torch.optim.Adam(parameters, lr=1e-2)
 
     def loss() -> Tensor:
         log_probs = decoder.unroll(read, encoder(source)).log_probs
@@ -121,10 +121,10 @@ def test_an_encoder_and_a_decoder_learn_to_copy() -> None:
 
     first = loss().item()
     for _ in range(60):
-        optimiser.zero_grad()
+        optimizer.zero_grad()
         value = loss()
         value.backward()
-        optimiser.step()
+        optimizer.step()
     assert loss().item() < 0.2 * first
 
 
@@ -137,32 +137,34 @@ def test_a_memory_is_remembered_first() -> None:
 
 def test_errors_say_what_to_do() -> None:
     with pytest.raises(ShapeError, match=r"input_size 7, got 5.*token \(4\), the bridge \(3\)"):
-        PlainDecoder(embedding=nn.Embedding(9, 4), stack=recurrent_stack(5, 5), bridge=EveryStep(3))
+        PlainDecoder(
+            embedding=nn.Embedding(9, 4), stack=recurrent_stack(5, 5), bridge=EveryStepBridge(3)
+        )
     with pytest.raises(ShapeError, match="tied embeddings need vectors of width 4, got 5"):
         PlainDecoder(
             embedding=nn.Embedding(9, 4),
             stack=recurrent_stack(4, 5),
-            bridge=Unconditioned(),
-            tied=True,
+            bridge=NoBridge(),
+            tie_embeddings=True,
         )
 
 
 def test_a_language_model_has_no_memory() -> None:
     decoder = PlainDecoder(
-        embedding=nn.Embedding(9, 4), stack=recurrent_stack(4, 5), bridge=Unconditioned()
+        embedding=nn.Embedding(9, 4), stack=recurrent_stack(4, 5), bridge=NoBridge()
     )
     unrolled = decoder.unroll(torch.randint(9, (2, 3)), no_memory(2))
     assert unrolled.attended == ()
     assert unrolled.weights is None
 
 
-def decoder_of(kind: str, *, tied: bool = False) -> AbstractDecoder:
+def decoder_of(kind: str, *, tie_embeddings: bool = False) -> AbstractDecoder:
     stack = recurrent_stack(10 if kind == "feeding" else 5, 5)
     parts = {
         "embedding": nn.Embedding(9, 5),
         "stack": stack,
-        "bridge": InitialState(6, stack),
-        "tied": tied,
+        "bridge": InitialStateBridge(6, stack),
+        "tie_embeddings": tie_embeddings,
     }
     if kind == "plain":
         return PlainDecoder(**parts)
@@ -170,11 +172,13 @@ def decoder_of(kind: str, *, tied: bool = False) -> AbstractDecoder:
     return make(**parts, attention=softmax_attention(5, 6), value_size=6, vector_size=5)
 
 
-@pytest.mark.parametrize("tied", [False, True])
+@pytest.mark.parametrize("tie_embeddings", [False, True])
 @pytest.mark.parametrize("kind", ["plain", "attention", "feeding"])
-def test_the_loss_without_a_table_has_the_gradients_of_the_one_with(kind: str, tied: bool) -> None:
+def test_the_loss_without_a_table_has_the_gradients_of_the_one_with(
+    kind: str, tie_embeddings: bool
+) -> None:
     torch.manual_seed(2)
-    decoder = decoder_of(kind, tied=tied)
+    decoder = decoder_of(kind, tie_embeddings=tie_embeddings)
     tokens, targets = torch.randint(9, (2, 3, 4))
     memory, mask = Memory(torch.randn(3, 7, 6)), torch.rand(3, 4) < 0.7
     log_probs = decoder.unroll(tokens, memory, mask).log_probs
@@ -213,7 +217,7 @@ def test_the_loss_keeps_no_table() -> None:
     decoder = AttentionDecoder(
         embedding=nn.Embedding(500, 5),
         stack=(stack := recurrent_stack(5, 5)),
-        bridge=InitialState(6, stack),
+        bridge=InitialStateBridge(6, stack),
         attention=softmax_attention(5, 6),
         value_size=6,
     )

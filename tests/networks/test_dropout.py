@@ -18,7 +18,7 @@ def test_so_many_are_zero_and_the_rest_is_scaled(p: float) -> None:
     assert torch.allclose(found[found != 0], torch.tensor(1 / (1 - p)))
 
 
-def test_neighbours_are_independent() -> None:
+def test_neighbors_are_independent() -> None:
     torch.manual_seed(1)
     dropped = (Dropout(0.5)(torch.ones(400_000)) == 0).double() - 0.5
     for distance in (1, 2, 3, 4, 5, 64):

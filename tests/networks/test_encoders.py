@@ -224,7 +224,7 @@ def test_the_mean_is_a_summary() -> None:
 
 def test_age_noise_makes_facts_older_in_training_alone() -> None:
     """With the chance 1 every fact counts for two; the last is the newest all the same."""
-    encoder = FactsEncoder(nn.Embedding(9, 4), max_facts=5, age_noise=1.0)
+    encoder = FactsEncoder(nn.Embedding(9, 4), max_facts=5, random_noise=1.0)
     assert encoder.ages is not None
     facts = torch.ones(3, 2, dtype=torch.long)
     words = encoder.eval()(facts).values - encoder.ages(torch.tensor([2, 1, 0]))
@@ -235,6 +235,6 @@ def test_age_noise_makes_facts_older_in_training_alone() -> None:
     torch.testing.assert_close(
         encoder(many).values - words[0], encoder.ages(torch.tensor([4, 4, 4, 2, 0]))
     )
-    some = FactsEncoder(nn.Embedding(9, 4), max_facts=5, age_noise=0.5).train()
+    some = FactsEncoder(nn.Embedding(9, 4), max_facts=5, random_noise=0.5).train()
     torch.manual_seed(0)
     assert not torch.equal(some(facts).values, some(facts).values)

@@ -24,23 +24,23 @@ from foveal.networks import (
     AbstractCell,
     AbstractDecoder,
     AttentionDecoder,
-    BothWays,
     CellState,
     DocumentEncoder,
     ElmanCell,
-    EveryStep,
+    EveryStepBridge,
     FactsEncoder,
     FramesEncoder,
     GRUCell,
     ImageEncoder,
-    InitialState,
+    InitialStateAndEveryStepBridge,
+    InitialStateBridge,
     InputFeedingDecoder,
     LSTMCell,
+    NoBridge,
     PlainDecoder,
     RecurrentStack,
     TextEncoder,
     TreeEncoder,
-    Unconditioned,
     recurrent_stack,
 )
 from foveal.networks._bridges import no_memory
@@ -152,9 +152,9 @@ def test_a_tree_encoder_obeys_the_laws() -> None:
 
 
 BRIDGES: dict[str, Callable[[RecurrentStack], AbstractBridge]] = {
-    "initial state": lambda stack: InitialState(6, stack),
-    "every step": lambda stack: EveryStep(6),
-    "both": lambda stack: BothWays(6, stack),
+    "initial state": lambda stack: InitialStateBridge(6, stack),
+    "every step": lambda stack: EveryStepBridge(6),
+    "both": lambda stack: InitialStateAndEveryStepBridge(6, stack),
 }
 
 
@@ -164,7 +164,7 @@ def memory_of_sequences(*, summary: bool) -> Memory:
 
 
 def decoder_with(
-    kind: str, bridge: str, *, tied: bool = False, cell: type[AbstractCell] = LSTMCell
+    kind: str, bridge: str, *, tie_embeddings: bool = False, cell: type[AbstractCell] = LSTMCell
 ) -> AbstractDecoder:
     embedding = nn.Embedding(9, 5)
     width = 5 + (0 if bridge == "initial state" else 6) + (5 if kind == "feeding" else 0)
@@ -173,7 +173,7 @@ def decoder_with(
         "embedding": embedding,
         "stack": stack,
         "bridge": BRIDGES[bridge](stack),
-        "tied": tied,
+        "tie_embeddings": tie_embeddings,
         "dropout": 0.2,
     }
     if kind == "plain":
@@ -195,14 +195,14 @@ def test_a_decoder_obeys_the_laws(kind: str, bridge: str) -> None:
 @pytest.mark.parametrize("kind", ["plain", "attention", "feeding"])
 def test_a_decoder_with_tied_embeddings_and_no_summary(kind: str, cell: type[AbstractCell]) -> None:
     torch.manual_seed(8)
-    decoder = decoder_with(kind, "both", tied=True, cell=cell)
+    decoder = decoder_with(kind, "both", tie_embeddings=True, cell=cell)
     check_decoder(decoder, memory_of_sequences(summary=False), 9)
 
 
 def test_a_language_model_obeys_the_laws() -> None:
     torch.manual_seed(9)
     decoder = PlainDecoder(
-        embedding=nn.Embedding(9, 4), stack=recurrent_stack(4, 5), bridge=Unconditioned()
+        embedding=nn.Embedding(9, 4), stack=recurrent_stack(4, 5), bridge=NoBridge()
     )
     check_decoder(decoder, no_memory(4), 9)
 
@@ -221,7 +221,7 @@ def test_decoders_read_words_in_sentences_and_heads(feeding: bool) -> None:
         decoder = kind(
             embedding=nn.Embedding(9, 4),
             stack=stack,
-            bridge=InitialState(6, stack),
+            bridge=InitialStateBridge(6, stack),
             attention=attention,
             value_size=6,
             vector_size=5,

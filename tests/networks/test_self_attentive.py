@@ -66,7 +66,7 @@ def test_a_word_carries_its_expected_head() -> None:
     assert (encoder.value_size, encoder.summary_size) == (8, 4)
 
 
-def test_words_do_not_know_their_neighbours() -> None:
+def test_words_do_not_know_their_neighbors() -> None:
     encoder = words().eval()
     together = encoder(torch.tensor([[1, 2, 3]])).values[0, 1]
     torch.testing.assert_close(encoder(torch.tensor([[2]])).values[0, 0], together)

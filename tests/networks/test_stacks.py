@@ -88,8 +88,8 @@ def test_what_the_mask_leaves_out_is_skipped(
         assert_near(ran.outputs[item, mask[item]], alone.outputs)
         for found, expected in zip(ran.state, alone.state, strict=True):
             assert_near(found.hidden[item], expected.hidden)
-            if found.memory is not None and expected.memory is not None:
-                assert_near(found.memory[item], expected.memory)
+            if found.cell is not None and expected.cell is not None:
+                assert_near(found.cell[item], expected.cell)
     assert not any(state.hidden[4].any() for state in ran.state)
 
 
@@ -153,7 +153,7 @@ def test_float64_and_gradients_by_finite_differences() -> None:
     mask = torch.tensor([[True, False, True], [False, True, True]])
     inputs = torch.randn(2, 3, 2, dtype=torch.float64, requires_grad=True)
     torch.autograd.gradcheck(lambda x: stack(x, mask).outputs, inputs)
-    torch.autograd.gradcheck(lambda x: stack(x, mask).state[0].memory, inputs)
+    torch.autograd.gradcheck(lambda x: stack(x, mask).state[0].cell, inputs)
 
 
 def test_errors_say_what_to_do() -> None:

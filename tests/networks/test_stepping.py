@@ -28,17 +28,17 @@ from foveal.networks import (
     AbstractCell,
     AbstractDecoder,
     AttentionDecoder,
-    BothWays,
     DecoderStepper,
     ElmanCell,
-    EveryStep,
+    EveryStepBridge,
     GRUCell,
-    InitialState,
+    InitialStateAndEveryStepBridge,
+    InitialStateBridge,
     InputFeedingDecoder,
     LSTMCell,
+    NoBridge,
     PlainDecoder,
     RecurrentStack,
-    Unconditioned,
     recurrent_stack,
 )
 from foveal.networks._bridges import no_memory
@@ -62,10 +62,10 @@ ATTENTIONS: dict[str, Callable[[], Attends]] = {
 }
 
 BRIDGES: dict[str, Callable[[RecurrentStack], AbstractBridge]] = {
-    "none": lambda stack: Unconditioned(),
-    "initial state": lambda stack: InitialState(6, stack),
-    "every step": lambda stack: EveryStep(6),
-    "both": lambda stack: BothWays(6, stack),
+    "none": lambda stack: NoBridge(),
+    "initial state": lambda stack: InitialStateBridge(6, stack),
+    "every step": lambda stack: EveryStepBridge(6),
+    "both": lambda stack: InitialStateAndEveryStepBridge(6, stack),
 }
 
 
@@ -76,10 +76,10 @@ def decoder_with(
     bridge: str = "initial state",
     cell: type[AbstractCell] = LSTMCell,
     num_layers: int = 1,
-    tied: bool = False,
+    tie_embeddings: bool = False,
 ) -> AbstractDecoder:
     vector = 7 if kind == "feeding" else 6
-    token = vector if tied else 5
+    token = vector if tie_embeddings else 5
     width = token + (6 if bridge in ("every step", "both") else 0)
     width += vector if kind == "feeding" else 0
     stack = recurrent_stack(width, 6, cell=cell, num_layers=num_layers, residual=True, skip=True)
@@ -87,7 +87,7 @@ def decoder_with(
         "embedding": nn.Embedding(TOKENS, token),
         "stack": stack,
         "bridge": BRIDGES[bridge](stack),
-        "tied": tied,
+        "tie_embeddings": tie_embeddings,
         "dropout": 0.2,
     }
     if kind == "plain":
@@ -159,7 +159,9 @@ def test_steps_equal_the_whole_with_any_stack(
     kind: str, bridge: str, cell: type[AbstractCell], num_layers: int
 ) -> None:
     torch.manual_seed(1)
-    decoder = decoder_with(kind, bridge=bridge, cell=cell, num_layers=num_layers, tied=True)
+    decoder = decoder_with(
+        kind, bridge=bridge, cell=cell, num_layers=num_layers, tie_embeddings=True
+    )
     check_steps(decoder, memory_for(summary=False))
 
 
@@ -271,7 +273,7 @@ def test_errors_say_what_to_do() -> None:
     chained = AttentionDecoder(
         embedding=nn.Embedding(TOKENS, 5),
         stack=stack,
-        bridge=Unconditioned(),
+        bridge=NoBridge(),
         attention=k_step_attention(6, 6),
         value_size=6,
     )

@@ -112,13 +112,13 @@ def test_half_precision_is_as_close_as_that_of_the_plain_form(label_smoothing: f
         torch.testing.assert_close(each, other, rtol=0.05, atol=2e-3)
 
 
-@pytest.mark.parametrize("tied", [False, True])
+@pytest.mark.parametrize("tie_embeddings", [False, True])
 @pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
-def test_padding_is_skipped(dtype: torch.dtype, tied: bool) -> None:
+def test_padding_is_skipped(dtype: torch.dtype, tie_embeddings: bool) -> None:
     """Junk in padded vectors and targets changes neither loss nor gradient, to the bit."""
     torch.manual_seed(1)
     embedding = nn.Embedding(NUM_WORDS, WIDTH).to(dtype)
-    output = TokenOutput(WIDTH, embedding, tied=tied).to(dtype)
+    output = TokenOutput(WIDTH, embedding, tie_embeddings=tie_embeddings).to(dtype)
     vectors, targets = torch.randn(3, 4, WIDTH, dtype=dtype), torch.randint(NUM_WORDS, (3, 4))
     mask = torch.tensor([[1, 1, 1, 1], [1, 0, 1, 0], [0, 0, 0, 0]]).bool()
     results = []

@@ -52,7 +52,7 @@ def short(run: Run) -> Run:
     else:
         task = replace(task, encoder=replace(encoder, sizes=(4, 4, 8), strides=None, rows=None))
     if not isinstance(task, VisualQuestionAnsweringSpec):
-        task = replace(task, prediction=replace(task.prediction, width=1))
+        task = replace(task, prediction=replace(task.prediction, beam_size=1))
     training = replace(run.training, epochs=None, steps=2, batch_size=6, validation_size=3)
     return replace(run, task=task, training=training)
 

@@ -20,7 +20,7 @@ from recipes import g2p_low
 ROOT = Path(__file__).resolve().parents[2]
 FILE = ROOT / "recipes/g2p_low.py"
 SECONDS = 120
-SHORT = ("training.epochs=none", "training.steps=4", "task.prediction.width=1")
+SHORT = ("training.epochs=none", "training.steps=4", "task.prediction.beam_size=1")
 SIZES = {"train": 60, "dev": 8, "test": 8}
 LETTERS = "aábdðeéfghiíjklmnoóprstuúvxyýþæö"
 

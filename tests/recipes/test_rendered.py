@@ -18,7 +18,7 @@ from recipes.rendered.clips import NUM_FRAMES, VERBS, draw_clips
 from recipes.rendered.formulas import draw_formulas
 from recipes.rendered.grammar import formula
 from recipes.rendered.scenes import HELD_OUT, HELD_OUT_PAIRS, SIDE, WIDEST_GAP, draw_scenes
-from recipes.rendered.shapes import COLOURS, GROUND, SHAPES, Thing, draw
+from recipes.rendered.shapes import COLORS, GROUND, SHAPES, Thing, draw
 from recipes.rendered.writing import write_pictures
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -84,13 +84,13 @@ def test_formulas_are_different_and_follow_from_the_seed() -> None:
 
 
 def looks_of(text: str) -> set[tuple[str, str, str]]:
-    """The sizes, colours and shapes that a caption names."""
+    """The sizes, colors and shapes that a caption names."""
     names = {f"{shape}{ending}": shape for shape in SHAPES for ending in ("", "s", "es")}
     words = text.split()
     return {
-        (size, colour, names[shape])
-        for size, colour, shape in zip(words, words[1:], words[2:], strict=False)
-        if colour in COLOURS
+        (size, color, names[shape])
+        for size, color, shape in zip(words, words[1:], words[2:], strict=False)
+        if color in COLORS
     }
 
 
@@ -116,10 +116,10 @@ def test_what_is_held_out_is_in_one_part_only() -> None:
 def test_each_part_of_what_is_held_out_is_seen() -> None:
     looks = set.union(*(looks_of(item.text) for item in islice(draw_scenes(2, "train"), 600)))
     assert {look[0] for look in looks} == {"small", "large"}
-    assert {look[1:] for look in looks} == {*product(COLOURS, SHAPES)} - HELD_OUT_PAIRS
+    assert {look[1:] for look in looks} == {*product(COLORS, SHAPES)} - HELD_OUT_PAIRS
 
 
-def test_the_boxes_of_a_word_hold_its_colour_and_nothing_is_outside_of_all() -> None:
+def test_the_boxes_of_a_word_hold_its_color_and_nothing_is_outside_of_all() -> None:
     for item in islice(draw_scenes(3, "train"), 40):
         assert item.boxes is not None
         words = item.text.split()
@@ -130,9 +130,9 @@ def test_the_boxes_of_a_word_hold_its_colour_and_nothing_is_outside_of_all() -> 
             for left, top, right, bottom in boxes:
                 assert 0 <= left < right <= SIDE
                 assert 0 <= top < bottom <= SIDE
-                if word in COLOURS:
+                if word in COLORS:
                     inside = item.picture[top:bottom, left:right].reshape(-1, 3)
-                    assert (inside == COLOURS[word]).all(1).any()
+                    assert (inside == COLORS[word]).all(1).any()
                 outside[top:bottom, left:right] = GROUND
         assert (outside == GROUND).all()
         numbers = {"a": 1, "two": 2, "three": 3}
@@ -177,7 +177,7 @@ def test_shapes_are_different_and_keep_to_their_boxes() -> None:
     assert len({picture.tobytes() for picture in drawn}) == len(SHAPES)
     left, top, right, bottom = Thing("star", "red", 20, 20, 9).box()
     for picture in drawn:
-        assert 60 < (picture == COLOURS["red"]).all(-1).sum() < 400
+        assert 60 < (picture == COLORS["red"]).all(-1).sum() < 400
         picture[top:bottom, left:right] = GROUND
         assert (picture == GROUND).all()
 
@@ -233,11 +233,11 @@ def test_the_command_writes_the_same_from_one_seed(what: str, tmp_path: Path) ->
     examples = list(image_list(one / "train.tsv", one / "images.zip"))
     assert len(examples) == 12
     if what == "formulas":
-        grey = ImageSpec(num_channels=1, width=400)
+        gray = ImageSpec(num_channels=1, width=400)
         for example in examples:
             assert example.target is not None
             again = render(example.target.split())
-            read = read_image(Path(example.source), grey)
+            read = read_image(Path(example.source), gray)
             assert again is not None
             assert torch.equal(read[0], torch.from_numpy(again))
         short = list(image_list(one / "train.up_to_10.tsv", one / "images.zip"))

@@ -39,7 +39,7 @@ def short(record: Record, case: str, folder: Path) -> Run:
     return replace(
         run,
         **sources,
-        task=replace(run.task, min_count=1, prediction=replace(run.task.prediction, width=2)),
+        task=replace(run.task, min_count=1, prediction=replace(run.task.prediction, beam_size=2)),
         training=replace(run.training, epochs=None, steps=4),
     )
 

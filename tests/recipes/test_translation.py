@@ -51,7 +51,7 @@ def short(run: Run) -> Run:
     assert isinstance(task, TransductionSpec)
     return replace(
         run,
-        task=replace(task, min_count=1, prediction=replace(task.prediction, width=2)),
+        task=replace(task, min_count=1, prediction=replace(task.prediction, beam_size=2)),
         training=replace(run.training, epochs=None, steps=6, batch_tokens=200, bf16=False),
     )
 
@@ -89,7 +89,7 @@ def test_translation_is_fitted_and_scored(corpus: Path, monkeypatch: pytest.Monk
     assert gap.spread is not None
     assert gap.spread[0] <= gap.value <= gap.spread[1]
     more = rows["segment: parameters"].value
-    assert more - rows["simple: parameters"].value == 4  # the bonds of neighbours
+    assert more - rows["simple: parameters"].value == 4  # the bonds of neighbors
     assert "segment - simple: difference" not in words
 
     lengths = rows_of(results / "translation_characters_by_length.json")
@@ -146,7 +146,7 @@ def test_the_gap_of_attention_is_that_of_each_length() -> None:
     without = [text if len(text) < 8 else "x" for text in references]
     systems = {
         name: Written(
-            bleu=[bleu(references, outputs, tokenise="none")] * 2,
+            bleu=[bleu(references, outputs, tokenize="none")] * 2,
             exact=[exact_match(references, outputs)] * 2,
         )
         for name, outputs in (("none", without), ("simple", references))
@@ -176,7 +176,7 @@ def test_segments_that_are_the_words_find_all_boundaries() -> None:
     read = trace([[1, 1, 0, 0, 0], [0, 0, 1, 0, 0], [0, 0, 0, 1, 1]])
     found = _segmentation.chosen_boundaries(read)
     assert set(_segmentation.boundary_scores([gold], [found]).values()) == {100.0}
-    unlike = _segmentation.unlike_neighbours(read)
+    unlike = _segmentation.unlike_neighbors(read)
     assert unlike.tolist() == [0, 1, 1, 0]
     assert _segmentation.ranked([gold], [unlike]) == 100
     assert (unlike > _segmentation.threshold_for([unlike], [gold])).tolist() == found.tolist()
@@ -191,7 +191,7 @@ def test_segments_beside_the_words_find_some() -> None:
     both = _segmentation.boundary_scores([gold], [np.array([True, True, False, False])])
     assert both["precision"] == both["recall"] == 50
     assert both["words F1"] == 0  # a, b, cde
-    assert _segmentation.ranked([gold], [_segmentation.unlike_neighbours(read)]) == 25
+    assert _segmentation.ranked([gold], [_segmentation.unlike_neighbors(read)]) == 25
 
 
 def test_scripts_change_where_kana_meet_kanji() -> None:

@@ -89,7 +89,7 @@ def test_a_damaged_file_is_answered_up_to_the_damage(tmp_path: Path) -> None:
     packed = gzip.compress(b"abc\n" * 2_000, compresslevel=0)
     (tmp_path / "x.txt.gz").write_bytes(packed[:-3_000])
     (tmp_path / "y.txt").write_text("de\n")
-    run(tmp_path / "out", str(tmp_path / "*.*"), "--width", "1")
+    run(tmp_path / "out", str(tmp_path / "*.*"), "--beam-size", "1")
     found = rejects(tmp_path / "out/x.rejects.jsonl")
     answered = rows(tmp_path / "out/x.parquet")
     assert list(found) == [len(answered) + 1]
@@ -131,7 +131,7 @@ def test_only_what_is_missing_or_has_changed_is_done_again(words: Path, tmp_path
     for name in ("0.parquet", "0.json", "1.parquet", "1.json"):
         assert again[name] == digests[name]  # a pure function of the shard
     assert len(rows(out / "2.parquet")) == 1
-    run(out, pattern, "--width", "1")  # asked in another way: all of it
+    run(out, pattern, "--beam-size", "1")  # asked in another way: all of it
     assert _digests(out).keys() == digests.keys()
     assert not list(out.glob("*.part-*"))
 

@@ -12,10 +12,10 @@ LOOPBACK = ("0100007F", "0000000000000000FFFF00000100007F", "0000000000000000000
 PROGRAM = """
 import json, os
 from pathlib import Path
-from foveal.scale.cluster._joining import joined
+from foveal.scale.cluster._joining import ray_cluster
 import ray
 
-with joined(num_cpus=1):
+with ray_cluster(num_cpus=1):
     ray.get(ray.remote(lambda: 1).remote())
     children = {}
     for path in Path("/proc").glob("[0-9]*/stat"):

@@ -22,7 +22,7 @@ from foveal.scale._line_format import line_format
 from foveal.scale._preparing import Preparation
 from foveal.scale._storage import find_shards
 from foveal.tasks import TransductionSpec
-from foveal.tasks._prepared import build_on
+from foveal.tasks._prepared import build_for_corpus
 
 SMALL = (
     *("--set", "encoder.hidden_size=8", "--set", "decoder.hidden_size=8"),
@@ -98,7 +98,7 @@ def test_every_example_is_there_with_the_numbers_that_the_task_gives_it(
     shards: Path, tmp_path: Path
 ) -> None:
     corpus, _ = prepared(shards, str(tmp_path / "corpus"))
-    task = build_on(TransductionSpec(), corpus)
+    task = build_for_corpus(TransductionSpec(), corpus)
     found = [one for shard in corpus.shards() for one in _examples(corpus, shard)]
     lines = [line.split("\t") for n in range(3) for line in pairs(80 + n, n)]
     texts = [Example(source, target) for source, target in lines]
@@ -162,7 +162,7 @@ def test_lines_that_are_no_examples_are_rejected_and_stop_nothing(
 def test_a_task_that_would_number_them_otherwise_is_refused(shards: Path, tmp_path: Path) -> None:
     corpus, _ = prepared(shards, str(tmp_path / "corpus"))
     with pytest.raises(SpecError, match=r"was given other numbers .* Prepare it again"):
-        build_on(TransductionSpec(source=WhitespaceSpec()), corpus)
+        build_for_corpus(TransductionSpec(source=WhitespaceSpec()), corpus)
 
 
 def test_it_needs_texts_for_validation(

@@ -111,7 +111,7 @@ def computing() -> Iterator[Computing]:
 @pytest.fixture(scope="session")
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
     """One server with a model of every kind, ended by SIGTERM."""
-    kinds = ("transduction", "classification", "tagging", "language_modelling")
+    kinds = ("transduction", "classification", "tagging", "language_modeling")
     folders = [STORED / kind for kind in kinds]
     with serving(tmp_path_factory.mktemp("server"), *folders) as started:
         yield started

@@ -19,7 +19,7 @@ WORDS = [
 ]
 TEXTS = {
     "transduction": WORDS,
-    "language_modelling": WORDS[:12],
+    "language_modeling": WORDS[:12],
     "classification": ["the good old ship", "a cat", "unseen words", "the old cat a good ship"],
     "tagging": ["the good old ship", "a cat", "unseen words", "the old cat a good ship"],
 }
@@ -94,7 +94,7 @@ def test_the_list_of_models(server: Server) -> None:
         "transduction",
         "classification",
         "tagging",
-        "language_modelling",
+        "language_modeling",
     ]
     assert all(model["exact"] for model in models)
     assert len({model["version"] for model in models}) == 4

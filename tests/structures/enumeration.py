@@ -52,7 +52,7 @@ def subsets(mask: Tensor, k: int | None = None) -> Iterator[Structure]:
             yield Structure(chosen(len(mask), some), [(0, (i,)) for i in some])
 
 
-def labellings(mask: Tensor, num_states: int, *, shared: bool) -> Iterator[Structure]:
+def labelings(mask: Tensor, num_states: int, *, shared: bool) -> Iterator[Structure]:
     places = real(mask)
     for labels in product(range(num_states), repeat=len(places)):
         value, parts = torch.full_like(mask, -1, dtype=torch.long), list[Part]()

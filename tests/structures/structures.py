@@ -27,7 +27,7 @@ from tests.structures.enumeration import (
     bracketings,
     choices,
     dependency_trees,
-    labellings,
+    labelings,
     monotone_choices,
     paths,
     segmentations,
@@ -93,7 +93,7 @@ def _chain(
     steps = (states, states) if shared else (length - 1, states, states)
     return Kind(
         make,
-        partial(labellings, num_states=states, shared=shared),
+        partial(labelings, num_states=states, shared=shared),
         ((length, states), steps),
         (length,),
         (length,),
@@ -114,7 +114,7 @@ def _segments(length: int, longest: int, labels: int) -> Kind:
 
 def _spans(size: int, labels: int | None = None) -> Kind:
     shape = (size, size) if labels is None else (size, size, labels)
-    make = partial(SpanTree, labelled=labels is not None)
+    make = partial(SpanTree, labeled=labels is not None)
     return Kind(
         make, partial(bracketings, num_labels=labels), (shape,), (size,), shape, boolean=True
     )
@@ -192,7 +192,7 @@ KINDS = {
     "SpanningTree": _dependency(SpanningTree, 4, single_root=True),
     "SpanningTree, any roots": _dependency(SpanningTree, 3, single_root=False),
     "SpanTree": _spans(4),
-    "SpanTree, labelled": _spans(3, 2),
+    "SpanTree, labeled": _spans(3, 2),
     "Sparsemax": _sparse(Sparsemax, 4, 2.0),
     "Entmax 1.5": _sparse(Entmax, 4, 1.5),
     "Entmax 1.3": _sparse(partial(Entmax, alpha=1.3), 4, 1.3),
@@ -216,7 +216,7 @@ SINGLE = {
     "SpanningTree": _dependency(SpanningTree, 1, single_root=True),
     "SpanningTree, any roots": _dependency(SpanningTree, 1, single_root=False),
     "SpanTree": _spans(1),
-    "SpanTree, labelled": _spans(1, 1),
+    "SpanTree, labeled": _spans(1, 1),
     "Sparsemax": _sparse(Sparsemax, 1, 2.0),
     "Entmax 1.5": _sparse(Entmax, 1, 1.5),
     "Entmax 1.3": _sparse(partial(Entmax, alpha=1.3), 1, 1.3),

@@ -117,11 +117,11 @@ def sparse_choice(listed: Listed, potentials: Sequence[Tensor], *, alpha: float)
 
 
 def sparse_chain(listed: Listed, potentials: Sequence[Tensor], *, alpha: float) -> Truth:
-    """Viterbi with a sparse maximum, then each labelling from its last position to its first."""
+    """Viterbi with a sparse maximum, then each labeling from its last position to its first."""
     unary, transitions = (part.double() for part in potentials)
     places = (listed.values[0] >= 0).nonzero().flatten().tolist()
     if not places:
-        zeros = torch.zeros(1, dtype=torch.float64)  # one labelling, of nothing
+        zeros = torch.zeros(1, dtype=torch.float64)  # one labeling, of nothing
         return Truth(listed, zeros, zeros[0], zeros)
     best, back = unary[places[0]], dict[int, Tensor]()  # back[t][i, j] = p(i before | j at t)
     for _, t in pairwise(places):

@@ -10,7 +10,7 @@ from foveal.data import Example, ImageSpec
 from foveal.models import DecoderSpec, ImageEncoderSpec, RecurrentSpec
 from foveal.tasks import CaptioningSpec, PredictionSpec
 
-COLOURS = {"red": (210, 40, 30), "blue": (30, 60, 200)}
+COLORS = {"red": (210, 40, 30), "blue": (30, 60, 200)}
 HEIGHTS = {"high": 14, "low": 6}
 IMAGE = ImageSpec(height=32, width=96)
 ENCODER = ImageEncoderSpec(
@@ -24,7 +24,7 @@ BARS = CaptioningSpec(
     encoder=ENCODER,
     decoder=DECODER,
     label_smoothing=0.0,
-    prediction=PredictionSpec(width=2),
+    prediction=PredictionSpec(beam_size=2),
 )
 
 
@@ -34,13 +34,13 @@ def bars(folder: Path, size: int, *, most: int = 4) -> list[Example]:
     folder.mkdir(exist_ok=True, parents=True)
     for number in range(size):
         named = [
-            (generator.choice(list(COLOURS)), generator.choice(list(HEIGHTS)))
+            (generator.choice(list(COLORS)), generator.choice(list(HEIGHTS)))
             for _ in range(generator.randint(1, most))
         ]
         image = np.full((16, 12 * len(named) + generator.randint(0, 9), 3), 255, np.uint8)
-        for place, (colour, height) in enumerate(named):
+        for place, (color, height) in enumerate(named):
             left = 12 * place + generator.randint(1, 3)
-            image[16 - HEIGHTS[height] :, left : left + 7] = COLOURS[colour]
+            image[16 - HEIGHTS[height] :, left : left + 7] = COLORS[color]
         path = folder / f"{number}.png"
         Image.fromarray(image).save(path)
         found.append(Example(str(path), " ".join(word for bar in named for word in bar)))

@@ -35,7 +35,7 @@ INPUTS = {
     "documents": ["the good old ship\na cat", "a cat", "", "unseen words"],
     "pair_classification": ["the good old ship\tgood ship", "a cat\tthe ship", "\t", "un\tseen"],
     "tagging": ["the good old ship", "a cat", "", "unseen words"],
-    "language_modelling": ["abc", "edcba", "ee", "zz"],
+    "language_modeling": ["abc", "edcba", "ee", "zz"],
     "question_answering": ["Ann went to the barn.\nBob went home.\nWhere is Bob?", "Who?", ""],
 }
 
@@ -43,7 +43,7 @@ INPUTS = {
 def answers(kind: str, task: Task) -> Any:
     """What a task says about its inputs, as what JSON can hold."""
     examples = [Example(text) for text in INPUTS[kind]]
-    if kind == "language_modelling":  # what it draws is up to torch's generator
+    if kind == "language_modeling":  # what it draws is up to torch's generator
         return [task.evaluate([example]).value for example in examples]
     settings = PredictionSpec(nbest=3, trace=True)
     return [
@@ -65,7 +65,7 @@ def main() -> None:
         "documents": documents(60),
         "pair_classification": pairs(60),
         "tagging": sentences(60),
-        "language_modelling": upper_cased(60),
+        "language_modeling": upper_cased(60),
         "question_answering": stories(60),
     }
     chosen = sys.argv[1:] or list(examples)

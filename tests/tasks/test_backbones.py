@@ -17,7 +17,7 @@ from foveal.tasks import Captioning, CaptioningSpec, PredictionSpec, VisualQuest
 from tests.tasks.pictures import BARS, bars
 
 transformers = pytest.importorskip("transformers")
-TRACED = PredictionSpec(width=2, max_length=6, trace=True)
+TRACED = PredictionSpec(beam_size=2, max_length=6, trace=True)
 
 
 @pytest.fixture(autouse=True)

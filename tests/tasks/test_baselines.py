@@ -15,7 +15,7 @@ from foveal.training import TrainingSpec, fit
 from tests.tasks.stored import BUNDLES
 from tests.tasks.tiny import DECODER, ENCODER, documents, pairs, stories, tasks
 
-LABELLED = [Example("a b", "yes"), Example("b c", "yes"), Example("c", "yes"), Example("a", "no")]
+LABELED = [Example("a b", "yes"), Example("b c", "yes"), Example("c", "yes"), Example("a", "no")]
 TAGGED = [
     Example("run the run", "V D N"),
     Example("run", "V"),
@@ -25,8 +25,8 @@ TAGGED = [
 
 
 def test_the_most_frequent_label_is_the_baseline_of_classification() -> None:
-    task = ClassificationSpec(encoder=ENCODER).build_from(LABELLED)
-    evaluation = task.evaluate([*LABELLED, Example("x", "no")])
+    task = ClassificationSpec(encoder=ENCODER).build_from(LABELED)
+    evaluation = task.evaluate([*LABELED, Example("x", "no")])
     assert evaluation.baseline == ("the most frequent label", pytest.approx(60.0))
 
 
@@ -70,9 +70,9 @@ def test_the_better_of_two_rules_is_the_baseline_of_transduction() -> None:
 def test_a_model_that_has_learned_nothing_is_warned_about(tmp_path: Path) -> None:
     """A tiny learning rate leaves the weights as they were drawn."""
     torch.manual_seed(0)
-    task = ClassificationSpec(encoder=ENCODER).build_from(LABELLED)
+    task = ClassificationSpec(encoder=ENCODER).build_from(LABELED)
     events = list[Any]()
-    train = task.batches(InMemory(tuple(LABELLED)), batch_size=4)
+    train = task.batches(InMemory(tuple(LABELED)), batch_size=4)
     spec = TrainingSpec(steps=1, learning_rate=1e-9)
     examples = [Example("a", "yes")] * 9 + [Example("a", "no")]
     with torch.no_grad():
@@ -85,7 +85,7 @@ def test_a_model_that_has_learned_nothing_is_warned_about(tmp_path: Path) -> Non
 
 
 def test_a_perfect_score_is_never_warned_about() -> None:
-    task = ClassificationSpec(encoder=ENCODER).build_from(LABELLED)
+    task = ClassificationSpec(encoder=ENCODER).build_from(LABELED)
     (output,) = task.predict([Example("a")])
     right = task.evaluate([Example("a", output.output)])
     assert right.value == 100

@@ -8,7 +8,7 @@ import pytest
 import torch
 
 from foveal.bundles import save_bundle
-from foveal.bundles._warm_start import begin_from
+from foveal.bundles._warm_start import warm_start
 from foveal.data.vocabularies._vocabularies import Vocabularies
 from foveal.errors import BundleError
 from foveal.tasks import TransductionSpec
@@ -31,7 +31,7 @@ EXAMPLES = {
     "documents": documents(20),
     "pair_classification": pairs(20),
     "tagging": sentences(20),
-    "language_modelling": upper_cased(20),
+    "language_modeling": upper_cased(20),
     "question_answering": stories(20),
 }
 
@@ -64,7 +64,7 @@ def test_symbols_with_other_numbers_are_the_same_symbols(kind: str, tmp_path: Pa
     other = task.spec.build(turned(task.vocabularies))
     expected = pytest.approx(loss_of(task, kind), rel=1e-5)
     assert loss_of(other, kind) != expected
-    begin_from(other, tmp_path)
+    warm_start(other, tmp_path)
     assert loss_of(other, kind) == expected
 
 
@@ -75,7 +75,7 @@ def test_new_symbols_keep_what_was_drawn_for_them(tmp_path: Path) -> None:
     spec = TransductionSpec(encoder=ENCODER, decoder=DECODER)
     other = spec.build_from(upper_cased(200, letters="dexyz"))
     table = {name: weights.clone() for name, weights in other.model.state_dict().items()}
-    begin_from(other, tmp_path)
+    warm_start(other, tmp_path)
     source, known = other.vocabularies.source, task.vocabularies.source
     name = "encoder.embedding.weight"
     got, theirs = other.model.state_dict()[name], task.model.state_dict()[name]
@@ -90,5 +90,5 @@ def test_another_model_is_refused(tmp_path: Path) -> None:
     wider = transduction(decoder=replace(DECODER, hidden_size=32))
     before = {name: weights.clone() for name, weights in wider.model.state_dict().items()}
     with pytest.raises(BundleError, match=r"is \(1, 24\), expected \(1, 32\)\. Build the model of"):
-        begin_from(wider, tmp_path)
+        warm_start(wider, tmp_path)
     assert all(weights.equal(before[name]) for name, weights in wider.model.state_dict().items())

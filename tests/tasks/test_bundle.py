@@ -24,7 +24,7 @@ from foveal.specs import to_data
 from tests.tasks.tiny import Task, tasks, transduction
 
 FILES = ("spec.json", "vocabulary.json", "weights.safetensors", "calibration.json", "manifest.json")
-KINDS = ("transduction", "classification", "tagging", "language_modelling", "question_answering")
+KINDS = ("transduction", "classification", "tagging", "language_modeling", "question_answering")
 INPUTS = [Example("abc"), Example("the old cat"), Example(""), Example("e")]
 
 

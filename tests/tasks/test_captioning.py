@@ -126,9 +126,9 @@ def test_braces_of_an_output_are_balanced(examples: list[Example]) -> None:
 
 
 def test_channels_of_image_and_encoder_must_agree(examples: list[Example]) -> None:
-    grey = replace(BARS, image=replace(BARS.image, num_channels=1))
+    gray = replace(BARS, image=replace(BARS.image, num_channels=1))
     with pytest.raises(ValueRangeError, match="Set both to 1 or to 3"):
-        grey.build_from(InMemory(tuple(examples)))
+        gray.build_from(InMemory(tuple(examples)))
 
 
 # Of pycocoevalcap 1.2, the metric's reference implementation, for the captions that `captions` draws.
@@ -182,8 +182,8 @@ def test_bleu_with_several_references_is_that_of_sacrebleu() -> None:
         [texts[n] if n < len(texts) else None for texts in references] for n in range(most)
     ]
     expected = sacrebleu.corpus_bleu(outputs, streams, tokenize="none", force=True).score
-    assert bleu(references, outputs, tokenise="none").value == pytest.approx(expected)
-    assert expected > bleu([texts[0] for texts in references], outputs, tokenise="none").value > 0
+    assert bleu(references, outputs, tokenize="none").value == pytest.approx(expected)
+    assert expected > bleu([texts[0] for texts in references], outputs, tokenize="none").value > 0
 
 
 def test_all_captions_of_a_picture_are_its_references(examples: list[Example]) -> None:

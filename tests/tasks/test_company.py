@@ -18,10 +18,10 @@ from foveal.models import (
     BilinearSpec,
     DecoderSpec,
     DotSpec,
-    ExactHardSpec,
+    LatentHardSpec,
+    LatentMonotoneSpec,
     LinearSpec,
     LocalSpec,
-    MonotoneSpec,
     MultiHeadSpec,
     SegmentSpec,
     SigmoidSpec,
@@ -32,7 +32,7 @@ from foveal.models import (
 )
 from foveal.tasks import (
     ClassificationSpec,
-    LanguageModellingSpec,
+    LanguageModelingSpec,
     PairClassificationSpec,
     PredictionSpec,
     QuestionAnsweringSpec,
@@ -73,8 +73,8 @@ ATTENTIONS: tuple[AttentionSpec | None, ...] = (
     LocalSpec(),
     SparsemaxSpec(),
     MultiHeadSpec(num_heads=2),
-    ExactHardSpec(),
-    MonotoneSpec(),
+    LatentHardSpec(),
+    LatentMonotoneSpec(),
     None,
 )
 SPOKEN = [
@@ -89,12 +89,12 @@ SIZES = (1, 2, 3, 5, 9, 40)
 
 
 def check(
-    predict: Callable[..., Any], examples: Sequence[Example], *, width: int, trace: bool = True
+    predict: Callable[..., Any], examples: Sequence[Example], *, beam_size: int, trace: bool = True
 ) -> None:
     """Random batches, twice over, against each example by itself."""
-    settings = PredictionSpec(width=width, nbest=width, trace=trace)
+    settings = PredictionSpec(beam_size=beam_size, nbest=beam_size, trace=trace)
     alone = [predict([example], settings)[0] for example in examples]
-    generator = random.Random(width)
+    generator = random.Random(beam_size)
     for _ in range(2):
         rest = generator.choices(range(len(examples)), k=2 * len(examples))
         while rest:
@@ -115,23 +115,23 @@ def built(spec: TransductionSpec, seed: int = 0) -> Any:
 def test_of_every_attention(attention: AttentionSpec | None) -> None:
     encoder, decoder = EVEN
     task = built(TransductionSpec(encoder=encoder, decoder=replace(decoder, attention=attention)))
-    for width in (1, 3):
-        check(task.predict, SPOKEN, width=width)
+    for beam_size in (1, 3):
+        check(task.predict, SPOKEN, beam_size=beam_size)
 
 
 @pytest.mark.parametrize("bridge", ["every_step", "both", "none"])
 def test_of_every_bridge(bridge: Any) -> None:
     encoder, decoder = EVEN
     task = built(TransductionSpec(encoder=encoder, decoder=replace(decoder, bridge=bridge)))
-    check(task.predict, SPOKEN, width=1)
+    check(task.predict, SPOKEN, beam_size=1)
 
 
 @pytest.mark.parametrize("cell", ["lstm", "gru", "elman"])
 def test_of_every_cell_and_of_odd_sizes(cell: Any) -> None:
     encoder, decoder = replace(ODD[0], cell=cell), replace(ODD[1], cell=cell)
     task = built(TransductionSpec(encoder=encoder, decoder=decoder))
-    for width in (1, 3):
-        check(task.predict, SPOKEN, width=width)
+    for beam_size in (1, 3):
+        check(task.predict, SPOKEN, beam_size=beam_size)
 
 
 @pytest.mark.parametrize(
@@ -142,19 +142,19 @@ def test_of_every_cell_and_of_odd_sizes(cell: Any) -> None:
 def test_of_deep_stacks(changes: dict[str, Any]) -> None:
     encoder, decoder = replace(EVEN[0], **changes), replace(EVEN[1], **changes)
     task = built(TransductionSpec(encoder=encoder, decoder=replace(decoder, input_feeding=True)))
-    check(task.predict, SPOKEN, width=1)
+    check(task.predict, SPOKEN, beam_size=1)
 
 
 def test_of_attention_to_oneself() -> None:
     encoder, decoder = replace(EVEN[0], self_attention=SyntacticSpec()), EVEN[1]
-    check(built(TransductionSpec(encoder=encoder, decoder=decoder)).predict, SPOKEN, width=3)
+    check(built(TransductionSpec(encoder=encoder, decoder=decoder)).predict, SPOKEN, beam_size=3)
 
 
 def test_of_wide_states() -> None:
     """Rows of more than 768 entries, of which kernels sum many in another order than few."""
     encoder = TextEncoderSpec(embedding_size=16, hidden_size=512)
     task = built(TransductionSpec(encoder=encoder, decoder=DecoderSpec(hidden_size=32)))
-    check(task.predict, [*SPOKEN, *SPOKEN[-3:] * 8], width=1)
+    check(task.predict, [*SPOKEN, *SPOKEN[-3:] * 8], beam_size=1)
 
 
 def test_of_features() -> None:
@@ -166,13 +166,13 @@ def test_of_features() -> None:
     torch.manual_seed(0)
     task = spec.build_from(examples)
     task.model.eval()
-    check(task.predict, examples[-20:], width=3)
+    check(task.predict, examples[-20:], beam_size=3)
 
 
 def test_of_several_as_one() -> None:
     encoder, decoder = EVEN
     spec = TransductionSpec(encoder=encoder, decoder=decoder)
-    check(TransductionEnsemble([built(spec), built(spec, 1)]).predict, SPOKEN, width=3)
+    check(TransductionEnsemble([built(spec), built(spec, 1)]).predict, SPOKEN, beam_size=3)
 
 
 def test_of_what_is_read_along_two_axes() -> None:
@@ -189,7 +189,7 @@ def test_of_what_is_read_along_two_axes() -> None:
     ]
     for task, sources in tasks:
         task.model.eval()
-        check(task.predict, [Example(source) for source in sources], width=2)
+        check(task.predict, [Example(source) for source in sources], beam_size=2)
 
 
 @pytest.mark.parametrize("cell", ["lstm", "gru"])
@@ -203,19 +203,19 @@ def test_of_other_tasks(cell: Any) -> None:
     ]
     for task in tasks:
         task.model.eval()
-        check(task.predict, WRITTEN, width=2)
-    model = LanguageModellingSpec(cell=cell, embedding_size=30, hidden_size=37, max_length=12)
+        check(task.predict, WRITTEN, beam_size=2)
+    model = LanguageModelingSpec(cell=cell, embedding_size=30, hidden_size=37, max_length=12)
     continuing = model.build_from(upper_cased(60))
     continuing.model.eval()
-    check(continuing.predict, SPOKEN, width=2, trace=False)
+    check(continuing.predict, SPOKEN, beam_size=2, trace=False)
 
 
 def test_a_list_of_candidates_is_calibrated_by_what_was_looked_for() -> None:
     """An example with few possible answers beside one with many, which has a scaling of its own."""
     torch.manual_seed(0)
     task = TaggingSpec(encoder=ODD[0]).build_from(sentences(60))
-    task.calibrate(sentences(60), PredictionSpec(width=5))
-    settings = PredictionSpec(width=5, nbest=5)
+    task.calibrate(sentences(60), PredictionSpec(beam_size=5))
+    settings = PredictionSpec(beam_size=5, nbest=5)
     short, long = Example("a"), Example("the good old ship a cat")
     (alone,) = task.predict([short], settings)
     assert len(alone.nbest) == 3 < len(task.predict([long], settings)[0].nbest)

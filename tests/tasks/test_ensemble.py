@@ -14,7 +14,7 @@ from foveal.bundles import load_bundle
 from foveal.data import END, CharacterSpec, Example, FeaturesSpec, Vocabulary, WhitespaceSpec
 from foveal.errors import ValueRangeError
 from foveal.metrics._calibration import Calibration, Scaling
-from foveal.models import ExactHardSpec, SegmentSpec
+from foveal.models import LatentHardSpec, SegmentSpec
 from foveal.tasks import (
     Prediction,
     PredictionSpec,
@@ -30,7 +30,7 @@ TRAIN, TEST = EXAMPLES[:200], EXAMPLES[200:]
 COMBINE: tuple[Literal["mixture", "product"], ...] = ("mixture", "product")
 WAYS = [
     PredictionSpec(nbest=4, trace=True),
-    PredictionSpec(width=1, trace=True),
+    PredictionSpec(beam_size=1, trace=True),
     PredictionSpec(nbest=2, length_penalty=1.0),
 ]
 
@@ -53,7 +53,7 @@ def soft() -> Transduction:
 
 @pytest.fixture(scope="module")
 def hard() -> Transduction:
-    return taught(1, decoder=replace(DECODER, attention=ExactHardSpec()))
+    return taught(1, decoder=replace(DECODER, attention=LatentHardSpec()))
 
 
 @pytest.fixture(scope="module")
@@ -141,7 +141,7 @@ def test_greedy_takes_what_the_mixture_likes_most(soft: Transduction, hard: Tran
     ensemble, target = TransductionEnsemble([soft, hard]), soft.vocabularies.target
     assert target is not None
     for example, found in zip(
-        TEST[:12], ensemble.predict(TEST[:12], PredictionSpec(width=1)), strict=True
+        TEST[:12], ensemble.predict(TEST[:12], PredictionSpec(beam_size=1)), strict=True
     ):
         table = by_hand([soft, hard], example.source, found.output, mixed)
         table[:, :END] = -torch.inf  # padding, unknown and begin are no outputs
@@ -188,7 +188,7 @@ def test_the_trace_is_the_mean(soft: Transduction, hard: Transduction, other: Tr
     np.testing.assert_allclose(prediction.trace.weights, np.mean(weights, 0), atol=1e-5)
     (prediction,) = TransductionEnsemble([soft, hard]).predict([example], settings)
     assert prediction.trace is not None
-    assert prediction.trace.kind == "exact_hard+softmax"
+    assert prediction.trace.kind == "latent_hard+softmax"
     assert [sum(row) for row in prediction.trace.weights] == pytest.approx(
         [1.0] * len(prediction.output)
     )
@@ -296,8 +296,8 @@ def spec(**changes: object) -> Transduction:
         (lambda: spec(source=WhitespaceSpec()), "source of member 3 .*got 'whitespace', expected"),
         (lambda: spec(target=WhitespaceSpec()), "target of member 3 .*expected 'characters'"),
         (
-            lambda: spec(source=CharacterSpec(normalisation="NFC")),
-            "source of member 3 .*got normalisation 'NFC', expected 'none'",
+            lambda: spec(source=CharacterSpec(normalization="NFC")),
+            "source of member 3 .*got normalization 'NFC', expected 'none'",
         ),
         (
             lambda: spec(features=FeaturesSpec()),

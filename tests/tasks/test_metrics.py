@@ -37,7 +37,7 @@ TEXT_METRICS: dict[str, TextMetric] = {
     "word_error_rate": word_error_rate,
     "character_error_rate": character_error_rate,
     "bleu": bleu,
-    "bleu, tokenised": lambda r, h: bleu(r, h, tokenise="none"),
+    "bleu, tokenized": lambda r, h: bleu(r, h, tokenize="none"),
     "chrf": chrf,
     "length_to_failure": length_to_failure,
 }
@@ -60,7 +60,7 @@ def test_the_whole_equals_the_reference_implementation(pairs: list[tuple[str, st
         "word_error_rate": 100 * jiwer.wer(references, hypotheses),
         "character_error_rate": 100 * jiwer.cer(references, hypotheses),
         "bleu": sacrebleu.corpus_bleu(hypotheses, [references], force=True).score,
-        "bleu, tokenised": sacrebleu.corpus_bleu(
+        "bleu, tokenized": sacrebleu.corpus_bleu(
             hypotheses, [references], tokenize="none", force=True
         ).score,
         "chrf": sacrebleu.corpus_chrf(hypotheses, [references]).score,
@@ -99,7 +99,7 @@ def test_an_empty_reference_costs_what_is_said() -> None:
 
 def test_signatures_name_what_computed_them() -> None:
     texts = ["a b c d"]
-    assert bleu(texts, texts, tokenise="none").signature.startswith(
+    assert bleu(texts, texts, tokenize="none").signature.startswith(
         "nrefs:1|case:mixed|eff:no|tok:none"
     )
     assert f"version:{sacrebleu.__version__}" in chrf(texts, texts).signature

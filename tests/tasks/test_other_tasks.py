@@ -1,4 +1,4 @@
-"""Classification, tagging and language modelling: each learns what it is shown, and every task keeps
+"""Classification, tagging and language modeling: each learns what it is shown, and every task keeps
 the laws that training and serving build on.
 """
 
@@ -17,7 +17,7 @@ from foveal.specs import from_json, to_json
 from foveal.tasks import (
     Classification,
     ClassificationSpec,
-    LanguageModelling,
+    LanguageModeling,
     PairClassification,
     PairClassificationSpec,
     PredictionSpec,
@@ -46,7 +46,7 @@ KINDS = (
     "documents",
     "pair_classification",
     "tagging",
-    "language_modelling",
+    "language_modeling",
     "question_answering",
 )
 EXAMPLES = {
@@ -55,7 +55,7 @@ EXAMPLES = {
     "documents": documents(60),
     "pair_classification": pairs(60),
     "tagging": sentences(60),
-    "language_modelling": upper_cased(60),
+    "language_modeling": upper_cased(60),
     "question_answering": stories(60),
 }
 
@@ -65,7 +65,7 @@ def learnt() -> dict[str, Task]:
     """Trained for a moment, and calibrated."""
     found = tasks()
     for kind in KINDS[1:]:
-        size = 8 if kind == "language_modelling" else 20
+        size = 8 if kind == "language_modeling" else 20
         train(found[kind], EXAMPLES[kind], epochs=12, rate=2e-2, batch_size=size)
         found[kind].model.eval()
         found[kind].calibrate(EXAMPLES[kind])
@@ -86,7 +86,7 @@ def test_the_loss_is_a_sum(kind: str) -> None:
     task = tasks()[kind]
     task.model.eval()
     encoded = [task.encode(example) for example in EXAMPLES[kind][:6]]
-    if kind == "language_modelling":  # texts go on from each other, and only one batch is fresh
+    if kind == "language_modeling":  # texts go on from each other, and only one batch is fresh
         encoded = encoded[:1]
     whole = task.loss(task.collate(encoded))
     parts = [task.loss(task.collate([one])) for one in encoded]
@@ -284,31 +284,31 @@ def test_independent_tags_are_possible() -> None:
     assert task.evaluate(sentences(30)).value > 90
 
 
-def test_language_modelling_learns(learnt: dict[str, Task]) -> None:
+def test_language_modeling_learns(learnt: dict[str, Task]) -> None:
     """Letters are random; the ends of words, and that nothing else is written, can be learnt."""
-    task = learnt["language_modelling"]
-    assert isinstance(task, LanguageModelling)
-    perplexity = task.evaluate(EXAMPLES["language_modelling"]).value
+    task = learnt["language_modeling"]
+    assert isinstance(task, LanguageModeling)
+    perplexity = task.evaluate(EXAMPLES["language_modeling"]).value
     assert (
         perplexity
-        < 0.8 * tasks()["language_modelling"].evaluate(EXAMPLES["language_modelling"]).value
+        < 0.8 * tasks()["language_modeling"].evaluate(EXAMPLES["language_modeling"]).value
     )
-    outputs = [p.output for p in task.predict([Example("")], PredictionSpec(nbest=5, width=5))]
+    outputs = [p.output for p in task.predict([Example("")], PredictionSpec(nbest=5, beam_size=5))]
     assert all(set(output) <= set("abcde") for output in outputs)
 
 
 def test_perplexity_is_that_of_the_text_read_in_one_go(learnt: dict[str, Task]) -> None:
     """However the text is cut: the state goes on from one stretch to the next."""
-    task = learnt["language_modelling"]
-    examples = EXAMPLES["language_modelling"][:8]  # too short to be read in several places
+    task = learnt["language_modeling"]
+    examples = EXAMPLES["language_modeling"][:8]  # too short to be read in several places
     loss = task.loss(task.collate([task.encode(example) for example in examples]))
     expected = math.exp(loss.total.item() / loss.count.item())
     assert task.evaluate(examples).value == pytest.approx(expected, rel=1e-5)
 
 
 def test_the_state_goes_on_and_gradients_do_not(learnt: dict[str, Task]) -> None:
-    task = learnt["language_modelling"]
-    batch = task.collate([task.encode(example) for example in EXAMPLES["language_modelling"][:4]])
+    task = learnt["language_modeling"]
+    batch = task.collate([task.encode(example) for example in EXAMPLES["language_modeling"][:4]])
     first = task.loss(batch)
     assert not first.state.layers[0].hidden.requires_grad
     later = type(batch)(batch.tokens, batch.targets, batch.mask, False)
@@ -319,7 +319,7 @@ def test_the_state_goes_on_and_gradients_do_not(learnt: dict[str, Task]) -> None
 
 def test_continuations_are_continuations(learnt: dict[str, Task]) -> None:
     """What is drawn after a prompt has the probability that the model gives it there."""
-    task = learnt["language_modelling"]
+    task = learnt["language_modeling"]
     (prediction,) = task.predict([Example("ab")])
     (other,) = task.predict([Example("ab")])
     assert prediction == other  # the seed is the same

@@ -7,11 +7,11 @@ import pytest
 
 from foveal.data import Example
 from foveal.errors import DataError
-from foveal.models import ExactHardSpec, SoftmaxSpec
+from foveal.models import LatentHardSpec, SoftmaxSpec
 from foveal.planning import recommend
 from foveal.planning._recommending import Reason
 from foveal.specs import settings
-from foveal.tasks import ClassificationSpec, LanguageModellingSpec, TaggingSpec, TransductionSpec
+from foveal.tasks import ClassificationSpec, LanguageModelingSpec, TaggingSpec, TransductionSpec
 from tests.tasks.tiny import sentences, upper_cased
 
 WORDS = ["river", "stone", "walks", "green", "under", "bridge", "seldom", "paper"]
@@ -32,7 +32,7 @@ def test_words_of_phones() -> None:
     assert isinstance(found.task, TransductionSpec)
     assert found.task.outputs == "words"
     assert found.task.encoder.embedding_size == 64
-    assert found.task.decoder.attention == ExactHardSpec()
+    assert found.task.decoder.attention == LatentHardSpec()
     assert found.training["epochs"] == 100
     assert found.task.prediction.length_penalty == 0
 
@@ -96,7 +96,7 @@ def test_long_texts_on_one_line_are_read_flat_and_the_reason_says_what_to_do() -
 def test_tags_and_plain_text() -> None:
     assert isinstance(recommend(sentences(50)).task, TaggingSpec)
     plain = [Example(example.source) for example in translated(50)]
-    assert isinstance(recommend(plain).task, LanguageModellingSpec)
+    assert isinstance(recommend(plain).task, LanguageModelingSpec)
 
 
 @pytest.mark.parametrize("size", [40, 4000])

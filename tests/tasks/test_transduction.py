@@ -7,7 +7,7 @@ import pytest
 import torch
 
 from foveal.attention import AttentionTrace
-from foveal.data import Example, FeaturesSpec, InMemory, SequenceBatch, WhitespaceSpec
+from foveal.data import Example, FeaturesSpec, InMemory, Seq2SeqBatch, WhitespaceSpec
 from foveal.errors import DataError, SpecError, ValueRangeError
 from foveal.models import MultiHeadSpec, SegmentSpec, SoftmaxSpec
 from foveal.tasks import PredictionSpec, Transduction, TransductionSpec
@@ -72,8 +72,8 @@ def test_scores_are_those_of_teacher_forcing(learnt: Transduction) -> None:
 
 
 def test_greedy_finds_what_it_can(learnt: Transduction) -> None:
-    greedy = learnt.predict(TEST, PredictionSpec(width=1))
-    beam = learnt.predict(TEST, PredictionSpec(width=5))
+    greedy = learnt.predict(TEST, PredictionSpec(beam_size=1))
+    beam = learnt.predict(TEST, PredictionSpec(beam_size=5))
     assert all(len(prediction.nbest) == 1 for prediction in greedy)
     assert all(g.score <= b.score + 1e-4 for g, b in zip(greedy, beam, strict=True))
 
@@ -215,7 +215,7 @@ def test_parts_of_the_loss_are_told() -> None:
     loss = task.loss(batch)
     parts = loss.parts["likelihood"] + 2.0 * loss.parts["alignment"]
     torch.testing.assert_close(loss.total.detach(), parts)
-    assert isinstance(batch, SequenceBatch)
+    assert isinstance(batch, Seq2SeqBatch)
     assert loss.count == batch.mask.sum()
 
 
@@ -235,7 +235,7 @@ def test_alignments_need_attention() -> None:
 
 def test_hidden_symbols_teach_what_to_do_about_unknown_ones() -> None:
     """Some of what is read is hidden in training, and nothing otherwise."""
-    task = transduction(hidden=0.5)
+    task = transduction(word_dropout=0.5)
     batch = task.collate([task.encode(example) for example in TRAIN[:20]])
     task.model.train()
     torch.manual_seed(0)

@@ -40,11 +40,11 @@ TRACED = PredictionSpec(nbest=1, trace=True)
 
 
 def questions(folder: Path) -> list[Example]:
-    """About bars: what colour, and whether it is high."""
+    """About bars: what color, and whether it is high."""
     found = list[Example]()
     for example in bars(folder, 40, most=1):
-        colour, height = (example.target or "").split()
-        found.append(Example(f"{example.source}\tWhat colour is the bar?", colour))
+        color, height = (example.target or "").split()
+        found.append(Example(f"{example.source}\tWhat color is the bar?", color))
         is_high = "yes" if height == "high" else "no"
         found.append(Example(f"{example.source}\tIs it high?", is_high))
     return found
@@ -96,7 +96,7 @@ def test_questions_about_bars_are_answered(tmp_path: Path) -> None:
     train(task, examples, epochs=25, rate=1e-2)
     found = task.evaluate(examples)
     assert found.value > 90
-    assert [part.name for part in found.slices[:2]] == ["what colour", "is it"]
+    assert [part.name for part in found.slices[:2]] == ["what color", "is it"]
     check(task, examples, tmp_path)
     without = replace(spec, attention=None).build_from(examples)
     assert without.predict(examples[:2], TRACED)[0].trace is None

@@ -18,7 +18,7 @@ from foveal.models import (
 from foveal.tasks import (
     AbstractTask,
     ClassificationSpec,
-    LanguageModellingSpec,
+    LanguageModelingSpec,
     PairClassificationSpec,
     QuestionAnsweringSpec,
     TaggingSpec,
@@ -58,7 +58,7 @@ def sentences(size: int) -> list[Example]:
 
 
 def opinions(size: int) -> list[Example]:
-    """Sentences, labelled by whether "good" is in them."""
+    """Sentences, labeled by whether "good" is in them."""
     return [
         Example(example.source, "yes" if "good" in example.source else "no")
         for example in sentences(size)
@@ -80,14 +80,14 @@ def stories(size: int) -> list[Example]:
 
 
 def documents(size: int) -> list[Example]:
-    """Sentences on lines, labelled by whether "good" is in any."""
+    """Sentences on lines, labeled by whether "good" is in any."""
     texts = [example.source for example in sentences(3 * size)]
     rows = ["\n".join(texts[start : start + 3]) for start in range(0, len(texts), 3)]
     return [Example(text, "yes" if "good" in text else "no") for text in rows]
 
 
 def pairs(size: int) -> list[Example]:
-    """Two texts, labelled by whether all words of the second are in the first."""
+    """Two texts, labeled by whether all words of the second are in the first."""
     generator = random.Random(0)
     found = list[Example]()
     for _ in range(size):
@@ -114,8 +114,8 @@ def tasks() -> dict[str, Task]:
             pairs(60)
         ),
         "tagging": TaggingSpec(encoder=ENCODER).build_from(sentences(60)),
-        "language_modelling": LanguageModellingSpec(
-            embedding_size=12, hidden_size=24, dropout=0.0, stretch=10, max_length=8
+        "language_modeling": LanguageModelingSpec(
+            embedding_size=12, hidden_size=24, dropout=0.0, bptt_length=10, max_length=8
         ).build_from(upper_cased(60)),
         "question_answering": QuestionAnsweringSpec(
             embedding_size=12, num_steps=1, max_facts=6
@@ -133,7 +133,7 @@ def train(
 ) -> list[float]:
     """The loss of each epoch."""
     task.model.train()
-    optimiser = torch.optim.Adam(task.model.parameters(), rate)
+    optimizer = torch.optim.Adam(task.model.parameters(), rate)
     stream = task.batches(InMemory(tuple(examples)), batch_size=batch_size)
     losses, state = [], None
     for _ in range(epochs):
@@ -141,9 +141,9 @@ def train(
         for batch in stream:
             loss = task.loss(batch, state)
             state = loss.state
-            optimiser.zero_grad()
+            optimizer.zero_grad()
             (loss.total / loss.count).backward()
-            optimiser.step()
+            optimizer.step()
             total, count = total + loss.total.item(), count + loss.count.item()
         losses.append(total / count)
     return losses

@@ -15,12 +15,12 @@ from foveal.networks import (
     CellState,
     DecoderState,
     ElmanCell,
-    Unconditioned,
+    NoBridge,
     recurrent_stack,
 )
 from foveal.networks._bridges import no_memory
 from foveal.networks.decoders._decoder import Step
-from foveal.networks.recurrent._layers import Ran
+from foveal.networks.recurrent._layers import RecurrentOutput
 from foveal.testing import check_attention, check_cell, check_decoder, check_encoder, check_scorer
 
 
@@ -40,7 +40,9 @@ class Simple(AbstractCell):
 
 class RunsAnotherWay(Simple):
     @override
-    def run(self, inputs: Tensor, state: CellState, lengths: Tensor | None = None) -> Ran:
+    def run(
+        self, inputs: Tensor, state: CellState, lengths: Tensor | None = None
+    ) -> RecurrentOutput:
         ran = super().run(inputs, state, lengths)
         return ran._replace(outputs=ran.outputs * 1.001)
 
@@ -54,7 +56,9 @@ class Parks(Simple):
 
 class ReadsPadding(Simple):
     @override
-    def run(self, inputs: Tensor, state: CellState, lengths: Tensor | None = None) -> Ran:
+    def run(
+        self, inputs: Tensor, state: CellState, lengths: Tensor | None = None
+    ) -> RecurrentOutput:
         ran = super().run(inputs, state, lengths)
         return ran._replace(outputs=ran.outputs + 0 * inputs.mean())
 
@@ -95,7 +99,7 @@ class Ignores(nn.Module):
         return Memory(self.project(inputs), mask)
 
 
-class Centres(Ignores):
+class Centers(Ignores):
     """An encoder whose items depend on each other."""
 
     def forward(self, inputs: Tensor, mask: Tensor | None = None) -> Memory:
@@ -103,7 +107,7 @@ class Centres(Ignores):
 
 
 @pytest.mark.parametrize(
-    ("encoder", "message"), [(Ignores, "not 0 on padding"), (Centres, "alone and in a batch")]
+    ("encoder", "message"), [(Ignores, "not 0 on padding"), (Centers, "alone and in a batch")]
 )
 def test_a_broken_encoder_is_caught(encoder: Callable[[], nn.Module], message: str) -> None:
     with pytest.raises(AssertionError, match=message):
@@ -117,7 +121,7 @@ class Remembers(AbstractDecoder):
         super().__init__(
             embedding=nn.Embedding(9, 4),
             stack=recurrent_stack(4, 5),
-            bridge=Unconditioned(),
+            bridge=NoBridge(),
             vector_size=5,
         )
 

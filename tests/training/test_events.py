@@ -176,7 +176,7 @@ def test_the_display_shows_a_run(finished: tuple[Path, list[Event]], terminal: b
     for words in ("parameters", "loss", "epoch 0.", "validation after step 10", "wer", "finished"):
         assert words in text
     assert DEV[0].source in text
-    assert ("\x1b" in text) == terminal  # bars and colours only where they can be seen
+    assert ("\x1b" in text) == terminal  # bars and colors only where they can be seen
 
 
 def test_a_terminal_shows_speed_and_time_left(finished: tuple[Path, list[Event]]) -> None:

@@ -25,14 +25,14 @@ from foveal.training.events._probe import SHARE, Probing, Readings
 from tests.training.toys import (
     DEV,
     batches,
-    language_modelling,
+    language_modeling,
     losses,
     transduction,
     weights_bytes,
 )
 
 SPEC = TrainingSpec(
-    steps=24, learning_rate=5e-3, averaging=0.9, checkpoint_seconds=1000.0, log_every=4
+    steps=24, learning_rate=5e-3, ema_decay=0.9, checkpoint_seconds=1000.0, log_every=4
 )
 
 
@@ -117,7 +117,7 @@ def test_without_probes_nothing_is_ever_due() -> None:
 
 
 @pytest.mark.usefixtures("_eager")
-@pytest.mark.parametrize("make", [transduction, language_modelling])
+@pytest.mark.parametrize("make", [transduction, language_modeling])
 def test_a_run_with_probes_is_the_run_without_to_the_bit(
     make: Callable[[], Any], tmp_path: Path
 ) -> None:

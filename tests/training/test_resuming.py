@@ -14,10 +14,10 @@ import pytest
 from safetensors.torch import load_file
 
 from foveal.errors import CheckpointError
-from foveal.tasks import LanguageModelling, Transduction
+from foveal.tasks import LanguageModeling, Transduction
 from foveal.training import Event, Outcome, StepDone, TrainingSpec, Warned
 from tests.training.toys import (
-    language_modelling,
+    language_modeling,
     losses,
     train,
     transduction,
@@ -25,7 +25,7 @@ from tests.training.toys import (
 )
 
 ROOT = Path(__file__).resolve().parents[2]
-SPEC = TrainingSpec(steps=20, learning_rate=5e-3, averaging=0.9, checkpoint_seconds=0.0)
+SPEC = TrainingSpec(steps=20, learning_rate=5e-3, ema_decay=0.9, checkpoint_seconds=0.0)
 WITHOUT = {"checkpoint_seconds": 1000.0}  # but for the one at the end
 
 
@@ -76,14 +76,14 @@ def test_killed_in_the_middle_of_an_epoch_and_resumed_is_the_same_run(tmp_path: 
 CHANGES = [
     {},
     {"accumulate": 3, "steps": 16, "warmup_steps": 7, "schedule": "cosine", "bf16": True},
-    {"optimiser": "adam", "weight_decay": 0.1, "averaging": 0.0, "evaluate_every": 4},
+    {"optimizer": "adam", "weight_decay": 0.1, "ema_decay": 0.0, "evaluate_every": 4},
 ]
 
 
-@pytest.mark.parametrize("make", [transduction, language_modelling])
+@pytest.mark.parametrize("make", [transduction, language_modeling])
 @pytest.mark.parametrize("change", CHANGES)
 def test_after_a_crash_the_same_call_goes_on(
-    make: Callable[[], Transduction | LanguageModelling], change: dict[str, Any], tmp_path: Path
+    make: Callable[[], Transduction | LanguageModeling], change: dict[str, Any], tmp_path: Path
 ) -> None:
     spec = replace(SPEC, **change)
     train(tmp_path / "whole", replace(spec, **WITHOUT), task=make())
@@ -216,7 +216,7 @@ def test_a_checkpoint_holds_tensors_and_json_only(tmp_path: Path) -> None:
     folder = outcome.folder / "checkpoints/step-000000005"
     assert {path.suffix for path in folder.iterdir()} == {".safetensors", ".json"}
     names = load_file(folder / "last.safetensors")
-    assert {name.split(".")[0] for name in names} == {"weights", "optimiser", "mean"}
+    assert {name.split(".")[0] for name in names} == {"weights", "optimizer", "mean"}
 
 
 def test_ctrl_c_stops_after_the_step_and_the_same_call_goes_on(tmp_path: Path) -> None:

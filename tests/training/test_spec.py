@@ -36,7 +36,7 @@ def test_a_setting_from_text() -> None:
     [
         ({"steps": None}, r"epochs, steps and minutes are all none.*Set steps=2000"),
         ({"steps": 0}, r"steps: expected a whole number of at least 1"),
-        ({"averaging": 1.0}, r"must be below 1, got averaging=1.0.*Take 0.999"),
+        ({"ema_decay": 1.0}, r"must be below 1, got ema_decay=1.0.*Take 0.999"),
         ({"betas": (0.9, 1.0)}, r"must be below 1.*betas=\(0.9, 1.0\)"),
         ({"schedule": "inverse_square_root"}, r"warmup_steps=0. Set warmup_steps=1000"),
         ({"learning_rate": -1.0}, r"learning_rate: expected a number above 0"),

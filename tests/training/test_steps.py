@@ -12,27 +12,27 @@ import torch
 from hypothesis import given, strategies as st
 from torch import Tensor, nn
 
-from foveal.data import InMemory, SequenceBatch
+from foveal.data import InMemory, Seq2SeqBatch
 from foveal.errors import SpecError
 from foveal.tasks import ClassificationSpec, Transduction
 from foveal.training import Event, StepDone, TrainingSpec, fit
 from foveal.training._average import RENEW_EVERY, Average
 from foveal.training._engine import Engine
 from foveal.training._group import Group
-from foveal.training._own_inputs import with_own_inputs
 from foveal.training._schedule import rate_share
+from foveal.training._scheduled_sampling import with_own_inputs
 from tests.training.toys import TRAIN, batches, train, transduction
 
 ALONE = Group(0, 1)
 SPEC = TrainingSpec(steps=100, learning_rate=1e-2)
 
 
-def some_batches(task: Transduction, number: int, size: int = 8) -> list[SequenceBatch]:
+def some_batches(task: Transduction, number: int, size: int = 8) -> list[Seq2SeqBatch]:
     stream = task.batches(InMemory(TRAIN), batch_size=size, seed=3)
     return list(islice(stream.forever(), number))
 
 
-def joined(task: Transduction, parts: Sequence[SequenceBatch]) -> SequenceBatch:
+def joined(task: Transduction, parts: Sequence[Seq2SeqBatch]) -> Seq2SeqBatch:
     """One batch with the examples of several."""
     indices = [int(n) & ((1 << 40) - 1) for batch in parts for n in batch.indices]
     return task.collate([task.encode(TRAIN[n]) for n in indices])
@@ -58,16 +58,16 @@ def test_accumulated_batches_are_one_large_batch(clip_norm: float | None) -> Non
         torch.testing.assert_close(one, other, atol=1e-5, rtol=1e-4)
 
 
-@pytest.mark.parametrize("optimiser", ["adam", "adamw"])
+@pytest.mark.parametrize("optimizer", ["adam", "adamw"])
 @pytest.mark.parametrize("clip_norm", [None, 0.05])
 def test_a_step_is_that_of_torch_on_the_mean_loss(
-    optimiser: Literal["adam", "adamw"], clip_norm: float | None
+    optimizer: Literal["adam", "adamw"], clip_norm: float | None
 ) -> None:
-    spec = replace(SPEC, optimiser=optimiser, clip_norm=clip_norm, weight_decay=0.1)
+    spec = replace(SPEC, optimizer=optimizer, clip_norm=clip_norm, weight_decay=0.1)
     ours, plain = transduction(0.0), transduction(0.0)
     some = some_batches(ours, 3)
     take_steps(ours, spec, [[batch] for batch in some])
-    kind = torch.optim.Adam if optimiser == "adam" else torch.optim.AdamW
+    kind = torch.optim.Adam if optimizer == "adam" else torch.optim.AdamW
     stepper = kind(plain.model.parameters(), lr=spec.learning_rate, weight_decay=0.1)
     plain.model.train()
     for batch in some:
@@ -112,7 +112,7 @@ def test_frozen_weights_stay(tmp_path: Path) -> None:
     frozen = next(task.model.parameters())
     frozen.requires_grad = False
     before = frozen.clone()
-    train(tmp_path, replace(SPEC, steps=3, averaging=0.9), task=task)
+    train(tmp_path, replace(SPEC, steps=3, ema_decay=0.9), task=task)
     assert torch.equal(frozen, before)
 
 
@@ -122,7 +122,7 @@ def test_what_is_random_depends_on_seed_process_and_step_alone() -> None:
         engine = Engine(task.model, replace(SPEC, seed=seed), Group(rank, 1), num_signals=0)
         found: list[Tensor] = []
 
-        def loss_of(batch: SequenceBatch, state: Any) -> Any:
+        def loss_of(batch: Seq2SeqBatch, state: Any) -> Any:
             found.append(torch.rand(4))
             return task.loss(batch, state)
 
@@ -149,7 +149,7 @@ def test_validation_changes_nothing_of_training(tmp_path: Path) -> None:
     found: list[list[float]] = []
     for number, every in enumerate((2, 1000)):
         events: list[Event] = []
-        spec = replace(SPEC, steps=12, evaluate_every=every, averaging=0.9)
+        spec = replace(SPEC, steps=12, evaluate_every=every, ema_decay=0.9)
         train(tmp_path / str(number), spec, listeners=[events.append])
         found.append([event.loss for event in events if isinstance(event, StepDone)])
     assert found[0] == found[1]
@@ -177,7 +177,7 @@ STEPS = st.integers(1, 10_000)
 def test_schedules_have_their_closed_forms(
     step: int, warmup: int, progress: float, last: float
 ) -> None:
-    spec = TrainingSpec(steps=100, warmup_steps=warmup, last_rate=last)
+    spec = TrainingSpec(steps=100, warmup_steps=warmup, final_lr_ratio=last)
     warm = min(step, warmup) / warmup
     forms = {
         "constant": 1.0,
@@ -226,10 +226,10 @@ def test_the_mean_follows_its_formula() -> None:
 
 
 def test_the_mean_is_what_is_scored_and_kept(tmp_path: Path) -> None:
-    spec = replace(SPEC, steps=24, averaging=0.9, evaluate_every=1000)
+    spec = replace(SPEC, steps=24, ema_decay=0.9, evaluate_every=1000)
     averaged, plain = transduction(), transduction()
     train(tmp_path / "mean", spec, task=averaged)
-    train(tmp_path / "last", replace(spec, averaging=0.0), task=plain)
+    train(tmp_path / "last", replace(spec, ema_decay=0.0), task=plain)
     pairs = list(zip(averaged.model.parameters(), plain.model.parameters(), strict=True))
     assert any(not torch.equal(one, other) for one, other in pairs)
     # by hand: the mean of what the plain run went through
@@ -241,7 +241,7 @@ def test_the_mean_is_what_is_scored_and_kept(tmp_path: Path) -> None:
         if isinstance(event, StepDone):
             average.renew(event.step)
 
-    task_spec = replace(spec, averaging=0.0, log_every=1)
+    task_spec = replace(spec, ema_decay=0.0, log_every=1)
     fit(task, batches(task), [], task_spec, tmp_path / "hand", listeners=[renew])
     for name, parameter in averaged.model.named_parameters():
         assert torch.equal(parameter, average.mean[name]), name
@@ -267,7 +267,7 @@ def test_the_share_of_own_inputs_rises_over_the_run(tmp_path: Path) -> None:
     losses: list[list[float]] = []
     for number, share in enumerate((0.0, 1.0)):
         events: list[Event] = []
-        spec = replace(SPEC, steps=5, own_inputs=share, log_every=1)
+        spec = replace(SPEC, steps=5, scheduled_sampling=share, log_every=1)
         train(tmp_path / str(number), spec, task=transduction(0.0), listeners=[events.append])
         losses.append([event.loss for event in events if isinstance(event, StepDone)])
     assert losses[0][0] == losses[1][0]
@@ -277,5 +277,5 @@ def test_the_share_of_own_inputs_rises_over_the_run(tmp_path: Path) -> None:
 def test_own_inputs_need_a_decoder(tmp_path: Path) -> None:
     task = ClassificationSpec().build_from(TRAIN)
     stream = task.batches(InMemory(TRAIN), batch_size=8)
-    with pytest.raises(SpecError, match=r"got a Classification.*Set own_inputs to 0"):
-        fit(task, stream, [], replace(SPEC, own_inputs=0.5), tmp_path)
+    with pytest.raises(SpecError, match=r"got a Classification.*Set scheduled_sampling to 0"):
+        fit(task, stream, [], replace(SPEC, scheduled_sampling=0.5), tmp_path)

@@ -10,7 +10,7 @@ import torch
 from hypothesis import given, strategies as st
 
 from foveal.bundles import load_bundle
-from foveal.data import BatchStream, Example, InMemory, SequenceBatch
+from foveal.data import BatchStream, Example, InMemory, Seq2SeqBatch
 from foveal.metrics import Statistics
 from foveal.tasks import Evaluation, PredictionSpec, Transduction
 from foveal.tasks.base._answerer import ignore
@@ -55,7 +55,7 @@ class Script:
         answered(len(examples))
         self.weights.append(next(self.task.model.parameters()).detach().clone())
         self.sizes.append(len(examples))
-        self.widths.append(5 if settings is None else settings.width)
+        self.widths.append(5 if settings is None else settings.beam_size)
         assert not self.task.model.training
         value = self.values.pop(0) if self.values else 99.0
         statistics = Statistics(
@@ -243,7 +243,7 @@ def test_a_corpus_that_does_not_know_its_length_goes_by_examples_or_the_epoch_be
     assert (unknown.batches_before, unknown.epochs) == (4, 1.5)
 
 
-def in_pools(task: Transduction) -> BatchStream[SequenceBatch]:
+def in_pools(task: Transduction) -> BatchStream[Seq2SeqBatch]:
     """A stream that holds a part of the examples at a time, as of a corpus that is too large."""
     source = InMemory(TRAIN)
     return BatchStream(source, task.encode, task.collate, batch_size=BATCH, seed=1, pool_size=1000)

@@ -14,10 +14,10 @@ from typing import Any
 
 import torch
 
-from foveal.data import BatchStream, Example, InMemory, SequenceBatch
+from foveal.data import BatchStream, Example, InMemory, Seq2SeqBatch
 from foveal.data.streams._stream import AbstractStream
 from foveal.models import DecoderSpec, TextEncoderSpec
-from foveal.tasks import LanguageModelling, LanguageModellingSpec, Transduction, TransductionSpec
+from foveal.tasks import LanguageModeling, LanguageModelingSpec, Transduction, TransductionSpec
 from foveal.training import (
     Event,
     Outcome,
@@ -51,16 +51,16 @@ def transduction(dropout: float = 0.3) -> Transduction:
         return TransductionSpec(encoder=encoder, decoder=decoder).build_from(TRAIN)
 
 
-def language_modelling() -> LanguageModelling:
+def language_modeling() -> LanguageModeling:
     """A task whose state goes from batch to batch."""
-    spec = LanguageModellingSpec(embedding_size=8, hidden_size=16, stretch=7)
+    spec = LanguageModelingSpec(embedding_size=8, hidden_size=16, bptt_length=7)
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(0)
         return spec.build_from(TRAIN)
 
 
 def batches(
-    task: Transduction | LanguageModelling, examples: Sequence[Example] = TRAIN
+    task: Transduction | LanguageModeling, examples: Sequence[Example] = TRAIN
 ) -> AbstractStream[Any]:
     return task.batches(InMemory(tuple(examples)), batch_size=BATCH, seed=1)
 
@@ -69,7 +69,7 @@ def train(
     out: Path,
     spec: TrainingSpec,
     *,
-    task: Transduction | LanguageModelling | None = None,
+    task: Transduction | LanguageModeling | None = None,
     dev: Sequence[Example] = DEV,
     listeners: Sequence[Callable[[Event], None]] = (),
     resume: bool = True,
@@ -110,14 +110,14 @@ def main() -> None:
     torch.set_num_threads(1)
     _outputs.draw_curves = lambda log, out: None  # it takes longer than the run
     spec = TrainingSpec(
-        steps=given.steps, learning_rate=5e-3, averaging=0.9, checkpoint_seconds=0.0
+        steps=given.steps, learning_rate=5e-3, ema_decay=0.9, checkpoint_seconds=0.0
     )
     listeners = [] if given.die_at is None else [_die(given.die_at)]
     with process_group() as group:
         task = transduction(given.dropout)
         made = 0
 
-        def collate(examples: Any) -> SequenceBatch:
+        def collate(examples: Any) -> Seq2SeqBatch:
             nonlocal made
             made += 1
             is_first_try = os.environ.get("TORCHELASTIC_RESTART_COUNT") == "0"

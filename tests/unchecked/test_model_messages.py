@@ -6,9 +6,9 @@ import torch
 from foveal.errors import ShapeError
 from foveal.models import (
     ClassifierSpec,
+    DecomposableAttentionSpec,
     LanguageModelSpec,
-    MemoryReaderSpec,
-    PairMatcherSpec,
+    MemoryNetworkSpec,
     Seq2SeqSpec,
 )
 
@@ -49,16 +49,16 @@ CASES = [
         r"Classifier: the mask of tokens must have its shape \(2, 3\), got \(2,\)",
     ),
     (
-        lambda: PairMatcherSpec(vocabulary=9, num_classes=2).build()(
+        lambda: DecomposableAttentionSpec(vocabulary=9, num_classes=2).build()(
             tokens(2, 3), None, tokens(3, 3), None
         ),
-        r"PairMatcher: .* must be equal, got first \(2,\), second \(3,\)",
+        r"DecomposableAttention: .* must be equal, got first \(2,\), second \(3,\)",
     ),
     (
-        lambda: MemoryReaderSpec(vocabulary=9, num_answers=2).build()(
+        lambda: MemoryNetworkSpec(vocabulary=9, num_answers=2).build()(
             tokens(2, 3, 4), None, tokens(3, 3), None
         ),
-        r"MemoryReader: .* must be equal, got facts \(2,\), question \(3,\)",
+        r"MemoryNetwork: .* must be equal, got facts \(2,\), question \(3,\)",
     ),
 ]
 

@@ -1,6 +1,6 @@
 """Annotations of images that are one JSON document: captions and questions.
 
-    Karpathy and Fei-Fei 2015   {"images": [{"filename", "split", "sentences": [{"raw", "tokens"}]}]}
+    KarpathyCaptions and Fei-Fei 2015   {"images": [{"filename", "split", "sentences": [{"raw", "tokens"}]}]}
     COCO (Lin et al. 2014)      {"images": [{"id", "file_name"}], "annotations": [{"image_id", "caption"}]}
     easy-VQA (Zhou 2019)        [[question, answer, number of the image]]
 
@@ -95,8 +95,8 @@ class _AnnotationCursor(Cursor):
 
 @final
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Karpathy(AnnotationSource):
-    """Captions in the format of Karpathy's splits of Flickr8k, Flickr30k and COCO."""
+class KarpathyCaptions(AnnotationSource):
+    """Captions in the format of KarpathyCaptions's splits of Flickr8k, Flickr30k and COCO."""
 
     kind: Literal["karpathy"] = "karpathy"
     paths: tuple[str, ...] = setting(about=ABOUT_PATHS)
@@ -165,15 +165,15 @@ class EasyVqa(AnnotationSource):
                     )
 
 
-def karpathy(
+def karpathy_captions(
     paths: Paths,
     images: str | Path | None = None,
     *,
     splits: Sequence[str] = ("train",),
     text: Literal["raw", "tokens"] = "raw",
-) -> Karpathy:
-    """Karpathy's splits; see `Karpathy`."""
-    return Karpathy(
+) -> KarpathyCaptions:
+    """KarpathyCaptions's splits; see `KarpathyCaptions`."""
+    return KarpathyCaptions(
         paths=path_texts(paths),
         images=None if images is None else str(images),
         splits=tuple(splits),

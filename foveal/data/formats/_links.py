@@ -69,7 +69,7 @@ def read_gold(
     return GoldFile(gold, f"words counted from {first}, {reason}")
 
 
-def read_barred(file: str) -> Iterator[Example] | None:
+def read_fast_align(file: str) -> Iterator[Example] | None:
     """The pairs of a file with `source ||| target` on each line; None if its first line is none."""
     reader = LineReader(file)
     lines = iter(reader)

@@ -12,7 +12,14 @@ from .._bytes import read_bytes
 from .._example import Where, data_error, quoted
 from .._lines import MAX_LINE, LineReader
 from .._source import FileSource, Paths, expand, path_texts
-from ._annotations import CocoCaptions, EasyVqa, Karpathy, coco_captions, easy_vqa, karpathy
+from ._annotations import (
+    CocoCaptions,
+    EasyVqa,
+    KarpathyCaptions,
+    coco_captions,
+    easy_vqa,
+    karpathy_captions,
+)
 from ._babi import Babi, babi
 from ._conllu import ConllU, conllu
 from ._formats import (
@@ -27,11 +34,11 @@ from ._formats import (
     tsv,
 )
 from ._image_lists import ImageFolders, ImageList, image_folders, image_list
-from ._patterned import Patterned
+from ._regex_lines import RegexLines
 
-ImageSourceSpec = ImageList | ImageFolders | Karpathy | CocoCaptions | EasyVqa
+ImageSourceSpec = ImageList | ImageFolders | KarpathyCaptions | CocoCaptions | EasyVqa
 SourceSpec = (
-    TabSeparated | JsonLines | Parallel | ConllU | Babi | Patterned | PlainLines | ImageSourceSpec
+    TabSeparated | JsonLines | Parallel | ConllU | Babi | RegexLines | PlainLines | ImageSourceSpec
 )
 
 NUM_PEEKED = 200  # lines
@@ -98,7 +105,7 @@ def open_source(paths: Paths, target: Paths | None = None, *, max_line: int = MA
     if _are_tagged_words([line for line, _ in begins]):
         source, reason = _as_tagged_words([line for line, _ in peeked], paths)
     else:
-        source, reason = _recognised([line for line, _ in peeked], peeked[0][1], paths)
+        source, reason = _recognized([line for line, _ in peeked], peeked[0][1], paths)
     assert isinstance(source, FileSource)
     return Opened(replace(source, max_line=max_line), reason)
 
@@ -115,7 +122,7 @@ def _refuse_texts(folder: Path) -> None:
         )
 
 
-def _recognised(peeked: Sequence[str], where: Where, paths: Paths) -> Opened:
+def _recognized(peeked: Sequence[str], where: Where, paths: Paths) -> Opened:
     name = Path(where.file.removesuffix(".gz").removesuffix(".zst")).suffix.lower()
     if name in (".jsonl", ".ndjson") or all(line.startswith("{") for line in peeked):
         return _as_json(peeked[0], where, paths)
@@ -175,7 +182,10 @@ def _as_annotations(file: str, paths: Paths) -> Opened | None:
     if re.match(r"\s*\[\s*\[", begins):
         return Opened(easy_vqa(paths), "questions about images, as in easy-VQA")
     if '"sentences"' in begins or '"sentids"' in begins:
-        return Opened(karpathy(paths), "captions in Karpathy's format, of the images for training")
+        return Opened(
+            karpathy_captions(paths),
+            "captions in KarpathyCaptions's format, of the images for training",
+        )
     if '"file_name"' in begins or '"image_id"' in begins:
         return Opened(coco_captions(paths), "captions in the format of COCO")
     return None

@@ -1,7 +1,7 @@
 """Images as pixels: read with limits, since an image may come from anybody.
 
     bytes -> format, from the first of them -> size, from the header -> pixels -> upright, no larger
-    than wanted, grey or colour
+    than wanted, gray or color
 
 Nothing is decoded before its header says that it is small enough, and no decoder is asked that is not
 in the list below. Whatever a decoder has to say becomes one line about the file.
@@ -77,10 +77,10 @@ class ImageSpec:
     ones stay as they are.
     """
 
-    num_channels: Literal[1, 3] = setting(3, "1 for grey, 3 for colour")
+    num_channels: Literal[1, 3] = setting(3, "1 for gray, 3 for color")
     height: int = setting(224, "rows of pixels at most; a higher image is shrunk", at_least=1)
     width: int = setting(224, "columns of pixels at most; a wider image is shrunk", at_least=1)
-    trim: bool = setting(False, "cut off margins of one colour, as of a page, before it is shrunk")
+    trim: bool = setting(False, "cut off margins of one color, as of a page, before it is shrunk")
     ink: float | None = setting(
         None,
         "shrink writing of which less than this share is ink, in proportion, and darken it again: then letters "
@@ -203,7 +203,7 @@ def _plain(image: Image.Image) -> Image.Image:
     is_plain = image.mode in ("L", "RGB") and "transparency" not in image.info
     if is_plain or image.mode == "RGBA":
         return image
-    if image.mode.startswith("I"):  # 16 bits of grey: the upper 8 of them
+    if image.mode.startswith("I"):  # 16 bits of gray: the upper 8 of them
         return Image.fromarray((np.asarray(image).clip(0, 0xFFFF) >> 8).astype(np.uint8))
     if image.mode in _WITH_ALPHA or "transparency" in image.info:
         return image.convert("RGBA")
@@ -219,7 +219,7 @@ def _on_white(image: Image.Image) -> Image.Image:
 
 
 def _trimmed(image: Image.Image) -> Image.Image:
-    """The part that differs from the colour of the first pixel, and a little around it; all of an image
+    """The part that differs from the color of the first pixel, and a little around it; all of an image
     that has no such part.
     """
     seen = _on_white(image)
@@ -248,7 +248,7 @@ def _ink(image: Image.Image) -> float:
 
 
 def _darkened(image: Image.Image) -> Image.Image:
-    """With black where it is darkest: of thin lines shrinking leaves a little grey."""
+    """With black where it is darkest: of thin lines shrinking leaves a little gray."""
     least, _ = image.convert("L").getextrema()
     assert isinstance(least, int)
     table = [

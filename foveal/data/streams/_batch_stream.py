@@ -26,10 +26,10 @@ class BatchStream(AbstractStream[Batch]):
     Examples wider than the budget, and those for which `encode` gives None, are in no batch;
     `left_out` counts them.
 
-    >>> from foveal.data import Encoded, Example, InMemory, collate_pairs
+    >>> from foveal.data import Encoded, Example, InMemory, collate_seq2seq
     >>> source = InMemory(tuple(Example("ab" * n) for n in range(1, 7)))
     >>> encode = lambda example: Encoded([4] * len(example.source))
-    >>> stream = BatchStream(source, encode, collate_pairs, batch_size=2)
+    >>> stream = BatchStream(source, encode, collate_seq2seq, batch_size=2)
     >>> sum(len(batch.indices) for batch in stream)
     6
 

@@ -14,7 +14,7 @@ A row with a picture takes
     longest clip x highest x widest, in places of 8 x 8 pixels
 
 more, and rows are ordered by these: by the height first, roughly, and within a height by the width, in
-turns from wide to narrow and from narrow to wide, so that neighbours are alike where the height changes
+turns from wide to narrow and from narrow to wide, so that neighbors are alike where the height changes
 too. On the formulas of im2latex that leaves 16 % of padding, against 61 % of batches drawn at random.
 Rows with the same picture stand side by side, so that a batch encodes it once for all of them.
 """
@@ -115,7 +115,7 @@ def make_plan(
 def _alike(
     pictures: Int[np.ndarray, "N 3"], numbers: Int[np.ndarray, " N"]
 ) -> Int[np.ndarray, " N"]:
-    """An order in which neighbours have about one size, and those with one picture are neighbours."""
+    """An order in which neighbors have about one size, and those with one picture are neighbors."""
     _, first, which = np.unique(numbers, return_index=True, return_inverse=True)
     frames, height, width = pictures.T
     steps = np.round(np.log(pictures) / np.log(STEP)).astype(np.int64)

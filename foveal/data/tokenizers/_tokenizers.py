@@ -1,4 +1,4 @@
-"""Tokenisers as specs: text to symbols and back.
+"""Tokenizers as specs: text to symbols and back.
 
     characters      graphemes, what a reader takes for one character (Unicode Annex 29); or code
                     points, for scripts whose graphemes are many and made of few parts
@@ -71,7 +71,7 @@ def pieces(text: str) -> list[str]:
     return _PIECES(text) if _HAS_NO_BREAK(text) else text.split()
 
 
-def normalised(text: str, form: NormalForm) -> str:
+def normalized(text: str, form: NormalForm) -> str:
     """The text in a normal form."""
     return text if form == "none" else unicodedata.normalize(form, text)
 
@@ -92,12 +92,12 @@ class CharacterSpec:
     spaces: Literal["keep", "drop"] = setting(
         "keep", "keep spaces as symbols, or drop them, for scripts that are written without"
     )
-    normalisation: NormalForm = setting("none", ABOUT_FORM)
+    normalization: NormalForm = setting("none", ABOUT_FORM)
 
     def encode(self, text: str) -> list[str]:
         """The symbols of a text."""
-        if self.normalisation != "none":
-            text = normalised(text, self.normalisation)
+        if self.normalization != "none":
+            text = normalized(text, self.normalization)
         if self.spaces == "drop":
             text = "".join(text.split())
         return list(text) if self.unit == "code_point" else graphemes(text)
@@ -117,11 +117,11 @@ class WhitespaceSpec:
     """
 
     kind: Literal["whitespace"] = "whitespace"
-    normalisation: NormalForm = setting("none", ABOUT_FORM)
+    normalization: NormalForm = setting("none", ABOUT_FORM)
 
     def encode(self, text: str) -> list[str]:
         """The symbols of a text."""
-        return pieces(normalised(text, self.normalisation))
+        return pieces(normalized(text, self.normalization))
 
     def decode(self, tokens: Sequence[str]) -> str:
         """The text of symbols."""
@@ -184,7 +184,7 @@ class LatexSpec:
         return " ".join(tokens)
 
 
-TokeniserSpec = CharacterSpec | WhitespaceSpec | SentencePieceSpec | FeaturesSpec | LatexSpec
+TokenizerSpec = CharacterSpec | WhitespaceSpec | SentencePieceSpec | FeaturesSpec | LatexSpec
 
 
 @functools.cache

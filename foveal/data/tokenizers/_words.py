@@ -4,11 +4,11 @@
     symbols   n o _ w a y      characters; of_symbol = 0 0 - 1 1 1
     symbols   no_ way          subwords; a piece with a space at either end belongs to its word
 
-Tokenisers change a text in few ways: they drop spaces, or bring it to a normal form, or write
+Tokenizers change a text in few ways: they drop spaces, or bring it to a normal form, or write
 characters they do not know as bytes. So symbols and words are laid side by side byte for byte.
 
 Words are counted as alignment files do, by spaces alone: Japanese ones have the wide space U+3000 as a
-word, which a tokeniser may leave out. Such a word has no symbol.
+word, which a tokenizer may leave out. Such a word has no symbol.
 """
 
 import re
@@ -22,9 +22,9 @@ from ._tokenizers import (
     CharacterSpec,
     FeaturesSpec,
     LatexSpec,
-    TokeniserSpec,
+    TokenizerSpec,
     WhitespaceSpec,
-    normalised,
+    normalized,
 )
 
 _SPACE = "\N{LOWER ONE EIGHTH BLOCK}"  # how sentencepiece writes a space
@@ -38,21 +38,21 @@ class Words(NamedTuple):
     of_symbol: tuple[int | None, ...]
 
 
-def words_of(tokeniser: TokeniserSpec, text: str) -> Words:
-    """The words of a text and the symbols that a tokeniser makes of them. The symbols of features
+def words_of(tokenizer: TokenizerSpec, text: str) -> Words:
+    """The words of a text and the symbols that a tokenizer makes of them. The symbols of features
     and of LaTeX are words themselves.
 
     >>> words_of(CharacterSpec(), "no way")
     Words(words=('no', 'way'), of_symbol=(0, 0, None, 1, 1, 1))
     """
-    symbols = tokeniser.encode(text)
-    if isinstance(tokeniser, FeaturesSpec | LatexSpec):
+    symbols = tokenizer.encode(text)
+    if isinstance(tokenizer, FeaturesSpec | LatexSpec):
         return Words(tuple(symbols), tuple(range(len(symbols))))
-    owners = [owner for owner, part in _parts(text) for _ in _bytes_of_text(tokeniser, part)]
+    owners = [owner for owner, part in _parts(text) for _ in _bytes_of_text(tokenizer, part)]
     of_symbol: list[int | None] = []
     at = 0
     for symbol in symbols:
-        size = _num_bytes_of_symbol(tokeniser, symbol)
+        size = _num_bytes_of_symbol(tokenizer, symbol)
         here = (owner for owner in owners[at : at + size] if owner is not None)
         of_symbol.append(next(here, None))
         at += size
@@ -85,22 +85,22 @@ def _parts(text: str) -> Iterator[tuple[int | None, str]]:
 
 
 def _bytes_of_text(
-    tokeniser: CharacterSpec | WhitespaceSpec | SentencePieceSpec, part: str
+    tokenizer: CharacterSpec | WhitespaceSpec | SentencePieceSpec, part: str
 ) -> bytes:
     """What symbols have of a part of a text."""
-    if isinstance(tokeniser, SentencePieceSpec):
+    if isinstance(tokenizer, SentencePieceSpec):
         return part.replace(_SPACE, " ").encode()
-    part = normalised(part, tokeniser.normalisation)
-    return (part if _keeps_spaces(tokeniser) else "".join(part.split())).encode()
+    part = normalized(part, tokenizer.normalization)
+    return (part if _keeps_spaces(tokenizer) else "".join(part.split())).encode()
 
 
 def _num_bytes_of_symbol(
-    tokeniser: CharacterSpec | WhitespaceSpec | SentencePieceSpec, symbol: str
+    tokenizer: CharacterSpec | WhitespaceSpec | SentencePieceSpec, symbol: str
 ) -> int:
-    if isinstance(tokeniser, SentencePieceSpec):
+    if isinstance(tokenizer, SentencePieceSpec):
         return 1 if _BYTE(symbol) else len(symbol.replace(_SPACE, " ").encode())
-    return len((symbol if _keeps_spaces(tokeniser) else "".join(symbol.split())).encode())
+    return len((symbol if _keeps_spaces(tokenizer) else "".join(symbol.split())).encode())
 
 
-def _keeps_spaces(tokeniser: CharacterSpec | WhitespaceSpec) -> bool:
-    return isinstance(tokeniser, CharacterSpec) and tokeniser.spaces == "keep"
+def _keeps_spaces(tokenizer: CharacterSpec | WhitespaceSpec) -> bool:
+    return isinstance(tokenizer, CharacterSpec) and tokenizer.spaces == "keep"

@@ -10,7 +10,7 @@ from typing import Any
 from ...errors import DataError
 from .._example import Example
 from ..tokenizers._sentencepiece import SentencePieceSpec
-from ..tokenizers._tokenizers import TokeniserSpec
+from ..tokenizers._tokenizers import TokenizerSpec
 from ._vocabulary import UNKNOWN, Labels, Vocabulary
 
 _PARTS = frozenset({"source", "target", "features", "labels", "rare", "lengths"})
@@ -144,8 +144,8 @@ def located(example: Example) -> Iterator[None]:
         raise DataError(f"{place}{error}") from None
 
 
-def trained(spec: TokeniserSpec, texts: Iterable[str]) -> TokeniserSpec:
-    """The tokeniser, with its subwords learnt if that has not been done."""
+def trained(spec: TokenizerSpec, texts: Iterable[str]) -> TokenizerSpec:
+    """The tokenizer, with its subwords learnt if that has not been done."""
     if isinstance(spec, SentencePieceSpec) and not spec.model:
         return spec.trained_on(texts)
     return spec

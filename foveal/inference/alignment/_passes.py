@@ -149,10 +149,10 @@ def conditionals(
     grid: Grid, alphas: Float[Tensor, "N R B"], dtype: torch.dtype
 ) -> Float[Tensor, "N 3 R B"]:
     """p(move | the path visits the node it enters), 0 where no path does."""
-    # +inf as the normaliser of what is unreachable gives weight exp(-inf) = 0, where
+    # +inf as the normalizer of what is unreachable gives weight exp(-inf) = 0, where
     # subtracting its own -inf would give NaN.
-    normaliser = torch.where(alphas == -torch.inf, torch.inf, alphas).unsqueeze(1)
-    return (_at_origins(alphas, -torch.inf) + grid.moves - normaliser).to(dtype).exp()
+    normalizer = torch.where(alphas == -torch.inf, torch.inf, alphas).unsqueeze(1)
+    return (_at_origins(alphas, -torch.inf) + grid.moves - normalizer).to(dtype).exp()
 
 
 def _at_origins(nodes: Float[Tensor, "N R B"], beyond: float) -> Float[Tensor, "N 3 R B"]:
@@ -217,7 +217,7 @@ def tangent(
 ) -> tuple[Tensor | None, ...]:
     """The derivative of the move marginals along a direction g in the potentials.
 
-    With G(path) the sum of g over the moves of a path, it is Cov(move, G). `_centre` makes
+    With G(path) the sum of g over the moves of a path, it is Cov(move, G). `_center` makes
     E[G] = 0, and then it follows from what is to be expected of G on either side of a node:
 
         past[v]   = E[ G up to v | v ]  = sum_m w[v, m] (g[v, m] + past[from(v, m)])
@@ -232,7 +232,7 @@ def tangent(
     direction = to_antidiagonals(along.to(weights.dtype), 0.0)
     direction = torch.where(weights > 0, direction, 0.0)
     moves = weights * nodes.unsqueeze(1)
-    direction = _centre(direction, moves)
+    direction = _center(direction, moves)
 
     joint = moves * direction
     past = _forward(weights, (weights * direction).sum(1))
@@ -245,7 +245,7 @@ def tangent(
     return (from_antidiagonals(found - moves * rest[:, None, None], mask),)
 
 
-def _centre(
+def _center(
     direction: Float[Tensor, "N 3 R B"], moves: Float[Tensor, "N 3 R B"]
 ) -> Float[Tensor, "N 3 R B"]:
     """Take from each move what G gains on average over the antidiagonals it crosses: one, or two

@@ -1,4 +1,4 @@
-"""Inference in linear chains: log-partition, marginals, best labellings, samples.
+"""Inference in linear chains: log-partition, marginals, best labelings, samples.
 
     p(y) = exp( sum_t unary[t, y_t] + sum_t transitions[t, y_{t-1}, y_t] - log Z )
 
@@ -32,7 +32,7 @@ def _chain(unary: Tensor, transitions: Tensor) -> Differentiable:
 
 
 class ChainMarginals(NamedTuple):
-    """Probabilities of states and of neighbouring pairs of states."""
+    """Probabilities of states and of neighboring pairs of states."""
 
     nodes: Float[Tensor, "B T K"]
     pairs: Float[Tensor, "B T-1 K K"]
@@ -43,10 +43,10 @@ def chain_log_partition(
     transitions: Float[Tensor, "#B #T-1 K K"],
     mask: Bool[Tensor, "B T"] | None = None,
 ) -> Float[Tensor, " B"]:
-    """log Z, the log-sum of exp(score) over all labellings. O(T K^2) time and memory.
+    """log Z, the log-sum of exp(score) over all labelings. O(T K^2) time and memory.
 
     >>> unary, transitions = torch.zeros(1, 3, 2), torch.zeros(1, 1, 2, 2)
-    >>> chain_log_partition(unary, transitions).exp().round()    # 2^3 labellings
+    >>> chain_log_partition(unary, transitions).exp().round()    # 2^3 labelings
     tensor([8.])
     """
     check_chain(unary, transitions, mask)
@@ -86,7 +86,7 @@ def chain_node_marginals(
 
 
 class ChainBest(NamedTuple):
-    """The k best labellings, best first; ranks beyond the last labelling score -inf."""
+    """The k best labelings, best first; ranks beyond the last labeling score -inf."""
 
     labels: Int[Tensor, "k B T"]
     scores: Float[Tensor, "k B"]
@@ -99,7 +99,7 @@ def chain_best(
     *,
     k: int = 1,
 ) -> ChainBest:
-    """The k labellings of highest score (Viterbi for k = 1). O(T K^2 k) time.
+    """The k labelings of highest score (Viterbi for k = 1). O(T K^2 k) time.
 
     >>> chain_best(torch.tensor([[[0.0, 1.0], [2.0, 0.0]]]), torch.zeros(1, 1, 2, 2)).labels
     tensor([[[1, 0]]])
@@ -114,7 +114,7 @@ def chain_best(
 
 
 class ChainSamples(NamedTuple):
-    """Labellings drawn exactly; `possible` is False where there is none to draw."""
+    """Labelings drawn exactly; `possible` is False where there is none to draw."""
 
     labels: Int[Tensor, "S B T"]
     possible: Bool[Tensor, " B"]

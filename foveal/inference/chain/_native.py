@@ -94,7 +94,7 @@ def best(
     transitions: Float[Tensor, "#B #T-1 K K"],
     mask: Bool[Tensor, "B T"] | None,
 ) -> tuple[Int[Tensor, "B T"], Float[Tensor, " B"]]:
-    """The best labelling and its score."""
+    """The best labeling and its score."""
     return _OPS.chain_best.default(raised(unary), raised(transitions), mask)
 
 

@@ -9,7 +9,7 @@
 The log-space recursion is in float64, so the range of the scores costs no accuracy. The
 conditionals are differences of it; as probabilities, they and all that follows keep the dtype
 of the result. A position that is masked out becomes an edge that copies the state, which makes
-its neighbours adjacent; whatever it holds is never read.
+its neighbors adjacent; whatever it holds is never read.
 
 Axes: T positions and N = T - 1 steps (leading, so that a step is one block), B batch, K states,
 S samples, k ranks.
@@ -58,7 +58,7 @@ def prepare(
     if mask is None:
         return Chain(unary, transitions, None)
     unary = torch.where(mask.T.unsqueeze(-1), unary, 0.0)
-    # A row with no real position has one labelling, the empty one, not K copies of it.
+    # A row with no real position has one labeling, the empty one, not K copies of it.
     is_extra = torch.arange(unary.shape[-1], device=unary.device) > 0
     empty = ~mask.any(-1, keepdim=True)
     start = torch.where(empty & is_extra, -torch.inf, unary[0])
@@ -160,11 +160,11 @@ def conditionals(
     weights = [alpha.new_empty(0, *alpha.shape, alpha.shape[-1], dtype=dtype)]
     for run in edges(chain):
         alphas = torch.stack(_advance(alpha, run))
-        # +inf as the normaliser of an unreachable state gives weight exp(-inf) = 0, where
+        # +inf as the normalizer of an unreachable state gives weight exp(-inf) = 0, where
         # subtracting its own -inf would give NaN.
-        normaliser = torch.where(alphas == -torch.inf, torch.inf, alphas)[1:].unsqueeze(-2)
+        normalizer = torch.where(alphas == -torch.inf, torch.inf, alphas)[1:].unsqueeze(-2)
         joined = alphas[:-1].unsqueeze(-1) + run
-        weights.append((joined - normaliser).to(dtype).exp())
+        weights.append((joined - normalizer).to(dtype).exp())
         alpha = alphas[-1]
     return torch.cat(weights), alpha
 
@@ -179,7 +179,7 @@ def _outside(
             nodes.append(torch.bmm(weights, nodes[-1]))
     stacked = torch.stack(nodes[::-1]).squeeze(-1)
     # Rounding moves the total of a position off 1 a little more with every step: put it back.
-    # Where no labelling is possible the total is 0 and stays so.
+    # Where no labeling is possible the total is 0 and stays so.
     total = stacked.sum(-1, keepdim=True)
     return stacked / torch.where(total > 0, total, 1.0)
 
@@ -201,7 +201,7 @@ def _push(
 ) -> _Tangents:
     """The derivative of node and pair marginals along a direction g in the potentials.
 
-    With G(y) the sum of g over the parts of y, it is Cov(part, G). Each part of g is centred,
+    With G(y) the sum of g over the parts of y, it is Cov(part, G). Each part of g is centered,
     so that E[G] = 0, and then two vectors per position hold all that is needed, linear in q,
     with neither exp nor division:
 

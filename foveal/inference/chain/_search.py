@@ -1,7 +1,7 @@
-"""The best labellings of a linear chain, and exact samples.
+"""The best labelings of a linear chain, and exact samples.
 
 Both trace paths back from the last position, through tables of pointers y_t -> y_{t-1}: the best
-labellings write the tables in the inside pass, samples draw them from the conditionals.
+labelings write the tables in the inside pass, samples draw them from the conditionals.
 
 Axes: T positions, N = T - 1 steps, B batch, K states, S samples, k ranks.
 References: Viterbi 1967; Rabiner 1989.
@@ -19,14 +19,14 @@ from ._passes import Chain, edges
 
 
 class Ranked(NamedTuple):
-    """The k best labellings, best first; ranks that do not exist score -inf."""
+    """The k best labelings, best first; ranks that do not exist score -inf."""
 
     labels: Int[Tensor, "T B k"]
     scores: Float[Tensor, "B k"]
 
 
 def best(chain: Chain, k: int) -> Ranked:
-    """The k labellings of highest score (Viterbi for k = 1): each state holds k prefixes."""
+    """The k labelings of highest score (Viterbi for k = 1): each state holds k prefixes."""
     ranks = torch.arange(k, device=chain.unary.device)
     scores = torch.where(ranks == 0, chain.unary[0].unsqueeze(-1), -torch.inf)  # (B, K, k)
     pointers = []

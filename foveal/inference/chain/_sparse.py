@@ -37,7 +37,7 @@ def sparse_chain_maximum(
     *,
     alpha: float,
 ) -> Float[Tensor, " B"]:
-    """The smoothed maximum of the score over labellings; -inf where none is possible.
+    """The smoothed maximum of the score over labelings; -inf where none is possible.
 
     >>> sparse_chain_maximum(torch.tensor([[[1.0], [2.0]]]), torch.zeros(1, 1, 1, 1), alpha=2.0)
     tensor([3.])
@@ -143,7 +143,7 @@ def _prepare(unary: Tensor, transitions: Tensor, mask: Tensor | None) -> tuple[T
         return unary, steps
     unary = keep(unary, mask.T)
     is_extra = torch.arange(unary.shape[-1], device=unary.device) > 0
-    # A row with no real position has one labelling, the empty one, not K copies of it.
+    # A row with no real position has one labeling, the empty one, not K copies of it.
     empty = ~mask.any(-1, keepdim=True)
     start = torch.where(empty & is_extra, -torch.inf, unary[0])
     copy = torch.eye(unary.shape[-1], dtype=unary.dtype, device=unary.device).log()

@@ -104,9 +104,9 @@ def inside(
         left, right = _halves(nodes, -torch.inf)
         joined = left.unsqueeze(-1) + _shift(right, _next_size(nodes, num_counts), -torch.inf)
         nodes = joined.logsumexp(-2)
-        # +inf as the normaliser of -inf alone gives weight exp(-inf) = 0; its own would give NaN.
-        normaliser = torch.where(nodes == -torch.inf, torch.inf, nodes).unsqueeze(-2)
-        weights.append((joined - normaliser).to(dtype).exp())
+        # +inf as the normalizer of -inf alone gives weight exp(-inf) = 0; its own would give NaN.
+        normalizer = torch.where(nodes == -torch.inf, torch.inf, nodes).unsqueeze(-2)
+        weights.append((joined - normalizer).to(dtype).exp())
     return _fit(nodes[0], num_counts, -torch.inf) + counts.double(), weights
 
 

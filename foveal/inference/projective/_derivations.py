@@ -4,7 +4,7 @@
             choose the split under that arc; put the three complete spans that result on the stack
 
 Each step adds one arc, so that all trees of a batch are done after the same number of steps,
-whatever their shape; a step is vectorised over trees. The charts and their indices are those of
+whatever their shape; a step is vectorized over trees. The charts and their indices are those of
 the passes, here with a last axis of K ranks: each span holds its K best scores.
 
 Axes: B batch, N nodes, K ranks, P pairs of ranks, Q trees (of all batch items together).

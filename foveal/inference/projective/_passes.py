@@ -26,7 +26,7 @@ weights are `fresh`. Weights are p( split | span ): the outside pass sends proba
 the tangent pass is linear in them (`push`). The inside recursion is in float64, so the range of
 the scores costs no accuracy; the weights, and all that follows, keep the dtype of the result.
 
-A word that is masked out hangs, with score 0, from its neighbour. Such an arc crosses no other, so
+A word that is masked out hangs, with score 0, from its neighbor. Such an arc crosses no other, so
 that trees of the real words and of all words correspond one to one.
 
 Axes: B batch (last in charts), n words, m = n + 1, N nodes of the charts (n, or m with the root as
@@ -114,13 +114,13 @@ def prepare(
     size = arcs.shape[-1]
     fill = arcs.new_full((), -torch.inf, dtype=torch.float64)
     if mask is not None:
-        # A word after the first real one hangs from its left neighbour, one before it from its
-        # right neighbour; if no word is real, the last one hangs from the root.
+        # A word after the first real one hangs from its left neighbor, one before it from its
+        # right neighbor; if no word is real, the last one hangs from the root.
         index = torch.arange(size, device=arcs.device)
         words = index[1:]
         before = mask.cumsum(-1) == 0
-        neighbour = torch.where(before, (words + 1) % size, words - 1)
-        hangs = (index.unsqueeze(-1) == neighbour.unsqueeze(-2)) & ~mask.unsqueeze(-2)
+        neighbor = torch.where(before, (words + 1) % size, words - 1)
+        hangs = (index.unsqueeze(-1) == neighbor.unsqueeze(-2)) & ~mask.unsqueeze(-2)
         fill = torch.where(pad(hangs, (1, 0)), 0.0, fill)
     scores = torch.where(readable(size, mask, arcs.device), arcs.double(), fill)
     spans = Spans.of(size - 1 if single_root else size, arcs.device)

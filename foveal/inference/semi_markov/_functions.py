@@ -1,6 +1,6 @@
 """Inference in semi-Markov models: log-partition, marginals, best segmentations, samples.
 
-    p(y) = exp( sum over segments of segments[t, d, k] + sum over neighbours of transitions[t, i, k] - log Z )
+    p(y) = exp( sum over segments of segments[t, d, k] + sum over neighbors of transitions[t, i, k] - log Z )
 
 where a segment starts at t, has length d + 1 and label k, and i is the label of the segment
 before. The gradient of log Z is the marginals, and the gradient through the marginals is one
@@ -32,7 +32,7 @@ def _semi_markov(segments: Tensor, transitions: Tensor) -> Differentiable:
 
 
 class SemiMarkovMarginals(NamedTuple):
-    """Probabilities of segments and of pairs of labels of neighbouring segments."""
+    """Probabilities of segments and of pairs of labels of neighboring segments."""
 
     segments: Float[Tensor, "B T D K"]
     pairs: Float[Tensor, "B T-1 K K"]
@@ -58,7 +58,7 @@ def semi_markov_marginals(
     transitions: Float[Tensor, "#B #T-1 K K"],
     mask: Bool[Tensor, "B T"] | None = None,
 ) -> SemiMarkovMarginals:
-    """p(a segment starts at t with length d+1 and label k), and p(labels i, j of neighbours, the
+    """p(a segment starts at t with length d+1 and label k), and p(labels i, j of neighbors, the
     second starting at t+1); 0 on padding. Differentiable once more.
 
     >>> found = semi_markov_marginals(torch.zeros(1, 2, 2, 1), torch.zeros(1, 1, 1, 1))

@@ -157,7 +157,7 @@ def conditionals(
     dtype: torch.dtype,
 ) -> tuple[Float[Tensor, "T D B K"], Float[Tensor, "N B K K"]]:
     """l[t, d, k] and q[t, i, k], 0 where the end or the start cannot be reached."""
-    # +inf as the normaliser of what is unreachable gives weight exp(-inf) = 0, where
+    # +inf as the normalizer of what is unreachable gives weight exp(-inf) = 0, where
     # subtracting its own -inf would give NaN.
     to_end = torch.where(ends == -torch.inf, torch.inf, ends)
     to_start = torch.where(starts == -torch.inf, torch.inf, starts)
@@ -230,7 +230,7 @@ def tangent(
 ) -> tuple[Tensor | None, ...]:
     """The derivatives of both marginals along a direction g in the potentials.
 
-    With G(y) the sum of g over the parts of y, it is Cov(part, G). `_centre` makes E[G] = 0,
+    With G(y) the sum of g over the parts of y, it is Cov(part, G). `_center` makes E[G] = 0,
     and then it follows from what is to be expected of G on either side:
 
         past_start[t, k] = E[ G before | a segment of k starts at t ]  = sum_i q[t, i, k] (g[t, i, k] + past_end[t-1, i])
@@ -243,7 +243,7 @@ def tangent(
     segments = lengths * _at_ends(ends, num_lengths, 0.0)
     pairs = previous * starts[1:].unsqueeze(-2)
     on_segments, on_pairs = _directions(directions, mask, lengths, previous)
-    on_segments = _centre(on_segments, segments, on_pairs, pairs)
+    on_segments = _center(on_segments, segments, on_pairs, pairs)
 
     weighted, joint = segments * on_segments, pairs * on_pairs
     with without_autocast(lengths):
@@ -290,7 +290,7 @@ def _directions(
     return on_segments, on_pairs
 
 
-def _centre(
+def _center(
     on_segments: Float[Tensor, "T D B K"],
     segments: Float[Tensor, "T D B K"],
     on_pairs: Float[Tensor, "N B K K"],

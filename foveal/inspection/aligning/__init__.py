@@ -5,5 +5,5 @@ from ...metrics._alignment_scores import (
     alignment_scores as alignment_scores,
 )
 from ._forced_attention import forced_traces as forced_traces
-from ._symmetrization import symmetrise as symmetrise
+from ._symmetrization import symmetrize as symmetrize
 from ._word_alignment import Aligned as Aligned, align as align

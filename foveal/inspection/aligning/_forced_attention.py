@@ -4,7 +4,7 @@
 
 so that row t belongs to the symbol that the step writes, not to the one it has just read. A softmax
 decoder looks before it knows that symbol: p(a_t = s | y_<t). Where the attention is summed out
-(`exact_hard`, `monotone`) the rows are the posterior p(a_t = s | y), the target known.
+(`latent_hard`, `monotone`) the rows are the posterior p(a_t = s | y), the target known.
 
 `best` is the most probable selection: the segments of each step, the path of all steps together of
 `monotone`, the places above one half of sigmoid, the place of highest weight of all others. Of several
@@ -36,7 +36,7 @@ _MOST_PLACES = 50_000  # source and target symbols of a batch, padding too
 
 
 def forced_traces(task: Transduction, examples: Sequence[Example]) -> list[AttentionTrace]:
-    """What the decoder reads for each symbol of each target, and last, labelled "", for its end.
+    """What the decoder reads for each symbol of each target, and last, labeled "", for its end.
 
     Places are the source symbols; what is read of features is left out.
     """

@@ -16,21 +16,21 @@ from typing import Literal, TypeAlias, assert_never
 
 from ...data.formats._links import Link
 
-Symmetrisation: TypeAlias = Literal["intersection", "union", "grow-diag-final"]
+Symmetrization: TypeAlias = Literal["intersection", "union", "grow-diag-final"]
 
 _NEIGHBOURS = [(i, j) for i in (-1, 0, 1) for j in (-1, 0, 1) if (i, j) != (0, 0)]
 
 
-def symmetrise(
+def symmetrize(
     forward: Collection[Link],
     backward: Collection[Link],
-    method: Symmetrisation = "grow-diag-final",
+    method: Symmetrization = "grow-diag-final",
 ) -> frozenset[Link]:
     """One alignment of two. Both have links as source word and target word of the forward direction.
 
-    >>> sorted(symmetrise({(0, 0), (1, 1)}, {(0, 0), (1, 2)}, "intersection"))
+    >>> sorted(symmetrize({(0, 0), (1, 1)}, {(0, 0), (1, 2)}, "intersection"))
     [(0, 0)]
-    >>> sorted(symmetrise({(0, 0), (1, 1)}, {(0, 0), (1, 2)}))
+    >>> sorted(symmetrize({(0, 0), (1, 1)}, {(0, 0), (1, 2)}))
     [(0, 0), (1, 1), (1, 2)]
     """
     there, back = frozenset(forward), frozenset(backward)

@@ -9,7 +9,7 @@ word the one that reads i most counts, so that subwords link their words as in G
 Spaces belong to no word; what is read of them counts for none.
 
 With a model of the other direction there are two such tables. Their links are made one set by
-`symmetrise`, or the tables are: `product` takes the threshold to the geometric mean of the posteriors
+`symmetrize`, or the tables are: `product` takes the threshold to the geometric mean of the posteriors
 (Liang et al. 2006), soft where `intersection` is hard.
 
 Axes: J target words, I source words.
@@ -23,14 +23,14 @@ import numpy as np
 from jaxtyping import Bool, Float
 
 from ...attention import AttentionTrace
-from ...data import Example, TokeniserSpec
+from ...data import Example, TokenizerSpec
 from ...data.formats._links import Link
 from ...data.tokenizers._words import Words, words_of
 from ...errors import ValueRangeError
 from ...models.parts._attention_specs import is_exclusive
 from ...tasks import AbstractTask, Transduction
 from ._forced_attention import forced_traces
-from ._symmetrization import Symmetrisation, symmetrise
+from ._symmetrization import Symmetrization, symmetrize
 
 Units: TypeAlias = Literal["words", "symbols"]
 By: TypeAlias = Literal["posterior", "argmax"]
@@ -74,7 +74,7 @@ def align(
     threshold: float = 0.5,
     units: Units | None = None,
     reverse: AbstractTask[Any] | None = None,
-    symmetrisation: Symmetrisation | Literal["product"] = "grow-diag-final",
+    symmetrization: Symmetrization | Literal["product"] = "grow-diag-final",
 ) -> list[Aligned]:
     """The alignment of each example's source with its target.
 
@@ -85,7 +85,7 @@ def align(
         threshold: links need at least this probability; for posterior.
         units: what is linked; by default words where outputs are texts, symbols where they are words.
         reverse: a transduction from targets to sources.
-        symmetrisation: how both directions are made one, if there are both.
+        symmetrization: how both directions are made one, if there are both.
     """
     forward = _transduction("align", task)
     backward = None if reverse is None else _transduction("align: reverse", reverse)
@@ -93,10 +93,10 @@ def align(
         raise ValueRangeError(
             f"align: threshold is a probability above 0 and at most 1, got {threshold}. Take 0.5."
         )
-    if reverse is not None and symmetrisation == "product" and by == "argmax":
+    if reverse is not None and symmetrization == "product" and by == "argmax":
         raise ValueRangeError(
             "align: product is of posterior probabilities, got argmax. Take by posterior, or "
-            "symmetrise by intersection."
+            "symmetrize by intersection."
         )
     units = units or usual_units(forward)
     ours = [_words(forward.spec.source, e.source, units) for e in examples]
@@ -109,7 +109,7 @@ def align(
         return [_aligned(pair, found, weights) for pair, found, weights in rows]
     back = _backward(backward, examples, units, pairs)
     return [
-        _joint(pair, there, here, by, threshold, symmetrisation)
+        _joint(pair, there, here, by, threshold, symmetrization)
         for pair, there, here in zip(pairs, tables, back, strict=True)
     ]
 
@@ -128,10 +128,10 @@ def _transduction(what: str, task: AbstractTask[Any]) -> Transduction:
     return task
 
 
-def _words(tokeniser: TokeniserSpec, text: str, units: Units) -> Words:
+def _words(tokenizer: TokenizerSpec, text: str, units: Units) -> Words:
     if units == "words":
-        return words_of(tokeniser, text)
-    symbols = tokeniser.encode(text)
+        return words_of(tokenizer, text)
+    symbols = tokenizer.encode(text)
     return Words(tuple(symbols), tuple(range(len(symbols))))
 
 
@@ -203,13 +203,13 @@ def _joint(
     backward: _Table,
     by: By,
     threshold: float,
-    symmetrisation: Symmetrisation | Literal["product"],
+    symmetrization: Symmetrization | Literal["product"],
 ) -> Aligned:
     both = np.sqrt(forward.weights * backward.weights)
-    if symmetrisation == "product":
+    if symmetrization == "product":
         return _aligned(pair, _links(_Table(both, forward.best), "posterior", threshold), both)
     there, back = (_links(table, by, threshold) for table in (forward, backward))
-    return _aligned(pair, symmetrise(there, back, symmetrisation), both)
+    return _aligned(pair, symmetrize(there, back, symmetrization), both)
 
 
 def _aligned(

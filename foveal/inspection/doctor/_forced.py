@@ -13,12 +13,12 @@ import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
-from ...data import SequenceBatch
-from ...data._batches import LabelledBatch, PairBatch, TaggedBatch, TextBatch, move
+from ...data import Seq2SeqBatch
+from ...data._batches import LabeledBatch, PairBatch, TaggedBatch, TextBatch, move
 from ...tasks import (
     AbstractTask,
     Classification,
-    LanguageModelling,
+    LanguageModeling,
     PairClassification,
     Tagging,
     Transduction,
@@ -52,7 +52,7 @@ def forced(task: AbstractTask[Any], batch: Any) -> Forced:
         return _matched(task, move(batch, task.device))
     if isinstance(task, Tagging):
         return _tagged(task, move(batch, task.device))
-    if isinstance(task, LanguageModelling):
+    if isinstance(task, LanguageModeling):
         return _continued(task, move(batch, task.device))
     loss = task.loss(batch)
     return Forced(-loss.total.unsqueeze(0), int(loss.count), None)
@@ -62,7 +62,7 @@ def guessing(task: AbstractTask[Any]) -> float:
     """The loss, for each symbol, of a guess that gives all outputs the same probability; 0 where
     nobody knows how many there are.
     """
-    if isinstance(task, Transduction | LanguageModelling):
+    if isinstance(task, Transduction | LanguageModeling):
         return math.log(task.model.num_tokens)
     labels = task.vocabularies.labels
     is_labelled = isinstance(task, Classification | PairClassification | Tagging)
@@ -71,7 +71,7 @@ def guessing(task: AbstractTask[Any]) -> float:
     return 0.0
 
 
-def _transduced(task: Transduction, batch: SequenceBatch) -> Forced:
+def _transduced(task: Transduction, batch: Seq2SeqBatch) -> Forced:
     source = task.source_of(batch)
     unrolled = task.model(source.tokens, source.mask, batch.tokens, batch.mask)
     chosen = unrolled.log_probs.gather(-1, batch.targets.unsqueeze(-1)).squeeze(-1)
@@ -85,23 +85,23 @@ def _transduced(task: Transduction, batch: SequenceBatch) -> Forced:
     )
 
 
-def _classified(task: Classification, batch: LabelledBatch) -> Forced:
+def _classified(task: Classification, batch: LabeledBatch) -> Forced:
     classified = task.model(batch.tokens, batch.mask)
     weights, looked = classified.weights, None
     if weights is not None:
         # The words of a document are places like those of a text.
         once = torch.ones_like(batch.labels, dtype=torch.bool).unsqueeze(-1)
         looked = _looked(weights.flatten(1).unsqueeze(-2), once, batch.mask.flatten(1))
-    return _labelled(classified.log_probs, batch.labels, looked)
+    return _labeled(classified.log_probs, batch.labels, looked)
 
 
 def _matched(task: PairClassification, batch: PairBatch) -> Forced:
     matched = task.model(batch.first, batch.first_mask, batch.second, batch.second_mask)
     looked = _looked(matched.first.weights, batch.first_mask, batch.second_mask)
-    return _labelled(matched.log_probs, batch.labels, looked)
+    return _labeled(matched.log_probs, batch.labels, looked)
 
 
-def _labelled(
+def _labeled(
     log_probs: Float[Tensor, "B C"], labels: Int[Tensor, " B"], looked: Looked | None
 ) -> Forced:
     chosen = log_probs.gather(-1, labels.unsqueeze(-1)).squeeze(-1)
@@ -114,8 +114,8 @@ def _tagged(task: Tagging, batch: TaggedBatch) -> Forced:
     return Forced(taggings.log_prob(batch.tags), int(batch.mask.sum()), int(right.sum()))
 
 
-def _continued(task: LanguageModelling, batch: TextBatch) -> Forced:
-    # The loss of each symbol has a gradient, its log-probability in `Scored` has none.
+def _continued(task: LanguageModeling, batch: TextBatch) -> Forced:
+    # The loss of each symbol has a gradient, its log-probability in `TokenLosses` has none.
     scored = task.model.score(batch.tokens, batch.targets, batch.mask)
     return Forced(-scored.loss.sum(-1), int(batch.mask.sum()), None)
 

@@ -22,7 +22,7 @@ ALWAYS_CLIPPED = 0.9  # of the last half of the steps
 # A score that fell by a tenth of all it had gained, and by more than it goes up and down by itself.
 WORSE = 0.1
 LEAST_SCORES = 6  # two means of three
-MEMORISED = (
+MEMORIZED = (
     0.5  # of the first loss is what training has left, while unseen examples cost more than it
 )
 
@@ -67,7 +67,7 @@ def from_unseen(history: History, unseen_loss: float, remedies: Remedies) -> Ite
     if len(history.losses) < LEAST_STEPS:
         return
     first, last = history.first_loss, float(history.windows()[-1])
-    if last < MEMORISED * first and unseen_loss > history.guessing:
+    if last < MEMORIZED * first and unseen_loss > history.guessing:
         yield _over_fitted(
             history,
             "alarm",
@@ -87,7 +87,7 @@ def _rising(history: History, windows: np.ndarray, remedies: Remedies) -> str:
             f"the model was worse than one that guesses."
         )
     # With scheduled sampling the task itself becomes harder in the course of a run.
-    has_own_inputs = remedies.training.own_inputs > 0
+    has_own_inputs = remedies.training.scheduled_sampling > 0
     learnt = first - low
     if not has_own_inputs and learnt > 0.1 * first and last - low > LOST * learnt:
         return (
@@ -205,7 +205,7 @@ def _over_fitted(
         text=text,
         cause="The model learns its training examples by heart: it is large for so little data, or "
         "trains too long on it.",
-        remedy=remedies.regularised(),
+        remedy=remedies.regularized(),
         drawing=_scores(history) or _losses(history),
         numbers=numbers,
     )

@@ -51,7 +51,7 @@ def written(task: AbstractTask[Any], examples: Sequence[Example]) -> Written | N
     """What the task makes of the examples; None where there is no right answer to compare with."""
     if not isinstance(task, AbstractAnsweringTask) or len(examples) < LEAST_EXAMPLES:
         return None
-    settings = replace(task.prediction, nbest=1, width=1, trace=True)
+    settings = replace(task.prediction, nbest=1, beam_size=1, trace=True)
     predictions: list[Prediction] = task.predict(examples, settings)
     encode = task.spec.target.encode if isinstance(task, Transduction) else WhitespaceSpec().encode
     return Written(
@@ -125,7 +125,7 @@ def _length(found: Written, remedies: Remedies) -> Iterator[Finding]:
         name="outputs too short" if is_short else "outputs too long",
         severity="warning" if VERY_SHORT <= ratio <= VERY_LONG else "alarm",
         text=f"Outputs have {ratio:.2f} times as many symbols as their references.",
-        cause="A sum of log-probabilities favours short outputs, and wide beams find them."
+        cause="A sum of log-probabilities favors short outputs, and wide beams find them."
         if is_short
         else "The decoder does not see when it is done, and says things twice.",
         remedy=remedies.longer() if is_short else remedies.fed(),
@@ -203,7 +203,7 @@ def _gap(found: Written, forced_accuracy: float, remedies: Remedies) -> Iterator
             f"left alone, {free:.0%} of its symbols are right. One error leads to the next.",
             cause="In training the decoder reads right symbols only, and has not learnt to go on "
             "after an error of its own.",
-            remedy=remedies.own_inputs(),
+            remedy=remedies.scheduled_sampling(),
             drawing=_lengths(found),
             numbers={"forced": forced_accuracy, "free": free},
         )

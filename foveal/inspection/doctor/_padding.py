@@ -14,14 +14,14 @@ import torch
 from torch import Tensor
 from torch.nn.functional import pad
 
-from ...data import SequenceBatch
-from ...data._batches import LabelledBatch, PairBatch, TaggedBatch, TextBatch
+from ...data import Seq2SeqBatch
+from ...data._batches import LabeledBatch, PairBatch, TaggedBatch, TextBatch
 from ...data.vocabularies._vocabulary import PADDING, UNKNOWN
 from ...tasks import AbstractTask
 from ._forced import forced
 
 _MORE = 3  # places
-Batch = SequenceBatch | LabelledBatch | PairBatch | TaggedBatch | TextBatch
+Batch = Seq2SeqBatch | LabeledBatch | PairBatch | TaggedBatch | TextBatch
 
 
 @torch.no_grad()
@@ -45,7 +45,7 @@ def padding(task: AbstractTask[Any], batch: Any, log_prob: Tensor) -> dict[str, 
 
 def _read(batch: Batch) -> tuple[tuple[Tensor, Tensor], ...]:
     """The symbols that are read, and which are real; of a pair those of either text."""
-    if isinstance(batch, SequenceBatch):
+    if isinstance(batch, Seq2SeqBatch):
         return ((batch.source, batch.source_mask),)
     if isinstance(batch, PairBatch):
         return (batch.first, batch.first_mask), (batch.second, batch.second_mask)
@@ -54,7 +54,7 @@ def _read(batch: Batch) -> tuple[tuple[Tensor, Tensor], ...]:
 
 def _with_other_symbols(batch: Batch) -> Batch:
     """Every vocabulary has the unknown symbol, and no text is padded with it."""
-    if isinstance(batch, SequenceBatch):
+    if isinstance(batch, Seq2SeqBatch):
         return replace(
             batch,
             source=batch.source.masked_fill(~batch.source_mask, UNKNOWN),
@@ -71,10 +71,10 @@ def _with_other_symbols(batch: Batch) -> Batch:
 
 
 def _with_more(batch: Batch) -> Batch:
-    if isinstance(batch, SequenceBatch):
+    if isinstance(batch, Seq2SeqBatch):
         names = ("source", "source_mask", "tokens", "targets", "mask")
         return replace(batch, **_wider(batch, names), alignment=None)
-    if isinstance(batch, LabelledBatch):
+    if isinstance(batch, LabeledBatch):
         return replace(batch, **_wider(batch, ("tokens", "mask")))
     if isinstance(batch, PairBatch):
         return replace(batch, **_wider(batch, ("first", "first_mask", "second", "second_mask")))

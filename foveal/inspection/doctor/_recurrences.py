@@ -20,7 +20,7 @@ from ...attention import Memory
 from ...networks import AbstractCell, CellState, InputFeedingDecoder, RecurrentStack, StackState
 from ...networks.recurrent._bidirectional import Bidirectional
 from ...networks.recurrent._layers import AbstractLayer
-from ...networks.recurrent._stacks import StackRan
+from ...networks.recurrent._stacks import StackOutput
 
 
 class Heard(NamedTuple):
@@ -31,7 +31,7 @@ class Heard(NamedTuple):
     inputs: Float[Tensor, "B T D"]
     mask: Bool[Tensor, "B T"]
     state: StackState
-    ran: StackRan  # what it gave, with its graph
+    ran: StackOutput  # what it gave, with its graph
 
 
 class Recurrence(NamedTuple):
@@ -119,7 +119,7 @@ def _note(
     stack: nn.Module,
     args: tuple[Any, ...],
     kwargs: dict[str, Any],
-    ran: StackRan,
+    ran: StackOutput,
 ) -> None:
     given = dict(zip(("inputs", "mask", "state"), args, strict=False)) | kwargs
     assert isinstance(stack, RecurrentStack)
@@ -179,7 +179,7 @@ def _cells(
             gradient = given[torch.arange(len(given)), (lengths - 1).clamp(min=0)]
         if last is not None:
             gradient = last[..., part] + (0.0 if gradient is None else gradient)
-        memory = None if start.memory is None else start.memory[..., part]
+        memory = None if start.cell is None else start.cell[..., part]
         first = CellState(start.hidden[..., part], memory)
         yield Recurrence(side, cell, _in_order(reads, order), lengths, first, gradient)
 
@@ -206,6 +206,6 @@ def _in_order(values: Tensor, order: Int[Tensor, "B T"]) -> Tensor:
 
 def _detached(state: StackState) -> StackState:
     return tuple(
-        CellState(one.hidden.detach(), None if one.memory is None else one.memory.detach())
+        CellState(one.hidden.detach(), None if one.cell is None else one.cell.detach())
         for one in state
     )

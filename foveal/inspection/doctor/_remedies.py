@@ -68,7 +68,7 @@ class Remedies:
         rate = self._rate(1 / 3)
         return self._either(bridge, rate) if bridge is not None else str(rate)
 
-    def regularised(self) -> str:
+    def regularized(self) -> str:
         """What keeps a model from learning its examples by heart."""
         dropout = next((path for path in self._task if path.endswith("dropout")), None)
         more = min(0.5, 0.2 + float(self._task[dropout])) if dropout is not None else 0.0
@@ -90,19 +90,19 @@ class Remedies:
         """Clipping that is there for the exceptions."""
         return self._either(Flag("training.clip_norm", f"{2 * norm:.2g}"), self._rate(3.0))
 
-    def own_inputs(self) -> str:
+    def scheduled_sampling(self) -> str:
         """Training on the decoder's own guesses."""
-        return str(Flag("training.own_inputs", "0.25"))
+        return str(Flag("training.scheduled_sampling", "0.25"))
 
     def longer(self) -> str:
-        """Search that does not favour short outputs."""
+        """Search that does not favor short outputs."""
         return str(self._of_task("prediction.length_penalty", "1") or self._rate(3.0))
 
     def fed(self) -> str:
         """A decoder that knows where it has looked."""
         can_feed = not self._lacks_attention
         feeding = self._of_task("decoder.input_feeding", "true") if can_feed else None
-        return self._either(feeding, Flag("training.own_inputs", "0.25"))
+        return self._either(feeding, Flag("training.scheduled_sampling", "0.25"))
 
     @property
     def _lacks_attention(self) -> bool:

@@ -6,7 +6,7 @@ The norm of this product against the distance T - t is a straight line on a loga
 the Jacobians are alike; its slope is the rate at which a gradient grows or fades with each step. Only
 the product is measured: the gradient enters at the end and nowhere else.
 
-References: Bengio et al. 1994; Pascanu et al. 2013, section 2 (the products); Karpathy et al. 2015,
+References: Bengio et al. 1994; Pascanu et al. 2013, section 2 (the products); KarpathyCaptions et al. 2015,
 section 4.2 (saturated gates).
 
 Axes: B rows, T steps, D distances, H units.
@@ -69,7 +69,7 @@ def _shortened(recurrence: Recurrence) -> Recurrence:
     return recurrence._replace(
         inputs=recurrence.inputs[rows, :MAX_STEPS],
         lengths=recurrence.lengths[rows].clamp(max=MAX_STEPS),
-        start=CellState(start.hidden[rows], None if start.memory is None else start.memory[rows]),
+        start=CellState(start.hidden[rows], None if start.cell is None else start.cell[rows]),
         gradient=None if gradient is None else gradient[rows],
     )
 
@@ -81,14 +81,14 @@ def _states(recurrence: Recurrence) -> list[CellState]:
     cell, start = recurrence.cell, recurrence.start
     with torch.enable_grad():
         hidden = start.hidden.clone().requires_grad_()
-        memory = None if start.memory is None else start.memory.clone().requires_grad_()
+        memory = None if start.cell is None else start.cell.clone().requires_grad_()
         states = [CellState(hidden, memory)]
         for t, inputs in enumerate(recurrence.inputs.unbind(1)):
             real = (t < recurrence.lengths).unsqueeze(-1)
             before, after = states[-1], cell(inputs, states[-1])
             memory = None
-            if after.memory is not None and before.memory is not None:
-                memory = torch.where(real, after.memory, before.memory)
+            if after.cell is not None and before.cell is not None:
+                memory = torch.where(real, after.cell, before.cell)
             states.append(CellState(torch.where(real, after.hidden, before.hidden), memory))
     return states
 
@@ -105,7 +105,7 @@ def _log_norms(recurrence: Recurrence, states: list[CellState]) -> Float[Tensor,
     tensors = [part for state in states for part in state if part is not None]
     found = torch.autograd.grad(last, tensors, direction, allow_unused=True, materialize_grads=True)
     squares = torch.stack([gradient.square().sum(-1) for gradient in found], -1)
-    parts = 1 if states[0].memory is None else 2
+    parts = 1 if states[0].cell is None else 2
     return squares.unflatten(-1, (-1, parts)).sum(-1).sqrt().clamp(min=_TINY).log()
 
 
@@ -128,8 +128,8 @@ def _rate(norms: list[float]) -> float | None:
     if len(norms) <= _LEAST_DISTANCE:
         return None
     distance = torch.arange(len(norms), dtype=torch.float64)
-    centred = distance - distance.mean()
-    slope = (centred * torch.tensor(norms, dtype=torch.float64)).sum() / centred.square().sum()
+    centered = distance - distance.mean()
+    slope = (centered * torch.tensor(norms, dtype=torch.float64)).sum() / centered.square().sum()
     return math.exp(float(slope))
 
 

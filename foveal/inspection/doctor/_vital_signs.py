@@ -14,8 +14,8 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from ...data import SequenceBatch
-from ...data._batches import LabelledBatch, PairBatch, TaggedBatch, TextBatch, move
+from ...data import Seq2SeqBatch
+from ...data._batches import LabeledBatch, PairBatch, TaggedBatch, TextBatch, move
 from ...models._encoder_decoder import AbstractEncoderDecoder
 from ...networks import InputFeedingDecoder
 from ...tasks import AbstractTask, Classification, Transduction
@@ -116,7 +116,7 @@ def _measuring(model: nn.Module) -> Iterator[None]:
 
 def _rows(batch: Any, number: int) -> Any:
     """The first rows of a batch, whose examples come in no order of their own."""
-    if not isinstance(batch, SequenceBatch | LabelledBatch | PairBatch | TaggedBatch | TextBatch):
+    if not isinstance(batch, Seq2SeqBatch | LabeledBatch | PairBatch | TaggedBatch | TextBatch):
         return batch
     values = {field.name: getattr(batch, field.name) for field in fields(batch)}
     return replace(

@@ -26,14 +26,14 @@ from ...tasks import (
     AbstractTask,
     Captioning,
     Classification,
-    LanguageModelling,
+    LanguageModeling,
     PairClassification,
     Prediction,
     Tagging,
     VideoClassification,
     VisualQuestionAnswering,
 )
-from ...tasks.base._labeling import AbstractLabelling
+from ...tasks.base._labeling import AbstractLabeling
 from ...tasks.base._prediction import Candidate
 from ...tasks.base._speaking import Speaking
 from ...tasks.base._writing import AbstractWriting
@@ -48,7 +48,7 @@ def explain(
     task: AbstractTask[Any],
     example: Example,
     *,
-    width: int = 5,
+    beam_size: int = 5,
     alternatives: int = 5,
     prefix: Sequence[str] = (),
     forced: Mapping[int, Sequence[float | int]] | None = None,
@@ -58,20 +58,20 @@ def explain(
     Args:
         task: with its trained model.
         example: its target, if it has one, is not looked at.
-        width: candidates kept in search, and answers given.
+        beam_size: candidates kept in search, and answers given.
         alternatives: how many symbols to list at each step; classification lists all labels.
         prefix: symbols that the output must begin with, where one is written.
         forced: for some steps, from 0 on, weights over all places to read with instead of the
             model's own, and the search goes on from what it reads then. Where weights are a
-            distribution they are normalised; of sigmoid and segment attention they are taken as they
+            distribution they are normalized; of sigmoid and segment attention they are taken as they
             are, each from 0 to 1. Only where an output is written.
     """
-    if width < 1 or alternatives < 1:
+    if beam_size < 1 or alternatives < 1:
         raise ValueRangeError(
-            f"explain: width and alternatives must be at least 1, got {width} and {alternatives}."
+            f"explain: beam_size and alternatives must be at least 1, got {beam_size} and {alternatives}."
         )
     if isinstance(task, AbstractWriting):
-        return _written(task, example, width, alternatives, prefix, forced or {})
+        return _written(task, example, beam_size, alternatives, prefix, forced or {})
     if prefix or forced:
         raise ValueRangeError(
             f"explain: a prefix and forced attention are for outputs that are written symbol by "
@@ -84,13 +84,13 @@ def explain(
     if isinstance(task, VisualQuestionAnswering | VideoClassification):
         return _pictured(task, example)
     if isinstance(task, Tagging):
-        return _tagging(task, example, width, alternatives)
-    if isinstance(task, LanguageModelling):
-        return _language_modelling(task, example, alternatives)
+        return _tagging(task, example, beam_size, alternatives)
+    if isinstance(task, LanguageModeling):
+        return _language_modeling(task, example, alternatives)
     raise ValueRangeError(
         f"explain: expected a task of this library, got {type(task).__name__}. "
         f"Use Transduction, Captioning, Classification, PairClassification, Tagging, "
-        f"LanguageModelling, VisualQuestionAnswering or VideoClassification."
+        f"LanguageModeling, VisualQuestionAnswering or VideoClassification."
     )
 
 
@@ -104,7 +104,7 @@ class _Replayed(NamedTuple):
 def _written(
     task: Writing,
     example: Example,
-    width: int,
+    beam_size: int,
     alternatives: int,
     prefix: Sequence[str],
     forced: Mapping[int, Sequence[float | int]],
@@ -117,7 +117,7 @@ def _written(
         stepper, state = task.stepper(prepared), prepared.start(*task.read([example]))
         watched = Watched(stepper, rows)
         longest = max(task.limit(example), len(first) + 1)
-        found = _search(task, watched, state, width, longest, first)
+        found = _search(task, watched, state, beam_size, longest, first)
         lists = found.token_lists(END)[0]
         replayed = _replay(task, stepper, state, [*lists[0], END], rows, alternatives)
     real = [n for n, length in enumerate(found.lengths[0].tolist()) if length > 0]
@@ -156,7 +156,7 @@ def _search(
     task: Writing,
     watched: Watched,
     state: SteppingState,
-    width: int,
+    beam_size: int,
     longest: int,
     prefix: list[int],
 ) -> Hypotheses:
@@ -168,8 +168,8 @@ def _search(
         begin=torch.tensor([BEGIN], device=device),
         end=END,
         max_length=longest,
-        width=width,
-        nbest=width,
+        beam_size=beam_size,
+        nbest=beam_size,
         length_penalty=LengthPenalty(alpha=alpha) if alpha else None,
         constraints=task.constraints,
         prefix=torch.tensor([prefix], device=device) if prefix else None,
@@ -258,7 +258,7 @@ def _tree(
 
 def _classification(task: Classification, example: Example) -> Explanation:
     """All labels, and the words that decided."""
-    found, explanation = _labelled(task, example)
+    found, explanation = _labeled(task, example)
     trace, pooling = found.trace, task.spec.pooling
     if trace is None:
         return explanation
@@ -276,7 +276,7 @@ def _classification(task: Classification, example: Example) -> Explanation:
 
 def _pictured(task: VisualQuestionAnswering | VideoClassification, example: Example) -> Explanation:
     """All labels, and where in the picture, or at which frames, was looked."""
-    found, explanation = _labelled(task, example)
+    found, explanation = _labeled(task, example)
     return replace(
         explanation,
         input=task.named(example),
@@ -287,7 +287,7 @@ def _pictured(task: VisualQuestionAnswering | VideoClassification, example: Exam
 
 def _pair_classification(task: PairClassification, example: Example) -> Explanation:
     """All labels, which words of one text read which of the other, and the tree of either."""
-    found, explanation = _labelled(task, example)
+    found, explanation = _labeled(task, example)
     assert found.trace is not None
     trees = [task.self_attention(text) for text in read_pair(example)]
     return replace(
@@ -297,19 +297,19 @@ def _pair_classification(task: PairClassification, example: Example) -> Explanat
     )
 
 
-class _Labelled(NamedTuple):
+class _Labeled(NamedTuple):
     """The prediction with its trace, and what it says without it."""
 
     found: Prediction
     explanation: Explanation
 
 
-def _labelled(task: AbstractLabelling[Any, Any], example: Example) -> _Labelled:
+def _labeled(task: AbstractLabeling[Any, Any], example: Example) -> _Labeled:
     """One step: all labels."""
     labels = task.vocabularies.labels
     assert labels is not None
     size = len(labels)
-    settings = replace(task.prediction, nbest=size, width=size, trace=True)
+    settings = replace(task.prediction, nbest=size, beam_size=size, trace=True)
     (found,) = task.predict([example], settings)
     ranked = tuple(Alternative(each.output, math.exp(each.score)) for each in found.nbest)
     explanation = Explanation(
@@ -322,12 +322,14 @@ def _labelled(task: AbstractLabelling[Any, Any], example: Example) -> _Labelled:
         sources=tuple(task.symbols(example) or [""]),
         steps=(ExplainedStep(found.output, ranked[0].probability, ranked),),
     )
-    return _Labelled(found, explanation)
+    return _Labeled(found, explanation)
 
 
-def _tagging(task: Tagging, example: Example, width: int, alternatives: int) -> Explanation:
+def _tagging(task: Tagging, example: Example, beam_size: int, alternatives: int) -> Explanation:
     """One step for each word: how probable each tag is there, whatever the others are."""
-    (found,) = task.predict([example], replace(task.prediction, nbest=width, width=width))
+    (found,) = task.predict(
+        [example], replace(task.prediction, nbest=beam_size, beam_size=beam_size)
+    )
     words, labels = task.symbols(example), task.vocabularies.labels
     assert labels is not None
     rows: list[list[float]] = []
@@ -352,9 +354,7 @@ def _tagging(task: Tagging, example: Example, width: int, alternatives: int) -> 
     )
 
 
-def _language_modelling(
-    task: LanguageModelling, example: Example, alternatives: int
-) -> Explanation:
+def _language_modeling(task: LanguageModeling, example: Example, alternatives: int) -> Explanation:
     """One step for each symbol of the text and for the end of its line. The text is not continued:
     the output is the text itself.
     """

@@ -42,7 +42,7 @@ def explanation_page(
 
 
 def _title(explanation: Explanation) -> str:
-    if explanation.task == "language_modelling":
+    if explanation.task == "language_modeling":
         return bounded(explanation.input)
     return f"{bounded(explanation.input)} → {bounded(explanation.output)}"
 

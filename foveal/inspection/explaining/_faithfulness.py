@@ -57,7 +57,7 @@ class Faithfulness:
         Estimate  # of the whole answer, when the place that a step attends to most is erased
     )
     whole_random: Estimate
-    hidden: float  # share of symbols that were made unknown in training
+    word_dropout: float  # share of symbols that were made unknown in training
 
     def text(self) -> str:
         """What was found, in words that claim no more."""
@@ -69,8 +69,8 @@ class Faithfulness:
             else "no differently, beyond chance, from"
         )
         met = (
-            f"as {self.hidden:.0%} of symbols were in training"
-            if self.hidden
+            f"as {self.word_dropout:.0%} of symbols were in training"
+            if self.word_dropout
             else "which was not done in training: what the model then says need not be what it would "
             "say without the symbol"
         )
@@ -122,7 +122,7 @@ def faithfulness(
         share=share,
         whole_attended=whole_attended,
         whole_random=whole_random,
-        hidden=task.spec.hidden,
+        word_dropout=task.spec.word_dropout,
     )
 
 

@@ -53,7 +53,7 @@ def forced_rows(
             _check_range(step, row, most)
         else:
             _check_range(step, row, np.inf)
-            row = _normalised(step, row)
+            row = _normalized(step, row)
         rows[step] = torch.tensor(row, dtype=torch.float32, device=task.device)
     return rows
 
@@ -67,7 +67,7 @@ def _check_range(step: int, row: Float[np.ndarray, " S"], most: float) -> None:
         )
 
 
-def _normalised(step: int, row: Float[np.ndarray, " S"]) -> Float[np.ndarray, " S"]:
+def _normalized(step: int, row: Float[np.ndarray, " S"]) -> Float[np.ndarray, " S"]:
     if row.sum() == 0:
         raise ValueRangeError(
             f"explain: some forced weight must be above 0, got none at step {step}: softmax "

@@ -13,7 +13,7 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
-from ...networks import Stepped
+from ...networks import SearchStep
 from ...tasks.base._speaking import Speaking
 
 DEAD = -2  # the branch of a hypothesis that is none: a beam wider than there are continuations
@@ -52,14 +52,16 @@ class Watched:
         """One input."""
         return self._stepper.batch_size(state.state)
 
-    def step(self, state: WatchedState, tokens: Int[Tensor, "1 K"]) -> Stepped:
+    def step(self, state: WatchedState, tokens: Int[Tensor, "1 K"]) -> SearchStep:
         """Every hypothesis reads one token, and reads the memory as it is told to."""
         branches = self._grown(state, tokens)
         forced = self._forced.get(state.step)
         if forced is not None:
             forced = forced.expand(*tokens.shape, -1)
         after, log_probs, weights = self._stepper.step(state.state, tokens, forced)
-        return Stepped(WatchedState(after, state.step + 1, branches, log_probs), log_probs, weights)
+        return SearchStep(
+            WatchedState(after, state.step + 1, branches, log_probs), log_probs, weights
+        )
 
     def reorder(self, state: WatchedState, parents: Int[Tensor, "1 k"]) -> WatchedState:
         """Hypothesis k continues `parents[0, k]`."""

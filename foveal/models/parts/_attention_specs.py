@@ -1,13 +1,13 @@
 """Which attention reads the memory.
 
-`PlaceAttentionSpec` is every attention whose queries know nothing of each other, and which may
+`PerQueryAttentionSpec` is every attention whose queries know nothing of each other, and which may
 therefore be the steps of a decoder; `AttentionSpec` has several heads of one as well, and
 `SummedAttentionSpec`, which reads one place at a time and sums over which: a likelihood of its own,
 so that a decoder alone can have it. Syntactic attention makes one tree of all its queries, the words
 of a sentence, and is for encoders.
 
 Each builds an attention for queries and values of given widths; the equations are in
-`foveal.attention`, those of summed attention in `foveal.networks.MarginalDecoder`.
+`foveal.attention`, those of summed attention in `foveal.networks.LatentDecoder`.
 """
 
 from dataclasses import dataclass
@@ -26,7 +26,7 @@ from ...attention import (
     sparsemax_attention,
     syntactic_attention,
 )
-from ...networks.decoders.latent._transitions import ForwardWalk, FreeWalk
+from ...networks.decoders.latent._transitions import IndependentPositions, MonotonicTransitions
 from ...specs import setting
 from ._scorer_specs import AdditiveSpec, ScorerSpec
 
@@ -62,7 +62,7 @@ class SigmoidSpec:
 @final
 @dataclass(frozen=True, kw_only=True, slots=True)
 class SegmentSpec:
-    """Runs of neighbouring places, on a grid within rows, are read: a chain of "skip" and "read" (Kim
+    """Runs of neighboring places, on a grid within rows, are read: a chain of "skip" and "read" (Kim
     et al. 2017).
     """
 
@@ -140,7 +140,7 @@ class PathSpec:
         return path_attention(query_size, value_size, scorer, total=self.total)
 
 
-PlaceAttentionSpec = (
+PerQueryAttentionSpec = (
     SoftmaxSpec | SigmoidSpec | SegmentSpec | PathSpec | LocalSpec | SparsemaxSpec | HardSpec
 )
 
@@ -154,7 +154,7 @@ class MultiHeadSpec:
     num_heads: int = setting(
         4, "number of heads; divides the widths of query and value", at_least=1
     )
-    attention: PlaceAttentionSpec = setting(SoftmaxSpec(), "what every head does")
+    attention: PerQueryAttentionSpec = setting(SoftmaxSpec(), "what every head does")
 
     def build(self, query_size: int, value_size: int) -> MultiHead:
         """The attention."""
@@ -165,34 +165,34 @@ class MultiHeadSpec:
 
 @final
 @dataclass(frozen=True, kw_only=True, slots=True)
-class ExactHardSpec:
+class LatentHardSpec:
     """Each step reads one place, any; which one is summed out exactly (Wu et al. 2018)."""
 
-    kind: Literal["exact_hard"] = "exact_hard"
+    kind: Literal["latent_hard"] = "latent_hard"
     scorer: ScorerSpec = setting(AdditiveSpec(), "score function")
 
-    def walk(self) -> FreeWalk:
+    def walk(self) -> IndependentPositions:
         """How places follow each other."""
-        return FreeWalk()
+        return IndependentPositions()
 
 
 @final
 @dataclass(frozen=True, kw_only=True, slots=True)
-class MonotoneSpec:
+class LatentMonotoneSpec:
     """Each step reads one place, never one before the last step's; which ones is summed out exactly
     (Wu & Cotterell 2019).
     """
 
-    kind: Literal["monotone"] = "monotone"
+    kind: Literal["latent_monotone"] = "latent_monotone"
     scorer: ScorerSpec = setting(AdditiveSpec(), "score function")
 
-    def walk(self) -> ForwardWalk:
+    def walk(self) -> MonotonicTransitions:
         """How places follow each other."""
-        return ForwardWalk()
+        return MonotonicTransitions()
 
 
-SummedAttentionSpec = ExactHardSpec | MonotoneSpec
-AttentionSpec = PlaceAttentionSpec | MultiHeadSpec | SummedAttentionSpec
+SummedAttentionSpec = LatentHardSpec | LatentMonotoneSpec
+AttentionSpec = PerQueryAttentionSpec | MultiHeadSpec | SummedAttentionSpec
 
 
 def is_exclusive(attention: AttentionSpec) -> bool:

@@ -34,10 +34,10 @@ class BackboneSpec:
     weights: str | None = setting(
         None, "folder with its model.safetensors, or name on the hub; none: fresh weights"
     )
-    num_channels: int = setting(3, "1 for grey, 3 for colour", at_least=1)
+    num_channels: int = setting(3, "1 for gray, 3 for color", at_least=1)
     stride: int = setting(about="pixels from one cell of its last grid to the next", at_least=1)
     patches: bool = setting(
-        False, "its cells are patches side by side, and not centred on every so many pixels"
+        False, "its cells are patches side by side, and not centered on every so many pixels"
     )
     mean: tuple[float, ...] = setting(_MEAN, "of the channels of the images it was trained on")
     std: tuple[float, ...] = setting(_STD, "their standard deviation", above=0)

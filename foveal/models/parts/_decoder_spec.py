@@ -9,18 +9,18 @@ from ...errors import ValueRangeError
 from ...networks import (
     AbstractBridge,
     AttentionDecoder,
-    BothWays,
-    EveryStep,
-    InitialState,
+    EveryStepBridge,
+    InitialStateAndEveryStepBridge,
+    InitialStateBridge,
     InputFeedingDecoder,
-    MarginalDecoder,
+    LatentDecoder,
+    NoBridge,
     PlainDecoder,
     RecurrentStack,
-    Unconditioned,
 )
 from ...networks.decoders._decoder import AbstractRecurrentDecoder
 from ...specs import setting
-from ._attention_specs import AttentionSpec, ExactHardSpec, MonotoneSpec, SoftmaxSpec
+from ._attention_specs import AttentionSpec, LatentHardSpec, LatentMonotoneSpec, SoftmaxSpec
 from ._recurrent_spec import AbstractRecurrentSpec
 
 
@@ -30,7 +30,7 @@ class DecoderSpec(AbstractRecurrentSpec):
     """A recurrent network that writes one token after another, with or without attention.
 
     Widths that follow from others are not here: the stack's input, the vector before the output
-    (as wide as the embedding if tied, as the state otherwise), the bridge.
+    (as wide as the embedding if tie_embeddings, as the state otherwise), the bridge.
     """
 
     embedding_size: int = setting(128, "width of a token's vector", at_least=1)
@@ -41,7 +41,7 @@ class DecoderSpec(AbstractRecurrentSpec):
     bridge: Literal["initial_state", "every_step", "both", "none"] = setting(
         "initial_state", "where the decoder gets the summary of the memory"
     )
-    tied: bool = setting(False, "the output layer shares the table of the embeddings")
+    tie_embeddings: bool = setting(False, "the output layer shares the table of the embeddings")
 
     def build(
         self, vocabulary: int, value_size: int, summary_size: int
@@ -49,7 +49,7 @@ class DecoderSpec(AbstractRecurrentSpec):
         """The decoder of tokens 0 to `vocabulary` - 1, for a memory of these widths."""
         self._check()
         embedding = nn.Embedding(vocabulary, self.embedding_size)
-        vector_size = self.embedding_size if self.tied else self.hidden_size
+        vector_size = self.embedding_size if self.tie_embeddings else self.hidden_size
         read_size = self.embedding_size + (vector_size if self.input_feeding else 0)
         if self.bridge in ("every_step", "both"):
             read_size += summary_size
@@ -60,11 +60,11 @@ class DecoderSpec(AbstractRecurrentSpec):
                 embedding=embedding,
                 stack=stack,
                 bridge=bridge,
-                tied=self.tied,
+                tie_embeddings=self.tie_embeddings,
                 dropout=self.dropout,
             )
-        if isinstance(self.attention, ExactHardSpec | MonotoneSpec):
-            return MarginalDecoder(
+        if isinstance(self.attention, LatentHardSpec | LatentMonotoneSpec):
+            return LatentDecoder(
                 embedding=embedding,
                 stack=stack,
                 bridge=bridge,
@@ -72,7 +72,7 @@ class DecoderSpec(AbstractRecurrentSpec):
                 walk=self.attention.walk(),
                 value_size=value_size,
                 vector_size=vector_size,
-                tied=self.tied,
+                tie_embeddings=self.tie_embeddings,
                 dropout=self.dropout,
             )
         decoder = InputFeedingDecoder if self.input_feeding else AttentionDecoder
@@ -83,24 +83,24 @@ class DecoderSpec(AbstractRecurrentSpec):
             attention=self.attention.build(self.hidden_size, value_size),
             value_size=value_size,
             vector_size=vector_size,
-            tied=self.tied,
+            tie_embeddings=self.tie_embeddings,
             dropout=self.dropout,
         )
 
     def _bridge(self, summary_size: int, stack: RecurrentStack) -> AbstractBridge:
         match self.bridge:
             case "initial_state":
-                return InitialState(summary_size, stack)
+                return InitialStateBridge(summary_size, stack)
             case "every_step":
-                return EveryStep(summary_size)
+                return EveryStepBridge(summary_size)
             case "both":
-                return BothWays(summary_size, stack)
+                return InitialStateAndEveryStepBridge(summary_size, stack)
             case "none":
-                return Unconditioned()
+                return NoBridge()
 
     def _check(self) -> None:
         """Choices that do not go together."""
-        if self.input_feeding and isinstance(self.attention, ExactHardSpec | MonotoneSpec):
+        if self.input_feeding and isinstance(self.attention, LatentHardSpec | LatentMonotoneSpec):
             raise ValueRangeError(
                 f"DecoderSpec: input_feeding feeds back one context, got attention "
                 f"{self.attention.kind}, which has one for every place it may have read. "
@@ -118,9 +118,9 @@ class DecoderSpec(AbstractRecurrentSpec):
                 "DecoderSpec: with attention none and bridge none nothing of the source reaches the "
                 "decoder. Choose an attention, or the bridge initial_state."
             )
-        if self.tied and self.embedding_size != self.hidden_size:
+        if self.tie_embeddings and self.embedding_size != self.hidden_size:
             raise ValueRangeError(
-                f"DecoderSpec: tied without attention needs embedding_size and hidden_size to be "
+                f"DecoderSpec: tie_embeddings without attention needs embedding_size and hidden_size to be "
                 f"equal, got {self.embedding_size} and {self.hidden_size}. Set embedding_size to "
-                f"{self.hidden_size}, or tied to false."
+                f"{self.hidden_size}, or tie_embeddings to false."
             )

@@ -7,7 +7,7 @@ from ...attention import AttentionPooling
 from ...errors import ValueRangeError
 from ...networks import DocumentEncoder
 from ...specs import setting
-from ._attention_specs import PlaceAttentionSpec, SoftmaxSpec
+from ._attention_specs import PerQueryAttentionSpec, SoftmaxSpec
 from ._encoder_specs import EncoderSpec, TextEncoderSpec
 from ._recurrent_spec import RecurrentSpec
 
@@ -21,7 +21,7 @@ class DocumentEncoderSpec:
 
     kind: Literal["document"] = "document"
     words: EncoderSpec = setting(TextEncoderSpec(), "what reads the words of a sentence")
-    pooling: PlaceAttentionSpec | None = setting(
+    pooling: PerQueryAttentionSpec | None = setting(
         SoftmaxSpec(),
         "how words make a sentence; none: the last state is the sentence, or the mean of words that "
         "are not read in order",

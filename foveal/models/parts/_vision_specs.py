@@ -18,7 +18,7 @@ class ImageEncoderSpec:
     """A small convolutional network, and with `rows` a recurrent one along each row of its grid."""
 
     kind: Literal["image"] = "image"
-    num_channels: int = setting(3, "1 for grey, 3 for colour", at_least=1)
+    num_channels: int = setting(3, "1 for gray, 3 for color", at_least=1)
     sizes: tuple[int, ...] = setting((32, 64, 128), "channels of each stage", at_least=1)
     strides: tuple[tuple[int, int], ...] | None = setting(
         None, "by what each stage divides height and width; none: by 2 and 2", at_least=1

@@ -26,7 +26,7 @@ from ...attention import Attention, HierarchicalAttention, Memory, MultiHead
 from ...attention._hierarchical import HierarchicalAttended
 from ...batch_invariant import Linear
 from ...errors import ShapeError
-from .._bridges import AbstractBridge, summarised, summary_of
+from .._bridges import AbstractBridge, summarized, summary_of
 from .._dropout import Dropout
 from ..recurrent._layers import map_state
 from ..recurrent._stacks import RecurrentStack, StackState, StackStep
@@ -92,7 +92,7 @@ class Unrolled(NamedTuple):
         return _weights(self.attended)
 
 
-class Scored(NamedTuple):
+class TokenLosses(NamedTuple):
     """All steps against the tokens that should have come: both figures are 0 on padding.
 
     `loss` is -log p of the target, smoothed where that was asked for, and has the gradient;
@@ -110,7 +110,7 @@ class Scored(NamedTuple):
         return _weights(self.attended)
 
 
-class Taught(NamedTuple):
+class TeacherForced(NamedTuple):
     """Teacher forcing before the output layer: the vector v of every step."""
 
     vectors: Float[Tensor, "*batch T A"]
@@ -131,7 +131,7 @@ class AbstractRecurrentDecoder(nn.Module, ABC):
         bridge: AbstractBridge,
         vector_size: int,
         fed_size: int = 0,
-        tied: bool = False,
+        tie_embeddings: bool = False,
         dropout: float = 0.0,
     ) -> None:
         super().__init__()
@@ -143,7 +143,7 @@ class AbstractRecurrentDecoder(nn.Module, ABC):
                 f"the bridge ({bridge.step_size}) and what is fed back ({fed_size})."
             )
         self.embedding, self.stack, self.bridge = embedding, stack, bridge
-        self.output = TokenOutput(vector_size, embedding, tied=tied)
+        self.output = TokenOutput(vector_size, embedding, tie_embeddings=tie_embeddings)
         self.dropout = Dropout(dropout)
 
     @abstractmethod
@@ -172,7 +172,7 @@ class AbstractRecurrentDecoder(nn.Module, ABC):
         state: DecoderState | None = None,
         *,
         label_smoothing: float = 0.0,
-    ) -> Scored:
+    ) -> TokenLosses:
         """Teacher forcing with its loss: `targets[t]` should come after `tokens[t]`. The table of
         log-probabilities `(*batch, T, W)`, most of the work and memory of `unroll`, is never made
         as a whole.
@@ -180,7 +180,7 @@ class AbstractRecurrentDecoder(nn.Module, ABC):
 
     def remember(self, memory: Memory) -> Memory:
         """What every step needs of the memory, computed once; call it before `start`."""
-        return summarised(memory)
+        return summarized(memory)
 
     def start(self, memory: Memory) -> DecoderState:
         """The state before the first token; `memory` comes from `remember`."""
@@ -262,34 +262,34 @@ class AbstractDecoder(AbstractRecurrentDecoder):
         state: DecoderState | None = None,
         *,
         label_smoothing: float = 0.0,
-    ) -> Scored:
+    ) -> TokenLosses:
         vectors, attended, state = self._teach(tokens, self._remembered(memory), mask, state)
         loss, log_prob = self.output.score(
             vectors, self.embedding, targets, mask, label_smoothing=label_smoothing
         )
-        return Scored(loss, log_prob, attended, state)
+        return TokenLosses(loss, log_prob, attended, state)
 
     def _teach(
         self, tokens: Tensor, memory: Memory, mask: Tensor | None, state: DecoderState | None
-    ) -> Taught:
+    ) -> TeacherForced:
         """The vectors of all steps, on the fused kernel and with one reading of the memory."""
         state = self.start(memory) if state is None else state
         tokens = tokens if mask is None else tokens.masked_fill(~mask, 0)
         hidden, layers = self.stack(self._input(tokens, memory), mask, state.layers)
         vectors, reading = self.read(hidden, memory)
         attended = () if reading is None else (reading,)
-        return Taught(self.dropout(vectors), attended, DecoderState(layers))
+        return TeacherForced(self.dropout(vectors), attended, DecoderState(layers))
 
 
 @final
 class PlainDecoder(AbstractDecoder):
     """A decoder without attention: it knows the source by its bridge alone (Sutskever et al. 2014),
-    or not at all (a language model, with `Unconditioned` and `no_memory`).
+    or not at all (a language model, with `NoBridge` and `no_memory`).
 
-    >>> from foveal.networks import Unconditioned, recurrent_stack
+    >>> from foveal.networks import NoBridge, recurrent_stack
     >>> from foveal.networks._bridges import no_memory
     >>> decoder = PlainDecoder(
-    ...     embedding=nn.Embedding(9, 4), stack=recurrent_stack(4, 5), bridge=Unconditioned()
+    ...     embedding=nn.Embedding(9, 4), stack=recurrent_stack(4, 5), bridge=NoBridge()
     ... )
     >>> decoder.unroll(torch.tensor([[1, 2, 3]]), no_memory(1)).log_probs.shape
     torch.Size([1, 3, 9])
@@ -301,7 +301,7 @@ class PlainDecoder(AbstractDecoder):
         embedding: nn.Embedding,
         stack: RecurrentStack,
         bridge: AbstractBridge,
-        tied: bool = False,
+        tie_embeddings: bool = False,
         dropout: float = 0.0,
     ) -> None:
         super().__init__(
@@ -309,7 +309,7 @@ class PlainDecoder(AbstractDecoder):
             stack=stack,
             bridge=bridge,
             vector_size=stack.output_size,
-            tied=tied,
+            tie_embeddings=tie_embeddings,
             dropout=dropout,
         )
 
@@ -333,7 +333,7 @@ class AbstractAttentionDecoder(AbstractDecoder):
         value_size: int,
         vector_size: int,
         fed_size: int = 0,
-        tied: bool = False,
+        tie_embeddings: bool = False,
         dropout: float = 0.0,
     ) -> None:
         super().__init__(
@@ -342,7 +342,7 @@ class AbstractAttentionDecoder(AbstractDecoder):
             bridge=bridge,
             vector_size=vector_size,
             fed_size=fed_size,
-            tied=tied,
+            tie_embeddings=tie_embeddings,
             dropout=dropout,
         )
         self.attention = attention
@@ -350,7 +350,7 @@ class AbstractAttentionDecoder(AbstractDecoder):
 
     @override
     def remember(self, memory: Memory) -> Memory:
-        return self.attention.remember(summarised(memory))
+        return self.attention.remember(summarized(memory))
 
     @override
     def read(
@@ -365,10 +365,10 @@ class AttentionDecoder(AbstractAttentionDecoder):
     """A decoder that attends and feeds nothing back: the stack does not depend on what was read.
 
     >>> from foveal.attention import softmax_attention
-    >>> from foveal.networks import InitialState, recurrent_stack
+    >>> from foveal.networks import InitialStateBridge, recurrent_stack
     >>> stack = recurrent_stack(4, 5)
     >>> decoder = AttentionDecoder(
-    ...     embedding=nn.Embedding(9, 4), stack=stack, bridge=InitialState(6, stack),
+    ...     embedding=nn.Embedding(9, 4), stack=stack, bridge=InitialStateBridge(6, stack),
     ...     attention=softmax_attention(5, 6), value_size=6,
     ... )
     >>> unrolled = decoder.unroll(torch.tensor([[1, 2, 3]]), Memory(torch.randn(1, 7, 6)))
@@ -385,7 +385,7 @@ class AttentionDecoder(AbstractAttentionDecoder):
         attention: Attends,
         value_size: int,
         vector_size: int | None = None,
-        tied: bool = False,
+        tie_embeddings: bool = False,
         dropout: float = 0.0,
     ) -> None:
         super().__init__(
@@ -395,7 +395,7 @@ class AttentionDecoder(AbstractAttentionDecoder):
             attention=attention,
             value_size=value_size,
             vector_size=stack.output_size if vector_size is None else vector_size,
-            tied=tied,
+            tie_embeddings=tie_embeddings,
             dropout=dropout,
         )
 

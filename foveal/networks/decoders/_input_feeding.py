@@ -21,7 +21,7 @@ from ...attention import Memory
 from .._bridges import AbstractBridge
 from ..recurrent._cells import carry
 from ..recurrent._stacks import RecurrentStack
-from ._decoder import AbstractAttentionDecoder, Attends, DecoderState, Taught
+from ._decoder import AbstractAttentionDecoder, Attends, DecoderState, TeacherForced
 from ._fed_steps import FedSteps
 from ._shared_operand import shared_operand
 
@@ -34,10 +34,10 @@ class InputFeedingDecoder(AbstractAttentionDecoder):
     stack's input has room for it: embedding + bridge + `vector_size`.
 
     >>> from foveal.attention import softmax_attention
-    >>> from foveal.networks import InitialState, recurrent_stack
+    >>> from foveal.networks import InitialStateBridge, recurrent_stack
     >>> stack = recurrent_stack(4 + 5, 5)
     >>> decoder = InputFeedingDecoder(
-    ...     embedding=nn.Embedding(9, 4), stack=stack, bridge=InitialState(6, stack),
+    ...     embedding=nn.Embedding(9, 4), stack=stack, bridge=InitialStateBridge(6, stack),
     ...     attention=softmax_attention(5, 6), value_size=6, vector_size=5,
     ... )
     >>> unrolled = decoder.unroll(torch.tensor([[1, 2, 3]]), Memory(torch.randn(1, 7, 6)))
@@ -54,7 +54,7 @@ class InputFeedingDecoder(AbstractAttentionDecoder):
         attention: Attends,
         value_size: int,
         vector_size: int,
-        tied: bool = False,
+        tie_embeddings: bool = False,
         dropout: float = 0.0,
     ) -> None:
         super().__init__(
@@ -65,7 +65,7 @@ class InputFeedingDecoder(AbstractAttentionDecoder):
             value_size=value_size,
             vector_size=vector_size,
             fed_size=vector_size,
-            tied=tied,
+            tie_embeddings=tie_embeddings,
             dropout=dropout,
         )
         self.vector_size = vector_size
@@ -87,7 +87,7 @@ class InputFeedingDecoder(AbstractAttentionDecoder):
     @override
     def _teach(
         self, tokens: Tensor, memory: Memory, mask: Tensor | None, state: DecoderState | None
-    ) -> Taught:
+    ) -> TeacherForced:
         state = self.start(memory) if state is None else state
         tokens = tokens if mask is None else tokens.masked_fill(~mask, 0)
         steps = FedSteps(self.stack, self._input(tokens, memory))
@@ -101,7 +101,7 @@ class InputFeedingDecoder(AbstractAttentionDecoder):
             state = after if real is None else _carried(real, after, state)
             vectors.append(vector)
             attended.append(reading)
-        return Taught(torch.stack(vectors, -2), tuple(attended), state)
+        return TeacherForced(torch.stack(vectors, -2), tuple(attended), state)
 
 
 def _shared(memory: Memory) -> Memory:

@@ -26,17 +26,17 @@ class TokenOutput(nn.Module):
     the table once.
     """
 
-    def __init__(self, size: int, embedding: nn.Embedding, *, tied: bool = False) -> None:
+    def __init__(self, size: int, embedding: nn.Embedding, *, tie_embeddings: bool = False) -> None:
         super().__init__()
-        if tied and size != embedding.embedding_dim:
+        if tie_embeddings and size != embedding.embedding_dim:
             raise ShapeError(
                 f"TokenOutput: tied embeddings need vectors of width {embedding.embedding_dim}, "
                 f"got {size}. Make the embeddings as wide as the vector before the output, "
-                f"or pass tied=False."
+                f"or pass tie_embeddings=False."
             )
         bound = size**-0.5
         table = torch.empty(embedding.num_embeddings, size).uniform_(-bound, bound)
-        self.weight = None if tied else nn.Parameter(table)
+        self.weight = None if tie_embeddings else nn.Parameter(table)
         self.bias = nn.Parameter(torch.zeros(embedding.num_embeddings))
 
     def forward(

@@ -113,7 +113,7 @@ def _passes(
     wide, num_rows = _wide(layer), max(_LEAST_ROWS, _BUFFER // len(layer.weight))
     vectors, weight = layer.vectors.to(layer.product), layer.weight.to(layer.product)
     buffer = vectors.new_empty(min(num_rows, len(vectors)), len(weight), dtype=wide)
-    normaliser, aimed = torch.empty_like(layer.targets, dtype=wide).expand(2, -1).clone()
+    normalizer, aimed = torch.empty_like(layer.targets, dtype=wide).expand(2, -1).clone()
     gradients = None
     if scale is not None:
         gradients = _Gradients(
@@ -127,21 +127,21 @@ def _passes(
         scores = _scores(rows, weight, layer.bias, buffer[: len(rows)])
         aimed[some] = scores.gather(1, target).squeeze(1)
         if gradients is None or scale is None:
-            normaliser[some] = scores.logsumexp(-1)
+            normalizer[some] = scores.logsumexp(-1)
             continue
         # The largest p is at least 1 / W, so that its logarithm is exact enough: one pass less.
         largest = scores.amax(-1)
         errors = torch.softmax(scores, -1, out=scores)
-        normaliser[some] = largest - errors.amax(-1).log()
+        normalizer[some] = largest - errors.amax(-1).log()
         if layer.label_smoothing > 0:
             errors.sub_(layer.label_smoothing / len(weight))
         errors.scatter_add_(1, target, errors.new_full(target.shape, layer.label_smoothing - 1))
         _add_gradients(gradients, some, errors, rows, weight, scale[some])
-    log_prob = aimed - normaliser
+    log_prob = aimed - normalizer
     if layer.label_smoothing == 0:
         return -log_prob, log_prob, gradients
     mean = layer.vectors.to(wide) @ layer.weight.mean(0, dtype=wide) + layer.bias.mean(dtype=wide)
-    smooth = normaliser - (1 - layer.label_smoothing) * aimed - layer.label_smoothing * mean
+    smooth = normalizer - (1 - layer.label_smoothing) * aimed - layer.label_smoothing * mean
     return smooth, log_prob, gradients
 
 

@@ -75,11 +75,11 @@ class BatchNorm(nn.Module):
         momentum = _MOMENTUM * real.amax()
         count = real.sum().clamp(min=1)
         mean = (features * real).sum((0, 2, 3)) / count
-        centred = features - mean[:, None, None]
-        variance = (centred.square() * real).sum((0, 2, 3)) / count
+        centered = features - mean[:, None, None]
+        variance = (centered.square() * real).sum((0, 2, 3)) / count
         with torch.no_grad():
             unbiased = variance * count / (count - 1).clamp(min=1)  # as batch_norm keeps it
             self.mean.lerp_(mean, momentum)
             self.variance.lerp_(unbiased, momentum)
         scale = self.weight * torch.rsqrt(variance + _EPSILON)
-        return centred * scale[:, None, None] + self.bias[:, None, None]
+        return centered * scale[:, None, None] + self.bias[:, None, None]

@@ -15,7 +15,7 @@ from torch import Tensor, nn
 
 from ...attention import Attended, AttentionPooling, Memory, sentences_memory
 from ...errors import ShapeError
-from .._bridges import summarised
+from .._bridges import summarized
 from ..recurrent._stacks import RecurrentStack
 from ._encoder import AbstractEncoder
 
@@ -64,7 +64,7 @@ class DocumentEncoder(nn.Module):
         self, inputs: Int[Tensor, "*batch n w"], mask: Bool[Tensor, "*batch n w"] | None = None
     ) -> Document:
         """Encode words, then sentences; a sentence without a real word is padding."""
-        words = summarised(self.words(inputs, mask))
+        words = summarized(self.words(inputs, mask))
         attended = None if self.pooling is None else self.pooling(words)
         vectors = words.summary if attended is None else attended.context.squeeze(-2)
         real = None if mask is None else mask.any(-1)

@@ -25,7 +25,7 @@ from ._encoder import AbstractEncoder
 class FactsEncoder(AbstractEncoder):
     """With `positions=False` a fact is a plain bag of words; with `max_facts` each fact has a
     learned vector for its age, 0 being the last. In training each fact counts for two with the
-    chance `age_noise`, so that those before it seem older: ages are then learned as an order, and not
+    chance `random_noise`, so that those before it seem older: ages are then learned as an order, and not
     by heart (the paper's random noise). A fact without a real word is padding.
 
     >>> encoder = FactsEncoder(nn.Embedding(9, 4), max_facts=10)
@@ -39,10 +39,10 @@ class FactsEncoder(AbstractEncoder):
         *,
         positions: bool = True,
         max_facts: int | None = None,
-        age_noise: float = 0.0,
+        random_noise: float = 0.0,
     ) -> None:
         super().__init__()
-        self.embedding, self.positions, self.age_noise = embedding, positions, age_noise
+        self.embedding, self.positions, self.random_noise = embedding, positions, random_noise
         self.ages = None if max_facts is None else nn.Embedding(max_facts, embedding.embedding_dim)
         self.value_size = self.summary_size = embedding.embedding_dim
 
@@ -66,9 +66,9 @@ class FactsEncoder(AbstractEncoder):
     ) -> Float[Tensor, "*batch n d"]:
         """The vector of each fact's age; 0 on padding."""
         counts = facts.long()
-        if self.training and self.age_noise:
+        if self.training and self.random_noise:
             counts = counts + (
-                facts & (torch.rand(facts.shape, device=facts.device) < self.age_noise)
+                facts & (torch.rand(facts.shape, device=facts.device) < self.random_noise)
             )
         since = counts.flip(-1).cumsum(-1).flip(-1) - counts
         # Padding may go beyond; to count what is real costs time.

@@ -16,7 +16,7 @@ from ...attention import Memory, grid_memory
 from ...errors import SpecError
 from ...extras import required
 from ...masking import mask_from_lengths
-from .._bridges import summarised
+from .._bridges import summarized
 from .._compaction import compaction, to_places
 from ._encoder import AbstractEncoder
 
@@ -61,7 +61,7 @@ class HuggingFaceTextEncoder(AbstractEncoder):
         output: Any = self.model(input_ids=tokens, attention_mask=read.long())
         values = to_places(output.last_hidden_state, moved).view(*inputs.shape, -1)
         values = values.masked_fill(~real.unsqueeze(-1), 0.0)
-        return summarised(Memory(values, mask))
+        return summarized(Memory(values, mask))
 
 
 @final
@@ -124,7 +124,7 @@ class HuggingFaceImageEncoder(AbstractEncoder):
             real = cells.reshape(*inputs.shape[:-3], -1) > 0
             values = memory.values.masked_fill(~real.unsqueeze(-1), 0.0)
             memory = memory._replace(values=values, mask=real)
-        return summarised(memory)
+        return summarized(memory)
 
 
 def backbone_config(name: str) -> str:

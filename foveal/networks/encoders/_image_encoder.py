@@ -27,7 +27,7 @@ from typing_extensions import override
 
 from ...attention import Memory, grid_memory
 from ...errors import ShapeError
-from .._bridges import summarised
+from .._bridges import summarized
 from ..recurrent._stacks import RecurrentStack
 from ._batch_norm import BatchNorm
 from ._encoder import AbstractEncoder
@@ -106,7 +106,7 @@ class ImageEncoder(AbstractEncoder):
             features = features.masked_fill(~real.unsqueeze(-3), 0.0)  # whatever padding holds
         features = features.contiguous(memory_format=torch.channels_last)
         for number, convolution in enumerate(self.convolutions):
-            # Place i of the grid is centred on place stride * i of the one below.
+            # Place i of the grid is centered on place stride * i of the one below.
             down, right = self.strides[number]
             real = None if real is None else real[..., ::down, ::right]
             features = convolution(features)
@@ -119,7 +119,7 @@ class ImageEncoder(AbstractEncoder):
         memory = grid_memory(grid.reshape(*batch, *grid.shape[1:]))
         if real is not None:
             memory = memory._replace(mask=real.reshape(*batch, -1))
-        return summarised(memory)
+        return summarized(memory)
 
     def _normed(
         self,

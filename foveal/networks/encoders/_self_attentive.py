@@ -20,7 +20,7 @@ from typing_extensions import override
 
 from ...attention import Attended, Attention, Memory
 from ...errors import ShapeError
-from .._bridges import summarised
+from .._bridges import summarized
 from ..recurrent._stacks import RecurrentStack
 from ._encoder import AbstractEncoder
 
@@ -57,7 +57,7 @@ class SelfAttentiveEncoder(AbstractEncoder):
 
     @override
     def forward(self, inputs: Tensor, mask: Bool[Tensor, "*batch S"] | None = None) -> Memory:
-        memory = summarised(self.encoder(inputs, mask))
+        memory = summarized(self.encoder(inputs, mask))
         context = self._attend(memory).context
         values = torch.cat([memory.values, context], -1)
         return memory._replace(values=values).cleared("SelfAttentiveEncoder")

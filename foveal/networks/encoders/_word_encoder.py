@@ -21,7 +21,7 @@ from ._spelled_embedding import SpelledEmbedding
 
 @final
 class WordEncoder(AbstractEncoder):
-    """Embedding and dropout. A word knows neither its neighbours nor its place; the summary is the
+    """Embedding and dropout. A word knows neither its neighbors nor its place; the summary is the
     mean of the words.
 
     >>> import torch

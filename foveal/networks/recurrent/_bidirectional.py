@@ -16,7 +16,7 @@ from typing_extensions import override
 
 from ...errors import ShapeError
 from ._cells import AbstractCell
-from ._layers import AbstractLayer, CellState, Ran, map_state
+from ._layers import AbstractLayer, CellState, RecurrentOutput, map_state
 
 
 @final
@@ -41,7 +41,7 @@ class Bidirectional(AbstractLayer):
         inputs: Float[Tensor, "B T D"],
         state: CellState,
         lengths: Int[Tensor, " B"] | None = None,
-    ) -> Ran:
+    ) -> RecurrentOutput:
         size = self.forward_cell.output_size
         first = map_state(lambda part: part[..., :size], state)
         second = map_state(lambda part: part[..., size:], state)
@@ -49,7 +49,7 @@ class Bidirectional(AbstractLayer):
         back = self.backward_cell.run(reverse(inputs, lengths), second, lengths)
         outputs = torch.cat([ahead.outputs, reverse(back.outputs, lengths)], -1)
         last = map_state(lambda *ends: torch.cat(ends, -1), ahead.state, back.state)
-        return Ran(outputs, last)
+        return RecurrentOutput(outputs, last)
 
 
 def reverse(

@@ -18,7 +18,7 @@ from typing_extensions import override
 from ...batch_invariant import linear, sigmoid
 from ...errors import ShapeError
 from ...masking import mask_from_lengths
-from ._layers import AbstractLayer, CellState, Ran, map_state
+from ._layers import AbstractLayer, CellState, RecurrentOutput, map_state
 
 # A gate with this score is 1 to the bit, with its negative 0, whatever is added to the score.
 _SHUT = 1e4
@@ -43,7 +43,7 @@ class AbstractCell(AbstractLayer):
         inputs: Float[Tensor, "B T D"],
         state: CellState,
         lengths: Int[Tensor, " B"] | None = None,
-    ) -> Ran:
+    ) -> RecurrentOutput:
         outputs = []
         for t in range(inputs.shape[1]):
             if lengths is None:
@@ -54,7 +54,7 @@ class AbstractCell(AbstractLayer):
                 after = self(inputs[:, t].masked_fill(~real, 0.0), state)
                 state = carry(real, after, state)
                 outputs.append(after.hidden.masked_fill(~real, 0.0))
-        return Ran(torch.stack(outputs, 1), state)
+        return RecurrentOutput(torch.stack(outputs, 1), state)
 
 
 class CellWeights(NamedTuple):
@@ -132,7 +132,9 @@ class ElmanCell(AbstractFusedCell):
         return CellState(torch.tanh(from_input + from_state))
 
     @override
-    def run(self, inputs: Tensor, state: CellState, lengths: Tensor | None = None) -> Ran:
+    def run(
+        self, inputs: Tensor, state: CellState, lengths: Tensor | None = None
+    ) -> RecurrentOutput:
         _check_width(self, inputs)
         return _run(self.fused, inputs, state, lengths)
 
@@ -166,7 +168,9 @@ class GRUCell(AbstractFusedCell):
         return CellState((1 - update) * new + update * state.hidden)
 
     @override
-    def run(self, inputs: Tensor, state: CellState, lengths: Tensor | None = None) -> Ran:
+    def run(
+        self, inputs: Tensor, state: CellState, lengths: Tensor | None = None
+    ) -> RecurrentOutput:
         _check_width(self, inputs)
         return _run(self.fused, inputs, state, lengths)
 
@@ -185,7 +189,7 @@ class LSTMCell(AbstractFusedCell):
 
     >>> cell = LSTMCell(3, 4)
     >>> after = cell(torch.randn(2, 3), cell.start([2]))
-    >>> after.hidden.shape, after.memory.shape
+    >>> after.hidden.shape, after.cell.shape
     (torch.Size([2, 4]), torch.Size([2, 4]))
     """
 
@@ -194,10 +198,10 @@ class LSTMCell(AbstractFusedCell):
     def __init__(self, input_size: int, hidden_size: int) -> None:
         super().__init__(input_size, hidden_size)
         self.fused = nn.LSTM(input_size, hidden_size, batch_first=True)
-        self.open_forget_gates(1.0)
+        self.init_forget_bias(1.0)
 
     @torch.no_grad()
-    def open_forget_gates(self, bias: float) -> None:
+    def init_forget_bias(self, bias: float) -> None:
         """Give every forget gate this bias."""
         _, _, bias_input, bias_hidden = self.fused.all_weights[0]
         gates = slice(self.output_size, 2 * self.output_size)
@@ -211,12 +215,14 @@ class LSTMCell(AbstractFusedCell):
         return CellState(torch.sigmoid(o) * torch.tanh(memory), memory)
 
     @override
-    def run(self, inputs: Tensor, state: CellState, lengths: Tensor | None = None) -> Ran:
+    def run(
+        self, inputs: Tensor, state: CellState, lengths: Tensor | None = None
+    ) -> RecurrentOutput:
         _check_width(self, inputs)
         first = state.hidden.unsqueeze(0), _memory(state).unsqueeze(0)
         if lengths is None:
             outputs, (hidden, memory) = self.fused(inputs, first)
-            return Ran(outputs, CellState(hidden[0], memory[0]))
+            return RecurrentOutput(outputs, CellState(hidden[0], memory[0]))
         # The kernel gives the memory of the last step only. One more input, 1 after the end of a
         # sequence, shuts the input gates and opens the forget gates there: the memory is carried.
         # Packed sequences would give it too, but train up to five times slower on a CPU.
@@ -232,19 +238,21 @@ class LSTMCell(AbstractFusedCell):
             inputs, first, weights, True, 1, 0.0, self.training, False, True
         )
         outputs = outputs.masked_fill(~real, 0.0)
-        return Ran(outputs, CellState(_at_end(outputs, lengths, state), memory[0]))
+        return RecurrentOutput(outputs, CellState(_at_end(outputs, lengths, state), memory[0]))
 
 
-def _run(fused: nn.RNNBase, inputs: Tensor, state: CellState, lengths: Tensor | None) -> Ran:
+def _run(
+    fused: nn.RNNBase, inputs: Tensor, state: CellState, lengths: Tensor | None
+) -> RecurrentOutput:
     """A cell without memory, over a sequence: its state is its output at the end."""
     first = state.hidden.unsqueeze(0)
     if lengths is None:
         outputs, hidden = fused(inputs, first)
-        return Ran(outputs, CellState(hidden[0]))
+        return RecurrentOutput(outputs, CellState(hidden[0]))
     real = mask_from_lengths(lengths, inputs.shape[1]).unsqueeze(-1)
     outputs, _ = fused(inputs.masked_fill(~real, 0.0), first)
     outputs = outputs.masked_fill(~real, 0.0)
-    return Ran(outputs, CellState(_at_end(outputs, lengths, state)))
+    return RecurrentOutput(outputs, CellState(_at_end(outputs, lengths, state)))
 
 
 def _at_end(outputs: Tensor, lengths: Tensor, first: CellState) -> Tensor:
@@ -255,12 +263,12 @@ def _at_end(outputs: Tensor, lengths: Tensor, first: CellState) -> Tensor:
 
 
 def _memory(state: CellState) -> Tensor:
-    if state.memory is None:
+    if state.cell is None:
         raise ShapeError(
             "LSTMCell: the state has no memory, expected one beside the hidden vector. "
             "Start from cell.start(batch), or pass CellState(hidden, memory)."
         )
-    return state.memory
+    return state.cell
 
 
 def _check_width(cell: AbstractCell, inputs: Tensor) -> None:

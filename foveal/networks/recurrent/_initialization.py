@@ -11,11 +11,11 @@ from ._cells import AbstractCell, LSTMCell
 
 
 @torch.no_grad()
-def initialise_uniform(module: nn.Module, bound: float = 0.1) -> None:
+def initialize_uniform(module: nn.Module, bound: float = 0.1) -> None:
     """Every parameter uniform in +-bound: 0.1 in Luong et al. 2015, 0.08 in Sutskever et al. 2014.
 
     >>> layer = nn.Linear(100, 100)
-    >>> initialise_uniform(layer)
+    >>> initialize_uniform(layer)
     >>> bool((layer.weight.abs() <= 0.1).all())
     True
     """
@@ -24,12 +24,12 @@ def initialise_uniform(module: nn.Module, bound: float = 0.1) -> None:
 
 
 @torch.no_grad()
-def initialise_orthogonal(module: nn.Module) -> None:
+def initialize_orthogonal(module: nn.Module) -> None:
     """The recurrent matrix of every gate of every cell orthogonal, which neither shrinks nor grows
     what passes through it (Saxe et al. 2014; Bahdanau et al. 2015, appendix B.1).
 
     >>> cell = LSTMCell(3, 4)
-    >>> initialise_orthogonal(cell)
+    >>> initialize_orthogonal(cell)
     >>> gate = cell.fused.weight_hh_l0[:4]
     >>> torch.allclose(gate @ gate.T, torch.eye(4), atol=1e-5)
     True
@@ -42,15 +42,15 @@ def initialise_orthogonal(module: nn.Module) -> None:
                         nn.init.orthogonal_(gate)
 
 
-def open_forget_gates(module: nn.Module, bias: float = 1.0) -> None:
+def init_forget_bias(module: nn.Module, bias: float = 1.0) -> None:
     """The bias of every forget gate (Gers et al. 2000; Jozefowicz et al. 2015); call it after a
     function that has overwritten it.
 
     >>> cell = LSTMCell(3, 2)
-    >>> open_forget_gates(cell, 2.0)
+    >>> init_forget_bias(cell, 2.0)
     >>> cell.fused.bias_ih_l0[2:4].tolist()
     [2.0, 2.0]
     """
     for cell in module.modules():
         if isinstance(cell, LSTMCell):
-            cell.open_forget_gates(bias)
+            cell.init_forget_bias(bias)

@@ -18,21 +18,21 @@ from torch import Tensor, nn
 
 
 class CellState(NamedTuple):
-    """The state of any recurrent layer. Only cells with a memory (LSTM) have the second part."""
+    """The state of any recurrent layer. Only an LSTM has `cell`."""
 
     hidden: Float[Tensor, "*batch H"]
-    memory: Float[Tensor, "*batch H"] | None = None
+    cell: Float[Tensor, "*batch H"] | None = None
 
 
 def map_state(function: Callable[..., Tensor], *states: CellState) -> CellState:
     """Each part of a state from the same part of others."""
     hidden = function(*(state.hidden for state in states))
-    if any(state.memory is None for state in states):
+    if any(state.cell is None for state in states):
         return CellState(hidden)
-    return CellState(hidden, function(*(state.memory for state in states)))
+    return CellState(hidden, function(*(state.cell for state in states)))
 
 
-class Ran(NamedTuple):
+class RecurrentOutput(NamedTuple):
     """A layer run over a sequence: what it gave at each position, and its state at the end."""
 
     outputs: Float[Tensor, "B T H"]
@@ -52,7 +52,7 @@ class AbstractLayer(nn.Module, ABC):
         inputs: Float[Tensor, "B T D"],
         state: CellState,
         lengths: Int[Tensor, " B"] | None = None,
-    ) -> Ran:
+    ) -> RecurrentOutput:
         """Read `inputs` from `state` on; outputs are 0 after the end of a sequence, and the state
         is the one at its end. What stands after the end changes nothing.
         """

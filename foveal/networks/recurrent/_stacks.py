@@ -28,7 +28,7 @@ from ._layers import AbstractLayer, CellState, map_state
 StackState = tuple[CellState, ...]  # one for each layer, lowest first
 
 
-class StackRan(NamedTuple):
+class StackOutput(NamedTuple):
     """A stack run over sequences: the outputs of its top layer, and the states at the end."""
 
     outputs: Float[Tensor, "*batch T H"]
@@ -80,7 +80,7 @@ class RecurrentStack(nn.Module):
         inputs: Float[Tensor, "*batch T D"],
         mask: Bool[Tensor, "*batch T"] | None = None,
         state: StackState | None = None,
-    ) -> StackRan:
+    ) -> StackOutput:
         """Read whole sequences, from `state` on."""
         self._check_width(inputs)
         batch, (size, width) = inputs.shape[:-2], inputs.shape[-2:]
@@ -99,7 +99,7 @@ class RecurrentStack(nn.Module):
             last.append(ran.state)
         if moved is not None:
             below = to_places(below, moved)
-        return StackRan(below.unflatten(0, batch) if batch else below[0], _shaped(last, batch))
+        return StackOutput(below.unflatten(0, batch) if batch else below[0], _shaped(last, batch))
 
     def step(self, inputs: Float[Tensor, "*batch D"], state: StackState) -> StackStep:
         """Read one more position."""

@@ -104,8 +104,8 @@ class _LSTMs(AbstractAdvance):
             if after:
                 gates = from_below(after[-1].hidden.flatten(0, 1))
             cell.from_state.add_to(gates, before.hidden.flatten(0, 1))
-            assert before.memory is not None
-            after.append(CellState(*cell.update(gates.view(*shape, -1), before.memory)))
+            assert before.cell is not None
+            after.append(CellState(*cell.update(gates.view(*shape, -1), before.cell)))
         return StackStep(after[-1].hidden, tuple(after))
 
 

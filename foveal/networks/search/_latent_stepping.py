@@ -21,18 +21,18 @@ from torch import Tensor
 from ...attention import Memory
 from ...errors import ShapeError, ValueRangeError
 from ..decoders._decoder import DecoderState
-from ..decoders.latent._decoder import MarginalDecoder
+from ..decoders.latent._decoder import LatentDecoder
 from ..decoders.latent._tokens import PlacesState
 from ._advancing import prepare_advance
 from ._matrix import Matrix
-from ._stepping_state import Stepped, SteppingState, kept, map_memory, reordered
+from ._stepping_state import SearchStep, SteppingState, kept, map_memory, reordered
 
 # Entries of a table of hypotheses, places and tokens that are made at once: 4 MB of float32.
 _TABLE = 2**20
 
 
 @final
-class MarginalStepper:
+class LatentStepper:
     """Steps of a decoder with summed attention, prepared once from its weights; make another when they
     have changed. With `half`, large matrix products are in bfloat16, good to three digits.
 
@@ -40,22 +40,22 @@ class MarginalStepper:
 
     >>> from torch import nn
     >>> from foveal.attention import AdditiveScorer
-    >>> from foveal.networks.decoders.latent._transitions import FreeWalk
-    >>> from foveal.networks import Unconditioned, recurrent_stack
-    >>> decoder = MarginalDecoder(
-    ...     embedding=nn.Embedding(9, 4), stack=recurrent_stack(4, 5), bridge=Unconditioned(),
-    ...     scorer=AdditiveScorer(5, 6, hidden_size=5), walk=FreeWalk(), value_size=6,
+    >>> from foveal.networks.decoders.latent._transitions import IndependentPositions
+    >>> from foveal.networks import NoBridge, recurrent_stack
+    >>> decoder = LatentDecoder(
+    ...     embedding=nn.Embedding(9, 4), stack=recurrent_stack(4, 5), bridge=NoBridge(),
+    ...     scorer=AdditiveScorer(5, 6, hidden_size=5), walk=IndependentPositions(), value_size=6,
     ... )
-    >>> stepper = MarginalStepper(decoder.eval())
+    >>> stepper = LatentStepper(decoder.eval())
     >>> state = stepper.start(Memory(torch.randn(2, 7, 6)))
     >>> stepper.step(state, torch.zeros(2, 1, dtype=torch.long)).weights.shape
     torch.Size([2, 1, 7])
     """
 
-    def __init__(self, decoder: MarginalDecoder, *, half: bool = False) -> None:
+    def __init__(self, decoder: LatentDecoder, *, half: bool = False) -> None:
         if decoder.training:
             raise ValueRangeError(
-                "MarginalStepper: the decoder must be in evaluation mode, got training mode, whose "
+                "LatentStepper: the decoder must be in evaluation mode, got training mode, whose "
                 "dropout would be part of the search. Call decoder.eval() first."
             )
         self._decoder, self._half = decoder, half
@@ -109,7 +109,7 @@ class MarginalStepper:
         state: SteppingState,
         tokens: Int[Tensor, "B K"],
         forced: Float[Tensor, "B K S"] | None = None,
-    ) -> Stepped:
+    ) -> SearchStep:
         """Every hypothesis reads one token. `forced` are probabilities of the places to use instead of
         those that the decoder predicts; padding must have 0.
         """
@@ -117,7 +117,7 @@ class MarginalStepper:
         places = memory.keys.vectors
         if forced is not None and forced.shape != (*tokens.shape, places.shape[1]):
             raise ShapeError(
-                f"MarginalStepper: forced weights must have shape "
+                f"LatentStepper: forced weights must have shape "
                 f"{(*tokens.shape, places.shape[1])}, items, hypotheses and places, got "
                 f"{tuple(forced.shape)}. Give a weight for every place."
             )
@@ -129,7 +129,7 @@ class MarginalStepper:
         query = self._of_hidden.times(hidden.flatten(0, 1)).view(*tokens.shape, -1)
         log_probs, norms = self._summed(query, places, predicted)
         after = PlacesState(predicted, query, norms) if before.own is not None else None
-        return Stepped(
+        return SearchStep(
             SteppingState(memory, DecoderState(layers, after)), log_probs, predicted.exp()
         )
 

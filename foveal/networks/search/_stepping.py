@@ -25,7 +25,7 @@ from ..decoders._decoder import AbstractAttentionDecoder, AbstractDecoder, Atten
 from ._advancing import prepare_advance
 from ._matrix import Matrix
 from ._reading import check_forced, prepare_read
-from ._stepping_state import Stepped, SteppingState, kept, map_memory, reordered
+from ._stepping_state import SearchStep, SteppingState, kept, map_memory, reordered
 
 
 @final
@@ -36,10 +36,10 @@ class DecoderStepper:
     hypotheses and more, and good to three digits.
 
     >>> from torch import nn
-    >>> from foveal.networks import PlainDecoder, Unconditioned, recurrent_stack
+    >>> from foveal.networks import PlainDecoder, NoBridge, recurrent_stack
     >>> from foveal.networks._bridges import no_memory
     >>> decoder = PlainDecoder(
-    ...     embedding=nn.Embedding(9, 4), stack=recurrent_stack(4, 5), bridge=Unconditioned()
+    ...     embedding=nn.Embedding(9, 4), stack=recurrent_stack(4, 5), bridge=NoBridge()
     ... )
     >>> stepper = DecoderStepper(decoder.eval())
     >>> state = stepper.reorder(stepper.start(no_memory(2)), torch.zeros(2, 3, dtype=torch.long))
@@ -93,7 +93,7 @@ class DecoderStepper:
         state: SteppingState,
         tokens: Int[Tensor, "B K"],
         forced: Float[Tensor, "B K S"] | None = None,
-    ) -> Stepped:
+    ) -> SearchStep:
         """Every hypothesis reads one token. `forced` are weights to read the memory with instead of
         those that the attention would give; padding must have 0.
         """
@@ -105,7 +105,7 @@ class DecoderStepper:
         scores = self._output.plus(self._bias, vectors.flatten(0, 1))
         log_probs = scores.view(*tokens.shape, -1).log_softmax(-1)
         after = DecoderState(layers, self._decoder.own(vectors))
-        return Stepped(SteppingState(memory, after), log_probs, weights)
+        return SearchStep(SteppingState(memory, after), log_probs, weights)
 
     @torch.no_grad()
     def selection(

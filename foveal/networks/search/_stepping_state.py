@@ -16,7 +16,7 @@ from ...attention import Memory
 from ..decoders._decoder import DecoderState
 
 
-class Stepped(NamedTuple):
+class SearchStep(NamedTuple):
     """One step of all hypotheses: what may come next, and what each of them has read."""
 
     state: Any

@@ -18,7 +18,7 @@ _LOOPBACK = "127.0.0.1"
 
 
 @contextmanager
-def joined(*, num_cpus: int | None = None) -> Iterator[None]:
+def ray_cluster(*, num_cpus: int | None = None) -> Iterator[None]:
     """Whatever runs inside can use Ray: the cluster of RAY_ADDRESS or, without it, one of this machine's.
 
     A cluster of our own listens on the loopback address only, asks for a token that is made for this

@@ -23,7 +23,7 @@ from ._bundles import packed, unpacked
 Work: TypeAlias = Callable[[Shard], Any]
 
 
-def answered_by_pool(job: Bulk, shards: Sequence[Shard], workers: int) -> Iterator[Record]:
+def answer_with_pool(job: Bulk, shards: Sequence[Shard], workers: int) -> Iterator[Record]:
     """Answer shards with so many workers; records come as they are done, in any order.
 
     A worker need not see the disk of this machine for the model, which is sent to it and verified there
@@ -35,12 +35,12 @@ def answered_by_pool(job: Bulk, shards: Sequence[Shard], workers: int) -> Iterat
         yield record
 
 
-def counted_by_pool(job: Preparation, shards: Sequence[Shard], workers: int) -> Iterator[int]:
+def count_with_pool(job: Preparation, shards: Sequence[Shard], workers: int) -> Iterator[int]:
     """Count the symbols of shards with so many workers, which must reach the input and the output."""
     return _by_pool(lambda: job.count, shards, workers)
 
 
-def written_by_pool(
+def write_with_pool(
     job: Preparation, known: Vocabularies, shards: Sequence[Shard], workers: int
 ) -> Iterator[int]:
     """Write the parts of shards, likewise."""

@@ -23,7 +23,7 @@ from ...serving.computing._bundles import load_version, signature
 from ...serving.server._tokens import Tokens
 from ...web._sockets import listen
 from ._bundles import packed, unpacked
-from ._joining import joined
+from ._joining import ray_cluster
 from ._replica import Replica, Service
 
 APPLICATION = "foveal"
@@ -119,7 +119,7 @@ class Deployment:
         return replica.bind(service)
 
 
-def serve_by_replicas(
+def serve_with_replicas(
     deployment: Deployment, *, host: str, port: int, ready: Callable[[str], None]
 ) -> None:
     """Serve until SIGTERM or Ctrl-C; what is under way then is answered. SIGHUP loads models anew.
@@ -136,7 +136,7 @@ def serve_by_replicas(
     state, application = deployment.state, deployment.application()
     logging.getLogger("ray.serve").setLevel(logging.ERROR)  # here; its words would drown ours
     name = f"[{host}]" if ":" in host else host
-    with joined(num_cpus=deployment.replicas.with_surge), _told() as is_told:
+    with ray_cluster(num_cpus=deployment.replicas.with_surge), _told() as is_told:
         serve.start(
             http_options={"host": host, "port": port},
             logging_config=_QUIET,

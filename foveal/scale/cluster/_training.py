@@ -27,7 +27,7 @@ class WorkersError(FovealError, RuntimeError):
     """Workers failed, and not because one of them was lost."""
 
 
-def train_by_workers(out: Path, workers: int) -> None:
+def train_with_workers(out: Path, workers: int) -> None:
     """Train what is planned in a folder, or go on with it, in so many processes of one core each."""
     folder = out.resolve()
     trainer = TorchTrainer(

@@ -40,7 +40,7 @@ class Way(NamedTuple):
     @property
     def kind(self) -> Hashable:
         """What batches that take about as long have in common."""
-        return self.served.name, self.settings.width, self.settings.trace, self.places
+        return self.served.name, self.settings.beam_size, self.settings.trace, self.places
 
     async def ask(
         self, computing: Computing, items: Sequence[Example], *, interrupting: bool
@@ -133,7 +133,7 @@ class Asking:
         for number, (example, length) in enumerate(zip(examples, sizes, strict=True)):
             places = size_class(length)
             way = Way(served, settings, request.confidence, places)
-            size = float(places * settings.width)
+            size = float(places * settings.beam_size)
             asked.tickets.append(Ticket(way, example, client, size, deadline, (asked, number)))
         async with aclosing(self._answers(asked, deadline)) as answers:
             async for answer in answers:
@@ -146,7 +146,7 @@ class Asking:
         (length,) = await self._sizes(served, [example])
         steps = size_class(length + num_given)
         asked, deadline = _Asked(1), self._deadline(None)
-        size = float(_EXPLAINED * steps * served.questions.spec.prediction.width)
+        size = float(_EXPLAINED * steps * served.questions.spec.prediction.beam_size)
         way = Explaining(served, steps)
         asked.tickets = [Ticket(way, question, client, size, deadline, (asked, 0))]
         async with aclosing(self._answers(asked, deadline)) as answers:

@@ -223,7 +223,7 @@ def _table(found: Sequence[Answers], settings: PredictionSpec) -> Float[np.ndarr
     """Log-probabilities of all candidates, -inf where an example has fewer than were looked for: what
     is made of one example's must not depend on how many another has.
     """
-    width = max([settings.width, *(len(answers.log_probs) for answers in found)])
+    width = max([settings.beam_size, *(len(answers.log_probs) for answers in found)])
     table = np.full((len(found), width), -np.inf)
     for row, answers in zip(table, found, strict=True):
         row[: len(answers.log_probs)] = answers.log_probs

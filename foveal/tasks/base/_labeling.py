@@ -36,7 +36,7 @@ Model = TypeVar("Model", bound=nn.Module)
 Tracing: TypeAlias = Callable[[int, str], AttentionTrace | None]
 
 
-class Labelled(NamedTuple):
+class Labeled(NamedTuple):
     """The labels of some examples, and what was read to tell."""
 
     log_probs: Float[Tensor, "B C"]
@@ -44,7 +44,7 @@ class Labelled(NamedTuple):
 
 
 @runtime_checkable
-class LabellingSpec(Protocol):
+class LabelingSpec(Protocol):
     """What the specs of these tasks have in common."""
 
     @property
@@ -53,10 +53,10 @@ class LabellingSpec(Protocol):
         ...
 
 
-Spec = TypeVar("Spec", bound=LabellingSpec)
+Spec = TypeVar("Spec", bound=LabelingSpec)
 
 
-class AbstractLabelling(AbstractAnsweringTask[Model], Generic[Model, Spec]):
+class AbstractLabeling(AbstractAnsweringTask[Model], Generic[Model, Spec]):
     """One label for each example."""
 
     is_complete = True
@@ -88,7 +88,7 @@ class AbstractLabelling(AbstractAnsweringTask[Model], Generic[Model, Spec]):
         """Along how many places an example is read, one number for each axis."""
 
     @abstractmethod
-    def _labelled(self, examples: Sequence[Example]) -> Labelled:
+    def _labeled(self, examples: Sequence[Example]) -> Labeled:
         """What the model says of some examples whose shapes are of one class, all in one batch."""
 
     def _label(self, example: Example) -> int:
@@ -129,14 +129,14 @@ class AbstractLabelling(AbstractAnsweringTask[Model], Generic[Model, Spec]):
 
     def _ranked(self, examples: Sequence[Example], is_tracing: bool) -> list[Answers]:
         """All labels, by probability."""
-        labelled = self._labelled(examples)
-        ranked = labelled.log_probs.sort(-1, descending=True)
+        labeled = self._labeled(examples)
+        ranked = labeled.log_probs.sort(-1, descending=True)
         found = []
         for number, (log_probs, labels) in enumerate(
             zip(ranked.values.tolist(), ranked.indices.tolist(), strict=True)
         ):
             names = [self._labels.names[label] for label in labels]
-            trace = labelled.trace(number, names[0]) if is_tracing else None
+            trace = labeled.trace(number, names[0]) if is_tracing else None
             found.append(Answers(names, log_probs, log_probs, trace=trace))
         return found
 

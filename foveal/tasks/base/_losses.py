@@ -9,7 +9,7 @@ from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
 
 from ...data.vocabularies._vocabulary import UNKNOWN
-from ...networks import initialise_uniform
+from ...networks import initialize_uniform
 
 # Added to weights before their logarithm: sparse attention has weights of 0, and beside 0 the
 # gradient of the logarithm would be a step out of all proportion.
@@ -22,7 +22,7 @@ def start_near_zero(model: nn.Module) -> None:
     """
     for module in model.modules():
         if isinstance(module, nn.Embedding):
-            initialise_uniform(module)
+            initialize_uniform(module)
 
 
 def alignment_loss(

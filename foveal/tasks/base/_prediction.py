@@ -17,7 +17,7 @@ MOST_WIDTH = 10_000
 
 @dataclass(frozen=True, eq=False)
 class Loss:
-    """A summed loss and of how many tokens, or examples, it is the sum. What is minimised is
+    """A summed loss and of how many tokens, or examples, it is the sum. What is minimized is
     total / count over all batches of a step, and all processes.
     """
 
@@ -53,14 +53,14 @@ class PredictionSpec:
     """How answers are looked for."""
 
     nbest: int = setting(1, "answers to give for each example", at_least=1, at_most=MOST_WIDTH)
-    width: int = setting(
+    beam_size: int = setting(
         5,
         "candidates kept in search; 1 is greedy, fast and a little worse",
         at_least=1,
         at_most=MOST_WIDTH,
     )
     length_penalty: float = setting(
-        0.0, "0 ranks outputs by probability, more favours longer ones", at_least=0, at_most=100
+        0.0, "0 ranks outputs by probability, more favors longer ones", at_least=0, at_most=100
     )
     max_length: int | None = setting(
         None,
@@ -72,8 +72,8 @@ class PredictionSpec:
     trace: bool = setting(False, "say where the model looked")
 
     def __post_init__(self) -> None:
-        if self.nbest > self.width:
+        if self.nbest > self.beam_size:
             raise SpecError(
-                f"PredictionSpec: nbest must be at most width, got nbest={self.nbest} and "
-                f"width={self.width}. Set width={self.nbest}."
+                f"PredictionSpec: nbest must be at most beam_size, got nbest={self.nbest} and "
+                f"beam_size={self.beam_size}. Set beam_size={self.nbest}."
             )

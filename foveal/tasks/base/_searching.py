@@ -141,7 +141,7 @@ class _Searcher:
         alpha = settings.length_penalty
         limits = torch.tensor(longest, device=self._members[0].device)
         begin = torch.full_like(limits, BEGIN)
-        if settings.width == 1:
+        if settings.beam_size == 1:
             return greedy(
                 self._stepper,
                 state,
@@ -157,8 +157,8 @@ class _Searcher:
             begin=begin,
             end=END,
             max_length=limits,
-            width=settings.width,
-            nbest=settings.width,
+            beam_size=settings.beam_size,
+            nbest=settings.beam_size,
             length_penalty=LengthPenalty(alpha=alpha) if alpha else None,
             constraints=self._constraints,
             with_weights=settings.trace,

@@ -10,8 +10,8 @@ from ...attention import Memory
 from ...data import BEGIN
 from ...data.vocabularies._vocabulary import PADDING, UNKNOWN
 from ...decoding import Ensemble
-from ...networks import DecoderStepper, Stepped
-from ...networks.search._latent_stepping import MarginalStepper
+from ...networks import DecoderStepper, SearchStep
+from ...networks.search._latent_stepping import LatentStepper
 from ...networks.search._stepping_state import SteppingState
 
 _UNSPEAKABLE = [PADDING, UNKNOWN, BEGIN]
@@ -23,7 +23,7 @@ class Speaking:
     pass over all log-probabilities at every step where three columns are enough.
     """
 
-    def __init__(self, stepper: DecoderStepper | MarginalStepper) -> None:
+    def __init__(self, stepper: DecoderStepper | LatentStepper) -> None:
         self._stepper = stepper
         self.num_tokens = stepper.num_tokens
 
@@ -40,7 +40,7 @@ class Speaking:
         state: Any,
         tokens: Int[Tensor, "B K"],
         forced: Float[Tensor, "B K S"] | None = None,
-    ) -> Stepped:
+    ) -> SearchStep:
         """Every hypothesis reads one token."""
         stepped = self._stepper.step(state, tokens, forced)
         stepped.log_probs[..., _UNSPEAKABLE] = -torch.inf
@@ -62,7 +62,7 @@ class Speaking:
 @final
 class SpeakingTogether:
     """The steps of several models as one, with the same symbols forbidden. That is done after they are
-    combined: a product of what each may say would be normalised over fewer symbols.
+    combined: a product of what each may say would be normalized over fewer symbols.
     """
 
     def __init__(self, ensemble: Ensemble) -> None:
@@ -73,7 +73,7 @@ class SpeakingTogether:
         """How many items the state has."""
         return self._ensemble.batch_size(state)
 
-    def step(self, state: Any, tokens: Int[Tensor, "B K"]) -> Stepped:
+    def step(self, state: Any, tokens: Int[Tensor, "B K"]) -> SearchStep:
         """Every hypothesis reads one token, in every model."""
         stepped = self._ensemble.step(state, tokens)
         stepped.log_probs[..., _UNSPEAKABLE] = -torch.inf

@@ -15,7 +15,7 @@ from torch import Tensor
 from typing_extensions import override
 
 from ...attention import Layout
-from ...data import Example, SequenceBatch, TokeniserSpec, Vocabulary
+from ...data import Example, Seq2SeqBatch, TokenizerSpec, Vocabulary
 from ...data._batches import move
 from ...data.vocabularies._vocabularies import Vocabularies, required_target
 from ...decoding import Automaton
@@ -23,7 +23,7 @@ from ...errors import DataError
 from ...metrics._calibration import Calibration
 from ...models import DecoderSpec
 from ...models._encoder_decoder import AbstractEncoderDecoder, Prepared
-from ...networks.decoders._decoder import Scored
+from ...networks.decoders._decoder import TokenLosses
 from ._answering import AbstractAnsweringTask, Search
 from ._prediction import Loss, PredictionSpec
 from ._searching import Reading, searcher
@@ -49,7 +49,7 @@ class WritingSpec(Protocol):
         ...
 
     @property
-    def target(self) -> TokeniserSpec:
+    def target(self) -> TokenizerSpec:
         """How the target is cut into symbols."""
         ...
 
@@ -97,11 +97,11 @@ class AbstractWriting(AbstractAnsweringTask[Writer], Generic[Writer, Spec]):
         """What the encoder reads of a batch, and its mask."""
 
     @abstractmethod
-    def text_of(self, batch: Any) -> SequenceBatch:
+    def text_of(self, batch: Any) -> Seq2SeqBatch:
         """What is written for a batch: tokens, targets and their mask."""
 
     @abstractmethod
-    def with_text(self, batch: Any, text: SequenceBatch) -> Any:
+    def with_text(self, batch: Any, text: Seq2SeqBatch) -> Any:
         """The batch with something else to write."""
 
     @abstractmethod
@@ -144,7 +144,7 @@ class AbstractWriting(AbstractAnsweringTask[Writer], Generic[Writer, Spec]):
             total = total + other.weight * other.loss
         return Loss(total, count, {name: part.detach() for name, part in parts.items()})
 
-    def _others(self, batch: Any, scored: Scored) -> Mapping[str, Weighted]:
+    def _others(self, batch: Any, scored: TokenLosses) -> Mapping[str, Weighted]:
         """What else is to be learnt of a batch, by name."""
         return {}
 

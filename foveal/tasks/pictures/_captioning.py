@@ -28,12 +28,12 @@ from ...data import (
     Encoded,
     Example,
     ImageSpec,
-    SequenceBatch,
-    TokeniserSpec,
+    Seq2SeqBatch,
+    TokenizerSpec,
     Vocabulary,
     WhitespaceSpec,
-    collate_pairs,
     collate_pictures,
+    collate_seq2seq,
 )
 from ...data._batches import PictureBatch
 from ...data.vocabularies._tally import Symbols, Tally, rare
@@ -52,7 +52,7 @@ from ...models import (
     ImageEncoderSpec,
     MultiHeadSpec,
 )
-from ...networks.decoders._decoder import Scored
+from ...networks.decoders._decoder import TokenLosses
 from ...specs import setting
 from ..base._answering import Answers, Search
 from ..base._evaluation import MainMetric
@@ -83,7 +83,7 @@ class Captioning(AbstractWriting[Captioner, "CaptioningSpec"]):
 
     @override
     def collate(self, examples: Sequence[Encoded]) -> PictureBatch:
-        return collate_pictures(examples, collate_pairs)
+        return collate_pictures(examples, collate_seq2seq)
 
     @override
     def source_of(self, batch: PictureBatch) -> Seen:
@@ -91,16 +91,16 @@ class Captioning(AbstractWriting[Captioner, "CaptioningSpec"]):
         return seen if bent is None or not self.model.training else distorted(seen, bent)
 
     @override
-    def text_of(self, batch: PictureBatch) -> SequenceBatch:
-        assert isinstance(batch.text, SequenceBatch)
+    def text_of(self, batch: PictureBatch) -> Seq2SeqBatch:
+        assert isinstance(batch.text, Seq2SeqBatch)
         return batch.text
 
     @override
-    def with_text(self, batch: PictureBatch, text: SequenceBatch) -> PictureBatch:
+    def with_text(self, batch: PictureBatch, text: Seq2SeqBatch) -> PictureBatch:
         return replace(batch, text=text)
 
     @override
-    def _others(self, batch: PictureBatch, scored: Scored) -> dict[str, Weighted]:
+    def _others(self, batch: PictureBatch, scored: TokenLosses) -> dict[str, Weighted]:
         spec, weights = self.spec, scored.weights
         if not (spec.doubly_stochastic or spec.coverage):
             return {}
@@ -216,7 +216,7 @@ class Captioning(AbstractWriting[Captioner, "CaptioningSpec"]):
         references = [[self.reference(one) for one in captions] for captions in groups]
         return (
             cider(references, outputs),
-            bleu(references, outputs, tokenise=self._tokenise),
+            bleu(references, outputs, tokenize=self._tokenize),
             exact_match(references, outputs),
         )
 
@@ -226,13 +226,13 @@ class Captioning(AbstractWriting[Captioner, "CaptioningSpec"]):
     ) -> Sequence[Statistics]:
         return (
             exact_match(references, outputs),
-            bleu(references, outputs, tokenise=self._tokenise),
+            bleu(references, outputs, tokenize=self._tokenize),
             word_error_rate(references, outputs, name="token_error_rate"),
             cider(references, outputs),
         )
 
     @property
-    def _tokenise(self) -> str:
+    def _tokenize(self) -> str:
         """How BLEU cuts texts."""
         return "none" if isinstance(self.spec.target, WhitespaceSpec) else "13a"
 
@@ -244,13 +244,13 @@ class CaptioningSpec:
 
     kind: Literal["captioning"] = "captioning"
     image: ImageSpec = setting(ImageSpec(), "how images are read")
-    target: TokeniserSpec = setting(WhitespaceSpec(), "how the target is cut into symbols")
+    target: TokenizerSpec = setting(WhitespaceSpec(), "how the target is cut into symbols")
     outputs: Literal["exact", "free"] = setting(
         "exact",
         "what an output is: right or wrong as a whole, or one way of many to say it (CIDEr)",
     )
     min_count: int = setting(1, "symbols seen less often in training are unknown", at_least=1)
-    max_vocabulary: int | None = setting(
+    max_vocab_size: int | None = setting(
         None, "most symbols of the vocabulary, the frequent first; none: all", at_least=5
     )
     max_frames: int = setting(16, "frames of a clip that are read at most", at_least=1)
@@ -302,7 +302,7 @@ class CaptioningSpec:
         texts = (required_target(example) for example in examples)
         spec = replace(self, target=trained(self.target, texts))
         tally = Tally.of(map(spec.counted, examples))
-        counted = tally.vocabularies(min_count=spec.min_count, max_size=spec.max_vocabulary)
+        counted = tally.vocabularies(min_count=spec.min_count, max_size=spec.max_vocab_size)
         # What is written is what errors are looked for by, as elsewhere the source is; and pictures
         # have no length.
         return spec.build(

@@ -101,12 +101,14 @@ class AbstractView(ABC):
 @final
 class Grid(AbstractView):
     """One image as cells; there are `down` times fewer of them than pixels in height, and `right` times
-    in width. They are centred on every so many pixels, or lie side by side as patches.
+    in width. They are centered on every so many pixels, or lie side by side as patches.
     """
 
-    def __init__(self, image: ImageSpec, down: int, right: int, *, is_centred: bool = True) -> None:
+    def __init__(
+        self, image: ImageSpec, down: int, right: int, *, is_centered: bool = True
+    ) -> None:
         super().__init__()
-        self.image, self.down, self.right, self._is_centred = image, down, right, is_centred
+        self.image, self.down, self.right, self._is_centered = image, down, right, is_centered
 
     @override
     def _decoded(self, source: Path | bytes) -> UInt8[Tensor, "C h w"]:
@@ -127,7 +129,7 @@ class Grid(AbstractView):
 
     @override
     def places(self, mask: Bool[Tensor, "B h w"]) -> Bool[Tensor, "B S"]:
-        """Those centred on a real pixel."""
+        """Those centered on a real pixel."""
         return mask[..., :: self.down, :: self.right].flatten(1)
 
     @override
@@ -138,7 +140,7 @@ class Grid(AbstractView):
     @override
     def layout(self, picture: UInt8[Tensor, "C h w"]) -> Layout:
         height, width = picture.shape[-2:]
-        pitch = (self.down, self.right) if self._is_centred else None
+        pitch = (self.down, self.right) if self._is_centered else None
         return Layout("grid", -(-height // self.down), -(-width // self.right), pitch)
 
     @override
@@ -209,8 +211,8 @@ def view_of(
             f"{owner}: the frames of a clip stay of one size, got image.trim {str(image.trim).lower()} and image.ink "
             f"{image.ink or 'none'}. Set image.trim to false and image.ink to none."
         )
-    is_centred = not (isinstance(frame, BackboneSpec) and frame.patches)
-    grid = Grid(image, *frame.shrinking, is_centred=is_centred)
+    is_centered = not (isinstance(frame, BackboneSpec) and frame.patches)
+    grid = Grid(image, *frame.shrinking, is_centered=is_centered)
     return grid if frame is encoder else Reel(grid, max_frames)
 
 

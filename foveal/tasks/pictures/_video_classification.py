@@ -18,20 +18,20 @@ from typing_extensions import override
 
 from ...attention import AttentionTrace
 from ...data import Encoded, Example, ImageSpec, collate_labelled, collate_pictures
-from ...data._batches import LabelledBatch, PictureBatch, move
+from ...data._batches import LabeledBatch, PictureBatch, move
 from ...data.vocabularies._tally import Symbols, Tally
 from ...data.vocabularies._vocabularies import Vocabularies
 from ...models import FramesEncoderSpec, SoftmaxSpec
 from ...models._classifier import Pooling
-from ...models._clip_classifier import ClipClassifier, ClipClassifierSpec
+from ...models._video_classifier import VideoClassifier, VideoClassifierSpec
 from ...specs import setting
-from ..base._labeling import AbstractLabelling, Labelled, label_of, no_trace
+from ..base._labeling import AbstractLabeling, Labeled, label_of, no_trace
 from ..base._prediction import Loss, PredictionSpec
 from ._pictures import AbstractView, in_ink, picture_name, view_of
 
 
 @final
-class VideoClassification(AbstractLabelling[ClipClassifier, "VideoClassificationSpec"]):
+class VideoClassification(AbstractLabeling[VideoClassifier, "VideoClassificationSpec"]):
     """Clips to labels."""
 
     @override
@@ -46,7 +46,7 @@ class VideoClassification(AbstractLabelling[ClipClassifier, "VideoClassification
     def loss(self, batch: PictureBatch, state: Any = None) -> Loss:
         """Summed over clips."""
         batch = move(batch, self.device)
-        assert isinstance(batch.text, LabelledBatch)
+        assert isinstance(batch.text, LabeledBatch)
         found = self.model(*in_ink(*batch.for_each()))
         return self._loss(found.log_probs, batch.text.labels, self.spec.label_smoothing)
 
@@ -83,13 +83,13 @@ class VideoClassification(AbstractLabelling[ClipClassifier, "VideoClassification
         return self.view.padded(self.picture(example))
 
     @override
-    def _labelled(self, examples: Sequence[Example]) -> Labelled:
+    def _labeled(self, examples: Sequence[Example]) -> Labeled:
         clips = [self.picture(example) for example in examples]
         seen = self.view.settled(clips)
         found = self.model(*(part.to(self.device) for part in seen))
         weights, pooling = found.weights, self.spec.pooling
         if weights is None or isinstance(pooling, str):
-            return Labelled(found.log_probs, no_trace)
+            return Labeled(found.log_probs, no_trace)
 
         def trace(number: int, label: str) -> AttentionTrace:
             """How much each frame counted."""
@@ -102,7 +102,7 @@ class VideoClassification(AbstractLabelling[ClipClassifier, "VideoClassification
                 layout=self.view.layout(clips[number]),
             )
 
-        return Labelled(found.log_probs, trace)
+        return Labeled(found.log_probs, trace)
 
 
 @final
@@ -126,7 +126,7 @@ class VideoClassificationSpec:
     def build(self, vocabularies: Vocabularies) -> VideoClassification:
         """The task, with fresh weights."""
         view_of("VideoClassificationSpec", self.image, self.encoder, self.max_frames)
-        model = ClipClassifierSpec(
+        model = VideoClassifierSpec(
             num_classes=1 if vocabularies.labels is None else len(vocabularies.labels),
             encoder=self.encoder,
             pooling=self.pooling,

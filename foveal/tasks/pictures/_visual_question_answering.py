@@ -19,20 +19,20 @@ from typing_extensions import override
 
 from ...attention import AttentionTrace
 from ...data import Encoded, Example, ImageSpec, WhitespaceSpec, collate_labelled, collate_pictures
-from ...data._batches import LabelledBatch, PictureBatch, move
+from ...data._batches import LabeledBatch, PictureBatch, move
 from ...data._example import read_pair
 from ...data.vocabularies._tally import Symbols, Tally
 from ...data.vocabularies._vocabularies import Vocabularies, numbered
 from ...models import (
     BackboneSpec,
     ImageEncoderSpec,
-    PlaceAttentionSpec,
+    PerQueryAttentionSpec,
     SoftmaxSpec,
     TextEncoderSpec,
 )
-from ...models._visual_reader import VisualReader, VisualReaderSpec
+from ...models._vqa_model import VQAModel, VQAModelSpec
 from ...specs import setting
-from ..base._labeling import AbstractLabelling, Labelled, label_of, no_trace
+from ..base._labeling import AbstractLabeling, Labeled, label_of, no_trace
 from ..base._prediction import Loss, PredictionSpec
 from ..base._size_classes import settled, size_class
 from ..base._text_spec import AbstractTextSpec
@@ -42,7 +42,7 @@ _KIND = 2  # words of a question that say what kind it is
 
 
 @final
-class VisualQuestionAnswering(AbstractLabelling[VisualReader, "VisualQuestionAnsweringSpec"]):
+class VisualQuestionAnswering(AbstractLabeling[VQAModel, "VisualQuestionAnsweringSpec"]):
     """Images and questions to answers."""
 
     @override
@@ -60,7 +60,7 @@ class VisualQuestionAnswering(AbstractLabelling[VisualReader, "VisualQuestionAns
         """Summed over questions."""
         batch = move(batch, self.device)
         text, seen = batch.text, in_ink(batch.pictures, batch.pictures_mask)
-        assert isinstance(text, LabelledBatch)
+        assert isinstance(text, LabeledBatch)
         found = self.model(*seen, text.tokens, text.mask, batch.shown)
         return self._loss(found.log_probs, text.labels, self.spec.label_smoothing)
 
@@ -96,7 +96,7 @@ class VisualQuestionAnswering(AbstractLabelling[VisualReader, "VisualQuestionAns
         return size_class(len(self.symbols(example))), *self.view.padded(self.picture(example))
 
     @override
-    def _labelled(self, examples: Sequence[Example]) -> Labelled:
+    def _labeled(self, examples: Sequence[Example]) -> Labeled:
         pictures = [self.picture(example) for example in examples]
         encoded = [Encoded(self._numbers(example), target=[0]) for example in examples]
         text = move(collate_labelled(encoded), self.device)
@@ -106,7 +106,7 @@ class VisualQuestionAnswering(AbstractLabelling[VisualReader, "VisualQuestionAns
         )
         weights, attention = found.weights, self.spec.attention
         if weights is None or attention is None:
-            return Labelled(found.log_probs, no_trace)
+            return Labeled(found.log_probs, no_trace)
         cells = self.view.places(seen.mask)
 
         def trace(number: int, label: str) -> AttentionTrace:
@@ -119,7 +119,7 @@ class VisualQuestionAnswering(AbstractLabelling[VisualReader, "VisualQuestionAns
                 layout=self.view.layout(pictures[number]),
             )
 
-        return Labelled(found.log_probs, trace)
+        return Labeled(found.log_probs, trace)
 
     def _numbers(self, example: Example) -> list[int]:
         return numbered(self.vocabularies.source, self.symbols(example))
@@ -138,7 +138,7 @@ class VisualQuestionAnsweringSpec(AbstractTextSpec[VisualQuestionAnswering]):
         ImageEncoderSpec(), "what looks at the image"
     )
     question: TextEncoderSpec = setting(TextEncoderSpec(), "what reads the question")
-    attention: PlaceAttentionSpec | None = setting(
+    attention: PerQueryAttentionSpec | None = setting(
         SoftmaxSpec(), "how the question reads the grid of the image; none: by its mean"
     )
     hidden_size: int = setting(128, "width of the layers before the answer", at_least=1)
@@ -162,7 +162,7 @@ class VisualQuestionAnsweringSpec(AbstractTextSpec[VisualQuestionAnswering]):
     def build(self, vocabularies: Vocabularies) -> VisualQuestionAnswering:
         """The task, with fresh weights."""
         view_of("VisualQuestionAnsweringSpec", self.image, self.encoder)
-        model = VisualReaderSpec(
+        model = VQAModelSpec(
             vocabulary=len(vocabularies.source),
             num_answers=1 if vocabularies.labels is None else len(vocabularies.labels),
             image=self.encoder,

@@ -1,13 +1,13 @@
 """Checkpoints: everything that a run needs to go on, in one folder for each.
 
     checkpoints/step-000001200/
-        last.safetensors     weights, optimiser, running mean of the weights
+        last.safetensors     weights, optimizer, running mean of the weights
         best.safetensors     the weights with the best validation score so far
         carried.safetensors  the state of a text that goes on, if there is one
         state.json           step, scores, place in the data, settings
         manifest.json        size and sha256 of the others
 
-A folder is written beside its place, synchronised and renamed into it: it is whole or not there. The
+A folder is written beside its place, synchronized and renamed into it: it is whole or not there. The
 newest two are kept, so that there is an older one if the newest turns out to be torn. Tensors are
 safetensors and the rest is JSON: loading executes nothing.
 """
@@ -23,7 +23,7 @@ from safetensors import SafetensorError
 from safetensors.torch import load, save
 from torch import Tensor
 
-from ...bundles._manifest import read_sealed, synchronise, write_sealed
+from ...bundles._manifest import read_sealed, synchronize, write_sealed
 from ...errors import BundleError, CheckpointError
 
 KEPT = 2
@@ -67,7 +67,7 @@ def write_checkpoint(folder: Path, step: int, snapshot: Snapshot) -> Path:
     if path.exists():
         shutil.rmtree(path)  # of a run that has been here before; no folder is renamed onto one
     temporary.rename(path)
-    synchronise(folder)
+    synchronize(folder)
     for old in _newest_first(folder)[KEPT:]:
         shutil.rmtree(old)
     return path

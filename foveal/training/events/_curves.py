@@ -102,7 +102,7 @@ def _thinned(values: Sequence[float]) -> list[float]:
 
 
 def _smoothed(values: Sequence[float]) -> list[float]:
-    """Means over a fiftieth of all, centred."""
+    """Means over a fiftieth of all, centered."""
     reach = len(values) // 100
     windows = (values[max(0, n - reach) : n + reach + 1] for n in range(len(values)))
     return [sum(window) / len(window) for window in windows]

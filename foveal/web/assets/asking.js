@@ -4,7 +4,7 @@
 const headers = {"Content-Type": "application/json"};
 
 /** Show this token with every question from here on. */
-export function authorise(token) {
+export function authorize(token) {
   headers.Authorization = `Bearer ${token}`;
 }
 

@@ -24,7 +24,7 @@ export function say(target, text) {
   if (target.textContent !== text) target.textContent = text;
 }
 
-/** How much of a colour or of a level is shown: 0 to 1. */
+/** How much of a color or of a level is shown: 0 to 1. */
 export function share(target, value, name = "--share") {
   target.style.setProperty(name, Math.max(0, Math.min(1, value)).toFixed(4));
 }

@@ -1,4 +1,4 @@
-// The picture that a run looked at, lit where a step looked. A pixel belongs to the cell whose centre is
+// The picture that a run looked at, lit where a step looked. A pixel belongs to the cell whose center is
 // nearest, as in the drawings of `foveal explain`.
 
 import {element, fit, share} from "./dom.js";

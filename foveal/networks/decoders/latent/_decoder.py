@@ -36,9 +36,9 @@ from ....attention import AbstractScorer, Attended, Memory
 from ....batch_invariant import Linear, linear
 from ....distributions import Categorical
 from ....shapes import flatten_batch, restore_batch
-from ..._bridges import AbstractBridge, summarised
+from ..._bridges import AbstractBridge, summarized
 from ...recurrent._stacks import RecurrentStack
-from .._decoder import AbstractRecurrentDecoder, DecoderState, Scored, Step, Unrolled
+from .._decoder import AbstractRecurrentDecoder, DecoderState, Step, TokenLosses, Unrolled
 from ._posterior import Posterior
 from ._tokens import (
     Output,
@@ -51,7 +51,7 @@ from ._tokens import (
     token_scores,
     vectors_of,
 )
-from ._transitions import AbstractWalk
+from ._transitions import AbstractTransitions
 
 # Entries of a table of steps, places and tokens that are made at once: 32 MB of float32.
 _TABLE = 2**23
@@ -79,17 +79,17 @@ class _Taught(NamedTuple):
 
 
 @final
-class MarginalDecoder(AbstractRecurrentDecoder):
+class LatentDecoder(AbstractRecurrentDecoder):
     """A decoder that sums over the place that each step reads; `walk` says how places follow each
     other.
 
     >>> from foveal.attention import AdditiveScorer
-    >>> from foveal.networks.decoders.latent._transitions import ForwardWalk
-    >>> from foveal.networks import InitialState, recurrent_stack
+    >>> from foveal.networks.decoders.latent._transitions import MonotonicTransitions
+    >>> from foveal.networks import InitialStateBridge, recurrent_stack
     >>> stack = recurrent_stack(4, 5)
-    >>> decoder = MarginalDecoder(
-    ...     embedding=nn.Embedding(9, 4), stack=stack, bridge=InitialState(6, stack),
-    ...     scorer=AdditiveScorer(5, 6, hidden_size=5), walk=ForwardWalk(), value_size=6,
+    >>> decoder = LatentDecoder(
+    ...     embedding=nn.Embedding(9, 4), stack=stack, bridge=InitialStateBridge(6, stack),
+    ...     scorer=AdditiveScorer(5, 6, hidden_size=5), walk=MonotonicTransitions(), value_size=6,
     ... )
     >>> tokens, memory = torch.tensor([[1, 2, 3]]), Memory(torch.randn(1, 7, 6))
     >>> decoder.unroll(tokens, memory).log_probs.shape
@@ -105,10 +105,10 @@ class MarginalDecoder(AbstractRecurrentDecoder):
         stack: RecurrentStack,
         bridge: AbstractBridge,
         scorer: AbstractScorer,
-        walk: AbstractWalk,
+        walk: AbstractTransitions,
         value_size: int,
         vector_size: int | None = None,
-        tied: bool = False,
+        tie_embeddings: bool = False,
         dropout: float = 0.0,
     ) -> None:
         vector_size = stack.output_size if vector_size is None else vector_size
@@ -117,7 +117,7 @@ class MarginalDecoder(AbstractRecurrentDecoder):
             stack=stack,
             bridge=bridge,
             vector_size=vector_size,
-            tied=tied,
+            tie_embeddings=tie_embeddings,
             dropout=dropout,
         )
         self.scorer, self.walk = scorer, walk
@@ -126,7 +126,7 @@ class MarginalDecoder(AbstractRecurrentDecoder):
     @override
     def remember(self, memory: Memory) -> Memory:
         """An item all of whose places are padding reads one empty place, so that there is one."""
-        memory = summarised(memory).cleared("MarginalDecoder")
+        memory = summarized(memory).cleared("LatentDecoder")
         values, mask = memory.values, memory.mask
         if mask is not None:
             mask = mask.clone()
@@ -171,7 +171,7 @@ class MarginalDecoder(AbstractRecurrentDecoder):
         state: DecoderState | None = None,
         *,
         label_smoothing: float = 0.0,
-    ) -> Scored:
+    ) -> TokenLosses:
         """Teacher forcing with its loss: `targets[t]` should come after `tokens[t]`, and is what the
         steps after t take to have been written. The weights are p(a_t = s | all targets).
         """
@@ -187,7 +187,7 @@ class MarginalDecoder(AbstractRecurrentDecoder):
             mean = mean if mask is None else mean.masked_fill(~mask, 0.0)
             loss = (1 - label_smoothing) * loss - label_smoothing * mean
         posterior = Posterior(self.walk, scores, steps.emissions, steps.predicted, mask)
-        return Scored(loss, log_prob.detach(), (posterior,), state)
+        return TokenLosses(loss, log_prob.detach(), (posterior,), state)
 
     @torch.no_grad()
     def best_alignment(

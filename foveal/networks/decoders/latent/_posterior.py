@@ -11,7 +11,7 @@ from jaxtyping import Bool, Float
 from torch import Tensor
 
 from ....distributions import Categorical, LinearChain
-from ._transitions import AbstractWalk
+from ._transitions import AbstractTransitions
 
 
 @final
@@ -21,7 +21,7 @@ class Posterior:
     looks at no weights does not pay for them. Weights and distribution are differentiable.
     """
 
-    walk: AbstractWalk
+    walk: AbstractTransitions
     scores: Float[Tensor, "*batch T S"]
     emissions: Float[Tensor, "*batch T S"]  # log p(y_t | a_t = s)
     predicted: Float[Tensor, "*batch T S"]  # log p(a_t = s | y_<t)

@@ -3,7 +3,7 @@
     free      p(a_t = j)                 = softmax over all places of score[t]       Wu et al. 2018
     forward   p(a_t = j | a_{t-1} = i)   = softmax over the places j >= i            Wu & Cotterell 2019
 
-Both are normalised at every step, so that a decoder can write from left to right.
+Both are normalized at every step, so that a decoder can write from left to right.
 
 Axes: B items, T steps, S places.
 """
@@ -20,7 +20,7 @@ from ....distributions import Categorical, LinearChain
 from ._filter import Walked, forward_filter, forward_step, transitions
 
 
-class AbstractWalk(ABC):
+class AbstractTransitions(ABC):
     """A walk over the places of a memory, one place at each step. Scores are -inf where a place is
     shut; at least one is open.
     """
@@ -61,7 +61,7 @@ class AbstractWalk(ABC):
 
 
 @final
-class FreeWalk(AbstractWalk):
+class IndependentPositions(AbstractTransitions):
     """Any place at any step, whatever came before."""
 
     remembers = False
@@ -87,7 +87,7 @@ class FreeWalk(AbstractWalk):
 
 
 @final
-class ForwardWalk(AbstractWalk):
+class MonotonicTransitions(AbstractTransitions):
     """Never back: the same place again, or a later one."""
 
     remembers = True

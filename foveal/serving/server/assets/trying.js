@@ -1,7 +1,7 @@
 // The page of the server: one of its models is asked, and shows what it looked at. The panel and all in it
 // are the explorer's.
 
-import {authorise, Refused, runs} from "./asking.js";
+import {authorize, Refused, runs} from "./asking.js";
 import {element, fit, say} from "./dom.js";
 import {Panel} from "./panel.js";
 import {number} from "./text.js";
@@ -83,7 +83,7 @@ at("input").addEventListener("keydown", (event) => {
 });
 at("entering").addEventListener("submit", (event) => {
   event.preventDefault();
-  authorise(at("token").value);
+  authorize(at("token").value);
   start();
 });
 start();

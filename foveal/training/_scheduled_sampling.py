@@ -18,13 +18,13 @@ import torch
 from jaxtyping import Int
 from torch import Tensor
 
-from ..data import SequenceBatch
+from ..data import Seq2SeqBatch
 from ..data._batches import PictureBatch
 from ..errors import SpecError
 from ..tasks import AbstractTask
 from ..tasks.base._writing import AbstractWriting
 
-Batch = TypeVar("Batch", SequenceBatch, PictureBatch)
+Batch = TypeVar("Batch", Seq2SeqBatch, PictureBatch)
 
 
 def with_own_inputs(task: AbstractTask[Any], batch: Batch, share: float) -> Batch:
@@ -45,8 +45,8 @@ def checked_for_own_inputs(task: AbstractTask[Any]) -> AbstractWriting[Any, Any]
     """The task, if it has a decoder that could read its own guesses."""
     if not isinstance(task, AbstractWriting):
         raise SpecError(
-            f"TrainingSpec: own_inputs is about decoders that read what they have written, got a "
-            f"{type(task).__name__}, which does not. Set own_inputs to 0."
+            f"TrainingSpec: scheduled_sampling is about decoders that read what they have written, got a "
+            f"{type(task).__name__}, which does not. Set scheduled_sampling to 0."
         )
     return task
 

@@ -10,20 +10,27 @@ from foveal.attention import AdditiveScorer, Attended, BilinearScorer, Memory
 from foveal.distributions import Categorical, LinearChain
 from foveal.networks import (
     AbstractCell,
-    BothWays,
     ElmanCell,
     GRUCell,
-    InitialState,
+    InitialStateAndEveryStepBridge,
+    InitialStateBridge,
+    LatentDecoder,
     LSTMCell,
-    MarginalDecoder,
     recurrent_stack,
 )
 from foveal.networks.decoders.latent import _decoder as module
 from foveal.networks.decoders.latent._posterior import Posterior
-from foveal.networks.decoders.latent._transitions import AbstractWalk, ForwardWalk, FreeWalk
+from foveal.networks.decoders.latent._transitions import (
+    AbstractTransitions,
+    IndependentPositions,
+    MonotonicTransitions,
+)
 from foveal.testing import check_decoder
 
-WALKS: dict[str, AbstractWalk] = {"free": FreeWalk(), "forward": ForwardWalk()}
+WALKS: dict[str, AbstractTransitions] = {
+    "free": IndependentPositions(),
+    "forward": MonotonicTransitions(),
+}
 TOKENS = 5
 MASK = torch.tensor([[1, 1, 1, 1], [1, 0, 1, 0], [0, 0, 1, 1], [1, 1, 0, 0]]).bool()
 
@@ -33,20 +40,20 @@ def decoder_with(
     *,
     cell: type[AbstractCell] = LSTMCell,
     num_layers: int = 1,
-    tied: bool = False,
+    tie_embeddings: bool = False,
     both: bool = False,
     dropout: float = 0.2,
-) -> MarginalDecoder:
+) -> LatentDecoder:
     stack = recurrent_stack(4 + (6 if both else 0), 5, cell=cell, num_layers=num_layers)
-    return MarginalDecoder(
+    return LatentDecoder(
         embedding=nn.Embedding(TOKENS, 4),
         stack=stack,
-        bridge=BothWays(6, stack) if both else InitialState(6, stack),
-        scorer=BilinearScorer(5, 6) if tied else AdditiveScorer(5, 6, hidden_size=3),
+        bridge=InitialStateAndEveryStepBridge(6, stack) if both else InitialStateBridge(6, stack),
+        scorer=BilinearScorer(5, 6) if tie_embeddings else AdditiveScorer(5, 6, hidden_size=3),
         walk=WALKS[walk],
         value_size=6,
         vector_size=4,
-        tied=tied,
+        tie_embeddings=tie_embeddings,
         dropout=dropout,
     )
 
@@ -57,7 +64,7 @@ def _seed() -> None:
 
 
 def alignments(
-    decoder: MarginalDecoder, tokens: Tensor, targets: Tensor, values: Tensor
+    decoder: LatentDecoder, tokens: Tensor, targets: Tensor, values: Tensor
 ) -> tuple[list[tuple[int, ...]], Tensor]:
     """Every alignment of one item, `tokens (T)` and `values (S, V)`, and log p(a, y) of each, from
     the definition and with nothing of the decoder but its layers.
@@ -76,7 +83,7 @@ def alignments(
 
     walks, totals = [], []
     for walk in product(range(len(values)), repeat=len(tokens)):
-        forward = isinstance(decoder.walk, ForwardWalk)
+        forward = isinstance(decoder.walk, MonotonicTransitions)
         if forward and list(walk) != sorted(walk):
             continue
         total = torch.zeros((), dtype=values.dtype)
@@ -88,7 +95,7 @@ def alignments(
     return walks, torch.stack(totals)
 
 
-def case(walk: str) -> tuple[MarginalDecoder, Tensor, Tensor, Tensor]:
+def case(walk: str) -> tuple[LatentDecoder, Tensor, Tensor, Tensor]:
     """A decoder in float64 with tokens, targets and values of one item."""
     decoder = decoder_with(walk).double().eval()
     nn.init.normal_(decoder.combine.weight)
@@ -188,7 +195,9 @@ def test_a_decoder_obeys_the_laws(walk: str, masked: bool) -> None:
 @pytest.mark.parametrize("walk", WALKS)
 @pytest.mark.parametrize("cell", [ElmanCell, GRUCell])
 def test_a_decoder_with_tied_embeddings_and_no_summary(walk: str, cell: type[AbstractCell]) -> None:
-    check_decoder(decoder_with(walk, tied=True, cell=cell), Memory(torch.randn(4, 4, 6), MASK), 5)
+    check_decoder(
+        decoder_with(walk, tie_embeddings=True, cell=cell), Memory(torch.randn(4, 4, 6), MASK), 5
+    )
 
 
 @pytest.mark.parametrize("walk", WALKS)
@@ -215,12 +224,12 @@ def test_memory_is_bounded_by_the_pieces(monkeypatch: pytest.MonkeyPatch) -> Non
     """Of the table, which is by far the largest thing, nothing is kept for the backward."""
     monkeypatch.setattr(module, "_TABLE", 2**18)
     stack = recurrent_stack(8, 8)
-    decoder = MarginalDecoder(
+    decoder = LatentDecoder(
         embedding=nn.Embedding(1_000, 8),
         stack=stack,
-        bridge=InitialState(6, stack),
+        bridge=InitialStateBridge(6, stack),
         scorer=AdditiveScorer(8, 6, hidden_size=3),
-        walk=ForwardWalk(),
+        walk=MonotonicTransitions(),
         value_size=6,
     )
     tokens, memory = torch.randint(9, (4, 32)), Memory(torch.randn(4, 20, 6))

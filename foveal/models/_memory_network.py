@@ -44,10 +44,10 @@ class Answered(NamedTuple):
 
 
 @final
-class MemoryReader(nn.Module):
+class MemoryNetwork(nn.Module):
     """Facts and a question in, log-probabilities of the answers out.
 
-    >>> reader = MemoryReaderSpec(vocabulary=30, num_answers=4).build()
+    >>> reader = MemoryNetworkSpec(vocabulary=30, num_answers=4).build()
     >>> answered = reader(torch.randint(30, (2, 5, 7)), None, torch.randint(30, (2, 4)), None)
     >>> answered.log_probs.shape, answered.weights.shape
     (torch.Size([2, 4]), torch.Size([2, 2, 5]))
@@ -74,13 +74,13 @@ class MemoryReader(nn.Module):
         question_mask: Bool[Tensor, "B v"] | None,
     ) -> Answered:
         """Answer each question from its facts; a fact without a real word is padding."""
-        check_mask("MemoryReader", "facts", facts, facts_mask)
-        check_mask("MemoryReader", "question", question, question_mask)
-        check_batch("MemoryReader", facts=facts.shape[:-2], question=question.shape[:-1])
+        check_mask("MemoryNetwork", "facts", facts, facts_mask)
+        check_mask("MemoryNetwork", "question", question, question_mask)
+        check_batch("MemoryNetwork", facts=facts.shape[:-2], question=question.shape[:-1])
         facts_mask = _mask_of(facts, facts_mask)
         both = _joined(facts, question)
         both_mask = _joined(facts_mask, _mask_of(question, question_mask))
-        with tokens_below("MemoryReader", self.vocabulary, both_mask, facts_and_question=both):
+        with tokens_below("MemoryNetwork", self.vocabulary, both_mask, facts_and_question=both):
             # Values first: too many facts are refused by their number, without the question.
             values = self.values(facts, facts_mask).values
             encoded = self.keys(both, both_mask).values
@@ -103,7 +103,7 @@ def _joined(facts: Tensor, question: Tensor) -> Tensor:
 
 @final
 @dataclass(frozen=True, kw_only=True, slots=True)
-class MemoryReaderSpec:
+class MemoryNetworkSpec:
     """A question over a list of facts."""
 
     kind: Literal["memory_reader"] = "memory_reader"
@@ -119,24 +119,24 @@ class MemoryReaderSpec:
         "facts of a question at most, each age with its vector; none: facts have no age",
         at_least=1,
     )
-    age_noise: float = setting(
+    random_noise: float = setting(
         0.0,
         "chance in training that a fact counts for two, and all before it seem older",
         at_least=0,
         at_most=1,
     )
-    first_values: float | None = setting(
+    init_std: float | None = setting(
         None,
         "standard deviation of what words and ages begin with; none: 2 / sqrt(embedding_size)",
         above=0,
     )
     positions: bool = setting(True, "weight words by their position; false: plain bags of words")
 
-    def build(self) -> MemoryReader:
+    def build(self) -> MemoryNetwork:
         """The model, with fresh weights."""
         check(self)
         keys = self._facts(None if self.max_facts is None else self.max_facts + 1)
-        return MemoryReader(
+        return MemoryNetwork(
             keys,
             self._facts(self.max_facts),
             self.steps.build(self.embedding_size, self.num_steps),
@@ -147,12 +147,12 @@ class MemoryReaderSpec:
     def _facts(self, max_facts: int | None) -> FactsEncoder:
         embedding = nn.Embedding(self.vocabulary, self.embedding_size)
         encoder = FactsEncoder(
-            embedding, positions=self.positions, max_facts=max_facts, age_noise=self.age_noise
+            embedding, positions=self.positions, max_facts=max_facts, random_noise=self.random_noise
         )
         # A word that its position weights by about a half then has a length of about 1, so that scores
         # count shared words. Unit normals saturate the softmax. The papers' 0.1 learns late, but from
         # 1,000 questions a chain learns to answer new ones, where with more it learns them by heart.
-        deviation = self.first_values or 2 / self.embedding_size**0.5
+        deviation = self.init_std or 2 / self.embedding_size**0.5
         for table in encoder.parameters():
             nn.init.normal_(table, std=deviation)
         return encoder

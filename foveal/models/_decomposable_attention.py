@@ -25,7 +25,7 @@ from ..batch_invariant import Linear
 from ..networks import AbstractEncoder
 from ..specs import check, setting
 from ._checks import check_batch, check_mask, tokens_below
-from .parts._attention_specs import PlaceAttentionSpec, SoftmaxSpec
+from .parts._attention_specs import PerQueryAttentionSpec, SoftmaxSpec
 from .parts._encoder_specs import EncoderSpec, WordEncoderSpec
 from .parts._scorer_specs import DotSpec
 
@@ -39,10 +39,10 @@ class Matched(NamedTuple):
 
 
 @final
-class PairMatcher(nn.Module):
+class DecomposableAttention(nn.Module):
     """Two texts in, log-probabilities of the classes out; both texts are read by the same weights.
 
-    >>> matcher = PairMatcherSpec(vocabulary=30, num_classes=3).build()
+    >>> matcher = DecomposableAttentionSpec(vocabulary=30, num_classes=3).build()
     >>> matched = matcher(torch.randint(30, (2, 7)), None, torch.randint(30, (2, 5)), None)
     >>> matched.log_probs.shape, matched.first.weights.shape
     (torch.Size([2, 3]), torch.Size([2, 7, 5]))
@@ -73,7 +73,7 @@ class PairMatcher(nn.Module):
         second_mask: Bool[Tensor, "B R"] | None,
     ) -> Matched:
         """Match each first text with its second."""
-        check_batch("PairMatcher", first=first.shape[:-1], second=second.shape[:-1])
+        check_batch("DecomposableAttention", first=first.shape[:-1], second=second.shape[:-1])
         a = self._words("first", first, first_mask)
         b = self._words("second", second, second_mask)
         from_a, from_b = self.project(a.values), self.project(b.values)
@@ -83,8 +83,8 @@ class PairMatcher(nn.Module):
         return Matched(log_probs, reads_b, reads_a)
 
     def _words(self, name: str, tokens: Tensor, mask: Tensor | None) -> Memory:
-        check_mask("PairMatcher", name, tokens, mask)
-        with tokens_below("PairMatcher", self.vocabulary, mask, **{name: tokens}):
+        check_mask("DecomposableAttention", name, tokens, mask)
+        with tokens_below("DecomposableAttention", self.vocabulary, mask, **{name: tokens}):
             return self.encoder(tokens, mask)
 
     def _read(self, queries: Tensor, keys: Tensor, memory: Memory) -> Attended:
@@ -116,14 +116,14 @@ def _perceptron(input_size: int, size: int, dropout: float) -> nn.Sequential:
 
 @final
 @dataclass(frozen=True, kw_only=True, slots=True)
-class PairMatcherSpec:
+class DecomposableAttentionSpec:
     """What does one text say of another?"""
 
     kind: Literal["pair_matcher"] = "pair_matcher"
     vocabulary: int = setting(about="number of tokens that are read", at_least=1)
     num_classes: int = setting(about="number of classes", at_least=1)
     encoder: EncoderSpec = setting(WordEncoderSpec(), "what reads either text")
-    attention: PlaceAttentionSpec = setting(
+    attention: PerQueryAttentionSpec = setting(
         SoftmaxSpec(scorer=DotSpec(scaled=False)), "how words of one text read the other"
     )
     hidden_size: int = setting(200, "width of the perceptrons", at_least=1)
@@ -131,10 +131,10 @@ class PairMatcherSpec:
         0.2, "share of what a perceptron's layer reads set to 0 in training", at_least=0, at_most=1
     )
 
-    def build(self) -> PairMatcher:
+    def build(self) -> DecomposableAttention:
         """The model, with fresh weights."""
         check(self)
-        return PairMatcher(
+        return DecomposableAttention(
             self.encoder.build(self.vocabulary),
             self.attention.build(self.hidden_size, self.hidden_size),
             vocabulary=self.vocabulary,

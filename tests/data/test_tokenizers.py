@@ -1,4 +1,4 @@
-"""Tokenisers give any text back; vocabularies number symbols the same way every time."""
+"""Tokenizers give any text back; vocabularies number symbols the same way every time."""
 
 import json
 import unicodedata
@@ -13,7 +13,7 @@ from foveal.data import (
     CharacterSpec,
     FeaturesSpec,
     SentencePieceSpec,
-    TokeniserSpec,
+    TokenizerSpec,
     Vocabulary,
     WhitespaceSpec,
 )
@@ -71,7 +71,7 @@ def test_features_without_anything_between() -> None:
 @given(TEXTS)
 def test_a_normal_form(text: str) -> None:
     for form in ("NFC", "NFD"):
-        for spec in (CharacterSpec(normalisation=form), WhitespaceSpec(normalisation=form)):
+        for spec in (CharacterSpec(normalization=form), WhitespaceSpec(normalization=form)):
             other = unicodedata.normalize("NFD" if form == "NFC" else "NFC", text)
             assert spec.encode(other) == spec.encode(text)
 
@@ -90,7 +90,7 @@ def test_subwords_give_any_text_back(subwords: SentencePieceSpec, text: str) -> 
 
 def test_subwords_are_learnt_and_kept(subwords: SentencePieceSpec) -> None:
     assert len(subwords.encode("the newest")) < len("the newest") / 2
-    again = specs.from_json(TokeniserSpec, specs.to_json(subwords))
+    again = specs.from_json(TokenizerSpec, specs.to_json(subwords))
     assert again == subwords
     assert again.encode("the newest") == subwords.encode("the newest")
     assert SentencePieceSpec(num_pieces=300).trained_on(["a b"] * 9) == SentencePieceSpec(
@@ -107,11 +107,11 @@ def test_subwords_that_are_none() -> None:
         SentencePieceSpec(model="anything").encode("a")
 
 
-def test_a_tokeniser_is_a_spec() -> None:
+def test_a_tokenizer_is_a_spec() -> None:
     for spec in (CharacterSpec(spaces="drop"), WhitespaceSpec(), FeaturesSpec(separator="|")):
-        assert specs.from_json(TokeniserSpec, specs.to_json(spec)) == spec
+        assert specs.from_json(TokenizerSpec, specs.to_json(spec)) == spec
     with pytest.raises(SpecError, match="Did you mean characters"):
-        specs.from_json(TokeniserSpec, '{"kind": "character"}')
+        specs.from_json(TokenizerSpec, '{"kind": "character"}')
 
 
 @given(st.lists(st.lists(st.text(max_size=2), max_size=6), max_size=6))

@@ -24,11 +24,11 @@ from .parts._vision_specs import FramesEncoderSpec
 
 
 @final
-class ClipClassifier(nn.Module):
+class VideoClassifier(nn.Module):
     """Frames `(B, F, C, h, w)` in, log-probabilities of the classes out.
 
     >>> import torch
-    >>> classifier = ClipClassifierSpec(num_classes=4).build()
+    >>> classifier = VideoClassifierSpec(num_classes=4).build()
     >>> classified = classifier(torch.rand(2, 6, 3, 16, 16))
     >>> classified.log_probs.shape, classified.weights.shape
     (torch.Size([2, 4]), torch.Size([2, 6]))
@@ -58,7 +58,7 @@ class ClipClassifier(nn.Module):
 
 @final
 @dataclass(frozen=True, kw_only=True, slots=True)
-class ClipClassifierSpec:
+class VideoClassifierSpec:
     """One label for a clip."""
 
     kind: Literal["clip_classifier"] = "clip_classifier"
@@ -69,9 +69,9 @@ class ClipClassifierSpec:
         0.3, "share of that vector set to 0 in training", at_least=0, at_most=1
     )
 
-    def build(self) -> ClipClassifier:
+    def build(self) -> VideoClassifier:
         """The model, with fresh weights."""
         check(self)
         encoder = self.encoder.build()
         pool, size = build_pool(self.pooling, encoder)
-        return ClipClassifier(encoder, pool, Linear(size, self.num_classes), dropout=self.dropout)
+        return VideoClassifier(encoder, pool, Linear(size, self.num_classes), dropout=self.dropout)

@@ -9,7 +9,7 @@ from torch import Tensor
 from foveal.distributions import LinearChain
 from foveal.errors import DerivativeError
 from foveal.networks.decoders.latent._filter import forward_filter, forward_step, transitions
-from foveal.networks.decoders.latent._transitions import ForwardWalk, FreeWalk
+from foveal.networks.decoders.latent._transitions import IndependentPositions, MonotonicTransitions
 
 NEVER = -torch.inf
 
@@ -108,7 +108,7 @@ def test_a_shut_place_is_as_if_it_were_not_there_and_has_no_gradient() -> None:
     scores, emissions, before = case(2, 4, 5, seed=4)
     open_places = torch.tensor([False, True, False, True, False])
     shut = scores.masked_fill(~open_places, NEVER).requires_grad_()
-    start = ForwardWalk().start(before)
+    start = MonotonicTransitions().start(before)
     whole = forward_filter(shut, emissions, start)
     first = torch.tensor([[0.0, NEVER]] * 2, dtype=torch.float64)
     cut = forward_filter(scores[..., open_places], emissions[..., open_places], first)
@@ -144,7 +144,7 @@ def test_improbable_walks_do_not_underflow() -> None:
 
 @pytest.mark.parametrize("mask", [None, torch.tensor([[1, 1, 1, 1], [0, 1, 0, 1]]).bool()])
 def test_the_posterior_is_a_chain_whose_sum_is_the_likelihood(mask: Tensor | None) -> None:
-    walk = ForwardWalk()
+    walk = MonotonicTransitions()
     scores, emissions, before = case(seed=5)
     walked = walk.run(scores, emissions, before, mask)
     chain = walk.posterior(scores, emissions, walked.predicted, mask)
@@ -155,7 +155,7 @@ def test_the_posterior_is_a_chain_whose_sum_is_the_likelihood(mask: Tensor | Non
 
 
 def test_a_free_walk_knows_nothing_of_the_step_before() -> None:
-    walk = FreeWalk()
+    walk = IndependentPositions()
     scores, emissions, before = case(seed=6)
     walked = walk.run(scores, emissions, before, None)
     prior, said = scores.softmax(-1), emissions.exp()

@@ -22,13 +22,13 @@ _GROUPS = frozenset({"source", "target", "features", "alignment"})
 
 @final
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Patterned(FileSource):
+class RegexLines(FileSource):
     """Lines that are each the whole of a pattern, whose groups of these names are the parts of an
     example: `source`, and maybe `target`, `features` and `alignment`. Empty lines are left out.
     """
 
     is_by_line: ClassVar[bool] = True
-    kind: Literal["patterned"] = "patterned"
+    kind: Literal["regex_lines"] = "regex_lines"
     paths: tuple[str, ...] = setting(about=ABOUT_PATHS)
     pattern: str = setting(about="regular expression of a line, with groups such as (?P<source>.*)")
     max_line: int = setting(MAX_LINE, ABOUT_MAX_LINE, at_least=1)
@@ -38,13 +38,13 @@ class Patterned(FileSource):
             names = set(re.compile(self.pattern).groupindex)
         except re.error as error:
             raise SpecError(
-                f"Patterned: pattern is no regular expression: {error}, in {quoted(self.pattern)}. "
+                f"RegexLines: pattern is no regular expression: {error}, in {quoted(self.pattern)}. "
                 f"Write one such as (?P<source>.*) => (?P<target>.*)."
             ) from None
         if "source" not in names or not names <= _GROUPS:
             known, got = ", ".join(sorted(_GROUPS)), ", ".join(sorted(names)) or "none"
             raise SpecError(
-                f"Patterned: the names of groups must be among {known}, with source, got {got} in "
+                f"RegexLines: the names of groups must be among {known}, with source, got {got} in "
                 f"{quoted(self.pattern)}. Name what to read, as in (?P<source>.*) => (?P<target>.*)."
             )
 
@@ -75,6 +75,6 @@ class Patterned(FileSource):
             )
 
 
-def patterned(paths: Paths, pattern: str, *, max_line: int = MAX_LINE) -> Patterned:
-    """Files of lines like a pattern; see `Patterned`."""
-    return Patterned(paths=path_texts(paths), pattern=pattern, max_line=max_line)
+def regex_lines(paths: Paths, pattern: str, *, max_line: int = MAX_LINE) -> RegexLines:
+    """Files of lines like a pattern; see `RegexLines`."""
+    return RegexLines(paths=path_texts(paths), pattern=pattern, max_line=max_line)

@@ -28,7 +28,7 @@ from ..networks import AbstractEncoder
 from ..networks._bridges import summary_of
 from ..specs import check, setting
 from ._checks import check_batch, check_mask, tokens_below
-from .parts._attention_specs import PlaceAttentionSpec, SoftmaxSpec
+from .parts._attention_specs import PerQueryAttentionSpec, SoftmaxSpec
 from .parts._backbone_spec import BackboneSpec
 from .parts._encoder_specs import TextEncoderSpec
 from .parts._vision_specs import ImageEncoderSpec
@@ -47,10 +47,10 @@ class LookedUp(NamedTuple):
 
 
 @final
-class VisualReader(nn.Module):
+class VQAModel(nn.Module):
     """Images `(B, C, h, w)` and questions `(B, S)` in, log-probabilities of the answers out.
 
-    >>> reader = VisualReaderSpec(vocabulary=30, num_answers=5).build()
+    >>> reader = VQAModelSpec(vocabulary=30, num_answers=5).build()
     >>> found = reader(torch.rand(2, 3, 32, 24), None, torch.randint(30, (2, 7)), None)
     >>> found.log_probs.shape, found.weights.shape
     (torch.Size([2, 5]), torch.Size([2, 12]))
@@ -90,10 +90,10 @@ class VisualReader(nn.Module):
         """Answer a question about each image; or several, if `about` says which image each is about:
         every image is encoded once.
         """
-        check_mask("VisualReader", "question", question, question_mask)
+        check_mask("VQAModel", "question", question, question_mask)
         asked_of = images.shape[:1] if about is None else about.shape
-        check_batch("VisualReader", images=asked_of, question=question.shape[:1])
-        with tokens_below("VisualReader", self.vocabulary, question_mask, question=question):
+        check_batch("VQAModel", images=asked_of, question=question.shape[:1])
+        with tokens_below("VQAModel", self.vocabulary, question_mask, question=question):
             asked = summary_of(self.question(question, question_mask))
         memory, attended = self.image(images, images_mask), None
         if self.attention is None:
@@ -112,7 +112,7 @@ class VisualReader(nn.Module):
 
 @final
 @dataclass(frozen=True, kw_only=True, slots=True)
-class VisualReaderSpec:
+class VQAModelSpec:
     """A question about an image, answered by one of a set of answers."""
 
     kind: Literal["visual_reader"] = "visual_reader"
@@ -120,7 +120,7 @@ class VisualReaderSpec:
     num_answers: int = setting(about="number of answers", at_least=1)
     image: ImageEncoderSpec | BackboneSpec = setting(ImageEncoderSpec(), "what looks at the image")
     question: TextEncoderSpec = setting(TextEncoderSpec(), "what reads the question")
-    attention: PlaceAttentionSpec | None = setting(
+    attention: PerQueryAttentionSpec | None = setting(
         SoftmaxSpec(), "how the question reads the grid of the image; none: by its mean"
     )
     hidden_size: int = setting(128, "width of the layers before the answer", at_least=1)
@@ -128,14 +128,14 @@ class VisualReaderSpec:
         0.0, "share of what the last layers read set to 0 in training", at_least=0, at_most=1
     )
 
-    def build(self) -> VisualReader:
+    def build(self) -> VQAModel:
         """The model, with fresh weights."""
         check(self)
         image, question = self.image.build(), self.question.build(self.vocabulary)
         attention = None
         if self.attention is not None:
             attention = self.attention.build(question.summary_size, image.value_size)
-        return VisualReader(
+        return VQAModel(
             image,
             question,
             attention,

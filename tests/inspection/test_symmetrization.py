@@ -5,7 +5,7 @@ from collections.abc import Set
 from hypothesis import given, strategies as st
 
 from foveal.data.formats._links import Link
-from foveal.inspection import symmetrise
+from foveal.inspection import symmetrize
 
 LINKS = st.frozensets(st.tuples(st.integers(0, 5), st.integers(0, 5)), max_size=14)
 
@@ -14,9 +14,9 @@ LINKS = st.frozensets(st.tuples(st.integers(0, 5), st.integers(0, 5)), max_size=
 def test_each_method_finds_more_than_the_one_before(
     forward: frozenset[Link], backward: frozenset[Link]
 ) -> None:
-    both = symmetrise(forward, backward, "intersection")
-    grown = symmetrise(forward, backward, "grow-diag-final")
-    either = symmetrise(forward, backward, "union")
+    both = symmetrize(forward, backward, "intersection")
+    grown = symmetrize(forward, backward, "grow-diag-final")
+    either = symmetrize(forward, backward, "union")
     assert both <= grown <= either
     assert both == forward & backward
     assert either == forward | backward
@@ -26,7 +26,7 @@ def test_each_method_finds_more_than_the_one_before(
 def test_every_word_that_either_direction_links_is_linked(
     forward: frozenset[Link], backward: frozenset[Link]
 ) -> None:
-    grown = symmetrise(forward, backward)
+    grown = symmetrize(forward, backward)
     for side in (0, 1):
         assert {link[side] for link in grown} == {link[side] for link in forward | backward}
 
@@ -34,7 +34,7 @@ def test_every_word_that_either_direction_links_is_linked(
 @given(links=LINKS)
 def test_two_that_agree_are_left_alone(links: frozenset[Link]) -> None:
     for method in ("intersection", "union", "grow-diag-final"):
-        assert symmetrise(links, links, method) == links
+        assert symmetrize(links, links, method) == links
 
 
 @given(forward=LINKS, backward=LINKS)
@@ -45,8 +45,8 @@ def test_texts_may_change_places(forward: frozenset[Link], backward: frozenset[L
         return frozenset((j, i) for i, j in links)
 
     for method in ("intersection", "union"):
-        there = symmetrise(forward, backward, method)
-        assert symmetrise(turned(backward), turned(forward), method) == turned(there)
+        there = symmetrize(forward, backward, method)
+        assert symmetrize(turned(backward), turned(forward), method) == turned(there)
 
 
 def test_growing_by_hand() -> None:
@@ -54,5 +54,5 @@ def test_growing_by_hand() -> None:
     backward = {(0, 0), (2, 2), (1, 1), (0, 4)}
     # 1-2 brings target 2 in, beside 1-1; then 2-2 brings source 2 in; 3-4 is beside nothing, and is
     # taken last for its two words; then 0-4 brings in nothing.
-    grown = symmetrise(forward, backward)
+    grown = symmetrize(forward, backward)
     assert grown == {(0, 0), (1, 1), (1, 2), (2, 2), (3, 4)}

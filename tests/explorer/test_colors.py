@@ -1,4 +1,4 @@
-"""The page's colours are the drawings' and can be read on each other."""
+"""The page's colors are the drawings' and can be read on each other."""
 
 import re
 
@@ -12,11 +12,11 @@ TINT = re.compile(r"calc\(var\(--share,0\)\*(\d+)%\),var\(--paper\)\)}\n\.chip \
 
 
 def contrast(first: tuple[float, ...], second: tuple[float, ...]) -> float:
-    dark, light = sorted(luminance(*map(float, colour)) for colour in (first, second))
+    dark, light = sorted(luminance(*map(float, color)) for color in (first, second))
     return (light + 0.05) / (dark + 0.05)
 
 
-def test_every_colour_comes_from_the_theme() -> None:
+def test_every_color_comes_from_the_theme() -> None:
     style = assets()["explorer.css"].content.decode()
     assert not re.search(r"#[0-9a-f]{3,8}\b|rgb\(|hsl\(", style)
     used = set(re.findall(r"var\(--([a-z]+)", style)) - {"share", "level"}

@@ -11,35 +11,35 @@ from foveal.decoding import Stepper, beam_search, greedy
 from foveal.errors import ShapeError, ValueRangeError
 from foveal.networks import (
     AbstractCell,
-    BothWays,
     GRUCell,
+    InitialStateAndEveryStepBridge,
+    LatentDecoder,
     LSTMCell,
-    MarginalDecoder,
     recurrent_stack,
 )
-from foveal.networks.decoders.latent._transitions import ForwardWalk, FreeWalk
+from foveal.networks.decoders.latent._transitions import IndependentPositions, MonotonicTransitions
 from foveal.networks.search import _latent_stepping as module, _matrix
-from foveal.networks.search._latent_stepping import MarginalStepper
+from foveal.networks.search._latent_stepping import LatentStepper
 from foveal.networks.search._stepping_state import SteppingState
 
-WALKS = {"free": FreeWalk(), "forward": ForwardWalk()}
+WALKS = {"free": IndependentPositions(), "forward": MonotonicTransitions()}
 BATCH, WIDTH, STEPS, TOKENS = 4, 3, 5, 7
 MASK = torch.tensor([[1, 1, 1, 1], [1, 0, 1, 0], [0, 0, 1, 1], [1, 1, 0, 0]]).bool()
 
 
 def decoder_with(
-    walk: str, *, cell: type[AbstractCell] = LSTMCell, tied: bool = False
-) -> MarginalDecoder:
+    walk: str, *, cell: type[AbstractCell] = LSTMCell, tie_embeddings: bool = False
+) -> LatentDecoder:
     stack = recurrent_stack(5 + 6, 6, cell=cell)
-    decoder = MarginalDecoder(
+    decoder = LatentDecoder(
         embedding=nn.Embedding(TOKENS, 5),
         stack=stack,
-        bridge=BothWays(6, stack),
-        scorer=BilinearScorer(6, 6) if tied else AdditiveScorer(6, 6, hidden_size=4),
+        bridge=InitialStateAndEveryStepBridge(6, stack),
+        scorer=BilinearScorer(6, 6) if tie_embeddings else AdditiveScorer(6, 6, hidden_size=4),
         walk=WALKS[walk],
         value_size=6,
         vector_size=5,
-        tied=tied,
+        tie_embeddings=tie_embeddings,
         dropout=0.2,
     )
     nn.init.normal_(decoder.combine.weight)  # so that places say different things
@@ -57,7 +57,7 @@ def item_of(memory: Memory, item: int) -> Memory:
     return Memory(memory.values[item], memory.mask[item], memory.summary[item])
 
 
-def widen(stepper: MarginalStepper, state: SteppingState, width: int) -> SteppingState:
+def widen(stepper: LatentStepper, state: SteppingState, width: int) -> SteppingState:
     return stepper.reorder(state, torch.zeros(stepper.batch_size(state), width, dtype=torch.long))
 
 
@@ -75,10 +75,10 @@ def test_steps_equal_the_whole(
     """Every hypothesis of every item, step by step, against teacher forcing on its own; a few items
     of the table at a time, or all.
     """
-    decoder = decoder_with(walk, cell=cell, tied=cell is GRUCell)
+    decoder = decoder_with(walk, cell=cell, tie_embeddings=cell is GRUCell)
     monkeypatch.setattr(module, "_TABLE", 2**20 if masked else WIDTH * 4 * TOKENS * 3)
     memory = memory_for(masked=masked)
-    stepper = MarginalStepper(decoder)
+    stepper = LatentStepper(decoder)
     assert isinstance(stepper, Stepper)
     tokens = torch.randint(TOKENS, (BATCH, WIDTH, STEPS))
     state = widen(stepper, stepper.start(memory), WIDTH)
@@ -100,7 +100,7 @@ def test_steps_equal_the_whole(
 def test_hypotheses_continue_their_parents_and_items_leave(walk: str) -> None:
     """Another order, another number of hypotheses and of items at every step."""
     decoder, memory = decoder_with(walk), memory_for()
-    stepper = MarginalStepper(decoder)
+    stepper = LatentStepper(decoder)
     state, written = stepper.start(memory), torch.zeros(BATCH, 1, 0, dtype=torch.long)
     items = torch.arange(BATCH)
     log_probs = torch.empty(0)
@@ -123,7 +123,7 @@ def test_hypotheses_continue_their_parents_and_items_leave(walk: str) -> None:
 
 @pytest.mark.parametrize("walk", WALKS)
 def test_a_stepper_keeps_nothing_and_changes_nothing(walk: str) -> None:
-    stepper = MarginalStepper(decoder_with(walk))
+    stepper = LatentStepper(decoder_with(walk))
     starts = [stepper.start(memory_for()) for _ in range(2)]
     tokens = torch.randint(TOKENS, (STEPS, BATCH, 1))
 
@@ -145,7 +145,7 @@ def test_a_stepper_keeps_nothing_and_changes_nothing(walk: str) -> None:
 @pytest.mark.parametrize("walk", WALKS)
 @pytest.mark.parametrize("half", [False, True])
 def test_junk_in_the_padding_of_a_memory_changes_nothing(walk: str, half: bool) -> None:
-    stepper = MarginalStepper(decoder_with(walk), half=half)
+    stepper = LatentStepper(decoder_with(walk), half=half)
     memory, tokens = memory_for(), torch.randint(TOKENS, (BATCH, 1))
     clean = stepper.step(stepper.start(memory), tokens)
     for junk in (torch.nan, torch.inf, 1e30):
@@ -160,7 +160,7 @@ def test_in_half_precision_steps_are_good_to_two_digits(
 ) -> None:
     monkeypatch.setattr(_matrix, "_MANY_ROWS", 1)
     decoder, memory = decoder_with(walk), memory_for()
-    exact, half = MarginalStepper(decoder), MarginalStepper(decoder, half=True)
+    exact, half = LatentStepper(decoder), LatentStepper(decoder, half=True)
     state, rough = exact.start(memory), half.start(memory)
     for _ in range(STEPS):
         tokens = torch.randint(TOKENS, (BATCH, 1))
@@ -174,10 +174,10 @@ def test_in_half_precision_steps_are_good_to_two_digits(
 @pytest.mark.parametrize("walk", WALKS)
 def test_a_wide_beam_finds_the_best_of_all_outputs_and_a_narrow_one_is_greedy(walk: str) -> None:
     decoder, memory, end = decoder_with(walk), memory_for(), 1
-    stepper = MarginalStepper(decoder)
+    stepper = LatentStepper(decoder)
     state, begin = stepper.start(memory), torch.zeros(BATCH, dtype=torch.long)
     parts = {"begin": begin, "end": end, "max_length": 3}
-    beam = beam_search(stepper, state, **parts, width=TOKENS**3, nbest=1)
+    beam = beam_search(stepper, state, **parts, beam_size=TOKENS**3, nbest=1)
     others = [token for token in range(TOKENS) if token != end]
     texts = [[*words, end] for n in range(3) for words in product(others, repeat=n)]
     texts += [list(words) for words in product(others, repeat=3)]
@@ -187,13 +187,13 @@ def test_a_wide_beam_finds_the_best_of_all_outputs_and_a_narrow_one_is_greedy(wa
         length = int(beam.lengths[item, 0])
         assert beam.tokens[item, 0, :length].tolist() == best[:length]
         assert beam.totals[item, 0].item() == pytest.approx(max(scores), abs=1e-4)
-    narrow = beam_search(stepper, state, **parts, width=1)
+    narrow = beam_search(stepper, state, **parts, beam_size=1)
     straight = greedy(stepper, state, **parts)
     assert narrow.token_lists(end) == straight.token_lists(end)
     torch.testing.assert_close(narrow.totals, straight.totals)
 
 
-def written_scores(decoder: MarginalDecoder, memory: Memory, texts: list[list[int]]) -> list[float]:
+def written_scores(decoder: LatentDecoder, memory: Memory, texts: list[list[int]]) -> list[float]:
     """log p(text | memory) of each, the begin symbol being 0."""
     targets = torch.tensor([[*text, *[0] * (3 - len(text))] for text in texts])
     lengths = torch.tensor([[len(text)] for text in texts])
@@ -214,7 +214,7 @@ def written_scores(decoder: MarginalDecoder, memory: Memory, texts: list[list[in
 def test_what_was_written_says_where_it_was_read() -> None:
     """With a place that alone can say a token, the next step knows that it was there."""
     decoder, memory = decoder_with("forward"), memory_for(masked=False)
-    stepper = MarginalStepper(decoder)
+    stepper = LatentStepper(decoder)
     begin, token = torch.zeros(BATCH, 1, dtype=torch.long), torch.full((BATCH, 1), 3)
     state, _, before = stepper.step(stepper.start(memory), begin)
     assert state.decoder.own is not None
@@ -232,7 +232,7 @@ def test_what_was_written_says_where_it_was_read() -> None:
 @pytest.mark.parametrize("walk", WALKS)
 def test_forced_weights_are_what_is_read(walk: str) -> None:
     decoder, memory = decoder_with(walk), memory_for()
-    stepper = MarginalStepper(decoder)
+    stepper = LatentStepper(decoder)
     state, tokens = stepper.start(memory), torch.zeros(BATCH, 1, dtype=torch.long)
     own = stepper.step(state, tokens)
     assert own.weights is not None
@@ -251,4 +251,4 @@ def test_forced_weights_are_what_is_read(walk: str) -> None:
 
 def test_a_decoder_in_training_is_refused() -> None:
     with pytest.raises(ValueRangeError, match=r"Call decoder\.eval\(\) first"):
-        MarginalStepper(decoder_with("free").train())
+        LatentStepper(decoder_with("free").train())
