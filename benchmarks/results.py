@@ -259,7 +259,7 @@ def _version(package: str) -> str:
     except metadata.PackageNotFoundError as error:
         raise ResultsError(
             f"{package} is not installed, so its version cannot be recorded. In the checkout run: "
-            f"pip install -c constraints.txt -e . --group dev --group peers"
+            f"pip install -c constraints.txt -e '.[serve]' --group dev --group peers"
         ) from error
 
 

@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from foveal.cli._loopback import Loopback, loopback
+from benchmarks.serving.loopback import Loopback, loopback
 
 from .started import started
 

@@ -25,13 +25,13 @@ from benchmarks.clusters import wait_for, workers
 from benchmarks.measuring import measured_rows
 from benchmarks.results import Results, Row, digest
 from benchmarks.served import ServedProcess, children_of, cpu_seconds_of, served
+from benchmarks.serving.bench_serve import requests
 from benchmarks.serving.endings import change
+from benchmarks.serving.load import OK, REJECTED
+from benchmarks.serving.loopback import Connection
 from benchmarks.serving.models import FILES, SEED, texts
 from benchmarks.serving.throughput import CONCURRENCY, load
 from examples.support import DATA
-from foveal.cli._bench_serve import requests
-from foveal.cli._load import OK, REJECTED
-from foveal.cli._loopback import Connection
 from foveal.serving.client import Client
 
 OUT = Path("results/scale_serve.json")

@@ -23,8 +23,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from foveal.cli._load import OK, REJECTED
-from foveal.cli._loopback import Connection, Loopback
+from benchmarks.serving.load import OK, REJECTED
+from benchmarks.serving.loopback import Connection, Loopback
 
 from .results import Results, Row
 from .served import SECONDS, ServedProcess, served

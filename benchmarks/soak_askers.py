@@ -9,8 +9,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from foveal.cli._load import OK, REJECTED
-from foveal.cli._loopback import Connection, Loopback, Reply, read_reply
+from benchmarks.serving.load import OK, REJECTED
+from benchmarks.serving.loopback import Connection, Loopback, Reply, read_reply
 
 MOST_FAULTS = 20  # that are kept
 _SLOW_WRITING = 2.0  # seconds over which a body comes, within the server's patience

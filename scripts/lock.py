@@ -5,7 +5,7 @@
 Asks pip which files it would install under constraints.txt, and installs nothing. Run it after a change of
 constraints.txt or of the dependencies in pyproject.toml.
 
-    requirements-ci-user.txt   the package alone, as a user installs it
+    requirements-ci-user.txt   the package without extras, and pytest for its tests
     requirements-ci.txt        all extras and groups
 
 The files are those for Linux on x86-64 and this version of Python. torch is left out: its builds for CPU and
@@ -24,9 +24,10 @@ from packaging.utils import canonicalize_name
 
 ROOT = Path(__file__).resolve().parent.parent
 BUILD = ("pip", "setuptools", "hatchling")  # what CI builds and installs with
+TESTS = ("beartype", "hypothesis", "pytest", "pytest-timeout")  # of the core, without extras
 EXTRAS = "client,hf,ray,serve,tensorboard,video"
 LOCKS: dict[str, tuple[tuple[str, ...], ...]] = {
-    "requirements-ci-user.txt": ((".", *BUILD),),
+    "requirements-ci-user.txt": ((".", *BUILD, *TESTS),),
     "requirements-ci.txt": (
         (f".[{EXTRAS}]", *BUILD, "editables"),
         ("--group", "dev", "--group", "docs", "--group", "peers"),

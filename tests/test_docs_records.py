@@ -17,6 +17,8 @@ from benchmarks.records._catalogue import RECORDS
 from benchmarks.records._scoring import write_references
 from benchmarks.results import Results
 
+pytestmark = pytest.mark.slow
+
 ROOT = Path(__file__).resolve().parent.parent
 PAGES = "\n".join(
     path.read_text(encoding="utf-8") for path in sorted((ROOT / "docs/records").glob("*.md"))

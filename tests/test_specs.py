@@ -14,6 +14,8 @@ from foveal.specs import check, from_json, setting, settings, to_data, to_json, 
 from foveal.specs._reading import from_data
 from foveal.specs._settings import Setting
 
+pytestmark = pytest.mark.slow
+
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class DotSpec:

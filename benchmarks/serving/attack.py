@@ -26,7 +26,7 @@ from typing import NamedTuple
 
 from benchmarks.results import Results, Row
 from benchmarks.served import ServedProcess, served
-from foveal.cli._load import OK
+from benchmarks.serving.load import OK
 
 from .attacked_soak import Soaked, soaked
 from .attackers import ATTACKS

@@ -17,9 +17,9 @@ import torch
 from safetensors.torch import load, save
 
 from benchmarks.served import ServedProcess
+from benchmarks.serving.load import OK
 from foveal.bundles import load_bundle
 from foveal.bundles._manifest import seal_of, write_sealed
-from foveal.cli._load import OK
 from foveal.data import Example
 from foveal.serving import Predictor
 from foveal.serving._answer import answer_json

@@ -11,8 +11,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple, final
 
+from benchmarks.serving.load import Batches
 from foveal.bundles import load_bundle
-from foveal.cli._load import Batches
 from foveal.data import Example
 from foveal.serving import Predictor
 from foveal.serving._answer import answer_json

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from benchmarks.results import Row
 from benchmarks.served import served
-from foveal.cli._load import OK
+from benchmarks.serving.load import OK
 
 from .throughput import load
 

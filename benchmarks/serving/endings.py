@@ -13,10 +13,10 @@ import torch
 
 from benchmarks.results import Row
 from benchmarks.served import SECONDS, ServedProcess, served
+from benchmarks.serving.bench_serve import requests
+from benchmarks.serving.load import BROKEN, OK, REJECTED, Request
+from benchmarks.serving.loopback import Connection
 from foveal.bundles import load_bundle, save_bundle
-from foveal.cli._bench_serve import requests
-from foveal.cli._load import BROKEN, OK, REJECTED, Request
-from foveal.cli._loopback import Connection
 
 from .models import SEED
 

@@ -10,9 +10,9 @@ from collections.abc import Iterator, Sequence
 
 from benchmarks.results import Row
 from benchmarks.served import ServedProcess
-from foveal.cli._bench_serve import requests
-from foveal.cli._load import BROKEN, OK, REJECTED, Load, Request, Sent, batches_of
-from foveal.cli._loopback import Connection
+from benchmarks.serving.bench_serve import requests
+from benchmarks.serving.load import BROKEN, OK, REJECTED, Load, Request, Sent, batches_of
+from benchmarks.serving.loopback import Connection
 
 from .models import SEED
 

@@ -9,9 +9,9 @@ from pathlib import Path
 
 from benchmarks.results import Row
 from benchmarks.served import ServedProcess
-from foveal.cli._bench_serve import requests
-from foveal.cli._load import OK, Load, closed_loop
-from foveal.cli._loopback import Connection
+from benchmarks.serving.bench_serve import requests
+from benchmarks.serving.load import OK, Load, closed_loop
+from benchmarks.serving.loopback import Connection
 from foveal.data import Example
 
 from .bare import Bare

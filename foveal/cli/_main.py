@@ -15,6 +15,7 @@ from contextlib import contextmanager
 from importlib import metadata
 
 from .. import __version__
+from ..extras import require
 from ._failures import told
 from ._speech import LEVEL, Level, is_verbose
 
@@ -28,7 +29,6 @@ COMMANDS = {
     "bulk": "answer many files into a folder, and only those that are missing",
     "serve": "answer over HTTP, with one model or several",
     "explore": "serve a page where one or two models are asked and looked into",
-    "bench-serve": "ask a server of this machine all it can answer, and time it",
     "report": "write the page of a run: curves, scores, mistakes, what to mend",
     "explain": "write a page on how a model came to one answer",
     "align": "link the words of pairs of texts by attention, and score the links",
@@ -93,6 +93,7 @@ def _level(words: list[str]) -> tuple[Level, list[str]]:
 
 
 def _run(name: str, words: Sequence[str]) -> None:
+    require("toolkit", "tyro", "rich", needed_by="The command foveal")
     reader = importlib.import_module("tyro")
     module = importlib.import_module(f"._{name.replace('-', '_')}", __package__)
     try:

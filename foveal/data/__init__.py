@@ -5,6 +5,11 @@
 `encode` and `collate` are given by the task; everything else is here.
 """
 
+from ..extras import require as _require
+
+_require("toolkit", "PIL", "regex", "sentencepiece", "zstandard", needed_by="foveal.data")
+
+
 from ._batches import (
     Seq2SeqBatch as Seq2SeqBatch,
     collate_labelled as collate_labelled,

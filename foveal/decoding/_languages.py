@@ -5,13 +5,13 @@ Axes: Q states, W tokens of the vocabulary.
 
 import re
 from collections.abc import Iterable, Sequence
+from typing import Any
 
 import numpy as np
 import torch
-from greenery import Fsm, parse
-from greenery.parse import NoMatch
 
 from ..errors import ValueRangeError
+from ..extras import required
 from ._automaton import Automaton
 
 # An escaped character, a class of characters, or one character of a pattern.
@@ -118,7 +118,7 @@ def regular_expression(pattern: str, tokens: Sequence[str | None], *, end: int) 
     return _without_dead_states(Automaton.from_table(torch.from_numpy(table), accepting, end=end))
 
 
-def _machine(pattern: str) -> Fsm:
+def _machine(pattern: str) -> Any:
     """The smallest automaton over characters."""
     pieces: list[str] = _PIECE.findall(pattern)
     if "^" in pieces or "$" in pieces:
@@ -126,9 +126,11 @@ def _machine(pattern: str) -> Fsm:
             f"regular_expression: a pattern is matched with the whole output, so it has no anchors, "
             rf"got {pattern!r}. Leave ^ and $ out; write \^ and \$ for the characters."
         )
+    reader = required("toolkit", "greenery.parse", needed_by="regular_expression")
     try:
-        return parse("".join(_LITERAL.get(piece, piece) for piece in pieces)).to_fsm().reduce()
-    except (NoMatch, IndexError, ValueError) as error:
+        parsed = reader.parse("".join(_LITERAL.get(piece, piece) for piece in pieces))
+        return parsed.to_fsm().reduce()
+    except (reader.NoMatch, IndexError, ValueError) as error:
         raise ValueRangeError(
             f"regular_expression: expected a regular expression without look-around and without "
             f"references to groups, got {pattern!r}: {error}."

@@ -9,19 +9,23 @@ Axes: B items, N outputs of each.
 """
 
 from collections.abc import Callable, Sequence
-from typing import Literal
+from functools import cache
+from typing import Any, Literal
 
 import torch
-from rapidfuzz.distance import Levenshtein
-from sacrebleu.metrics.chrf import CHRF
 from torch import Tensor
 
 from ..errors import ValueRangeError
+from ..extras import required
 from ._hypotheses import Hypotheses
 
 Similarity = Callable[[Sequence[int], Sequence[int]], float]
 
-_CHRF = CHRF()  # n-grams up to 6 characters, recall counting twice
+
+@cache
+def _chrf() -> Any:
+    """n-grams up to 6 characters, recall counting twice."""
+    return required("toolkit", "sacrebleu.metrics.chrf", needed_by="ngram_similarity").CHRF()
 
 
 def edit_similarity(one: Sequence[int], other: Sequence[int]) -> float:
@@ -31,7 +35,8 @@ def edit_similarity(one: Sequence[int], other: Sequence[int]) -> float:
     >>> edit_similarity([1, 2, 3], [1, 3])
     0.6666666666666667
     """
-    return Levenshtein.normalized_similarity(one, other)
+    distance = required("toolkit", "rapidfuzz.distance", needed_by="edit_similarity")
+    return distance.Levenshtein.normalized_similarity(one, other)
 
 
 def ngram_similarity(one: Sequence[int], other: Sequence[int]) -> float:
@@ -43,7 +48,7 @@ def ngram_similarity(one: Sequence[int], other: Sequence[int]) -> float:
     """
     if list(one) == list(other):  # of two empty outputs, chrF would say 0
         return 1.0
-    return _CHRF.sentence_score(_text(one), [_text(other)]).score / 100
+    return _chrf().sentence_score(_text(one), [_text(other)]).score / 100
 
 
 def minimum_bayes_risk(

@@ -1,5 +1,10 @@
 """Scores of outputs, with intervals, calibration, reliability and slices; no model is needed."""
 
+from ..extras import require as _require
+
+_require("toolkit", "jiwer", "rapidfuzz", "sacrebleu", needed_by="foveal.metrics")
+
+
 from ._alignment_scores import alignment_scores as alignment_scores
 from ._cider import cider as cider
 from ._intervals import compare as compare, measure as measure

@@ -1,5 +1,10 @@
 """Drawings: plain data to SVG and HTML, with the theme that all of them share."""
 
+from ..extras import require as _require
+
+_require("toolkit", "jinja2", "PIL", "regex", needed_by="foveal.views")
+
+
 from ._arcs import arcs as arcs
 from ._beam import beam_tree as beam_tree
 from ._chain import chain as chain

@@ -1,7 +1,6 @@
 """Curves of a run: values against steps.
 
-Ticks are chosen by matplotlib. Lines and text are drawn here, not by its SVG backend,
-whose colors know one scheme, whose ids clash on a page, and which sets text in its own fonts.
+Colors follow the reader's scheme, light or dark, and several drawings can share a page.
 """
 
 import math
@@ -109,13 +108,15 @@ def _ticks(values: list[float], count: int) -> tuple[list[float], float, float]:
     if low == high:  # one number: some room around it
         room = abs(low) / 10 or 1.0
         low, high = low - room, high + room
-    # Imported here: it takes half of the time that importing this package would.
-    from matplotlib.ticker import MaxNLocator  # noqa: PLC0415
+    step = _round_step((high - low) / count)
+    first, last = math.floor(low / step), math.ceil(high / step)
+    return [number * step for number in range(first, last + 1)], low, high
 
-    ticks = [
-        float(tick) for tick in MaxNLocator(count, steps=[1, 2, 2.5, 5, 10]).tick_values(low, high)
-    ]
-    return ticks, low, high
+
+def _round_step(least: float) -> float:
+    """The smallest of 1, 2, 2.5, 5 and 10 times a power of ten that is at least so large."""
+    power = 10.0 ** math.floor(math.log10(least))
+    return next(part * power for part in (1, 2, 2.5, 5, 10) if part * power >= least * (1 - 1e-9))
 
 
 def _step(step: float, highest: float) -> str:

@@ -1,40 +1,20 @@
-"""Pixels as PNG, for pictures inside an SVG: 8 bits, gray or RGB, written with zlib alone.
-
-Reference: Portable Network Graphics, W3C 2003: signature, IHDR, IDAT, IEND.
-"""
+"""Pixels as PNG, for pictures inside an SVG."""
 
 import base64
-import struct
-import zlib
+import io
 
 import numpy as np
 from jaxtyping import UInt8
-
-COLOR_TYPES = {1: 0, 3: 2}  # channels -> gray, RGB
-
-
-def _chunk(kind: bytes, content: bytes) -> bytes:
-    checksum = zlib.crc32(kind + content)
-    return struct.pack(">I", len(content)) + kind + content + struct.pack(">I", checksum)
+from PIL import Image
 
 
 def png(pixels: UInt8[np.ndarray, "h w c"]) -> bytes:
     """A PNG file of one (gray) or three (RGB) channels."""
-    height, width, num_channels = pixels.shape
-    header = struct.pack(">IIBBBBB", width, height, 8, COLOR_TYPES[num_channels], 0, 0, 0)
-    flat = pixels.reshape(height, width * num_channels)
-    # Filter 1: each byte as its difference from the pixel to the left, which packs better.
-    before = np.zeros_like(flat)
-    before[:, num_channels:] = flat[:, :-num_channels]
-    lines = np.concatenate([np.ones((height, 1), np.uint8), flat - before], axis=1)
-    return b"".join(
-        [
-            b"\x89PNG\r\n\x1a\n",
-            _chunk(b"IHDR", header),
-            _chunk(b"IDAT", zlib.compress(lines.tobytes(), 9)),
-            _chunk(b"IEND", b""),
-        ]
+    file = io.BytesIO()
+    Image.fromarray(pixels[..., 0] if pixels.shape[-1] == 1 else pixels).save(
+        file, "PNG", optimize=True
     )
+    return file.getvalue()
 
 
 def data_uri(pixels: UInt8[np.ndarray, "h w c"]) -> str:

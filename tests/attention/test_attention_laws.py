@@ -58,6 +58,8 @@ from foveal.distributions._sparse import AbstractSparseDistribution
 from foveal.errors import ShapeError
 from foveal.testing import check_attention, check_reader, check_scorer
 
+pytestmark = pytest.mark.slow
+
 SCORERS = {
     "additive": lambda: AdditiveScorer(4, 6, 5),
     "bilinear": lambda: BilinearScorer(4, 6),

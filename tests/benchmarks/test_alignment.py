@@ -9,6 +9,8 @@ from benchmarks import alignment
 from benchmarks.known_alignments import draw_digits
 from benchmarks.results import Results
 
+pytestmark = pytest.mark.slow
+
 
 def test_rows_are_written_and_runs_are_kept(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch

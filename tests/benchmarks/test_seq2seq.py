@@ -13,6 +13,8 @@ from benchmarks.seq2seq_yoyodyne import ToolkitMissingError, Yoyodyne
 from benchmarks.timing import Plan
 from foveal.inference import _native
 
+pytestmark = pytest.mark.slow
+
 QUICK = Plan(rounds=2, least_rounds=2, budget=0.01, block=0.0, warm_up=0.0)
 TRAINING = seq2seq_training.Sizes(hidden=8, batch=3, source=5, target=4, vocabulary=11)
 SEARCH = seq2seq_search.Sizes(hidden=8, embedding=4, vocabulary=12, source=5, target=4)

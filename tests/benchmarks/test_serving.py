@@ -5,7 +5,7 @@ from collections import Counter
 import pytest
 
 from benchmarks.serving.bare import drawn_from
-from foveal.cli._load import Batches
+from benchmarks.serving.load import Batches
 
 
 def test_drawn_batches_have_the_sizes_that_formed() -> None:

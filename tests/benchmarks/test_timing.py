@@ -2,7 +2,11 @@
 
 from collections.abc import Callable
 
+import pytest
+
 from benchmarks.timing import Plan, compare
+
+pytestmark = pytest.mark.slow
 
 
 class Clock:

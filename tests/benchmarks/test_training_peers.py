@@ -13,6 +13,8 @@ from benchmarks.seq2seq_yoyodyne import ToolkitMissingError, load_toolkit
 from benchmarks.training_toolkits import Done, Sizes
 from foveal.data import Example
 
+pytestmark = pytest.mark.slow
+
 SIZES = Sizes(embedding=4, hidden=6, dropout=0.1, batch=5)
 WORDS = [Example(a + b, f"{a} {b} {b}") for a in "abcd" for b in "abcd"]
 

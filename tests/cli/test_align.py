@@ -21,6 +21,8 @@ from foveal.data import Example, WhitespaceSpec
 from foveal.models import BilinearSpec, DecoderSpec, SoftmaxSpec, TextEncoderSpec
 from foveal.tasks import ClassificationSpec, TransductionSpec
 
+pytestmark = pytest.mark.slow
+
 SECONDS = 120
 PAGE = Path(__file__).resolve().parents[2] / "docs/align.md"
 CONSOLE = re.compile(r"^```console\n(.*?)^```$", re.MULTILINE | re.DOTALL)

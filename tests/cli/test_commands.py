@@ -15,6 +15,8 @@ from foveal.bundles import load_bundle
 from foveal.cli._main import main
 from foveal.planning._choices import load_plan
 
+pytestmark = pytest.mark.slow
+
 SECONDS = 120
 WORDS = [(a + b, f"{a} {b}") for a in "abcdefgh" for b in "abcdefgh"]
 

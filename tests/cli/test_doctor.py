@@ -8,6 +8,8 @@ import pytest
 from foveal.training import read_log
 from tests.cli.test_commands import WORDS, foveal, process, write
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture(scope="module")
 def sick(tmp_path_factory: pytest.TempPathFactory) -> Path:

@@ -11,6 +11,8 @@ import pytest
 
 from examples.support import DATA
 
+pytestmark = pytest.mark.slow
+
 ROOT = Path(__file__).resolve().parents[2]
 PAGE = ROOT / "docs/first_model.md"
 G2P = DATA / "g2p_sigmorphon2021/low"

@@ -24,6 +24,8 @@ from foveal.training import _outputs
 from foveal.training.checkpoints._lock import locked
 from tests.cli.test_commands import WORDS, Done, foveal, write
 
+pytestmark = pytest.mark.slow
+
 QUICK = (
     *("--set", "training.epochs=none", "--set", "training.steps=3"),
     *("--set", "encoder.hidden_size=8", "--set", "decoder.hidden_size=8"),

@@ -11,6 +11,8 @@ from tests.cli.test_commands import foveal, process
 from tests.inspection.pages import check_page
 from tests.tasks.tiny import pairs
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture(scope="module")
 def fitted(tmp_path_factory: pytest.TempPathFactory) -> Path:

@@ -8,6 +8,8 @@ from foveal.bundles import load_bundle
 from tests.cli.test_commands import WORDS, Done, foveal, write
 from tests.inspection.pages import check_page
 
+pytestmark = pytest.mark.slow
+
 FIT = (
     *("fit", "train.tsv", "--dev", "dev.tsv", "--set", "training.epochs=2"),
     *("--set", "encoder.hidden_size=8", "--set", "decoder.hidden_size=8"),

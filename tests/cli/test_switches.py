@@ -10,6 +10,8 @@ import pytest
 import foveal as package
 from tests.cli.test_commands import WORDS, fitted, foveal, process, write
 
+pytestmark = pytest.mark.slow
+
 __all__ = ["fitted"]  # the fixture
 
 # Imports the overview of all commands, and asks each for help while packages of extras cannot be imported.
@@ -18,7 +20,7 @@ import sys
 for name in ("pyarrow", "fsspec", "ray", "fastapi", "starlette", "uvicorn", "httpx2"):
     sys.modules[name] = None
 from foveal.cli import main
-for command in ("bulk", "prepare", "explore", "sweep", "serve", "bench-serve"):
+for command in ("bulk", "prepare", "explore", "sweep", "serve"):
     try:
         main([command, "--help"])
     except SystemExit as ended:
@@ -61,7 +63,7 @@ def test_help_names_the_switches_of_every_command(tmp_path: Path) -> None:
 def test_help_needs_no_extras(tmp_path: Path) -> None:
     program = HELP_WITHOUT_EXTRAS.replace("ASKED", "['sweep', 'train.tsv']")
     done = process(program=program, folder=tmp_path)
-    for command in ("bulk", "prepare", "sweep", "explore", "serve", "bench-serve"):
+    for command in ("bulk", "prepare", "sweep", "explore", "serve"):
         assert f"usage: foveal {command}" in done.stdout
     assert done.returncode == 2
     assert re.fullmatch(

@@ -12,6 +12,8 @@ from foveal.tasks import PredictionSpec, Transduction, TransductionEnsemble
 from tests.cli.test_commands import WORDS, foveal, process, write
 from tests.tasks.tiny import opinions, tasks
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture(scope="module")
 def fitted(tmp_path_factory: pytest.TempPathFactory) -> Path:

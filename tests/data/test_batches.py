@@ -15,6 +15,8 @@ from foveal.data.streams._packed import Packed
 from foveal.errors import DataError, ShapeError
 from foveal.masking import mask_from_lengths
 
+pytestmark = pytest.mark.slow
+
 IDS = st.lists(st.integers(4, 2**31 - 1), max_size=6)
 DRAWN = st.lists(st.tuples(IDS, IDS, IDS, st.integers(0, 2**62)), max_size=6)
 Drawn: TypeAlias = list[tuple[list[int], list[int], list[int], int]]

@@ -16,6 +16,8 @@ from hypothesis import given, settings, strategies as st
 from foveal.data import Example, open_source, tsv
 from foveal.errors import DataError
 
+pytestmark = pytest.mark.slow
+
 MAX_LINE = 400
 GOOD = st.tuples(
     st.text("abcdeáñßжア", min_size=1, max_size=8), st.text("kxyzɛ", min_size=1, max_size=8)

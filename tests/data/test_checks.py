@@ -10,6 +10,8 @@ from foveal.data._example import Where
 from foveal.planning import check_data
 from foveal.planning._checks import Finding, Findings
 
+pytestmark = pytest.mark.slow
+
 
 def words(num: int, seed: int = 0) -> list[Example]:
     """Different sources and targets, all letters in each."""

@@ -27,6 +27,8 @@ from foveal.data import (
 from foveal.data._example import read_pair
 from foveal.errors import DataError
 
+pytestmark = pytest.mark.slow
+
 KARPATHY = {
     "images": [
         {

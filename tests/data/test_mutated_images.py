@@ -9,6 +9,8 @@ from pathlib import Path
 
 import pytest
 
+pytestmark = pytest.mark.slow
+
 PROGRAM = Path(__file__).with_name("mutated_images.py")
 NUMBERS = {"stills": 500, "clips": 250, "archives": 100, "videos": 100}
 SECONDS = 240  # on a machine that does ten other things; by itself it takes a few

@@ -28,6 +28,8 @@ from foveal.data.images._pictures import collate_frames, collate_images
 from foveal.data.streams._packed import Packed
 from foveal.errors import DataError, ShapeError
 
+pytestmark = pytest.mark.slow
+
 SIZES = st.lists(st.tuples(st.integers(1, 40), st.integers(1, 60)), min_size=1, max_size=6)
 
 

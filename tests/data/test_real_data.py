@@ -6,6 +6,8 @@ from examples.support import DATA
 from foveal.data import open_source
 from foveal.planning import infer_task
 
+pytestmark = pytest.mark.slow
+
 CORPORA = [
     ("g2p_sigmorphon2021/low/ice_train.tsv", "transduction", "characters", "whitespace"),
     ("g2p_sigmorphon2021/medium/jpn_hira_train.tsv.gz", "transduction", "characters", "whitespace"),

@@ -31,6 +31,8 @@ from foveal.data.streams._pools import STRETCH, LeftOut
 from foveal.data.streams._text_stream import TextStream
 from foveal.errors import DataError, ValueRangeError
 
+pytestmark = pytest.mark.slow
+
 LENGTHS = st.lists(st.tuples(st.integers(0, 9), st.integers(0, 9)), min_size=1, max_size=40)
 
 

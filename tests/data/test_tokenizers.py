@@ -21,6 +21,8 @@ from foveal.data.tokenizers._tokenizers import _ARE_MARKED_LETTERS
 from foveal.data.vocabularies._vocabulary import PADDING, UNKNOWN, Labels
 from foveal.errors import DataError, SpecError
 
+pytestmark = pytest.mark.slow
+
 TEXTS = st.text(max_size=30) | st.text("ab \u0301\u0327\u00a0가ㄱ\U0001f1ee🏽‍कि\r\n,;", max_size=20)
 
 

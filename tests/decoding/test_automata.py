@@ -13,6 +13,8 @@ from foveal.errors import ShapeError, ValueRangeError
 from tests.decoding.test_rules import Machine, machines
 from tests.decoding.toys import END
 
+pytestmark = pytest.mark.slow
+
 W = 4
 EVERY = [list(each) for n in range(4) for each in itertools.product([0, 2, 3], repeat=n)]
 

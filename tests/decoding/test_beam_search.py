@@ -13,6 +13,8 @@ from foveal.errors import ImpossibleError, ShapeError, ValueRangeError
 from foveal.networks import SearchStep
 from tests.decoding.toys import BEGIN, END, Output, ToyState, ToyStepper, every_output
 
+pytestmark = pytest.mark.slow
+
 WIDE = 200  # more than the prefixes of any length below
 
 

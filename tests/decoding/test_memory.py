@@ -16,6 +16,8 @@ from torch.utils._pytree import tree_iter
 from foveal.decoding import Hypotheses, beam_search, sample, stochastic_beam_search
 from tests.decoding.toys import BEGIN, END, ToyStepper
 
+pytestmark = pytest.mark.slow
+
 ROOT = Path(__file__).resolve().parents[2]
 
 # A process of its own, without the checks of annotations, which have caches of their own.
@@ -98,13 +100,15 @@ class Bytes(TorchDispatchMode):
 
 
 SEARCHES: list[Callable[..., Hypotheses]] = [
-    lambda *args, width, **how: beam_search(*args, beam_size=width, nbest=width, **how),
-    lambda *args, width, **how: sample(*args, num_samples=width, **how),
-    lambda *args, width, **how: stochastic_beam_search(*args, num_samples=width, **how),
+    lambda *args, beam_size, **how: beam_search(*args, beam_size=beam_size, nbest=beam_size, **how),
+    lambda *args, beam_size, **how: sample(*args, num_samples=beam_size, **how),
+    lambda *args, beam_size, **how: stochastic_beam_search(*args, num_samples=beam_size, **how),
 ]
 
 
-def peak(search: Callable[..., Hypotheses], items: int, steps: int, width: int, places: int) -> int:
+def peak(
+    search: Callable[..., Hypotheses], items: int, steps: int, beam_size: int, places: int
+) -> int:
     stepper = ToyStepper(30, num_places=places)
     stepper.table[:, END] = -50.0  # all of them go on to the end
     state = stepper.start(*range(items))
@@ -115,7 +119,7 @@ def peak(search: Callable[..., Hypotheses], items: int, steps: int, width: int, 
             begin=BEGIN,
             end=END,
             max_length=steps,
-            beam_size=width,
+            beam_size=beam_size,
             with_weights=True,
         )
     return count.peak

@@ -17,6 +17,8 @@ from foveal.models import (
     SoftmaxSpec,
 )
 
+pytestmark = pytest.mark.slow
+
 BEGIN, END = 2, 3
 DECODERS = {
     "softmax": DecoderSpec(attention=SoftmaxSpec()),

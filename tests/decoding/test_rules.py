@@ -20,6 +20,8 @@ from foveal.decoding import (
 from foveal.errors import ImpossibleError, ShapeError, ValueRangeError
 from tests.decoding.toys import BEGIN, END, Output, ToyStepper, every_output
 
+pytestmark = pytest.mark.slow
+
 W = 4
 WIDE = 300
 
@@ -150,15 +152,20 @@ def test_a_wide_beam_finds_all_that_is_allowed_and_nothing_else(case: Case, seed
 
 @settings(deadline=None, max_examples=100)
 @given(case=cases(ngrams=[0]), seed=st.integers(0, 10**6), beam_size=st.integers(1, 3))
-def test_automata_prefixes_and_lengths_have_no_dead_ends(case: Case, seed: int, width: int) -> None:
+def test_automata_prefixes_and_lengths_have_no_dead_ends(
+    case: Case, seed: int, beam_size: int
+) -> None:
     """However narrow the search: if something is allowed, something allowed is found."""
     stepper = ToyStepper(W, seed=seed, sharpness=3.0)
     how = case.keywords()
     generator = torch.Generator().manual_seed(seed)
-    draws: dict[str, Any] = {"num_samples": width, "generator": generator}
+    draws: dict[str, Any] = {"num_samples": beam_size, "generator": generator}
     searches = (
         (lambda state: greedy(stepper, state, **how), True),
-        (lambda state: beam_search(stepper, state, beam_size=width, nbest=width, **how), True),
+        (
+            lambda state: beam_search(stepper, state, beam_size=beam_size, nbest=beam_size, **how),
+            True,
+        ),
         (lambda state: sample(stepper, state, **draws, **how), False),
         (lambda state: stochastic_beam_search(stepper, state, **draws, **how), False),
     )
@@ -178,13 +185,13 @@ def test_automata_prefixes_and_lengths_have_no_dead_ends(case: Case, seed: int, 
 
 @settings(deadline=None, max_examples=100)
 @given(case=cases(ngrams=[1, 2]), seed=st.integers(0, 10**6), beam_size=st.integers(1, 3))
-def test_repetition_is_never_violated(case: Case, seed: int, width: int) -> None:
+def test_repetition_is_never_violated(case: Case, seed: int, beam_size: int) -> None:
     """It looks back at what was written, so that a narrow search may lose its way: then it says so."""
     stepper = ToyStepper(W, seed=seed, sharpness=3.0)
     allowed = allowed_of(case, stepper, (5, 17))
     try:
         found = beam_search(
-            stepper, stepper.start(5, 17), beam_size=width, nbest=width, **case.keywords()
+            stepper, stepper.start(5, 17), beam_size=beam_size, nbest=beam_size, **case.keywords()
         )
     except ImpossibleError:
         return

@@ -14,6 +14,8 @@ from foveal.errors import ValueRangeError
 from foveal.masking import mask_from_lengths
 from foveal.testing import check_distribution
 
+pytestmark = pytest.mark.slow
+
 
 def paths(moves: Tensor, mask: Tensor | None) -> Iterator[tuple[Tensor, Tensor]]:
     """Every path; the mask holds the source items, then the target items."""

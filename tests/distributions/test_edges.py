@@ -24,6 +24,8 @@ from foveal.inference import spanning_best
 
 from .every_distribution import DENSE, SPARSE, scores_of
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.mark.parametrize("name", DENSE)
 @pytest.mark.usefixtures("path")

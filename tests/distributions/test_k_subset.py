@@ -13,6 +13,8 @@ from foveal.distributions import Categorical, KSubset
 from foveal.errors import ImpossibleError, ValueRangeError
 from foveal.testing import check_distribution
 
+pytestmark = pytest.mark.slow
+
 laws = settings(max_examples=8, deadline=None, derandomize=True)
 
 

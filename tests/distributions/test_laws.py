@@ -3,12 +3,15 @@
 from collections.abc import Iterator
 from itertools import product
 
+import pytest
 import torch
 from hypothesis import given, settings, strategies as st
 from torch import Tensor
 
 from foveal.distributions import Categorical, LinearChain, Subset
 from foveal.testing import check_distribution
+
+pytestmark = pytest.mark.slow
 
 
 def choices(scores: Tensor, mask: Tensor | None) -> Iterator[tuple[Tensor, Tensor]]:

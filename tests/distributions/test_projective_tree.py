@@ -14,6 +14,8 @@ from foveal.distributions import ProjectiveTree
 from foveal.errors import DerivativeError, ImpossibleError, ShapeError, ValueRangeError
 from foveal.testing import check_distribution
 
+pytestmark = pytest.mark.slow
+
 
 def is_projective_tree(heads: tuple[int, ...]) -> bool:
     """Whether heads of the words 1..n, 0 for the root, are a tree whose arcs do not cross."""

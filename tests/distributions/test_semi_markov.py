@@ -13,6 +13,8 @@ from foveal.distributions import LinearChain, SemiMarkov
 from foveal.errors import ShapeError, ValueRangeError
 from foveal.testing import check_distribution
 
+pytestmark = pytest.mark.slow
+
 
 def compositions(total: int, largest: int) -> Iterator[tuple[int, ...]]:
     """Every way to write `total` as a sum of parts of at most `largest`."""

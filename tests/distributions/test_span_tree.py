@@ -13,6 +13,8 @@ from foveal.distributions import SpanTree
 from foveal.errors import ShapeError
 from foveal.testing import check_distribution
 
+pytestmark = pytest.mark.slow
+
 laws = settings(max_examples=6, deadline=None, derandomize=True)
 few_laws = settings(laws, max_examples=4)
 

@@ -14,6 +14,8 @@ from foveal.distributions import SpanningTree
 from foveal.errors import ImpossibleError, ShapeError, ValueRangeError
 from foveal.testing import check_distribution
 
+pytestmark = pytest.mark.slow
+
 laws = settings(max_examples=4, deadline=None, derandomize=True)
 
 

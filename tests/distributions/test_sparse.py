@@ -13,6 +13,8 @@ from foveal.distributions import Categorical, Entmax, LinearChain, SparseChain, 
 from foveal.distributions._sparse import AbstractSparseDistribution
 from foveal.errors import DerivativeError, ImpossibleError, ShapeError, ValueRangeError
 
+pytestmark = pytest.mark.slow
+
 ALPHAS = [1.2, 1.5, 2.0, 2.5]
 cases = settings(max_examples=12, deadline=None, derandomize=True)
 

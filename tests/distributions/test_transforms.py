@@ -14,7 +14,7 @@ from foveal.errors import DerivativeError, TransformError
 from .every_distribution import DENSE, SPARSE, scores_of
 
 # torch causes these itself when it makes a Jacobian.
-pytestmark = pytest.mark.filterwarnings("ignore::DeprecationWarning")
+pytestmark = [pytest.mark.filterwarnings("ignore::DeprecationWarning"), pytest.mark.slow]
 
 # Entmax and SparseChain have kinks; these seeds are away from them.
 EVERY = {**DENSE, **SPARSE}

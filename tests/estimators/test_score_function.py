@@ -11,6 +11,8 @@ from foveal.distributions import Categorical, LinearChain, SparseChain
 from foveal.errors import ShapeError
 from foveal.estimators import score_function
 
+pytestmark = pytest.mark.slow
+
 
 def leaves() -> tuple[Tensor, Tensor]:
     generator = torch.Generator().manual_seed(0)

@@ -17,6 +17,8 @@ from foveal.cli._main import main
 from foveal.web._sockets import listen
 from tests.explorer.conftest import GOOD, SECONDS, Served
 
+pytestmark = pytest.mark.slow
+
 
 def refused(capsys: pytest.CaptureFixture[str], *words: object) -> str:
     with pytest.raises(SystemExit) as ended:

@@ -15,6 +15,8 @@ from foveal.views._theme import DARK, LIGHT, channels
 from tests.explorer.conftest import GOOD, Served
 from tests.explorer.page import Page
 
+pytestmark = pytest.mark.slow
+
 NARROW = 320
 
 

@@ -30,6 +30,8 @@ from tests.explorer.test_app import Response, fetch
 from tests.tasks.pictures import BARS, ENCODER, IMAGE, bars
 from tests.tasks.tiny import train
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture(scope="session")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:

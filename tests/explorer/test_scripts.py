@@ -8,6 +8,8 @@ from selenium.webdriver import Chrome
 from foveal.views._text import number, shown
 from tests.explorer.conftest import Served
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture
 def loaded(chromium: Chrome, served: Served) -> Chrome:

@@ -6,6 +6,8 @@ import sys
 
 import pytest
 
+pytestmark = pytest.mark.slow
+
 # None in sys.modules makes an import fail as if the package were not installed.
 PROGRAM = """
 import sys, warnings

@@ -8,6 +8,8 @@ from foveal.inspection import examine
 from foveal.training import _outputs
 from tests.inspection.patients import HEALTHY, treat
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture(autouse=True)
 def _no_curves(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -44,6 +44,8 @@ from tests.inspection.patients import (
     writing,
 )
 
+pytestmark = pytest.mark.slow
+
 REMEDIES = Remedies(HEALTHY["softmax"].task, TrainingSpec(steps=100))
 
 

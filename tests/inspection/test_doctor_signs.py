@@ -47,6 +47,8 @@ from foveal.tasks import (
 )
 from tests.inspection.patients import HEALTHY, LABELS, LETTERS, counting, writing
 
+pytestmark = pytest.mark.slow
+
 Task = AbstractTask[Any]
 
 

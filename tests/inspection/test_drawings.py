@@ -20,6 +20,8 @@ from tests.inspection.drawings import (
     parsed,
 )
 
+pytestmark = pytest.mark.slow
+
 NAMESPACE = 'xmlns="http://www.w3.org/2000/svg"'
 DRAWN_WITH = {
     "svg", "title", "desc", "style", "g", "rect", "circle", "path", "text", "image", "mask", "use",

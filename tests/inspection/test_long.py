@@ -24,6 +24,8 @@ from foveal.views._sentences import words_of
 from tests.inspection.pages import check_page
 from tests.tasks.stored import BUNDLES
 
+pytestmark = pytest.mark.slow
+
 WORDS = ("the", "good", "old", "ship", "cat", "never", "ends", "well")
 TABLE = re.compile(r"<table>\s*<caption>(.*?)</caption>.*?<tbody>(.*?)</tbody>", re.DOTALL)
 

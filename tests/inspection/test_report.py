@@ -19,6 +19,8 @@ from tests.inspection.pages import check_page
 from tests.tasks.stored import BUNDLES
 from tests.tasks.tiny import DECODER, ENCODER, opinions, sentences, upper_cased
 
+pytestmark = pytest.mark.slow
+
 HELD_OUT = {
     "transduction": upper_cased(30),
     "classification": opinions(30),

@@ -23,6 +23,8 @@ from foveal.models import (
 from foveal.networks import DocumentEncoder
 from foveal.specs import settings, with_setting
 
+pytestmark = pytest.mark.slow
+
 TEXT = TextEncoderSpec(embedding_size=4, hidden_size=3)
 WORDS = WordEncoderSpec(embedding_size=4)
 DECODER = DecoderSpec(embedding_size=4, hidden_size=6)

@@ -26,6 +26,8 @@ from foveal.models import (
 from foveal.models._encoder_decoder import AbstractEncoderDecoder
 from foveal.networks import SelfAttentiveEncoder
 
+pytestmark = pytest.mark.slow
+
 SOURCE = torch.tensor([[1, 2, 3, 4], [5, 6, 7, 99]])  # 99 is padding
 SOURCE_MASK = torch.tensor([[True, True, True, True], [True, True, True, False]])
 TOKENS = torch.tensor([[2, 4, 5], [2, 6, -1]])

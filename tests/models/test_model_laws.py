@@ -43,6 +43,8 @@ from foveal.models.parts._vision_specs import VectorFrameSpec
 from foveal.specs import from_json, to_json
 from foveal.testing import check_model
 
+pytestmark = pytest.mark.slow
+
 TEXT = TextEncoderSpec(embedding_size=5, hidden_size=3)
 STATES = RecurrentSpec(hidden_size=3)
 

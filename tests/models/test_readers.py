@@ -25,6 +25,8 @@ from foveal.models import (
 )
 from foveal.networks import SelfAttentiveEncoder
 
+pytestmark = pytest.mark.slow
+
 TEXT = TextEncoderSpec(embedding_size=8, hidden_size=8, dropout=0.0)
 WORDS = WordEncoderSpec(embedding_size=16, dropout=0.0)
 

@@ -15,6 +15,8 @@ from foveal.models import (
 )
 from foveal.networks import LatentDecoder
 
+pytestmark = pytest.mark.slow
+
 BEGIN, END = 0, 1
 # What each of four letters sounds like; one is said twice, one as two sounds.
 SOUNDS = {0: [2], 1: [3], 2: [4, 4], 3: [5, 6]}

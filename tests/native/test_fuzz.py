@@ -7,6 +7,8 @@ from pathlib import Path
 import pytest
 import torch
 
+pytestmark = pytest.mark.slow
+
 pytest.importorskip("foveal_native", reason="foveal-native is not installed")
 
 DRIVER = Path(__file__).resolve().parent / "fuzz_ops.py"

@@ -8,6 +8,8 @@ from pathlib import Path
 import pytest
 import torch
 
+pytestmark = pytest.mark.slow
+
 native = pytest.importorskip("foveal_native", reason="foveal-native is not installed")
 
 HERE = Path(__file__).resolve().parent

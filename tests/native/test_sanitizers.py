@@ -7,6 +7,8 @@ from pathlib import Path
 
 import pytest
 
+pytestmark = pytest.mark.slow
+
 pytest.importorskip("foveal_native", reason="foveal-native is not installed")
 
 NATIVE = Path(__file__).resolve().parents[2] / "native"

@@ -8,6 +8,8 @@ from torch.testing import assert_close
 from foveal.distributions import SemiMarkov
 from foveal.inference.semi_markov import _passes as passes
 
+pytestmark = pytest.mark.slow
+
 pytest.importorskip("foveal_native", reason="foveal-native is not installed")
 
 OPS = torch.ops.foveal_native

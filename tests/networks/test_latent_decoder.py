@@ -27,6 +27,8 @@ from foveal.networks.decoders.latent._transitions import (
 )
 from foveal.testing import check_decoder
 
+pytestmark = pytest.mark.slow
+
 WALKS: dict[str, AbstractTransitions] = {
     "free": IndependentPositions(),
     "forward": MonotonicTransitions(),

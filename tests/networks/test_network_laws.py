@@ -46,6 +46,8 @@ from foveal.networks import (
 from foveal.networks._bridges import no_memory
 from foveal.testing import check_cell, check_decoder, check_encoder
 
+pytestmark = pytest.mark.slow
+
 CELLS: list[type[AbstractCell]] = [ElmanCell, GRUCell, LSTMCell]
 
 

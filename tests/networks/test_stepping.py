@@ -45,6 +45,8 @@ from foveal.networks._bridges import no_memory
 from foveal.networks.search import _matrix
 from foveal.networks.search._stepping_state import SteppingState
 
+pytestmark = pytest.mark.slow
+
 BATCH, WIDTH, TOKENS, STEPS = 4, 3, 9, 5
 Attends = Attention | MultiHead | HierarchicalAttention
 

@@ -15,10 +15,13 @@ from recipes import documents
 from tests.tasks import tiny
 
 NEEDED = ("movie_reviews_pang_lee", "_measure_only/imdb_aclImdb")
-pytestmark = pytest.mark.skipif(
-    not all(DATA.joinpath(name).exists() for name in NEEDED),
-    reason=f"data not found at {DATA}; set FOVEAL_DATA",
-)
+pytestmark = [
+    pytest.mark.skipif(
+        not all(DATA.joinpath(name).exists() for name in NEEDED),
+        reason=f"data not found at {DATA}; set FOVEAL_DATA",
+    ),
+    pytest.mark.slow,
+]
 
 
 @pytest.fixture

@@ -17,10 +17,13 @@ from recipes import entailment
 from tests.tasks.tiny import pairs
 
 NEEDED = ("sick_nli", "snli_dev_test", "cad_nli", "_measure_only/nli_extra", "ud_english_ewt")
-pytestmark = pytest.mark.skipif(
-    not all(DATA.joinpath(name).exists() for name in NEEDED),
-    reason=f"data not found at {DATA}; set FOVEAL_DATA",
-)
+pytestmark = [
+    pytest.mark.skipif(
+        not all(DATA.joinpath(name).exists() for name in NEEDED),
+        reason=f"data not found at {DATA}; set FOVEAL_DATA",
+    ),
+    pytest.mark.slow,
+]
 
 
 @pytest.fixture

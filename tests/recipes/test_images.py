@@ -23,6 +23,8 @@ from foveal.tasks import Captioning, Prediction, VisualQuestionAnsweringSpec
 from foveal.training import Run
 from recipes import clips, easy_vqa, image_to_latex, scene_captions
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture
 def few(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:

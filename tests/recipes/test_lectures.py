@@ -17,6 +17,8 @@ from foveal.tasks import TransductionSpec
 from foveal.training import Run
 from recipes import babi, table, tree_transduction
 
+pytestmark = pytest.mark.slow
+
 ROOT = Path(__file__).resolve().parents[2]
 SECONDS = 120
 

@@ -17,6 +17,8 @@ from foveal.specs import from_json, to_json, with_setting
 from foveal.training import Run
 from recipes import g2p_low
 
+pytestmark = pytest.mark.slow
+
 ROOT = Path(__file__).resolve().parents[2]
 FILE = ROOT / "recipes/g2p_low.py"
 SECONDS = 120

@@ -21,6 +21,8 @@ from recipes.rendered.scenes import HELD_OUT, HELD_OUT_PAIRS, SIDE, WIDEST_GAP, 
 from recipes.rendered.shapes import COLORS, GROUND, SHAPES, Thing, draw
 from recipes.rendered.writing import write_pictures
 
+pytestmark = pytest.mark.slow
+
 ROOT = Path(__file__).resolve().parents[2]
 SECONDS = 120
 

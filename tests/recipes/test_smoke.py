@@ -17,6 +17,8 @@ from foveal.specs import from_json, to_json
 from foveal.tasks import TransductionSpec
 from foveal.training import Run
 
+pytestmark = pytest.mark.slow
+
 SEEDS = (1, 2)
 SIZES = {"train": 64, "dev": 8, "test": 12}
 

@@ -22,6 +22,8 @@ from foveal.tasks import TransductionSpec
 from foveal.training import Run
 from recipes import ja_en, scan, segment_translation
 
+pytestmark = pytest.mark.slow
+
 WORDS = {"猫": "cat", "人生": "life", "が": "is", "つら": "hard", "い": "so", "カメラ": "camera"}
 SIZES = {"train": 60, "dev": 6, "test": 12}
 

@@ -28,6 +28,8 @@ from foveal.serving import Predictor
 from tests.full_disk import full_disk
 from tests.tasks.stored import BUNDLES
 
+pytestmark = pytest.mark.slow
+
 GOOD = BUNDLES / "0.1.0/transduction"  # writes short words in capitals
 SECONDS = 120
 

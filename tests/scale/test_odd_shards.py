@@ -21,6 +21,8 @@ from foveal.scale._preparing import Preparation, corpus_shards
 from foveal.tasks import TransductionSpec
 from tests.tasks.stored import BUNDLES
 
+pytestmark = pytest.mark.slow
+
 GOOD = BUNDLES / "0.1.0/transduction"
 
 

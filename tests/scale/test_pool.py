@@ -9,6 +9,8 @@ import pytest
 from benchmarks.clusters import SECONDS, Nodes, nodes, process, wait_for, workers
 from tests.scale.test_bulk import GOOD, check_whole
 
+pytestmark = pytest.mark.slow
+
 SHARDS, LINES = 12, 1500
 
 

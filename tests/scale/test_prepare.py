@@ -24,6 +24,8 @@ from foveal.scale._storage import find_shards
 from foveal.tasks import TransductionSpec
 from foveal.tasks._prepared import build_for_corpus
 
+pytestmark = pytest.mark.slow
+
 SMALL = (
     *("--set", "encoder.hidden_size=8", "--set", "decoder.hidden_size=8"),
     *("--set", "encoder.embedding_size=8", "--set", "decoder.embedding_size=8"),

@@ -25,6 +25,8 @@ from tests.serving.conftest import GOOD, TOKEN, Server
 from tests.serving.test_answers import WORDS, command_line
 from tests.serving.test_lifetime import other_version
 
+pytestmark = pytest.mark.slow
+
 ASKERS, PAUSE = 8, 0.05  # seconds: replicas that start need the cores too
 BEARER = {"Authorization": f"Bearer {TOKEN}"}
 JSON_LINES = ("--format", "jsonl")

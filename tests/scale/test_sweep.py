@@ -23,6 +23,8 @@ from foveal.scale._trials import STOPPED, Measure, Status, Trial
 from foveal.tasks import TransductionSpec
 from foveal.training import Checkpointed, Event, read_log
 
+pytestmark = pytest.mark.slow
+
 TRIALS = 4
 
 

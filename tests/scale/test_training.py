@@ -12,6 +12,8 @@ from safetensors.torch import load_file
 
 from benchmarks.clusters import SECONDS, nodes, process, wait_for, workers
 
+pytestmark = pytest.mark.slow
+
 SETTINGS = {
     "training.checkpoint_seconds": "1",
     "training.epochs": "40",

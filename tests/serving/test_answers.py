@@ -13,6 +13,8 @@ import pytest
 
 from tests.serving.conftest import SECONDS, STORED, Response, Server
 
+pytestmark = pytest.mark.slow
+
 LETTERS = random.Random(0)
 WORDS = [
     "".join(LETTERS.choices("abcdexyz é", k=LETTERS.randint(1, 30))).strip() for _ in range(60)

@@ -16,6 +16,8 @@ from benchmarks.served import children_of
 from foveal.serving.server._connections import Connections, Held
 from tests.serving.conftest import GOOD, SECONDS, TOKEN, Response, Server, serving
 
+pytestmark = pytest.mark.slow
+
 PREDICT = "/v1/models/transduction/predict"
 OTHER = "another-token-of-the-tests"
 SHOWN = {"Authorization": f"Bearer {TOKEN}"}

@@ -19,6 +19,8 @@ from foveal.serving.client import AsyncClient, Client, Retries, ServerError
 from foveal.tasks import PredictionSpec
 from tests.serving.conftest import GOOD, TOKEN, Server, serving
 
+pytestmark = pytest.mark.slow
+
 ANSWER = b'{"model": "m", "version": "v", "answers": [{"source": "a", "output": "A"}]}'
 
 

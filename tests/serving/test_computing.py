@@ -27,6 +27,8 @@ from foveal.serving.computing._process import Computing, FaultError
 from foveal.serving.computing._served import Served
 from tests.serving.conftest import GOOD, SECONDS, Server, serving
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture(scope="module")
 def served(computing: Computing) -> Served:

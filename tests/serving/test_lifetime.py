@@ -17,6 +17,8 @@ import torch
 from foveal.bundles import load_bundle, save_bundle
 from tests.serving.conftest import GOOD, SECONDS, Server, serving
 
+pytestmark = pytest.mark.slow
+
 PREDICT = b"POST /v1/models/model/predict HTTP/1.1\r\nHost: localhost\r\nContent-Length: "
 
 

@@ -13,6 +13,8 @@ from selenium.webdriver.support.wait import WebDriverWait
 from benchmarks.browser import BrowserMissingError, open_browser
 from tests.serving.conftest import GOOD, SECONDS, TOKEN, Server, serving
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture(scope="module")
 def chromium() -> Iterator[Chrome]:

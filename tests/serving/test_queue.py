@@ -20,6 +20,8 @@ from foveal.serving._batcher import Ask, Batcher, Outcome
 from foveal.serving._fair_queue import FairQueue, Room, Ticket
 from foveal.serving._pace import Pace, Timed
 
+pytestmark = pytest.mark.slow
+
 SECONDS = 30
 
 

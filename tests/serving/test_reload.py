@@ -20,6 +20,8 @@ from tests.serving.broken import (
 )
 from tests.serving.conftest import GOOD, SECONDS, STORED, Server, serving
 
+pytestmark = pytest.mark.slow
+
 REFUSED = 'foveal_reloads_total{{model="{}",outcome="refused"}}'
 LOADED = 'foveal_reloads_total{{model="{}",outcome="loaded"}}'
 

@@ -5,6 +5,8 @@ import pytest
 from benchmarks.schema_fuzz import fuzzed
 from tests.serving.conftest import GOOD
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.mark.timeout(600)
 def test_the_server_keeps_the_word_of_its_schema() -> None:

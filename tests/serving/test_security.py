@@ -12,6 +12,8 @@ import pytest
 
 from tests.serving.conftest import GOOD, SECONDS, TOKEN, Server, serving
 
+pytestmark = pytest.mark.slow
+
 PREDICT = "/v1/models/transduction/predict"
 SECRET = "secretword"
 

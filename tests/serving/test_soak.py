@@ -2,10 +2,12 @@
 
 import pytest
 
+from benchmarks.serving.load import OK
 from benchmarks.soak import soaked
-from foveal.cli._load import OK
 from tests.serving.conftest import GOOD
 from tests.tasks.tiny import upper_cased
+
+pytestmark = pytest.mark.slow
 
 
 @pytest.mark.timeout(300)

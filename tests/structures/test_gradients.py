@@ -9,6 +9,8 @@ from tests.structures.structures import KINDS
 from tests.structures.truth import Truth
 from tests.structures.verbs import NUM_RANKS, log_partition, values_of
 
+pytestmark = pytest.mark.slow
+
 DENSE = [name for name, kind in KINDS.items() if not kind.is_sparse]
 # SparseChain has its differences in tests/distributions/test_sparse.py: by enumeration they take minutes.
 SPARSE = ["Sparsemax", "Entmax 1.5", "Entmax 1.3"]

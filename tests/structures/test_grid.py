@@ -14,6 +14,8 @@ from tests.structures.inputs import BATCH, REGULAR, Case, case
 from tests.structures.structures import KINDS
 from tests.structures.verbs import NUM_RANKS, SELECTING, VERBS, has, values_of
 
+pytestmark = pytest.mark.slow
+
 Mode = Callable[[], contextlib.AbstractContextManager[Any]]
 MODES: tuple[Mode, ...] = (contextlib.nullcontext, torch.inference_mode)
 PAIRS = [(name, verb) for name in KINDS for verb in VERBS if has(verb, case(name, "ordinary"))]

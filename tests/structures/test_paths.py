@@ -6,6 +6,8 @@ import pytest
 
 from tests.native.test_paths import NATIVE_PATHS, UNCHECKED, run
 
+pytestmark = pytest.mark.slow
+
 HERE = Path(__file__).resolve().parent
 
 

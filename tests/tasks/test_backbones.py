@@ -16,6 +16,8 @@ from foveal.specs import from_json, to_json
 from foveal.tasks import Captioning, CaptioningSpec, PredictionSpec, VisualQuestionAnsweringSpec
 from tests.tasks.pictures import BARS, bars
 
+pytestmark = pytest.mark.slow
+
 transformers = pytest.importorskip("transformers")
 TRACED = PredictionSpec(beam_size=2, max_length=6, trace=True)
 

@@ -23,6 +23,8 @@ from foveal.metrics._calibration import Calibration, Scaling
 from foveal.specs import to_data
 from tests.tasks.tiny import Task, tasks, transduction
 
+pytestmark = pytest.mark.slow
+
 FILES = ("spec.json", "vocabulary.json", "weights.safetensors", "calibration.json", "manifest.json")
 KINDS = ("transduction", "classification", "tagging", "language_modeling", "question_answering")
 INPUTS = [Example("abc"), Example("the old cat"), Example(""), Example("e")]

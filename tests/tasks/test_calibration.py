@@ -14,6 +14,8 @@ from foveal.metrics import reliability, risk_coverage
 from foveal.metrics._calibration import Calibration, Scaling, fit_calibration
 from foveal.metrics._reliability import mean_square
 
+pytestmark = pytest.mark.slow
+
 
 def drawn(generator: np.random.Generator, probabilities: np.ndarray) -> np.ndarray:
     """For each row, an index by its probabilities; -1 for what they leave."""

@@ -21,6 +21,8 @@ from foveal.tasks.base._losses import doubly_stochastic_loss
 from tests.tasks.pictures import BARS, DECODER, bars
 from tests.tasks.tiny import train
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture(scope="module")
 def examples(tmp_path_factory: pytest.TempPathFactory) -> list[Example]:

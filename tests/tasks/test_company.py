@@ -54,6 +54,8 @@ from tests.tasks.tiny import (
     upper_cased,
 )
 
+pytestmark = pytest.mark.slow
+
 # Sizes as of real models, and sizes that no vector register divides.
 EVEN: tuple[TextEncoderSpec, DecoderSpec] = (
     TextEncoderSpec(embedding_size=64, hidden_size=128),

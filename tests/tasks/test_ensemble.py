@@ -25,6 +25,8 @@ from foveal.tasks import (
 from tests.tasks.stored import BUNDLES
 from tests.tasks.tiny import DECODER, ENCODER, train, transduction, upper_cased
 
+pytestmark = pytest.mark.slow
+
 EXAMPLES = upper_cased(260)
 TRAIN, TEST = EXAMPLES[:200], EXAMPLES[200:]
 COMBINE: tuple[Literal["mixture", "product"], ...] = ("mixture", "product")

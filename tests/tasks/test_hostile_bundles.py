@@ -18,6 +18,8 @@ from foveal.tasks import CaptioningSpec
 from tests.tasks import hostile
 from tests.tasks.hostile_loading import Outcome, load_all
 
+pytestmark = pytest.mark.slow
+
 NUM_DRAWN = int(os.environ.get("FOVEAL_HOSTILE_BUNDLES", "300"))
 AT_ONCE = 340
 SECONDS, MEGABYTES = 2.0, 500.0  # what loading may take

@@ -13,6 +13,8 @@ from foveal.metrics import bleu, compare, exact_match, measure, perplexity, word
 from foveal.metrics._metrics import wrong_words
 from foveal.metrics._slices import length_slices, rarity_slices
 
+pytestmark = pytest.mark.slow
+
 
 def corpus(seed: int, size: int, error_rate: float) -> tuple[list[str], list[str]]:
     """References of 1 to 8 words, and hypotheses with each word wrong with the same probability."""

@@ -28,6 +28,8 @@ from foveal.metrics import (
 )
 from foveal.metrics._metrics import wrong_words
 
+pytestmark = pytest.mark.slow
+
 Texts = list[str]
 TextMetric = Callable[[Texts, Texts], Statistics]
 

@@ -40,6 +40,8 @@ from tests.tasks.tiny import (
     upper_cased,
 )
 
+pytestmark = pytest.mark.slow
+
 KINDS = (
     "transduction",
     "classification",

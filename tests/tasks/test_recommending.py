@@ -14,6 +14,8 @@ from foveal.specs import settings
 from foveal.tasks import ClassificationSpec, LanguageModelingSpec, TaggingSpec, TransductionSpec
 from tests.tasks.tiny import sentences, upper_cased
 
+pytestmark = pytest.mark.slow
+
 WORDS = ["river", "stone", "walks", "green", "under", "bridge", "seldom", "paper"]
 
 

@@ -19,6 +19,8 @@ from foveal.tasks import Tagging, TaggingSpec
 from foveal.testing import check_model
 from tests.tasks.tiny import ENCODER, train
 
+pytestmark = pytest.mark.slow
+
 STEMS = [a + b for a, b in itertools.product(("bel", "kor", "tam", "zur"), ("a", "ip", "on"))]
 SPEC = TaggingSpec(
     encoder=ENCODER, spelling=SpellingSpec(num_buckets=500), feature_size=8, feature_dropout=0.2

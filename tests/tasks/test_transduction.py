@@ -14,6 +14,8 @@ from foveal.tasks import PredictionSpec, Transduction, TransductionSpec
 from foveal.tasks.base._losses import alignment_loss
 from tests.tasks.tiny import DECODER, ENCODER, train, transduction, upper_cased
 
+pytestmark = pytest.mark.slow
+
 EXAMPLES = upper_cased(260)
 TRAIN, TEST = EXAMPLES[:200], EXAMPLES[200:]
 

@@ -32,6 +32,8 @@ from foveal.tasks import (
 from tests.tasks.pictures import bars
 from tests.tasks.tiny import train
 
+pytestmark = pytest.mark.slow
+
 IMAGE = ImageSpec(height=32, width=64)
 FRAMES = FramesEncoderSpec(
     frame=ImageEncoderSpec(sizes=(8, 8), positions=True), hidden_size=12, dropout=0.0

@@ -31,6 +31,8 @@ from tests.training.toys import (
     weights_bytes,
 )
 
+pytestmark = pytest.mark.slow
+
 SPEC = TrainingSpec(
     steps=24, learning_rate=5e-3, ema_decay=0.9, checkpoint_seconds=1000.0, log_every=4
 )

@@ -18,6 +18,8 @@ from foveal.training._gradients import Gradients
 from foveal.training._group import Group
 from tests.training.toys import DEV, losses, train, transduction
 
+pytestmark = pytest.mark.slow
+
 ROOT = Path(__file__).resolve().parents[2]
 SPEC = TrainingSpec(steps=50, learning_rate=5e-3, ema_decay=0.9)
 SECONDS = 200  # some 10 on a quiet machine

@@ -24,6 +24,8 @@ from tests.training.toys import (
     weights_bytes,
 )
 
+pytestmark = pytest.mark.slow
+
 ROOT = Path(__file__).resolve().parents[2]
 SPEC = TrainingSpec(steps=20, learning_rate=5e-3, ema_decay=0.9, checkpoint_seconds=0.0)
 WITHOUT = {"checkpoint_seconds": 1000.0}  # but for the one at the end

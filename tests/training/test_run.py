@@ -12,6 +12,8 @@ from foveal.specs import from_json, to_json, with_setting
 from foveal.training import Event, Finished, Run, StepDone, TrainingSpec, Warned, fit
 from tests.training.toys import DEV, TRAIN, losses, transduction, weights_bytes
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture
 def run(tmp_path: Path) -> Run:

@@ -15,6 +15,8 @@ from foveal.training.events._events import Scoring
 from tests.full_disk import full_disk
 from tests.training.toys import DEV, losses, reversals, train, weights_bytes
 
+pytestmark = pytest.mark.slow
+
 SPEC = TrainingSpec(steps=12, learning_rate=5e-3, checkpoint_seconds=0.0, log_every=1)
 
 

@@ -23,6 +23,8 @@ from foveal.training._schedule import rate_share
 from foveal.training._scheduled_sampling import with_own_inputs
 from tests.training.toys import TRAIN, batches, train, transduction
 
+pytestmark = pytest.mark.slow
+
 ALONE = Group(0, 1)
 SPEC = TrainingSpec(steps=100, learning_rate=1e-2)
 

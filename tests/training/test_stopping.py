@@ -34,6 +34,8 @@ from foveal.training.checkpoints._position import (
 )
 from tests.training.toys import BATCH, DEV, TRAIN, batches, train, transduction
 
+pytestmark = pytest.mark.slow
+
 SPEC = TrainingSpec(steps=40, learning_rate=5e-3, evaluate_every=4, checkpoint_seconds=1000.0)
 
 

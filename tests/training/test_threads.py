@@ -18,6 +18,8 @@ from foveal.training._threads import choose_threads
 from foveal.training.events._events import ThreadsChosen
 from tests.tasks.tiny import ENCODER, sentences
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture(autouse=True)
 def _two_threads() -> Iterator[None]:

@@ -10,7 +10,7 @@ from collections.abc import AsyncIterator
 from typing import NamedTuple, Self, final
 from urllib.parse import urlsplit
 
-from ..errors import ValueRangeError
+from foveal.errors import ValueRangeError
 
 _MOST_HEAD = 64 * 1024  # bytes of a line of an answer's head, beyond which it is no answer of ours
 

@@ -1,4 +1,6 @@
-"""`foveal bench-serve`: how much a server on this machine answers, and how fast.
+"""How much a server on this machine answers, and how fast.
+
+    python -m benchmarks.serving.bench_serve http://127.0.0.1:8000 --seconds 30
 
 The load runs on this machine too, and takes its share of the cores: on a busy one the figures are low.
 """
@@ -13,14 +15,16 @@ from itertools import islice
 from pathlib import Path
 from typing import Annotated
 
+import tyro
 from rich.console import Console
 from rich.table import Table
 from tyro.conf import Positional, arg
 
-from ..data import LineReader
-from ..errors import ValueRangeError
-from ._load import BROKEN, OK, REJECTED, Load, Request, closed_loop
-from ._loopback import Connection, Loopback, loopback
+from foveal.data import LineReader
+from foveal.errors import ValueRangeError
+
+from .load import BROKEN, OK, REJECTED, Load, Request, closed_loop
+from .loopback import Connection, Loopback, loopback
 
 MOST_SECONDS, MOST_CONCURRENCY, MOST_REQUESTS = 600.0, 256, 1_000_000
 _MOST_INPUTS = 10_000  # lines of a file
@@ -157,3 +161,15 @@ def table(load: Load) -> Table:
             name = "no answer" if status == BROKEN else str(status)
             found.add_row("failed", f"{count:,} ({name})")
     return found
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Run the command, and say errors in one line."""
+    try:
+        tyro.cli(command, args=arguments)
+    except ValueRangeError as error:
+        sys.exit(str(error))
+
+
+if __name__ == "__main__":
+    main()

@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 from prometheus_client.parser import text_string_to_metric_families
 
-from ._loopback import Connection, Loopback
+from .loopback import Connection, Loopback
 
 OK, REJECTED = 200, 503
 BROKEN = 0  # the status of a request that got no answer at all

@@ -1,0 +1,46 @@
+"""Import the packages that need no extra, and run their tests.
+
+Run by an interpreter that has the package and pytest, and none of the packages of an extra. Importing `foveal.data`
+there must end in the sentence that names the extra.
+"""
+
+import subprocess
+import sys
+from importlib import import_module
+from importlib.util import find_spec
+
+from foveal.errors import MissingPackageError
+
+CORE = (
+    *("masking", "shapes", "batch_invariant", "specs", "inference", "distributions", "estimators"),
+    *("attention", "networks", "models", "decoding", "testing"),
+)
+TOOLKIT = ("views", "data", "metrics", "tasks", "training", "planning", "inspection")
+TESTS = (
+    "tests/attention",
+    "tests/estimators",
+    "tests/inference/test_chain.py",
+    "tests/networks/test_cells.py",
+    "tests/networks/test_stacks.py",
+    "tests/test_specs.py",
+)
+
+
+def main() -> int:
+    """1 if a core package needs more than the core, or its tests fail."""
+    assert find_spec("PIL") is None, "this environment has packages of an extra"
+    for name in CORE:
+        import_module(f"foveal.{name}")
+    for name in TOOLKIT:
+        try:
+            import_module(f"foveal.{name}")
+        except MissingPackageError as error:
+            assert "pip install '.[toolkit]'" in str(error), error
+        else:
+            raise AssertionError(f"foveal.{name} needs no extra: add it to CORE")
+    options = ("-q", "-p", "no:cacheprovider", *TESTS)
+    return subprocess.run([sys.executable, "-m", "pytest", *options], check=False).returncode
+
+
+if __name__ == "__main__":
+    sys.exit(main())
