@@ -255,7 +255,7 @@ def test_examples_without_a_target_cannot_be_learnt_from() -> None:
 
 
 def test_more_answers_than_candidates_are_refused() -> None:
-    with pytest.raises(SpecError, match=r"nbest=9 and width=5. Set width=9"):
+    with pytest.raises(SpecError, match=r"nbest=9 and beam_size=5. Set beam_size=9"):
         PredictionSpec(nbest=9)
 
 

@@ -67,7 +67,7 @@ def _scores(lines: Sequence[dict[str, Any]]) -> Series:
 
 def _averaged(steps: Sequence[float], values: Sequence[float]) -> tuple[Point, ...]:
     """Means of stretches of equal length, so that there are not too many points."""
-    stretch = -(-len(values) // MOST_POINTS)
+    stretch = max(1, -(-len(values) // MOST_POINTS))
     return tuple(
         (
             steps[min(start + stretch, len(steps)) - 1],
