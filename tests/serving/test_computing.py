@@ -270,7 +270,7 @@ def test_nothing_of_the_working_folder_is_run(tmp_path: Path) -> None:
     (tmp_path / "foveal.py").write_text("raise SystemExit('run')")
     (tmp_path / "traceback.py").write_text("raise SystemExit('run')")
     code = (
-        "from pathlib import Path; from foveal.serving.computing import Computing\n"
+        "from pathlib import Path; from foveal.serving.computing._process import Computing\n"
         f"with Computing() as computing: print(computing.load('model', Path({str(GOOD)!r})).name)"
     )
     ended = subprocess.run(

@@ -13,7 +13,7 @@ from ._orders import Cancel, Order
 
 _SECONDS_TO_END = 10.0  # for the batch under way
 _SECONDS_TO_START = 120.0  # on a busy machine, importing torch alone can take more than ten
-_START = "from foveal.serving.computing import main; main()"
+_START = "from foveal.serving.computing._worker import main; main()"
 Ended: TypeAlias = Callable[[int], None]
 
 
