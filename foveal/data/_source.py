@@ -85,12 +85,13 @@ class Source(ABC):
 class FileSource(Source):
     """A source of text files. A format says how lines become examples."""
 
+    paths: tuple[str, ...]
     max_line: int
     is_by_line: ClassVar[bool]  # each line is an example, whatever stands before it
 
-    @abstractmethod
     def files(self) -> tuple[tuple[str, ...], ...]:
-        """The files of each shard."""
+        """The files of each shard: by default one shard for each file."""
+        return tuple((file,) for file in expand(self.paths))
 
     @abstractmethod
     def examples(self, readers: Sequence[LineReader]) -> Iterator[Example]:

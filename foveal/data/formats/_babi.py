@@ -16,7 +16,7 @@ from typing_extensions import override
 from ...specs import setting
 from .._example import Example, quoted
 from .._lines import MAX_LINE, LineReader
-from .._source import FileSource, Paths, expand, path_texts
+from .._source import FileSource, Paths, path_texts
 from ._formats import ABOUT_MAX_LINE, ABOUT_PATHS
 
 
@@ -31,10 +31,6 @@ class Babi(FileSource):
     kind: Literal["babi"] = "babi"
     paths: tuple[str, ...] = setting(about=ABOUT_PATHS)
     max_line: int = setting(MAX_LINE, ABOUT_MAX_LINE, at_least=1)
-
-    @override
-    def files(self) -> tuple[tuple[str, ...], ...]:
-        return tuple((file,) for file in expand(self.paths))
 
     @override
     def examples(self, readers: Sequence[LineReader]) -> Iterator[Example]:

@@ -17,7 +17,7 @@ from typing_extensions import override
 from ...specs import setting
 from .._example import BY_SETTING, Example, Where, quoted
 from .._lines import MAX_LINE, LineReader
-from .._source import FileSource, Paths, expand, path_texts
+from .._source import FileSource, Paths, path_texts
 from ._formats import ABOUT_MAX_LINE, ABOUT_PATHS
 
 _NO_WORD = re.compile(r"\d+[-.]\d+")  # 3-4, words written as one; 5.1, a word left unsaid
@@ -37,10 +37,6 @@ class ConllU(FileSource):
     source: int = setting(1, "column of the words, from 0 on", at_least=0)
     target: int | None = setting(3, "column of the tags, from 0 on", at_least=0)
     max_line: int = setting(MAX_LINE, ABOUT_MAX_LINE, at_least=1)
-
-    @override
-    def files(self) -> tuple[tuple[str, ...], ...]:
-        return tuple((file,) for file in expand(self.paths))
 
     @override
     def examples(self, readers: Sequence[LineReader]) -> Iterator[Example]:

@@ -40,10 +40,6 @@ class TabSeparated(FileSource):
     max_line: int = setting(MAX_LINE, ABOUT_MAX_LINE, at_least=1)
 
     @override
-    def files(self) -> tuple[tuple[str, ...], ...]:
-        return tuple((file,) for file in expand(self.paths))
-
-    @override
     def examples(self, readers: Sequence[LineReader]) -> Iterator[Example]:
         (reader,) = readers
         file, source, target = reader.file, self.source, self.target
@@ -103,10 +99,6 @@ class JsonLines(FileSource):
     features: str | None = setting(None, "name of the features, as in inflection")
     alignment: str | None = setting(None, "name of the alignment, such as 0-0 1-2")
     max_line: int = setting(MAX_LINE, ABOUT_MAX_LINE, at_least=1)
-
-    @override
-    def files(self) -> tuple[tuple[str, ...], ...]:
-        return tuple((file,) for file in expand(self.paths))
 
     @override
     def examples(self, readers: Sequence[LineReader]) -> Iterator[Example]:
@@ -193,10 +185,6 @@ class PlainLines(FileSource):
     kind: Literal["lines"] = "lines"
     paths: tuple[str, ...] = setting(about=ABOUT_PATHS)
     max_line: int = setting(MAX_LINE, ABOUT_MAX_LINE, at_least=1)
-
-    @override
-    def files(self) -> tuple[tuple[str, ...], ...]:
-        return tuple((file,) for file in expand(self.paths))
 
     @override
     def examples(self, readers: Sequence[LineReader]) -> Iterator[Example]:

@@ -17,7 +17,7 @@ from typing_extensions import override
 from ...specs import setting
 from .._example import BY_SETTING, Example, Where, data_error, quoted
 from .._lines import MAX_LINE, LineReader, Place
-from .._source import Cursor, FileSource, Paths, Position, Shard, Source, expand, path_texts
+from .._source import Cursor, FileSource, Paths, Position, Shard, Source, path_texts
 from ..images._bytes import archive_members
 from ..images._frames import natural_order
 from ..images._images import SUFFIXES
@@ -45,10 +45,6 @@ class ImageList(FileSource):
     numbered: bool = setting(False, "names end in # and the number of a text, as in Flickr8k")
     quotes: bool = setting(False, "columns may stand in double quotes, with line breaks inside")
     max_line: int = setting(MAX_LINE, ABOUT_MAX_LINE, at_least=1)
-
-    @override
-    def files(self) -> tuple[tuple[str, ...], ...]:
-        return tuple((file,) for file in expand(self.paths))
 
     @override
     def shards(self, block: int | None = None) -> tuple[Shard, ...]:

@@ -14,7 +14,7 @@ from ...errors import SpecError
 from ...specs import setting
 from .._example import Example, quoted
 from .._lines import MAX_LINE, LineReader
-from .._source import FileSource, Paths, expand, path_texts
+from .._source import FileSource, Paths, path_texts
 from ._formats import ABOUT_MAX_LINE, ABOUT_PATHS
 
 _GROUPS = frozenset({"source", "target", "features", "alignment"})
@@ -47,10 +47,6 @@ class RegexLines(FileSource):
                 f"RegexLines: the names of groups must be among {known}, with source, got {got} in "
                 f"{quoted(self.pattern)}. Name what to read, as in (?P<source>.*) => (?P<target>.*)."
             )
-
-    @override
-    def files(self) -> tuple[tuple[str, ...], ...]:
-        return tuple((file,) for file in expand(self.paths))
 
     @override
     def examples(self, readers: Sequence[LineReader]) -> Iterator[Example]:
