@@ -1,16 +1,23 @@
 """A disk without room, as a process sees it."""
 
 import resource
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 
 
 @contextmanager
 def full_disk() -> Iterator[None]:
-    """No file of this process can grow beyond 2,000 bytes."""
-    limits = resource.getrlimit(resource.RLIMIT_FSIZE)
+    """No file of this process can grow beyond 2,000 bytes.
+
+    Python would cut the compiled form of a module that is first imported meanwhile, without an error, and no
+    process could import that module any more.
+    """
+    limits, compiles = resource.getrlimit(resource.RLIMIT_FSIZE), not sys.dont_write_bytecode
+    sys.dont_write_bytecode = True
     resource.setrlimit(resource.RLIMIT_FSIZE, (2_000, limits[1]))
     try:
         yield
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, limits)
+        sys.dont_write_bytecode = not compiles
