@@ -118,7 +118,7 @@ def audit() -> list[Audited]:
         Audited(
             name=name,
             needed_by=needed_by,
-            license=_licence(metadata.metadata(name)),
+            license=_license(metadata.metadata(name)),
             installed=metadata.version(name),
             pinned=pinned.get(name),
             known=tuple(one for one in known if one.package == name),
@@ -172,7 +172,7 @@ def _requirements(name: str, extras: set[str]) -> list[Requirement]:
     ]
 
 
-def _licence(about: metadata.PackageMetadata) -> str:
+def _license(about: metadata.PackageMetadata) -> str:
     if "License-Expression" in about:
         return about["License-Expression"]
     classifiers = about.get_all("Classifier") or []

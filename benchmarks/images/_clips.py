@@ -8,7 +8,7 @@ from pathlib import Path
 
 from recipes import clips
 
-from ._scored import TokenLosses, score_cases
+from ._scored import Scored, score_cases
 
 NAME = "clips"
 AIMS = {"label_global: accuracy": 95.0, "caption_global: exact_match": 95.0}
@@ -25,7 +25,7 @@ def score(cases: Sequence[str], seeds: Sequence[int], runs: Path, results: Path)
     )
 
 
-def _frames(case: str, scored: TokenLosses) -> Mapping[str, tuple[float, str]]:
+def _frames(case: str, scored: Scored) -> Mapping[str, tuple[float, str]]:
     """What the model was given."""
     del case
     return {"frames": (float(scored.task.spec.max_frames), "")}

@@ -14,7 +14,7 @@ import numpy as np
 from recipes import image_to_latex
 from recipes.rendered import render
 
-from ._scored import TokenLosses, score_cases
+from ._scored import Scored, score_cases
 
 NAME = "image_to_latex"
 AIMS = {"rendered_more: exact_match": 97.0, "rendered_more: rendered match": 98.0}
@@ -44,7 +44,7 @@ def score(cases: Sequence[str], seeds: Sequence[int], runs: Path, results: Path)
     )
 
 
-def _rendered_match(case: str, scored: TokenLosses) -> Mapping[str, tuple[float, str]]:
+def _rendered_match(case: str, scored: Scored) -> Mapping[str, tuple[float, str]]:
     if not case.startswith("rendered"):
         return {}
     pairs = zip(scored.found.references, scored.found.predictions, strict=True)

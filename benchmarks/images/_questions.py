@@ -8,7 +8,7 @@ from pathlib import Path
 
 from recipes import easy_vqa
 
-from ._scored import TokenLosses, score_cases
+from ._scored import Scored, score_cases
 
 NAME = "easy_vqa"
 AIMS = {"soft: accuracy": 99.0}
@@ -22,6 +22,6 @@ def score(cases: Sequence[str], seeds: Sequence[int], runs: Path, results: Path)
     score_cases(NAME, easy_vqa.recipe, cases, seeds, folders, aims=AIMS, more=_nothing, data=data)
 
 
-def _nothing(case: str, scored: TokenLosses) -> Mapping[str, tuple[float, str]]:
+def _nothing(case: str, scored: Scored) -> Mapping[str, tuple[float, str]]:
     del case, scored
     return {}

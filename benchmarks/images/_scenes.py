@@ -23,7 +23,7 @@ from foveal.data import Example
 from foveal.tasks import Captioning, Prediction
 from recipes import scene_captions
 
-from ._scored import TokenLosses, score_cases
+from ._scored import Scored, score_cases
 
 NAME = "scene_captions"
 AIMS = {"soft: exact_match": 95.0}
@@ -52,7 +52,7 @@ def score(cases: Sequence[str], seeds: Sequence[int], runs: Path, results: Path)
     )
 
 
-def _more(case: str, scored: TokenLosses) -> Mapping[str, tuple[float, str]]:
+def _more(case: str, scored: Scored) -> Mapping[str, tuple[float, str]]:
     del case
     figures = dict[str, tuple[float, str]]()
     for name, part in (("seen", "test"), ("pairs", "held_out_pairs")):
@@ -61,7 +61,7 @@ def _more(case: str, scored: TokenLosses) -> Mapping[str, tuple[float, str]]:
     return figures | _pointing(scored)
 
 
-def _pointing(scored: TokenLosses) -> dict[str, tuple[float, str]]:
+def _pointing(scored: Scored) -> dict[str, tuple[float, str]]:
     task = scored.task
     if not isinstance(task, Captioning) or task.attention is None:
         return {}

@@ -20,7 +20,7 @@ from ..records._fitting import Cost, folder_of
 from ..results import Results, ResultsError, Row, digest
 
 
-class TokenLosses(NamedTuple):
+class Scored(NamedTuple):
     """One model on the test part of its case."""
 
     task: AbstractTask[Any]
@@ -29,7 +29,7 @@ class TokenLosses(NamedTuple):
 
 
 # What else is told of a model beside its metrics: by the name of the figure, with its unit.
-More = Callable[[str, TokenLosses], Mapping[str, tuple[float, str]]]
+More = Callable[[str, Scored], Mapping[str, tuple[float, str]]]
 
 
 def score_cases(
@@ -106,12 +106,12 @@ def _is_spec_of(run: Run, spec: Mapping[str, Any]) -> bool:
     )
 
 
-def _scored(folder: Path, examples: Sequence[Example]) -> TokenLosses:
+def _scored(folder: Path, examples: Sequence[Example]) -> Scored:
     task = load_bundle(folder)
-    return TokenLosses(task, task.evaluate(examples), Cost.load(folder).processor_minutes)
+    return Scored(task, task.evaluate(examples), Cost.load(folder).processor_minutes)
 
 
-def _figures(case: str, scored: TokenLosses, more: More) -> dict[str, tuple[float, str]]:
+def _figures(case: str, scored: Scored, more: More) -> dict[str, tuple[float, str]]:
     found = scored.found
     figures = {name: (each.value, _unit(name)) for name, each in found.statistics.items()}
     for part in found.slices:

@@ -45,7 +45,7 @@ SHOWN = ("sick_tree", "sick_soft")
 PARSED, TREEBANK = "sick", DATA / "ud_english_ewt/en_ewt-ud-dev.conllu.gz"
 
 
-class TokenLosses(NamedTuple):
+class Scored(NamedTuple):
     """What was found of one case."""
 
     accuracies: Sequence[Statistics]  # for each seed
@@ -58,7 +58,7 @@ def score(cases: Sequence[str], seeds: Sequence[int], runs: Path, results: Path)
     """Write the files of the corpora that cases are of, all of each; what was not fitted is left out."""
     made = Results.here(f"python -m benchmarks.lectures score {NAME}", packages=["foveal-native"])
     for corpus in entailment.CORPORA:
-        scored, parses = dict[str, TokenLosses](), list[Row]()
+        scored, parses = dict[str, Scored](), list[Row]()
         for case in (case for case in cases if case.startswith(corpus)):
             folders = [folder_of(runs, NAME, case, seed) for seed in seeds]
             if not all((folder / COST).exists() for folder in folders):
@@ -80,7 +80,7 @@ def score(cases: Sequence[str], seeds: Sequence[int], runs: Path, results: Path)
 
 def _save(
     corpus: str,
-    scored: Mapping[str, TokenLosses],
+    scored: Mapping[str, Scored],
     seeds: Sequence[int],
     made: Results,
     results: Path,
@@ -100,10 +100,10 @@ def _task(folder: Path) -> PairClassification:
     return task
 
 
-def _scored(case: str, tasks: Sequence[PairClassification], costs: Sequence[Cost]) -> TokenLosses:
+def _scored(case: str, tasks: Sequence[PairClassification], costs: Sequence[Cost]) -> Scored:
     examples = list(entailment.part(case.partition("_")[0], "test"))
     evaluations: list[Evaluation] = [task.evaluate(examples) for task in tasks]
-    return TokenLosses(
+    return Scored(
         accuracies=[each.statistics["accuracy"] for each in evaluations],
         f1s=[each.statistics["macro_f1"].value for each in evaluations],
         parameters=sum(weights.numel() for weights in tasks[0].model.parameters()),
@@ -111,7 +111,7 @@ def _scored(case: str, tasks: Sequence[PairClassification], costs: Sequence[Cost
     )
 
 
-def _rows(corpus: str, heads: str, scored: TokenLosses, seeds: Sequence[int]) -> Iterator[Row]:
+def _rows(corpus: str, heads: str, scored: Scored, seeds: Sequence[int]) -> Iterator[Row]:
     """The figures of a case; what is before the colon is the row of a table, and after it the column."""
     aim = PUBLISHED.get(f"{corpus}_{heads}")
     accuracies = [each.value for each in scored.accuracies]
@@ -122,7 +122,7 @@ def _rows(corpus: str, heads: str, scored: TokenLosses, seeds: Sequence[int]) ->
     yield mean_row(f"{heads}: processor minutes", minutes, "min", seeds)
 
 
-def _differences(scored: Mapping[str, TokenLosses], seeds: Sequence[int]) -> Iterator[Row]:
+def _differences(scored: Mapping[str, Scored], seeds: Sequence[int]) -> Iterator[Row]:
     for first, second in COMPARED:
         pair = scored.get(first), scored.get(second)
         if pair[0] is not None and pair[1] is not None:

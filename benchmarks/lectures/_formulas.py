@@ -37,7 +37,7 @@ COMPARED = (("simple", "structured"), ("simple, bounded", "structured, bounded")
 LONGEST = 300
 
 
-class TokenLosses(NamedTuple):
+class Scored(NamedTuple):
     """What was found of one case."""
 
     by_depth: Mapping[int, Sequence[Statistics]]  # for each seed
@@ -47,7 +47,7 @@ class TokenLosses(NamedTuple):
 
 def score(cases: Sequence[str], seeds: Sequence[int], runs: Path, results: Path) -> None:
     """Write the file, all of it."""
-    scored = dict[str, TokenLosses]()
+    scored = dict[str, Scored]()
     for case in cases:
         scored[case] = _scored([folder_of(runs, NAME, case, seed) for seed in seeds])
         shown = " ".join(
@@ -72,7 +72,7 @@ def _spec(case: str) -> dict[str, Any]:
     return {name: content[name] for name in ("task", "training")}
 
 
-def _scored(folders: Sequence[Path]) -> TokenLosses:
+def _scored(folders: Sequence[Path]) -> Scored:
     tasks = [load_bundle(folder) for folder in folders]
     by_depth = dict[int, list[Statistics]]()
     settings = PredictionSpec(beam_size=1, max_length=LONGEST)
@@ -81,14 +81,14 @@ def _scored(folders: Sequence[Path]) -> TokenLosses:
         references = [example.target or "" for example in examples]
         outputs = [[each.output for each in task.predict(examples, settings)] for task in tasks]
         by_depth[depth] = [length_to_failure(references, texts) for texts in outputs]
-    return TokenLosses(
+    return Scored(
         by_depth=by_depth,
         parameters=sum(weights.numel() for weights in tasks[0].model.parameters()),
         costs=[Cost.load(folder) for folder in folders],
     )
 
 
-def _rows(case: str, scored: TokenLosses, seeds: Sequence[int]) -> Iterator[Row]:
+def _rows(case: str, scored: Scored, seeds: Sequence[int]) -> Iterator[Row]:
     """The figures of a case; what is before the colon is the row of a table, and after it the column."""
 
     def row(name: str, values: Sequence[float], unit: str, aim: float | None = None) -> Row:
@@ -110,7 +110,7 @@ def _rows(case: str, scored: TokenLosses, seeds: Sequence[int]) -> Iterator[Row]
 
 
 def _differences(
-    pair: tuple[str, str], scored: Mapping[str, TokenLosses], seeds: Sequence[int]
+    pair: tuple[str, str], scored: Mapping[str, Scored], seeds: Sequence[int]
 ) -> Iterator[Row]:
     """By how much the second of two cases is better than the first."""
     first, second = (scored[case].by_depth for case in pair)

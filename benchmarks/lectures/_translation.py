@@ -59,7 +59,7 @@ PARTS = 8  # of a run
 LONG, NUM_SHOWN = range(10, 15), 2  # characters that can be drawn with numbers in the cells
 
 
-class TokenLosses(NamedTuple):
+class Scored(NamedTuple):
     """What was found of one case."""
 
     written: Written
@@ -70,7 +70,7 @@ class TokenLosses(NamedTuple):
 
 def score(cases: Sequence[str], seeds: Sequence[int], runs: Path, results: Path) -> None:
     """Write the files, all of each."""
-    scored, found = dict[str, TokenLosses](), list[Row]()
+    scored, found = dict[str, Scored](), list[Row]()
     examples, dev = (list[Example](ja_en.part(name)) for name in ("test", "dev"))
     for case in cases:
         folders = [folder_of(runs, NAME, case, seed) for seed in seeds]
@@ -78,7 +78,7 @@ def score(cases: Sequence[str], seeds: Sequence[int], runs: Path, results: Path)
             continue
         tasks = [_task(folder) for folder in folders]
         evaluations = [task.evaluate(examples) for task in tasks]
-        scored[case] = TokenLosses(
+        scored[case] = Scored(
             written=Written(
                 bleu=[each.statistics["bleu"] for each in evaluations],
                 exact=[each.statistics["exact_match"] for each in evaluations],
@@ -110,7 +110,7 @@ def score(cases: Sequence[str], seeds: Sequence[int], runs: Path, results: Path)
 
 def _save(
     source: str,
-    scored: Mapping[str, TokenLosses],
+    scored: Mapping[str, Scored],
     seeds: Sequence[int],
     made: Results,
     results: Path,
@@ -154,7 +154,7 @@ def _learning(folder: Path) -> list[float]:
     return [[found[0], *(one for one in found if one[0] <= end * n / PARTS)][-1][1] for n in parts]
 
 
-def _rows(case: str, scored: TokenLosses, seeds: Sequence[int]) -> Iterator[Row]:
+def _rows(case: str, scored: Scored, seeds: Sequence[int]) -> Iterator[Row]:
     """The figures of a case; what is before the colon is the row of a table, and after it the column."""
     title = case.partition("_")[2]
     yield mean_row(f"{title}: BLEU", [one.value for one in scored.written.bleu], "BLEU", seeds)
@@ -164,9 +164,7 @@ def _rows(case: str, scored: TokenLosses, seeds: Sequence[int]) -> Iterator[Row]
     yield mean_row(f"{title}: processor minutes", minutes, "min", seeds)
 
 
-def _differences(
-    source: str, scored: Mapping[str, TokenLosses], seeds: Sequence[int]
-) -> Iterator[Row]:
+def _differences(source: str, scored: Mapping[str, Scored], seeds: Sequence[int]) -> Iterator[Row]:
     for (first, second), aim in COMPARED.items():
         pair = [scored.get(f"{source}_{attention}") for attention in (first, second)]
         if pair[0] is not None and pair[1] is not None:
@@ -180,9 +178,7 @@ def _differences(
             )
 
 
-def _by_length(
-    source: str, scored: Mapping[str, TokenLosses], seeds: Sequence[int]
-) -> Iterator[Row]:
+def _by_length(source: str, scored: Mapping[str, Scored], seeds: Sequence[int]) -> Iterator[Row]:
     own = {
         attention: scored[f"{source}_{attention}"].written
         for attention in segment_translation.ATTENTIONS

@@ -33,7 +33,7 @@ CALIBRATING = 2000  # development examples: more say no more about a confidence
 MOST_OF_A_CASE = 2  # mistakes where there are many cases, so that ten are not all of one language
 
 
-class TokenLosses(NamedTuple):
+class Scored(NamedTuple):
     """What was found of one case."""
 
     metric: str
@@ -59,7 +59,7 @@ def score(
         said = json.loads(told.read_text(encoding="utf-8"))
         slices = said["slices"]
         earlier = [each for each in said["mistakes"] if each["case"] not in cases]
-    scored = dict[str, TokenLosses]()
+    scored = dict[str, Scored]()
     for case in cases:
         run = record.run(case)
         folders = [folder_of(runs, recipe, case, seed) for seed in seeds]
@@ -114,7 +114,7 @@ def _with_references(found: Results, record: Record) -> Results:
     return replace(found, rows=(*measured, *others))
 
 
-def _scored(run: Run, folders: Sequence[Path]) -> TokenLosses:
+def _scored(run: Run, folders: Sequence[Path]) -> Scored:
     assert run.test is not None
     examples = list(run.test)
     tasks = [load_bundle(folder) for folder in folders]
@@ -129,7 +129,7 @@ def _scored(run: Run, folders: Sequence[Path]) -> TokenLosses:
         held_out = list(run.dev)
         together.calibrate(held_out[:: max(1, len(held_out) // CALIBRATING)])
     shown = together.evaluate(examples, replace(members[0].prediction, trace=True))
-    return TokenLosses(
+    return Scored(
         metric=shown.main.name,
         singles=tuple(singles),
         ensemble=shown.value,
@@ -140,7 +140,7 @@ def _scored(run: Run, folders: Sequence[Path]) -> TokenLosses:
     )
 
 
-def _rows(case: str, scored: TokenLosses, seeds: Sequence[int], aim: float | None) -> Iterator[Row]:
+def _rows(case: str, scored: Scored, seeds: Sequence[int], aim: float | None) -> Iterator[Row]:
     """The figures of a case; what is before the colon is the row of a table, and after it the column."""
     yield from _scores(case, scored.metric, scored.singles, scored.ensemble, seeds, aim)
     yield _row(f"{case}: parameters", [scored.parameters], "", seeds)
@@ -149,9 +149,7 @@ def _rows(case: str, scored: TokenLosses, seeds: Sequence[int], aim: float | Non
     yield _row(f"{case}: examples/s", [scored.speed], "1/s", seeds)
 
 
-def _means(
-    scored: Collection[TokenLosses], seeds: Sequence[int], aim: float | None
-) -> Iterator[Row]:
+def _means(scored: Collection[Scored], seeds: Sequence[int], aim: float | None) -> Iterator[Row]:
     """Over all cases: of each seed, and of the ensembles."""
     metric = next(iter(scored)).metric
     singles = [mean(one) for one in zip(*(each.singles for each in scored), strict=True)]
@@ -187,7 +185,7 @@ def _row(name: str, values: Sequence[float], unit: str, seeds: Sequence[int]) ->
 
 
 def _surest(
-    scored: Mapping[str, TokenLosses], earlier: Sequence[dict[str, Any]], most: int
+    scored: Mapping[str, Scored], earlier: Sequence[dict[str, Any]], most: int
 ) -> list[dict[str, Any]]:
     """Wrong answers, the surest first, and at most so many of a case; `earlier` are those of cases
     that are not scored now.

@@ -23,6 +23,11 @@ Similarity = Callable[[Sequence[int], Sequence[int]], float]
 
 
 @cache
+def _levenshtein() -> Any:
+    return required("toolkit", "rapidfuzz.distance", needed_by="edit_similarity").Levenshtein
+
+
+@cache
 def _chrf() -> Any:
     """n-grams up to 6 characters, recall counting twice."""
     return required("toolkit", "sacrebleu.metrics.chrf", needed_by="ngram_similarity").CHRF()
@@ -35,8 +40,7 @@ def edit_similarity(one: Sequence[int], other: Sequence[int]) -> float:
     >>> edit_similarity([1, 2, 3], [1, 3])
     0.6666666666666667
     """
-    distance = required("toolkit", "rapidfuzz.distance", needed_by="edit_similarity")
-    return distance.Levenshtein.normalized_similarity(one, other)
+    return _levenshtein().normalized_similarity(one, other)
 
 
 def ngram_similarity(one: Sequence[int], other: Sequence[int]) -> float:

@@ -35,7 +35,7 @@ MOST_FRAMES_DRAWN = 40  # copies of a picture, one for each word
 MOST_TESTED, MOST_TESTED_WORK = 100, 20_000
 
 
-class TokenLosses(NamedTuple):
+class Scored(NamedTuple):
     """Some examples, what they are called, and how the model does on them."""
 
     name: str
@@ -90,7 +90,7 @@ def _scored(
     planned: Planned | None,
     test: Sequence[Example] | None,
     answered: Callable[[int], None],
-) -> TokenLosses | None:
+) -> Scored | None:
     """The examples of the report, answered."""
     sets: list[tuple[str, Any]] = [("given", test)]
     if planned is not None:
@@ -103,11 +103,11 @@ def _scored(
         if examples:
             some = evenly_spaced(examples, MOST_EXAMPLES)
             found = task.evaluate(some, answered=answered)
-            return TokenLosses(name, found.examples, found)
+            return Scored(name, found.examples, found)
     return None
 
 
-def _scores(folder: Path, task: AbstractTask[Any], scored: TokenLosses | None) -> Section:
+def _scores(folder: Path, task: AbstractTask[Any], scored: Scored | None) -> Section:
     """Scores of the training's end, and of what was answered now."""
     path = folder / "metrics.json"
     stored = json.loads(path.read_text(encoding="utf-8")) if path.is_file() else {}
@@ -146,7 +146,7 @@ def _interval(value: float, low: float, high: float) -> tuple[str, str]:
     return f"{value:.2f}", f"{low:.2f} to {high:.2f}"
 
 
-def _quality(task: AbstractTask[Any], scored: TokenLosses) -> list[Section]:
+def _quality(task: AbstractTask[Any], scored: Scored) -> list[Section]:
     """What the answers show."""
     found, sections = scored.found, list[Section]()
     where = f"On {len(scored.examples):,} examples ({scored.name})."
@@ -165,7 +165,7 @@ def _quality(task: AbstractTask[Any], scored: TokenLosses) -> list[Section]:
     return sections
 
 
-def _mistakes(task: AbstractTask[Any], scored: TokenLosses) -> Section:
+def _mistakes(task: AbstractTask[Any], scored: Scored) -> Section:
     """The wrong answers that were given with most confidence, and where the model looked."""
     found, title = scored.found, "Most confident mistakes"
     rows = zip(scored.examples, found.references, found.predictions, strict=True)

@@ -140,9 +140,7 @@ class TaggerSpec:
         if spelling is None:
             encoder = self.encoder.build(self.vocabulary)
         else:
-            encoder = self.encoder.build_for_corpus(
-                lambda size: spelling.build(self.vocabulary, size)
-            )
+            encoder = self.encoder.build_on(lambda size: spelling.build(self.vocabulary, size))
         return Tagger(
             encoder,
             vocabulary=self.vocabulary,

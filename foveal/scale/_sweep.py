@@ -152,9 +152,8 @@ class Sweep:
         }
         write_json(str(self.out / _TABLE), data)
         for trial in trials:
-            delete_checkpoints(
-                self.folder(trial.number)
-            )  # nobody goes on from them, and they are large
+            # Nobody resumes from these, and they are large.
+            delete_checkpoints(self.folder(trial.number))
 
     def _save_best(self, trial: Trial) -> None:
         """The folder of a trial once more, as the best. One that was stopped is scored and saved as it

@@ -49,7 +49,7 @@ class Word(NamedTuple):
     title: str
 
 
-def _centres(words: Sequence[str], *, mirrored: bool) -> list[float]:
+def _centers(words: Sequence[str], *, mirrored: bool) -> list[float]:
     """The middle of each word on the line."""
     rooms = [max(FONT * width(word) + GAP, NARROWEST) for word in words]
     ends = list(accumulate(rooms, initial=MARGIN))
@@ -152,7 +152,7 @@ def arcs(trace: AttentionTrace, *, title: str | None = None) -> str:
     """
     _check(trace)
     labels = [short(word, LONGEST_WORD) for word in trace.sources]
-    centers = _centres(labels, mirrored=right_to_left(trace.sources))
+    centers = _centers(labels, mirrored=right_to_left(trace.sources))
     scale = scale_of((weight for row in trace.weights for weight in row), least=LEAST)
     spans = [
         abs(head - word)

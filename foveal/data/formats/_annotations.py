@@ -96,7 +96,7 @@ class _AnnotationCursor(Cursor):
 @final
 @dataclass(frozen=True, kw_only=True, slots=True)
 class KarpathyCaptions(AnnotationSource):
-    """Captions in the format of KarpathyCaptions's splits of Flickr8k, Flickr30k and COCO."""
+    """Captions in the format of Karpathy's splits of Flickr8k, Flickr30k and COCO."""
 
     kind: Literal["karpathy"] = "karpathy"
     paths: tuple[str, ...] = setting(about=ABOUT_PATHS)
@@ -172,7 +172,7 @@ def karpathy_captions(
     splits: Sequence[str] = ("train",),
     text: Literal["raw", "tokens"] = "raw",
 ) -> KarpathyCaptions:
-    """KarpathyCaptions's splits; see `KarpathyCaptions`."""
+    """Karpathy's splits; see `KarpathyCaptions`."""
     return KarpathyCaptions(
         paths=path_texts(paths),
         images=None if images is None else str(images),

@@ -184,7 +184,7 @@ def _as_annotations(file: str, paths: Paths) -> Opened | None:
     if '"sentences"' in begins or '"sentids"' in begins:
         return Opened(
             karpathy_captions(paths),
-            "captions in KarpathyCaptions's format, of the images for training",
+            "captions in Karpathy's format, of the images for training",
         )
     if '"file_name"' in begins or '"image_id"' in begins:
         return Opened(coco_captions(paths), "captions in the format of COCO")

@@ -40,7 +40,7 @@ class TextEncoderSpec(AbstractRecurrentSpec):
         encoder = TextEncoder(embedding, stack, self.dropout)
         return _attending(encoder, self.self_attention, None)
 
-    def build_for_corpus(self, embed: Embed) -> AbstractEncoder:
+    def build_on(self, embed: Embed) -> AbstractEncoder:
         """The encoder that reads vectors which `embed` makes, of words `embedding_size` wide."""
         embedding = embed(self.embedding_size)
         stack = self.stack(embedding.embedding_dim, bidirectional=self.bidirectional)
@@ -63,9 +63,9 @@ class WordEncoderSpec:
 
     def build(self, vocabulary: int) -> AbstractEncoder:
         """The encoder of tokens 0 to `vocabulary` - 1."""
-        return self.build_for_corpus(lambda size: nn.Embedding(vocabulary, size))
+        return self.build_on(lambda size: nn.Embedding(vocabulary, size))
 
-    def build_for_corpus(self, embed: Embed) -> AbstractEncoder:
+    def build_on(self, embed: Embed) -> AbstractEncoder:
         """The encoder that reads vectors which `embed` makes, of words `embedding_size` wide."""
         if self.states is not None and self.self_attention is None:
             raise ValueRangeError(

@@ -32,6 +32,7 @@ class Posterior:
         """Over the places of all steps; its argmax is the most probable alignment."""
         return self.walk.posterior(self.scores, self.emissions, self.predicted, self.mask)
 
+    # A plain property, as in the protocol `Reading`.
     @property
     def weights(self) -> Float[Tensor, "*batch T S"]:
         """p(a_t = s | y, x); 0 on padding."""
