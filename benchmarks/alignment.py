@@ -45,6 +45,7 @@ from foveal.models import (
     LatentHardSpec,
     LatentMonotoneSpec,
     SegmentSpec,
+    Seq2SeqSpec,
     SigmoidSpec,
     SoftmaxSpec,
     TextEncoderSpec,
@@ -125,9 +126,11 @@ def run_of(attention: AttentionSpec, train: Path, steps: int, seed: int) -> Run:
             target=WhitespaceSpec(),
             outputs="texts",
             label_smoothing=0.0,
-            encoder=TextEncoderSpec(embedding_size=32, hidden_size=64, dropout=0.1),
-            decoder=DecoderSpec(
-                embedding_size=32, hidden_size=128, dropout=0.1, attention=attention
+            model=Seq2SeqSpec(
+                encoder=TextEncoderSpec(embedding_size=32, hidden_size=64, dropout=0.1),
+                decoder=DecoderSpec(
+                    embedding_size=32, hidden_size=128, dropout=0.1, attention=attention
+                ),
             ),
             prediction=PredictionSpec(beam_size=1),
         ),

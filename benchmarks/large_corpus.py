@@ -42,8 +42,8 @@ SETTINGS = {
     "training.log_every": "5",
     "training.evaluate_every": "1000000",
     "training.checkpoint_seconds": "100000",
-    **{f"task.{side}.embedding_size": "64" for side in ("encoder", "decoder")},
-    **{f"task.{side}.hidden_size": "128" for side in ("encoder", "decoder")},
+    **{f"task.model.{side}.embedding_size": "64" for side in ("encoder", "decoder")},
+    **{f"task.model.{side}.hidden_size": "128" for side in ("encoder", "decoder")},
 }
 WARM = 100  # steps before anything is measured
 SLICE = 8.0  # seconds of the processor that one process has before it is the other's turn

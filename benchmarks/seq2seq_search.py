@@ -62,14 +62,14 @@ def ours(sizes: Sizes, batch: int, width: int, *, half: bool = False) -> Callabl
     """Encode and search, as a predictor does."""
     torch.manual_seed(0)
     spec = Seq2SeqSpec(
-        source_vocabulary=sizes.vocabulary,
-        target_vocabulary=sizes.vocabulary,
         encoder=TextEncoderSpec(
             embedding_size=sizes.embedding, hidden_size=sizes.hidden, bidirectional=True
         ),
         decoder=DecoderSpec(embedding_size=sizes.embedding, hidden_size=sizes.hidden),
     )
-    model = spec.build().eval()
+    model = spec.build(
+        source_vocabulary=sizes.vocabulary, target_vocabulary=sizes.vocabulary
+    ).eval()
     with torch.no_grad():
         model.decoder.output.bias[END] = -1e4
     prepared, tokens = model.prepare(half=half), sources(sizes, batch)

@@ -28,7 +28,7 @@ from torch import nn
 
 from examples.support import DATA
 from foveal.data import Example, InMemory, WhitespaceSpec, tsv
-from foveal.models import DecoderSpec, TextEncoderSpec
+from foveal.models import DecoderSpec, Seq2SeqSpec, TextEncoderSpec
 from foveal.tasks import Transduction, TransductionSpec
 from foveal.training import Evaluated, Event, Run, StepDone, TrainingSpec
 from foveal.training._group import Group
@@ -52,8 +52,10 @@ VARIANTS = {
 
 MODEL = TransductionSpec(
     target=WhitespaceSpec(),
-    encoder=TextEncoderSpec(embedding_size=128, hidden_size=256),
-    decoder=DecoderSpec(embedding_size=128, hidden_size=256),
+    model=Seq2SeqSpec(
+        encoder=TextEncoderSpec(embedding_size=128, hidden_size=256),
+        decoder=DecoderSpec(embedding_size=128, hidden_size=256),
+    ),
 )
 SMALL = replace(
     MODEL,

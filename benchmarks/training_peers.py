@@ -31,7 +31,7 @@ from rich.console import Console
 
 from examples.support import DATA
 from foveal.data import CharacterSpec, Example, InMemory, WhitespaceSpec, open_source, tsv
-from foveal.models import DecoderSpec, TextEncoderSpec
+from foveal.models import DecoderSpec, Seq2SeqSpec, TextEncoderSpec
 from foveal.tasks import TransductionSpec
 from foveal.training import Failed, LogWriter, TrainingSpec
 from foveal.training._group import Group
@@ -69,8 +69,9 @@ def model_of(sizes: Sizes, *, feeding: bool = False, characters: bool = True) ->
         source=CharacterSpec() if characters else CharacterSpec(spaces="drop"),
         target=WhitespaceSpec(),
         min_count=1 if characters else 2,
-        encoder=TextEncoderSpec(**each),
-        decoder=DecoderSpec(**each, input_feeding=feeding),
+        model=Seq2SeqSpec(
+            encoder=TextEncoderSpec(**each), decoder=DecoderSpec(**each, input_feeding=feeding)
+        ),
     )
 
 
@@ -176,7 +177,8 @@ def beside_joeynmt(rounds: int, folder: Path) -> Iterator[Row]:
     files = (DATA / SENTENCES.format(side) for side in ("ja", "en"))
     examples = list(islice(open_source(*files).source, 50_000))
     plain = model_of(JOEYNMT, characters=False)
-    fed = replace(plain, decoder=replace(plain.decoder, input_feeding=True))
+    decoder = replace(plain.model.decoder, input_feeding=True)
+    fed = replace(plain, model=replace(plain.model, decoder=decoder))
     steps = {"joeynmt": joeynmt(examples, JOEYNMT)}
     with ExitStack() as stack:
         for name, spec, bf16 in (

@@ -30,11 +30,9 @@ READERS = {"attention": SoftmaxSpec(), "no attention": None}
 def build(attention: SoftmaxSpec | None) -> Seq2Seq:
     """A model that reads from both ends and writes from one."""
     return Seq2SeqSpec(
-        source_vocabulary=SYMBOLS.stop,
-        target_vocabulary=SYMBOLS.stop,
         encoder=TextEncoderSpec(embedding_size=32, hidden_size=64, dropout=0.0),
         decoder=DecoderSpec(embedding_size=32, hidden_size=128, dropout=0.0, attention=attention),
-    ).build()
+    ).build(source_vocabulary=SYMBOLS.stop, target_vocabulary=SYMBOLS.stop)
 
 
 def draw(task: str, length: int, number: int, chance: Generator) -> Seq2SeqBatch:

@@ -37,11 +37,9 @@ READERS = {"attention": SoftmaxSpec(scorer=BilinearSpec()), "no attention": None
 def build(attention: SoftmaxSpec | None) -> Seq2Seq:
     """A model that reads from both ends and writes from one."""
     return Seq2SeqSpec(
-        source_vocabulary=len(SYMBOLS),
-        target_vocabulary=len(SYMBOLS),
         encoder=TextEncoderSpec(embedding_size=32, hidden_size=64, dropout=0.0),
         decoder=DecoderSpec(embedding_size=32, hidden_size=128, dropout=0.0, attention=attention),
-    ).build()
+    ).build(source_vocabulary=len(SYMBOLS), target_vocabulary=len(SYMBOLS))
 
 
 def encode(formula: Example) -> Encoded:

@@ -32,6 +32,30 @@ so every attention is score -> distribute -> read. Each package imports only pac
     serving          a server with dynamic batching, and its client
     scale            many files, many processes; the only package that imports Ray
     cli              the command `foveal`, one file for each command
+
+In short: `task = foveal.fit("train.tsv")`, `task.predict("text")`, `task = foveal.load("runs/first")`. Both
+functions are imported when they are used first, and with them the packages of the toolkit; `import foveal`
+imports nothing.
 """
 
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from .bundles import load_bundle as load
+    from .planning._fit import fit as fit
+
 __version__ = "0.1.0"
+__all__ = ["__version__", "fit", "load"]
+_LATE = {"fit": ("foveal.planning._fit", "fit"), "load": ("foveal.bundles", "load_bundle")}
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _LATE:
+        raise AttributeError(f"module 'foveal' has no attribute {name!r}")
+    module, member = _LATE[name]
+    return getattr(import_module(module), member)
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *_LATE} - {"Any", "TYPE_CHECKING", "import_module"})

@@ -74,3 +74,18 @@ class BundleError(FovealError, ValueError):
 
 class NonFiniteError(FovealError, FloatingPointError):
     """A score, a loss or a gradient that is not a finite number."""
+
+
+_UNITS = ("bytes", "kB", "MB", "GB", "TB", "PB", "EB")
+
+
+def size_text(number: int) -> str:
+    """A number of bytes for a reader.
+
+    >>> size_text(999), size_text(160_000_000_000)
+    ('999 bytes', '160 GB')
+    """
+    size, unit = float(number), 0
+    while size >= 1000 and unit < len(_UNITS) - 1:
+        size, unit = size / 1000, unit + 1
+    return f"{size:.3g} {_UNITS[unit]}"

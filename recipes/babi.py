@@ -26,7 +26,7 @@ from functools import partial
 from pathlib import Path
 
 from foveal.data import Babi, babi
-from foveal.models import ChainStepsSpec, SoftStepsSpec, StepsSpec
+from foveal.models import ChainStepsSpec, MemoryNetworkSpec, SoftStepsSpec, StepsSpec
 from foveal.tasks import QuestionAnsweringSpec
 from foveal.training import Run, TrainingSpec
 
@@ -56,12 +56,14 @@ def recipe(case: str = "chain_2") -> Run:
     init_std, rate = SETTINGS[setting[0] if setting else "large_slow"]
     return Run(
         task=QuestionAnsweringSpec(
-            embedding_size=20,
-            num_steps=TASKS[int(task)],
-            steps=STEPS[steps],
-            max_facts=50,
-            random_noise=0.2,
-            init_std=init_std,
+            model=MemoryNetworkSpec(
+                embedding_size=20,
+                num_steps=TASKS[int(task)],
+                steps=STEPS[steps],
+                max_facts=50,
+                random_noise=0.2,
+                init_std=init_std,
+            )
         ),
         train=part(task, "train"),
         dev=part(task, "valid"),

@@ -22,7 +22,15 @@ from functools import partial
 from pathlib import Path
 
 from foveal.data import ImageList, ImageSpec, image_list
-from foveal.models import DecoderSpec, FramesEncoderSpec, ImageEncoderSpec, LocalSpec, SoftmaxSpec
+from foveal.models import (
+    CaptionerSpec,
+    DecoderSpec,
+    FramesEncoderSpec,
+    ImageEncoderSpec,
+    LocalSpec,
+    SoftmaxSpec,
+    VideoClassifierSpec,
+)
 from foveal.tasks import CaptioningSpec, VideoClassificationSpec
 from foveal.training import Run, TrainingSpec
 from recipes.rendered.clips import draw_clips
@@ -60,16 +68,19 @@ def recipe(case: str = "label_global") -> Run:
         task = VideoClassificationSpec(
             image=image,
             max_frames=NUM_FRAMES,
-            encoder=encoder,
-            pooling="summary" if attention is None else attention,
+            model=VideoClassifierSpec(
+                encoder=encoder, pooling="summary" if attention is None else attention
+            ),
         )
     else:
         task = CaptioningSpec(
             image=image,
             max_frames=NUM_FRAMES,
-            encoder=encoder,
-            decoder=DecoderSpec(
-                embedding_size=32, hidden_size=128, dropout=0.0, attention=attention
+            model=CaptionerSpec(
+                encoder=encoder,
+                decoder=DecoderSpec(
+                    embedding_size=32, hidden_size=128, dropout=0.0, attention=attention
+                ),
             ),
             label_smoothing=0.03,
         )

@@ -15,7 +15,7 @@ import os
 from pathlib import Path
 
 from foveal.data import Parallel, WhitespaceSpec, parallel
-from foveal.models import DecoderSpec, TextEncoderSpec
+from foveal.models import DecoderSpec, Seq2SeqSpec, TextEncoderSpec
 from foveal.tasks import PredictionSpec, TransductionSpec
 from foveal.training import Run, TrainingSpec
 
@@ -31,8 +31,10 @@ def recipe(test: str = "test_2016_flickr") -> Run:
             target=WhitespaceSpec(),
             outputs="texts",
             min_count=2,
-            encoder=TextEncoderSpec(embedding_size=256, hidden_size=256, dropout=0.4),
-            decoder=DecoderSpec(embedding_size=256, hidden_size=256, dropout=0.4),
+            model=Seq2SeqSpec(
+                encoder=TextEncoderSpec(embedding_size=256, hidden_size=256, dropout=0.4),
+                decoder=DecoderSpec(embedding_size=256, hidden_size=256, dropout=0.4),
+            ),
             prediction=PredictionSpec(length_penalty=1.0),
         ),
         train=part("train", ".gz"),

@@ -35,6 +35,7 @@ from typing import NamedTuple
 
 from foveal.data import JsonLines, LineReader, WhitespaceSpec, json_lines
 from foveal.models import (
+    ClassifierSpec,
     DocumentEncoderSpec,
     EncoderSpec,
     RecurrentSpec,
@@ -102,9 +103,7 @@ def task(system: str) -> ClassificationSpec:
     return ClassificationSpec(
         source=WhitespaceSpec(),
         min_count=3,
-        encoder=encoder,
-        pooling=pooling,
-        dropout=0.3,
+        model=ClassifierSpec(encoder=encoder, pooling=pooling, dropout=0.3),
         word_dropout=0.1,
     )
 

@@ -21,7 +21,13 @@ from pathlib import Path
 from typing import Any
 
 from foveal.data import EasyVqa, ImageSpec, easy_vqa
-from foveal.models import ImageEncoderSpec, PerQueryAttentionSpec, SoftmaxSpec, TextEncoderSpec
+from foveal.models import (
+    ImageEncoderSpec,
+    PerQueryAttentionSpec,
+    SoftmaxSpec,
+    TextEncoderSpec,
+    VQAModelSpec,
+)
 from foveal.tasks import VisualQuestionAnsweringSpec
 from foveal.training import Run, TrainingSpec
 from recipes.whole_files import write_whole
@@ -40,12 +46,12 @@ def recipe(case: str = "soft") -> Run:
     return Run(
         task=VisualQuestionAnsweringSpec(
             image=ImageSpec(height=SIDE, width=SIDE),
-            # Shapes are up to 34 pixels wide. After four stages a cell sees 31, after three only 15,
-            # which is an edge: colors are learnt from that, shapes are not.
-            encoder=ImageEncoderSpec(sizes=(16, 32, 64, 64)),
-            question=TextEncoderSpec(embedding_size=32, hidden_size=32, dropout=0.0),
-            attention=ATTENTIONS[case],
-            hidden_size=64,
+            model=VQAModelSpec(
+                encoder=ImageEncoderSpec(sizes=(16, 32, 64, 64)),
+                question=TextEncoderSpec(embedding_size=32, hidden_size=32, dropout=0.0),
+                attention=ATTENTIONS[case],
+                hidden_size=64,
+            ),
         ),
         train=part("train"),
         dev=part("dev"),

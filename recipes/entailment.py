@@ -34,6 +34,7 @@ from typing import NamedTuple
 
 from foveal.data import LineReader, TabSeparated, WhitespaceSpec, tsv
 from foveal.models import (
+    DecomposableAttentionSpec,
     HeadSelectionSpec,
     RecurrentSpec,
     SelfAttentionSpec,
@@ -86,13 +87,17 @@ def recipe(case: str = "sick_tree") -> Run:
         task=PairClassificationSpec(
             source=WhitespaceSpec(),
             min_count=2,
-            encoder=WordEncoderSpec(
-                embedding_size=64,
-                dropout=0.0,
-                self_attention=attention,
-                states=None if attention is None else RecurrentSpec(hidden_size=32, dropout=0.0),
+            model=DecomposableAttentionSpec(
+                encoder=WordEncoderSpec(
+                    embedding_size=64,
+                    dropout=0.0,
+                    self_attention=attention,
+                    states=None
+                    if attention is None
+                    else RecurrentSpec(hidden_size=32, dropout=0.0),
+                ),
+                hidden_size=64,
             ),
-            hidden_size=64,
         ),
         train=part(corpus, "train"),
         dev=part(corpus, "dev"),

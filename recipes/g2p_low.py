@@ -17,7 +17,7 @@ from functools import partial
 from pathlib import Path
 
 from foveal.data import CharacterSpec, TabSeparated, WhitespaceSpec, tsv
-from foveal.models import DecoderSpec, LatentHardSpec, SegmentSpec, TextEncoderSpec
+from foveal.models import DecoderSpec, LatentHardSpec, SegmentSpec, Seq2SeqSpec, TextEncoderSpec
 from foveal.tasks import TransductionSpec
 from foveal.training import Run, TrainingSpec
 
@@ -34,9 +34,11 @@ def recipe(language: str = "ice") -> Run:
         task=TransductionSpec(
             source=UNITS.get(language, CharacterSpec()),
             target=WhitespaceSpec(),
-            encoder=TextEncoderSpec(embedding_size=64, hidden_size=128, dropout=0.4),
-            decoder=DecoderSpec(
-                embedding_size=64, hidden_size=128, dropout=0.4, attention=LatentHardSpec()
+            model=Seq2SeqSpec(
+                encoder=TextEncoderSpec(embedding_size=64, hidden_size=128, dropout=0.4),
+                decoder=DecoderSpec(
+                    embedding_size=64, hidden_size=128, dropout=0.4, attention=LatentHardSpec()
+                ),
             ),
         ),
         train=part(language, "train"),
@@ -53,8 +55,9 @@ def segment() -> Run:
     """Icelandic with an attention that reads segments of the word (Kim et al. 2017)."""
     run = recipe()
     assert isinstance(run.task, TransductionSpec)
-    decoder = replace(run.task.decoder, attention=SegmentSpec())
-    return replace(run, task=replace(run.task, decoder=decoder))
+    model = run.task.model
+    decoder = replace(model.decoder, attention=SegmentSpec())
+    return replace(run, task=replace(run.task, model=replace(model, decoder=decoder)))
 
 
 def part(language: str, name: str) -> TabSeparated:

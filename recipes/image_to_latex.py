@@ -46,6 +46,7 @@ from foveal.data import ImageList, ImageSpec, LatexSpec, LineReader, image_list,
 from foveal.models import (
     AttentionSpec,
     BilinearSpec,
+    CaptionerSpec,
     DecoderSpec,
     HardSpec,
     ImageEncoderSpec,
@@ -117,22 +118,24 @@ def recipe(case: str = "rendered_soft") -> Run:
             image=IMAGES[corpus],
             target=TARGETS[corpus],
             min_count=1 if corpus == "rendered" else 2,
-            encoder=ImageEncoderSpec(
-                num_channels=1,
-                sizes=(32, 64, 96, 96),
-                # The last stage does not shrink: a cell then sees 31 rows, and with them the bar above a letter.
-                strides=((2, 2), (2, 2), (2, 1), (1, 1)),
-                # With a way round it, what a cell looks like reaches the decoder from the first update on.
-                rows=RecurrentSpec(hidden_size=48, dropout=0.0, residual=True),
-                norm="batch",
-            ),
-            decoder=DecoderSpec(
-                embedding_size=64,
-                hidden_size=192,
-                dropout=DROPOUTS[corpus],
-                attention=ATTENTIONS[kind],
-                # Without it the decoder reads a part twice or skips one: it is not told where it looked.
-                input_feeding=ATTENTIONS[kind] is not None,
+            model=CaptionerSpec(
+                encoder=ImageEncoderSpec(
+                    num_channels=1,
+                    sizes=(32, 64, 96, 96),
+                    # The last stage does not shrink: a cell then sees 31 rows, and with them the bar above a letter.
+                    strides=((2, 2), (2, 2), (2, 1), (1, 1)),
+                    # With a way round it, what a cell looks like reaches the decoder from the first update on.
+                    rows=RecurrentSpec(hidden_size=48, dropout=0.0, residual=True),
+                    norm="batch",
+                ),
+                decoder=DecoderSpec(
+                    embedding_size=64,
+                    hidden_size=192,
+                    dropout=DROPOUTS[corpus],
+                    attention=ATTENTIONS[kind],
+                    # Without it the decoder reads a part twice or skips one: it is not told where it looked.
+                    input_feeding=ATTENTIONS[kind] is not None,
+                ),
             ),
             distortion=DistortionSpec(turn=1.5, shrink=0.2) if corpus == "crohme" else None,
             label_smoothing=0.0 if corpus == "rendered" and kind != "more" else 0.03,

@@ -14,7 +14,7 @@ from functools import partial
 from pathlib import Path
 
 from foveal.data import CharacterSpec, Parallel, WhitespaceSpec, parallel
-from foveal.models import DecoderSpec, TextEncoderSpec
+from foveal.models import DecoderSpec, Seq2SeqSpec, TextEncoderSpec
 from foveal.tasks import PredictionSpec, TransductionSpec
 from foveal.training import Run, TrainingSpec
 
@@ -30,8 +30,10 @@ def recipe(source: str = "characters") -> Run:
             target=WhitespaceSpec(),
             outputs="texts",
             min_count=2,
-            encoder=TextEncoderSpec(embedding_size=256, hidden_size=256, dropout=0.3),
-            decoder=DecoderSpec(embedding_size=256, hidden_size=256, dropout=0.3),
+            model=Seq2SeqSpec(
+                encoder=TextEncoderSpec(embedding_size=256, hidden_size=256, dropout=0.3),
+                decoder=DecoderSpec(embedding_size=256, hidden_size=256, dropout=0.3),
+            ),
             prediction=PredictionSpec(length_penalty=1.0),
         ),
         train=part("train"),

@@ -16,7 +16,7 @@ from functools import partial
 from pathlib import Path
 
 from foveal.data import CharacterSpec, TabSeparated, WhitespaceSpec, tsv
-from foveal.models import DecoderSpec, TextEncoderSpec
+from foveal.models import DecoderSpec, Seq2SeqSpec, TextEncoderSpec
 from foveal.tasks import TransductionSpec
 from foveal.training import Run, TrainingSpec
 
@@ -33,8 +33,10 @@ def recipe(script: str = "katakana") -> Run:
         task=TransductionSpec(
             source=CharacterSpec(),
             target=WhitespaceSpec(),
-            encoder=TextEncoderSpec(embedding_size=128, hidden_size=256, dropout=0.3),
-            decoder=DecoderSpec(embedding_size=128, hidden_size=256, dropout=0.3),
+            model=Seq2SeqSpec(
+                encoder=TextEncoderSpec(embedding_size=128, hidden_size=256, dropout=0.3),
+                decoder=DecoderSpec(embedding_size=128, hidden_size=256, dropout=0.3),
+            ),
         ),
         train=part(script, "train"),
         dev=part(script, "dev"),

@@ -30,6 +30,7 @@ from foveal.models import (
     DecoderSpec,
     LatentHardSpec,
     SegmentSpec,
+    Seq2SeqSpec,
     SoftmaxSpec,
     TextEncoderSpec,
 )
@@ -56,9 +57,11 @@ def recipe(case: str = "simple") -> Run:
         task=TransductionSpec(
             source=WhitespaceSpec(),
             target=WhitespaceSpec(),
-            encoder=TextEncoderSpec(embedding_size=64, hidden_size=128, dropout=0.1),
-            decoder=DecoderSpec(
-                embedding_size=64, hidden_size=128, dropout=0.1, attention=ATTENTIONS[kind]
+            model=Seq2SeqSpec(
+                encoder=TextEncoderSpec(embedding_size=64, hidden_size=128, dropout=0.1),
+                decoder=DecoderSpec(
+                    embedding_size=64, hidden_size=128, dropout=0.1, attention=ATTENTIONS[kind]
+                ),
             ),
             label_smoothing=0.0,
             prediction=PredictionSpec(max_length=LONGEST),

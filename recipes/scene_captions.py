@@ -26,6 +26,7 @@ from foveal.data import ImageList, ImageSpec, image_list
 from foveal.models import (
     AttentionSpec,
     BilinearSpec,
+    CaptionerSpec,
     DecoderSpec,
     HardSpec,
     ImageEncoderSpec,
@@ -63,14 +64,16 @@ def recipe(case: str = "soft") -> Run:
     return Run(
         task=CaptioningSpec(
             image=ImageSpec(height=SIDE, width=SIDE),
-            encoder=ImageEncoderSpec(
-                sizes=(24, 48, 96, 96), strides=STRIDES, positions=True, norm="batch"
-            ),
-            decoder=DecoderSpec(
-                embedding_size=48,
-                hidden_size=128,
-                dropout=0.0,
-                attention=ATTENTIONS[case if is_smooth else "soft"],
+            model=CaptionerSpec(
+                encoder=ImageEncoderSpec(
+                    sizes=(24, 48, 96, 96), strides=STRIDES, positions=True, norm="batch"
+                ),
+                decoder=DecoderSpec(
+                    embedding_size=48,
+                    hidden_size=128,
+                    dropout=0.0,
+                    attention=ATTENTIONS[case if is_smooth else "soft"],
+                ),
             ),
             label_smoothing=0.03 if is_smooth else 0.0,
         ),

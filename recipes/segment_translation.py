@@ -21,6 +21,7 @@ from foveal.models import (
     AttentionSpec,
     DecoderSpec,
     SegmentSpec,
+    Seq2SeqSpec,
     SigmoidSpec,
     SoftmaxSpec,
     TextEncoderSpec,
@@ -51,7 +52,7 @@ def recipe(case: str = "characters_segment") -> Run:
     # Batches half as large cost as much for an epoch, and alignments are found after so many updates.
     return replace(
         run,
-        task=replace(run.task, encoder=encoder, decoder=decoder),
+        task=replace(run.task, model=Seq2SeqSpec(encoder=encoder, decoder=decoder)),
         training=replace(run.training, epochs=6.0, batch_tokens=1000, bf16=False),
     )
 

@@ -32,6 +32,7 @@ from foveal.models import (
     HeadSelectionSpec,
     RecurrentSpec,
     SelfAttentionSpec,
+    Seq2SeqSpec,
     SoftmaxSpec,
     SyntacticSpec,
     WordEncoderSpec,
@@ -62,15 +63,17 @@ def recipe(case: str = "structured") -> Run:
             source=WhitespaceSpec(),
             target=WhitespaceSpec(),
             outputs="texts",
-            encoder=WordEncoderSpec(
-                embedding_size=50, dropout=0.0, self_attention=heads, states=states
-            ),
-            decoder=DecoderSpec(
-                embedding_size=50,
-                hidden_size=size,
-                dropout=0.0,
-                attention=SoftmaxSpec(scorer=BilinearSpec()),
-                input_feeding=True,
+            model=Seq2SeqSpec(
+                encoder=WordEncoderSpec(
+                    embedding_size=50, dropout=0.0, self_attention=heads, states=states
+                ),
+                decoder=DecoderSpec(
+                    embedding_size=50,
+                    hidden_size=size,
+                    dropout=0.0,
+                    attention=SoftmaxSpec(scorer=BilinearSpec()),
+                    input_feeding=True,
+                ),
             ),
             label_smoothing=0.0,
             prediction=PredictionSpec(beam_size=1),

@@ -122,10 +122,13 @@ def results_table(name: str, beginning: str | None, page: str) -> str:
 
 
 def exports(package: str) -> list[str]:
-    """The names Y of `from ._x import Y as Y` in a package, in the order of the file."""
+    """The names Y of `from ._x import Y as Y` in a package, in the order of the file; those of the root are
+    imported for type checkers.
+    """
     source = ROOT.joinpath(*package.split("."), "__init__.py").read_text(encoding="utf-8")
-    imports = [node for node in ast.parse(source).body if isinstance(node, ast.ImportFrom)]
-    return [alias.name for node in imports for alias in node.names if alias.asname == alias.name]
+    imports = [node for node in ast.walk(ast.parse(source)) if isinstance(node, ast.ImportFrom)]
+    names = [alias.asname or "_" for node in imports for alias in node.names]
+    return [name for name in names if not name.startswith("_")]
 
 
 def reference(package: str) -> str:

@@ -4,10 +4,10 @@ import json
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, Literal, assert_type
 
 import pytest
-from hypothesis import given, strategies as st
+from hypothesis import given, settings as run_settings, strategies as st
 
 from foveal.errors import SpecError, ValueRangeError
 from foveal.specs import check, from_json, setting, settings, to_data, to_json, with_setting
@@ -92,6 +92,7 @@ def same(found: Any, expected: Any) -> bool:
     return found == expected and repr(found) == repr(expected)
 
 
+@run_settings(deadline=None)  # a busy machine is slow at times
 @given(model=models)
 def test_json_is_exact_both_ways(model: ModelSpec) -> None:
     assert same(from_json(ModelSpec, to_json(model)), model)
@@ -100,6 +101,7 @@ def test_json_is_exact_both_ways(model: ModelSpec) -> None:
     assert json.loads(to_json(model)) == to_data(model)
 
 
+@run_settings(deadline=None)  # a busy machine is slow at times
 @given(model=models)
 def test_every_setting_can_be_set_to_what_it_is(model: ModelSpec) -> None:
     for one in settings(model):
@@ -108,6 +110,7 @@ def test_every_setting_can_be_set_to_what_it_is(model: ModelSpec) -> None:
         assert same(with_setting(model, one.path, one.text), model), one
 
 
+@run_settings(deadline=None)
 @given(model=models, other=models)
 def test_settings_are_the_whole_spec(model: ModelSpec, other: ModelSpec) -> None:
     """Two specs with the same settings are equal; every value that differs shows."""
@@ -312,3 +315,22 @@ def test_check_finds_what_a_dataclass_takes(made: Callable[[], Any], text: str) 
         check(made())
     with pytest.raises(SpecError, match=text):
         to_json(made())
+
+
+def test_a_setting_has_the_type_of_its_default() -> None:
+    """pyright, which reads this file, refuses the first two lines where `setting` returns Any."""
+    assert_type(setting(1, "a number"), int)
+    assert_type(setting("a", "a text"), str)
+    assert_type(setting(about="without a default"), Any)
+
+
+def test_none_is_no_text_where_it_is_none() -> None:
+    @dataclass(frozen=True, kw_only=True, slots=True)
+    class ColumnSpec:
+        name: str | None = setting("a", "name of a column")
+        column: int | str | None = setting(0, "number or name of a column")
+
+    assert with_setting(ColumnSpec(), "name", "none").name is None
+    assert with_setting(ColumnSpec(), "column", "none").column is None
+    assert with_setting(ColumnSpec(), "column", "2").column == 2
+    assert with_setting(ColumnSpec(), "column", "word").column == "word"

@@ -119,11 +119,9 @@ def read_questions() -> tuple[list[Question], list[Question]]:
     return parts[0], parts[1]
 
 
-def spec(coder: Coder) -> MemoryNetworkSpec:
+def spec() -> MemoryNetworkSpec:
     """One chain of two facts."""
     return MemoryNetworkSpec(
-        vocabulary=len(coder.words),
-        num_answers=len(coder.answers),
         embedding_size=32,
         num_steps=2,
         steps=ChainStepsSpec(),
@@ -136,7 +134,8 @@ def facts(budget: Budget) -> Exhibit:
     watch, (known, unseen) = Stopwatch(), read_questions()
     torch.manual_seed(budget.seed)
     coder = Coder.count(known)
-    model, steps = spec(coder).build(), budget.steps(UPDATES)
+    model = spec().build(vocabulary=len(coder.words), num_answers=len(coder.answers))
+    steps = budget.steps(UPDATES)
     descent = Descent(model, learning_rate=RATE, num_steps=steps)
     for batch, _ in zip(_batches(coder, known, budget.seed), range(steps), strict=False):
         descent.step(nll_loss(_answer(model, batch).log_probs, batch.answers))
@@ -160,7 +159,7 @@ def facts(budget: Budget) -> Exhibit:
         results=replace(
             results,
             data={ARCHIVE: digest(DATA / ARCHIVE)},
-            spec={"model": to_data(spec(coder)), "training": training},
+            spec={"model": to_data(spec()), "training": training},
         ),
         shown=_look(model, coder, unseen[0]),
     )

@@ -52,8 +52,6 @@ UPDATES, RATE = 1500, 4e-3
 def spec() -> Seq2SeqSpec:
     """Words and their heads, read by an ordinary decoder."""
     return Seq2SeqSpec(
-        source_vocabulary=len(SYMBOLS),
-        target_vocabulary=len(SYMBOLS),
         encoder=WordEncoderSpec(
             embedding_size=48,
             dropout=0.0,
@@ -76,7 +74,7 @@ def formulas(budget: Budget) -> Exhibit:
     known = draw_examples(DEPTHS, NUMBER, Random(budget.seed), unlike=[SHOWN])
     unseen = draw_examples(DEPTHS, NUM_TESTED, Random(1000 + budget.seed), unlike=[*known, SHOWN])
     stream = BatchStream(InMemory(known), encode, collate_seq2seq, batch_size=64, seed=budget.seed)
-    model = spec().build()
+    model = spec().build(source_vocabulary=len(SYMBOLS), target_vocabulary=len(SYMBOLS))
     untrained = own_operator(model.eval(), unseen)
     train(model.train(), stream.forever(), budget.steps(UPDATES), learning_rate=RATE)
     written = write(model, unseen)

@@ -74,7 +74,7 @@ def _planned(attention: str, budget: Budget) -> tuple[Run, Example]:
     """The run, and the word that will be shown."""
     sources = {part: open_source(DATA / path).source for part, path in FILES.items()}
     run = plan(sources["train"], sources["dev"], sources["test"]).run
-    run = with_setting(run, "task.decoder.attention", attention)
+    run = with_setting(run, "task.model.decoder.attention", attention)
     training = replace(run.training, seed=budget.seed)
     if budget.updates is not None:
         training = replace(training, epochs=None, steps=budget.updates)
@@ -135,12 +135,12 @@ def _trace(task: Transduction, letters: list[str], output: list[int]) -> Attenti
     target, spec = task.vocabularies.target, task.spec
     assert target is not None
     assert isinstance(spec, TransductionSpec)
-    assert spec.decoder.attention is not None
+    assert spec.model.decoder.attention is not None
     batch = collate_seq2seq([Encoded(task.vocabularies.source.encode(letters), output)])
     with torch.no_grad():
         unrolled = task.model(batch.source, batch.source_mask, batch.tokens)
     (read,) = unrolled.attended
-    kind, best = spec.decoder.attention.kind, None
+    kind, best = spec.model.decoder.attention.kind, None
     if kind == "segment":
         best = tuple(map(tuple, (read.distribution.argmax()[0] == 1).tolist()))
     return AttentionTrace(

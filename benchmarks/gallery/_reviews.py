@@ -76,11 +76,9 @@ def read_reviews() -> tuple[list[Review], list[Review]]:
     return known, unseen
 
 
-def spec(vocabulary: Vocabulary) -> ClassifierSpec:
+def spec() -> ClassifierSpec:
     """Attention to words makes sentences, attention to sentences the review."""
     return ClassifierSpec(
-        vocabulary=len(vocabulary),
-        num_classes=len(LABELS),
         encoder=DocumentEncoderSpec(
             words=TextEncoderSpec(cell="gru", embedding_size=48, hidden_size=24, dropout=0.3),
             pooling=SoftmaxSpec(),
@@ -96,7 +94,8 @@ def reviews(budget: Budget) -> Exhibit:
     torch.manual_seed(budget.seed)
     texts = (row for review in known for row in review.sentences)
     vocabulary = Vocabulary.count(texts, min_count=MIN_COUNT)
-    model, steps = spec(vocabulary).build(), budget.steps(UPDATES)
+    model = spec().build(vocabulary=len(vocabulary), num_classes=len(LABELS))
+    steps = budget.steps(UPDATES)
     assert isinstance(model.encoder, DocumentEncoder)
     assert isinstance(model.encoder.words, TextEncoder)
     # Small vectors: what 1,800 reviews say of a word then soon outweighs what chance said.
@@ -121,7 +120,7 @@ def reviews(budget: Budget) -> Exhibit:
         results=replace(
             results,
             data={ARCHIVE: digest(DATA / ARCHIVE)},
-            spec={"model": to_data(spec(vocabulary)), "training": training},
+            spec={"model": to_data(spec()), "training": training},
         ),
         shown=_look(model, vocabulary, shortest),
     )

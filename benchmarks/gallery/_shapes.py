@@ -106,7 +106,6 @@ def pixels(scenes: Sequence[Scene]) -> Float[Tensor, "B 5 h w"]:
 def spec() -> CaptionerSpec:
     """Three stages of convolutions, and a decoder that remembers what it has looked at."""
     return CaptionerSpec(
-        vocabulary=len(WORDS),
         encoder=ImageEncoderSpec(num_channels=5, sizes=(16, 32, 64)),
         decoder=DecoderSpec(
             embedding_size=32,
@@ -124,7 +123,7 @@ def shapes(budget: Budget) -> Exhibit:
     watch, chance = Stopwatch(), Random(budget.seed)
     torch.manual_seed(budget.seed)
     known, kept = divided(budget.seed)
-    model, steps = spec().build(), budget.steps(UPDATES)
+    model, steps = spec().build(vocabulary=len(WORDS)), budget.steps(UPDATES)
     descent = Descent(model, learning_rate=RATE, num_steps=steps)
     for _ in range(steps):
         scenes = [draw(chance.choice(known), chance) for _ in range(BATCH)]

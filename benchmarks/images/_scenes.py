@@ -94,7 +94,8 @@ def pointed(
     rows, columns = trace.layout.rows, trace.layout.columns
     assert rows is not None
     assert columns is not None
-    shrinking = task.spec.encoder.shrinking if task.spec.encoder.kind == "image" else (1, 1)
+    encoder = task.spec.model.encoder
+    shrinking = encoder.shrinking if encoder.kind == "image" else (1, 1)
     y, x = np.mgrid[:rows, :columns]
     y, x = y.ravel() * shrinking[0], x.ravel() * shrinking[1]
     expected = (example.target or "").split()

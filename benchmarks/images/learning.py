@@ -34,14 +34,15 @@ def case(norm: Literal["layer", "batch"], *, scaled: bool) -> Run:
     run = scene_captions.recipe("soft")
     task = run.task
     assert isinstance(task, CaptioningSpec)
-    assert isinstance(task.encoder, ImageEncoderSpec)
+    model = task.model
+    assert isinstance(model.encoder, ImageEncoderSpec)
     attention = SoftmaxSpec(scorer=BilinearSpec(scaled=scaled))
-    task = replace(
-        task,
-        encoder=replace(task.encoder, norm=norm),
-        decoder=replace(task.decoder, attention=attention),
+    model = replace(
+        model,
+        encoder=replace(model.encoder, norm=norm),
+        decoder=replace(model.decoder, attention=attention),
     )
-    return replace(run, task=task)
+    return replace(run, task=replace(task, model=model))
 
 
 def cases() -> dict[str, Run]:

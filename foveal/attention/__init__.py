@@ -6,6 +6,7 @@ exchanged for one of your own.
 
 from ._additive import additive_scores as additive_scores
 from ._attention import Attended as Attended, Attention as Attention
+from ._biaffine import BiaffineLabeler as BiaffineLabeler, BiaffineScorer as BiaffineScorer
 from ._copy import PointerGenerator as PointerGenerator
 from ._coverage import CoverageScorer as CoverageScorer, coverage_loss as coverage_loss
 from ._distribute import per_query as per_query
@@ -37,7 +38,11 @@ from ._pooling import (
     max_pooling as max_pooling,
     mean_pooling as mean_pooling,
 )
-from ._readers import AbstractReader as AbstractReader, ExpectedValue as ExpectedValue
+from ._readers import (
+    AbstractReader as AbstractReader,
+    ExpectedValue as ExpectedValue,
+    Selection as Selection,
+)
 from ._scorers import (
     AbstractScorer as AbstractScorer,
     AdditiveScorer as AdditiveScorer,

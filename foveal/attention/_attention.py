@@ -11,10 +11,9 @@ from typing import NamedTuple
 from jaxtyping import Float
 from torch import Tensor, nn
 
-from ..errors import ShapeError
 from ._memory import Memory
 from ._readers import AbstractReader, Selection
-from ._scorers import AbstractScorer
+from ._scorers import AbstractScorer, potentials_of
 
 # Potentials, and the memory for its mask (*batch, S) and its layout -> a distribution.
 Distribute = Callable[[tuple[Tensor, ...], Memory], Selection]
@@ -36,7 +35,7 @@ class Attention(nn.Module):
     >>> import torch
     >>> from foveal.attention import Memory, softmax_attention
     >>> attention = softmax_attention(query_size=4, value_size=6)
-    >>> memory = attention.remember(Memory(torch.randn(2, 5, 6)))
+    >>> memory = Memory(torch.randn(2, 5, 6))
     >>> attention(torch.randn(2, 3, 4), memory).context.shape
     torch.Size([2, 3, 6])
     """
@@ -55,15 +54,14 @@ class Attention(nn.Module):
         return memory._replace(keys=self.scorer.remember(memory.values))
 
     def forward(self, query: Float[Tensor, "*batch Q D"], memory: Memory) -> Attended:
-        """Attend with every query at once."""
-        if memory.keys is None:
-            raise ShapeError(
-                "Attention: the memory has no keys, expected one from remember(). "
-                "Call memory = attention.remember(memory) once, before the first query."
-            )
-        distribution = self.distribute(
-            self.scorer(self._cleared(query, memory), memory.keys), memory
-        )
+        """Attend with every query at once.
+
+        A memory without keys is remembered here. To ask one memory in several calls, such as the
+        steps of a decoder, call `remember` once before them.
+        """
+        memory = self.remember(memory) if memory.keys is None else memory
+        potentials = potentials_of(self.scorer, self._cleared(query, memory), memory.keys)
+        distribution = self.distribute(potentials, memory)
         context, weights = self.reader(distribution, memory.values)
         return Attended(context, weights, distribution)
 

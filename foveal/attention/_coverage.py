@@ -12,7 +12,7 @@ import torch
 from jaxtyping import Bool, Float
 from torch import Tensor, nn
 
-from ._scorers import AbstractScorer
+from ._scorers import AbstractScorer, scores_of
 
 
 def coverage(weights: Float[Tensor, "*batch Q S"]) -> Float[Tensor, "*batch Q S"]:
@@ -55,5 +55,4 @@ class CoverageScorer(nn.Module):
         self, query: Float[Tensor, "*batch Q D"], keys: Any, covered: Float[Tensor, "*batch Q S"]
     ) -> tuple[Float[Tensor, "*batch Q S"]]:
         """Scores that know what has been read."""
-        (scores,) = self.inner(query, keys)
-        return (scores + self.weight * covered,)
+        return (scores_of(self.inner, query, keys) + self.weight * covered,)

@@ -26,7 +26,7 @@ from typing_extensions import override
 from ..distributions import LinearChain
 from ._memory import Layout, Memory
 from ._readers import AbstractReader, Read, Selection, read_by, to_total
-from ._scorers import AbstractScorer
+from ._scorers import AbstractScorer, scores_of
 
 _SKIP_ON, _ENTER, _LEAVE, _STAY, _BESIDE, _FAR = range(6)
 
@@ -114,8 +114,7 @@ class PathScorer(AbstractScorer):
     def forward(
         self, query: Tensor, keys: Any
     ) -> tuple[Float[Tensor, "*batch Q S"], Float[Tensor, " 6"]]:
-        (scores,) = self.inner(query, keys)
-        return scores, self.steps
+        return scores_of(self.inner, query, keys), self.steps
 
 
 @final

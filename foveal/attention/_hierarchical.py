@@ -68,8 +68,7 @@ class HierarchicalAttention(nn.Module):
             mask = mask.unsqueeze(-2).expand(read.shape[:-1])
         if self.between is not None:
             read = self.between(read, mask)
-        remembered = self.sentences.remember(Memory(read, mask))
-        sentences = self.sentences(query.unsqueeze(-2), remembered)  # one query per memory
+        sentences = self.sentences(query.unsqueeze(-2), Memory(read, mask))  # one query per memory
         over_words = words.weights.transpose(-2, -3)  # (*batch, Q, n, w)
         over_sentences = sentences.weights.squeeze(-2)  # (*batch, Q, n)
         return HierarchicalAttended(

@@ -48,6 +48,7 @@ class MultiHead(nn.Module):
 
     def forward(self, query: Float[Tensor, "*batch Q D"], memory: Memory) -> Attended:
         """Attend with every head and join what they read."""
+        memory = self.remember(memory) if memory.keys is None else memory
         read = self.attention(self._split(self.query(query)), memory)
         joined = read.context.transpose(-2, -3).flatten(-2)
         return read._replace(context=self.output(joined))

@@ -56,4 +56,4 @@ class AttentionPooling(nn.Module):
     def forward(self, memory: Memory) -> Attended:
         """One context for each memory: `(*batch, 1, V)`."""
         query = self.query.expand(*memory.values.shape[:-2], 1, -1)
-        return self.attention(query, self.attention.remember(memory))
+        return self.attention(query, memory)

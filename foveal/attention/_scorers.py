@@ -29,8 +29,8 @@ from ._additive import additive_scores
 class AbstractScorer(nn.Module, ABC):
     """Log-potentials from a query and the keys of a memory.
 
-    `forward` gives the tuple of potentials that a distribution takes; for most scorers it is one
-    tensor of scores `(*batch, Q, S)`.
+    `forward` returns the potentials that a distribution takes: one tensor, which for most scorers
+    holds scores `(*batch, Q, S)`, or a tuple of tensors.
     """
 
     # True where query s is place s of the memory: a padded place is then a padded query as well,
@@ -42,8 +42,33 @@ class AbstractScorer(nn.Module, ABC):
         """The keys: what the score needs of the memory, computed once."""
 
     @abstractmethod
-    def forward(self, query: Float[Tensor, "*batch Q D"], keys: Any) -> tuple[Tensor, ...]:
+    def forward(self, query: Float[Tensor, "*batch Q D"], keys: Any) -> Tensor | tuple[Tensor, ...]:
         """The potentials of every query at every place."""
+
+
+def potentials_of(
+    scorer: AbstractScorer, query: Float[Tensor, "*batch Q D"], keys: Any
+) -> tuple[Tensor, ...]:
+    """The potentials as a tuple, also if the scorer returns a bare tensor."""
+    potentials = scorer(query, keys)
+    return (potentials,) if isinstance(potentials, Tensor) else potentials
+
+
+def scores_of(
+    scorer: AbstractScorer, query: Float[Tensor, "*batch Q D"], keys: Any
+) -> Float[Tensor, "*batch Q S"]:
+    """The scores of a scorer whose potentials are one tensor.
+
+    Raises:
+        ShapeError: The scorer returns several tensors.
+    """
+    potentials = potentials_of(scorer, query, keys)
+    if len(potentials) != 1:
+        raise ShapeError(
+            f"{type(scorer).__name__}: expected one tensor of scores, got {len(potentials)} "
+            f"potentials. Use a scorer that returns scores of shape (*batch, Q, S)."
+        )
+    return potentials[0]
 
 
 def check_width(owner: str, name: str, got: int, expected: int) -> None:
@@ -175,5 +200,5 @@ class LocalScorer(AbstractScorer):
     def forward(
         self, query: Tensor, keys: Any
     ) -> tuple[Float[Tensor, "*batch Q S"], Float[Tensor, "*batch Q 1"]]:
-        (scores,) = self.inner(query, keys)
+        scores = scores_of(self.inner, query, keys)
         return scores, sigmoid(self.place(query))

@@ -15,7 +15,7 @@ from typing_extensions import override
 from ..batch_invariant import Linear
 from ..errors import ShapeError
 from ._additive import additive_scores
-from ._scorers import AbstractScorer, check_width
+from ._scorers import AbstractScorer, check_width, scores_of
 
 
 @final
@@ -39,7 +39,7 @@ class SelectionScorer(AbstractScorer):
     def forward(
         self, query: Tensor, keys: Any
     ) -> tuple[Float[Tensor, "*batch Q S 2"], Float[Tensor, "2 2"]]:
-        (scores,) = self.inner(query, keys)
+        scores = scores_of(self.inner, query, keys)
         return torch.stack([torch.zeros_like(scores), scores], -1), self.transitions
 
 
@@ -72,7 +72,7 @@ class StepScorer(AbstractScorer):
         self, query: Tensor, keys: Any
     ) -> tuple[Float[Tensor, "*batch Q S"], Float[Tensor, "*batch N S S"]]:
         inner_keys, pairs = keys
-        (unary,) = self.inner(query, inner_keys)
+        unary = scores_of(self.inner, query, inner_keys)
         steps = unary.shape[-2] - 1
         return unary, pairs.unsqueeze(-3).expand(*pairs.shape[:-2], steps, -1, -1)
 

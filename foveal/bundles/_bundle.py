@@ -13,7 +13,7 @@ the files, whatever they say.
 """
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -26,7 +26,7 @@ from ..data.vocabularies._vocabularies import Vocabularies
 from ..errors import BundleError
 from ..metrics._calibration import Calibration
 from ..specs import to_json
-from ..specs._reading import from_data, parse_json
+from ..specs._reading import OutsideError, from_data, parse_json
 from ..tasks._specs import TaskSpec
 from ..tasks.base._task import AbstractTask
 from ._manifest import MANIFEST, read_sealed, write_sealed
@@ -62,7 +62,7 @@ def save_bundle(task: AbstractTask[Any], folder: str | Path) -> None:
         name: tensor.detach().cpu().contiguous() for name, tensor in task.model.state_dict().items()
     }
     files = {
-        _SPEC: to_json(task.spec).encode(),
+        _SPEC: to_json(task.spec, TaskSpec).encode(),
         _VOCABULARY: _to_json(task.vocabularies.to_data()),
         _WEIGHTS: save(weights),
         _CALIBRATION: _to_json(task.calibration.to_data()),
@@ -71,17 +71,23 @@ def save_bundle(task: AbstractTask[Any], folder: str | Path) -> None:
     write_sealed(Path(folder), files, {"format": FORMAT, "foveal": __version__})
 
 
-def load_bundle(folder: str | Path) -> AbstractTask[Any]:
+def load_bundle(folder: str | Path, *, also: Sequence[type] = ()) -> AbstractTask[Any]:
     """The task in a folder, verified, in evaluation mode on the CPU.
+
+    Args:
+        folder: the folder.
+        also: spec classes of parts that are not from this package, for a model that has some.
 
     Raises:
         BundleError: the folder has no bundle, or one that is damaged, malformed, or not finite.
     """
     folder = Path(folder)
     try:
-        return _load(folder)
+        return _load(folder, also)
     except BundleError:
         raise
+    except OutsideError as error:
+        raise BundleError(f"{folder}: {error}") from error
     except Exception as error:
         lines = str(error).splitlines() or [type(error).__name__]
         raise BundleError(
@@ -90,12 +96,12 @@ def load_bundle(folder: str | Path) -> AbstractTask[Any]:
         ) from error
 
 
-def _load(folder: Path) -> AbstractTask[Any]:
+def _load(folder: Path, also: Sequence[type]) -> AbstractTask[Any]:
     files = read_sealed(folder, (_SPEC, _VOCABULARY, _WEIGHTS, _CALIBRATION), (FORMAT,)).files
     _check_sizes(folder, {name: len(content) for name, content in files.items()})
     described = _from_json(files, _SPEC)
     _check_self_contained(folder, described)
-    spec: TaskSpec = from_data(TaskSpec, described)
+    spec: TaskSpec = from_data(TaskSpec, described, also=also)
     vocabularies = Vocabularies.from_data(_from_json(files, _VOCABULARY))
     calibration = Calibration.from_data(_from_json(files, _CALIBRATION))
     _check_header(folder, files[_WEIGHTS])

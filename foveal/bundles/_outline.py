@@ -15,7 +15,7 @@ from typing_extensions import override
 
 from ..data import Example
 from ..errors import ValueRangeError
-from ..tasks._specs import TextTaskSpec
+from ..tasks.base._text_spec import AbstractTextSpec
 
 Built = TypeVar("Built")
 
@@ -39,7 +39,7 @@ _FILLS = frozenset(
 _CALLS, _CALLS_PER_TENSOR = 2_000, 50
 
 
-def num_weights(spec: TextTaskSpec, examples: Iterable[Example]) -> int:
+def num_weights(spec: AbstractTextSpec[Any], examples: Iterable[Example]) -> int:
     """Return how many weights the model of a task has for these examples. It is built without any memory for
     them.
     """

@@ -19,6 +19,7 @@ from ..data import Vocabulary
 from ..data.vocabularies._vocabularies import Vocabularies
 from ..data.vocabularies._vocabulary import Labels
 from ..errors import BundleError
+from ..specs._settings import outside_specs
 from ..tasks.base._task import AbstractTask
 from ._bundle import load_bundle
 
@@ -37,7 +38,7 @@ def warm_start(task: AbstractTask[Any], folder: str | Path) -> None:
 
     The models must be the same but for their symbols and labels; `BundleError` says where they are not.
     """
-    other = load_bundle(folder)
+    other = load_bundle(folder, also=outside_specs(task.spec))
     own, theirs = task.model.state_dict(), other.model.state_dict()
     tables = _tables(other)
     for name in sorted({*own, *theirs}):

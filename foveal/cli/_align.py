@@ -27,9 +27,10 @@ from ..inspection import align
 from ..inspection.aligning._word_alignment import Aligned
 from ..metrics import alignment_scores
 from ..metrics._alignment_scores import AlignmentScores
-from ..tasks import AbstractTask, Transduction
+from ..planning._files import open_files
+from ..specs._files import specs_in
+from ..tasks import AbstractTask
 from ._bars import answering_bar
-from ._files import open_files
 from ._speech import explaining
 from ._threads import use_threads
 
@@ -49,6 +50,7 @@ def command(
     gold: str | None = None,
     gold_first: Literal[0, 1] | None = None,
     output: Annotated[Literal["tsv", "pharaoh", "jsonl"], arg(name="format")] = "tsv",
+    with_specs: Path | None = None,
     threads: int | None = None,
 ) -> None:
     """Link the words of pairs of texts that belong together, by the attention of a model.
@@ -64,11 +66,14 @@ def command(
         gold: a file with the known links of these pairs, to score against.
         gold_first: the number of a first word in the gold file. By default as its links say.
         output: links after their pair, links alone, or JSON with probabilities.
+        with_specs: a Python file that defines the parts of the model that are not from foveal, as
+            SPECS = (MySpec,). The file is run.
         threads: threads that torch computes with; by default OMP_NUM_THREADS, or one for each core.
     """
     use_threads(threads)
-    task = load_bundle(bundle)
-    other = None if reverse is None else load_bundle(reverse)
+    also = specs_in(with_specs)
+    task = load_bundle(bundle, also=also)
+    other = None if reverse is None else load_bundle(reverse, also=also)
     source = _pairs(files)
     kept: list[Aligned] = []
     with answering_bar(None, is_quiet=False) as answered:
@@ -134,12 +139,10 @@ def _say(
     symmetrization: str | None,
 ) -> None:
     """How the links were made."""
-    assert isinstance(task, Transduction)
-    assert task.spec.decoder.attention is not None
+    attention = task.spec.model.decoder.attention
     rule = "the most probable selection" if by == "argmax" else f"probability {threshold:g} or more"
     both = "" if symmetrization is None else f", both directions by {symmetrization}"
-    kind = task.spec.decoder.attention.kind
-    text = f"{reason}; links of {kind} attention: {rule}{both}"
+    text = f"{reason}; links of {attention.kind} attention: {rule}{both}"
     console.print(text, markup=False, soft_wrap=True)
 
 

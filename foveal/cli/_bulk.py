@@ -22,6 +22,7 @@ def command(
     max_symbols: int = 2000,
     ray: bool = False,
     workers: int | None = None,
+    with_specs: Path | None = None,
 ) -> None:
     """Answer all lines of files into a folder; started again, only what is missing.
 
@@ -36,6 +37,8 @@ def command(
         max_symbols: of a line; a longer one is rejected.
         ray: on a Ray cluster, that of RAY_ADDRESS or else this machine's cores.
         workers: processes that answer, with --ray; by default as many as this machine has cores.
+        with_specs: a Python file that defines the parts of the model that are not from foveal, as
+            SPECS = (MySpec,). The file is run.
     """
     from ._bulk_job import answer_all  # noqa: PLC0415 - an extra
 
@@ -46,4 +49,5 @@ def command(
         text=text,
         max_symbols=max_symbols,
         workers=(workers or os.cpu_count() or 1) if ray else None,
+        specs=with_specs,
     )

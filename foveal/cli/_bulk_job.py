@@ -21,6 +21,7 @@ def answer_all(
     text: str,
     max_symbols: int,
     workers: int | None,
+    specs: Path | None,
 ) -> None:
     """Answer all missing shards; with `workers`, in so many processes of a cluster."""
     job = Bulk(
@@ -31,6 +32,7 @@ def answer_all(
         beam_size=beam_size,
         text=text,
         max_symbols=max_symbols,
+        specs=specs,
     )
     shards = job.shards()
     job.clear_unfinished()

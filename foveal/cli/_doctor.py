@@ -12,8 +12,9 @@ from tyro.conf import Positional, arg
 
 from ..inspection import examine, findings_section
 from ..inspection.doctor._finding import Finding
+from ..planning._files import open_for
+from ..specs._files import specs_in
 from ..views import page
-from ._files import open_for
 from ._threads import use_threads
 
 _STYLES = {"alarm": "red", "warning": "yellow", "note": "cyan"}
@@ -26,6 +27,7 @@ def command(
     /,
     *,
     as_json: Annotated[bool, arg(name="json")] = False,
+    with_specs: Path | None = None,
     threads: int | None = None,
 ) -> None:
     """Examine a run: gradients through time, gates, attention, padding, curves, outputs.
@@ -36,10 +38,14 @@ def command(
         run: the folder of a run, finished or failed.
         files: examples that the model was not trained on; by default the run's validation files.
         as_json: print the findings as one JSON object; drawings are left to the page.
+        with_specs: a Python file that defines the parts of the model that are not from foveal, as
+            SPECS = (MySpec,). The file is run.
         threads: threads that torch computes with; by default OMP_NUM_THREADS, or one for each core.
     """
     use_threads(threads)
-    findings = examine(run, list(open_for(run, files).source) if files else None)
+    also = specs_in(with_specs)
+    examples = list(open_for(run, files, also).source) if files else None
+    findings = examine(run, examples, also=also)
     written = run / PAGE
     text = page(f"What the doctor says about {run.name}", [findings_section(findings)])
     written.write_text(text, encoding="utf-8")

@@ -12,15 +12,17 @@ from rich.markup import escape
 from rich.table import Table
 from tyro.conf import Positional, arg
 
-from ..data import Example, TabSeparated
+from ..data import Example
 from ..data.formats._opening import Opened
+from ..data.formats._tables import AbstractTable
 from ..errors import SpecError
 from ..metrics import compare
 from ..metrics._intervals import Metric
+from ..planning._files import open_for, own_examples
 from ..specs import check
+from ..specs._files import specs_in
 from ..tasks import Evaluation
 from ._bars import answering_bar
-from ._files import open_for, own_examples
 from ._models import Loaded, load_models
 from ._threads import use_threads
 
@@ -38,6 +40,7 @@ def command(
     skip_header: bool = False,
     others: Annotated[tuple[Path, ...], arg(name="with")] = (),
     as_json: Annotated[bool, arg(name="json")] = False,
+    with_specs: Path | None = None,
     threads: int | None = None,
 ) -> None:
     """Score a model on files with targets.
@@ -52,15 +55,18 @@ def command(
             such as source and target, are detected.
         others: folders of more models, which answer together with the first as one.
         as_json: print everything as one JSON object.
+        with_specs: a Python file that defines the parts of the model that are not from foveal, as
+            SPECS = (MySpec,). The file is run.
         threads: threads that torch computes with; by default OMP_NUM_THREADS, or one for each core.
     """
     use_threads(threads)
-    opened = _opened(bundle, files, skip_header=skip_header)
+    also = specs_in(with_specs)
+    opened = _opened(bundle, files, also, skip_header=skip_header)
     examples = list(opened.source)
-    found = _evaluated(load_models(bundle, others), examples, beam_size, as_json)
+    found = _evaluated(load_models(bundle, others, also), examples, beam_size, as_json)
     other = None
     if against is not None:
-        other = _evaluated(load_models(against, ()), examples, beam_size, as_json)
+        other = _evaluated(load_models(against, (), also), examples, beam_size, as_json)
     if as_json:
         sys.stdout.write(json.dumps(_data(found, other), ensure_ascii=False) + "\n")
         return
@@ -78,16 +84,19 @@ def command(
         _say_mistakes(console, found)
 
 
-def _opened(bundle: Path, files: Sequence[str], *, skip_header: bool) -> Opened:
+def _opened(
+    bundle: Path, files: Sequence[str], also: Sequence[type], *, skip_header: bool
+) -> Opened:
     """The examples to score on."""
     if not files:
-        return own_examples(bundle)
-    opened = open_for(bundle, files)
+        return own_examples(bundle, also)
+    opened = open_for(bundle, files, also)
     if not skip_header:
         return opened
-    if not isinstance(opened.source, TabSeparated):
+    if not isinstance(opened.source, AbstractTable):
         raise SpecError(
-            f"--skip-header: only tab-separated files have one, got {opened.source.kind}. Leave it out."
+            f"--skip-header: only tab-separated and comma-separated files have one, got {opened.source.kind}. "
+            f"Leave it out."
         )
     return opened._replace(source=replace(opened.source, header=True))
 
@@ -96,7 +105,7 @@ def _evaluated(
     loaded: Loaded, examples: Sequence[Example], beam_size: int | None, is_quiet: bool
 ) -> Evaluation:
     """The evaluation, with a bar on a terminal: it is a search for every example."""
-    usual = loaded.spec.prediction
+    usual = loaded.task.prediction
     settings = usual if beam_size is None else replace(usual, beam_size=beam_size)
     check(settings)
     with answering_bar(len(examples), is_quiet=is_quiet) as answered:

@@ -6,16 +6,15 @@ import sys
 from pathlib import Path
 from typing import Annotated, Any
 
-import numpy as np
-from jaxtyping import Float
 from tyro.conf import Positional, arg
 
 from ..bundles import load_bundle
 from ..data import Example
-from ..inspection import Explanation, explain
-from ..inspection.explaining._erasure import erased
+from ..inspection import explain
+from ..inspection.explaining._erasure import change_without
 from ..inspection.explaining._explanation_page import explanation_page
-from ..tasks import AbstractTask, Classification, PairClassification, Transduction
+from ..specs._files import specs_in
+from ..tasks import AbstractTask
 from ._threads import use_threads
 
 _LONGEST_NAME = 40
@@ -33,6 +32,7 @@ def command(
     alternatives: int = 5,
     prefix: str = "",
     as_json: Annotated[bool, arg(name="json")] = False,
+    with_specs: Path | None = None,
     threads: int | None = None,
 ) -> None:
     """Say how a model came to its answer: other answers, how sure it was of each symbol, where it
@@ -48,15 +48,17 @@ def command(
         alternatives: symbols shown for each step.
         prefix: what the output must begin with.
         as_json: print the data instead of writing a page.
+        with_specs: a Python file that defines the parts of the model that are not from foveal, as
+            SPECS = (MySpec,). The file is run.
         threads: threads that torch computes with; by default OMP_NUM_THREADS, or one for each core.
     """
     use_threads(threads)
-    task = load_bundle(bundle)
+    task = load_bundle(bundle, also=specs_in(with_specs))
     example = Example(text if second is None else f"{text}\t{second}", features=features)
     explanation = explain(
         task, example, beam_size=beam_size, alternatives=alternatives, prefix=_symbols(task, prefix)
     )
-    change = _change(task, example, explanation)
+    change = change_without(task, example, [step.token for step in explanation.steps])
     if as_json:
         data = explanation.to_data() | {"erased": None if change is None else change.tolist()}
         sys.stdout.write(json.dumps(data, ensure_ascii=False) + "\n")
@@ -72,19 +74,8 @@ def command(
 
 
 def _symbols(task: AbstractTask[Any], prefix: str) -> list[str]:
-    """What the output must begin with, cut into symbols; other tasks refuse it themselves."""
-    if not prefix:
-        return []
-    return task.spec.target.encode(prefix) if isinstance(task, Transduction) else [prefix]
-
-
-def _change(
-    task: AbstractTask[Any], example: Example, explanation: Explanation
-) -> Float[np.ndarray, "S T"] | None:
-    """What erasing each place changes; of tags and of texts themselves it is not asked."""
-    if not isinstance(task, Transduction | Classification | PairClassification):
-        return None
-    return erased(task, example, [step.token for step in explanation.steps])
+    """What the output must begin with, cut into symbols."""
+    return task.output_symbols(prefix) if prefix else []
 
 
 def _safe(text: str) -> str:

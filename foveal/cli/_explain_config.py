@@ -13,6 +13,7 @@ from tyro.conf import Positional, arg
 
 from ..planning._choices import Planned, load_plan
 from ..specs import settings
+from ..specs._files import specs_in
 
 _LONGEST = 60  # characters of a value that are printed: a trained tokenizer has thousands
 _INDENT = 4
@@ -33,6 +34,7 @@ def command(
     *,
     changed: bool = False,
     as_json: Annotated[bool, arg(name="json")] = False,
+    with_specs: Path | None = None,
 ) -> None:
     """Print every setting of a run as path=value, as --set takes it, with its origin and the reason.
 
@@ -40,8 +42,11 @@ def command(
         run: the folder of a run.
         changed: leave out settings that have their default.
         as_json: print a JSON list, with whole values.
+        with_specs: a Python file that defines the parts of the model that are not from foveal, as
+            SPECS = (MySpec,). The file is run.
     """
-    found = [one for one in _explained(load_plan(run)) if not changed or one.origin != "default"]
+    planned = load_plan(run, also=specs_in(with_specs))
+    found = [one for one in _explained(planned) if not changed or one.origin != "default"]
     if as_json:
         data = [one._asdict() for one in found]
         sys.stdout.write(json.dumps(data, ensure_ascii=False, indent=1) + "\n")

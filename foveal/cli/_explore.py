@@ -8,20 +8,31 @@ from threading import Thread
 
 from tyro.conf import Positional
 
+from ..specs._files import specs_in
 
-def command(runs: Positional[tuple[Path, ...]], /, *, port: int = 0, browser: bool = True) -> None:
+
+def command(
+    runs: Positional[tuple[Path, ...]],
+    /,
+    *,
+    port: int = 0,
+    browser: bool = True,
+    with_specs: Path | None = None,
+) -> None:
     """Serve a page for one run, or two to compare, on this machine alone; Ctrl-C ends it.
 
     Args:
         runs: the folders of one or two models that `fit` made.
         port: of 127.0.0.1; 0 takes one that is free.
         browser: open the page; --no-browser only prints its address.
+        with_specs: a Python file that defines the parts of the model that are not from foveal, as
+            SPECS = (MySpec,). The file is run.
     """
     from ..explorer import build_app, serve  # noqa: PLC0415 - an extra
     from ..web._runs import load_runs  # noqa: PLC0415 - an extra
 
     token = secrets.token_urlsafe()
-    app = build_app(load_runs(runs), token=token)
+    app = build_app(load_runs(runs, also=specs_in(with_specs)), token=token)
 
     def ready(address: str) -> None:
         sys.stdout.write(f"{address}  (Ctrl-C ends)\n")

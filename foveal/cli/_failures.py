@@ -7,7 +7,7 @@ import errno
 import os
 import re
 
-from ..errors import FovealError
+from ..errors import FovealError, size_text
 
 _FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 _NO_FOLDER = (errno.EEXIST, errno.ENOTDIR)
@@ -15,7 +15,6 @@ _FORBIDDEN = (errno.EACCES, errno.EPERM, errno.EROFS)
 # How torch says that there is not enough memory, and that a tensor has more bytes than a number can say.
 _ALLOCATION = re.compile(r"you tried to allocate (\d+) bytes")
 _OVERFLOW = "Storage size calculation overflowed"
-_UNITS = ("bytes", "kB", "MB", "GB", "TB", "PB", "EB")
 
 
 def told(error: Exception) -> str | None:
@@ -55,15 +54,3 @@ def _too_large(detail: str) -> str:
         f"not enough memory{detail}. Make the model smaller, with --set encoder.hidden_size and the like, "
         f"or the batches, with --set training.batch_tokens."
     )
-
-
-def size_text(number: int) -> str:
-    """A number of bytes for a reader.
-
-    >>> size_text(999), size_text(160_000_000_000)
-    ('999 bytes', '160 GB')
-    """
-    size, unit = float(number), 0
-    while size >= 1000 and unit < len(_UNITS) - 1:
-        size, unit = size / 1000, unit + 1
-    return f"{size:.3g} {_UNITS[unit]}"

@@ -14,13 +14,13 @@ from ..inspection import vital_signs
 from ..inspection.doctor._finding import Finding
 from ..inspection.doctor._watch import Watch
 from ..planning._choices import load_plan
+from ..planning._drafting import Asked, draft_run, given_settings, recipe_specs
+from ..planning._signs import waiting, working
 from ..training import Display, Listener, TensorBoardWriter, process_group
 from ..training._fit import delete_checkpoints
 from ..training.checkpoints._lock import Lock, locked
-from ._bars import waiting, working
 from ._length import LengthNote
 from ._outcome import say_outcome
-from ._planning import Asked, draft_run, given_settings
 from ._report import write_report
 from ._speech import explaining
 from ._threads import use_threads
@@ -51,7 +51,7 @@ def command(
     from the files, and said.
 
     Args:
-        train: files to learn from: tab-separated, JSON lines, CoNLL-U or plain text; plain, gzip or
+        train: files to learn from: tab-separated, CSV, JSON lines, CoNLL-U or plain text; plain, gzip or
             zstd. A pattern in quotes stands for many files.
         dev: files that tell the best weights; without, a tenth of the training examples is set apart.
         test: files for the score at the end.
@@ -90,25 +90,32 @@ def command(
                 listeners.append(LengthNote(console, draft.epochs))
             if tensorboard:
                 listeners.append(TensorBoardWriter(out / "tensorboard"))
+        also = recipe_specs(recipe)
         group.agree([0.0])  # the others read what process 0 has planned
         is_scored = True
         if ray:
             _train_on_ray(out, workers, resume=not fresh)
         else:
-            is_scored = _train(console, out, lock, listeners, resume=not fresh)
+            is_scored = _train(console, out, also, lock, listeners, resume=not fresh)
         if group.is_first:
             say_outcome(console, out)
             if is_scored:  # a user who has interrupted that wants no report either
-                _write_report(console, out)
+                _write_report(console, out, also)
 
 
 def _train(
-    console: Console, out: Path, lock: Lock | None, listeners: Sequence[Listener], *, resume: bool
+    console: Console,
+    out: Path,
+    also: Sequence[type],
+    lock: Lock | None,
+    listeners: Sequence[Listener],
+    *,
+    resume: bool,
 ) -> bool:
     """Train what is planned in a folder, in this process and those that were launched with it. Returns
     whether the model was scored too.
     """
-    run = load_plan(out).run
+    run = load_plan(out, also=also).run
     watch = Watch(partial(_say_alarm, console), run.task, run.training)
     with waiting(console, "counting the symbols of the training files") as first_word:
         outcome = run.fit(
@@ -144,11 +151,11 @@ def _say_alarm(console: Console, finding: Finding) -> None:
     )
 
 
-def _write_report(console: Console, out: Path) -> None:
+def _write_report(console: Console, out: Path, also: Sequence[type]) -> None:
     """The page of the run. The model is there already, and no page is worth losing it."""
     try:
         with working(console, "writing the report"):
-            path = write_report(out, is_quiet=True)
+            path = write_report(out, is_quiet=True, also=also)
     except Exception as error:
         console.print(f"note: no report: {error}", style="yellow", markup=False, soft_wrap=True)
     else:

@@ -7,9 +7,10 @@ from typing import Any, NamedTuple
 from ..bundles import load_bundle
 from ..data._example import evenly_spaced
 from ..errors import ValueRangeError
+from ..planning._files import validation_examples
+from ..planning._signs import working
 from ..tasks import AbstractTask, TaskSpec, Transduction, TransductionEnsemble
-from ._bars import working
-from ._files import validation_examples
+from ..tasks._transduction import as_transduction
 from ._speech import explaining, note
 
 # Examples that confidence is fitted on: enough for two numbers, and soon answered.
@@ -23,18 +24,18 @@ class Loaded(NamedTuple):
     spec: TaskSpec
 
 
-def load_models(folder: Path, others: Sequence[Path]) -> Loaded:
+def load_models(folder: Path, others: Sequence[Path], also: Sequence[type] = ()) -> Loaded:
     """The model in a folder or, with others, all of them as one, whose confidence is fitted on the
     validation examples of the first run.
     """
     if not others:
-        task = load_bundle(folder)
+        task = load_bundle(folder, also=also)
         return Loaded(task, task.spec)
     _check_distinct([folder, *others])
-    first = _transduction(folder)
+    first = _transduction(folder, also)
     members = [first]
     for other in others:
-        member = _transduction(other)
+        member = _transduction(other, also)
         try:
             TransductionEnsemble([first, member])
         except ValueRangeError as error:
@@ -43,7 +44,7 @@ def load_models(folder: Path, others: Sequence[Path]) -> Loaded:
             ) from None
         members.append(member)
     ensemble = TransductionEnsemble(members)
-    _calibrate(ensemble, folder)
+    _calibrate(ensemble, folder, also)
     return Loaded(ensemble, first.spec)
 
 
@@ -59,19 +60,14 @@ def _check_distinct(folders: Sequence[Path]) -> None:
         seen[real] = folder
 
 
-def _transduction(folder: Path) -> Transduction:
-    task = load_bundle(folder)
-    if not isinstance(task, Transduction):
-        raise ValueRangeError(
-            f"--with: only transductions answer together, got {task.spec.kind} in {folder}. "
-            f"Use it by itself."
-        )
-    return task
+def _transduction(folder: Path, also: Sequence[type]) -> Transduction:
+    why = f"--with: only transductions answer together, and not {folder}"
+    return as_transduction(load_bundle(folder, also=also), why)
 
 
-def _calibrate(ensemble: TransductionEnsemble, first: Path) -> None:
+def _calibrate(ensemble: TransductionEnsemble, first: Path, also: Sequence[type]) -> None:
     """Fit confidence where that can be done; otherwise say what it is."""
-    examples = validation_examples(first)
+    examples = validation_examples(first, also)
     if examples:
         with working(explaining(stderr=True), "fitting confidence on validation examples"):
             ensemble.calibrate(evenly_spaced(examples, _MOST_CALIBRATING))

@@ -4,13 +4,14 @@
 
 The columns are the same for every --nbest; a model of pairs has two for its source. A model that reads features
 takes them from the second column of the input; a model that reads pairs of texts, or questions about images, takes
-the second text from there. A model that reads images takes their paths: images themselves, as arguments, or files
+the second text from there. Of a comma-separated file, and of a table whose first line has the names of the columns
+that the model was trained on, these columns are read. A model that reads images takes their paths: images themselves, as arguments, or files
 with one path on each line. Other columns are not read, so that you can pass a file with targets, too.
 """
 
-import os
 import sys
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from itertools import islice
 from pathlib import Path
 from typing import Annotated, Literal
@@ -18,15 +19,18 @@ from typing import Annotated, Literal
 from tyro.conf import Positional, arg
 
 from ..data import Example, LineReader
-from ..data._bytes import CHUNK
+from ..data.formats._tables import without_target
 from ..errors import SpecError
+from ..planning._files import open_table
 from ..serving import Predictor
 from ..serving._answer import answer_json
+from ..specs._files import specs_in
 from ..tasks import Prediction, TaskSpec
-from ..tasks._specs import PictureTaskSpec
 from ._bars import answering_bar
+from ._conllu import fill_files
 from ._models import load_models
 from ._speech import note
+from ._standard_input import standard_input
 from ._threads import use_threads
 
 # Lines: enough to fill batches of one length, few enough that answers begin to come soon.
@@ -42,11 +46,12 @@ def command(
     *,
     nbest: int = 1,
     beam_size: int | None = None,
-    output: Annotated[Literal["tsv", "jsonl"], arg(name="format")] = "tsv",
+    output: Annotated[Literal["tsv", "jsonl", "conllu"], arg(name="format")] = "tsv",
     attention: bool = False,
     header: bool = False,
     skip_header: bool = False,
     others: Annotated[tuple[Path, ...], arg(name="with")] = (),
+    with_specs: Path | None = None,
     threads: int | None = None,
 ) -> None:
     """Answer for every line of files or, without any, of the standard input.
@@ -56,24 +61,29 @@ def command(
         files: texts, one on each line; plain, gzip or zstd. For a model that reads images: images.
         nbest: answers for each line, the best first.
         beam_size: candidates kept in search; 1 is greedy. By default as the model was fitted, or nbest.
-        output: a table, or one JSON object for each line.
+        output: a table, or one JSON object for each line; of a parser also conllu, which reads CoNLL-U and
+            writes it with heads and labels.
         attention: say where the model looked, for every symbol of the answer; with --format jsonl.
         header: begin the table with a line of column names.
         skip_header: do not answer the first line of each file, which names its columns.
         others: folders of more models, which answer together with the first as one.
+        with_specs: a Python file that defines the parts of the model that are not from foveal, as
+            SPECS = (MySpec,). The file is run.
         threads: threads that torch computes with; by default OMP_NUM_THREADS, or one for each core.
     """
-    if attention and output == "tsv":
-        raise SpecError("--attention: a table has no room for it. Add --format jsonl.")
-    if header and output == "jsonl":
-        raise SpecError("--header: JSON objects name their fields already. Leave it out.")
+    if attention and output != "jsonl":
+        raise SpecError("--attention: only JSON objects have room for it. Add --format jsonl.")
+    if header and output != "tsv":
+        raise SpecError("--header: only a table has a line of column names. Leave it out.")
     use_threads(threads)
-    predictor = Predictor(*load_models(bundle, others))
+    also = specs_in(with_specs)
+    predictor = Predictor(*load_models(bundle, others, also))
+    if output == "conllu":
+        fill_files(predictor, files)
+        return
     settings = predictor.settings(nbest=nbest, beam_size=beam_size, attention=attention)
     is_asking = not files and sys.stdin.isatty()
-    num_read = 2 if predictor.is_pair or predictor.has_features else 1
-    lines = _lines_of(files, predictor.spec, num_read, skip_header=skip_header)
-    examples = map(predictor.example, lines)
+    examples = _examples_of(files, bundle, also, predictor, skip_header=skip_header)
     if header:
         source, *others_named = _COLUMNS
         named = (source, "second") if predictor.is_pair else (source,)
@@ -87,21 +97,38 @@ def command(
             answered(len(some))
 
 
+def _examples_of(
+    files: Sequence[str],
+    bundle: Path,
+    also: Sequence[type],
+    predictor: Predictor,
+    *,
+    skip_header: bool,
+) -> Iterator[Example]:
+    """The questions of all files. Comma-separated files, and tables that name the columns the model was
+    trained on, are read by column; of other files the first columns of each line are.
+    """
+    num_read = 2 if predictor.is_pair or predictor.has_features else 1
+    for file in files or (None,):
+        table = None if file is None else open_table(bundle, file, also)
+        if table is None:
+            lines = _lines_of(file, predictor.spec, num_read, skip_header=skip_header)
+            yield from map(predictor.example, lines)
+            continue
+        table = without_target(table, second=predictor.is_pair, features=predictor.has_features)
+        yield from replace(table, header=table.header or skip_header)
+
+
 def _lines_of(
-    files: Sequence[str], spec: TaskSpec, num_read: int, *, skip_header: bool
+    file: str | None, spec: TaskSpec, num_read: int, *, skip_header: bool
 ) -> Iterator[str]:
-    """The lines of all files; an image stands for a line that names it."""
-    if not files:
-        # What has come so far, rather than whole chunks: a person may be typing.
-        descriptor = sys.stdin.fileno()
-        chunks = iter(lambda: os.read(descriptor, CHUNK), b"")
-        reader = LineReader("standard input", chunks=chunks)
-        yield from _lines_in(reader, num_read, skip_header=skip_header)
-    for file in files:
-        if isinstance(spec, PictureTaskSpec) and Path(file).suffix.lower() in _PICTURES:
-            yield file
-        else:
-            yield from _lines_in(LineReader(file), num_read, skip_header=skip_header)
+    """The lines of a file, or of the standard input; an image stands for a line that names it."""
+    if file is None:
+        yield from _lines_in(standard_input(), num_read, skip_header=skip_header)
+    elif spec.inputs.picture and Path(file).suffix.lower() in _PICTURES:
+        yield file
+    else:
+        yield from _lines_in(LineReader(file), num_read, skip_header=skip_header)
 
 
 def _lines_in(reader: LineReader, num_read: int, *, skip_header: bool) -> Iterator[str]:

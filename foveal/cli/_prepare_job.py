@@ -11,12 +11,13 @@ from ..data.streams._prepared import PreparedCorpus
 from ..data.vocabularies._vocabularies import Vocabularies
 from ..planning import plan
 from ..planning._choices import Planned
+from ..planning._drafting import say_reasons, with_given
+from ..planning._signs import working
 from ..scale._line_format import line_format
 from ..scale._preparing import Corpus, Preparation, ShardExamples, corpus_shards
 from ..scale._storage import Shard
-from ..tasks._specs import TextTaskSpec
-from ._bars import counting_bar, working
-from ._planning import say_reasons, with_given
+from ..tasks.base._text_spec import AbstractTextSpec
+from ._bars import counting_bar
 from ._speech import explaining, is_quiet
 
 
@@ -60,10 +61,9 @@ def _planned(
     for text in given:
         planned = with_given(planned, text)
     task = planned.run.task
-    assert isinstance(task, TextTaskSpec)  # the files are of texts
+    assert isinstance(task, AbstractTextSpec)  # the files are of texts
     with working(console, "learning subwords, where they are asked for"):
         task = task.trained_on(examples)
-    assert isinstance(task, TextTaskSpec)
     run = replace(planned.run, task=task, train=PreparedCorpus(path=str(out), like=like))
     job = Preparation(spec=task, like=like, shards=shards, out=str(out))
     return job, planned._replace(run=run)

@@ -1,14 +1,16 @@
 """`foveal report`: the page of a run."""
 
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 
 from tyro.conf import Positional
 
 from ..data import Example
 from ..inspection import report
+from ..planning._files import open_files
+from ..specs._files import specs_in
 from ._bars import answering_bar
-from ._files import open_files
 from ._threads import use_threads
 
 PAGE = "report.html"  # in the folder of the run
@@ -20,6 +22,7 @@ def command(
     /,
     *,
     out: Path | None = None,
+    with_specs: Path | None = None,
     threads: int | None = None,
 ) -> None:
     """Write the page of a run: curves, scores, where the errors are, what confidence and attention
@@ -30,11 +33,13 @@ def command(
         files: examples with targets to look at the model with; by default the run's own test or dev
             files, if they are still there.
         out: the page to write; by default report.html in the folder of the run.
+        with_specs: a Python file that defines the parts of the model that are not from foveal, as
+            SPECS = (MySpec,). The file is run.
         threads: threads that torch computes with; by default OMP_NUM_THREADS, or one for each core.
     """
     use_threads(threads)
     examples = list(open_files(files).source) if files else None
-    path = write_report(run, examples, out)
+    path = write_report(run, examples, out, also=specs_in(with_specs))
     sys.stdout.write(f"{path}\n")
 
 
@@ -44,10 +49,11 @@ def write_report(
     out: Path | None = None,
     *,
     is_quiet: bool = False,
+    also: Sequence[type] = (),
 ) -> Path:
     """Write the page, with a bar on a terminal while examples are answered."""
     with answering_bar(None, is_quiet=is_quiet) as answered:
-        text = report(run, examples, answered=answered)
+        text = report(run, examples, answered=answered, also=also)
     path = run / PAGE if out is None else out
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(text, encoding="utf-8")

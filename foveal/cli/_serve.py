@@ -27,6 +27,7 @@ def command(
     pages: bool = True,
     ray: bool = False,
     replicas: str = "2",
+    with_specs: Path | None = None,
 ) -> None:
     """Serve models until SIGTERM or Ctrl-C; a folder that changes is loaded anew.
 
@@ -44,16 +45,26 @@ def command(
         ray: on a Ray cluster, that of RAY_ADDRESS or else one of this machine.
         replicas: with --ray, how many servers there are: a number, or bounds such as 2..8 between which
             the load decides.
+        with_specs: a Python file that defines the parts of the model that are not from foveal, as
+            SPECS = (MySpec,). The file is run.
     """
     from ._serve_job import Listening, serve_here, serve_on_ray  # noqa: PLC0415 - an extra
 
     listening = Listening(host, port, tokens, limits)
     if ray:
-        if certificate is not None or key is not None or proxies or not pages:
+        if certificate is not None or key is not None or proxies or not pages or with_specs:
             raise ValueRangeError(
-                "serve: with --ray there is no --certificate, --key, --proxies or --no-pages. Let a proxy in "
+                "serve: with --ray there is no --certificate, --key, --proxies, --no-pages or --with-specs. Let a proxy in "
                 "front of the cluster terminate TLS and choose paths."
             )
         serve_on_ray(runs, listening, replicas)
     else:
-        serve_here(runs, listening, certificate=certificate, key=key, proxies=proxies, pages=pages)
+        serve_here(
+            runs,
+            listening,
+            certificate=certificate,
+            key=key,
+            proxies=proxies,
+            pages=pages,
+            specs=with_specs,
+        )

@@ -46,10 +46,11 @@ def serve_here(
     key: Path | None,
     proxies: str,
     pages: bool,
+    specs: Path | None,
 ) -> None:
     """Serve models from this machine until SIGTERM or Ctrl-C."""
     folders, limits, tokens = named_folders(runs), listening.limits, listening.begin()
-    with Computing(silent_seconds=limits.silent_seconds) as computing:
+    with Computing(silent_seconds=limits.silent_seconds, specs=specs) as computing:
         served = [computing.load(name, folder) for name, folder in folders.items()]
         serve(
             build_app(

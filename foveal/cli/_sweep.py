@@ -11,7 +11,7 @@ from typing import Annotated
 from tyro.conf import Positional, UseAppendAction, arg
 
 from ..errors import SpecError
-from ._planning import Asked, given_settings
+from ..planning._drafting import Asked, given_settings
 
 _UNITS = {"h": 3600.0, "m": 60.0, "s": 1.0}
 

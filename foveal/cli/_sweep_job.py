@@ -5,15 +5,15 @@ from collections.abc import Sequence
 
 from ..errors import SpecError
 from ..planning._choices import Planned
+from ..planning._draft import Draft, refuse_foreign
+from ..planning._drafting import Asked, draft_run, whole_path
 from ..scale._space import Dimension, given_dimension, usual_dimensions
 from ..scale._sweep import PLAN, Sweep
 from ..scale.cluster._joining import ray_cluster
 from ..scale.cluster._sweeping import Ended, run_trials
 from ..training.checkpoints._inputs import check_inputs, write_inputs
 from ..training.checkpoints._lock import locked
-from ._draft import Draft, refuse_foreign
 from ._outcome import say_outcome
-from ._planning import Asked, draft_run, whole_path
 from ._speech import explaining, is_quiet
 
 _INTERRUPTED = 130  # the exit status that shells have for it

@@ -31,10 +31,8 @@ from .formats._conllu import conllu as conllu
 from .formats._formats import (
     JsonLines as JsonLines,
     Parallel as Parallel,
-    TabSeparated as TabSeparated,
     json_lines as json_lines,
     parallel as parallel,
-    tsv as tsv,
 )
 from .formats._image_lists import (
     ImageList as ImageList,
@@ -43,10 +41,22 @@ from .formats._image_lists import (
 )
 from .formats._opening import SourceSpec as SourceSpec, open_source as open_source
 from .formats._regex_lines import RegexLines as RegexLines, regex_lines as regex_lines
+from .formats._tables import (
+    CommaSeparated as CommaSeparated,
+    TabSeparated as TabSeparated,
+    csv as csv,
+    tsv as tsv,
+)
+from .formats._treebank import (
+    fill_trees as fill_trees,
+    read_arc as read_arc,
+    treebank as treebank,
+)
 from .images._frames import read_frames as read_frames
 from .images._images import ImageSpec as ImageSpec, read_image as read_image
 from .streams._batch_stream import BatchStream as BatchStream
 from .streams._packed import Encoded as Encoded
+from .tokenizers._base import AbstractTokenizerSpec as AbstractTokenizerSpec
 from .tokenizers._sentencepiece import SentencePieceSpec as SentencePieceSpec
 from .tokenizers._spelling import SpellingSpec as SpellingSpec
 from .tokenizers._tokenizers import (
@@ -56,4 +66,6 @@ from .tokenizers._tokenizers import (
     TokenizerSpec as TokenizerSpec,
     WhitespaceSpec as WhitespaceSpec,
 )
+from .vocabularies._tally import Symbols as Symbols, Tally as Tally
+from .vocabularies._vocabularies import Vocabularies as Vocabularies
 from .vocabularies._vocabulary import BEGIN as BEGIN, END as END, Vocabulary as Vocabulary

@@ -18,3 +18,6 @@ from ._span_tree import SpanTree as SpanTree
 from ._spanning_tree import SpanningTree as SpanningTree
 from ._sparse_chain import SparseChain as SparseChain
 from ._subset import Subset as Subset
+from .by_autograd._log_partition import LogPartitionDistribution as LogPartitionDistribution
+from .by_autograd._pcfg import PCFG as PCFG
+from .by_autograd._sibling_tree import SiblingTree as SiblingTree

@@ -145,14 +145,32 @@ class AbstractDependencyTree(AbstractDistribution):
         held = arcs.gather(-2, value.unsqueeze(-2)).squeeze(-2)
         return torch.where(real, held, 0.0).sum(-1)
 
-    def _require_trees(
+    def allows(self, heads: Int[Tensor, "... n"]) -> Bool[Tensor, "..."]:
+        """Whether heads are a tree of this kind, which `score` and `log_prob` ask for.
+
+        >>> from foveal.distributions import ProjectiveTree
+        >>> crossing, nested = torch.tensor([[0, 3, 1, 2], [0, 1, 2, 2]])
+        >>> ProjectiveTree(torch.zeros(5, 5)).allows(torch.stack([crossing, nested]))
+        tensor([False,  True])
+        """
+        heads, real = self._expanded(heads)
+        require_labels(f"{type(self).__name__}.allows", heads, real, self.arcs.shape[-1])
+        return self._are_trees(torch.where(real, heads, 0), real)
+
+    def _are_trees(
         self, heads: Int[Tensor, "*shape n"], real: Bool[Tensor, "*shape n"]
-    ) -> None:
-        """Raise where the heads of the real words are no tree."""
+    ) -> Bool[Tensor, "*shape"]:
         good = _is_tree(heads, real) & self._is_allowed(heads, real)
         if self.single_root:
             num_roots = ((heads == 0) & real).sum(-1)
             good = good & (num_roots == real.any(-1))
+        return good
+
+    def _require_trees(
+        self, heads: Int[Tensor, "*shape n"], real: Bool[Tensor, "*shape n"]
+    ) -> None:
+        """Raise where the heads of the real words are no tree."""
+        good = self._are_trees(heads, real)
         if bool(good.all()):
             return
         first = (~good).nonzero()[0].tolist()

@@ -1,6 +1,6 @@
 """A labeling of a sequence, each label depending on its neighbor.
 
-    score(y) = sum_t unary[t, y_t] + sum_t transitions[t, y_t, y_{t+1}]
+    score(y) = start[y_1] + sum_t unary[t, y_t] + sum_t transitions[t, y_t, y_{t+1}] + end[y_T]
 
 Segment attention is the chain of two states, "read" and "skip"; a tagger's CRF has a state per
 tag. Time and memory are O(T K^2), also for training through the marginals.
@@ -20,12 +20,14 @@ from typing_extensions import override
 from ..inference import chain_best, chain_log_partition, chain_marginals
 from ..inference.chain._functions import chain_node_marginals, chain_sample
 from ..shapes import flatten_batch, join_batch_shapes, restore_batch
-from ._checks import check_mask, check_scores, require_labels
+from ._checks import check_mask, check_scores, check_sizes, require_labels
 from ._distribution import AbstractDistribution, expectation
 from ._transitions import (
     batch_of_transitions,
     check_transitions,
+    first_real,
     flatten_transitions,
+    last_real,
     per_step,
     score_of_steps,
 )
@@ -40,6 +42,9 @@ class LinearChain(AbstractDistribution):
     scores state i at t followed by j at t+1. A position that `mask` leaves out is skipped: its
     neighbors become adjacent, joined by the transition into the later one.
 
+    `start` and `end` score the states of the first and the last real position of each sequence:
+    `(K,)`, shared by the batch, or `(..., K)`. A sequence of padding only reads neither.
+
     >>> unary = torch.tensor([[0.0, 1.0], [0.0, 0.0], [0.0, 1.0]])
     >>> stay = torch.tensor([[1.0, 0.0], [0.0, 1.0]])
     >>> chain = LinearChain(unary, stay)
@@ -47,17 +52,25 @@ class LinearChain(AbstractDistribution):
     tensor([1, 1, 1])
     >>> chain.marginals()[:, 1]
     tensor([0.7682, 0.7042, 0.7682])
+    >>> LinearChain(unary, stay, start=torch.tensor([0.0, -torch.inf])).marginals()[0]
+    tensor([1., 0.])
     """
 
     unary: Float[Tensor, "*#batch T K"]
     transitions: Float[Tensor, "... K K"]
     mask: Bool[Tensor, "*#batch T"] | None = None
+    start: Float[Tensor, "*#batch K"] | None = None
+    end: Float[Tensor, "*#batch K"] | None = None
 
     def __post_init__(self) -> None:
         check_scores("LinearChain", "unary", self.unary, "T K")
         length, num_states = self.unary.shape[-2:]
         check_transitions("LinearChain", self.transitions, length, num_states)
         check_mask("LinearChain", self.mask, length)
+        for name, scores in (("start", self.start), ("end", self.end)):
+            if scores is not None:
+                check_scores("LinearChain", name, scores, "K")
+                check_sizes("LinearChain", name, tuple(scores.shape[-1:]), (num_states,))
 
     @property
     @override
@@ -65,12 +78,31 @@ class LinearChain(AbstractDistribution):
         shapes = {"unary": self.unary.shape[:-2], **batch_of_transitions(self.transitions)}
         if self.mask is not None:
             shapes["mask"] = self.mask.shape[:-1]
+        if self.start is not None:
+            shapes["start"] = self.start.shape[:-1]
+        if self.end is not None:
+            shapes["end"] = self.end.shape[:-1]
         return join_batch_shapes("LinearChain", **shapes)
+
+    def _unary(self) -> Float[Tensor, "*#batch T K"]:
+        """The scores of states, with `start` and `end` added where they are read."""
+        if self.start is None and self.end is None:
+            return self.unary
+        unary, mask = self.unary.to(self._dtype()), self.mask
+        if mask is None:
+            mask = torch.ones(unary.shape[-2], dtype=torch.bool, device=unary.device)
+        # `where`, since a product with a one-hot mask would turn -inf into NaN at the other positions.
+        for scores, position in ((self.start, first_real), (self.end, last_real)):
+            if scores is not None:
+                unary = torch.where(
+                    position(mask).unsqueeze(-1), unary + scores.unsqueeze(-2), unary
+                )
+        return unary
 
     def _flat(self) -> tuple[Tensor, Tensor, Tensor | None]:
         """The potentials with one leading axis, as `inference` takes them."""
         batch = self.batch_shape
-        unary = flatten_batch(self.unary, batch, 2)
+        unary = flatten_batch(self._unary(), batch, 2)
         transitions = flatten_transitions(self.transitions, batch)
         mask = None if self.mask is None else flatten_batch(self.mask, batch, 1)
         return unary, transitions, mask
@@ -141,13 +173,13 @@ class LinearChain(AbstractDistribution):
         value = torch.where(mask, value, 0)
         dtype = self._dtype()
 
-        unary = self.unary.to(dtype).expand(*shape, -1, -1).gather(-1, value.unsqueeze(-1))
+        unary = self._unary().to(dtype).expand(*shape, -1, -1).gather(-1, value.unsqueeze(-1))
         on_nodes = torch.where(mask, unary.squeeze(-1), 0.0).sum(-1)
         return on_nodes + score_of_steps(self.transitions.to(dtype), value, mask)
 
     @override
     def _expected_score(self, other: Any) -> Float[Tensor, "*batch"]:
         nodes, pairs = self._marginals()
-        return expectation(nodes, other.unary, 2) + expectation(
+        return expectation(nodes, other._unary(), 2) + expectation(
             pairs, per_step(other.transitions), 3
         )

@@ -25,6 +25,7 @@ from ..masking import linked_steps
 from ..shapes import restore_batch
 from ._linear_chain import LinearChain
 from ._sparse import AbstractSparseDistribution, check_alpha, log_or_forbid
+from ._transitions import last_real
 
 
 @final
@@ -95,8 +96,7 @@ class SparseChain(AbstractSparseDistribution):
             mask = self.mask.expand_as(mask)
         # Every position with a step into it divides by its marginals; the last one multiplies.
         divides = torch.cat([torch.zeros_like(mask[..., :1]), linked_steps(mask)], -1)
-        is_last = mask & (mask.flip(-1).cumsum(-1).flip(-1) == 1)
-        power = (is_last.to(nodes.dtype) - divides.to(nodes.dtype)).unsqueeze(-1)
+        power = (last_real(mask).to(nodes.dtype) - divides.to(nodes.dtype)).unsqueeze(-1)
         log_nodes = log_or_forbid(nodes)
         inside = nodes != 0  # also where they are NaN
         unary = torch.where(inside, power * torch.where(inside, log_nodes, 0.0), -torch.inf)

@@ -40,6 +40,24 @@ def per_step(transitions: Tensor) -> Float[Tensor, "... #N K K"]:
     return transitions.unsqueeze(0) if transitions.ndim == 2 else transitions
 
 
+def first_real(mask: Bool[Tensor, "*batch T"]) -> Bool[Tensor, "*batch T"]:
+    """True on the first real position of each sequence; nowhere if all of it is padding.
+
+    >>> first_real(torch.tensor([False, True, False, True]))
+    tensor([False,  True, False, False])
+    """
+    return mask & (mask.cumsum(-1) == 1)
+
+
+def last_real(mask: Bool[Tensor, "*batch T"]) -> Bool[Tensor, "*batch T"]:
+    """True on the last real position of each sequence; nowhere if all of it is padding.
+
+    >>> last_real(torch.tensor([True, False, True, False]))
+    tensor([False, False,  True, False])
+    """
+    return first_real(mask.flip(-1)).flip(-1)
+
+
 def score_of_steps(
     transitions: Tensor, labels: Int[Tensor, "*shape T"], real: Bool[Tensor, "*shape T"]
 ) -> Float[Tensor, "*shape"]:

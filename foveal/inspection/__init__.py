@@ -7,6 +7,7 @@ doctor, and alignments.
     aligning      which word goes with which, and how right that is
 """
 
+from ..tasks.explaining._explanation import Explanation as Explanation
 from ._report import report as report
 from .aligning._forced_attention import forced_traces as forced_traces
 from .aligning._symmetrization import symmetrize as symmetrize
@@ -14,5 +15,4 @@ from .aligning._word_alignment import align as align
 from .doctor._findings import examine as examine, findings_section as findings_section
 from .doctor._vital_signs import vital_signs as vital_signs
 from .explaining._explaining import explain as explain
-from .explaining._explanation import Explanation as Explanation
 from .explaining._faithfulness import faithfulness as faithfulness

@@ -17,14 +17,13 @@ from ..data._example import evenly_spaced
 from ..errors import FovealError, ValueRangeError
 from ..planning._choices import Planned, load_plan
 from ..specs import settings
-from ..tasks import AbstractAnsweringTask, AbstractTask, Classification, Evaluation, Transduction
+from ..tasks import AbstractAnsweringTask, AbstractTask, Evaluation
 from ..views import Section, Series, curves, page, series_table
 from ..views._drawing import drawing
 from ..views._tables import Table
 from ..views._text import bounded, number
 from ._run_curves import curves_section
 from .doctor._findings import examine, findings_section
-from .explaining._explaining import picture_seen
 from .explaining._faithfulness import faithfulness
 
 MOST_EXAMPLES = 1000  # that are answered for a report; an evaluation has no such bound
@@ -53,6 +52,7 @@ def report(
     test: Sequence[Example] | None = None,
     *,
     answered: Callable[[int], None] = _ignore,
+    also: Sequence[type] = (),
 ) -> str:
     """The page of a run.
 
@@ -61,15 +61,16 @@ def report(
         test: examples to look at the model with; by default those of the run's test file, or of its
             validation file, if they are still there. At most a thousand, evenly spaced, are answered.
         answered: is told of every few examples that are answered.
+        also: spec classes of parts that are not from this package, for a model that has some.
     """
     folder = Path(run)
-    task, planned = load_bundle(folder), _plan(folder)
+    task, planned = load_bundle(folder, also=also), _plan(folder, also)
     scored = _scored(task, planned, test, answered)
     sections = [
         _scores(folder, task, scored),
-        curves_section(folder / "log.jsonl", beam_size=task.spec.prediction.beam_size),
+        curves_section(folder / "log.jsonl", beam_size=task.prediction.beam_size),
     ]
-    sections.append(findings_section(examine(folder)))
+    sections.append(findings_section(examine(folder, also=also)))
     if scored is not None:
         sections += _quality(task, scored)
     if planned is not None:
@@ -77,10 +78,10 @@ def report(
     return page(f"Report of {folder.resolve().name}", sections)
 
 
-def _plan(folder: Path) -> Planned | None:
+def _plan(folder: Path, also: Sequence[type]) -> Planned | None:
     """The run's settings; a bundle that was saved by hand has none."""
     try:
-        return load_plan(folder)
+        return load_plan(folder, also=also)
     except FovealError:
         return None
 
@@ -160,7 +161,7 @@ def _quality(task: AbstractTask[Any], scored: Scored) -> list[Section]:
         sections.append(Section(title="Where the errors are", text=where, tables=(table,)))
     if found.predictions:
         sections += [_mistakes(task, scored), _confidence(found, where)]
-    if isinstance(task, Transduction | Classification) and _attends(task):
+    if task.attends and task.can_erase:
         sections.append(_attention(task, scored.examples))
     return sections
 
@@ -187,7 +188,7 @@ def _mistakes(task: AbstractTask[Any], scored: Scored) -> Section:
         shown = wrong[:DRAWN_MISTAKES]
         traced = task.predict([row[0] for row in shown], replace(task.prediction, trace=True))
         for (example, expected, _), answer in zip(shown, traced, strict=True):
-            trace, seen = answer.trace, picture_seen(task, example)
+            trace, seen = answer.trace, task.picture_seen(example)
             if trace is not None and _is_small(trace, seen):
                 heading = f"{bounded(_source(example))}: {bounded(answer.output)}, not {bounded(expected)}"
                 drawings.append(drawing(trace, title=heading, image=seen))
@@ -238,17 +239,11 @@ def _confidence(found: Evaluation, where: str) -> Section:
     return Section(title="What confidence is worth", text=text, drawings=drawings, tables=tables)
 
 
-def _attends(task: Transduction | Classification) -> bool:
-    if isinstance(task, Transduction):
-        return task.spec.decoder.attention is not None
-    return not isinstance(task.spec.pooling, str)
-
-
-def _attention(task: Transduction | Classification, examples: Sequence[Example]) -> Section:
+def _attention(task: AbstractTask[Any], examples: Sequence[Example]) -> Section:
     """Faithfulness on some of the examples."""
     some, work = list[Example](), 0
     for example in evenly_spaced(examples, MOST_TESTED):
-        work += len(task.symbols(example)) ** 2
+        work += task.size(example) ** 2
         if work > MOST_TESTED_WORK and some:
             break
         some.append(example)

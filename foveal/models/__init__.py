@@ -16,14 +16,24 @@ from ._language_model import (
     detached as detached,
 )
 from ._memory_network import MemoryNetwork as MemoryNetwork, MemoryNetworkSpec as MemoryNetworkSpec
+from ._parser import (
+    Parser as Parser,
+    ParserSizes as ParserSizes,
+    ParserSpec as ParserSpec,
+    Parses as Parses,
+)
 from ._reading_steps import (
     ChainStepsSpec as ChainStepsSpec,
     SoftStepsSpec as SoftStepsSpec,
     StepsSpec as StepsSpec,
 )
 from ._seq2seq import Seq2Seq as Seq2Seq, Seq2SeqSpec as Seq2SeqSpec
-from ._tagger import SpelledSpec as SpelledSpec, Tagger as Tagger, TaggerSpec as TaggerSpec
+from ._tagger import Tagger as Tagger, TaggerSpec as TaggerSpec
+from ._video_classifier import VideoClassifierSpec as VideoClassifierSpec
+from ._vqa_model import VQAModelSpec as VQAModelSpec
 from .parts._attention_specs import (
+    AbstractAttentionSpec as AbstractAttentionSpec,
+    AbstractSelfAttentionSpec as AbstractSelfAttentionSpec,
     AttentionSpec as AttentionSpec,
     HardSpec as HardSpec,
     HeadSelectionSpec as HeadSelectionSpec,
@@ -41,15 +51,23 @@ from .parts._attention_specs import (
     SyntacticSpec as SyntacticSpec,
 )
 from .parts._backbone_spec import BackboneSpec as BackboneSpec, backbone_spec as backbone_spec
-from .parts._decoder_spec import DecoderSpec as DecoderSpec
+from .parts._decoder_spec import (
+    AbstractDecoderSpec as AbstractDecoderSpec,
+    DecoderSpec as DecoderSpec,
+)
 from .parts._document_spec import DocumentEncoderSpec as DocumentEncoderSpec
 from .parts._encoder_specs import (
+    AbstractEncoderSpec as AbstractEncoderSpec,
     EncoderSpec as EncoderSpec,
     TextEncoderSpec as TextEncoderSpec,
     WordEncoderSpec as WordEncoderSpec,
 )
-from .parts._recurrent_spec import RecurrentSpec as RecurrentSpec
+from .parts._recurrent_spec import (
+    AbstractCellSpec as AbstractCellSpec,
+    RecurrentSpec as RecurrentSpec,
+)
 from .parts._scorer_specs import (
+    AbstractScorerSpec as AbstractScorerSpec,
     AdditiveSpec as AdditiveSpec,
     BilinearSpec as BilinearSpec,
     DotSpec as DotSpec,

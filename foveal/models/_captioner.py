@@ -16,9 +16,10 @@ from typing_extensions import override
 
 from ..attention import Memory
 from ..specs import check, setting
+from ._checks import check_sizes
 from ._encoder_decoder import AbstractEncoderDecoder, Encode
 from .parts._backbone_spec import BackboneSpec
-from .parts._decoder_spec import DecoderSpec
+from .parts._decoder_spec import AbstractDecoderSpec, DecoderSpec
 from .parts._vision_specs import FramesEncoderSpec, ImageEncoderSpec
 
 
@@ -28,7 +29,7 @@ class Captioner(AbstractEncoderDecoder):
     its mask says which pixels `(B, h, w)` or which frames `(B, F)` are real.
 
     >>> import torch
-    >>> model = CaptionerSpec(vocabulary=40).build()
+    >>> model = CaptionerSpec().build(vocabulary=40)
     >>> unrolled = model(torch.rand(2, 3, 32, 24), None, torch.randint(40, (2, 5)))
     >>> unrolled.log_probs.shape, unrolled.weights.shape     # a grid of 4 x 3 places
     (torch.Size([2, 5, 40]), torch.Size([2, 5, 12]))
@@ -50,15 +51,15 @@ class CaptionerSpec:
     """An image or a sequence of frames in, a text out."""
 
     kind: Literal["captioner"] = "captioner"
-    vocabulary: int = setting(about="number of tokens that may be written", at_least=1)
     encoder: ImageEncoderSpec | FramesEncoderSpec | BackboneSpec = setting(
-        ImageEncoderSpec(), "what looks at the image"
+        ImageEncoderSpec(), "what looks at the picture: at an image, or at the frames of a clip"
     )
-    decoder: DecoderSpec = setting(DecoderSpec(), "what writes the text")
+    decoder: DecoderSpec | AbstractDecoderSpec = setting(DecoderSpec(), "what writes the text")
 
-    def build(self) -> Captioner:
-        """The model, with fresh weights."""
+    def build(self, *, vocabulary: int) -> Captioner:
+        """Build the model with fresh weights for so many tokens that it may write."""
         check(self)
+        check_sizes("Captioner", vocabulary=vocabulary)
         encoder = self.encoder.build()
-        decoder = self.decoder.build(self.vocabulary, encoder.value_size, encoder.summary_size)
+        decoder = self.decoder.build(vocabulary, encoder.value_size, encoder.summary_size)
         return Captioner(encoder, decoder)

@@ -18,6 +18,16 @@ def check_mask(owner: str, name: str, tokens: Tensor, mask: Tensor | None) -> No
         )
 
 
+def check_sizes(owner: str, **sizes: int) -> None:
+    """The numbers of tokens, tags and the like that a model is built for are at least 1."""
+    for name, size in sizes.items():
+        if size < 1:
+            raise ValueRangeError(
+                f"{owner}: {name} must be at least 1, got {size}. Pass the length of the vocabulary that "
+                f"the model is for."
+            )
+
+
 def check_batch(owner: str, **batches: torch.Size) -> None:
     """Parts have one leading shape."""
     if len(set(batches.values())) > 1:

@@ -25,7 +25,7 @@ from ..errors import ShapeError
 from ..networks import AbstractEncoder, DocumentEncoder
 from ..networks.encoders._document_encoder import Document
 from ..specs import check, setting
-from ._checks import check_mask, tokens_below
+from ._checks import check_mask, check_sizes, tokens_below
 from .parts._attention_specs import PerQueryAttentionSpec, SoftmaxSpec
 from .parts._document_spec import DocumentEncoderSpec
 from .parts._encoder_specs import EncoderSpec, TextEncoderSpec
@@ -60,7 +60,7 @@ class Classifier(nn.Module):
     """Tokens in, log-probabilities of the classes out.
 
     >>> import torch
-    >>> classifier = ClassifierSpec(vocabulary=30, num_classes=4).build()
+    >>> classifier = ClassifierSpec().build(vocabulary=30, num_classes=4)
     >>> classified = classifier(torch.randint(30, (2, 7)))
     >>> classified.log_probs.shape, classified.weights.shape
     (torch.Size([2, 4]), torch.Size([2, 7]))
@@ -116,21 +116,20 @@ class ClassifierSpec:
     """One label for a whole text or document."""
 
     kind: Literal["classifier"] = "classifier"
-    vocabulary: int = setting(about="number of tokens that are read", at_least=1)
-    num_classes: int = setting(about="number of classes", at_least=1)
     encoder: EncoderSpec | DocumentEncoderSpec = setting(TextEncoderSpec(), "what reads the text")
     pooling: Pooling = setting(SoftmaxSpec(), "how one vector is made of all places")
     dropout: float = setting(
         0.3, "share of that vector set to 0 in training", at_least=0, at_most=1
     )
 
-    def build(self) -> Classifier:
-        """The model, with fresh weights."""
+    def build(self, *, vocabulary: int, num_classes: int) -> Classifier:
+        """Build the model with fresh weights for so many tokens and classes."""
         check(self)
-        encoder = self.encoder.build(self.vocabulary)
+        check_sizes("Classifier", vocabulary=vocabulary, num_classes=num_classes)
+        encoder = self.encoder.build(vocabulary)
         pool, size = build_pool(self.pooling, encoder)
-        output = Linear(size, self.num_classes)
-        return Classifier(encoder, pool, output, vocabulary=self.vocabulary, dropout=self.dropout)
+        output = Linear(size, num_classes)
+        return Classifier(encoder, pool, output, vocabulary=vocabulary, dropout=self.dropout)
 
 
 def build_pool(

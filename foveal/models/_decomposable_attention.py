@@ -24,7 +24,7 @@ from ..attention import Attended, Attention, Memory
 from ..batch_invariant import Linear
 from ..networks import AbstractEncoder
 from ..specs import check, setting
-from ._checks import check_batch, check_mask, tokens_below
+from ._checks import check_batch, check_mask, check_sizes, tokens_below
 from .parts._attention_specs import PerQueryAttentionSpec, SoftmaxSpec
 from .parts._encoder_specs import EncoderSpec, WordEncoderSpec
 from .parts._scorer_specs import DotSpec
@@ -42,7 +42,7 @@ class Matched(NamedTuple):
 class DecomposableAttention(nn.Module):
     """Two texts in, log-probabilities of the classes out; both texts are read by the same weights.
 
-    >>> matcher = DecomposableAttentionSpec(vocabulary=30, num_classes=3).build()
+    >>> matcher = DecomposableAttentionSpec().build(vocabulary=30, num_classes=3)
     >>> matched = matcher(torch.randint(30, (2, 7)), None, torch.randint(30, (2, 5)), None)
     >>> matched.log_probs.shape, matched.first.weights.shape
     (torch.Size([2, 3]), torch.Size([2, 7, 5]))
@@ -119,26 +119,29 @@ def _perceptron(input_size: int, size: int, dropout: float) -> nn.Sequential:
 class DecomposableAttentionSpec:
     """What does one text say of another?"""
 
-    kind: Literal["pair_matcher"] = "pair_matcher"
-    vocabulary: int = setting(about="number of tokens that are read", at_least=1)
-    num_classes: int = setting(about="number of classes", at_least=1)
-    encoder: EncoderSpec = setting(WordEncoderSpec(), "what reads either text")
+    kind: Literal["decomposable_attention"] = "decomposable_attention"
+    encoder: EncoderSpec = setting(WordEncoderSpec(dropout=0.0), "what reads either text")
     attention: PerQueryAttentionSpec = setting(
         SoftmaxSpec(scorer=DotSpec(scaled=False)), "how words of one text read the other"
     )
     hidden_size: int = setting(200, "width of the perceptrons", at_least=1)
     dropout: float = setting(
-        0.2, "share of what a perceptron's layer reads set to 0 in training", at_least=0, at_most=1
+        0.0,
+        "share of what a perceptron's layer reads set to 0 in training; two equal words then look "
+        "different, which only large corpora make up for",
+        at_least=0,
+        at_most=1,
     )
 
-    def build(self) -> DecomposableAttention:
-        """The model, with fresh weights."""
+    def build(self, *, vocabulary: int, num_classes: int) -> DecomposableAttention:
+        """Build the model with fresh weights for so many tokens and classes."""
         check(self)
+        check_sizes("DecomposableAttention", vocabulary=vocabulary, num_classes=num_classes)
         return DecomposableAttention(
-            self.encoder.build(self.vocabulary),
+            self.encoder.build(vocabulary),
             self.attention.build(self.hidden_size, self.hidden_size),
-            vocabulary=self.vocabulary,
-            num_classes=self.num_classes,
+            vocabulary=vocabulary,
+            num_classes=num_classes,
             hidden_size=self.hidden_size,
             dropout=self.dropout,
         )

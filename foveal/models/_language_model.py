@@ -25,7 +25,7 @@ from ..networks import DecoderState, DecoderStepper, NoBridge, PlainDecoder
 from ..networks.decoders._decoder import TokenLosses, Unrolled
 from ..networks.search._stepping_state import SteppingState
 from ..specs import check, setting
-from ._checks import check_mask, tokens_below
+from ._checks import check_mask, check_sizes, tokens_below
 from .parts._recurrent_spec import AbstractRecurrentSpec
 
 
@@ -33,7 +33,7 @@ from .parts._recurrent_spec import AbstractRecurrentSpec
 class LanguageModel(nn.Module):
     """Tokens in, log-probabilities of the next out.
 
-    >>> model = LanguageModelSpec(vocabulary=40).build()
+    >>> model = LanguageModelSpec().build(vocabulary=40)
     >>> model(torch.randint(40, (2, 5))).log_probs.shape
     torch.Size([2, 5, 40])
     """
@@ -102,13 +102,13 @@ class LanguageModelSpec(AbstractRecurrentSpec):
     """How likely is a text, and what comes next?"""
 
     kind: Literal["language_model"] = "language_model"
-    vocabulary: int = setting(about="number of tokens", at_least=1)
     embedding_size: int = setting(128, "width of a token's vector", at_least=1)
     tie_embeddings: bool = setting(False, "the output layer shares the table of the embeddings")
 
-    def build(self) -> LanguageModel:
-        """The model, with fresh weights."""
+    def build(self, *, vocabulary: int) -> LanguageModel:
+        """Build the model with fresh weights for so many tokens."""
         check(self)
+        check_sizes("LanguageModel", vocabulary=vocabulary)
         if self.tie_embeddings and self.embedding_size != self.hidden_size:
             raise ValueRangeError(
                 f"LanguageModelSpec: tie_embeddings needs embedding_size and hidden_size to be equal, got "
@@ -116,7 +116,7 @@ class LanguageModelSpec(AbstractRecurrentSpec):
                 f"{self.hidden_size}, or tie_embeddings to false."
             )
         decoder = PlainDecoder(
-            embedding=nn.Embedding(self.vocabulary, self.embedding_size),
+            embedding=nn.Embedding(vocabulary, self.embedding_size),
             stack=self.stack(self.embedding_size),
             bridge=NoBridge(),
             tie_embeddings=self.tie_embeddings,

@@ -23,7 +23,7 @@ from ..attention import Attended, Layout, Memory
 from ..batch_invariant import Linear
 from ..networks import FactsEncoder
 from ..specs import check, setting
-from ._checks import check_batch, check_mask, tokens_below
+from ._checks import check_batch, check_mask, check_sizes, tokens_below
 from ._reading_steps import AbstractSteps, SoftStepsSpec, StepsSpec
 
 
@@ -47,7 +47,7 @@ class Answered(NamedTuple):
 class MemoryNetwork(nn.Module):
     """Facts and a question in, log-probabilities of the answers out.
 
-    >>> reader = MemoryNetworkSpec(vocabulary=30, num_answers=4).build()
+    >>> reader = MemoryNetworkSpec().build(vocabulary=30, num_answers=4)
     >>> answered = reader(torch.randint(30, (2, 5, 7)), None, torch.randint(30, (2, 4)), None)
     >>> answered.log_probs.shape, answered.weights.shape
     (torch.Size([2, 4]), torch.Size([2, 2, 5]))
@@ -106,9 +106,7 @@ def _joined(facts: Tensor, question: Tensor) -> Tensor:
 class MemoryNetworkSpec:
     """A question over a list of facts."""
 
-    kind: Literal["memory_reader"] = "memory_reader"
-    vocabulary: int = setting(about="number of tokens that are read", at_least=1)
-    num_answers: int = setting(about="number of answers", at_least=1)
+    kind: Literal["memory_network"] = "memory_network"
     embedding_size: int = setting(32, "width of a fact", at_least=1)
     num_steps: int = setting(
         2, "number of facts that are read, one after the other", at_least=1, at_most=1000
@@ -116,8 +114,8 @@ class MemoryNetworkSpec:
     steps: StepsSpec = setting(SoftStepsSpec(), "how a step depends on the one before")
     max_facts: int | None = setting(
         50,
-        "facts of a question at most, each age with its vector; none: facts have no age",
-        at_least=1,
+        "facts that are read at most, the latest, each age with its vector; none: all, without age",
+        at_least=2,
     )
     random_noise: float = setting(
         0.0,
@@ -132,20 +130,21 @@ class MemoryNetworkSpec:
     )
     positions: bool = setting(True, "weight words by their position; false: plain bags of words")
 
-    def build(self) -> MemoryNetwork:
-        """The model, with fresh weights."""
+    def build(self, *, vocabulary: int, num_answers: int) -> MemoryNetwork:
+        """Build the model with fresh weights for so many tokens and answers."""
         check(self)
-        keys = self._facts(None if self.max_facts is None else self.max_facts + 1)
+        check_sizes("MemoryNetwork", vocabulary=vocabulary, num_answers=num_answers)
+        keys = self._facts(vocabulary, None if self.max_facts is None else self.max_facts + 1)
         return MemoryNetwork(
             keys,
-            self._facts(self.max_facts),
+            self._facts(vocabulary, self.max_facts),
             self.steps.build(self.embedding_size, self.num_steps),
-            Linear(self.embedding_size, self.num_answers),
-            vocabulary=self.vocabulary,
+            Linear(self.embedding_size, num_answers),
+            vocabulary=vocabulary,
         )
 
-    def _facts(self, max_facts: int | None) -> FactsEncoder:
-        embedding = nn.Embedding(self.vocabulary, self.embedding_size)
+    def _facts(self, vocabulary: int, max_facts: int | None) -> FactsEncoder:
+        embedding = nn.Embedding(vocabulary, self.embedding_size)
         encoder = FactsEncoder(
             embedding, positions=self.positions, max_facts=max_facts, random_noise=self.random_noise
         )

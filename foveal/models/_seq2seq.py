@@ -26,9 +26,9 @@ from ..errors import ValueRangeError
 from ..networks import AbstractEncoder
 from ..networks.decoders._decoder import AbstractRecurrentDecoder
 from ..specs import check, setting
-from ._checks import check_mask, tokens_below
+from ._checks import check_mask, check_sizes, tokens_below
 from ._encoder_decoder import AbstractEncoderDecoder, Encode
-from .parts._decoder_spec import DecoderSpec
+from .parts._decoder_spec import AbstractDecoderSpec, DecoderSpec
 from .parts._encoder_specs import EncoderSpec, TextEncoderSpec
 
 
@@ -44,7 +44,7 @@ class Seq2Seq(AbstractEncoderDecoder):
     """`source` is `(B, S)`: tokens 0 to `source_vocabulary` - 1, and features as `with_features`
     puts them before.
 
-    >>> model = Seq2SeqSpec(source_vocabulary=30, target_vocabulary=40).build()
+    >>> model = Seq2SeqSpec().build(source_vocabulary=30, target_vocabulary=40)
     >>> source, tokens = torch.randint(30, (2, 7)), torch.randint(40, (2, 5))
     >>> unrolled = model(source, None, tokens)
     >>> unrolled.log_probs.shape, unrolled.weights.shape
@@ -99,22 +99,25 @@ class Seq2SeqSpec:
     """A text in, a text out."""
 
     kind: Literal["seq2seq"] = "seq2seq"
-    source_vocabulary: int = setting(about="number of tokens that are read", at_least=1)
-    target_vocabulary: int = setting(about="number of tokens that may be written", at_least=1)
-    num_features: int = setting(0, "number of feature symbols beside the source", at_least=0)
     encoder: EncoderSpec = setting(TextEncoderSpec(), "what reads the source")
-    decoder: DecoderSpec = setting(DecoderSpec(), "what writes the target")
+    decoder: DecoderSpec | AbstractDecoderSpec = setting(DecoderSpec(), "what writes the target")
 
-    def build(self) -> Seq2Seq:
-        """The model, with fresh weights."""
+    def build(
+        self, *, source_vocabulary: int, target_vocabulary: int, num_features: int = 0
+    ) -> Seq2Seq:
+        """Build the model with fresh weights.
+
+        Args:
+            source_vocabulary: number of tokens that the encoder reads.
+            target_vocabulary: number of tokens that the decoder may write.
+            num_features: number of feature symbols in front of the source.
+        """
         check(self)
-        encoder = self.encoder.build(self.source_vocabulary + self.num_features)
-        decoder = self.decoder.build(
-            self.target_vocabulary, encoder.value_size, encoder.summary_size
+        check_sizes(
+            "Seq2Seq", source_vocabulary=source_vocabulary, target_vocabulary=target_vocabulary
         )
+        encoder = self.encoder.build(source_vocabulary + num_features)
+        decoder = self.decoder.build(target_vocabulary, encoder.value_size, encoder.summary_size)
         return Seq2Seq(
-            encoder,
-            decoder,
-            source_vocabulary=self.source_vocabulary,
-            num_features=self.num_features,
+            encoder, decoder, source_vocabulary=source_vocabulary, num_features=num_features
         )

@@ -23,7 +23,7 @@ from ..errors import ShapeError
 from ..networks import AbstractEncoder
 from ..networks.encoders._spelled_embedding import SpelledEmbedding
 from ..specs import check, setting
-from ._checks import check_mask, tokens_below
+from ._checks import check_mask, check_sizes, tokens_below
 from .parts._encoder_specs import EncoderSpec, TextEncoderSpec
 
 
@@ -32,7 +32,7 @@ class Tagger(nn.Module):
     """Tokens in, a distribution over taggings out: ask it for `log_prob(tags)`, `argmax()`,
     `marginals()`, `topk(5)`. Tags on padding are -1 in outputs and are ignored in inputs.
 
-    >>> tagger = TaggerSpec(vocabulary=30, num_tags=4).build()
+    >>> tagger = TaggerSpec().build(vocabulary=30, num_tags=4)
     >>> taggings = tagger(torch.randint(30, (2, 7)))
     >>> taggings.argmax().shape, taggings.log_prob(torch.zeros(2, 7, dtype=torch.long)).shape
     (torch.Size([2, 7]), torch.Size([2]))
@@ -42,7 +42,7 @@ class Tagger(nn.Module):
         vocabulary: number of tokens.
         num_tags: number of tags.
         crf: learn transitions between adjacent tags.
-        spelling: how the numbers of spelling features are bounded; None for an encoder of tokens only.
+        num_features: number of spelling features of each token; 0 for an encoder of tokens only.
     """
 
     def __init__(
@@ -52,10 +52,10 @@ class Tagger(nn.Module):
         vocabulary: int,
         num_tags: int,
         crf: bool = True,
-        spelling: "SpelledSpec | None" = None,
+        num_features: int = 0,
     ) -> None:
         super().__init__()
-        self.encoder, self.vocabulary, self.spelling = encoder, vocabulary, spelling
+        self.encoder, self.vocabulary, self.num_features = encoder, vocabulary, num_features
         self.unary = Linear(encoder.value_size, num_tags)
         self.transitions = nn.Parameter(torch.zeros(num_tags, num_tags)) if crf else None
 
@@ -71,7 +71,7 @@ class Tagger(nn.Module):
             tokens: numbers of the words.
             mask: True on real tokens; None where all are.
             spelling: numbers of the spelling features of each word, for a model that was built with
-                `spelling`.
+                `num_features`.
         """
         check_mask("Tagger", "tokens", tokens, mask)
         inputs = self._checked(tokens, spelling)
@@ -83,9 +83,8 @@ class Tagger(nn.Module):
 
     def _checked(self, tokens: Tensor, spelling: Tensor | None) -> Tensor:
         """Tokens with their features, if the model reads features."""
-        number = 0 if self.spelling is None else self.spelling.num_features
         got = "none" if spelling is None else tuple(spelling.shape)
-        expected = (*tokens.shape, number) if number else "none"
+        expected = (*tokens.shape, self.num_features) if self.num_features else "none"
         if got != expected:
             raise ShapeError(
                 f"Tagger: spelling must have the shape {expected}, got {got}. Pass what "
@@ -96,55 +95,48 @@ class Tagger(nn.Module):
 
 @final
 @dataclass(frozen=True, kw_only=True, slots=True)
-class SpelledSpec:
-    """Vectors of a word's spelling features (prefixes, suffixes, shape)."""
-
-    kind: Literal["spelled"] = "spelled"
-    num_features: int = setting(about="features of each word", at_least=1)
-    num_buckets: int = setting(about="rows of the table of features", at_least=1)
-    feature_size: int = setting(32, "width of a feature's vector", at_least=1)
-    dropout: float = setting(
-        0.1, "fraction of the features left out in training", at_least=0, at_most=1
-    )
-
-    def build(self, vocabulary: int, word_size: int) -> SpelledEmbedding:
-        """The table of words 0 to `vocabulary` - 1 and of their features."""
-        return SpelledEmbedding(
-            vocabulary,
-            word_size,
-            num_features=self.num_features,
-            num_buckets=self.num_buckets,
-            feature_size=self.feature_size,
-            dropout=self.dropout,
-        )
-
-
-@final
-@dataclass(frozen=True, kw_only=True, slots=True)
 class TaggerSpec:
     """One tag for each token."""
 
     kind: Literal["tagger"] = "tagger"
-    vocabulary: int = setting(about="number of tokens that are read", at_least=1)
-    num_tags: int = setting(about="number of tags", at_least=1)
     encoder: EncoderSpec = setting(TextEncoderSpec(), "what reads the text")
     crf: bool = setting(True, "learned transitions between adjacent tags")
-    spelling: SpelledSpec | None = setting(
-        None, "spelling features that are read next to each token; none: tokens only"
+    feature_size: int = setting(32, "width of a spelling feature's vector", at_least=1)
+    feature_dropout: float = setting(
+        0.1, "fraction of spelling features left out in training", at_least=0, at_most=1
     )
 
-    def build(self) -> Tagger:
-        """The model, with fresh weights."""
+    def build(
+        self, *, vocabulary: int, num_tags: int, num_features: int = 0, num_buckets: int = 0
+    ) -> Tagger:
+        """Build the model with fresh weights.
+
+        Args:
+            vocabulary: number of words.
+            num_tags: number of tags.
+            num_features: number of spelling features of each word; 0: the model reads words only.
+            num_buckets: number of rows in the table of spelling features, if there are any.
+        """
         check(self)
-        spelling = self.spelling
-        if spelling is None:
-            encoder = self.encoder.build(self.vocabulary)
+        check_sizes("Tagger", vocabulary=vocabulary, num_tags=num_tags)
+        if num_features:
+            check_sizes("Tagger", num_features=num_features, num_buckets=num_buckets)
+            encoder = self.encoder.build_on(
+                lambda word_size: SpelledEmbedding(
+                    vocabulary,
+                    word_size,
+                    num_features=num_features,
+                    num_buckets=num_buckets,
+                    feature_size=self.feature_size,
+                    dropout=self.feature_dropout,
+                )
+            )
         else:
-            encoder = self.encoder.build_on(lambda size: spelling.build(self.vocabulary, size))
+            encoder = self.encoder.build(vocabulary)
         return Tagger(
             encoder,
-            vocabulary=self.vocabulary,
-            num_tags=self.num_tags,
+            vocabulary=vocabulary,
+            num_tags=num_tags,
             crf=self.crf,
-            spelling=spelling,
+            num_features=num_features,
         )

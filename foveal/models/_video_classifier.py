@@ -18,6 +18,7 @@ from ..attention import AttentionPooling
 from ..batch_invariant import Linear
 from ..networks import FramesEncoder
 from ..specs import check, setting
+from ._checks import check_sizes
 from ._classifier import Classified, Pool, Pooling, build_pool, pooled
 from .parts._attention_specs import SoftmaxSpec
 from .parts._vision_specs import FramesEncoderSpec
@@ -28,7 +29,7 @@ class VideoClassifier(nn.Module):
     """Frames `(B, F, C, h, w)` in, log-probabilities of the classes out.
 
     >>> import torch
-    >>> classifier = VideoClassifierSpec(num_classes=4).build()
+    >>> classifier = VideoClassifierSpec().build(num_classes=4)
     >>> classified = classifier(torch.rand(2, 6, 3, 16, 16))
     >>> classified.log_probs.shape, classified.weights.shape
     (torch.Size([2, 4]), torch.Size([2, 6]))
@@ -61,17 +62,17 @@ class VideoClassifier(nn.Module):
 class VideoClassifierSpec:
     """One label for a clip."""
 
-    kind: Literal["clip_classifier"] = "clip_classifier"
-    num_classes: int = setting(about="number of classes", at_least=1)
+    kind: Literal["video_classifier"] = "video_classifier"
     encoder: FramesEncoderSpec = setting(FramesEncoderSpec(), "what reads the frames")
     pooling: Pooling = setting(SoftmaxSpec(), "how one vector is made of all frames")
     dropout: float = setting(
-        0.3, "share of that vector set to 0 in training", at_least=0, at_most=1
+        0.0, "share of that vector set to 0 in training", at_least=0, at_most=1
     )
 
-    def build(self) -> VideoClassifier:
-        """The model, with fresh weights."""
+    def build(self, *, num_classes: int) -> VideoClassifier:
+        """Build the model with fresh weights for so many classes."""
         check(self)
+        check_sizes("VideoClassifier", num_classes=num_classes)
         encoder = self.encoder.build()
         pool, size = build_pool(self.pooling, encoder)
-        return VideoClassifier(encoder, pool, Linear(size, self.num_classes), dropout=self.dropout)
+        return VideoClassifier(encoder, pool, Linear(size, num_classes), dropout=self.dropout)

@@ -27,7 +27,7 @@ from ..batch_invariant import Linear
 from ..networks import AbstractEncoder
 from ..networks._bridges import summary_of
 from ..specs import check, setting
-from ._checks import check_batch, check_mask, tokens_below
+from ._checks import check_batch, check_mask, check_sizes, tokens_below
 from .parts._attention_specs import PerQueryAttentionSpec, SoftmaxSpec
 from .parts._backbone_spec import BackboneSpec
 from .parts._encoder_specs import TextEncoderSpec
@@ -50,7 +50,7 @@ class LookedUp(NamedTuple):
 class VQAModel(nn.Module):
     """Images `(B, C, h, w)` and questions `(B, S)` in, log-probabilities of the answers out.
 
-    >>> reader = VQAModelSpec(vocabulary=30, num_answers=5).build()
+    >>> reader = VQAModelSpec().build(vocabulary=30, num_answers=5)
     >>> found = reader(torch.rand(2, 3, 32, 24), None, torch.randint(30, (2, 7)), None)
     >>> found.log_probs.shape, found.weights.shape
     (torch.Size([2, 5]), torch.Size([2, 12]))
@@ -115,10 +115,10 @@ class VQAModel(nn.Module):
 class VQAModelSpec:
     """A question about an image, answered by one of a set of answers."""
 
-    kind: Literal["visual_reader"] = "visual_reader"
-    vocabulary: int = setting(about="number of tokens of questions", at_least=1)
-    num_answers: int = setting(about="number of answers", at_least=1)
-    image: ImageEncoderSpec | BackboneSpec = setting(ImageEncoderSpec(), "what looks at the image")
+    kind: Literal["vqa_model"] = "vqa_model"
+    encoder: ImageEncoderSpec | BackboneSpec = setting(
+        ImageEncoderSpec(), "what looks at the image"
+    )
     question: TextEncoderSpec = setting(TextEncoderSpec(), "what reads the question")
     attention: PerQueryAttentionSpec | None = setting(
         SoftmaxSpec(), "how the question reads the grid of the image; none: by its mean"
@@ -128,10 +128,11 @@ class VQAModelSpec:
         0.0, "share of what the last layers read set to 0 in training", at_least=0, at_most=1
     )
 
-    def build(self) -> VQAModel:
-        """The model, with fresh weights."""
+    def build(self, *, vocabulary: int, num_answers: int) -> VQAModel:
+        """Build the model with fresh weights for so many tokens of questions, and answers."""
         check(self)
-        image, question = self.image.build(), self.question.build(self.vocabulary)
+        check_sizes("VQAModel", vocabulary=vocabulary, num_answers=num_answers)
+        image, question = self.encoder.build(), self.question.build(vocabulary)
         attention = None
         if self.attention is not None:
             attention = self.attention.build(question.summary_size, image.value_size)
@@ -139,8 +140,8 @@ class VQAModelSpec:
             image,
             question,
             attention,
-            vocabulary=self.vocabulary,
-            num_answers=self.num_answers,
+            vocabulary=vocabulary,
+            num_answers=num_answers,
             hidden_size=self.hidden_size,
             dropout=self.dropout,
         )

@@ -11,6 +11,8 @@ from ._bridges import (
     InitialStateBridge as InitialStateBridge,
     NoBridge as NoBridge,
 )
+from ._chain_crf import ChainCRF as ChainCRF
+from ._dropout import SharedDropout as SharedDropout
 from .decoders._decoder import (
     AbstractDecoder as AbstractDecoder,
     AttentionDecoder as AttentionDecoder,

@@ -4,7 +4,7 @@ Only the drawing differs from torch's own. That asks its generator once for ever
 nanoseconds of a processor and made a tenth of a training step; here 64 random bits are four numbers from 0
 to 65535, each compared with p, in 3 nanoseconds. The probability is rounded to the next 65536th.
 
-Reference: Srivastava et al. 2014.
+References: Srivastava et al. 2014; Gal and Ghahramani 2016 (one mask for a whole sequence).
 """
 
 from typing import final
@@ -60,3 +60,29 @@ class Dropout(nn.Module):
     @override
     def extra_repr(self) -> str:
         return f"p={self.p}"
+
+
+@final
+class SharedDropout(nn.Module):
+    """Zeros at random, in training only, with one mask for all positions of a sequence.
+
+    A feature that is dropped is dropped at every position, so that a recurrent network cannot read it from
+    the neighbors (variational dropout, Gal and Ghahramani 2016).
+
+    >>> _ = torch.manual_seed(0)
+    >>> SharedDropout(0.5)(torch.ones(2, 4)).unique(dim=0).shape    # two equal rows
+    torch.Size([1, 4])
+
+    Args:
+        p: the probability of a zero.
+    """
+
+    def __init__(self, p: float) -> None:
+        super().__init__()
+        self.dropout = Dropout(p)
+
+    @override
+    def forward(self, values: Float[Tensor, "*batch T D"]) -> Float[Tensor, "*batch T D"]:
+        if not self.training or not self.dropout.p:
+            return values
+        return values * self.dropout(torch.ones_like(values[..., :1, :]))

@@ -7,6 +7,7 @@ from typing import Literal, NamedTuple
 
 from ..errors import SpecError
 from ..specs import from_json, to_json
+from ..specs._reading import OutsideError
 from ..training._run import RUN, Run
 from ..training.checkpoints._whole import replace_text
 
@@ -43,10 +44,10 @@ class Planned(NamedTuple):
         replace_text(folder / CHOICES, text + "\n")
 
 
-def load_plan(folder: Path) -> Planned:
-    """What `Planned.save` wrote; a run without choices has none."""
+def load_plan(folder: Path, *, also: Sequence[type] = ()) -> Planned:
+    """What `Planned.save` wrote; a run without choices has none. `also` as in `load_bundle`."""
     try:
-        run = from_json(Run, (folder / RUN).read_text(encoding="utf-8"))
+        run = from_json(Run, (folder / RUN).read_text(encoding="utf-8"), also=also)
         written = folder / CHOICES
         rows = json.loads(written.read_text(encoding="utf-8")) if written.exists() else []
         return Planned(run, tuple(Choice(**row) for row in rows))
@@ -55,6 +56,8 @@ def load_plan(folder: Path) -> Planned:
             f"{folder}: there is no {RUN if folder.is_dir() else 'such folder'}, expected the folder of a run. "
             f"Give the folder that was the --out of foveal fit."
         ) from None
+    except OutsideError as error:
+        raise OutsideError(f"{folder}: {error}") from error
     except (ValueError, TypeError) as error:
         raise SpecError(
             f"{folder}: its {RUN} or {CHOICES} cannot be read: {error} "

@@ -7,15 +7,18 @@ out, so that the rest stays connected.
 
 import hashlib
 import json
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from ..data import Example, JsonLines, json_lines
-from ..errors import DataError
+from ..data import Example, JsonLines, SourceSpec, json_lines
+from ..errors import DataError, SpecError
+from ..specs import from_json, to_json
 from ..training.checkpoints._inputs import Input, Inputs
-from ..training.checkpoints._whole import replacing
+from ..training.checkpoints._whole import replace_text, replacing
 
+DATA = "data"  # the folder of the parts, in that of a run
+FILES = "files.json"
 ONE_IN = 10
 MOST = 1000  # examples held out: enough to choose by, and few enough to decode often
 
@@ -24,35 +27,30 @@ _Rule = Callable[[int, Example], bool]  # whether the example with this number i
 
 @dataclass(frozen=True, kw_only=True)
 class Divided:
-    """The two parts of a corpus. Nothing is written before `write`."""
+    """Training and validation examples that become two files of a run. Nothing is written before `write`."""
 
     train: JsonLines
     dev: JsonLines
+    train_examples: Iterable[Example]
+    dev_examples: Iterable[Example]
     num_train: int
     num_dev: int
-    examples: Iterable[Example]
     folder: Path
-    is_held: _Rule
-
-    def train_examples(self) -> "Part":
-        """The training part, read from the original files."""
-        return Part(self, is_dev=False)
-
-    def dev_examples(self) -> "Part":
-        """The validation part, read from the original files."""
-        return Part(self, is_dev=True)
+    files: SourceSpec | None = None  # the files that are divided, if the examples come from files
 
     def inputs(self) -> Inputs:
         """The fingerprints that the two files will have."""
         return {
-            "train": [self._fingerprint(self.train, self.train_examples())],
-            "dev": [self._fingerprint(self.dev, self.dev_examples())],
+            "train": [self._fingerprint(self.train, self.train_examples)],
+            "dev": [self._fingerprint(self.dev, self.dev_examples)],
         }
 
     def write(self) -> None:
-        """Write both parts."""
+        """Write both parts, and how the files were read that they come from."""
         self.folder.mkdir(parents=True, exist_ok=True)
-        for source, part in ((self.train, self.train_examples()), (self.dev, self.dev_examples())):
+        if self.files is not None:
+            replace_text(self.folder / FILES, to_json(self.files) + "\n")
+        for source, part in ((self.train, self.train_examples), (self.dev, self.dev_examples)):
             with replacing(Path(source.paths[0])) as file:
                 file.writelines(map(_line, part))
 
@@ -67,23 +65,54 @@ class Divided:
 
 @dataclass(frozen=True)
 class Part:
-    """One part of a divided corpus, which can be iterated over any number of times."""
+    """One part of a corpus that is divided, which can be iterated over any number of times."""
 
-    whole: Divided
+    whole: Iterable[Example]
+    is_held: _Rule
+    num_dev: int
     is_dev: bool
 
     def __iter__(self) -> Iterator[Example]:
-        whole, num_held = self.whole, 0
-        for number, example in enumerate(whole.examples):
-            is_held = num_held < whole.num_dev and whole.is_held(number, example)
+        num_held = 0
+        for number, example in enumerate(self.whole):
+            is_held = num_held < self.num_dev and self.is_held(number, example)
             num_held += is_held
             if is_held == self.is_dev:
                 yield example
 
 
-def hold_out(examples: Iterable[Example], folder: Path) -> Divided:
+def keep(train: Sequence[Example], dev: Sequence[Example], folder: Path) -> Divided:
+    """Examples at hand that become `train.jsonl` and `dev.jsonl` of a folder. Nothing is written yet."""
+    has_target = any(example.target is not None for example in train)
+    return Divided(
+        train=_part_file(folder / "train.jsonl", has_target=has_target),
+        dev=_part_file(folder / "dev.jsonl", has_target=has_target),
+        train_examples=train,
+        dev_examples=dev,
+        num_train=len(train),
+        num_dev=len(dev),
+        folder=folder,
+    )
+
+
+def divided_files(folder: Path) -> SourceSpec | None:
+    """The files that were divided into the parts in a folder; None if that is not known."""
+    try:
+        return from_json(SourceSpec, (folder / FILES).read_text(encoding="utf-8"))
+    except (OSError, SpecError):  # a folder by itself, or written before this was recorded
+        return None
+
+
+def hold_out(
+    examples: Iterable[Example], folder: Path, *, files: SourceSpec | None = None
+) -> Divided:
     """Divide examples into `train.jsonl` and `dev.jsonl` of a folder: one in ten is in the latter, at most
     1,000 and at least one. Nothing is written yet; the examples are read as a stream, more than once.
+
+    Args:
+        examples: what is divided.
+        folder: where the parts will be.
+        files: the files that the examples come from, to be recorded with the parts.
 
     Raises:
         DataError: if there are too few examples to divide.
@@ -121,9 +150,10 @@ def hold_out(examples: Iterable[Example], folder: Path) -> Divided:
         dev=_part_file(folder / "dev.jsonl", has_target=has_target),
         num_train=num - num_dev,
         num_dev=num_dev,
-        examples=examples,
+        train_examples=Part(examples, is_held, num_dev, is_dev=False),
+        dev_examples=Part(examples, is_held, num_dev, is_dev=True),
         folder=folder,
-        is_held=is_held,
+        files=files,
     )
 
 

@@ -23,23 +23,28 @@ from ..data import (
 from ..errors import DataError
 from ..models import (
     AttentionSpec,
+    ClassifierSpec,
     DecoderSpec,
     DocumentEncoderSpec,
+    LanguageModelSpec,
     LatentHardSpec,
     RecurrentSpec,
+    Seq2SeqSpec,
     SoftmaxSpec,
+    TaggerSpec,
     TextEncoderSpec,
 )
 from ..tasks._classification import ClassificationSpec
 from ..tasks._language_modeling import LanguageModelingSpec
 from ..tasks._pair_classification import PairClassificationSpec
-from ..tasks._specs import TaskSpec, TextTaskSpec
+from ..tasks._specs import TaskSpec
 from ..tasks._tagging import TaggingSpec, has_spans
 from ..tasks._transduction import TransductionSpec
 from ..tasks.base._prediction import PredictionSpec
 from ._inferring import InferredTask, infer_task
 
 _MOST_SAMPLED = 10_000  # examples that are looked at
+_MOST_MEASURED = 1_000  # examples whose lengths decide the size of a batch
 _MOST_COUNTED = 1_000_000  # beyond it, what is chosen does not change
 _FEW, _MANY = 3_000, 30_000  # examples: small networks below, wide ones above
 _ENOUGH_TAGGED = 10_000  # tagged sentences from which on less dropout and larger batches do as well
@@ -99,18 +104,25 @@ def recommend(examples: Iterable[Example]) -> Recommendation:
     for reason in inferred.reasons[1:]:
         side, _, why = reason.partition(": ")
         choices.reasons.append(Reason("source" if side == "text" else side, why))
+    some = sample[:_MOST_MEASURED]
     match inferred.task:
         case "transduction":
             task = _transduction(inferred, sample, choices)
+            targets = [len(task.target.encode(example.target or "")) + 1 for example in some]
+            widths = [sum(pair) for pair in zip(_widths(task.source, some), targets, strict=True)]
         case "classification":
             task = _classification(inferred, sample, choices)
+            widths = _widths(task.source, some)
         case "pair_classification":
             task = _pair_classification(inferred, choices)
+            widths = _widths(task.source, some)
         case "tagging":
             task = _tagging(sample, choices)
+            widths = [2 * width for width in _widths(task.source, some)]
         case "language_modeling":
             task = _language_modeling(inferred, choices)
-    training = _training(task, sample, choices)
+            widths = [task.bptt_length]
+    training = _training(inferred.task, widths, choices)
     return Recommendation(task, training, tuple(choices.reasons))
 
 
@@ -124,17 +136,17 @@ def _transduction(
     embedding = choices.by_size(
         *(64, 128, 256),
         "the width that did best on 800 words, on 8,000 words and on 50,000 sentences",
-        *("encoder.embedding_size", "decoder.embedding_size"),
+        *("model.encoder.embedding_size", "model.decoder.embedding_size"),
     )
     hidden = choices.by_size(
         *(128, 256, 256),
         "as wide as the data can fill, and no wider: it decides the speed",
-        *("encoder.hidden_size", "decoder.hidden_size"),
+        *("model.encoder.hidden_size", "model.decoder.hidden_size"),
     )
     dropout = choices.by_size(
         *(0.4, 0.3, 0.3),
         "the fewer there are, the more must be kept from being learnt by heart",
-        *("encoder.dropout", "decoder.dropout"),
+        *("model.encoder.dropout", "model.decoder.dropout"),
     )
     return TransductionSpec(
         source=inferred.source,
@@ -144,12 +156,14 @@ def _transduction(
         else None,
         outputs=choices.because("texts" if is_text else "words", why, "outputs"),
         min_count=_min_count(choices, inferred.source, target) if is_text else 1,
-        encoder=TextEncoderSpec(embedding_size=embedding, hidden_size=hidden, dropout=dropout),
-        decoder=DecoderSpec(
-            embedding_size=embedding,
-            hidden_size=hidden,
-            dropout=dropout,
-            attention=SoftmaxSpec() if is_text else _attention(choices),
+        model=Seq2SeqSpec(
+            encoder=TextEncoderSpec(embedding_size=embedding, hidden_size=hidden, dropout=dropout),
+            decoder=DecoderSpec(
+                embedding_size=embedding,
+                hidden_size=hidden,
+                dropout=dropout,
+                attention=SoftmaxSpec() if is_text else _attention(choices),
+            ),
         ),
         label_smoothing=choices.because(
             0.1, "a model that is never quite sure generalizes better", "label_smoothing"
@@ -174,7 +188,7 @@ def _attention(choices: _Choices) -> AttentionSpec:
         LatentHardSpec(),
         f"{choices.num_examples} training examples: to take each symbol from one place, and to sum over "
         f"which, made no more errors than softmax in four languages, and fewer in three",
-        "decoder.attention",
+        "model.decoder.attention",
     )
 
 
@@ -204,8 +218,12 @@ def _classification(
     return ClassificationSpec(
         source=source,
         min_count=_min_count(choices, source),
-        encoder=_document_reader(sample, choices),
-        dropout=choices.because(0.5, "texts are few beside what they could say", "dropout"),
+        model=ClassifierSpec(
+            encoder=_document_reader(sample, choices),
+            dropout=choices.because(
+                0.5, "texts are few beside what they could say", "model.dropout"
+            ),
+        ),
         word_dropout=_word_dropout(choices),
     )
 
@@ -221,19 +239,25 @@ def _tagging(sample: Sequence[Example], choices: _Choices) -> TaggingSpec:
         )
         if spans
         else False,
-        encoder=TextEncoderSpec(
-            embedding_size=choices.by_size(
-                64, 64, 128, "rare words do not fill wide vectors", "encoder.embedding_size"
-            ),
-            hidden_size=choices.by_size(
-                128, 128, 256, "as wide as the data can fill", "encoder.hidden_size"
-            ),
-            dropout=choices.because(
-                0.5 if choices.num_examples < _ENOUGH_TAGGED else 0.3,
-                f"{choices.num_examples} training examples: the fewer there are, the more easily words are "
-                f"memorized together with their tags",
-                "encoder.dropout",
-            ),
+        model=TaggerSpec(
+            encoder=TextEncoderSpec(
+                embedding_size=choices.by_size(
+                    64,
+                    64,
+                    128,
+                    "rare words do not fill wide vectors",
+                    "model.encoder.embedding_size",
+                ),
+                hidden_size=choices.by_size(
+                    128, 128, 256, "as wide as the data can fill", "model.encoder.hidden_size"
+                ),
+                dropout=choices.because(
+                    0.5 if choices.num_examples < _ENOUGH_TAGGED else 0.3,
+                    f"{choices.num_examples} training examples: the fewer there are, the more easily words are "
+                    f"memorized together with their tags",
+                    "model.encoder.dropout",
+                ),
+            )
         ),
         spelling=choices.because(
             SpellingSpec(),
@@ -250,11 +274,17 @@ def _language_modeling(inferred: InferredTask, choices: _Choices) -> LanguageMod
     return LanguageModelingSpec(
         source=inferred.source,
         min_count=_min_count(choices, inferred.source),
-        hidden_size=choices.by_size(
-            128, 256, 512, "as wide as the text can fill: it decides the speed", "hidden_size"
-        ),
-        dropout=choices.by_size(
-            0.4, 0.3, 0.2, "the less text, the more is learnt by heart", "dropout"
+        model=LanguageModelSpec(
+            hidden_size=choices.by_size(
+                128,
+                256,
+                512,
+                "as wide as the text can fill: it decides the speed",
+                "model.hidden_size",
+            ),
+            dropout=choices.by_size(
+                0.4, 0.3, 0.2, "the less text, the more is learnt by heart", "model.dropout"
+            ),
         ),
     )
 
@@ -264,24 +294,24 @@ def _document_reader(
 ) -> TextEncoderSpec | DocumentEncoderSpec:
     """Two levels for documents with a sentence on each line, one for other texts."""
     if mean("\n" in example.source.strip() for example in sample) > 0.5:
-        words = _reader(choices, "encoder.words")
+        words = _reader(choices, "model.encoder.words")
         return choices.because(
             DocumentEncoderSpec(
                 words=words, sentences=RecurrentSpec(hidden_size=words.hidden_size)
             ),
             "most texts have several lines: each line is read as a sentence, and the sentences as a document",
-            "encoder",
+            "model.encoder",
         )
     words = mean(len(example.source.split()) for example in sample)
     if words > _LONG_TEXT:
         choices.reasons.append(
             Reason(
-                "encoder",
+                "model.encoder",
                 f"{words:.0f} words per text on one line: they are read as one sequence. Write each sentence "
                 f"on its own line of a JSON Lines file to read documents sentence by sentence",
             )
         )
-    return _reader(choices, "encoder")
+    return _reader(choices, "model.encoder")
 
 
 def _reader(choices: _Choices, path: str) -> TextEncoderSpec:
@@ -336,16 +366,24 @@ def _is_text(target: TokenizerSpec, targets: Sequence[str]) -> tuple[bool, str]:
     return True, "targets are made of words: they are texts, and scored by BLEU"
 
 
-def _training(task: TextTaskSpec, sample: Sequence[Example], choices: _Choices) -> dict[str, Any]:
+def _training(kind: str, widths: Sequence[int], choices: _Choices) -> dict[str, Any]:
+    """How long to train, and on how large batches.
+
+    Args:
+        kind: the task.
+        widths: positions of some examples in a batch.
+        choices: is told the reasons.
+    """
     n = choices.num_examples
-    if isinstance(task, TransductionSpec):
-        epochs, size = 100 * (800 / n) ** 0.6, 32 if n < _FEW else 64
-    elif isinstance(task, LanguageModelingSpec):
-        epochs, size = 20 * (10_000 / n) ** 0.5, 32
-    elif isinstance(task, TaggingSpec):
-        epochs, size = 20 * (1_000 / n) ** 0.5, 32 if n < _ENOUGH_TAGGED else 64
-    else:
-        epochs, size = 15 * (1_000 / n) ** 0.5, 32
+    match kind:
+        case "transduction":
+            epochs, size = 100 * (800 / n) ** 0.6, 32 if n < _FEW else 64
+        case "language_modeling":
+            epochs, size = 20 * (10_000 / n) ** 0.5, 32
+        case "tagging":
+            epochs, size = 20 * (1_000 / n) ** 0.5, 32 if n < _ENOUGH_TAGGED else 64
+        case _:
+            epochs, size = 15 * (1_000 / n) ** 0.5, 32
     rounded = max(1.0, min(100.0, float(f"{epochs:.2g}")))
     return {
         "epochs": choices.because(
@@ -355,7 +393,7 @@ def _training(task: TextTaskSpec, sample: Sequence[Example], choices: _Choices) 
             "training.epochs",
         ),
         "batch_tokens": choices.because(
-            _budget(task, sample, size),
+            max(int(size * mean(widths)), 2 * max(widths)),
             f"about {size} examples of this corpus: fewer are noisy and slow, more are fewer updates",
             "training.batch_tokens",
         ),
@@ -365,16 +403,6 @@ def _training(task: TextTaskSpec, sample: Sequence[Example], choices: _Choices) 
     }
 
 
-def _budget(task: TextTaskSpec, sample: Sequence[Example], size: int) -> int:
-    """Places of a batch of so many average examples, and at least of two of the longest."""
-    if isinstance(task, LanguageModelingSpec):
-        return size * task.bptt_length
-    widths = []
-    for example in sample[:1000]:
-        width = len(task.source.encode(example.source)) + 1
-        if isinstance(task, TransductionSpec):
-            width += len(task.target.encode(example.target or "")) + 1
-        elif isinstance(task, TaggingSpec):
-            width *= 2
-        widths.append(width)
-    return max(int(size * mean(widths)), 2 * max(widths))
+def _widths(tokenizer: TokenizerSpec, examples: Sequence[Example]) -> list[int]:
+    """The positions of the sources in a batch, the end symbol among them."""
+    return [len(tokenizer.encode(example.source)) + 1 for example in examples]

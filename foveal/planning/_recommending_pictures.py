@@ -14,7 +14,15 @@ from statistics import mean
 
 from ..data import Example, ImageSpec
 from ..errors import DataError
-from ..models import BilinearSpec, DecoderSpec, ImageEncoderSpec, SoftmaxSpec, TextEncoderSpec
+from ..models import (
+    BilinearSpec,
+    CaptionerSpec,
+    DecoderSpec,
+    ImageEncoderSpec,
+    SoftmaxSpec,
+    TextEncoderSpec,
+    VQAModelSpec,
+)
 from ..tasks.pictures._captioning import CaptioningSpec
 from ..tasks.pictures._visual_question_answering import VisualQuestionAnsweringSpec
 from ._inferring import infer_tokenizer
@@ -46,13 +54,15 @@ def recommend_pictures(examples: Iterable[Example]) -> Recommendation:
     if all("\t" in example.source for example in sample):
         task = VisualQuestionAnsweringSpec(
             image=image,
-            encoder=ImageEncoderSpec(sizes=(16, 32, 64, 64)),
-            question=TextEncoderSpec(embedding_size=32, hidden_size=32, dropout=0.0),
-            hidden_size=64,
+            model=VQAModelSpec(
+                encoder=ImageEncoderSpec(sizes=(16, 32, 64, 64)),
+                question=TextEncoderSpec(embedding_size=32, hidden_size=32, dropout=0.0),
+                hidden_size=64,
+            ),
         )
         kind = f"questions about images, {len(set(targets))} different answers"
         reasons.append(
-            Reason("encoder.sizes", "four stages: a cell sees 31 pixels, and small shapes")
+            Reason("model.encoder.sizes", "four stages: a cell sees 31 pixels, and small shapes")
         )
     else:
         tokenizer = infer_tokenizer(targets, side="target")
@@ -62,18 +72,7 @@ def recommend_pictures(examples: Iterable[Example]) -> Recommendation:
             image=image,
             target=tokenizer.spec,
             outputs="free" if is_free else "exact",
-            encoder=ImageEncoderSpec(
-                sizes=(24, 48, 96, 96),
-                strides=((2, 2), (2, 2), (2, 2), (1, 1)),
-                positions=True,
-                norm="batch",
-            ),
-            decoder=DecoderSpec(
-                embedding_size=48,
-                hidden_size=128,
-                dropout=0.0 if num > _MOST_SAMPLED else 0.3,
-                attention=SoftmaxSpec(scorer=BilinearSpec(scaled=True)),
-            ),
+            model=_captioner(dropout=0.0 if num > _MOST_SAMPLED else 0.3),
             label_smoothing=0.03,
         )
         what = "labels" if few else "captions" if is_free else "texts"
@@ -89,3 +88,21 @@ def recommend_pictures(examples: Iterable[Example]) -> Recommendation:
     }
     why = f"{num} training examples: about as many updates as measured runs needed"
     return Recommendation(task, training, (*reasons, Reason("training.epochs", why)))
+
+
+def _captioner(dropout: float) -> CaptionerSpec:
+    """The network of the recipe for captions of scenes."""
+    return CaptionerSpec(
+        encoder=ImageEncoderSpec(
+            sizes=(24, 48, 96, 96),
+            strides=((2, 2), (2, 2), (2, 2), (1, 1)),
+            positions=True,
+            norm="batch",
+        ),
+        decoder=DecoderSpec(
+            embedding_size=48,
+            hidden_size=128,
+            dropout=dropout,
+            attention=SoftmaxSpec(scorer=BilinearSpec(scaled=True)),
+        ),
+    )

@@ -9,6 +9,7 @@ from ..bundles import load_bundle
 from ..bundles._manifest import seal_of
 from ..errors import ValueRangeError
 from ..serving import Predictor
+from ..specs._files import specs_in
 from ._answering import Way, answer_shard
 from ._lines import are_whole
 from ._records import Record
@@ -38,6 +39,7 @@ class Bulk:
         beam_size: candidates kept in search; by default as the model was fitted.
         text: name of what is asked, in JSON lines.
         max_symbols: of a line; a longer one is rejected.
+        specs: a Python file with the parts of the model that are not from foveal; each process runs it.
     """
 
     bundle: Path
@@ -47,6 +49,7 @@ class Bulk:
     beam_size: int | None = None
     text: str = "source"
     max_symbols: int = 2000
+    specs: Path | None = None
 
     def shards(self) -> list[Shard]:
         """The files of the input."""
@@ -100,7 +103,7 @@ class Bulk:
 
     def answerer(self) -> Callable[[Shard, Callable[[int], None]], Record]:
         """What answers one shard after the other, here; it is told whom to tell of every few lines."""
-        task = load_bundle(self.bundle)
+        task = load_bundle(self.bundle, also=specs_in(self.specs))
         predictor = Predictor(task, task.spec)
         settings = predictor.settings(nbest=self.nbest, beam_size=self.beam_size)
         way = Way(settings, self.text, self.max_symbols, self.about)

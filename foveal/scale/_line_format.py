@@ -33,6 +33,9 @@ def line_format(shard: Shard) -> LineFormat:
         file.write_bytes(b"".join(line + b"\n" for line in lines if _is_text(line)))
         try:
             source, reason = open_source(file)
+            if isinstance(source, TabSeparated) and source.is_named:  # lines are read one by one
+                header = source.first_row(str(file))
+                source = replace(source, **source.numbers(header, str(file)))
         except DataError as error:
             raise DataError(str(error).replace(str(file), shard.url)) from None
     if not isinstance(source, LineSourceSpec):

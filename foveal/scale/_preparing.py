@@ -28,7 +28,7 @@ from ..errors import DataError
 from ..specs import to_json
 from ..tasks import AbstractTask
 from ..tasks._prepared import corpus_data
-from ..tasks._specs import TextTaskSpec
+from ..tasks.base._text_spec import AbstractTextSpec
 from ._line_format import LineSourceSpec
 from ._lines import Asked, Rejected, ShardReader, are_whole, rejecting
 from ._storage import (
@@ -111,7 +111,7 @@ class Preparation:
         out: a folder, for what `fit` then reads.
     """
 
-    spec: TextTaskSpec
+    spec: AbstractTextSpec[Any]
     like: LineSourceSpec
     shards: Sequence[Shard]
     out: str

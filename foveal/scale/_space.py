@@ -16,15 +16,10 @@ import torch
 
 from ..errors import SpecError
 from ..specs import settings, with_setting
-from ..tasks import TransductionSpec
 from ..training import Run
 
 _WIDTH_STEP = 8  # widths are multiples of it
-# Kinds of attention that words are worth trying with, and texts: summing over places costs a table of
-# vocabulary by length, which words have room for.
-_OF_WORDS = ("softmax", "sparsemax", "segment", "latent_hard", "latent_monotone")
-_OF_TEXTS = ("softmax", "sparsemax")
-_ATTENTION = "task.decoder.attention"
+_ATTENTION = "task.model.decoder.attention"
 
 
 @final
@@ -135,9 +130,8 @@ def _of_task(run: Run, free: Mapping[str, Any]) -> Iterator[Dimension]:
     if "task.label_smoothing" in free:
         yield Dimension(name="label_smoothing", paths=("task.label_smoothing",), low=0.0, high=0.2)
     chosen = free.get(_ATTENTION)
-    if isinstance(run.task, TransductionSpec) and chosen is not None:
-        kinds = _OF_WORDS if run.task.outputs == "words" else _OF_TEXTS
-        values = tuple(dict.fromkeys((*kinds, chosen)))
+    if run.task.attention_choices and chosen is not None:
+        values = tuple(dict.fromkeys((*run.task.attention_choices, chosen)))
         yield Dimension(name="attention", paths=(_ATTENTION,), values=values)
 
 

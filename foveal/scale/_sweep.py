@@ -19,6 +19,7 @@ from typing import Any
 from ..errors import SpecError, ValueRangeError
 from ..planning._choices import Choice, Planned, chosen, load_plan
 from ..specs import to_data
+from ..specs._settings import outside_specs
 from ..training._fit import delete_checkpoints
 from ._space import Dimension, drawn, values_of, with_values
 from ._storage import read_json, write_json
@@ -50,6 +51,11 @@ class Sweep:
     trials: int
     budget: float | None
     out: Path
+
+    @property
+    def _also(self) -> tuple[type, ...]:
+        """The parts of the run that are not from this package."""
+        return outside_specs(self.planned.run)
 
     def begin(self, *, fresh: bool = False) -> None:
         """Write down every trial, or find the same sweep in the folder.
@@ -113,7 +119,9 @@ class Sweep:
     def trial(self, number: int) -> Trial:
         """What has become of a trial so far."""
         folder = self.folder(number)
-        return read_trial(folder, number, values_of(load_plan(folder).run, self.dimensions))
+        return read_trial(
+            folder, number, values_of(load_plan(folder, also=self._also).run, self.dimensions)
+        )
 
     def measure(self) -> Measure:
         """What trials are compared by."""
@@ -171,7 +179,7 @@ class Sweep:
                 f"--budget or other settings."
             )
         shutil.copytree(source, target)
-        planned = load_plan(target)
+        planned = load_plan(target, also=self._also)
         run = planned.run
         replace(run, training=replace(run.training, minutes=_AT_ONCE)).fit(target)
         planned.save(target)

@@ -16,13 +16,10 @@ from ..data import Example
 from ..specs import check
 from ..tasks import (
     AbstractTask,
-    PairClassificationSpec,
     Prediction,
     PredictionSpec,
     TaskSpec,
     TransductionEnsemble,
-    TransductionSpec,
-    VisualQuestionAnsweringSpec,
 )
 
 
@@ -40,18 +37,19 @@ class Questions:
     @property
     def has_features(self) -> bool:
         """Whether a features column is read beside the source."""
-        return isinstance(self.spec, TransductionSpec) and self.spec.features is not None
+        return self.spec.inputs.features
 
     @property
     def is_pair(self) -> bool:
         """Whether two columns are read: texts, or an image and a question."""
-        return isinstance(self.spec, PairClassificationSpec | VisualQuestionAnsweringSpec)
+        inputs = self.spec.inputs
+        return inputs.second or (inputs.text and inputs.picture)
 
     def settings(
         self, *, nbest: int = 1, beam_size: int | None = None, attention: bool = False
     ) -> PredictionSpec:
         """How to look for so many answers; the beam_size is that of the spec where it is not given."""
-        return _settings(self.spec.prediction, nbest, beam_size, attention)
+        return _settings(self.task.prediction, nbest, beam_size, attention)
 
     def example(self, line: str) -> Example:
         """What a line asks: its first column, and of the second the features or the other text of a
@@ -73,7 +71,7 @@ class Predictor(Questions):
 
     def __init__(self, task: AbstractTask[Any] | TransductionEnsemble, spec: TaskSpec) -> None:
         super().__init__(task, spec)
-        self._answerer = task.answerer(spec.prediction)
+        self._answerer = task.answerer(task.prediction)
 
     def answer(self, examples: Sequence[Example], settings: PredictionSpec) -> list[Prediction]:
         """Answers to some examples of one size class, in one batch."""

@@ -6,10 +6,13 @@
         hidden_size: int = setting(128, "width of the score's hidden layer", at_least=1)
 
 A field is an int, float, str, bool, Literal, tuple of these, another spec, or a union of them with
-or without None. Members of a union of specs are told apart by `kind`. The annotations are all that
-is read: there is no table of specs to add a new one to.
+or without None. Members of a union of specs are told apart by `kind`. A union that names an abstract
+base, such as `AbstractScorerSpec`, takes every spec that derives from it, yours too. The annotations are
+all that is read: there is no table of specs to add a new one to, and reading JSON imports nothing. Specs
+of your own are given by name: `from_json(TaskSpec, text, also=(MySpec,))`.
 """
 
-from ._fields import setting as setting
-from ._reading import check as check, from_json as from_json, to_data as to_data, to_json as to_json
+from ._checking import check as check
+from ._fields import AbstractSpec as AbstractSpec, setting as setting
+from ._reading import from_json as from_json, to_data as to_data, to_json as to_json
 from ._settings import settings as settings, with_setting as with_setting

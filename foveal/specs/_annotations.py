@@ -3,6 +3,7 @@
 import dataclasses
 import difflib
 import functools
+import inspect
 import math
 import types
 import typing
@@ -36,9 +37,28 @@ def members_of(annotation: Any) -> tuple[Any, ...]:
     )
 
 
-def specs_among(members: Iterable[Any]) -> list[type]:
-    """Those that are specs."""
-    return [m for m in members if isinstance(m, type) and dataclasses.is_dataclass(m)]
+@functools.cache
+def specs_among(members: tuple[Any, ...]) -> tuple[type, ...]:
+    """Those that are specs, and not abstract."""
+    return tuple(
+        member
+        for member in members
+        if isinstance(member, type)
+        and dataclasses.is_dataclass(member)
+        and not inspect.isabstract(member)
+    )
+
+
+@functools.cache
+def bases_among(members: tuple[Any, ...]) -> tuple[type, ...]:
+    """Those that are abstract: any spec that derives from one may stand at the field."""
+    return tuple(m for m in members if isinstance(m, type) and inspect.isabstract(m))
+
+
+def choices_among(members: tuple[Any, ...], also: Sequence[type]) -> tuple[type, ...]:
+    """The specs of a union, and those of `also` that derive from one of its abstract bases."""
+    specs, bases = specs_among(members), bases_among(members)
+    return specs + tuple(one for one in also if issubclass(one, bases) and one not in specs)
 
 
 def tuple_among(members: Iterable[Any]) -> Any:
@@ -72,8 +92,9 @@ def in_words(annotation: Any, bounds: Bounds) -> str:
     'a whole number of at least 1, or none'
     """
     members = members_of(annotation)
-    words = [_in_words(member, bounds) for member in members if member is not types.NoneType]
-    text = either(words)
+    bases = bases_among(members)
+    named = [m for m in members if m is not types.NoneType and m not in bases] or bases
+    text = either([_in_words(member, bounds) for member in named])
     return f"{text}, or none" if types.NoneType in members else text
 
 
@@ -85,6 +106,8 @@ def _in_words(member: Any, bounds: Bounds) -> str:
         if items[-1] is Ellipsis:
             return f"a list, each {in_words(items[0], bounds)}"
         return f"a list of {len(items)}: {', '.join(in_words(item, bounds) for item in items)}"
+    if isinstance(member, type) and inspect.isabstract(member):
+        return f"a {member.__name__}"
     if dataclasses.is_dataclass(member):
         assert isinstance(member, type)
         return kind_of(member) if "kind" in fields_of(member) else f"a {member.__name__}"

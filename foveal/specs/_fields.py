@@ -3,7 +3,8 @@
 import dataclasses
 import functools
 import typing
-from typing import Any, Literal, NamedTuple
+from abc import ABC
+from typing import Any, Literal, NamedTuple, TypeVar, overload
 
 from ..errors import SpecError
 
@@ -31,6 +32,28 @@ class Bounds(NamedTuple):
 
 
 NO_BOUNDS = Bounds()
+_T = TypeVar("_T")
+
+
+@overload
+def setting(
+    *,
+    about: str = "",
+    at_least: int | float | None = None,
+    above: int | float | None = None,
+    at_most: int | float | None = None,
+) -> Any: ...
+
+
+@overload
+def setting(
+    default: _T,
+    about: str = "",
+    *,
+    at_least: int | float | None = None,
+    above: int | float | None = None,
+    at_most: int | float | None = None,
+) -> _T: ...
 
 
 def setting(
@@ -52,6 +75,17 @@ def setting(
     """
     bounds = Bounds(at_least, above, at_most)
     return dataclasses.field(default=default, metadata={"about": about, "bounds": bounds})
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class AbstractSpec(ABC):
+    """The base of all bases of specs. A field whose annotation names such a base takes any spec that
+    derives from it, from this package or from yours.
+    """
+
+    __slots__ = ()
+
+    kind: str  # what tells specs apart in JSON: `kind: Literal["mine"] = "mine"`
 
 
 class Field(NamedTuple):

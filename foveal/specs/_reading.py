@@ -8,6 +8,8 @@ from typing import Any
 from ..errors import FovealError, SpecError
 from ._annotations import (
     advice,
+    bases_among,
+    choices_among,
     fits,
     in_words,
     items_of,
@@ -17,59 +19,76 @@ from ._annotations import (
     tuple_among,
     unfit,
 )
+from ._checking import check
 from ._fields import NO_BOUNDS, Bounds, fields_of, kind_of
 
 
-def to_data(spec: Any) -> dict[str, Any]:
-    """The spec as what JSON can hold: its kind first, then every field, those at their defaults too."""
-    names = sorted(fields_of(type(spec)), key=lambda name: name != "kind")
-    return {name: _to_data(getattr(spec, name)) for name in names}
+class OutsideError(SpecError):
+    """A spec needs a class that is not part of the package and was not given."""
 
 
-def _to_data(value: Any) -> Any:
+CLASS = "class"  # in JSON: the class of a spec from outside of the package
+
+
+def to_data(spec: Any, annotation: Any = None) -> dict[str, Any]:
+    """The spec as what JSON can hold: its kind first, then every field, those at their defaults too. A
+    spec of a class that the annotation of its field does not list says which class it is.
+
+    Args:
+        spec: the spec.
+        annotation: the specs that could stand here; None: this one only.
+    """
+    cls = type(spec)
+    known = fields_of(cls)
+    names = sorted(known, key=lambda name: name != "kind")
+    data = {name: _to_data(getattr(spec, name), known[name].annotation) for name in names}
+    if annotation is None or cls in specs_among(members_of(annotation)):
+        return data
+    return {CLASS: f"{cls.__module__}.{cls.__qualname__}"} | data
+
+
+def _to_data(value: Any, annotation: Any) -> Any:
     if dataclasses.is_dataclass(value):
-        return to_data(value)
-    return [_to_data(item) for item in value] if isinstance(value, tuple) else value
+        return to_data(value, annotation)
+    if not isinstance(value, tuple):
+        return value
+    items = items_of(tuple_among(members_of(annotation)), len(value))
+    assert items is not None
+    return [_to_data(item, one) for item, one in zip(value, items, strict=True)]
 
 
-def from_data(annotation: Any, data: Any) -> Any:
+def from_data(annotation: Any, data: Any, *, also: Sequence[type] = ()) -> Any:
     """The spec that `to_data` wrote. A field that is missing takes its default, so that a spec
     written before the field existed can still be read.
 
     Args:
         annotation: a spec, or a union of specs.
         data: what JSON gave.
+        also: specs from outside of the package, which may stand wherever the annotation of a field names
+            their abstract base. No other class is looked for, and nothing is imported.
     """
-    return read(annotation, data, "", NO_BOUNDS)
+    return read(annotation, data, "", NO_BOUNDS, also)
 
 
-def to_json(spec: Any) -> str:
-    """The spec as JSON, indented for a reader."""
+def to_json(spec: Any, annotation: Any = None) -> str:
+    """The spec as JSON, indented for a reader; `annotation` as in `to_data`."""
     check(spec)
-    return json.dumps(to_data(spec), indent=2, ensure_ascii=False)
+    return json.dumps(to_data(spec, annotation), indent=2, ensure_ascii=False)
 
 
-def from_json(annotation: Any, text: str) -> Any:
-    """The spec that `to_json` wrote; `annotation` as in `from_data`."""
-    return from_data(annotation, parse_json(text, "the spec"))
+def from_json(annotation: Any, text: str, *, also: Sequence[type] = ()) -> Any:
+    """The spec that `to_json` wrote; `annotation` and `also` as in `from_data`."""
+    return from_data(annotation, parse_json(text, "the spec"), also=also)
 
 
-def check(spec: Any) -> None:
-    """Raise `SpecError` where a value does not fit its field's annotation or limits.
-
-    A dataclass takes whatever it is given; whoever builds from one calls this first.
-    """
-    from_data(type(spec), to_data(spec))
-
-
-def read(annotation: Any, data: Any, path: str, bounds: Bounds) -> Any:
+def read(annotation: Any, data: Any, path: str, bounds: Bounds, also: Sequence[type] = ()) -> Any:
     """The value that data gives at a path."""
     members = members_of(annotation)
-    specs, items = specs_among(members), tuple_among(members)
-    if specs and isinstance(data, Mapping):
-        return _read_spec(_chosen(specs, data, path), data, path)
+    specs, items = choices_among(members, also), tuple_among(members)
+    if (specs or bases_among(members)) and isinstance(data, Mapping):
+        return _read_spec(_chosen(specs, data, path), data, path, also)
     if items is not None and isinstance(data, list | tuple):
-        return _read_tuple(items, data, path, bounds)
+        return _read_tuple(items, data, path, bounds, also)
     for member in members:
         if fits(member, data):
             value = float(data) if member is float else data
@@ -78,26 +97,28 @@ def read(annotation: Any, data: Any, path: str, bounds: Bounds) -> Any:
     raise SpecError(unfit(annotation, data, path, bounds))
 
 
-def _read_tuple(annotation: Any, data: Sequence[Any], path: str, bounds: Bounds) -> tuple[Any, ...]:
+def _read_tuple(
+    annotation: Any, data: Sequence[Any], path: str, bounds: Bounds, also: Sequence[type]
+) -> tuple[Any, ...]:
     items = items_of(annotation, len(data))
     if items is None:
         raise SpecError(unfit(annotation, list(data), path, bounds))
     return tuple(
-        read(item, part, join(path, str(index)), bounds)
+        read(item, part, join(path, str(index)), bounds, also)
         for index, (item, part) in enumerate(zip(items, data, strict=True))
     )
 
 
-def _read_spec(spec: type, data: Mapping[str, Any], path: str) -> Any:
+def _read_spec(spec: type, data: Mapping[str, Any], path: str, also: Sequence[type]) -> Any:
     known = fields_of(spec)
     for name in data:
-        if name not in known:
+        if name not in known and not (name == CLASS and spec in also):
             near = advice(name, known, f"It has {', '.join(known)}.")
             raise SpecError(f"{join(path, name)}: {spec.__name__} has no such field. {near}")
     values = {}
     for name, field in known.items():
         if name in data:
-            values[name] = read(field.annotation, data[name], join(path, name), field.bounds)
+            values[name] = read(field.annotation, data[name], join(path, name), field.bounds, also)
         elif field.required:
             raise SpecError(
                 f"{join(path, name)}: missing, and {spec.__name__} has no default for it. "
@@ -108,17 +129,36 @@ def _read_spec(spec: type, data: Mapping[str, Any], path: str) -> Any:
 
 def _chosen(specs: Sequence[type], data: Mapping[str, Any], path: str) -> type:
     """The member of a union that data names."""
-    if len(specs) == 1:
+    if len(specs) == 1 and CLASS not in data:
         return specs[0]
     kinds = {kind_of(spec): spec for spec in specs}
+    if len(kinds) < len(specs):
+        raise SpecError(_taken_twice(specs, path))
     kind = data.get("kind")
-    if not isinstance(kind, str) or kind not in kinds:
-        got = "none" if kind is None else repr(kind)
-        raise SpecError(
-            f"{join(path, 'kind')}: expected one of {', '.join(kinds)}, got {got}. "
-            f"{advice(str(kind), kinds, 'Give one of these.')}"
+    if isinstance(kind, str) and kind in kinds:
+        return kinds[kind]
+    if isinstance(data.get(CLASS), str):
+        name = data[CLASS].rpartition(".")[2]
+        raise OutsideError(
+            f"{path or 'the spec'}: needs the class {data[CLASS]} (kind {kind!r}), which is not part of "
+            f"foveal and was not given. In Python pass also=({name},), on the command line --with-specs "
+            f"with the file that defines it."
         )
-    return kinds[kind]
+    got = "none" if kind is None else repr(kind)
+    raise SpecError(
+        f"{join(path, 'kind')}: expected one of {', '.join(kinds)}, got {got}. "
+        f"{advice(str(kind), kinds, 'Give one of these.')}"
+    )
+
+
+def _taken_twice(specs: Sequence[type], path: str) -> str:
+    kinds = [kind_of(spec) for spec in specs]
+    twice = next(kind for kind in kinds if kinds.count(kind) > 1)
+    names = [spec.__name__ for spec, kind in zip(specs, kinds, strict=True) if kind == twice]
+    return (
+        f"{path or 'the spec'}: {' and '.join(names)} have one kind, {twice!r}. "
+        f"Give yours another, since the kind tells specs apart in JSON."
+    )
 
 
 def made(spec: type, values: Mapping[str, Any], path: str) -> Any:

@@ -16,6 +16,7 @@ from typing import Any, Literal, NamedTuple
 from ..errors import SpecError
 from ._annotations import (
     advice,
+    choices_among,
     either,
     in_words,
     items_of,
@@ -50,16 +51,40 @@ def settings(spec: Any) -> tuple[Setting, ...]:
     return tuple(_walk(_root(spec), spec, ""))
 
 
-def with_setting(spec: Any, path: str, text: str) -> Any:
+def outside_specs(spec: Any) -> tuple[type, ...]:
+    """The classes of a spec, and of all specs within it, that the annotations do not list: what
+    `from_json(..., also=...)` needs to read it.
+    """
+    found = {
+        type(value): None
+        for field, value in _specs_within(_root(spec), spec)
+        if type(value) not in specs_among(members_of(field.annotation))
+    }
+    return tuple({type(spec): None} | found)
+
+
+def _specs_within(field: Field, value: Any) -> Iterator[tuple[Field, Any]]:
+    """Every spec, with the field that it stands at."""
+    if isinstance(value, tuple) and _holds_specs(value):
+        for index, item in enumerate(value):
+            yield from _specs_within(_item(field, value, index), item)
+    elif dataclasses.is_dataclass(value):
+        yield field, value
+        for name, below in fields_of(type(value)).items():
+            yield from _specs_within(below, getattr(value, name))
+
+
+def with_setting(spec: Any, path: str, text: str, *, also: Sequence[type] = ()) -> Any:
     """The spec with one value replaced, read from text by the annotation of its field.
 
     `none` is None, a choice between specs is made by its kind (which then has its defaults), a
-    tuple is `1,2,3`; specs and tuples may also be given as JSON.
+    tuple is `1,2,3`; specs and tuples may also be given as JSON. Kinds of specs from outside of the
+    package are known if `also` has their classes.
     """
     known = settings(spec)
     if not any(s.path == path or s.path.startswith(f"{path}.") for s in known):
         raise SpecError(_unknown(path, known))
-    return _replaced(_root(spec), spec, path.split("."), text, "")
+    return _replaced(_root(spec), spec, path.split("."), text, "", also)
 
 
 def _root(spec: Any) -> Field:
@@ -111,30 +136,33 @@ def _unknown(path: str, known: Sequence[Setting]) -> str:
     return f"{path}: no such setting. {advice(path, paths, there)}"
 
 
-def _replaced(field: Field, value: Any, parts: Sequence[str], text: str, path: str) -> Any:
+def _replaced(
+    field: Field, value: Any, parts: Sequence[str], text: str, path: str, also: Sequence[type]
+) -> Any:
     """The value with what stands at the end of a path, known to exist, read anew from text."""
     if not parts:
-        return _from_text(field, value, text, path)
+        return _from_text(field, value, text, path, also)
     name, rest = parts[0], parts[1:]
     if isinstance(value, tuple):
         index = int(name)
         item = _item(field, value, index)
-        new = _replaced(item, value[index], rest, text, join(path, name))
+        new = _replaced(item, value[index], rest, text, join(path, name), also)
         return (*value[:index], new, *value[index + 1 :])
     known = fields_of(type(value))
-    new = _replaced(known[name], getattr(value, name), rest, text, join(path, name))
+    new = _replaced(known[name], getattr(value, name), rest, text, join(path, name), also)
     return made(type(value), {other: getattr(value, other) for other in known} | {name: new}, path)
 
 
-def _from_text(field: Field, value: Any, text: str, path: str) -> Any:
+def _from_text(field: Field, value: Any, text: str, path: str, also: Sequence[type]) -> Any:
     """A whole value, from text."""
     members = members_of(field.annotation)
-    specs = specs_among(members)
+    specs = choices_among(members, also)
     if text.startswith(("{", "[")) and (specs or tuple_among(members)):
-        return read(field.annotation, parse_json(text, path), path, field.bounds)
+        return read(field.annotation, parse_json(text, path), path, field.bounds, also)
     for spec in specs if len(members) > 1 else ():
         if text == kind_of(spec):
-            return value if type(value) is spec else read(spec, {"kind": text}, path, field.bounds)
+            same = type(value) is spec
+            return value if same else read(spec, {"kind": text}, path, field.bounds, also)
     if len(members) == 1 and specs:
         inner = ", ".join(setting.path for setting in _walk(field, value, path))
         raise SpecError(
@@ -151,8 +179,11 @@ _NOTHING = object()  # None is a value
 
 
 def _data_of(annotation: Any, text: str) -> Any:
-    """What JSON would hold instead of the text, by the first member that can take it."""
-    readings = (_member_data(member, text) for member in members_of(annotation))
+    """What JSON would hold instead of the text, by the first member that can take it; any text is a str,
+    which therefore comes last.
+    """
+    members = sorted(members_of(annotation), key=lambda member: member is str)
+    readings = (_member_data(member, text) for member in members)
     return next((data for data in readings if data is not _NOTHING), _NOTHING)
 
 

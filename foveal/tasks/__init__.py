@@ -13,6 +13,7 @@ from ._pair_classification import (
     PairClassification as PairClassification,
     PairClassificationSpec as PairClassificationSpec,
 )
+from ._parsing import Parsing as Parsing, ParsingSpec as ParsingSpec
 from ._question_answering import (
     QuestionAnswering as QuestionAnswering,
     QuestionAnsweringSpec as QuestionAnsweringSpec,
@@ -21,10 +22,19 @@ from ._question_answering import (
 from ._specs import TaskSpec as TaskSpec
 from ._tagging import Tagging as Tagging, TaggingSpec as TaggingSpec
 from ._transduction import Transduction as Transduction, TransductionSpec as TransductionSpec
-from .base._answering import AbstractAnsweringTask as AbstractAnsweringTask
-from .base._evaluation import Evaluation as Evaluation
-from .base._prediction import Prediction as Prediction, PredictionSpec as PredictionSpec
+from .base._answering import (
+    AbstractAnsweringTask as AbstractAnsweringTask,
+    Answers as Answers,
+)
+from .base._evaluation import Evaluation as Evaluation, MainMetric as MainMetric
+from .base._prediction import (
+    Loss as Loss,
+    Prediction as Prediction,
+    PredictionSpec as PredictionSpec,
+)
 from .base._task import AbstractTask as AbstractTask
+from .base._task_spec import AbstractTaskSpec as AbstractTaskSpec
+from .base._text_spec import AbstractTextSpec as AbstractTextSpec
 from .pictures._captioning import Captioning as Captioning, CaptioningSpec as CaptioningSpec
 from .pictures._distortion import DistortionSpec as DistortionSpec
 from .pictures._video_classification import (

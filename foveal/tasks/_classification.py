@@ -9,6 +9,9 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal, final
 
+import torch
+from jaxtyping import Float
+from torch import Tensor
 from typing_extensions import override
 
 from ..attention import AttentionTrace, Layout
@@ -16,21 +19,23 @@ from ..data import END, Encoded, Example, TokenizerSpec, WhitespaceSpec, collate
 from ..data._batches import LabeledBatch, collate_documents, move
 from ..data.vocabularies._tally import Symbols, Tally
 from ..data.vocabularies._vocabularies import Vocabularies, numbered, trained
+from ..data.vocabularies._vocabulary import UNKNOWN
+from ..masking import mask_from_lengths
+from ..metrics import AbstractMetricSpec
 from ..models import (
     Classifier,
     ClassifierSpec,
     DocumentEncoderSpec,
-    EncoderSpec,
-    PerQueryAttentionSpec,
-    SoftmaxSpec,
-    TextEncoderSpec,
 )
 from ..specs import setting
+from .base._forced import Forced, forced_labels, looked
 from .base._labeling import AbstractLabeling, Labeled, label_of, no_trace
 from .base._losses import hide, start_near_zero
 from .base._prediction import Loss, PredictionSpec
 from .base._size_classes import settled, settled_rows
 from .base._text_spec import AbstractTextSpec
+from .explaining._erasing import with_each_unknown
+from .explaining._explanation import Explanation, Way
 
 
 @final
@@ -56,9 +61,71 @@ class Classification(AbstractLabeling[Classifier, "ClassificationSpec"]):
         return self._loss(log_probs, batch.labels, self.spec.label_smoothing)
 
     @property
+    @override
+    def attends(self) -> bool:
+        return not isinstance(self.spec.model.pooling, str)
+
+    @property
+    @override
+    def is_bridged(self) -> bool:
+        return self.spec.model.pooling != "summary"
+
+    @override
+    def explain(self, example: Example, way: Way) -> Explanation:
+        """All labels, and the words that decided."""
+        found, explanation = self._explained(example)
+        trace, pooling = found.trace, self.spec.model.pooling
+        if trace is None:
+            return explanation
+        # A document has empty places after the words of a sentence, which nobody reads.
+        rows = zip(trace.sources, trace.weights[0], strict=True)
+        weights = tuple(weight for word, weight in rows if word) or trace.weights[0]
+        return replace(
+            explanation,
+            steps=(explanation.steps[0]._replace(weights=weights),),
+            attention=trace.kind,
+            exclusive=not isinstance(pooling, str) and pooling.is_exclusive,
+            others=(trace,) if self.is_of_documents else (),
+        )
+
+    @override
+    def forced(self, batch: LabeledBatch) -> Forced:
+        batch = move(batch, self.device)
+        classified = self.model(batch.tokens, batch.mask)
+        weights, read = classified.weights, None
+        if weights is not None:
+            # The words of a document are places like those of a text.
+            once = torch.ones_like(batch.labels, dtype=torch.bool).unsqueeze(-1)
+            read = looked(weights.flatten(1).unsqueeze(-2), once, batch.mask.flatten(1))
+        return forced_labels(classified.log_probs, batch.labels, read)
+
+    @property
+    @override
+    def can_erase(self) -> bool:
+        return True
+
+    @override
+    def without_each(self, example: Example, tokens: Sequence[str]) -> Float[Tensor, "R T"]:
+        numbers = self.vocabularies.source.encode(self.symbols(example)) or [UNKNOWN]
+        sources = with_each_unknown(torch.tensor([numbers], device=self.device))
+        labels = self._numbers_of(tokens)
+        if not self.is_of_documents:
+            return self.model(sources).log_probs[:, labels]
+        lengths = [len(words) or 1 for words in self.sentences(example)]
+        places = mask_from_lengths(torch.tensor(lengths, device=self.device), max(lengths))
+        # A document is as large as all its sentences: one row at a time.
+        rows = [
+            self.model(
+                sources.new_zeros(places.shape).masked_scatter(places, row)[None], places[None]
+            )
+            for row in sources
+        ]
+        return torch.cat([row.log_probs for row in rows])[:, labels]
+
+    @property
     def is_of_documents(self) -> bool:
         """Whether texts are read as sentences, one on each line."""
-        return isinstance(self.spec.encoder, DocumentEncoderSpec)
+        return isinstance(self.spec.model.encoder, DocumentEncoderSpec)
 
     @override
     def symbols(self, example: Example) -> list[str]:
@@ -86,7 +153,7 @@ class Classification(AbstractLabeling[Classifier, "ClassificationSpec"]):
         settle = settled_rows if self.is_of_documents else settled
         tokens, mask = settle(batch.tokens, batch.mask)
         classified = self.model(tokens, mask)
-        weights, pooling = classified.weights, self.spec.pooling
+        weights, pooling = classified.weights, self.spec.model.pooling
         if weights is None or isinstance(pooling, str):
             return Labeled(classified.log_probs, no_trace)
 
@@ -132,32 +199,24 @@ class ClassificationSpec(AbstractTextSpec[Classification]):
     max_vocab_size: int | None = setting(
         None, "most symbols of the vocabulary, the frequent first; none: all", at_least=5
     )
-    encoder: EncoderSpec | DocumentEncoderSpec = setting(TextEncoderSpec(), "what reads the text")
-    pooling: Literal["summary", "mean", "max"] | PerQueryAttentionSpec = setting(
-        SoftmaxSpec(), "how one vector is made of all places"
-    )
-    dropout: float = setting(
-        0.3, "share of that vector set to 0 in training", at_least=0, at_most=1
-    )
+    model: ClassifierSpec = setting(ClassifierSpec(), "what reads the text and scores the labels")
     label_smoothing: float = setting(
         0.0, "probability spread over all labels in what is learnt", at_least=0, at_most=1
     )
     word_dropout: float = setting(
         0.0, "share of symbols made unknown in training", at_least=0, at_most=1
     )
+    metrics: tuple[AbstractMetricSpec, ...] = setting((), "metrics beside those of the task")
     prediction: PredictionSpec = setting(PredictionSpec(), "how labels are given")
 
     @override
     def build(self, vocabularies: Vocabularies) -> Classification:
         """The task, with fresh weights."""
-        model = ClassifierSpec(
+        model = self.model.build(
             vocabulary=len(vocabularies.source),
-            num_classes=1 if vocabularies.labels is None else len(vocabularies.labels),
-            encoder=self.encoder,
-            pooling=self.pooling,
-            dropout=self.dropout,
+            num_classes=len(vocabularies.labels_of("Classification")),
         )
-        task = Classification(self, vocabularies, model.build())
+        task = Classification(self, vocabularies, model)
         start_near_zero(task.model)
         return task
 

@@ -87,14 +87,14 @@ class TransductionEnsemble(AbstractAnswering):
         return self.members[0].trivial_answers(example)
 
     @override
-    def _searcher(self) -> Search:
+    def searcher(self) -> Search:
         return searcher(self.members, combine=self.combine)
 
     @override
-    def _statistics(
+    def statistics_of(
         self, references: Sequence[str], outputs: Sequence[str]
     ) -> Sequence[Statistics]:
-        return self.members[0]._statistics(references, outputs)
+        return self.members[0].statistics_of(references, outputs)
 
 
 @contextmanager

@@ -39,11 +39,13 @@ from ..networks.search._stepping_state import SteppingState
 from ..specs import setting
 from .base._answerer import AbstractAnswerer, Answered, ignore
 from .base._evaluation import Evaluation, MainMetric
+from .base._forced import Forced
 from .base._prediction import Candidate, Loss, Prediction, PredictionSpec
 from .base._size_classes import answers_of, settled
 from .base._speaking import Speaking
 from .base._task import AbstractTask
 from .base._text_spec import AbstractTextSpec
+from .explaining._explanation import Alternative, ExplainedStep, Explanation, Way
 
 _MAX_PLACES = 64  # of a text that are read at once in evaluation
 
@@ -58,7 +60,7 @@ class GenerationSpec:
     top_p: float = setting(
         1.0, "draw from the likeliest symbols with this much mass", above=0, at_most=1
     )
-    seed: int = setting(0, "of what is drawn", at_least=0)
+    seed: int = setting(0, "of what is drawn", at_least=0, at_most=2**63 - 1)
 
 
 @final
@@ -71,7 +73,7 @@ class LanguageModeling(AbstractTask[LanguageModel]):
         self, spec: "LanguageModelingSpec", vocabularies: Vocabularies, model: LanguageModel
     ) -> None:
         self._spec, self.vocabularies, self.model = spec, vocabularies, model
-        self.calibration = Calibration()
+        self.prediction, self.calibration = spec.prediction, Calibration()
 
     @property
     @override
@@ -172,6 +174,49 @@ class LanguageModeling(AbstractTask[LanguageModel]):
         self, examples: Sequence[Example], settings: PredictionSpec | None = None
     ) -> None:
         """Nothing to do: a continuation is neither right nor wrong."""
+
+    @property
+    @override
+    def guessing_loss(self) -> float:
+        return math.log(self.model.num_tokens)
+
+    @override
+    def forced(self, batch: TextBatch) -> Forced:
+        batch = move(batch, self.device)
+        # The loss of each symbol has a gradient, its log-probability in `TokenLosses` has none.
+        scored = self.model.score(batch.tokens, batch.targets, batch.mask)
+        return Forced(-scored.loss.sum(-1), int(batch.mask.sum()), None)
+
+    @override
+    def explain(self, example: Example, way: Way) -> Explanation:
+        """One step for each symbol of the text and for the end of its line. The text is not continued:
+        the output is the text itself.
+        """
+        vocabulary = self.vocabularies.source
+        numbers = self.encode(example).source
+        with self.answering():
+            tokens = torch.tensor([[END, *numbers[:-1]]], device=self.device)
+            log_probs = self.model(tokens).log_probs[0]
+        steps, total = list[ExplainedStep](), 0.0
+        symbols = [*self.spec.source.encode(example.source), ""]
+        for symbol, number, row in zip(symbols, numbers, log_probs, strict=True):
+            top = row.exp().topk(min(way.alternatives, len(row)))
+            listed = tuple(
+                Alternative("".join(vocabulary.decode([token])), value)
+                for token, value in zip(top.indices.tolist(), top.values.tolist(), strict=True)
+            )
+            total += row[number].item()
+            steps.append(ExplainedStep(symbol, row[number].exp().item(), listed))
+        return Explanation(
+            task=self.spec.kind,
+            input=example.source,
+            output=example.source,
+            score=total,
+            confidence=math.exp(total / len(steps)),
+            nbest=(),
+            sources=tuple(symbols[:-1]),
+            steps=tuple(steps),
+        )
 
     def _log_probs(self, text: list[int]) -> Float[np.ndarray, " N"]:
         """Of each symbol of a text, read in some places at once."""
@@ -292,14 +337,7 @@ class LanguageModelingSpec(AbstractTextSpec[LanguageModeling]):
     max_vocab_size: int | None = setting(
         None, "most symbols of the vocabulary, the frequent first; none: all", at_least=5
     )
-    cell: Literal["lstm", "gru", "elman"] = setting("lstm", "kind of recurrent cell")
-    embedding_size: int = setting(128, "width of a symbol's vector", at_least=1)
-    hidden_size: int = setting(256, "width of a layer's state", at_least=1)
-    num_layers: int = setting(1, "number of recurrent layers", at_least=1)
-    dropout: float = setting(
-        0.3, "share of what layers read and give set to 0 in training", at_least=0, at_most=1
-    )
-    tie_embeddings: bool = setting(False, "the output layer shares the table of the embeddings")
+    model: LanguageModelSpec = setting(LanguageModelSpec(), "what predicts the next symbol")
     bptt_length: int = setting(100, "symbols that gradients go back through", at_least=1)
     max_length: int = setting(200, "longest continuation in symbols", at_least=1)
     prediction: PredictionSpec = setting(PredictionSpec(beam_size=1), "how many continuations")
@@ -308,16 +346,8 @@ class LanguageModelingSpec(AbstractTextSpec[LanguageModeling]):
     @override
     def build(self, vocabularies: Vocabularies) -> LanguageModeling:
         """The task, with fresh weights."""
-        model = LanguageModelSpec(
-            vocabulary=len(vocabularies.source),
-            cell=self.cell,
-            embedding_size=self.embedding_size,
-            hidden_size=self.hidden_size,
-            num_layers=self.num_layers,
-            dropout=self.dropout,
-            tie_embeddings=self.tie_embeddings,
-        )
-        return LanguageModeling(self, vocabularies, model.build())
+        model = self.model.build(vocabulary=len(vocabularies.source))
+        return LanguageModeling(self, vocabularies, model)
 
     @override
     def trained_on(self, examples: Iterable[Example]) -> "LanguageModelingSpec":

@@ -14,6 +14,8 @@ from dataclasses import dataclass, replace
 from typing import Any, Literal, final
 
 import torch
+from jaxtyping import Float
+from torch import Tensor
 from torch.nn.functional import one_hot
 from typing_extensions import override
 
@@ -23,23 +25,24 @@ from ..data._batches import PairBatch, collate_text_pairs, move
 from ..data._example import read_pair
 from ..data.vocabularies._tally import Symbols, Tally
 from ..data.vocabularies._vocabularies import Vocabularies, numbered, trained
+from ..data.vocabularies._vocabulary import UNKNOWN
 from ..distributions import ProjectiveTree, SpanningTree
+from ..metrics import AbstractMetricSpec
 from ..models import (
     DecomposableAttention,
     DecomposableAttentionSpec,
-    DotSpec,
-    EncoderSpec,
-    PerQueryAttentionSpec,
-    SoftmaxSpec,
-    WordEncoderSpec,
 )
 from ..networks import SelfAttentiveEncoder
 from ..specs import setting
+from .base._forced import Forced, forced_labels, looked
 from .base._labeling import AbstractLabeling, Labeled, label_of
 from .base._losses import hide
 from .base._prediction import Loss, PredictionSpec
 from .base._size_classes import settled
+from .base._task_spec import Inputs
 from .base._text_spec import AbstractTextSpec
+from .explaining._erasing import with_each_unknown
+from .explaining._explanation import Explanation, Way
 
 
 @final
@@ -80,8 +83,8 @@ class PairClassification(AbstractLabeling[DecomposableAttention, "PairClassifica
         """What each word of a text reads of the others, with the most probable tree where that is
         what the attention is over; None where the encoder does not attend.
         """
-        encoder, spec = self.model.encoder, self.spec.encoder.self_attention
-        if spec is None or not isinstance(encoder, SelfAttentiveEncoder):
+        encoder, kind = self.model.encoder, self.spec.model.encoder.attention_kind
+        if kind is None or not isinstance(encoder, SelfAttentiveEncoder):
             return None
         symbols = self.spec.source.encode(text)
         numbers = torch.tensor(numbered(self.vocabularies.source, symbols), device=self.device)
@@ -92,7 +95,41 @@ class PairClassification(AbstractLabeling[DecomposableAttention, "PairClassifica
                 heads = attended.distribution.argmax()
                 best = one_hot(heads, len(numbers) + 1)[:, 1:].bool()
         words = symbols or [""]
-        return trace_of(attended, kind=spec.kind, sources=words, targets=words, best=best)
+        return trace_of(attended, kind=kind, sources=words, targets=words, best=best)
+
+    @override
+    def explain(self, example: Example, way: Way) -> Explanation:
+        """All labels, which words of one text read which of the other, and the tree of either."""
+        found, explanation = self._explained(example)
+        assert found.trace is not None
+        trees = [self.self_attention(text) for text in read_pair(example)]
+        return replace(
+            explanation,
+            sources=(*found.trace.targets, *found.trace.sources),
+            others=(found.trace, *(tree for tree in trees if tree is not None)),
+        )
+
+    @override
+    def forced(self, batch: PairBatch) -> Forced:
+        batch = move(batch, self.device)
+        matched = self.model(batch.first, batch.first_mask, batch.second, batch.second_mask)
+        read = looked(matched.first.weights, batch.first_mask, batch.second_mask)
+        return forced_labels(matched.log_probs, batch.labels, read)
+
+    @property
+    @override
+    def can_erase(self) -> bool:
+        return True
+
+    @override
+    def without_each(self, example: Example, tokens: Sequence[str]) -> Float[Tensor, "R T"]:
+        """The positions of the first text, then those of the second."""
+        first, second = (
+            self.vocabularies.source.encode(symbols) or [UNKNOWN] for symbols in self.texts(example)
+        )
+        both = with_each_unknown(torch.tensor([[*first, *second]], device=self.device))
+        of_first, of_second = both.split([len(first), len(second)], dim=1)
+        return self.model(of_first, None, of_second, None).log_probs[:, self._numbers_of(tokens)]
 
     @override
     def _shape(self, example: Example) -> tuple[int, ...]:
@@ -116,7 +153,7 @@ class PairClassification(AbstractLabeling[DecomposableAttention, "PairClassifica
             first, second = self.texts(examples[number])
             rows = weights[number, : len(numbers[number][0]), : len(numbers[number][1])]
             return AttentionTrace(
-                kind=self.spec.attention.kind,
+                kind=self.spec.model.attention.kind,
                 sources=tuple(second or [""]),
                 targets=tuple(first or [""]),
                 weights=tuple(map(tuple, rows.tolist())),
@@ -141,17 +178,8 @@ class PairClassificationSpec(AbstractTextSpec[PairClassification]):
     max_vocab_size: int | None = setting(
         None, "most symbols of the vocabulary, the frequent first; none: all", at_least=5
     )
-    encoder: EncoderSpec = setting(WordEncoderSpec(dropout=0.0), "what reads either text")
-    attention: PerQueryAttentionSpec = setting(
-        SoftmaxSpec(scorer=DotSpec(scaled=False)), "how words of one text read the other"
-    )
-    hidden_size: int = setting(200, "width of the perceptrons", at_least=1)
-    dropout: float = setting(
-        0.0,
-        "share of what a perceptron's layer reads set to 0 in training; two equal words then look "
-        "different, which only large corpora make up for",
-        at_least=0,
-        at_most=1,
+    model: DecomposableAttentionSpec = setting(
+        DecomposableAttentionSpec(), "what reads both texts and scores the labels"
     )
     label_smoothing: float = setting(
         0.0, "probability spread over all labels in what is learnt", at_least=0, at_most=1
@@ -159,22 +187,24 @@ class PairClassificationSpec(AbstractTextSpec[PairClassification]):
     word_dropout: float = setting(
         0.0, "share of symbols made unknown in training", at_least=0, at_most=1
     )
+    metrics: tuple[AbstractMetricSpec, ...] = setting((), "metrics beside those of the task")
     prediction: PredictionSpec = setting(PredictionSpec(), "how labels are given")
+
+    @property
+    @override
+    def inputs(self) -> Inputs:
+        return Inputs(second=True)
 
     @override
     def build(self, vocabularies: Vocabularies) -> PairClassification:
         """The task, with fresh weights."""
-        model = DecomposableAttentionSpec(
+        model = self.model.build(
             vocabulary=len(vocabularies.source),
-            num_classes=1 if vocabularies.labels is None else len(vocabularies.labels),
-            encoder=self.encoder,
-            attention=self.attention,
-            hidden_size=self.hidden_size,
-            dropout=self.dropout,
+            num_classes=len(vocabularies.labels_of("PairClassification")),
         )
         # Vectors of words stay as torch draws them, far from each other: that a word is in both texts
         # is seen at once, where vectors near 0 would have to be taught so, word by word.
-        return PairClassification(self, vocabularies, model.build())
+        return PairClassification(self, vocabularies, model)
 
     @override
     def trained_on(self, examples: Iterable[Example]) -> "PairClassificationSpec":

@@ -8,7 +8,7 @@ from ..data import Encoded, Example
 from ..data.streams._prepared import PreparedCorpus
 from ..data.vocabularies._vocabularies import Vocabularies
 from ..errors import SpecError
-from ._specs import PictureTaskSpec, TaskSpec
+from ._specs import TaskSpec
 from .base._task import AbstractTask
 
 
@@ -39,7 +39,7 @@ def build_for_corpus(spec: TaskSpec, corpus: PreparedCorpus) -> AbstractTask[Any
     """The task with the vocabularies of a corpus and fresh weights, if it would have numbered the
     examples as they are.
     """
-    if isinstance(spec, PictureTaskSpec):
+    if spec.inputs.picture:
         raise SpecError(
             f"{corpus.path}: a prepared corpus is of texts, expected images for {spec.kind}. Give the files "
             f"that name them."

@@ -23,8 +23,9 @@ from ..data._example import read_alignment
 from ..data.vocabularies._tally import Symbols, Tally
 from ..data.vocabularies._vocabularies import Vocabularies, numbered
 from ..errors import ValueRangeError
+from ..metrics import AbstractMetricSpec
 from ..metrics._statistics import Statistics
-from ..models import MemoryNetwork, MemoryNetworkSpec, SoftStepsSpec, StepsSpec
+from ..models import MemoryNetwork, MemoryNetworkSpec
 from ..specs import setting
 from .base._labeling import AbstractLabeling, Labeled, label_of
 from .base._prediction import Loss, Prediction, PredictionSpec
@@ -63,8 +64,8 @@ class QuestionAnswering(AbstractLabeling[MemoryNetwork, "QuestionAnsweringSpec"]
         where there are too few.
         """
         told = example.source.split("\n")[:-1]
-        if self.spec.max_facts is not None:
-            told = told[-self.spec.max_facts :]
+        if self.spec.model.max_facts is not None:
+            told = told[-self.spec.model.max_facts :]
         return [""] * (FEWEST - len(told)) + told
 
     def _encode_source(self, example: Example, label: int) -> Encoded:
@@ -94,9 +95,9 @@ class QuestionAnswering(AbstractLabeling[MemoryNetwork, "QuestionAnsweringSpec"]
             told = self.facts(examples[number])
             chosen = one_hot(chains[number], len(told)).bool()
             return AttentionTrace(
-                kind=f"{self.spec.steps.kind} steps",
+                kind=f"{self.spec.model.steps.kind} steps",
                 sources=tuple(told),
-                targets=tuple(f"step {n}" for n in range(1, self.spec.num_steps + 1)),
+                targets=tuple(f"step {n}" for n in range(1, self.spec.model.num_steps + 1)),
                 weights=_rows(answered.weights[number, :, : len(told)].tolist()),
                 layout=Layout("facts", rows=len(told)),
                 best=_rows(chosen.tolist()),
@@ -143,28 +144,8 @@ class QuestionAnsweringSpec(AbstractTextSpec[QuestionAnswering]):
     kind: Literal["question_answering"] = "question_answering"
     source: WhitespaceSpec = setting(WhitespaceSpec(), "how a fact is cut into words")
     min_count: int = setting(1, "words seen less often in training are unknown", at_least=1)
-    embedding_size: int = setting(32, "width of a fact", at_least=1)
-    num_steps: int = setting(
-        2, "number of facts that are read, one after the other", at_least=1, at_most=1000
-    )
-    steps: StepsSpec = setting(SoftStepsSpec(), "how a step depends on the one before")
-    max_facts: int | None = setting(
-        50,
-        "facts that are read at most, the latest, each age with its vector; none: all, without age",
-        at_least=FEWEST,
-    )
-    random_noise: float = setting(
-        0.0,
-        "chance in training that a fact counts for two, and all before it seem older",
-        at_least=0,
-        at_most=1,
-    )
-    init_std: float | None = setting(
-        None,
-        "standard deviation of what words and ages begin with; none: 2 / sqrt(embedding_size)",
-        above=0,
-    )
-    positions: bool = setting(True, "weight words by their position; false: plain bags of words")
+    model: MemoryNetworkSpec = setting(MemoryNetworkSpec(), "what reads the facts and answers")
+    metrics: tuple[AbstractMetricSpec, ...] = setting((), "metrics beside those of the task")
     prediction: PredictionSpec = setting(PredictionSpec(), "how answers are given")
 
     def words(self, fact: str) -> list[str]:
@@ -182,18 +163,11 @@ class QuestionAnsweringSpec(AbstractTextSpec[QuestionAnswering]):
     @override
     def build(self, vocabularies: Vocabularies) -> QuestionAnswering:
         """The task, with fresh weights."""
-        model = MemoryNetworkSpec(
+        model = self.model.build(
             vocabulary=len(vocabularies.source),
-            num_answers=1 if vocabularies.labels is None else len(vocabularies.labels),
-            embedding_size=self.embedding_size,
-            num_steps=self.num_steps,
-            steps=self.steps,
-            max_facts=self.max_facts,
-            random_noise=self.random_noise,
-            init_std=self.init_std,
-            positions=self.positions,
+            num_answers=len(vocabularies.labels_of("QuestionAnswering")),
         )
-        return QuestionAnswering(self, vocabularies, model.build())
+        return QuestionAnswering(self, vocabularies, model)
 
     @override
     def counted(self, example: Example) -> Symbols:

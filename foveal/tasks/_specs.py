@@ -1,23 +1,27 @@
-"""Every task that there is; `foveal.specs.from_json(TaskSpec, text)` picks by kind."""
+"""Every task of the package; `foveal.specs.from_json(TaskSpec, text)` picks by kind."""
 
 from ._classification import ClassificationSpec
 from ._language_modeling import LanguageModelingSpec
 from ._pair_classification import PairClassificationSpec
+from ._parsing import ParsingSpec
 from ._question_answering import QuestionAnsweringSpec
 from ._tagging import TaggingSpec
 from ._transduction import TransductionSpec
+from .base._task_spec import AbstractTaskSpec
 from .pictures._captioning import CaptioningSpec
 from .pictures._video_classification import VideoClassificationSpec
 from .pictures._visual_question_answering import VisualQuestionAnsweringSpec
 
-TextTaskSpec = (
+TaskSpec = (
     TransductionSpec
     | ClassificationSpec
     | PairClassificationSpec
     | TaggingSpec
+    | ParsingSpec
     | LanguageModelingSpec
     | QuestionAnsweringSpec
+    | CaptioningSpec
+    | VisualQuestionAnsweringSpec
+    | VideoClassificationSpec
+    | AbstractTaskSpec
 )
-# Those whose sources are paths of images, or of clips.
-PictureTaskSpec = CaptioningSpec | VisualQuestionAnsweringSpec | VideoClassificationSpec
-TaskSpec = TextTaskSpec | PictureTaskSpec

@@ -7,6 +7,7 @@ Words and tags stand between spaces, as many of the one as of the other.
 Axes: B sentences, T words, N candidates.
 """
 
+import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal, final
@@ -21,17 +22,21 @@ from ..data.vocabularies._vocabularies import Vocabularies, located, required_ta
 from ..data.vocabularies._vocabulary import Labels
 from ..distributions import LinearChain
 from ..errors import DataError
+from ..metrics import AbstractMetricSpec
 from ..metrics._calibration import Calibration
 from ..metrics._metrics import accuracy, exact_match, f1, span_f1
 from ..metrics._statistics import Statistics
-from ..models import EncoderSpec, SpelledSpec, Tagger, TaggerSpec, TextEncoderSpec
+from ..models import Tagger, TaggerSpec
 from ..specs import setting
 from .base._answering import AbstractAnsweringTask, Answers, Search
 from .base._evaluation import MainMetric
+from .base._forced import Forced
 from .base._losses import hide, start_near_zero
 from .base._prediction import Loss, PredictionSpec
 from .base._size_classes import settled
+from .base._task import OutputKind
 from .base._text_spec import AbstractTextSpec
+from .explaining._explanation import Alternative, ExplainedStep, Explanation, Way
 
 OUTSIDE = "O"  # the tag of words that are in no span
 _SHIFTS = (0.0, 0.5, 1.0, 1.5, 2.0, 2.5, 3.0, 4.0)
@@ -46,13 +51,8 @@ class Tagging(AbstractAnsweringTask[Tagger]):
     least_rows = LEAST_ROWS
 
     def __init__(self, spec: "TaggingSpec", vocabularies: Vocabularies, model: Tagger) -> None:
-        if vocabularies.labels is None:
-            raise DataError(
-                "Tagging: there are no tags, expected some. "
-                "Count them with spec.build_from(examples)."
-            )
         self._spec, self.vocabularies, self.model = spec, vocabularies, model
-        self._labels: Labels = vocabularies.labels
+        self._labels: Labels = vocabularies.labels_of("Tagging")
         self.prediction, self.calibration = spec.prediction, Calibration()
         self._has_spans = has_spans(self._labels.names)
 
@@ -105,6 +105,49 @@ class Tagging(AbstractAnsweringTask[Tagger]):
             spelling = batch.tokens.new_zeros(*batch.tokens.shape, features.num_features)
         return self.model(batch.tokens, batch.mask, spelling)
 
+    @property
+    @override
+    def output_kind(self) -> OutputKind:
+        return "labels"
+
+    @property
+    @override
+    def guessing_loss(self) -> float:
+        return math.log(len(self._labels.names))
+
+    @override
+    def forced(self, batch: TaggedBatch) -> Forced:
+        batch = move(batch, self.device)
+        taggings = self.taggings(batch)
+        right = (taggings.argmax() == batch.tags) & batch.mask
+        return Forced(taggings.log_prob(batch.tags), int(batch.mask.sum()), int(right.sum()))
+
+    @override
+    def explain(self, example: Example, way: Way) -> Explanation:
+        """One step for each word: how probable each tag is there, whatever the others are."""
+        settings = replace(self.prediction, nbest=way.beam_size, beam_size=way.beam_size)
+        (found,) = self.predict([example], settings)
+        words, rows = self.symbols(example), list[list[float]]()
+        if words:
+            batch = self.collate([self.encode_source(example)])
+            with self.answering():
+                rows = self.taggings(batch).marginals()[0].tolist()
+        steps = list[ExplainedStep]()
+        for tag, row in zip(found.output.split(), rows, strict=True):
+            ranked = sorted(zip(row, self._labels.names, strict=True), reverse=True)
+            listed = tuple(Alternative(name, p) for p, name in ranked[: way.alternatives])
+            steps.append(ExplainedStep(tag, row[self._labels.number(tag)], listed))
+        return Explanation(
+            task=self.spec.kind,
+            input=example.source,
+            output=found.output,
+            score=found.score,
+            confidence=found.confidence,
+            nbest=found.nbest,
+            sources=tuple(words),
+            steps=tuple(steps),
+        )
+
     @override
     def symbols(self, example: Example) -> list[str]:
         return self.spec.source.encode(example.source)
@@ -155,7 +198,7 @@ class Tagging(AbstractAnsweringTask[Tagger]):
         return tags
 
     @override
-    def _searcher(self) -> Search:
+    def searcher(self) -> Search:
         return self._search
 
     def _search(self, examples: Sequence[Example], settings: PredictionSpec) -> list[Answers]:
@@ -179,7 +222,7 @@ class Tagging(AbstractAnsweringTask[Tagger]):
         return found
 
     @override
-    def _statistics(
+    def statistics_of(
         self, references: Sequence[str], outputs: Sequence[str]
     ) -> Sequence[Statistics]:
         split = WhitespaceSpec().encode
@@ -199,14 +242,9 @@ class TaggingSpec(AbstractTextSpec[Tagging]):
     max_vocab_size: int | None = setting(
         None, "most words of the vocabulary, the frequent first; none: all", at_least=5
     )
-    encoder: EncoderSpec = setting(TextEncoderSpec(), "what reads the sentence")
-    crf: bool = setting(True, "learned transitions between adjacent tags")
+    model: TaggerSpec = setting(TaggerSpec(), "what reads the sentence and scores its tags")
     spelling: SpellingSpec | None = setting(
         None, "spelling features that are read next to each word; none: words only"
-    )
-    feature_size: int = setting(32, "width of a spelling feature's vector", at_least=1)
-    feature_dropout: float = setting(
-        0.1, "fraction of spelling features left out in training", at_least=0, at_most=1
     )
     tune_recall: bool = setting(
         False,
@@ -215,32 +253,22 @@ class TaggingSpec(AbstractTextSpec[Tagging]):
     word_dropout: float = setting(
         0.1, "share of words made unknown in training", at_least=0, at_most=1
     )
+    metrics: tuple[AbstractMetricSpec, ...] = setting((), "metrics beside those of the task")
     prediction: PredictionSpec = setting(PredictionSpec(), "how tags are looked for")
 
     @override
     def build(self, vocabularies: Vocabularies) -> Tagging:
         """The task, with fresh weights."""
-        model = TaggerSpec(
+        spelling = self.spelling
+        model = self.model.build(
             vocabulary=len(vocabularies.source),
-            num_tags=1 if vocabularies.labels is None else len(vocabularies.labels),
-            encoder=self.encoder,
-            crf=self.crf,
-            spelling=self._spelled(),
+            num_tags=len(vocabularies.labels_of("Tagging")),
+            num_features=0 if spelling is None else spelling.num_features,
+            num_buckets=0 if spelling is None else spelling.num_buckets,
         )
-        task = Tagging(self, vocabularies, model.build())
+        task = Tagging(self, vocabularies, model)
         start_near_zero(task.model)
         return task
-
-    def _spelled(self) -> SpelledSpec | None:
-        """What the model has to know of the spelling features."""
-        if self.spelling is None:
-            return None
-        return SpelledSpec(
-            num_features=self.spelling.num_features,
-            num_buckets=self.spelling.num_buckets,
-            feature_size=self.feature_size,
-            dropout=self.feature_dropout,
-        )
 
     @override
     def counted(self, example: Example) -> Symbols:

@@ -5,14 +5,20 @@
 Axes: B examples, T target places, S source places.
 """
 
+import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal, final
 
+import torch
+from jaxtyping import Float
+from torch import Tensor
 from typing_extensions import override
 
 from ..attention import Layout
 from ..data import (
+    BEGIN,
+    END,
     CharacterSpec,
     Encoded,
     Example,
@@ -28,6 +34,7 @@ from ..data._example import read_alignment
 from ..data.vocabularies._tally import Symbols, Tally
 from ..data.vocabularies._vocabularies import Vocabularies, numbered, required_target, trained
 from ..errors import ValueRangeError
+from ..metrics import AbstractMetricSpec
 from ..metrics._metrics import (
     bleu,
     character_error_rate,
@@ -37,24 +44,28 @@ from ..metrics._metrics import (
     wrong_words,
 )
 from ..metrics._statistics import Statistics
-from ..models import DecoderSpec, EncoderSpec, MultiHeadSpec, Seq2Seq, Seq2SeqSpec, TextEncoderSpec
+from ..models import Seq2Seq, Seq2SeqSpec
 from ..models._seq2seq import Source
-from ..models.parts._attention_specs import is_exclusive
 from ..networks.decoders._decoder import TokenLosses
 from ..specs import setting
 from .base._evaluation import MainMetric
+from .base._forced import Forced, looked
 from .base._losses import alignment_loss, hide
 from .base._prediction import Loss, PredictionSpec
 from .base._searching import Reading
 from .base._size_classes import settled
+from .base._task import AbstractTask
+from .base._task_spec import Inputs
 from .base._text_spec import AbstractTextSpec
-from .base._writing import AbstractWriting, Weighted
+from .base._writing import Weighted
+from .explaining._erasing import with_each_unknown
+from .explaining._written import AbstractExplainedWriting
 
 _LONG_ANSWER = 100  # characters; of longer targets none is frequent
 
 
 @final
-class Transduction(AbstractWriting[Seq2Seq, "TransductionSpec"]):
+class Transduction(AbstractExplainedWriting[Seq2Seq, "TransductionSpec"]):
     """Texts to texts with an encoder, a decoder and attention."""
 
     @property
@@ -89,18 +100,60 @@ class Transduction(AbstractWriting[Seq2Seq, "TransductionSpec"]):
     def _others(self, batch: Seq2SeqBatch, scored: TokenLosses) -> dict[str, Weighted]:
         if batch.alignment is None or not self.spec.alignment_weight:
             return {}
-        attention, weights = self.spec.decoder.attention, scored.weights
+        attention, weights = self.spec.model.decoder.attention, scored.weights
         if attention is None or weights is None:
             raise ValueRangeError(
                 "Transduction: alignments are given to learn from, but the decoder has no attention. "
                 "Choose decoder.attention softmax, or set alignment_weight to 0."
             )
-        if isinstance(attention, MultiHeadSpec):
+        if attention.has_heads:
             weights = weights.mean(-3)
         # Features stand before the source and are never aligned.
         weights = weights[..., -batch.source.shape[1] :]
-        aligned = alignment_loss(weights, batch.alignment, exclusive=is_exclusive(attention))
+        aligned = alignment_loss(weights, batch.alignment, exclusive=attention.is_exclusive)
         return {"alignment": Weighted(self.spec.alignment_weight, aligned)}
+
+    @property
+    @override
+    def has_one_answer(self) -> bool:
+        return self.spec.outputs == "words"
+
+    @property
+    @override
+    def guessing_loss(self) -> float:
+        return math.log(self.model.num_tokens)
+
+    @override
+    def forced(self, batch: Seq2SeqBatch) -> Forced:
+        batch = move(batch, self.device)
+        source = self.source_of(batch)
+        unrolled = self.model(source.tokens, source.mask, batch.tokens, batch.mask)
+        chosen = unrolled.log_probs.gather(-1, batch.targets.unsqueeze(-1)).squeeze(-1)
+        right = (unrolled.log_probs.argmax(-1) == batch.targets) & batch.mask
+        weights = unrolled.weights
+        return Forced(
+            (chosen * batch.mask).sum(-1),
+            int(batch.mask.sum()),
+            int(right.sum()),
+            None if weights is None else looked(weights, batch.mask, source.mask),
+        )
+
+    @property
+    @override
+    def can_erase(self) -> bool:
+        return True
+
+    @override
+    def without_each(self, example: Example, tokens: Sequence[str]) -> Float[Tensor, "R T"]:
+        written = [
+            END if token == "" else number
+            for token, number in zip(tokens, self._target.encode(tokens), strict=True)
+        ]
+        sources = with_each_unknown(self.read([example]).tokens)
+        targets = torch.tensor([written], device=self.device).expand(len(sources), -1)
+        before = torch.full_like(targets[:, :1], BEGIN)
+        shifted = torch.cat([before, targets[:, :-1]], 1)
+        return self.model.score(sources, None, shifted, targets).log_prob
 
     @override
     def symbols(self, example: Example) -> list[str]:
@@ -171,7 +224,7 @@ class Transduction(AbstractWriting[Seq2Seq, "TransductionSpec"]):
         return {"the most frequent target": target, "a copy of the source": example.source}
 
     @override
-    def _statistics(
+    def statistics_of(
         self, references: Sequence[str], outputs: Sequence[str]
     ) -> Sequence[Statistics]:
         target = self.spec.target
@@ -187,6 +240,15 @@ class Transduction(AbstractWriting[Seq2Seq, "TransductionSpec"]):
             chrf(references, outputs),
             exact_match(references, outputs),
         )
+
+
+def as_transduction(task: AbstractTask[Any], why: str) -> Transduction:
+    """The task, if it maps texts to texts; otherwise raise `ValueRangeError`, which says why one is
+    needed.
+    """
+    if isinstance(task, Transduction):
+        return task
+    raise ValueRangeError(f"{why}, got a model for {task.spec.kind}. Give a transduction.")
 
 
 @final
@@ -205,8 +267,7 @@ class TransductionSpec(AbstractTextSpec[Transduction]):
     max_vocab_size: int | None = setting(
         None, "most symbols of a vocabulary, the frequent first; none: all", at_least=5
     )
-    encoder: EncoderSpec = setting(TextEncoderSpec(), "what reads the source")
-    decoder: DecoderSpec = setting(DecoderSpec(), "what writes the target")
+    model: Seq2SeqSpec = setting(Seq2SeqSpec(), "what reads the source and writes the target")
     label_smoothing: float = setting(
         0.1, "probability spread over all symbols in what is learnt", at_least=0, at_most=1
     )
@@ -216,20 +277,30 @@ class TransductionSpec(AbstractTextSpec[Transduction]):
     alignment_weight: float = setting(
         0.0, "how much attention must follow given alignments; 0: not at all", at_least=0
     )
+    metrics: tuple[AbstractMetricSpec, ...] = setting((), "metrics beside those of the task")
     prediction: PredictionSpec = setting(PredictionSpec(), "how outputs are looked for")
+
+    @property
+    @override
+    def inputs(self) -> Inputs:
+        return Inputs(features=self.features is not None)
+
+    @property
+    @override
+    def attention_choices(self) -> tuple[str, ...]:
+        # Summing over positions costs a table of vocabulary by length, which words have room for.
+        summed = ("segment", "latent_hard", "latent_monotone") if self.outputs == "words" else ()
+        return ("softmax", "sparsemax", *summed)
 
     @override
     def build(self, vocabularies: Vocabularies) -> Transduction:
         """The task, with fresh weights."""
-        target, features = vocabularies.target, vocabularies.features
-        model = Seq2SeqSpec(
+        model = self.model.build(
             source_vocabulary=len(vocabularies.source),
-            target_vocabulary=1 if target is None else len(target),
-            num_features=0 if features is None else len(features),
-            encoder=self.encoder,
-            decoder=self.decoder,
+            target_vocabulary=len(vocabularies.target_of("Transduction")),
+            num_features=len(vocabularies.features or ()),
         )
-        return Transduction(self, vocabularies, model.build())
+        return Transduction(self, vocabularies, model)
 
     @override
     def trained_on(self, examples: Iterable[Example]) -> "TransductionSpec":

@@ -9,6 +9,7 @@ import torch
 from torch import Tensor, nn
 
 from ..attention import AbstractReader, AbstractScorer, Memory
+from ..attention._scorers import potentials_of
 from ..distributions import AbstractDistribution
 from ..distributions._sparse import AbstractSparseDistribution
 from ._module_laws import (
@@ -44,10 +45,10 @@ def check_scorer(
     values = torch.randn(_BATCH, num_places, value_size, generator=generator)
 
     def scores(q: Tensor, v: Tensor) -> tuple[Tensor, ...]:
-        return scorer(q, scorer.remember(v))
+        return potentials_of(scorer, q, scorer.remember(v))
 
     whole = scores(query, values)
-    assert isinstance(whole, tuple), f"a scorer gives a tuple of potentials, got {type(whole)}"
+    assert isinstance(whole, tuple), f"a scorer returns a tensor or a tuple, got {type(whole)}"
     for part in whole:
         assert not part.isnan().any(), "a score is not a number"
     shaped = scores(query[:, None], values[:, None])

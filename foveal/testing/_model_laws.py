@@ -34,7 +34,8 @@ def check_model(
         empty: whether an input may be all padding.
 
     >>> from foveal.models import ClassifierSpec
-    >>> check_model(ClassifierSpec(vocabulary=9, num_classes=3).build(), torch.randint(9, (4, 5)))
+    >>> classifier = ClassifierSpec().build(vocabulary=9, num_classes=3)
+    >>> check_model(classifier, torch.randint(9, (4, 5)))
     """
     model.eval()
 

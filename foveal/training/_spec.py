@@ -82,7 +82,9 @@ class TrainingSpec:
         "threads of each process; none: as torch is set, which `foveal fit` measures",
         at_least=1,
     )
-    seed: int = setting(1, "of weights, order of examples and dropout", at_least=0)
+    seed: int = setting(
+        1, "of weights, order of examples and dropout", at_least=0, at_most=2**63 - 1
+    )
 
 
 def check_training(spec: TrainingSpec) -> None:

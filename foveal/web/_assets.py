@@ -11,6 +11,8 @@ from ..views._theme import DARK, LIGHT
 TYPES = {".html": "text/html", ".css": "text/css", ".js": "text/javascript"}
 PAGE = "page.html"
 THEME = "theme.css"
+_WEB = "foveal.web"
+_PANEL, _PANEL_MARK = "panel.html", b"<!-- panel -->"  # the part that pages have in common
 
 
 class Asset(NamedTuple):
@@ -24,15 +26,21 @@ class Asset(NamedTuple):
 def assets() -> Mapping[str, Asset]:
     """Every file of the page by its name, the colors among them."""
     colors = Asset(theme_css().encode(), TYPES[".css"])
-    return {**assets_of("foveal.web"), THEME: colors}
+    return {**assets_of(_WEB), THEME: colors}
 
 
 def assets_of(package: str) -> dict[str, Asset]:
-    """The files in a package's folder `assets`, by their names."""
+    """The files in a package's folder `assets`, by their names; pages with the panel of an answer, where
+    they have its mark.
+    """
+    panel = (resources.files(_WEB) / "assets" / _PANEL).read_bytes()
     return {
-        file.name: Asset(file.read_bytes(), TYPES[file.name[file.name.rindex(".") :]])
+        file.name: Asset(
+            file.read_bytes().replace(_PANEL_MARK, panel),
+            TYPES[file.name[file.name.rindex(".") :]],
+        )
         for file in (resources.files(package) / "assets").iterdir()
-        if file.name.endswith(tuple(TYPES))
+        if file.name.endswith(tuple(TYPES)) and file.name != _PANEL
     }
 
 

@@ -9,8 +9,7 @@ from ..bundles import load_bundle
 from ..data import Example
 from ..errors import ValueRangeError
 from ..inspection import explain
-from ..tasks import AbstractTask, PairClassification, TransductionSpec, VisualQuestionAnsweringSpec
-from ..tasks._specs import PictureTaskSpec
+from ..tasks import AbstractTask
 from ..tasks.base._writing import AbstractWriting
 from ..training._outputs import sample_sources
 from ._question import Question, QuestionError
@@ -36,12 +35,12 @@ class ServedRun:
     @property
     def sees(self) -> bool:
         """Whether it looks at a picture."""
-        return isinstance(self.task.spec, PictureTaskSpec)
+        return self.task.inputs.picture
 
     @property
     def reads(self) -> bool:
         """Whether it reads a text, alone or beside a picture."""
-        return not self.sees or isinstance(self.task.spec, VisualQuestionAnsweringSpec)
+        return self.task.inputs.text
 
     def asked(self, question: Question) -> Example:
         """What the task is given. A picture comes as what its file holds: a page must not name files of
@@ -77,8 +76,8 @@ class ServedRun:
         return {
             "name": self.name,
             "task": spec.kind,
-            "features": isinstance(spec, TransductionSpec) and spec.features is not None,
-            "forcible": isinstance(spec, TransductionSpec),
+            "features": self.task.inputs.features,
+            "forcible": self.task.is_forcible and not self.sees,
             "symbols": sorted(symbols),
             "example": self.example,
             "sees": self.sees,
@@ -86,7 +85,7 @@ class ServedRun:
         }
 
 
-def load_runs(folders: Sequence[str | Path]) -> tuple[ServedRun, ...]:
+def load_runs(folders: Sequence[str | Path], *, also: Sequence[type] = ()) -> tuple[ServedRun, ...]:
     """The models in one or two folders. Each answers once, so that one which cannot be explained is
     refused here, and the first keystroke does not wait for what torch does only once.
     """
@@ -97,7 +96,7 @@ def load_runs(folders: Sequence[str | Path]) -> tuple[ServedRun, ...]:
         )
     runs = list[ServedRun]()
     for name, folder in zip(_names(folders), folders, strict=True):
-        task = load_bundle(folder)
+        task = load_bundle(folder, also=also)
         run = ServedRun(name, task, _example(task, Path(folder)))
         tried = BLANK if run.sees else ""
         explain(run.task, run.asked(Question(run=name, input=run.example, picture=tried)))
@@ -113,9 +112,9 @@ def load_runs(folders: Sequence[str | Path]) -> tuple[ServedRun, ...]:
 def _example(task: AbstractTask[Any], folder: Path) -> str:
     """A text to begin with, of those that the run was validated on."""
     sample = next(iter(sample_sources(folder, 1)), None)
-    if isinstance(task.spec, PictureTaskSpec):
+    if task.inputs.picture:
         return "" if sample is None else sample.partition("\t")[2]
-    return sample if sample is not None else "\t" * isinstance(task, PairClassification)
+    return sample if sample is not None else "\t" * task.inputs.second
 
 
 def _names(folders: Sequence[str | Path]) -> list[str]:

@@ -1,11 +1,17 @@
 """The worked example of the lectures, and every structured attention against enumeration."""
 
+from collections.abc import Callable
 from itertools import product
 
 import pytest
 import torch
+from torch import Tensor
+from torch.nn.functional import normalize
+from typing_extensions import override
 
 from foveal.attention import (
+    AbstractReader,
+    AbstractScorer,
     Attention,
     AttentionTrace,
     DotScorer,
@@ -15,6 +21,7 @@ from foveal.attention import (
     Memory,
     MultiHead,
     PointerGenerator,
+    Selection,
     coverage_loss,
     grid_memory,
     hard_attention,
@@ -23,6 +30,7 @@ from foveal.attention import (
     local_attention,
     marginal_log_likelihood,
     monotone_attention,
+    path_attention,
     per_query,
     segment_attention,
     sentences_memory,
@@ -32,8 +40,10 @@ from foveal.attention import (
     syntactic_attention,
     trace_of,
 )
+from foveal.attention._readers import Read
 from foveal.distributions import Categorical, LinearChain
 from foveal.errors import ShapeError
+from foveal.testing import check_scorer
 
 
 def test_the_worked_example_of_the_lectures() -> None:
@@ -265,9 +275,96 @@ def test_a_trace_is_plain_data() -> None:
         AttentionTrace(kind="x", sources=("a",), targets=("b",), weights=((1.0,), (2.0,)))
 
 
-def test_a_memory_without_keys_is_an_error() -> None:
-    with pytest.raises(ShapeError, match="remember"):
-        softmax_attention(2, 2)(torch.zeros(1, 2), Memory(torch.zeros(3, 2)))
+@pytest.mark.parametrize(
+    "attention",
+    [
+        softmax_attention(4, 4),
+        segment_attention(4, 4),
+        MultiHead(softmax_attention(2, 2), num_heads=2, query_size=4, value_size=4),
+    ],
+)
+def test_a_memory_without_keys_is_remembered(attention: Attention | MultiHead) -> None:
+    """Also with garbage on padding, which `remember` clears."""
+    values, query = torch.randn(2, 5, 4), torch.randn(2, 3, 4)
+    mask = torch.tensor([[True] * 5, [True, True, False, False, False]])
+    values[1, 2:] = torch.nan
+    read = attention(query, Memory(values, mask))
+    before = attention(query, attention.remember(Memory(values, mask)))
+    assert torch.equal(read.context, before.context)
+    assert torch.equal(read.weights, before.weights)
+
+
+def test_words_in_sentences_without_keys_are_remembered() -> None:
+    attention = HierarchicalAttention(softmax_attention(4, 4), softmax_attention(4, 4))
+    memory, query = sentences_memory(torch.randn(2, 3, 5, 4)), torch.randn(2, 1, 4)
+    read, before = attention(query, memory), attention(query, attention.remember(memory))
+    assert torch.equal(read.context, before.context)
+
+
+class CosineScorer(AbstractScorer):
+    """A scorer whose potentials are one bare tensor."""
+
+    @override
+    def remember(self, values: Tensor) -> Tensor:
+        return normalize(values, dim=-1).mT
+
+    @override
+    def forward(self, query: Tensor, keys: Tensor) -> Tensor:
+        return normalize(query, dim=-1) @ keys
+
+
+class TupleScorer(AbstractScorer):
+    """The same scores as a tuple, as scorers with several potentials return them."""
+
+    def __init__(self, potentials: int = 1) -> None:
+        super().__init__()
+        self.inner, self.potentials = CosineScorer(), potentials
+
+    @override
+    def remember(self, values: Tensor) -> Tensor:
+        return self.inner.remember(values)
+
+    @override
+    def forward(self, query: Tensor, keys: Tensor) -> tuple[Tensor, ...]:
+        return (self.inner(query, keys),) * self.potentials
+
+
+@pytest.mark.parametrize("batch", [1, 2, 3])
+@pytest.mark.parametrize(
+    "make",
+    [softmax_attention, segment_attention, path_attention, k_step_attention, local_attention],
+)
+def test_a_scorer_may_return_a_bare_tensor(make: Callable[..., Attention], batch: int) -> None:
+    memory, query = Memory(torch.randn(batch, 4, 3)), torch.randn(batch, 2, 3)
+    attention = make(3, 3, CosineScorer())
+    read = attention(query, memory)
+    in_a_tuple = make(3, 3, TupleScorer())
+    in_a_tuple.load_state_dict(attention.state_dict())
+    assert torch.equal(read.context, in_a_tuple(query, memory).context)
+
+
+def test_a_scorer_with_a_bare_tensor_obeys_the_laws() -> None:
+    check_scorer(CosineScorer(), query_size=4, value_size=4)
+
+
+def test_a_scorer_with_two_potentials_cannot_be_inner() -> None:
+    attention = segment_attention(3, 3, TupleScorer(2))
+    with pytest.raises(ShapeError, match=r"TupleScorer: expected one tensor .* got 2"):
+        attention(torch.randn(2, 3), Memory(torch.randn(4, 3)))
+
+
+def test_a_reader_of_ones_own_names_the_type_that_it_takes() -> None:
+    class HalfOfTheValue(AbstractReader):
+        @override
+        def forward(self, distribution: Selection, values: Tensor) -> Read:
+            weights = distribution.marginals() / 2
+            return Read(weights @ values, weights)
+
+    attention = Attention(
+        scorer=CosineScorer(), distribute=per_query(Categorical), reader=HalfOfTheValue()
+    )
+    read = attention(torch.randn(2, 3), Memory(torch.randn(5, 3)))
+    torch.testing.assert_close(read.weights.sum(-1), torch.full((2,), 0.5))
 
 
 def test_all_queries_are_one_call() -> None:

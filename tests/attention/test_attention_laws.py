@@ -11,6 +11,7 @@ from foveal.attention import (
     AbstractScorer,
     AdditiveScorer,
     Attention,
+    BiaffineScorer,
     BilinearScorer,
     DotScorer,
     ExpectedValue,
@@ -62,6 +63,7 @@ pytestmark = pytest.mark.slow
 
 SCORERS = {
     "additive": lambda: AdditiveScorer(4, 6, 5),
+    "biaffine": lambda: BiaffineScorer(4, 6),
     "bilinear": lambda: BilinearScorer(4, 6),
     "bilinear, scaled": lambda: BilinearScorer(4, 6, scaled=True),
     "dot": DotScorer,
@@ -81,7 +83,7 @@ SCORERS = {
 def test_a_scorer_obeys_the_laws(name: str) -> None:
     torch.manual_seed(0)
     scorer: AbstractScorer = SCORERS[name]()
-    num_places = 3 if name.startswith("head") else 4
+    num_places = 3 if scorer.queries_are_places else 4
     check_scorer(scorer, 4, 4 if "dot" in name else 6, num_places=num_places)
 
 

@@ -26,8 +26,8 @@ def _seq2seq() -> Seq2Seq:
     torch.manual_seed(0)
     encoder = TextEncoderSpec(embedding_size=4, hidden_size=8)
     decoder = DecoderSpec(embedding_size=4, hidden_size=8)
-    spec = Seq2SeqSpec(source_vocabulary=9, target_vocabulary=9, encoder=encoder, decoder=decoder)
-    model = spec.build().eval()
+    spec = Seq2SeqSpec(encoder=encoder, decoder=decoder)
+    model = spec.build(source_vocabulary=9, target_vocabulary=9).eval()
     for parameter in model.parameters():  # so that some outputs are likelier than others
         torch.nn.init.normal_(parameter)
     return model

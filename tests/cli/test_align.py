@@ -18,7 +18,7 @@ import torch
 from foveal.bundles import save_bundle
 from foveal.cli._main import main
 from foveal.data import Example, WhitespaceSpec
-from foveal.models import BilinearSpec, DecoderSpec, SoftmaxSpec, TextEncoderSpec
+from foveal.models import BilinearSpec, DecoderSpec, Seq2SeqSpec, SoftmaxSpec, TextEncoderSpec
 from foveal.tasks import ClassificationSpec, TransductionSpec
 
 pytestmark = pytest.mark.slow
@@ -85,12 +85,14 @@ def taught(pairs: list[Example], folder: Path) -> None:
         target=WhitespaceSpec(),
         outputs="texts",
         alignment_weight=1.0,
-        encoder=TextEncoderSpec(embedding_size=16, hidden_size=24, dropout=0.0),
-        decoder=DecoderSpec(
-            embedding_size=16,
-            hidden_size=48,
-            dropout=0.0,
-            attention=SoftmaxSpec(scorer=BilinearSpec()),
+        model=Seq2SeqSpec(
+            encoder=TextEncoderSpec(embedding_size=16, hidden_size=24, dropout=0.0),
+            decoder=DecoderSpec(
+                embedding_size=16,
+                hidden_size=48,
+                dropout=0.0,
+                attention=SoftmaxSpec(scorer=BilinearSpec()),
+            ),
         ),
     )
     task = spec.build_from(pairs)

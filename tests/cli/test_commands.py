@@ -94,9 +94,9 @@ def test_fit_leaves_a_bundle_with_everything(fitted: Path) -> None:
     assert {"spec.json", "weights.safetensors", "vocabulary.json", "metrics.json"} <= names
     assert {"curves.svg", "samples.tsv", "log.jsonl", "run.json", "choices.json"} <= names
     task = load_bundle(run)
-    assert task.spec.decoder.attention.kind == "segment"
-    assert task.spec.decoder.attention.total == 2
-    assert task.spec.encoder.hidden_size == 16
+    assert task.spec.model.decoder.attention.kind == "segment"
+    assert task.spec.model.decoder.attention.total == 2
+    assert task.spec.model.encoder.hidden_size == 16
 
 
 def test_predict_reads_lines_and_writes_a_table(fitted: Path) -> None:
@@ -151,7 +151,7 @@ def test_evaluate_gives_scores_with_intervals(fitted: Path) -> None:
 def test_explain_config_says_where_settings_come_from(fitted: Path) -> None:
     done = foveal("explain-config", "runs/words", folder=fitted)
     rows = {line.split("=")[0]: line for line in done.stdout.splitlines() if line[:1].isalpha()}
-    assert rows["task.encoder.hidden_size"] == "task.encoder.hidden_size=16  (command)"
+    assert rows["task.model.encoder.hidden_size"] == "task.model.encoder.hidden_size=16  (command)"
     assert rows["task.source"].endswith("(data)")
     assert rows["training.clip_norm"].endswith("(default)")
     changed = foveal("explain-config", "runs/words", "--changed", folder=fitted)
@@ -236,7 +236,7 @@ def test_a_model_is_gone_on_from_with_other_data(fitted: Path) -> None:
     assert second.spec == first.spec
     assert set("ij") <= set(second.vocabularies.source.tokens)
     planned = load_plan(fitted / "runs/more")
-    choice = planned.choice_of("task.encoder.hidden_size")
+    choice = planned.choice_of("task.model.encoder.hidden_size")
     assert choice is not None
     assert choice.reason == "--start-from runs/words"
 

@@ -39,7 +39,7 @@ def _no_pictures() -> Iterator[None]:
     """Curves and reports take longer than these runs, and have tests of their own."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(_outputs, "draw_curves", lambda log, out: None)
-        patch.setattr(_fit, "_write_report", lambda console, out: None)
+        patch.setattr(_fit, "_write_report", lambda console, out, also: None)
         yield
 
 
@@ -78,7 +78,10 @@ def begun(tmp_path_factory: pytest.TempPathFactory) -> Path:
             "learning_rate was 0.002 and is 0.5",
         ),
         (("train.tsv", "--seed", "7"), "training.seed was 1 and is 7"),
-        (("train.tsv", "--set", "train.target=0"), "run/data/train.jsonl (training) has changed"),
+        (
+            ("train.tsv", "--set", "train.source=1", "--set", "train.target=0"),
+            "run/data/train.jsonl (training) has changed",
+        ),
         (("train.tsv", "--set", "encoder.hidden_size=none"), "hidden_size"),
         (("train.tsv", "--attention", "nonsense"), "nonsense"),
     ],

@@ -40,8 +40,8 @@ def test_fit_writes_a_report_which_can_be_written_again(folder: Path) -> None:
 def test_a_report_that_fails_does_not_lose_the_run(
     folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def broken(out: Path, *, is_quiet: bool) -> Path:
-        raise RuntimeError(f"no room on the disk of {out}, {is_quiet}")
+    def broken(out: Path, *, is_quiet: bool, also: tuple[type, ...]) -> Path:
+        raise RuntimeError(f"no room on the disk of {out}, {is_quiet}, {also}")
 
     monkeypatch.setattr("foveal.cli._fit.write_report", broken)
     done = foveal(*FIT, "--out", "run", folder=folder)

@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
-from foveal.cli import _bars
-from foveal.cli._bars import waiting, working
 from foveal.cli._length import LengthNote
+from foveal.planning import _signs
+from foveal.planning._signs import waiting, working
 from foveal.training import StepDone, Warned
 from tests.cli.test_commands import foveal
 
@@ -25,7 +25,7 @@ def printed(console: Console) -> str:
 
 
 def test_a_line_tells_a_pipe_what_takes_long(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(_bars, "_PATIENCE", 0.05)
+    monkeypatch.setattr(_signs, "_PATIENCE", 0.05)
     console = plain()
     with working(console, "reading"):
         time.sleep(0.5)
@@ -33,7 +33,7 @@ def test_a_line_tells_a_pipe_what_takes_long(monkeypatch: pytest.MonkeyPatch) ->
 
 
 def test_no_line_for_what_is_done_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(_bars, "_PATIENCE", 0.3)
+    monkeypatch.setattr(_signs, "_PATIENCE", 0.3)
     console = plain()
     with working(console, "reading"):
         pass

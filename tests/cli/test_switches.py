@@ -105,8 +105,8 @@ def test_evaluate_uses_the_runs_own_test_file(fitted: Path) -> None:
 def test_explain_config_never_cuts_a_name(fitted: Path) -> None:
     done = foveal("explain-config", "runs/words", "--json", folder=fitted)
     found = {each["path"]: each for each in json.loads(done.stdout)}
-    assert found["task.encoder.hidden_size"] == {
-        "path": "task.encoder.hidden_size",
+    assert found["task.model.encoder.hidden_size"] == {
+        "path": "task.model.encoder.hidden_size",
         "value": "16",
         "origin": "command",
         "reason": "--set encoder.hidden_size=16",
@@ -120,7 +120,7 @@ def test_attention_needs_json_lines(fitted: Path) -> None:
     done = foveal("predict", "runs/words", "--attention", folder=fitted, text="ab\n")
     assert done.returncode == 2
     assert done.stderr == (
-        "foveal predict: --attention: a table has no room for it. Add --format jsonl.\n"
+        "foveal predict: --attention: only JSON objects have room for it. Add --format jsonl.\n"
     )
 
 
@@ -209,18 +209,10 @@ def test_a_recipe_imports_what_lies_next_to_it(
         "    assert shared.RUN == RUN\n"
         "    return load_plan(Path(RUN)).run\n"
     )
-    words = (
-        "fit",
-        "--recipe",
-        recipes / "short.py",
-        "--out",
-        "runs/x",
-        "--set",
-        "encoder.layers=2",
-    )
-    done = foveal(*words, folder=fitted)
+    words = ("--out", "runs/x", "--set", "encoder.layers=2")
+    done = foveal("fit", "--recipe", recipes / "short.py", *words, folder=fitted)
     assert "no such setting" in done.stderr  # so far it came
-    (recipes / "short.py").write_text("import nowhere_to_be_found\n")
-    done = foveal(*words, folder=fitted)
+    (recipes / "broken.py").write_text("import nowhere_to_be_found\n")
+    done = foveal("fit", "--recipe", recipes / "broken.py", *words, folder=fitted)
     assert "it imports nowhere_to_be_found, which is neither installed nor in" in done.stderr
     assert done.stderr.count("\n") == 1

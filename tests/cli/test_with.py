@@ -133,8 +133,8 @@ def test_without_the_dev_file_confidence_is_the_first_ones_and_that_is_said(
             ("runs/one", "--with", "runs/more"),
             "got 9 symbols, of which only it has 'x', expected 8",
         ),
-        (("runs/one", "--with", "runs/labels"), "got classification in runs/labels"),
-        (("runs/labels", "--with", "runs/one"), "got classification in runs/labels"),
+        (("runs/one", "--with", "runs/labels"), "not runs/labels, got a model for classification"),
+        (("runs/labels", "--with", "runs/one"), "not runs/labels, got a model for classification"),
         (
             ("runs/one", "--with", "runs/two", "runs/../runs/one"),
             "got the same run twice, runs/one",

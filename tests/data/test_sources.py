@@ -17,6 +17,7 @@ from foveal.data import (
     SourceSpec,
     babi,
     conllu,
+    csv,
     json_lines,
     open_source,
     parallel,
@@ -45,6 +46,7 @@ BABI = "".join(
     f"4 Mary left.\n5 Where is John?\tgone\t2 4\n"
     for number in range(6)
 )
+CSV = "id,word,pron\n" + "".join(f'{n},"wörd, {n}\nof ""two"" lines",w {n}\n\n' for n in range(12))
 IN_OUT = "IN: (?P<source>.*) OUT: (?P<target>.*)"
 JSON = "".join(json.dumps({"x": f"ä{n}", "y": n, "z": ["a", "b"]}) + "\n" for n in range(20))
 
@@ -59,6 +61,10 @@ def a_source(kind: str, folder: Path, packing: str = "plain") -> Source:
     match kind:
         case "tsv":
             return tsv(write(folder, "some.tsv", TSV, packing))
+        case "named":
+            return tsv(write(folder, "some.tsv", f"a\tb\n{TSV}", packing), "b", "a")
+        case "csv":
+            return csv(write(folder, "some.csv", CSV, packing), "word", "pron")
         case "conllu":
             return conllu(write(folder, "some.conllu", CONLLU, packing))
         case "babi":
@@ -79,7 +85,18 @@ def a_source(kind: str, folder: Path, packing: str = "plain") -> Source:
             return InMemory(tuple(Example(str(number)) for number in range(9)))
 
 
-KINDS = ["tsv", "conllu", "babi", "json_lines", "regex_lines", "lines", "parallel", "memory"]
+KINDS = [
+    "tsv",
+    "named",
+    "csv",
+    "conllu",
+    "babi",
+    "json_lines",
+    "regex_lines",
+    "lines",
+    "parallel",
+    "memory",
+]
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -111,7 +128,7 @@ def test_reading_goes_on_from_any_position(kind: str, packing: str, tmp_path: Pa
 
 
 @pytest.mark.parametrize("ending", ["\n", "\r\n"])
-@pytest.mark.parametrize("kind", ["tsv", "json_lines", "lines", "parallel"])
+@pytest.mark.parametrize("kind", ["tsv", "named", "json_lines", "lines", "parallel"])
 def test_blocks_of_a_file_are_the_file(
     kind: str, ending: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -128,7 +145,7 @@ def test_blocks_of_a_file_are_the_file(
         assert [example for part in parts for example in part] == everything
 
 
-@pytest.mark.parametrize("kind", ["conllu", "babi"])
+@pytest.mark.parametrize("kind", ["conllu", "babi", "csv"])
 def test_what_goes_over_several_lines_stays_together(kind: str, tmp_path: Path) -> None:
     assert len(a_source(kind, tmp_path).shards(block=10)) == 1
     assert len(a_source(kind, tmp_path, "gzip").shards(block=10)) == 1
@@ -272,7 +289,7 @@ def test_a_source_is_a_spec(tmp_path: Path) -> None:
         (
             "a",
             "label\ttext\npos\tgood\n",
-            tsv("a", 1, 0, columns=2, header=True),
+            tsv("a", "text", "label", columns=2, header=True),
             "named in the first line",
         ),
         (
@@ -290,8 +307,8 @@ def test_a_source_is_a_spec(tmp_path: Path) -> None:
         (  # the same, and the first line says what is what
             "a",
             "source\ttarget\n" + "".join(f"neg\tthe film number {n} was\n" for n in range(60)),
-            tsv("a", columns=2, header=True),
-            "text in the first, target in the second",
+            tsv("a", "source", "target", columns=2, header=True),
+            "text in 'source', target in 'target'",
         ),
         (  # forms of few lemmas
             "a",

@@ -33,8 +33,8 @@ def model_of(name: str) -> Seq2Seq:
     """Weights larger than fresh ones, so that outputs differ from item to item, and end."""
     torch.manual_seed(0)
     decoder = replace(DECODERS[name], embedding_size=16, hidden_size=16)
-    spec = Seq2SeqSpec(source_vocabulary=20, target_vocabulary=12, decoder=decoder)
-    model = spec.build().eval()
+    spec = Seq2SeqSpec(decoder=decoder)
+    model = spec.build(source_vocabulary=20, target_vocabulary=12).eval()
     with torch.no_grad():
         for parameter in model.parameters():
             parameter.normal_(std=0.7)
@@ -108,7 +108,7 @@ def test_coverage_counts_the_places_of_a_source() -> None:
 
 def test_a_language_model_writes() -> None:
     torch.manual_seed(0)
-    model = LanguageModelSpec(vocabulary=12, embedding_size=8).build().eval()
+    model = LanguageModelSpec(embedding_size=8).build(vocabulary=12).eval()
     drawn = sample(
         model.stepper(),
         model.start(3),

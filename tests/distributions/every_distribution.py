@@ -7,6 +7,7 @@ import torch
 from torch import Tensor
 
 from foveal.distributions import (
+    PCFG,
     AbstractDistribution,
     Alignment,
     Categorical,
@@ -15,6 +16,7 @@ from foveal.distributions import (
     LinearChain,
     ProjectiveTree,
     SemiMarkov,
+    SiblingTree,
     SpanningTree,
     SpanTree,
     SparseChain,
@@ -64,6 +66,10 @@ DENSE = {
     ),
     "SpanTree": Kind(SpanTree, (3, 3), (0, 1)),
     "SpanTree, labeled": Kind(lambda spans: SpanTree(spans, labeled=True), (3, 3, 2), (0, 1, 1)),
+    "PCFG": Kind(
+        lambda spans: PCFG(spans, spans.new_ones(2, 2, 2), spans.new_zeros(2)), (3, 3, 2), (0, 1, 1)
+    ),
+    "SiblingTree": Kind(lambda arcs: SiblingTree(arcs, arcs.new_ones(4, 4, 4)), (4, 4), (1, 2)),
 }
 
 SPARSE = {

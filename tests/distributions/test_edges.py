@@ -277,7 +277,7 @@ def test_repr_shows_shapes_and_not_entries() -> None:
     chain = LinearChain(torch.zeros(4, 100, 5), torch.zeros(5, 5), torch.ones(4, 100).bool())
     assert repr(chain) == (
         "LinearChain(unary=float32[4, 100, 5], transitions=float32[5, 5], mask=bool[4, 100], "
-        "device=cpu)"
+        "start=None, end=None, device=cpu)"
     )
     tree = ProjectiveTree(torch.zeros(3, 3, dtype=torch.float64))
     assert repr(tree) == (
@@ -324,6 +324,7 @@ def test_index_of_masks_and_of_shared_and_separate_transitions() -> None:
         LinearChain(unary, separate[0], mask),
         LinearChain(unary, separate[0, 0], mask.expand(4, 3)),
         LinearChain(unary[0], separate, mask),
+        LinearChain(unary, separate, mask, torch.randn(2), torch.randn(4, 2)),
     ):
         assert torch.equal(chain[1:3].marginals(), chain.marginals()[1:3])
         sparse = SparseChain(chain.unary, chain.transitions, chain.mask)

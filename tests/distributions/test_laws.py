@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from itertools import product
+from typing import Any
 
 import pytest
 import torch
@@ -85,3 +86,27 @@ def test_linear_chain(
     unary = torch.randn(batch, length, num_states, dtype=torch.float64)
     transitions = torch.randn(batch, length - 1, num_states, num_states, dtype=torch.float64)
     check_distribution(LinearChain, [unary, transitions], mask, structures=labelings)
+
+
+def bounded(
+    unary: Tensor, transitions: Tensor, start: Tensor, end: Tensor, mask: Tensor | None
+) -> Iterator[tuple[Tensor, Tensor]]:
+    for labels, score in labelings(unary, transitions, mask):
+        real = labels[labels >= 0]
+        yield labels, score + start[real[:1]].sum() + end[real[-1:]].sum()
+
+
+@settings(laws, max_examples=6)
+@given(st.data(), st.integers(1, 2), st.integers(1, 3), st.integers(1, 3), st.integers(0, 99))
+def test_linear_chain_with_start_and_end(
+    data: st.DataObject, batch: int, length: int, num_states: int, seed: int
+) -> None:
+    mask = data.draw(masks(batch, length))
+    torch.manual_seed(seed)
+    sizes = ((length,), (length - 1, num_states), (), ())
+    parts = [torch.randn(batch, *size, num_states, dtype=torch.float64) for size in sizes]
+
+    def build(unary: Tensor, transitions: Tensor, start: Tensor, end: Tensor, mask: Any) -> Any:
+        return LinearChain(unary, transitions, mask, start, end)
+
+    check_distribution(build, parts, mask, structures=bounded)

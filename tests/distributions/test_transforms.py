@@ -18,7 +18,8 @@ pytestmark = [pytest.mark.filterwarnings("ignore::DeprecationWarning"), pytest.m
 
 # Entmax and SparseChain have kinks; these seeds are away from them.
 EVERY = {**DENSE, **SPARSE}
-PLAIN = {"Categorical", "Subset"}  # operations of torch, which has its own rules for them
+# Operations of torch, which has its own rules for them.
+PLAIN = {"Categorical", "Subset", "PCFG", "SiblingTree"}
 
 
 def total_of(name: str, scores: Tensor) -> Tensor:

@@ -16,11 +16,9 @@ PAIRS = [Encoded([4, 5], [5, 4]), Encoded([5, 6, 4], [6])]
 def small_model() -> Seq2Seq:
     torch.manual_seed(0)
     return Seq2SeqSpec(
-        source_vocabulary=7,
-        target_vocabulary=7,
         encoder=TextEncoderSpec(embedding_size=8, hidden_size=8, dropout=0.0),
         decoder=DecoderSpec(embedding_size=8, hidden_size=8, dropout=0.0),
-    ).build()
+    ).build(source_vocabulary=7, target_vocabulary=7)
 
 
 def loss_of(model: Seq2Seq, batch: Seq2SeqBatch) -> float:

@@ -21,7 +21,7 @@ from foveal.data import Example
 from foveal.errors import ValueRangeError
 from foveal.explorer import build_app
 from foveal.inspection import explain
-from foveal.models import TextEncoderSpec
+from foveal.models import TextEncoderSpec, VQAModelSpec
 from foveal.tasks import VisualQuestionAnsweringSpec
 from foveal.web._runs import load_runs
 from tests.explorer.conftest import GOOD, SECONDS, Served
@@ -46,7 +46,9 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     asked = [Example(f"{one.source}\tWhat color is it?", "red") for one in examples]
     answers = [*asked, Example(f"{examples[0].source}\tIs it high?", "yes")]
     question = TextEncoderSpec(embedding_size=8, hidden_size=8, dropout=0.0)
-    spec = VisualQuestionAnsweringSpec(image=IMAGE, encoder=ENCODER, question=question)
+    spec = VisualQuestionAnsweringSpec(
+        image=IMAGE, model=VQAModelSpec(encoder=ENCODER, question=question)
+    )
     save_bundle(spec.build_from(answers), made / "questions")
     return made
 

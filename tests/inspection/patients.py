@@ -12,14 +12,19 @@ from foveal.inspection import vital_signs
 from foveal.inspection.doctor._finding import Finding
 from foveal.inspection.doctor._watch import Watch
 from foveal.models import (
+    ClassifierSpec,
     DecoderSpec,
+    DecomposableAttentionSpec,
     DocumentEncoderSpec,
+    LanguageModelSpec,
     LocalSpec,
     MultiHeadSpec,
     RecurrentSpec,
     SegmentSpec,
+    Seq2SeqSpec,
     SoftmaxSpec,
     SparsemaxSpec,
+    TaggerSpec,
     TextEncoderSpec,
 )
 from foveal.tasks import (
@@ -39,7 +44,7 @@ WORDS = {"the": "DET", "a": "DET", "old": "ADJ", "good": "ADJ", "cat": "NOUN", "
 ENCODER = TextEncoderSpec(embedding_size=16, hidden_size=16, dropout=0.1)
 DECODER = DecoderSpec(embedding_size=16, hidden_size=24, dropout=0.1)
 TRANSDUCTION = TransductionSpec(
-    encoder=ENCODER, decoder=DECODER, prediction=PredictionSpec(beam_size=1)
+    model=Seq2SeqSpec(encoder=ENCODER, decoder=DECODER), prediction=PredictionSpec(beam_size=1)
 )
 
 
@@ -82,7 +87,8 @@ def counting(number: int, seed: int = 0) -> tuple[Example, ...]:
 
 
 def writing(attention: Any, **changes: Any) -> TransductionSpec:
-    return replace(TRANSDUCTION, decoder=replace(DECODER, attention=attention, **changes))
+    decoder = replace(DECODER, attention=attention, **changes)
+    return replace(TRANSDUCTION, model=replace(TRANSDUCTION.model, decoder=decoder))
 
 
 def steps(number: int, seed: int = 1, **changes: Any) -> TrainingSpec:
@@ -103,12 +109,23 @@ HEALTHY = {
     "sparsemax": Patient(writing(SparsemaxSpec()), LETTERS, steps(180), 30.0),
     "local": Patient(writing(LocalSpec()), LETTERS, steps(180), 30.0),
     "multi-head": Patient(writing(MultiHeadSpec(num_heads=2)), LETTERS, steps(320, seed=3), 30.0),
-    "classification": Patient(ClassificationSpec(encoder=ENCODER), LABELS, steps(120), 95.0),
-    "documents": Patient(ClassificationSpec(encoder=DOCUMENTS), LABELS, steps(120), 95.0),
-    "pairs": Patient(PairClassificationSpec(hidden_size=16), PAIRS, steps(160), 90.0),
-    "tagging": Patient(TaggingSpec(encoder=ENCODER), WORD_TAGS, steps(120), 95.0),
+    "classification": Patient(
+        ClassificationSpec(model=ClassifierSpec(encoder=ENCODER)), LABELS, steps(120), 95.0
+    ),
+    "documents": Patient(
+        ClassificationSpec(model=ClassifierSpec(encoder=DOCUMENTS)), LABELS, steps(120), 95.0
+    ),
+    "pairs": Patient(
+        PairClassificationSpec(model=DecomposableAttentionSpec(hidden_size=16)),
+        PAIRS,
+        steps(160),
+        90.0,
+    ),
+    "tagging": Patient(TaggingSpec(model=TaggerSpec(encoder=ENCODER)), WORD_TAGS, steps(120), 95.0),
     "language model": Patient(
-        LanguageModelingSpec(embedding_size=16, hidden_size=24, dropout=0.1, bptt_length=26),
+        LanguageModelingSpec(
+            model=LanguageModelSpec(embedding_size=16, hidden_size=24, dropout=0.1), bptt_length=26
+        ),
         counting(200),
         steps(120),
         2.0,

@@ -21,7 +21,15 @@ from foveal.inspection.doctor._from_outputs import Written, from_outputs
 from foveal.inspection.doctor._history import History
 from foveal.inspection.doctor._remedies import Remedies
 from foveal.inspection.doctor._watch import Watch
-from foveal.models import DecoderSpec, SoftmaxSpec, TextEncoderSpec
+from foveal.models import (
+    ClassifierSpec,
+    DecoderSpec,
+    LanguageModelSpec,
+    Seq2SeqSpec,
+    SoftmaxSpec,
+    TaggerSpec,
+    TextEncoderSpec,
+)
 from foveal.specs import settings, with_setting
 from foveal.tasks import (
     ClassificationSpec,
@@ -95,11 +103,9 @@ def test_over_fitting_is_named(tmp_path: Path) -> None:
     draw = random.Random(0)
     words = ["".join(draw.choices("abcde", k=4)) for _ in range(60)]
     pairs = tuple(Example(word, "".join(draw.choices("VWXYZ", k=4))) for word in words)
-    task = replace(
-        writing(SoftmaxSpec(), hidden_size=64, dropout=0.0),
-        encoder=TextEncoderSpec(embedding_size=16, hidden_size=32, dropout=0.0),
-        label_smoothing=0.0,
-    )
+    task = writing(SoftmaxSpec(), hidden_size=64, dropout=0.0)
+    encoder = TextEncoderSpec(embedding_size=16, hidden_size=32, dropout=0.0)
+    task = replace(task, model=replace(task.model, encoder=encoder), label_smoothing=0.0)
     treat(Patient(task, pairs, steps(160), 0.0), tmp_path, every=1000)
     found = {finding.name: finding for finding in examine(tmp_path, pairs[:40])}
     assert found["over-fitting"].severity == "alarm"
@@ -257,10 +263,12 @@ def test_what_outputs_betray() -> None:
 
 SPECS = {
     **{name: patient.task for name, patient in HEALTHY.items()},
-    "plain": TransductionSpec(decoder=DecoderSpec(attention=None, cell="elman")),
-    "summary": ClassificationSpec(pooling="summary", encoder=TextEncoderSpec(cell="elman")),
-    "elman": LanguageModelingSpec(cell="elman"),
-    "tagger": TaggingSpec(encoder=TextEncoderSpec(cell="elman")),
+    "plain": TransductionSpec(model=Seq2SeqSpec(decoder=DecoderSpec(attention=None, cell="elman"))),
+    "summary": ClassificationSpec(
+        model=ClassifierSpec(pooling="summary", encoder=TextEncoderSpec(cell="elman"))
+    ),
+    "elman": LanguageModelingSpec(model=LanguageModelSpec(cell="elman")),
+    "tagger": TaggingSpec(model=TaggerSpec(encoder=TextEncoderSpec(cell="elman"))),
 }
 
 
@@ -275,7 +283,9 @@ def test_every_setting_that_a_remedy_names_exists_and_takes_its_value(
     run = Run(task=SPECS[name], train=tsv("x.tsv"), training=TrainingSpec(steps=9, clip_norm=clip))
     remedies = Remedies(run.task, run.training)
     known = {setting.path for setting in settings(run)}
-    parts = [part for part in PARTS if f"task.{part.split(' ')[0]}.cell" in known] or ["decoder"]
+    parts = [part for part in PARTS if f"task.model.{part.split(' ')[0]}.cell" in known] or [
+        "decoder"
+    ]
     texts = [
         *(remedies.vanishing(part, gated=gated) for part in parts for gated in (False, True)),
         *(remedies.exploding(part) for part in parts),

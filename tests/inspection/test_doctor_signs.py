@@ -18,7 +18,9 @@ from foveal.inspection.doctor._recurrences import Recurrence, listening, recurre
 from foveal.inspection.doctor._remedies import Remedies
 from foveal.inspection.doctor._through_time import course
 from foveal.models import (
+    ClassifierSpec,
     HardSpec,
+    LanguageModelSpec,
     LatentHardSpec,
     LatentMonotoneSpec,
     LocalSpec,
@@ -95,7 +97,9 @@ def make_linear(cell: ElmanCell, radius: float) -> None:
 
 
 def plain_decoder() -> tuple[LanguageModeling, ElmanCell]:
-    spec = LanguageModelingSpec(cell="elman", embedding_size=8, hidden_size=12, bptt_length=50)
+    spec = LanguageModelingSpec(
+        model=LanguageModelSpec(cell="elman", embedding_size=8, hidden_size=12), bptt_length=50
+    )
     task = built(spec, counting(80))
     (cell,) = task.model.decoder.stack.cells_in_order()
     return task, cell
@@ -103,7 +107,9 @@ def plain_decoder() -> tuple[LanguageModeling, ElmanCell]:
 
 def plain_encoder() -> tuple[Classification, ElmanCell]:
     encoder = TextEncoderSpec(cell="elman", embedding_size=8, hidden_size=12, bidirectional=False)
-    task = built(ClassificationSpec(encoder=encoder, pooling="summary"), LABELS)
+    task = built(
+        ClassificationSpec(model=ClassifierSpec(encoder=encoder, pooling="summary")), LABELS
+    )
     (cell,) = task.model.encoder.stack.cells_in_order()
     return task, cell
 

@@ -15,7 +15,7 @@ from foveal.errors import ValueRangeError
 from foveal.inspection import Explanation, explain
 from foveal.inspection.explaining._erasure import erased
 from foveal.inspection.explaining._explanation_page import explanation_page
-from foveal.models import SegmentSpec, SigmoidSpec
+from foveal.models import SegmentSpec, Seq2SeqSpec, SigmoidSpec
 from foveal.tasks import PredictionSpec, Transduction, TransductionSpec
 from tests.inspection.pages import check_page
 from tests.tasks.stored import BUNDLES
@@ -291,7 +291,9 @@ def test_a_page_shows_answer_steps_attention_and_search(task: Transduction) -> N
 
 def test_features_are_places_too() -> None:
     examples = [Example("ab", "AB", features="V;PST"), Example("ba", "BA", features="N;PL")]
-    spec = TransductionSpec(encoder=ENCODER, decoder=DECODER, features=FeaturesSpec())
+    spec = TransductionSpec(
+        model=Seq2SeqSpec(encoder=ENCODER, decoder=DECODER), features=FeaturesSpec()
+    )
     inflecting = spec.build_from(examples)
     explanation = explain(inflecting, examples[0], forced={0: [0, 1, 0, 0]})
     assert explanation.sources == ("V", "PST", "a", "b")

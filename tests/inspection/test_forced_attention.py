@@ -18,6 +18,7 @@ from foveal.models import (
     LocalSpec,
     MultiHeadSpec,
     SegmentSpec,
+    Seq2SeqSpec,
     SigmoidSpec,
     SoftmaxSpec,
     SparsemaxSpec,
@@ -53,9 +54,11 @@ def build(attention: AttentionSpec | None, *, input_feeding: bool = False) -> Tr
         source=WhitespaceSpec(),
         target=WhitespaceSpec(),
         outputs="texts",
-        encoder=TextEncoderSpec(embedding_size=4, hidden_size=4),
-        decoder=DecoderSpec(
-            embedding_size=4, hidden_size=8, attention=attention, input_feeding=input_feeding
+        model=Seq2SeqSpec(
+            encoder=TextEncoderSpec(embedding_size=4, hidden_size=4),
+            decoder=DecoderSpec(
+                embedding_size=4, hidden_size=8, attention=attention, input_feeding=input_feeding
+            ),
         ),
         prediction=PredictionSpec(beam_size=1),
     )
@@ -133,8 +136,10 @@ def test_features_are_left_out() -> None:
         source=WhitespaceSpec(),
         target=WhitespaceSpec(),
         features=FeaturesSpec(),
-        encoder=TextEncoderSpec(embedding_size=4, hidden_size=4),
-        decoder=DecoderSpec(embedding_size=4, hidden_size=8),
+        model=Seq2SeqSpec(
+            encoder=TextEncoderSpec(embedding_size=4, hidden_size=4),
+            decoder=DecoderSpec(embedding_size=4, hidden_size=8),
+        ),
     )
     task = spec.build_from(examples)
     first, second = forced_traces(task, examples)

@@ -12,6 +12,7 @@ from foveal.bundles import load_bundle
 from foveal.data import Example, SourceSpec, tsv
 from foveal.errors import FovealError
 from foveal.inspection import report
+from foveal.models import Seq2SeqSpec
 from foveal.planning._choices import Choice, Planned
 from foveal.tasks import TransductionSpec
 from foveal.training import Run, TrainingSpec
@@ -40,12 +41,12 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
     examples = upper_cased(150)
     planned = Planned(
         Run(
-            task=TransductionSpec(encoder=ENCODER, decoder=DECODER),
+            task=TransductionSpec(model=Seq2SeqSpec(encoder=ENCODER, decoder=DECODER)),
             train=_write(folder / "train.tsv", examples[:120]),
             dev=_write(folder / "dev.tsv", examples[120:]),
             training=TrainingSpec(steps=80, batch_size=20, learning_rate=1e-2),
         ),
-        (Choice("task.decoder.hidden_size", "data", "few <examples>"),),
+        (Choice("task.model.decoder.hidden_size", "data", "few <examples>"),),
     )
     planned.save(folder / "run")
     planned.run.fit(folder / "run")

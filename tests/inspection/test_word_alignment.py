@@ -15,6 +15,7 @@ from foveal.models import (
     DecoderSpec,
     LatentMonotoneSpec,
     SegmentSpec,
+    Seq2SeqSpec,
     SigmoidSpec,
     SoftmaxSpec,
     TextEncoderSpec,
@@ -41,8 +42,10 @@ def build(
         source=source,
         target=target,
         outputs="words" if outputs == "words" else "texts",
-        encoder=TextEncoderSpec(embedding_size=4, hidden_size=4),
-        decoder=DecoderSpec(embedding_size=4, hidden_size=8, attention=attention),
+        model=Seq2SeqSpec(
+            encoder=TextEncoderSpec(embedding_size=4, hidden_size=4),
+            decoder=DecoderSpec(embedding_size=4, hidden_size=8, attention=attention),
+        ),
     )
     task = spec.build_from(examples)
     for parameter in task.model.parameters():

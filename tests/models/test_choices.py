@@ -32,27 +32,37 @@ TOKENS = torch.tensor([[1, 2, 3], [4, 4, 4]])
 MASK = torch.tensor([[True, True, True], [True, False, False]])
 FACTS = torch.tensor([[[1, 2], [3, 4]], [[2, 2], [1, 0]]])
 
-MODELS: dict[str, tuple[Any, tuple[Any, ...]]] = {
+MODELS: dict[str, tuple[Any, dict[str, int], tuple[Any, ...]]] = {
     "seq2seq": (
-        Seq2SeqSpec(source_vocabulary=5, target_vocabulary=5, encoder=TEXT, decoder=DECODER),
+        Seq2SeqSpec(encoder=TEXT, decoder=DECODER),
+        {"source_vocabulary": 5, "target_vocabulary": 5},
         (TOKENS, MASK, TOKENS, MASK),
     ),
-    "classifier": (ClassifierSpec(vocabulary=5, num_classes=2, encoder=TEXT), (TOKENS, MASK)),
-    "tagger": (TaggerSpec(vocabulary=5, num_tags=2, encoder=WORDS), (TOKENS, MASK)),
+    "classifier": (
+        ClassifierSpec(encoder=TEXT),
+        {"vocabulary": 5, "num_classes": 2},
+        (TOKENS, MASK),
+    ),
+    "tagger": (TaggerSpec(encoder=WORDS), {"vocabulary": 5, "num_tags": 2}, (TOKENS, MASK)),
     "matcher": (
-        DecomposableAttentionSpec(vocabulary=5, num_classes=2, encoder=WORDS, hidden_size=6),
+        DecomposableAttentionSpec(encoder=WORDS, hidden_size=6),
+        {"vocabulary": 5, "num_classes": 2},
         (TOKENS, MASK, TOKENS, MASK),
     ),
-    "reader": (MemoryNetworkSpec(vocabulary=5, num_answers=2), (FACTS, None, TOKENS, MASK)),
+    "reader": (
+        MemoryNetworkSpec(),
+        {"vocabulary": 5, "num_answers": 2},
+        (FACTS, None, TOKENS, MASK),
+    ),
 }
-FIXED = {"source_vocabulary", "target_vocabulary", "vocabulary", "max_facts"}  # of the data above
+FIXED = {"max_facts"}  # by the data above
 
 
 @pytest.mark.parametrize("name", MODELS)
 @run_settings(max_examples=25, deadline=None)
 @given(data=st.data())
 def test_any_choice_runs_or_is_refused_in_words(name: str, data: st.DataObject) -> None:
-    spec, inputs = MODELS[name]
+    spec, sizes, inputs = MODELS[name]
     for _ in range(data.draw(st.integers(1, 4))):
         free = [one for one in settings(spec) if one.path not in FIXED]
         chosen = data.draw(st.sampled_from(free))
@@ -61,7 +71,7 @@ def test_any_choice_runs_or_is_refused_in_words(name: str, data: st.DataObject) 
         with suppress(SpecError):
             spec = with_setting(spec, chosen.path, text)
     try:
-        model = spec.build()
+        model = spec.build(**sizes)
     except FovealError:
         return
     model.eval()
@@ -74,9 +84,9 @@ def test_any_choice_runs_or_is_refused_in_words(name: str, data: st.DataObject) 
 
 
 def test_a_classifier_is_told_which_axes_are_missing() -> None:
-    document = ClassifierSpec(vocabulary=5, num_classes=2, encoder=DocumentEncoderSpec()).build()
+    document = ClassifierSpec(encoder=DocumentEncoderSpec()).build(vocabulary=5, num_classes=2)
     with pytest.raises(ShapeError, match=r"shape \(B, n, w\), got \(2, 3\)"):
         document(TOKENS, MASK)
-    text = ClassifierSpec(vocabulary=5, num_classes=2, encoder=TEXT).build()
+    text = ClassifierSpec(encoder=TEXT).build(vocabulary=5, num_classes=2)
     with pytest.raises(ShapeError, match=r"shape \(B, S\), got \(2, 2, 2\)"):
         text(FACTS)

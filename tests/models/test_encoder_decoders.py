@@ -38,18 +38,16 @@ MASK = torch.tensor([[True, True, True], [True, True, False]])
 def seq2seq(**choices: Any) -> Seq2Seq:
     torch.manual_seed(0)
     return Seq2SeqSpec(
-        source_vocabulary=9,
-        target_vocabulary=7,
         encoder=TextEncoderSpec(embedding_size=5, hidden_size=4),
         decoder=DecoderSpec(embedding_size=5, hidden_size=6, **choices),
-    ).build()
+    ).build(source_vocabulary=9, target_vocabulary=7)
 
 
 def captioner() -> AbstractEncoderDecoder:
     torch.manual_seed(0)
     encoder = ImageEncoderSpec(num_channels=1, sizes=(3, 4))
     decoder = DecoderSpec(embedding_size=5, hidden_size=6)
-    return CaptionerSpec(vocabulary=7, encoder=encoder, decoder=decoder).build()
+    return CaptionerSpec(encoder=encoder, decoder=decoder).build(vocabulary=7)
 
 
 MODELS = {
@@ -103,8 +101,8 @@ def test_a_search_steps_through_the_same_probabilities(name: str) -> None:
 
 
 def test_features_are_places_of_their_own() -> None:
-    spec = Seq2SeqSpec(source_vocabulary=9, target_vocabulary=7, num_features=4)
-    model = spec.build().eval()
+    spec = Seq2SeqSpec()
+    model = spec.build(source_vocabulary=9, target_vocabulary=7, num_features=4).eval()
     features, features_mask = (
         torch.tensor([[3, 1], [2, 88]]),
         torch.tensor([[True, True], [True, False]]),
@@ -197,11 +195,9 @@ def test_a_seq2seq_learns_to_reverse() -> None:
     """Texts it has not seen, written without a teacher; the attention runs backwards."""
     torch.manual_seed(0)
     model = Seq2SeqSpec(
-        source_vocabulary=8,
-        target_vocabulary=8,
         encoder=TextEncoderSpec(embedding_size=16, hidden_size=32, dropout=0.0),
         decoder=DecoderSpec(embedding_size=16, hidden_size=32, dropout=0.0),
-    ).build()
+    ).build(source_vocabulary=8, target_vocabulary=8)
     optimizer = torch.optim.Adam(model.parameters(), lr=1e-2)
     for _ in range(150):
         source = torch.randint(1, 8, (32, 5))
@@ -219,7 +215,7 @@ def test_a_captioner_learns_to_say_where() -> None:
     torch.manual_seed(0)
     decoder = DecoderSpec(embedding_size=8, hidden_size=16, dropout=0.0)
     encoder = ImageEncoderSpec(num_channels=1, sizes=(8, 8))
-    model = CaptionerSpec(vocabulary=5, encoder=encoder, decoder=decoder).build()
+    model = CaptionerSpec(encoder=encoder, decoder=decoder).build(vocabulary=5)
     optimizer = torch.optim.Adam(model.parameters(), lr=1e-2)
 
     def scenes(count: int) -> tuple[Tensor, Tensor]:

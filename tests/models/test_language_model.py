@@ -9,8 +9,8 @@ from foveal.models import LanguageModel, LanguageModelSpec, detached
 
 def language_model(num_layers: int = 2) -> LanguageModel:
     torch.manual_seed(0)
-    spec = LanguageModelSpec(vocabulary=9, embedding_size=5, hidden_size=6, num_layers=num_layers)
-    return spec.build()
+    spec = LanguageModelSpec(embedding_size=5, hidden_size=6, num_layers=num_layers)
+    return spec.build(vocabulary=9)
 
 
 def test_a_text_in_pieces_is_the_text() -> None:
@@ -68,4 +68,4 @@ def test_errors_say_what_to_do() -> None:
     with pytest.raises(
         ValueRangeError, match="Set embedding_size to 256, or tie_embeddings to false"
     ):
-        LanguageModelSpec(vocabulary=9, tie_embeddings=True).build()
+        LanguageModelSpec(tie_embeddings=True).build(vocabulary=9)

@@ -40,8 +40,8 @@ def descend(loss: Tensor, optimizer: torch.optim.Optimizer) -> None:
 def test_a_classifier_learns_which_word_decides() -> None:
     """The class is which of two words stands somewhere in the text; the attention finds it."""
     torch.manual_seed(0)
-    spec = ClassifierSpec(vocabulary=10, num_classes=2, encoder=WORDS, dropout=0.0)
-    model = spec.build()
+    spec = ClassifierSpec(encoder=WORDS, dropout=0.0)
+    model = spec.build(vocabulary=10, num_classes=2)
     optimizer = torch.optim.Adam(model.parameters(), lr=1e-2)
 
     def texts() -> tuple[Tensor, Tensor, Tensor]:
@@ -61,7 +61,7 @@ def test_a_classifier_learns_which_word_decides() -> None:
 
 def test_weights_over_a_document_are_of_both_levels() -> None:
     encoder = DocumentEncoderSpec(words=TEXT, sentences=RecurrentSpec(hidden_size=4))
-    model = ClassifierSpec(vocabulary=9, num_classes=2, encoder=encoder).build().eval()
+    model = ClassifierSpec(encoder=encoder).build(vocabulary=9, num_classes=2).eval()
     mask = torch.ones(2, 3, 4, dtype=torch.bool)
     mask[0, 2], mask[1, :, 3] = False, False
     classified = model(torch.randint(9, (2, 3, 4)), mask)
@@ -72,14 +72,14 @@ def test_weights_over_a_document_are_of_both_levels() -> None:
 
 
 def test_weights_are_only_where_something_attends() -> None:
-    model = ClassifierSpec(vocabulary=9, num_classes=2, encoder=TEXT, pooling="mean").build()
+    model = ClassifierSpec(encoder=TEXT, pooling="mean").build(vocabulary=9, num_classes=2)
     assert model(torch.randint(9, (2, 3))).weights is None
 
 
 def test_a_crf_learns_what_may_follow_what() -> None:
     """Tags that words do not tell apart: every other one is 1, from either parity on."""
     torch.manual_seed(0)
-    model = TaggerSpec(vocabulary=3, num_tags=2, encoder=WORDS).build()
+    model = TaggerSpec(encoder=WORDS).build(vocabulary=3, num_tags=2)
     optimizer = torch.optim.Adam(model.parameters(), lr=5e-2)
     for _ in range(60):
         first = torch.randint(2, (32, 1))
@@ -94,7 +94,7 @@ def test_a_crf_learns_what_may_follow_what() -> None:
 
 
 def test_without_a_crf_each_token_is_by_itself() -> None:
-    model = TaggerSpec(vocabulary=9, num_tags=3, encoder=TEXT, crf=False).build().eval()
+    model = TaggerSpec(encoder=TEXT, crf=False).build(vocabulary=9, num_tags=3).eval()
     tokens, tags = torch.randint(9, (2, 4)), torch.randint(3, (2, 4))
     taggings = model(tokens)
     alone = Categorical(model.unary(model.encoder(tokens).values))
@@ -105,10 +105,8 @@ def test_without_a_crf_each_token_is_by_itself() -> None:
 def test_a_matcher_learns_to_find_what_is_missing() -> None:
     """Does every word of the second text stand in the first?"""
     torch.manual_seed(0)
-    spec = DecomposableAttentionSpec(
-        vocabulary=8, num_classes=2, encoder=WORDS, hidden_size=32, dropout=0.0
-    )
-    model = spec.build()
+    spec = DecomposableAttentionSpec(encoder=WORDS, hidden_size=32, dropout=0.0)
+    model = spec.build(vocabulary=8, num_classes=2)
     optimizer = torch.optim.Adam(model.parameters(), lr=5e-3)
 
     def pairs() -> tuple[Tensor, Tensor, Tensor]:
@@ -135,10 +133,8 @@ def _missing(row: Tensor) -> Tensor:
 def test_the_facts_of_a_chain_are_its_best_sequence() -> None:
     """No fact twice in a row, though each step by itself would read the same."""
     torch.manual_seed(0)
-    spec = MemoryNetworkSpec(
-        vocabulary=9, num_answers=2, steps=ChainStepsSpec(), max_facts=None, num_steps=3
-    )
-    model = spec.build().eval()
+    spec = MemoryNetworkSpec(steps=ChainStepsSpec(), max_facts=None, num_steps=3)
+    model = spec.build(vocabulary=9, num_answers=2).eval()
     facts = torch.tensor([[[1, 2], [3, 4], [5, 6], [0, 0]]])
     mask = torch.tensor([[[True, True], [True, True], [True, True], [False, False]]])
     answered = model(facts, mask, torch.tensor([[3, 4]]), None)
@@ -153,7 +149,7 @@ def test_a_matcher_has_a_tree_over_each_text() -> None:
     encoder = WordEncoderSpec(
         embedding_size=4, self_attention=SyntacticSpec(), states=RecurrentSpec(hidden_size=3)
     )
-    model = DecomposableAttentionSpec(vocabulary=9, num_classes=3, encoder=encoder).build().eval()
+    model = DecomposableAttentionSpec(encoder=encoder).build(vocabulary=9, num_classes=3).eval()
     assert isinstance(model.encoder, SelfAttentiveEncoder)
     tree = model.encoder.attend(torch.randint(9, (2, 5))).distribution
     assert isinstance(tree, ProjectiveTree)
@@ -179,10 +175,8 @@ def stories(count: int) -> tuple[Tensor, Tensor, Tensor]:
 @pytest.mark.parametrize("steps", [SoftStepsSpec(), ChainStepsSpec()])
 def test_a_memory_reader_learns_two_steps(steps: StepsSpec) -> None:
     torch.manual_seed(0)
-    spec = MemoryNetworkSpec(
-        vocabulary=10, num_answers=3, embedding_size=20, max_facts=4, steps=steps
-    )
-    model = spec.build()
+    spec = MemoryNetworkSpec(embedding_size=20, max_facts=4, steps=steps)
+    model = spec.build(vocabulary=10, num_answers=3)
     optimizer = torch.optim.Adam(model.parameters(), lr=1e-2)
     for _ in range(200):
         facts, question, answers = stories(64)
@@ -194,22 +188,20 @@ def test_a_memory_reader_learns_two_steps(steps: StepsSpec) -> None:
 
 
 def test_errors_say_what_to_do() -> None:
-    classifier = ClassifierSpec(vocabulary=9, num_classes=2, encoder=TEXT).build()
+    classifier = ClassifierSpec(encoder=TEXT).build(vocabulary=9, num_classes=2)
     with pytest.raises(ValueRangeError, match="Classifier: tokens must hold tokens 0 to 8, got 9"):
         classifier(torch.full((2, 3), 9))
-    matcher = DecomposableAttentionSpec(vocabulary=9, num_classes=2).build()
+    matcher = DecomposableAttentionSpec().build(vocabulary=9, num_classes=2)
     with pytest.raises(ValueRangeError, match="second must hold tokens 0 to 8, got 10"):
         matcher(torch.zeros(2, 3).long(), None, torch.full((2, 3), 10), None)
-    reader = MemoryNetworkSpec(vocabulary=9, num_answers=2, max_facts=3).build()
+    reader = MemoryNetworkSpec(max_facts=3).build(vocabulary=9, num_answers=2)
     with pytest.raises(ShapeError, match=r"at most 3 facts, got 5.*max_facts=5"):
         reader(torch.zeros(2, 5, 3).long(), None, torch.zeros(2, 3).long(), None)
-    with pytest.raises(
-        SpecError, match="num_classes: expected a whole number of at least 1, got 0"
-    ):
-        ClassifierSpec(vocabulary=9, num_classes=0).build()
+    with pytest.raises(ValueRangeError, match="num_classes must be at least 1, got 0"):
+        ClassifierSpec().build(vocabulary=9, num_classes=0)
     pooling = SoftmaxSpec(scorer=AdditiveSpec(hidden_size=0))
     with pytest.raises(SpecError, match=r"pooling.scorer.hidden_size: .*got 0"):
-        ClassifierSpec(vocabulary=9, num_classes=2, pooling=pooling).build()
+        ClassifierSpec(pooling=pooling).build(vocabulary=9, num_classes=2)
     words = TextEncoderSpec(self_attention=SoftmaxSpec())
     with pytest.raises(ValueRangeError, match=r"Set words\.self_attention to none"):
         DocumentEncoderSpec(words=words).build(9)

@@ -39,11 +39,9 @@ def taught(attention: LatentHardSpec | LatentMonotoneSpec) -> tuple[Seq2Seq, flo
     """A model after some steps, with its first loss and its last."""
     torch.manual_seed(0)
     model = Seq2SeqSpec(
-        source_vocabulary=4,
-        target_vocabulary=7,
         encoder=TextEncoderSpec(embedding_size=8, hidden_size=12),
         decoder=DecoderSpec(embedding_size=8, hidden_size=24, attention=attention, bridge="none"),
-    ).build()
+    ).build(source_vocabulary=4, target_vocabulary=7)
     letters, sounds, _, mask = words(160, seed=0)
     tokens = torch.cat([torch.full((160, 1), BEGIN), sounds[:, :-1]], -1)
     optimizer = torch.optim.Adam(model.parameters(), lr=0.03)

@@ -17,7 +17,7 @@ from benchmarks.results import Results, ResultsError
 from examples.support import DATA
 from foveal.attention import AttentionTrace, Layout
 from foveal.data import Example
-from foveal.models import FramesEncoderSpec, ImageEncoderSpec
+from foveal.models import CaptionerSpec, FramesEncoderSpec, ImageEncoderSpec
 from foveal.specs import from_json, to_json
 from foveal.tasks import Captioning, Prediction, VisualQuestionAnsweringSpec
 from foveal.training import Run
@@ -48,11 +48,13 @@ def few(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def short(run: Run) -> Run:
     """For two updates of a small model."""
     task: Any = run.task
-    encoder, tiny = task.encoder, ImageEncoderSpec(num_channels=task.image.num_channels, sizes=(4,))
+    encoder = task.model.encoder
     if isinstance(encoder, FramesEncoderSpec):
-        task = replace(task, encoder=replace(encoder, frame=tiny, hidden_size=4))
+        tiny = ImageEncoderSpec(num_channels=task.image.num_channels, sizes=(4,))
+        encoder = replace(encoder, frame=tiny, hidden_size=4)
     else:
-        task = replace(task, encoder=replace(encoder, sizes=(4, 4, 8), strides=None, rows=None))
+        encoder = replace(encoder, sizes=(4, 4, 8), strides=None, rows=None)
+    task = replace(task, model=replace(task.model, encoder=encoder))
     if not isinstance(task, VisualQuestionAnsweringSpec):
         task = replace(task, prediction=replace(task.prediction, beam_size=1))
     training = replace(run.training, epochs=None, steps=2, batch_size=6, validation_size=3)
@@ -169,7 +171,7 @@ def test_formulas_look_the_same_or_do_not() -> None:
 
 
 def test_pointing_counts_the_cells_of_a_box() -> None:
-    spec = scene_captions.CaptioningSpec(encoder=ImageEncoderSpec(sizes=(4,)))
+    spec = scene_captions.CaptioningSpec(model=CaptionerSpec(encoder=ImageEncoderSpec(sizes=(4,))))
     task = spec.build_from([Example("a.png", "red circle")])
     assert isinstance(task, Captioning)
     weights = np.zeros((4, 4))

@@ -61,12 +61,16 @@ def short(run: Run) -> Run:
     """For two updates of a small model."""
     task = run.task
     if isinstance(task, TransductionSpec):
-        assert isinstance(task.encoder, WordEncoderSpec)
-        states = task.encoder.states and replace(task.encoder.states, hidden_size=4)
+        model = task.model
+        assert isinstance(model.encoder, WordEncoderSpec)
+        states = model.encoder.states and replace(model.encoder.states, hidden_size=4)
         task = replace(
             task,
-            encoder=replace(task.encoder, embedding_size=4, states=states),
-            decoder=replace(task.decoder, embedding_size=4, hidden_size=4),
+            model=replace(
+                model,
+                encoder=replace(model.encoder, embedding_size=4, states=states),
+                decoder=replace(model.decoder, embedding_size=4, hidden_size=4),
+            ),
             prediction=replace(task.prediction, max_length=10),
         )
     return replace(

@@ -91,7 +91,7 @@ def test_a_recipe_has_its_json_both_ways() -> None:
 
 
 def test_the_variant_differs_in_its_attention_alone() -> None:
-    changed = with_setting(g2p_low.recipe(), "task.decoder.attention", "segment")
+    changed = with_setting(g2p_low.recipe(), "task.model.decoder.attention", "segment")
     assert changed == g2p_low.segment() != g2p_low.recipe()
 
 

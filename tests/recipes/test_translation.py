@@ -211,6 +211,8 @@ def test_every_case_has_its_json(case: str) -> None:
     run = segment_translation.recipe(case)
     assert from_json(Run, to_json(run)) == run
     assert isinstance(run.task, TransductionSpec)
-    others = replace(run.task, decoder=replace(run.task.decoder, attention=None))
+    model = run.task.model
+    model = replace(model, decoder=replace(model.decoder, attention=None))
+    others = replace(run.task, model=model)
     same = segment_translation.recipe(f"{case.partition('_')[0]}_none")
     assert (others, run.training) == (same.task, same.training)  # attention is all that differs

@@ -14,10 +14,11 @@ from safetensors.numpy import load_file
 
 from benchmarks.clusters import SECONDS, process, wait_for
 from foveal.cli._main import main
-from foveal.data import Example, WhitespaceSpec
+from foveal.data import Example, TabSeparated, WhitespaceSpec
 from foveal.data._source import Shard
 from foveal.data.streams._prepared import CORPUS, PreparedCorpus
 from foveal.errors import DataError, SpecError
+from foveal.planning._choices import load_plan
 from foveal.scale._line_format import line_format
 from foveal.scale._preparing import Preparation
 from foveal.scale._storage import find_shards
@@ -219,3 +220,26 @@ def test_on_ray_the_driver_is_killed_and_the_bytes_are_the_same(tmp_path: Path) 
     with process([*words, str(tmp_path / "alone")]) as alone:
         assert alone.wait(SECONDS) == 0
     assert digests(tmp_path / "alone") == digests(out)
+
+
+def test_columns_with_names_are_read_from_lines(tmp_path: Path) -> None:
+    """Each line is read by itself, without the header: the columns go by number there."""
+    lines = ["pron\tword", *("\t".join(reversed(line.split("\t"))) for line in pairs(40, 1))]
+    written(tmp_path / "in/0.tsv", lines)
+    (shard,) = find_shards([str(tmp_path / "in/0.tsv")])
+    like, reason = line_format(shard)
+    assert reason.endswith("text in 'word', target in 'pron'")
+    assert isinstance(like, TabSeparated)
+    assert like.header
+    assert (like.source, like.target) == (1, 0)
+    prepare(tmp_path / "corpus", str(tmp_path / "in/*.tsv"), *SMALL)
+    corpus = load_plan(tmp_path / "corpus").run.train
+    assert isinstance(corpus, PreparedCorpus)
+    assert corpus.num_examples == 40
+
+
+def test_a_csv_file_is_refused(tmp_path: Path) -> None:
+    written(tmp_path / "in/0.csv", ["word,pron", "a,b"])
+    (shard,) = find_shards([str(tmp_path / "in/0.csv")])
+    with pytest.raises(DataError, match=r"expected an example on each line. Write it as tab-sep"):
+        line_format(shard)

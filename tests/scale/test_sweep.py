@@ -14,7 +14,7 @@ from foveal.bundles import load_bundle
 from foveal.cli._sweep import seconds_of
 from foveal.data import Example, tsv
 from foveal.errors import FovealError, SpecError
-from foveal.models import TextEncoderSpec
+from foveal.models import DecoderSpec, TextEncoderSpec
 from foveal.planning import plan
 from foveal.planning._choices import Planned, load_plan
 from foveal.scale._space import drawn, given_dimension, usual_dimensions, with_values
@@ -58,9 +58,10 @@ def test_the_first_trial_is_the_default_and_all_can_be_written_down(
     for run in runs[1:]:
         assert run.train == planned.run.train
         assert isinstance(run.task, TransductionSpec)
-        assert isinstance(run.task.encoder, TextEncoderSpec)
+        assert isinstance(run.task.model.encoder, TextEncoderSpec)
         assert 0.0004 <= run.training.learning_rate <= 0.005
-        assert run.task.encoder.hidden_size == run.task.decoder.hidden_size
+        assert isinstance(run.task.model.decoder, DecoderSpec)
+        assert run.task.model.encoder.hidden_size == run.task.model.decoder.hidden_size
 
 
 def test_more_trials_begin_with_the_same(planned: Planned) -> None:
@@ -71,10 +72,10 @@ def test_more_trials_begin_with_the_same(planned: Planned) -> None:
 
 
 def test_what_the_user_has_said_is_not_varied(planned: Planned) -> None:
-    fixed = ("training.learning_rate", "task.encoder.dropout")
+    fixed = ("training.learning_rate", "task.model.encoder.dropout")
     found = {one.name: one.paths for one in usual_dimensions(planned.run, fixed)}
     assert "learning_rate" not in found
-    assert found["dropout"] == ("task.decoder.dropout",)
+    assert found["dropout"] == ("task.model.decoder.dropout",)
 
 
 @pytest.mark.parametrize(
@@ -82,7 +83,7 @@ def test_what_the_user_has_said_is_not_varied(planned: Planned) -> None:
     [
         ("training.learning_rate", "1e-4..1e-2", "0.0001", "0.01"),
         ("training.batch_tokens", "200..900", "200", "900"),
-        ("task.decoder.attention", "softmax,segment", "softmax", "segment"),
+        ("task.model.decoder.attention", "softmax,segment", "softmax", "segment"),
     ],
 )
 def test_bounds_are_read(planned: Planned, path: str, text: str, first: str, last: str) -> None:
@@ -100,9 +101,9 @@ def test_bounds_are_read(planned: Planned, path: str, text: str, first: str, las
     ("path", "text", "said"),
     [
         ("training.learning_rate", "1e-2..1e-4", "the lower first"),
-        ("task.encoder.dropout", "0.1..1.5", "dropout"),
-        ("task.decoder.attention", "softmax,softer", "softer"),
-        ("task.decoder.attention", "1..2", "a setting that is a number"),
+        ("task.model.encoder.dropout", "0.1..1.5", "dropout"),
+        ("task.model.decoder.attention", "softmax,softer", "softer"),
+        ("task.model.decoder.attention", "1..2", "a setting that is a number"),
     ],
 )
 def test_bounds_that_make_no_sense_are_refused(

@@ -52,7 +52,10 @@ def subsets(mask: Tensor, k: int | None = None) -> Iterator[Structure]:
             yield Structure(chosen(len(mask), some), [(0, (i,)) for i in some])
 
 
-def labelings(mask: Tensor, num_states: int, *, shared: bool) -> Iterator[Structure]:
+def labelings(
+    mask: Tensor, num_states: int, *, shared: bool, bounded: bool = False
+) -> Iterator[Structure]:
+    """`bounded`: potentials 2 and 3 score the first and the last label."""
     places = real(mask)
     for labels in product(range(num_states), repeat=len(places)):
         value, parts = torch.full_like(mask, -1, dtype=torch.long), list[Part]()
@@ -62,6 +65,8 @@ def labelings(mask: Tensor, num_states: int, *, shared: bool) -> Iterator[Struct
             if n:
                 step = (labels[n - 1], label)
                 parts.append((1, step if shared else (t - 1, *step)))
+        if bounded and labels:
+            parts += [(2, labels[:1]), (3, labels[-1:])]
         yield Structure(value, parts)
 
 

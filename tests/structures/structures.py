@@ -87,19 +87,22 @@ def _dependency(make: Any, size: int, *, single_root: bool) -> Kind:
     )
 
 
-def _chain(
-    length: int, states: int, make: Any = LinearChain, *, shared: bool = False, **how: Any
-) -> Kind:
-    steps = (states, states) if shared else (length - 1, states, states)
-    return Kind(
-        make,
-        partial(labelings, num_states=states, shared=shared),
-        ((length, states), steps),
-        (length,),
-        (length,),
-        shared=(1,) if shared else (),
-        **how,
-    )
+def _chain(length: int, states: int, make: Any = LinearChain, **how: Any) -> Kind:
+    every = partial(labelings, num_states=states, shared=False)
+    shapes = ((length, states), (length - 1, states, states))
+    return Kind(make, every, shapes, (length,), (length,), **how)
+
+
+def _bounded_chain(length: int, states: int) -> Kind:
+    """With start scores of each item, and transitions and end scores that all items share."""
+
+    def make(*given: Any) -> LinearChain:
+        unary, transitions, start, end, mask = given
+        return LinearChain(unary, transitions, mask, start, end)
+
+    every = partial(labelings, num_states=states, shared=True, bounded=True)
+    shapes = ((length, states), (states, states), (states,), (states,))
+    return Kind(make, every, shapes, (length,), (length,), shared=(1, 3))
 
 
 def _choice(size: int, make: Any = Categorical, **how: Any) -> Kind:
@@ -180,7 +183,7 @@ KINDS = {
     "Subset": Kind(Subset, subsets, ((4,),), (4,), (4,), boolean=True),
     "KSubset": _k_subset(5, 2),
     "LinearChain": _chain(4, 3),
-    "LinearChain, shared": _chain(4, 3, shared=True),
+    "LinearChain, shared": _bounded_chain(4, 3),
     "LinearChain, many states": _chain(2, 11),
     "SemiMarkov": _segments(4, 2, 2),
     "SemiMarkov, many labels": _segments(2, 2, 13),
@@ -204,7 +207,7 @@ SINGLE = {
     "Subset": Kind(Subset, subsets, ((1,),), (1,), (1,), boolean=True),
     "KSubset": _k_subset(1, 1),
     "LinearChain": _chain(1, 1),
-    "LinearChain, shared": _chain(1, 1, shared=True),
+    "LinearChain, shared": _bounded_chain(1, 2),
     "LinearChain, many states": _chain(1, 11),
     "SemiMarkov": _segments(1, 1, 1),
     "SemiMarkov, many labels": _segments(1, 1, 13),

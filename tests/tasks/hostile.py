@@ -87,7 +87,10 @@ def _specs() -> dict[str, Callable[[Files], None]]:
     def spec(section: str, **values: Any) -> Callable[[Files], None]:
         def change(files: Files) -> None:
             data = json.loads(files[SPEC])
-            (data[section] if section else data).update(values)
+            part = data
+            for name in filter(None, section.split(".")):
+                part = part[name]
+            part.update(values)
             files[SPEC] = json.dumps(data).encode()
 
         return change
@@ -98,15 +101,15 @@ def _specs() -> dict[str, Callable[[Files], None]]:
     sizes = (10**9, 20_000, 10**12, 10**18, int("9" * 400), -1, 0, 1.5, True, None, "16", [16])
     found = {
         f"{section}-{field}-{str(size)[:20]}": spec(section, **{field: size})
-        for section in ("encoder", "decoder")
+        for section in ("model.encoder", "model.decoder")
         for field in ("hidden_size", "embedding_size")
         for size in sizes
     }
     for layers in (2, 10**4, 10**6, 10**12, 10**30):
-        found[f"encoder-layers-{layers}"] = spec("encoder", num_layers=layers)
-        found[f"decoder-layers-{layers}"] = spec("decoder", num_layers=layers)
+        found[f"encoder-layers-{layers}"] = spec("model.encoder", num_layers=layers)
+        found[f"decoder-layers-{layers}"] = spec("model.decoder", num_layers=layers)
     for name, value in {
-        "width": 10**9,
+        "beam_size": 10**9,
         "nbest": 10**9,
         "max_length": 10**12,
         "length_penalty": 1e308,
@@ -115,10 +118,16 @@ def _specs() -> dict[str, Callable[[Files], None]]:
         found[f"prediction-{name}"] = spec("prediction", **{name: value})
     heads = {"kind": "multi_head", "num_heads": 10**9}
     return found | {
-        "heads": spec("decoder", attention=heads),
+        "heads": spec("model.decoder", attention=heads),
         "kind-list": spec("", kind=["x"]),
         "kind-dunder": spec("", kind="__class__"),
-        "encoder-null": spec("", encoder=None),
+        "model-null": spec("", model=None),
+        "class": spec("", **{"class": "os.system"}),
+        "class-of-attention": spec(
+            "model.decoder", attention={"class": "os.system", "kind": "mine"}
+        ),
+        "class-number": spec("model.decoder", attention={"class": 1, "kind": "softmax"}),
+        "encoder-null": spec("model", encoder=None),
         "spec-surrogate": spec("", features={"separator": "\ud800"}),
         "spec-nested": raw(DEEP),
         "spec-nested-objects": raw(b'{"encoder":' * 5000 + b"1" + b"}" * 5000),

@@ -7,7 +7,7 @@ import numpy as np
 from PIL import Image
 
 from foveal.data import Example, ImageSpec
-from foveal.models import DecoderSpec, ImageEncoderSpec, RecurrentSpec
+from foveal.models import CaptionerSpec, DecoderSpec, ImageEncoderSpec, RecurrentSpec
 from foveal.tasks import CaptioningSpec, PredictionSpec
 
 COLORS = {"red": (210, 40, 30), "blue": (30, 60, 200)}
@@ -21,8 +21,7 @@ ENCODER = ImageEncoderSpec(
 DECODER = DecoderSpec(embedding_size=12, hidden_size=24, dropout=0.0)
 BARS = CaptioningSpec(
     image=IMAGE,
-    encoder=ENCODER,
-    decoder=DECODER,
+    model=CaptionerSpec(encoder=ENCODER, decoder=DECODER),
     label_smoothing=0.0,
     prediction=PredictionSpec(beam_size=2),
 )

@@ -11,7 +11,7 @@ import torch
 from foveal.bundles import load_bundle, save_bundle
 from foveal.data import Example
 from foveal.errors import SpecError, ValueRangeError
-from foveal.models import BackboneSpec, TextEncoderSpec, backbone_spec
+from foveal.models import BackboneSpec, CaptionerSpec, TextEncoderSpec, VQAModelSpec, backbone_spec
 from foveal.specs import from_json, to_json
 from foveal.tasks import Captioning, CaptioningSpec, PredictionSpec, VisualQuestionAnsweringSpec
 from tests.tasks.pictures import BARS, bars
@@ -54,7 +54,7 @@ def test_a_caption_is_written_from_its_grid(resnet: Path, tmp_path: Path) -> Non
     assert (spec.stride, spec.patches, spec.num_channels) == (8, False, 3)
     assert from_json(BackboneSpec, to_json(spec)) == spec
     examples = bars(tmp_path / "bars", 4)
-    task = replace(BARS, encoder=spec).build_from(examples)
+    task = replace(BARS, model=replace(BARS.model, encoder=spec)).build_from(examples)
     assert isinstance(task, Captioning)
     (resnet / "model.safetensors").unlink()
     weights = task.model.state_dict()
@@ -107,7 +107,7 @@ def test_patches_lie_side_by_side(tmp_path: Path) -> None:
     ]
     question = TextEncoderSpec(embedding_size=8, hidden_size=8, dropout=0.0)
     task = VisualQuestionAnsweringSpec(
-        image=BARS.image, encoder=spec, question=question
+        image=BARS.image, model=VQAModelSpec(encoder=spec, question=question)
     ).build_from(examples)
     task.model.eval()
     trace = task.predict(examples, TRACED)[0].trace
@@ -139,6 +139,6 @@ def test_what_is_no_backbone_or_would_run_code_is_one_line(resnet: Path, tmp_pat
     with pytest.raises(SpecError, match="for each of 3 channels"):
         replace(spec, mean=(0.5,)).build()
     with pytest.raises(ValueRangeError, match="num_channels"):
-        CaptioningSpec(image=replace(BARS.image, num_channels=1), encoder=spec).build_from(
-            bars(tmp_path / "bars", 1)
-        )
+        CaptioningSpec(
+            image=replace(BARS.image, num_channels=1), model=CaptionerSpec(encoder=spec)
+        ).build_from(bars(tmp_path / "bars", 1))

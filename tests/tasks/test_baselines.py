@@ -10,6 +10,7 @@ import torch
 from foveal.bundles import load_bundle, save_bundle
 from foveal.data import Example, InMemory
 from foveal.data.vocabularies._tally import Tally
+from foveal.models import ClassifierSpec, Seq2SeqSpec, TaggerSpec
 from foveal.tasks import ClassificationSpec, TaggingSpec, TransductionSpec
 from foveal.training import TrainingSpec, fit
 from tests.tasks.stored import BUNDLES
@@ -25,7 +26,7 @@ TAGGED = [
 
 
 def test_the_most_frequent_label_is_the_baseline_of_classification() -> None:
-    task = ClassificationSpec(encoder=ENCODER).build_from(LABELED)
+    task = ClassificationSpec(model=ClassifierSpec(encoder=ENCODER)).build_from(LABELED)
     evaluation = task.evaluate([*LABELED, Example("x", "no")])
     assert evaluation.baseline == ("the most frequent label", pytest.approx(60.0))
 
@@ -48,7 +49,7 @@ def test_every_task_with_labels_has_a_baseline(kind: str, examples: list[Example
 
 
 def test_the_most_frequent_tag_of_each_word_is_the_baseline_of_tagging() -> None:
-    task = TaggingSpec(encoder=ENCODER).build_from(TAGGED)
+    task = TaggingSpec(model=TaggerSpec(encoder=ENCODER)).build_from(TAGGED)
     # "run" is V twice and N once, "cat" is N, and for a new word N is the most frequent tag of all.
     assert task.trivial_answers(Example("the run new cat")) == {
         "the most frequent tag of each word": "D V N N"
@@ -59,7 +60,7 @@ def test_the_most_frequent_tag_of_each_word_is_the_baseline_of_tagging() -> None
 
 
 def test_the_better_of_two_rules_is_the_baseline_of_transduction() -> None:
-    spec = TransductionSpec(encoder=ENCODER, decoder=DECODER)
+    spec = TransductionSpec(model=Seq2SeqSpec(encoder=ENCODER, decoder=DECODER))
     copied = [Example("ab", "ab"), Example("ba", "ba"), Example("a", "b"), Example("bb", "b")]
     baseline = spec.build_from(copied).evaluate(copied).baseline
     assert baseline == ("the most frequent target", pytest.approx(50.0))
@@ -70,7 +71,7 @@ def test_the_better_of_two_rules_is_the_baseline_of_transduction() -> None:
 def test_a_model_that_has_learned_nothing_is_warned_about(tmp_path: Path) -> None:
     """A tiny learning rate leaves the weights as they were drawn."""
     torch.manual_seed(0)
-    task = ClassificationSpec(encoder=ENCODER).build_from(LABELED)
+    task = ClassificationSpec(model=ClassifierSpec(encoder=ENCODER)).build_from(LABELED)
     events = list[Any]()
     train = task.batches(InMemory(tuple(LABELED)), batch_size=4)
     spec = TrainingSpec(steps=1, learning_rate=1e-9)
@@ -85,7 +86,7 @@ def test_a_model_that_has_learned_nothing_is_warned_about(tmp_path: Path) -> Non
 
 
 def test_a_perfect_score_is_never_warned_about() -> None:
-    task = ClassificationSpec(encoder=ENCODER).build_from(LABELED)
+    task = ClassificationSpec(model=ClassifierSpec(encoder=ENCODER)).build_from(LABELED)
     (output,) = task.predict([Example("a")])
     right = task.evaluate([Example("a", output.output)])
     assert right.value == 100
@@ -93,7 +94,7 @@ def test_a_perfect_score_is_never_warned_about() -> None:
 
 
 def test_a_bundle_keeps_the_counts_and_an_old_one_has_none(tmp_path: Path) -> None:
-    task = TaggingSpec(encoder=ENCODER).build_from(TAGGED)
+    task = TaggingSpec(model=TaggerSpec(encoder=ENCODER)).build_from(TAGGED)
     save_bundle(task, tmp_path)
     assert load_bundle(tmp_path).vocabularies.majority == task.vocabularies.majority
     old = load_bundle(BUNDLES / "0.1.0" / "tagging")

@@ -11,6 +11,7 @@ from foveal.bundles import save_bundle
 from foveal.bundles._warm_start import warm_start
 from foveal.data.vocabularies._vocabularies import Vocabularies
 from foveal.errors import BundleError
+from foveal.models import Seq2SeqSpec
 from foveal.tasks import TransductionSpec
 from tests.tasks.tiny import (
     DECODER,
@@ -72,7 +73,7 @@ def test_new_symbols_keep_what_was_drawn_for_them(tmp_path: Path) -> None:
     task = transduction()
     save_bundle(task, tmp_path)
     torch.manual_seed(3)
-    spec = TransductionSpec(encoder=ENCODER, decoder=DECODER)
+    spec = TransductionSpec(model=Seq2SeqSpec(encoder=ENCODER, decoder=DECODER))
     other = spec.build_from(upper_cased(200, letters="dexyz"))
     table = {name: weights.clone() for name, weights in other.model.state_dict().items()}
     warm_start(other, tmp_path)

@@ -177,11 +177,11 @@ def test_files_of_two_bundles_do_not_mix(bundle: Path, tmp_path: Path) -> None:
     """Even under one seal: the weights must be those of the model that the spec describes."""
     contents = {name: (bundle / name).read_bytes() for name in FILES[:-1]}
     spec = json.loads(contents["spec.json"])
-    spec["encoder"]["hidden_size"] = 20
+    spec["model"]["encoder"]["hidden_size"] = 20
     contents["spec.json"] = json.dumps(spec).encode()
     write_sealed(tmp_path, contents, {"format": 1, "foveal": "0.0"})
     assert "weights are not those of the model" in refused(tmp_path)
-    spec["encoder"]["hiden_size"] = 20
+    spec["model"]["encoder"]["hiden_size"] = 20
     contents["spec.json"] = json.dumps(spec).encode()
     write_sealed(tmp_path, contents, {"format": 1, "foveal": "0.0"})
     assert "Did you mean hidden_size" in refused(tmp_path)

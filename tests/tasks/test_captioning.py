@@ -85,9 +85,8 @@ def test_what_else_is_to_be_learnt_is_a_part_of_the_loss(
     attention: SoftmaxSpec | SegmentSpec | PathSpec, examples: list[Example]
 ) -> None:
     torch.manual_seed(1)
-    spec = replace(
-        BARS, decoder=replace(DECODER, attention=attention), doubly_stochastic=0.5, coverage=0.25
-    )
+    model = replace(BARS.model, decoder=replace(DECODER, attention=attention))
+    spec = replace(BARS, model=model, doubly_stochastic=0.5, coverage=0.25)
     task = spec.build_from(examples)
     batch = task.collate([task.encode(example) for example in examples[:6]])
     loss = task.loss(batch)
@@ -95,7 +94,9 @@ def test_what_else_is_to_be_learnt_is_a_part_of_the_loss(
     expected = parts["likelihood"] + 0.5 * parts["doubly_stochastic"] + 0.25 * parts["coverage"]
     assert loss.total.item() == pytest.approx(expected, rel=1e-5)
     assert min(parts.values()) > 0
-    without = replace(spec, decoder=replace(DECODER, attention=None)).build_from(examples)
+    without = replace(
+        spec, model=replace(spec.model, decoder=replace(DECODER, attention=None))
+    ).build_from(examples)
     with pytest.raises(ValueRangeError, match="no attention"):
         without.loss(batch)
 
@@ -214,6 +215,6 @@ def test_cider_rewards_what_is_particular() -> None:
 
 @pytest.mark.parametrize("image", [ImageSpec(trim=True), ImageSpec(ink=0.1)])
 def test_the_frames_of_a_clip_are_not_shrunk_one_by_one(image: ImageSpec) -> None:
-    spec = replace(BARS, image=image, encoder=FramesEncoderSpec())
+    spec = replace(BARS, image=image, model=replace(BARS.model, encoder=FramesEncoderSpec()))
     with pytest.raises(ValueRangeError, match=r"stay of one size.*Set image.trim to false and"):
         spec.build_from([Example("a.gif", "red")])

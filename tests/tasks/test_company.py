@@ -16,18 +16,24 @@ from foveal.data import Example, FeaturesSpec
 from foveal.models import (
     AttentionSpec,
     BilinearSpec,
+    ClassifierSpec,
     DecoderSpec,
+    DecomposableAttentionSpec,
     DotSpec,
+    LanguageModelSpec,
     LatentHardSpec,
     LatentMonotoneSpec,
     LinearSpec,
     LocalSpec,
+    MemoryNetworkSpec,
     MultiHeadSpec,
     SegmentSpec,
+    Seq2SeqSpec,
     SigmoidSpec,
     SoftmaxSpec,
     SparsemaxSpec,
     SyntacticSpec,
+    TaggerSpec,
     TextEncoderSpec,
 )
 from foveal.tasks import (
@@ -116,7 +122,11 @@ def built(spec: TransductionSpec, seed: int = 0) -> Any:
 @pytest.mark.parametrize("attention", ATTENTIONS, ids=repr)
 def test_of_every_attention(attention: AttentionSpec | None) -> None:
     encoder, decoder = EVEN
-    task = built(TransductionSpec(encoder=encoder, decoder=replace(decoder, attention=attention)))
+    task = built(
+        TransductionSpec(
+            model=Seq2SeqSpec(encoder=encoder, decoder=replace(decoder, attention=attention))
+        )
+    )
     for beam_size in (1, 3):
         check(task.predict, SPOKEN, beam_size=beam_size)
 
@@ -124,14 +134,18 @@ def test_of_every_attention(attention: AttentionSpec | None) -> None:
 @pytest.mark.parametrize("bridge", ["every_step", "both", "none"])
 def test_of_every_bridge(bridge: Any) -> None:
     encoder, decoder = EVEN
-    task = built(TransductionSpec(encoder=encoder, decoder=replace(decoder, bridge=bridge)))
+    task = built(
+        TransductionSpec(
+            model=Seq2SeqSpec(encoder=encoder, decoder=replace(decoder, bridge=bridge))
+        )
+    )
     check(task.predict, SPOKEN, beam_size=1)
 
 
 @pytest.mark.parametrize("cell", ["lstm", "gru", "elman"])
 def test_of_every_cell_and_of_odd_sizes(cell: Any) -> None:
     encoder, decoder = replace(ODD[0], cell=cell), replace(ODD[1], cell=cell)
-    task = built(TransductionSpec(encoder=encoder, decoder=decoder))
+    task = built(TransductionSpec(model=Seq2SeqSpec(encoder=encoder, decoder=decoder)))
     for beam_size in (1, 3):
         check(task.predict, SPOKEN, beam_size=beam_size)
 
@@ -143,24 +157,36 @@ def test_of_every_cell_and_of_odd_sizes(cell: Any) -> None:
 )
 def test_of_deep_stacks(changes: dict[str, Any]) -> None:
     encoder, decoder = replace(EVEN[0], **changes), replace(EVEN[1], **changes)
-    task = built(TransductionSpec(encoder=encoder, decoder=replace(decoder, input_feeding=True)))
+    task = built(
+        TransductionSpec(
+            model=Seq2SeqSpec(encoder=encoder, decoder=replace(decoder, input_feeding=True))
+        )
+    )
     check(task.predict, SPOKEN, beam_size=1)
 
 
 def test_of_attention_to_oneself() -> None:
     encoder, decoder = replace(EVEN[0], self_attention=SyntacticSpec()), EVEN[1]
-    check(built(TransductionSpec(encoder=encoder, decoder=decoder)).predict, SPOKEN, beam_size=3)
+    check(
+        built(TransductionSpec(model=Seq2SeqSpec(encoder=encoder, decoder=decoder))).predict,
+        SPOKEN,
+        beam_size=3,
+    )
 
 
 def test_of_wide_states() -> None:
     """Rows of more than 768 entries, of which kernels sum many in another order than few."""
     encoder = TextEncoderSpec(embedding_size=16, hidden_size=512)
-    task = built(TransductionSpec(encoder=encoder, decoder=DecoderSpec(hidden_size=32)))
+    task = built(
+        TransductionSpec(model=Seq2SeqSpec(encoder=encoder, decoder=DecoderSpec(hidden_size=32)))
+    )
     check(task.predict, [*SPOKEN, *SPOKEN[-3:] * 8], beam_size=1)
 
 
 def test_of_features() -> None:
-    spec = TransductionSpec(features=FeaturesSpec(), encoder=EVEN[0], decoder=EVEN[1])
+    spec = TransductionSpec(
+        features=FeaturesSpec(), model=Seq2SeqSpec(encoder=EVEN[0], decoder=EVEN[1])
+    )
     examples = [
         Example(example.source, example.source.upper(), features=["V;PST", "N", ""][n % 3])
         for n, example in enumerate([*upper_cased(30), *SPOKEN])
@@ -173,7 +199,7 @@ def test_of_features() -> None:
 
 def test_of_several_as_one() -> None:
     encoder, decoder = EVEN
-    spec = TransductionSpec(encoder=encoder, decoder=decoder)
+    spec = TransductionSpec(model=Seq2SeqSpec(encoder=encoder, decoder=decoder))
     check(TransductionEnsemble([built(spec), built(spec, 1)]).predict, SPOKEN, beam_size=3)
 
 
@@ -184,10 +210,26 @@ def test_of_what_is_read_along_two_axes() -> None:
     texts = ["\n".join(random.Random(n).choices(lines, k=1 + n % 9)) for n in range(20)]
     matched = [f"{a}\t{b}" for a, b in zip(lines, [*lines[3:], *lines[:3]], strict=True)]
     tasks: list[tuple[Task, list[str]]] = [
-        (ClassificationSpec(encoder=DOCUMENTS).build_from(documents(60)), texts),
-        (PairClassificationSpec(hidden_size=37).build_from(pairs(60)), matched),
-        (PairClassificationSpec(encoder=HEADED, hidden_size=8).build_from(pairs(60)), matched),
-        (QuestionAnsweringSpec(max_facts=6).build_from(stories(60)), texts),
+        (
+            ClassificationSpec(model=ClassifierSpec(encoder=DOCUMENTS)).build_from(documents(60)),
+            texts,
+        ),
+        (
+            PairClassificationSpec(model=DecomposableAttentionSpec(hidden_size=37)).build_from(
+                pairs(60)
+            ),
+            matched,
+        ),
+        (
+            PairClassificationSpec(
+                model=DecomposableAttentionSpec(encoder=HEADED, hidden_size=8)
+            ).build_from(pairs(60)),
+            matched,
+        ),
+        (
+            QuestionAnsweringSpec(model=MemoryNetworkSpec(max_facts=6)).build_from(stories(60)),
+            texts,
+        ),
     ]
     for task, sources in tasks:
         task.model.eval()
@@ -199,14 +241,18 @@ def test_of_other_tasks(cell: Any) -> None:
     encoder = replace(ODD[0], cell=cell)
     torch.manual_seed(0)
     tasks: list[Task] = [
-        ClassificationSpec(encoder=encoder).build_from(opinions(60)),
-        ClassificationSpec(encoder=encoder, pooling="mean").build_from(opinions(60)),
-        TaggingSpec(encoder=encoder).build_from(sentences(60)),
+        ClassificationSpec(model=ClassifierSpec(encoder=encoder)).build_from(opinions(60)),
+        ClassificationSpec(model=ClassifierSpec(encoder=encoder, pooling="mean")).build_from(
+            opinions(60)
+        ),
+        TaggingSpec(model=TaggerSpec(encoder=encoder)).build_from(sentences(60)),
     ]
     for task in tasks:
         task.model.eval()
         check(task.predict, WRITTEN, beam_size=2)
-    model = LanguageModelingSpec(cell=cell, embedding_size=30, hidden_size=37, max_length=12)
+    model = LanguageModelingSpec(
+        model=LanguageModelSpec(cell=cell, embedding_size=30, hidden_size=37), max_length=12
+    )
     continuing = model.build_from(upper_cased(60))
     continuing.model.eval()
     check(continuing.predict, SPOKEN, beam_size=2, trace=False)
@@ -215,7 +261,7 @@ def test_of_other_tasks(cell: Any) -> None:
 def test_a_list_of_candidates_is_calibrated_by_what_was_looked_for() -> None:
     """An example with few possible answers beside one with many, which has a scaling of its own."""
     torch.manual_seed(0)
-    task = TaggingSpec(encoder=ODD[0]).build_from(sentences(60))
+    task = TaggingSpec(model=TaggerSpec(encoder=ODD[0])).build_from(sentences(60))
     task.calibrate(sentences(60), PredictionSpec(beam_size=5))
     settings = PredictionSpec(beam_size=5, nbest=5)
     short, long = Example("a"), Example("the good old ship a cat")

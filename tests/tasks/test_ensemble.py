@@ -3,7 +3,7 @@
 import re
 from collections.abc import Callable
 from dataclasses import replace
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 import pytest
@@ -14,7 +14,7 @@ from foveal.bundles import load_bundle
 from foveal.data import END, CharacterSpec, Example, FeaturesSpec, Vocabulary, WhitespaceSpec
 from foveal.errors import ValueRangeError
 from foveal.metrics._calibration import Calibration, Scaling
-from foveal.models import LatentHardSpec, SegmentSpec
+from foveal.models import LatentHardSpec, SegmentSpec, Seq2SeqSpec
 from foveal.tasks import (
     Prediction,
     PredictionSpec,
@@ -37,7 +37,7 @@ WAYS = [
 ]
 
 
-def taught(seed: int, **changes: object) -> Transduction:
+def taught(seed: int, **changes: Any) -> Transduction:
     """A model that has learnt a little, and errs often."""
     torch.manual_seed(seed)
     task = transduction(**changes)
@@ -287,9 +287,9 @@ def vocabulary(task: Transduction, tokens: str) -> Transduction:
     return task.spec.build(changed)
 
 
-def spec(**changes: object) -> Transduction:
-    settings = {"encoder": ENCODER, "decoder": DECODER, **changes}
-    return TransductionSpec(**settings).build_from(TRAIN)
+def spec(**changes: Any) -> Transduction:
+    model = Seq2SeqSpec(encoder=ENCODER, decoder=DECODER)
+    return TransductionSpec(model=model, **changes).build_from(TRAIN)
 
 
 @pytest.mark.parametrize(

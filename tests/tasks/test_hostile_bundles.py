@@ -72,7 +72,12 @@ def test_a_bundle_cannot_ask_for_weights_from_elsewhere(tmp_path: Path) -> None:
     for number, weights in enumerate(names):
         data = json.loads(to_json(CaptioningSpec()))
         config = json.dumps(CONFIG)
-        data["encoder"] = {"kind": "backbone", "config": config, "weights": weights, "stride": 8}
+        data["model"]["encoder"] = {
+            "kind": "backbone",
+            "config": config,
+            "weights": weights,
+            "stride": 8,
+        }
         files = hostile.files_of(hostile.STORED[-1])
         files["spec.json"] = json.dumps(data).encode()
         folders.append(hostile.sealed(tmp_path / str(number), files))

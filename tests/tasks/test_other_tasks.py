@@ -12,7 +12,7 @@ from foveal.data import Example, SentencePieceSpec
 from foveal.data._example import Where
 from foveal.data.vocabularies._vocabularies import Vocabularies
 from foveal.errors import DataError, ValueRangeError
-from foveal.models import TextEncoderSpec
+from foveal.models import ClassifierSpec, DecomposableAttentionSpec, TaggerSpec, TextEncoderSpec
 from foveal.specs import from_json, to_json
 from foveal.tasks import (
     Classification,
@@ -207,12 +207,16 @@ def test_words_of_a_pair_read_their_heads(learnt: dict[str, Task]) -> None:
     assert trace.best is not None
     heads = [sum(row) for row in trace.best]
     assert sorted(heads) == [0, 1, 1, 1]  # one word heads the sentence
-    plain = PairClassificationSpec(hidden_size=8).build_from(pairs(10))
+    plain = PairClassificationSpec(model=DecomposableAttentionSpec(hidden_size=8)).build_from(
+        pairs(10)
+    )
     assert plain.self_attention("the good old ship") is None
 
 
 def test_a_pair_of_one_text_is_refused() -> None:
-    task = PairClassificationSpec(encoder=HEADED, hidden_size=8).build_from(pairs(10))
+    task = PairClassificationSpec(
+        model=DecomposableAttentionSpec(encoder=HEADED, hidden_size=8)
+    ).build_from(pairs(10))
     alone = Example("a good ship", "yes", where=Where("train.tsv", 3))
     with pytest.raises(
         DataError, match=r"train.tsv, line 3: one text, expected two, in 'a good sh"
@@ -233,7 +237,9 @@ def test_words_begin_with_small_vectors(kind: str) -> None:
 def test_labels_are_smoothed() -> None:
     for smoothing in (0.0, 0.2):
         torch.manual_seed(0)
-        spec = ClassificationSpec(encoder=ENCODER, dropout=0.0, label_smoothing=smoothing)
+        spec = ClassificationSpec(
+            model=ClassifierSpec(encoder=ENCODER, dropout=0.0), label_smoothing=smoothing
+        )
         task = spec.build_from(opinions(20))
         batch = task.collate([task.encode(example) for example in opinions(20)])
         loss = task.loss(batch).total
@@ -245,7 +251,7 @@ def test_labels_are_smoothed() -> None:
 
 
 def test_an_unseen_label_is_wrong_in_a_test_and_an_error_in_training() -> None:
-    task = ClassificationSpec(encoder=ENCODER).build_from(opinions(20))
+    task = ClassificationSpec(model=ClassifierSpec(encoder=ENCODER)).build_from(opinions(20))
     strange = Example("a cat", "maybe", where=Where("train.tsv", 7))
     with pytest.raises(DataError, match=r"train.tsv, line 7: the label 'maybe' is none of those"):
         task.encode(strange)
@@ -268,20 +274,20 @@ def test_tagging_learns(learnt: dict[str, Task]) -> None:
 
 def test_spans_are_scored_as_spans() -> None:
     examples = [Example("a b c", "B-X I-X O"), Example("b c", "I-X O")]
-    task = TaggingSpec(encoder=ENCODER).build_from(examples)
+    task = TaggingSpec(model=TaggerSpec(encoder=ENCODER)).build_from(examples)
     assert task.main_metric == ("span_f1", True)
     assert next(iter(task.evaluate(examples).metrics)) == "span_f1"
 
 
 def test_words_and_tags_must_pair_up() -> None:
-    task = TaggingSpec(encoder=ENCODER).build_from(sentences(10))
+    task = TaggingSpec(model=TaggerSpec(encoder=ENCODER)).build_from(sentences(10))
     uneven = Example("the cat", "DET", where=Where("x.tsv", 3))
     with pytest.raises(DataError, match=r"x.tsv, line 3: 2 words and 1 tags.*Put spaces"):
         task.encode(uneven)
 
 
 def test_independent_tags_are_possible() -> None:
-    task = TaggingSpec(encoder=ENCODER, crf=False).build_from(sentences(30))
+    task = TaggingSpec(model=TaggerSpec(encoder=ENCODER, crf=False)).build_from(sentences(30))
     train(task, sentences(30), epochs=12, rate=2e-2)
     assert task.evaluate(sentences(30)).value > 90
 
@@ -342,7 +348,7 @@ def test_unknown_symbols_are_told_apart_in_slices(learnt: dict[str, Task]) -> No
 def test_subwords_are_learnt_with_the_vocabulary() -> None:
     spec = ClassificationSpec(
         source=SentencePieceSpec(num_pieces=300),
-        encoder=TextEncoderSpec(embedding_size=4, hidden_size=4),
+        model=ClassifierSpec(encoder=TextEncoderSpec(embedding_size=4, hidden_size=4)),
     )
     task = spec.build_from(opinions(60))
     assert isinstance(task.spec.source, SentencePieceSpec)

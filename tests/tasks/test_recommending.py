@@ -7,7 +7,7 @@ import pytest
 
 from foveal.data import Example
 from foveal.errors import DataError
-from foveal.models import LatentHardSpec, SoftmaxSpec
+from foveal.models import DecoderSpec, LatentHardSpec, SoftmaxSpec, TextEncoderSpec
 from foveal.planning import recommend
 from foveal.planning._recommending import Reason
 from foveal.specs import settings
@@ -33,8 +33,9 @@ def test_words_of_phones() -> None:
     found = recommend(pronounced(800))
     assert isinstance(found.task, TransductionSpec)
     assert found.task.outputs == "words"
-    assert found.task.encoder.embedding_size == 64
-    assert found.task.decoder.attention == LatentHardSpec()
+    assert isinstance(found.task.model.encoder, TextEncoderSpec)
+    assert found.task.model.encoder.embedding_size == 64
+    assert found.task.model.decoder.attention == LatentHardSpec()
     assert found.training["epochs"] == 100
     assert found.task.prediction.length_penalty == 0
 
@@ -43,9 +44,12 @@ def test_more_words_get_wider_networks_and_fewer_readings() -> None:
     few, many = recommend(pronounced(800)), recommend(pronounced(8000))
     assert isinstance(few.task, TransductionSpec)
     assert isinstance(many.task, TransductionSpec)
-    assert many.task.decoder.hidden_size > few.task.decoder.hidden_size
-    assert many.task.decoder.dropout < few.task.decoder.dropout
-    assert many.task.decoder.attention == SoftmaxSpec()
+    narrow, wide = few.task.model.decoder, many.task.model.decoder
+    assert isinstance(narrow, DecoderSpec)
+    assert isinstance(wide, DecoderSpec)
+    assert wide.hidden_size > narrow.hidden_size
+    assert wide.dropout < narrow.dropout
+    assert wide.attention == SoftmaxSpec()
     assert many.training["epochs"] == 25
 
 
@@ -53,7 +57,7 @@ def test_texts() -> None:
     found = recommend(translated(400))
     assert isinstance(found.task, TransductionSpec)
     assert found.task.outputs == "texts"
-    assert found.task.decoder.attention == SoftmaxSpec()
+    assert found.task.model.decoder.attention == SoftmaxSpec()
     assert found.task.prediction.length_penalty > 0
 
 
@@ -82,15 +86,17 @@ def test_texts_of_several_lines_are_read_as_documents() -> None:
     reviews = [Example(f"it was {w} .\nwe liked it .\nwe stayed .", w) for w in "abcd" * 10]
     found = recommend(reviews)
     assert found.task.kind == "classification"
-    assert found.task.encoder.kind == "document"
+    assert isinstance(found.task, ClassificationSpec)
+    assert found.task.model.encoder.kind == "document"
     found.task.build_from(reviews)
 
 
 def test_long_texts_on_one_line_are_read_flat_and_the_reason_says_what_to_do() -> None:
     found = recommend([Example(f"it was {word} . " * 50, word) for word in "abcd" * 10])
     assert found.task.kind == "classification"
-    assert found.task.encoder.kind == "text"
-    (reason,) = [one.sentence for one in found.reasons if one.path == "encoder"]
+    assert isinstance(found.task, ClassificationSpec)
+    assert found.task.model.encoder.kind == "text"
+    (reason,) = [one.sentence for one in found.reasons if one.path == "model.encoder"]
     assert "200 words per text" in reason
     assert "JSON Lines" in reason
 
@@ -114,7 +120,7 @@ def test_reasons_are_about_settings_that_there_are(
         assert len(sentence) > 10
     told = {reason.path for reason in found.reasons}
     assert {f"training.{name}" for name in found.training} <= told
-    assert {"kind", "encoder.hidden_size"} <= told
+    assert {"kind", "model.encoder.hidden_size"} <= told
     assert isinstance(found.reasons[0], Reason)
 
 

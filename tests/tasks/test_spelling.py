@@ -13,7 +13,8 @@ from foveal.data._batches import collate_tagged
 from foveal.data.tokenizers._spelling import word_shape
 from foveal.errors import ShapeError
 from foveal.inspection import explain
-from foveal.models import SpelledSpec, TaggerSpec, TextEncoderSpec, WordEncoderSpec
+from foveal.models import TaggerSpec, TextEncoderSpec, WordEncoderSpec
+from foveal.networks.encoders._spelled_embedding import SpelledEmbedding
 from foveal.planning import recommend
 from foveal.tasks import Tagging, TaggingSpec
 from foveal.testing import check_model
@@ -23,7 +24,8 @@ pytestmark = pytest.mark.slow
 
 STEMS = [a + b for a, b in itertools.product(("bel", "kor", "tam", "zur"), ("a", "ip", "on"))]
 SPEC = TaggingSpec(
-    encoder=ENCODER, spelling=SpellingSpec(num_buckets=500), feature_size=8, feature_dropout=0.2
+    model=TaggerSpec(encoder=ENCODER, feature_size=8, feature_dropout=0.2),
+    spelling=SpellingSpec(num_buckets=500),
 )
 SEEN, UNSEEN = STEMS[:9], STEMS[9:]
 
@@ -85,8 +87,9 @@ def test_an_explanation_reads_the_features(learnt: Tagging) -> None:
 )
 def test_a_tagger_with_spelling_obeys_the_laws(encoder: TextEncoderSpec | WordEncoderSpec) -> None:
     torch.manual_seed(0)
-    spelling = SpelledSpec(num_features=2, num_buckets=9, feature_size=3)
-    model = TaggerSpec(vocabulary=9, num_tags=3, encoder=encoder, spelling=spelling).build()
+    model = TaggerSpec(encoder=encoder, feature_size=3).build(
+        vocabulary=9, num_tags=3, num_features=2, num_buckets=9
+    )
     features = torch.randint(9, (4, 5, 2))
 
     class Spelled(torch.nn.Module):
@@ -103,8 +106,7 @@ def test_a_tagger_with_spelling_obeys_the_laws(encoder: TextEncoderSpec | WordEn
 
 
 def test_features_are_left_out_in_training_only() -> None:
-    spelling = SpelledSpec(num_features=3, num_buckets=9, feature_size=2, dropout=0.5)
-    embedding = spelling.build(9, 4)
+    embedding = SpelledEmbedding(9, 4, num_features=3, num_buckets=9, feature_size=2, dropout=0.5)
     inputs = torch.randint(9, (50, 4))
     kept = embedding(inputs)[:, 4:].unflatten(-1, (3, 2))
     gone = (kept == 0).all(-1)
@@ -115,12 +117,11 @@ def test_features_are_left_out_in_training_only() -> None:
 
 
 def test_features_that_do_not_fit_are_refused() -> None:
-    words_only = TaggerSpec(vocabulary=9, num_tags=3).build()
+    words_only = TaggerSpec().build(vocabulary=9, num_tags=3)
     tokens, features = torch.zeros(2, 3, dtype=torch.long), torch.zeros(2, 3, 4, dtype=torch.long)
     with pytest.raises(ShapeError, match=r"spelling must have the shape none, got \(2, 3, 4\)"):
         words_only(tokens, None, features)
-    spelling = SpelledSpec(num_features=2, num_buckets=9)
-    spelled = TaggerSpec(vocabulary=9, num_tags=3, spelling=spelling).build()
+    spelled = TaggerSpec().build(vocabulary=9, num_tags=3, num_features=2, num_buckets=9)
     with pytest.raises(ShapeError, match=r"spelling must have the shape \(2, 3, 2\), got none"):
         spelled(tokens)
     uneven = [Encoded([1, 2], [0, 0], features=[1, 2]), Encoded([1, 2], [0, 0])]

@@ -46,4 +46,11 @@ def test_plain_strings_are_sources(kind: str) -> None:
     texts = INPUTS[kind][:2]
     assert task.predict(texts) == task.predict([Example(text) for text in texts])
     with pytest.raises(ValueRangeError, match=r"got one text, .* Put it into a list: predict\(\['"):
-        task.predict(texts[0])
+        task.answerer().predict(texts[0])
+
+
+@pytest.mark.parametrize("kind", INPUTS)
+def test_one_text_has_one_prediction(kind: str) -> None:
+    task = load_bundle(BUNDLES / "0.1.0" / kind)
+    first = INPUTS[kind][0]
+    assert task.predict(first) == task.predict([first])[0] == task.predict(Example(first))

@@ -9,7 +9,7 @@ import torch
 from foveal.attention import AttentionTrace
 from foveal.data import Example, FeaturesSpec, InMemory, Seq2SeqBatch, WhitespaceSpec
 from foveal.errors import DataError, SpecError, ValueRangeError
-from foveal.models import MultiHeadSpec, SegmentSpec, SoftmaxSpec
+from foveal.models import MultiHeadSpec, SegmentSpec, Seq2SeqSpec, SoftmaxSpec
 from foveal.tasks import PredictionSpec, Transduction, TransductionSpec
 from foveal.tasks.base._losses import alignment_loss
 from tests.tasks.tiny import DECODER, ENCODER, train, transduction, upper_cased
@@ -119,7 +119,9 @@ def test_prediction_leaves_training_mode_and_gradients_alone(learnt: Transductio
 
 def test_phones_are_scored_by_symbols_and_texts_by_bleu() -> None:
     pairs = [Example("ab", "x y"), Example("ba", "y x")]
-    words = TransductionSpec(target=WhitespaceSpec(), encoder=ENCODER, decoder=DECODER)
+    words = TransductionSpec(
+        target=WhitespaceSpec(), model=Seq2SeqSpec(encoder=ENCODER, decoder=DECODER)
+    )
     assert set(words.build_from(pairs).evaluate(pairs).metrics) == {"wer", "per"}
     texts = replace(words, outputs="texts").build_from(pairs)
     evaluation = texts.evaluate(pairs)
@@ -137,7 +139,9 @@ def test_features_are_read() -> None:
         for word in words
         for feature in ("PL", "SG")
     ]
-    spec = TransductionSpec(features=FeaturesSpec(), encoder=ENCODER, decoder=DECODER)
+    spec = TransductionSpec(
+        features=FeaturesSpec(), model=Seq2SeqSpec(encoder=ENCODER, decoder=DECODER)
+    )
     task = spec.build_from(examples)
     train(task, examples, epochs=16, rate=1e-2)
     endings = [p.output[-1:] for p in task.predict(examples)]

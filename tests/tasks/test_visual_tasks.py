@@ -15,12 +15,15 @@ from foveal.errors import ValueRangeError
 from foveal.inspection import explain
 from foveal.inspection.explaining._explanation_page import explanation_page
 from foveal.models import (
+    CaptionerSpec,
     DecoderSpec,
     FramesEncoderSpec,
     ImageEncoderSpec,
     LocalSpec,
     SoftmaxSpec,
     TextEncoderSpec,
+    VideoClassifierSpec,
+    VQAModelSpec,
 )
 from foveal.models.parts._vision_specs import VectorFrameSpec
 from foveal.tasks import (
@@ -90,9 +93,11 @@ def test_questions_about_bars_are_answered(tmp_path: Path) -> None:
     torch.manual_seed(0)
     spec = VisualQuestionAnsweringSpec(
         image=IMAGE,
-        encoder=ImageEncoderSpec(sizes=(8, 16)),
-        question=TextEncoderSpec(embedding_size=8, hidden_size=8, dropout=0.0),
-        hidden_size=16,
+        model=VQAModelSpec(
+            encoder=ImageEncoderSpec(sizes=(8, 16)),
+            question=TextEncoderSpec(embedding_size=8, hidden_size=8, dropout=0.0),
+            hidden_size=16,
+        ),
     )
     task = spec.build_from(examples)
     train(task, examples, epochs=25, rate=1e-2)
@@ -100,15 +105,17 @@ def test_questions_about_bars_are_answered(tmp_path: Path) -> None:
     assert found.value > 90
     assert [part.name for part in found.slices[:2]] == ["what color", "is it"]
     check(task, examples, tmp_path)
-    without = replace(spec, attention=None).build_from(examples)
+    without = replace(spec, model=replace(spec.model, attention=None)).build_from(examples)
     assert without.predict(examples[:2], TRACED)[0].trace is None
 
 
 def test_an_image_counts_for_each_of_its_questions(tmp_path: Path) -> None:
     examples = questions(tmp_path)[:6]
     torch.manual_seed(0)
-    spec = VisualQuestionAnsweringSpec(image=IMAGE, encoder=ImageEncoderSpec(sizes=(8, 8)))
-    for built in (spec, replace(spec, attention=None)):
+    spec = VisualQuestionAnsweringSpec(
+        image=IMAGE, model=VQAModelSpec(encoder=ImageEncoderSpec(sizes=(8, 8)))
+    )
+    for built in (spec, replace(spec, model=replace(spec.model, attention=None))):
         task = built.build_from(examples)
         task.model.eval()
         batch = task.collate([task.encode(example) for example in examples])
@@ -121,7 +128,9 @@ def test_an_image_counts_for_each_of_its_questions(tmp_path: Path) -> None:
 def test_clips_are_labelled(pooling: Any, tmp_path: Path) -> None:
     examples = clips(tmp_path)
     torch.manual_seed(1)
-    spec = VideoClassificationSpec(image=IMAGE, encoder=FRAMES, pooling=pooling)
+    spec = VideoClassificationSpec(
+        image=IMAGE, model=VideoClassifierSpec(encoder=FRAMES, pooling=pooling)
+    )
     task = spec.build_from(examples)
     if pooling == "summary":
         assert task.predict(examples[:1], TRACED)[0].trace is None
@@ -136,12 +145,15 @@ def test_clips_are_told(tmp_path: Path) -> None:
     examples = clips(tmp_path, 12)
     torch.manual_seed(2)
     decoder = DecoderSpec(embedding_size=8, hidden_size=12, dropout=0.0)
-    spec = CaptioningSpec(image=IMAGE, encoder=FRAMES, decoder=decoder, max_frames=5)
+    spec = CaptioningSpec(
+        image=IMAGE, model=CaptionerSpec(encoder=FRAMES, decoder=decoder), max_frames=5
+    )
     task = spec.build_from(examples)
     check(task, examples, tmp_path)
     (shown,) = task.predict(examples[:1], TRACED)
     assert shown.trace is not None
     assert len(shown.trace.sources) <= 5  # of six frames, five were read
-    vectors = replace(spec, encoder=replace(FRAMES, frame=VectorFrameSpec(input_size=3)))
+    frames = replace(FRAMES, frame=VectorFrameSpec(input_size=3))
+    vectors = replace(spec, model=replace(spec.model, encoder=frames))
     with pytest.raises(ValueRangeError, match="frames are read from images"):
         vectors.build_from(examples)

@@ -8,10 +8,16 @@ import torch
 
 from foveal.data import Example, InMemory
 from foveal.models import (
+    ClassifierSpec,
     DecoderSpec,
+    DecomposableAttentionSpec,
     DocumentEncoderSpec,
+    LanguageModelSpec,
+    MemoryNetworkSpec,
     RecurrentSpec,
+    Seq2SeqSpec,
     SyntacticSpec,
+    TaggerSpec,
     TextEncoderSpec,
     WordEncoderSpec,
 )
@@ -98,9 +104,9 @@ def pairs(size: int) -> list[Example]:
     return found
 
 
-def transduction(**changes: Any) -> Transduction:
-    settings = {"encoder": ENCODER, "decoder": DECODER, **changes}
-    return TransductionSpec(**settings).build_from(upper_cased(200))
+def transduction(*, decoder: DecoderSpec = DECODER, **changes: Any) -> Transduction:
+    model = Seq2SeqSpec(encoder=ENCODER, decoder=decoder)
+    return TransductionSpec(model=model, **changes).build_from(upper_cased(200))
 
 
 def tasks() -> dict[str, Task]:
@@ -108,17 +114,23 @@ def tasks() -> dict[str, Task]:
     torch.manual_seed(0)
     return {
         "transduction": transduction(),
-        "classification": ClassificationSpec(encoder=ENCODER).build_from(opinions(60)),
-        "documents": ClassificationSpec(encoder=DOCUMENTS).build_from(documents(60)),
-        "pair_classification": PairClassificationSpec(encoder=HEADED, hidden_size=16).build_from(
-            pairs(60)
+        "classification": ClassificationSpec(model=ClassifierSpec(encoder=ENCODER)).build_from(
+            opinions(60)
         ),
-        "tagging": TaggingSpec(encoder=ENCODER).build_from(sentences(60)),
+        "documents": ClassificationSpec(model=ClassifierSpec(encoder=DOCUMENTS)).build_from(
+            documents(60)
+        ),
+        "pair_classification": PairClassificationSpec(
+            model=DecomposableAttentionSpec(encoder=HEADED, hidden_size=16)
+        ).build_from(pairs(60)),
+        "tagging": TaggingSpec(model=TaggerSpec(encoder=ENCODER)).build_from(sentences(60)),
         "language_modeling": LanguageModelingSpec(
-            embedding_size=12, hidden_size=24, dropout=0.0, bptt_length=10, max_length=8
+            model=LanguageModelSpec(embedding_size=12, hidden_size=24, dropout=0.0),
+            bptt_length=10,
+            max_length=8,
         ).build_from(upper_cased(60)),
         "question_answering": QuestionAnsweringSpec(
-            embedding_size=12, num_steps=1, max_facts=6
+            model=MemoryNetworkSpec(embedding_size=12, num_steps=1, max_facts=6)
         ).build_from(stories(60)),
     }
 

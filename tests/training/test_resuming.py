@@ -209,7 +209,9 @@ def test_other_settings_are_another_run(tmp_path: Path) -> None:
         CheckpointError, match=r"training\.learning_rate was 0\.005 and is 0\.1.*resume=False"
     ):
         train(tmp_path, replace(SPEC, learning_rate=0.1))
-    with pytest.raises(CheckpointError, match=r"task\.decoder\.dropout was 0\.3 and is 0\.1"):
+    with pytest.raises(
+        CheckpointError, match=r"task\.model\.decoder\.dropout was 0\.3 and is 0\.1"
+    ):
         train(tmp_path, SPEC, task=transduction(dropout=0.1))
 
 

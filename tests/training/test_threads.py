@@ -12,6 +12,7 @@ import torch
 from foveal.bundles import load_bundle
 from foveal.cli._main import main
 from foveal.data import InMemory
+from foveal.models import TaggerSpec
 from foveal.tasks import Tagging, TaggingSpec
 from foveal.training import TrainingSpec, fit
 from foveal.training._threads import choose_threads
@@ -31,7 +32,7 @@ def _two_threads() -> Iterator[None]:
 
 def tagging() -> Tagging:
     torch.manual_seed(0)
-    return TaggingSpec(encoder=ENCODER).build_from(sentences(20))
+    return TaggingSpec(model=TaggerSpec(encoder=ENCODER)).build_from(sentences(20))
 
 
 def trained(folder: Path, steps: int, *, threads: int | None = None, measure: bool = True) -> Any:

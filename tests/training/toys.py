@@ -16,7 +16,7 @@ import torch
 
 from foveal.data import BatchStream, Example, InMemory, Seq2SeqBatch
 from foveal.data.streams._stream import AbstractStream
-from foveal.models import DecoderSpec, TextEncoderSpec
+from foveal.models import DecoderSpec, LanguageModelSpec, Seq2SeqSpec, TextEncoderSpec
 from foveal.tasks import LanguageModeling, LanguageModelingSpec, Transduction, TransductionSpec
 from foveal.training import (
     Event,
@@ -48,12 +48,16 @@ def transduction(dropout: float = 0.3) -> Transduction:
     decoder = DecoderSpec(embedding_size=8, hidden_size=16, dropout=dropout)
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(0)
-        return TransductionSpec(encoder=encoder, decoder=decoder).build_from(TRAIN)
+        return TransductionSpec(model=Seq2SeqSpec(encoder=encoder, decoder=decoder)).build_from(
+            TRAIN
+        )
 
 
 def language_modeling() -> LanguageModeling:
     """A task whose state goes from batch to batch."""
-    spec = LanguageModelingSpec(embedding_size=8, hidden_size=16, bptt_length=7)
+    spec = LanguageModelingSpec(
+        model=LanguageModelSpec(embedding_size=8, hidden_size=16), bptt_length=7
+    )
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(0)
         return spec.build_from(TRAIN)

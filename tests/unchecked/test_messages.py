@@ -6,7 +6,16 @@ from collections.abc import Callable
 import pytest
 import torch
 
-from foveal.distributions import Alignment, Categorical, KSubset, LinearChain, SemiMarkov, Subset
+from foveal.distributions import (
+    PCFG,
+    Alignment,
+    Categorical,
+    KSubset,
+    LinearChain,
+    SemiMarkov,
+    SiblingTree,
+    Subset,
+)
 from foveal.errors import FovealError, ImpossibleError, NonFiniteError, ShapeError, ValueRangeError
 
 CASES: list[tuple[type[FovealError], Callable[[], object], str]] = [
@@ -24,6 +33,21 @@ CASES: list[tuple[type[FovealError], Callable[[], object], str]] = [
         ShapeError,
         lambda: LinearChain(torch.zeros(5, 2), torch.zeros(2, 2), torch.ones(4).bool()),
         r"mask must end in sizes \(5,\).*got \(4,\)",
+    ),
+    (
+        ShapeError,
+        lambda: LinearChain(torch.zeros(5, 2), torch.zeros(2, 2), end=torch.zeros(4, 3)),
+        r"LinearChain: end must end in sizes \(2,\).*got \(3,\).*See",
+    ),
+    (
+        ShapeError,
+        lambda: PCFG(torch.zeros(4, 4, 2), torch.zeros(3, 3, 3), torch.zeros(3)),
+        r"PCFG: rules must end in sizes \(2, 2, 2\).*got \(3, 3, 3\).*See",
+    ),
+    (
+        ShapeError,
+        lambda: SiblingTree(torch.zeros(4, 4), torch.zeros(3, 3, 3)),
+        r"SiblingTree: siblings must end in sizes \(4, 4, 4\).*got \(3, 3, 3\)",
     ),
     (
         ShapeError,

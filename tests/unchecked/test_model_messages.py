@@ -23,39 +23,39 @@ def mask(*shape: int) -> torch.Tensor:
 
 CASES = [
     (
-        lambda: Seq2SeqSpec(source_vocabulary=9, target_vocabulary=9).build()(
+        lambda: Seq2SeqSpec().build(source_vocabulary=9, target_vocabulary=9)(
             tokens(2, 4), mask(2, 3), tokens(2, 3)
         ),
         r"Seq2Seq: the mask of source must have its shape \(2, 4\), got \(2, 3\).*lengths, 4\)",
     ),
     (
-        lambda: Seq2SeqSpec(source_vocabulary=9, target_vocabulary=9).build()(
+        lambda: Seq2SeqSpec().build(source_vocabulary=9, target_vocabulary=9)(
             tokens(2, 4), None, tokens(2, 3), mask(2, 4)
         ),
         r"Seq2Seq: the mask of tokens must have its shape \(2, 3\), got \(2, 4\)",
     ),
     (
-        lambda: Seq2SeqSpec(source_vocabulary=9, target_vocabulary=9).build()(
+        lambda: Seq2SeqSpec().build(source_vocabulary=9, target_vocabulary=9)(
             tokens(1, 4), None, tokens(2, 3)
         ),
         r"must be equal, got source \(1,\), tokens \(2,\). Give one row of each",
     ),
     (
-        lambda: LanguageModelSpec(vocabulary=9).build()(tokens(2, 3), mask(3, 2)),
+        lambda: LanguageModelSpec().build(vocabulary=9)(tokens(2, 3), mask(3, 2)),
         r"LanguageModel: the mask of tokens must have its shape \(2, 3\), got \(3, 2\)",
     ),
     (
-        lambda: ClassifierSpec(vocabulary=9, num_classes=2).build()(tokens(2, 3), mask(2)),
+        lambda: ClassifierSpec().build(vocabulary=9, num_classes=2)(tokens(2, 3), mask(2)),
         r"Classifier: the mask of tokens must have its shape \(2, 3\), got \(2,\)",
     ),
     (
-        lambda: DecomposableAttentionSpec(vocabulary=9, num_classes=2).build()(
+        lambda: DecomposableAttentionSpec().build(vocabulary=9, num_classes=2)(
             tokens(2, 3), None, tokens(3, 3), None
         ),
         r"DecomposableAttention: .* must be equal, got first \(2,\), second \(3,\)",
     ),
     (
-        lambda: MemoryNetworkSpec(vocabulary=9, num_answers=2).build()(
+        lambda: MemoryNetworkSpec().build(vocabulary=9, num_answers=2)(
             tokens(2, 3, 4), None, tokens(3, 3), None
         ),
         r"MemoryNetwork: .* must be equal, got facts \(2,\), question \(3,\)",

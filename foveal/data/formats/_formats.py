@@ -1,4 +1,4 @@
-"""Formats in which a line is an example: tab-separated, JSON, parallel files, plain text."""
+"""Formats in which a line is an example: JSON, parallel files, plain text."""
 
 import difflib
 import json
@@ -10,77 +10,12 @@ from typing import Any, ClassVar, Literal, final
 from typing_extensions import override
 
 from ...specs import setting
-from .._example import BY_SETTING, Example, Where, data_error, quoted
+from .._example import Example, Where, data_error, quoted
 from .._lines import MAX_LINE, LineReader
 from .._source import FileSource, Paths, expand, path_texts
 
 ABOUT_PATHS = "files, or patterns such as train-*.tsv.gz; plain, gzip or zstd"
 ABOUT_MAX_LINE = "bytes of a line at most; a longer one is refused"
-
-
-@final
-@dataclass(frozen=True, kw_only=True, slots=True)
-class TabSeparated(FileSource):
-    """Columns with tabs between them, counted from 0. Spaces around a column are left out, and so
-    are empty lines.
-    """
-
-    is_by_line: ClassVar[bool] = True
-    kind: Literal["tsv"] = "tsv"
-    paths: tuple[str, ...] = setting(about=ABOUT_PATHS)
-    source: int = setting(0, "column of the text to read", at_least=0)
-    target: int | None = setting(1, "column of the text or label to produce", at_least=0)
-    second: int | None = setting(None, "column of the second text, of pairs of texts", at_least=0)
-    features: int | None = setting(None, "column of features, as in inflection", at_least=0)
-    alignment: int | None = setting(None, "column of alignments such as 0-0 1-2", at_least=0)
-    columns: int | None = setting(
-        None, "columns that a line must have; none for as many as are used, or more", at_least=1
-    )
-    header: bool = setting(False, "the first line has names, no example")
-    max_line: int = setting(MAX_LINE, ABOUT_MAX_LINE, at_least=1)
-
-    @override
-    def examples(self, readers: Sequence[LineReader]) -> Iterator[Example]:
-        (reader,) = readers
-        file, source, target = reader.file, self.source, self.target
-        second, features, alignment = self.second, self.features, self.alignment
-        columns = (source, second, target, features, alignment)
-        used = (column for column in columns if column is not None)
-        least = max(used) + 1
-        lowest, highest = self.columns or least, self.columns or 1 << 30
-        for line in reader:
-            if reader.line == 1 and self.header:
-                continue
-            cells = line.split("\t")
-            if not max(lowest, least) <= len(cells) <= highest:
-                if not line.strip():
-                    continue
-                raise self._wrong_columns(reader, line, max(lowest, least))
-            text = cells[source].strip(" ")
-            yield Example(
-                text if second is None else f"{text}\t{cells[second].strip(' ')}",
-                None if target is None else cells[target].strip(" "),
-                "" if features is None else cells[features].strip(" "),
-                "" if alignment is None else cells[alignment],
-                Where(file, reader.line),
-            )
-
-    def _wrong_columns(self, reader: LineReader, line: str, needed: int) -> Exception:
-        got = line.count("\t") + 1
-        least = f"{needed}" if self.columns else f"at least {needed}"
-        if got == 1 and "," in line and reader.file.removesuffix(".gz").endswith(".csv"):
-            remedy = "Save it with tabs instead of commas"
-        elif got < needed:
-            remedy = f"Put a tab between columns, or say which columns to read{BY_SETTING}"
-        else:
-            remedy = (
-                "Take out the tab that is no separator, or pass columns=None to allow more (with foveal "
-                "fit: --set train.columns=none)"
-            )
-        return reader.error(
-            f"{got} column{'s' * (got > 1)}, expected {least} with tabs between, in {quoted(line)}",
-            remedy,
-        )
 
 
 @final
@@ -109,7 +44,7 @@ class JsonLines(FileSource):
             record = parse_record(line, reader.where)
             text = self._text(record, self.source, reader)
             if self.second is not None:
-                text = _pair(text, self._text(record, self.second, reader))
+                text = pair_text(text, self._text(record, self.second, reader))
             yield Example(
                 text,
                 None if self.target is None else self._text(record, self.target, reader),
@@ -125,7 +60,7 @@ class JsonLines(FileSource):
             remedy = f"Did you mean {quoted(near[0])}?" if near else "Say which names to read"
             raise reader.error(f"no {quoted(name)} in the object, which has {known}", remedy)
         value = record[name]
-        text = " ".join(value) if _is_texts(value) else _scalar(value)
+        text = value_text(value)
         if text is None:
             raise reader.error(
                 f"{quoted(name)} must be text, a number or a list of texts, "
@@ -193,32 +128,6 @@ class PlainLines(FileSource):
             yield Example(line, None, "", "", Where(reader.file, reader.line))
 
 
-def tsv(
-    paths: Paths,
-    source: int = 0,
-    target: int | None = 1,
-    features: int | None = None,
-    alignment: int | None = None,
-    *,
-    second: int | None = None,
-    columns: int | None = None,
-    header: bool = False,
-    max_line: int = MAX_LINE,
-) -> TabSeparated:
-    """Tab-separated files; see `TabSeparated`."""
-    return TabSeparated(
-        paths=path_texts(paths),
-        source=source,
-        target=target,
-        second=second,
-        features=features,
-        alignment=alignment,
-        columns=columns,
-        header=header,
-        max_line=max_line,
-    )
-
-
 def json_lines(
     paths: Paths,
     source: str = "source",
@@ -275,16 +184,15 @@ def parse_record(line: str, where: Where) -> dict[str, Any]:
     return record
 
 
-def _pair(first: str, second: str) -> str:
+def pair_text(first: str, second: str) -> str:
     """Both texts with a tab between them, and no other."""
     return "\t".join(text.replace("\t", " ") for text in (first, second))
 
 
-def _is_texts(value: Any) -> bool:
-    return isinstance(value, list) and all(isinstance(item, str) for item in value)
-
-
-def _scalar(value: Any) -> str | None:
+def value_text(value: Any) -> str | None:
+    """The text of a value: of a list of texts all of them with spaces between. None if it has none."""
+    if isinstance(value, list | tuple) and all(isinstance(item, str) for item in value):
+        return " ".join(value)
     if isinstance(value, bool):
         return str(value).lower()
     return str(value) if isinstance(value, str | int | float) else None

@@ -12,9 +12,11 @@ from dataclasses import dataclass, replace
 from typing import Literal, final
 
 import sentencepiece
+from typing_extensions import override
 
 from ...errors import DataError
 from ...specs import setting
+from ._base import AbstractTokenizerSpec
 
 MAX_TRAINING_TEXTS = 200_000  # more change little and cost memory
 _SPACE = "\N{LOWER ONE EIGHTH BLOCK}"  # how sentencepiece writes a space
@@ -22,7 +24,7 @@ _SPACE = "\N{LOWER ONE EIGHTH BLOCK}"  # how sentencepiece writes a space
 
 @final
 @dataclass(frozen=True, kw_only=True, slots=True)
-class SentencePieceSpec:
+class SentencePieceSpec(AbstractTokenizerSpec):
     """Frequent pieces of words are symbols; train it with `trained_on`.
 
     Spaces at either end of a text and runs of spaces are kept. The one character that does not
@@ -34,6 +36,12 @@ class SentencePieceSpec:
     algorithm: Literal["unigram", "bpe"] = setting("unigram", "how pieces are chosen")
     model: str = setting("", "the trained model in base64; empty before training")
 
+    @property
+    @override
+    def is_trained(self) -> bool:
+        return bool(self.model)
+
+    @override
     def trained_on(self, texts: Iterable[str]) -> "SentencePieceSpec":
         """The spec with a model of these texts (of the first 200,000 of them)."""
         writer = io.BytesIO()
@@ -62,10 +70,12 @@ class SentencePieceSpec:
             ) from None
         return replace(self, model=base64.b64encode(writer.getvalue()).decode("ascii"))
 
+    @override
     def encode(self, text: str) -> list[str]:
         """The symbols of a text."""
         return _processor(self.model).encode(text, out_type=str)
 
+    @override
     def decode(self, tokens: Sequence[str]) -> str:
         """The text of symbols."""
         return _processor(self.model).decode(list(tokens))

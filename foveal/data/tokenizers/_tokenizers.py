@@ -19,8 +19,10 @@ from dataclasses import dataclass
 from typing import Literal, TypeAlias, final
 
 import regex
+from typing_extensions import override
 
 from ...specs import setting
+from ._base import AbstractTokenizerSpec
 from ._latex import as_handwritten, with_canonical_braces
 from ._sentencepiece import SentencePieceSpec
 
@@ -78,7 +80,7 @@ def normalized(text: str, form: NormalForm) -> str:
 
 @final
 @dataclass(frozen=True, kw_only=True, slots=True)
-class CharacterSpec:
+class CharacterSpec(AbstractTokenizerSpec):
     """Every character is a symbol.
 
     >>> CharacterSpec().encode("señor")
@@ -94,6 +96,7 @@ class CharacterSpec:
     )
     normalization: NormalForm = setting("none", ABOUT_FORM)
 
+    @override
     def encode(self, text: str) -> list[str]:
         """The symbols of a text."""
         if self.normalization != "none":
@@ -102,6 +105,7 @@ class CharacterSpec:
             text = "".join(text.split())
         return list(text) if self.unit == "code_point" else graphemes(text)
 
+    @override
     def decode(self, tokens: Sequence[str]) -> str:
         """The text of symbols."""
         return "".join(tokens)
@@ -109,7 +113,7 @@ class CharacterSpec:
 
 @final
 @dataclass(frozen=True, kw_only=True, slots=True)
-class WhitespaceSpec:
+class WhitespaceSpec(AbstractTokenizerSpec):
     """What stands between spaces is a symbol: words, phones, tags.
 
     >>> WhitespaceSpec().encode("HH AH0 L OW1")
@@ -119,10 +123,12 @@ class WhitespaceSpec:
     kind: Literal["whitespace"] = "whitespace"
     normalization: NormalForm = setting("none", ABOUT_FORM)
 
+    @override
     def encode(self, text: str) -> list[str]:
         """The symbols of a text."""
         return pieces(normalized(text, self.normalization))
 
+    @override
     def decode(self, tokens: Sequence[str]) -> str:
         """The text of symbols."""
         return " ".join(tokens)
@@ -130,7 +136,7 @@ class WhitespaceSpec:
 
 @final
 @dataclass(frozen=True, kw_only=True, slots=True)
-class FeaturesSpec:
+class FeaturesSpec(AbstractTokenizerSpec):
     """What stands between separators is a symbol, such as V, IND and PST of V;IND;PST.
 
     >>> FeaturesSpec().encode("V;IND;NOM(1,PL)")
@@ -140,11 +146,13 @@ class FeaturesSpec:
     kind: Literal["features"] = "features"
     separator: str = setting(";", "what stands between features; UniMorph has ;, UD has |")
 
+    @override
     def encode(self, text: str) -> list[str]:
         """The symbols of a text."""
         parts = text.split(self.separator) if self.separator else [text]
         return [part for part in map(str.strip, parts) if part]
 
+    @override
     def decode(self, tokens: Sequence[str]) -> str:
         """The text of symbols."""
         return self.separator.join(tokens)
@@ -152,7 +160,7 @@ class FeaturesSpec:
 
 @final
 @dataclass(frozen=True, kw_only=True, slots=True)
-class LatexSpec:
+class LatexSpec(AbstractTokenizerSpec):
     r"""Commands are symbols, and so is each other character but spaces.
 
     >>> LatexSpec().encode(r"\frac{x^2}{\begin{array}{c}1\end{array}}")[:6]
@@ -172,6 +180,7 @@ class LatexSpec:
         "handwritten: without what a pen cannot show (spaces, upright letters, sizes of brackets), one name for each",
     )
 
+    @override
     def encode(self, text: str) -> list[str]:
         """The symbols of a text."""
         found = _LATEX(text)
@@ -179,12 +188,20 @@ class LatexSpec:
             found = as_handwritten(found)
         return found if self.braces == "keep" else with_canonical_braces(found)
 
+    @override
     def decode(self, tokens: Sequence[str]) -> str:
         """The text of symbols."""
         return " ".join(tokens)
 
 
-TokenizerSpec = CharacterSpec | WhitespaceSpec | SentencePieceSpec | FeaturesSpec | LatexSpec
+TokenizerSpec = (
+    CharacterSpec
+    | WhitespaceSpec
+    | SentencePieceSpec
+    | FeaturesSpec
+    | LatexSpec
+    | AbstractTokenizerSpec
+)
 
 
 @functools.cache

@@ -20,8 +20,6 @@ from .._example import quoted
 from ._sentencepiece import SentencePieceSpec
 from ._tokenizers import (
     CharacterSpec,
-    FeaturesSpec,
-    LatexSpec,
     TokenizerSpec,
     WhitespaceSpec,
     normalized,
@@ -40,13 +38,13 @@ class Words(NamedTuple):
 
 def words_of(tokenizer: TokenizerSpec, text: str) -> Words:
     """The words of a text and the symbols that a tokenizer makes of them. The symbols of features
-    and of LaTeX are words themselves.
+    and of LaTeX, and of a tokenizer from elsewhere, are words themselves.
 
     >>> words_of(CharacterSpec(), "no way")
     Words(words=('no', 'way'), of_symbol=(0, 0, None, 1, 1, 1))
     """
     symbols = tokenizer.encode(text)
-    if isinstance(tokenizer, FeaturesSpec | LatexSpec):
+    if not isinstance(tokenizer, CharacterSpec | WhitespaceSpec | SentencePieceSpec):
         return Words(tuple(symbols), tuple(range(len(symbols))))
     owners = [owner for owner, part in _parts(text) for _ in _bytes_of_text(tokenizer, part)]
     of_symbol: list[int | None] = []

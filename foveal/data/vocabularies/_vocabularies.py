@@ -9,7 +9,6 @@ from typing import Any
 
 from ...errors import DataError
 from .._example import Example
-from ..tokenizers._sentencepiece import SentencePieceSpec
 from ..tokenizers._tokenizers import TokenizerSpec
 from ._vocabulary import UNKNOWN, Labels, Vocabulary
 
@@ -43,6 +42,18 @@ class Vocabularies:
     # The most frequent answer of the training data, whatever was asked (""), and of tagging to each
     # word: what a model has to do better than. Empty where it was not counted.
     majority: Mapping[str, str] = field(default_factory=dict)
+
+    def target_of(self, owner: str) -> Vocabulary:
+        """The symbols that a task writes; `DataError`, which names the task, where there are none."""
+        if self.target is None:
+            raise DataError(_none_counted(owner, "vocabulary of targets"))
+        return self.target
+
+    def labels_of(self, owner: str) -> Labels:
+        """The labels that a task gives; `DataError`, which names the task, where there are none."""
+        if self.labels is None:
+            raise DataError(_none_counted(owner, "labels"))
+        return self.labels
 
     def to_data(self) -> dict[str, Any]:
         """What JSON can hold."""
@@ -79,6 +90,13 @@ class Vocabularies:
             lengths=_lengths(data["lengths"]),
             majority=_majority(data.get("majority", {})),
         )
+
+
+def _none_counted(owner: str, what: str) -> str:
+    return (
+        f"{owner}: the vocabularies have no {what}, which the task needs. "
+        f"Count them with spec.build_from(examples)."
+    )
 
 
 def _texts(data: dict[str, Any], name: str) -> tuple[str, ...]:
@@ -146,6 +164,4 @@ def located(example: Example) -> Iterator[None]:
 
 def trained(spec: TokenizerSpec, texts: Iterable[str]) -> TokenizerSpec:
     """The tokenizer, with its subwords learnt if that has not been done."""
-    if isinstance(spec, SentencePieceSpec) and not spec.model:
-        return spec.trained_on(texts)
-    return spec
+    return spec if spec.is_trained else spec.trained_on(texts)

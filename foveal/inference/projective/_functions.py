@@ -9,35 +9,29 @@ over stored split probabilities.
 Axes: B batch, n words, m = n + 1 words and the root, which has index 0; S samples, k ranks.
 """
 
-from typing import NamedTuple
-
 import torch
-from jaxtyping import Bool, Float, Int
+from jaxtyping import Bool, Float
 from torch import Tensor
 
 from .. import _native
 from .._arguments import check_arcs
-from .._derivatives import Differentiable, differentiable
+from .._derivatives import differentiable
 from .._precision import result_dtype
+from .._trees import BestTrees, TreePasses, TreeSamples
 from . import _derivations as derivations
 from ._native import MultiRootKernels, SingleRootKernels
 from ._passes import MultiRoot, SingleRoot, prepare
 
-_SINGLE_ROOT = differentiable("projective tree", SingleRoot, 1)
-_MULTI_ROOT = differentiable("projective tree", MultiRoot, 1)
-_NATIVE_SINGLE_ROOT = _native.differentiable(
-    "projective tree", SingleRootKernels, 1, marginals_alone=SingleRootKernels.marginals
+_PASSES = TreePasses(
+    differentiable("projective tree", SingleRoot, 1),
+    differentiable("projective tree", MultiRoot, 1),
+    _native.differentiable(
+        "projective tree", SingleRootKernels, 1, marginals_alone=SingleRootKernels.marginals
+    ),
+    _native.differentiable(
+        "projective tree", MultiRootKernels, 1, marginals_alone=MultiRootKernels.marginals
+    ),
 )
-_NATIVE_MULTI_ROOT = _native.differentiable(
-    "projective tree", MultiRootKernels, 1, marginals_alone=MultiRootKernels.marginals
-)
-
-
-def _projective(arcs: Tensor, single_root: bool) -> Differentiable:
-    """The passes for this tensor: native kernels where they serve, the reference elsewhere."""
-    if _native.serves(arcs):
-        return _NATIVE_SINGLE_ROOT if single_root else _NATIVE_MULTI_ROOT
-    return _SINGLE_ROOT if single_root else _MULTI_ROOT
 
 
 def projective_log_partition(
@@ -52,7 +46,7 @@ def projective_log_partition(
     tensor([7.])
     """
     check_arcs(arcs, mask)
-    return _projective(arcs, single_root).log_partition((arcs,), mask)
+    return _PASSES.serving(arcs, single_root=single_root).log_partition((arcs,), mask)
 
 
 def projective_marginals(
@@ -70,14 +64,7 @@ def projective_marginals(
              [0.0000, 0.5000, 0.0000]]])
     """
     check_arcs(arcs, mask)
-    return _projective(arcs, single_root).marginals((arcs,), mask)[0]
-
-
-class ProjectiveBest(NamedTuple):
-    """The k best trees, best first; ranks beyond the last tree score -inf."""
-
-    heads: Int[Tensor, "k B n"]
-    scores: Float[Tensor, "k B"]
+    return _PASSES.serving(arcs, single_root=single_root).marginals((arcs,), mask)[0]
 
 
 def projective_best(
@@ -86,7 +73,7 @@ def projective_best(
     *,
     single_root: bool = True,
     k: int = 1,
-) -> ProjectiveBest:
+) -> BestTrees:
     """The k trees of highest score (Eisner's algorithm for k = 1). O(n^3 k log k) time.
 
     >>> arcs = torch.tensor([[[0.0, 1.0, 0.0], [0.0, 0.0, 0.0], [0.0, 0.0, 0.0]]])
@@ -99,16 +86,9 @@ def projective_best(
     if k == 1 and _native.serves(arcs):
         kernels = SingleRootKernels if single_root else MultiRootKernels
         heads, scores = kernels.best(arcs.detach(), mask)
-        return ProjectiveBest(heads.unsqueeze(0), scores.unsqueeze(0))
+        return BestTrees(heads.unsqueeze(0), scores.unsqueeze(0))
     heads, scores = derivations.best(*prepare(arcs.detach(), mask, single_root=single_root), k)
-    return ProjectiveBest(heads, scores.to(result_dtype(arcs)))
-
-
-class ProjectiveSamples(NamedTuple):
-    """Trees drawn exactly; `possible` is False where there is none to draw."""
-
-    heads: Int[Tensor, "S B n"]
-    possible: Bool[Tensor, " B"]
+    return BestTrees(heads, scores.to(result_dtype(arcs)))
 
 
 def projective_sample(
@@ -118,7 +98,7 @@ def projective_sample(
     single_root: bool = True,
     num_samples: int,
     generator: torch.Generator | None = None,
-) -> ProjectiveSamples:
+) -> TreeSamples:
     """Independent exact samples, from the widest span down. O(n^3) time, then O(n^2) a sample.
 
     >>> never = torch.tensor([[[0.0, 0.0, -torch.inf], [0.0, 0.0, 0.0], [0.0, 0.0, 0.0]]])
@@ -128,6 +108,6 @@ def projective_sample(
     check_arcs(arcs, mask)
     if _native.serves(arcs):
         kernels = SingleRootKernels if single_root else MultiRootKernels
-        return ProjectiveSamples(*kernels.sample(arcs.detach(), mask, num_samples, generator))
+        return TreeSamples(*kernels.sample(arcs.detach(), mask, num_samples, generator))
     ready = prepare(arcs.detach(), mask, single_root=single_root)
-    return ProjectiveSamples(*derivations.draw(*ready, num_samples, generator))
+    return TreeSamples(*derivations.draw(*ready, num_samples, generator))

@@ -9,31 +9,25 @@ the Laplacian.
 Axes: B batch, n words, m = n + 1 words and the root, which has index 0; S samples, k ranks.
 """
 
-from typing import NamedTuple
-
 import torch
-from jaxtyping import Bool, Float, Int
+from jaxtyping import Bool, Float
 from torch import Tensor
 
 from .. import _native
 from .._arguments import check_arcs
-from .._derivatives import Differentiable, differentiable
+from .._derivatives import differentiable
 from .._precision import result_dtype
+from .._trees import BestTrees, TreePasses, TreeSamples
 from . import _search as search
 from ._native import MultiRootKernels, SingleRootKernels
 from ._passes import MultiRoot, SingleRoot
 
-_SINGLE_ROOT = differentiable("spanning tree", SingleRoot, 1)
-_MULTI_ROOT = differentiable("spanning tree", MultiRoot, 1)
-_NATIVE_SINGLE_ROOT = _native.differentiable("spanning tree", SingleRootKernels, 1)
-_NATIVE_MULTI_ROOT = _native.differentiable("spanning tree", MultiRootKernels, 1)
-
-
-def _spanning(arcs: Tensor, single_root: bool) -> Differentiable:
-    """The passes for this tensor: native kernels where they serve, the reference elsewhere."""
-    if _native.serves(arcs):
-        return _NATIVE_SINGLE_ROOT if single_root else _NATIVE_MULTI_ROOT
-    return _SINGLE_ROOT if single_root else _MULTI_ROOT
+_PASSES = TreePasses(
+    differentiable("spanning tree", SingleRoot, 1),
+    differentiable("spanning tree", MultiRoot, 1),
+    _native.differentiable("spanning tree", SingleRootKernels, 1),
+    _native.differentiable("spanning tree", MultiRootKernels, 1),
+)
 
 
 def spanning_log_partition(
@@ -48,7 +42,7 @@ def spanning_log_partition(
     tensor([9.])
     """
     check_arcs(arcs, mask)
-    return _spanning(arcs, single_root).log_partition((arcs,), mask)
+    return _PASSES.serving(arcs, single_root=single_root).log_partition((arcs,), mask)
 
 
 def spanning_marginals(
@@ -66,14 +60,7 @@ def spanning_marginals(
              [0.0000, 0.5000, 0.0000]]])
     """
     check_arcs(arcs, mask)
-    return _spanning(arcs, single_root).marginals((arcs,), mask)[0]
-
-
-class SpanningBest(NamedTuple):
-    """The k best trees, best first; ranks beyond the last tree score -inf."""
-
-    heads: Int[Tensor, "k B n"]
-    scores: Float[Tensor, "k B"]
+    return _PASSES.serving(arcs, single_root=single_root).marginals((arcs,), mask)[0]
 
 
 def spanning_best(
@@ -82,7 +69,7 @@ def spanning_best(
     *,
     single_root: bool = True,
     k: int = 1,
-) -> SpanningBest:
+) -> BestTrees:
     """The k trees of highest score (Chu-Liu-Edmonds for k = 1). A round of contraction takes
     O(n^2), there are at most n and mostly a few; each further tree takes n times that.
 
@@ -96,16 +83,9 @@ def spanning_best(
     if k == 1 and _native.serves(arcs):
         kernels = SingleRootKernels if single_root else MultiRootKernels
         heads, scores = kernels.best(arcs.detach(), mask)
-        return SpanningBest(heads.unsqueeze(0), scores.unsqueeze(0))
+        return BestTrees(heads.unsqueeze(0), scores.unsqueeze(0))
     heads, scores = search.best(search.prepare(arcs, mask), mask, single_root, k)
-    return SpanningBest(heads, scores.to(result_dtype(arcs)))
-
-
-class SpanningSamples(NamedTuple):
-    """Trees drawn exactly; `possible` is False where there is none to draw."""
-
-    heads: Int[Tensor, "S B n"]
-    possible: Bool[Tensor, " B"]
+    return BestTrees(heads, scores.to(result_dtype(arcs)))
 
 
 def spanning_sample(
@@ -115,7 +95,7 @@ def spanning_sample(
     single_root: bool = True,
     num_samples: int,
     generator: torch.Generator | None = None,
-) -> SpanningSamples:
+) -> TreeSamples:
     """Independent exact samples, word by word. O(n^3) time a sample.
 
     >>> never = torch.tensor([[[0.0, 0.0, -torch.inf], [0.0, 0.0, 0.0], [0.0, 0.0, 0.0]]])
@@ -125,7 +105,7 @@ def spanning_sample(
     check_arcs(arcs, mask)
     if _native.serves(arcs):
         kernels = SingleRootKernels if single_root else MultiRootKernels
-        return SpanningSamples(*kernels.sample(arcs.detach(), mask, num_samples, generator))
+        return TreeSamples(*kernels.sample(arcs.detach(), mask, num_samples, generator))
     arcs = arcs.detach().double()
     scores = search.prepare(arcs, mask)
     batch, num_heads, n = scores.shape
@@ -138,4 +118,4 @@ def spanning_sample(
         scores = search.hang_from_root(scores, root, mask)
     heads = search.draw(scores.flatten(0, 1), generator).view(num_samples, batch, n)
     possible = spanning_log_partition(arcs, mask, single_root=single_root) > -torch.inf
-    return SpanningSamples(heads, possible)
+    return TreeSamples(heads, possible)

@@ -27,7 +27,7 @@ from ...data import Example
 from ...data._batches import move
 from ...distributions import LinearChain, Subset
 from ...errors import ValueRangeError
-from ...models import AttentionSpec, MultiHeadSpec
+from ...models import AttentionSpec
 from ...networks.decoders.latent._posterior import Posterior
 from ...tasks import Transduction
 
@@ -40,7 +40,7 @@ def forced_traces(task: Transduction, examples: Sequence[Example]) -> list[Atten
 
     Places are the source symbols; what is read of features is left out.
     """
-    attention = task.spec.decoder.attention
+    attention = task.spec.model.decoder.attention
     if attention is None:
         raise ValueRangeError(
             "forced_traces: the decoder has no attention, so it looks nowhere. "
@@ -75,7 +75,7 @@ def _traces(
     scored = task.model.score(*task.source_of(batch), batch.tokens, batch.targets, batch.mask)
     readings = [_reading(reading) for reading in scored.attended]
     weights, best = (torch.cat(parts, -2) for parts in zip(*readings, strict=True))
-    if isinstance(attention, MultiHeadSpec):
+    if attention.has_heads:
         weights, best = _joined(weights, best)
     num_places = batch.source.shape[1]
     for number, example in enumerate(examples):

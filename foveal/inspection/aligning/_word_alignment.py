@@ -27,8 +27,8 @@ from ...data import Example, TokenizerSpec
 from ...data.formats._links import Link
 from ...data.tokenizers._words import Words, words_of
 from ...errors import ValueRangeError
-from ...models.parts._attention_specs import is_exclusive
 from ...tasks import AbstractTask, Transduction
+from ...tasks._transduction import as_transduction
 from ._forced_attention import forced_traces
 from ._symmetrization import Symmetrization, symmetrize
 
@@ -116,16 +116,11 @@ def align(
 
 def usual_units(task: Transduction) -> Units:
     """Words where an output is a text; where it is one word, as in pronunciation, symbols."""
-    return "symbols" if task.spec.outputs == "words" else "words"
+    return "symbols" if task.has_one_answer else "words"
 
 
 def _transduction(what: str, task: AbstractTask[Any]) -> Transduction:
-    if not isinstance(task, Transduction):
-        raise ValueRangeError(
-            f"{what}: alignments are of a source and a target text, got a model for "
-            f"{task.spec.kind}. Give a transduction."
-        )
-    return task
+    return as_transduction(task, f"{what}: alignments are of a source and a target text")
 
 
 def _words(tokenizer: TokenizerSpec, text: str, units: Units) -> Words:
@@ -138,8 +133,8 @@ def _words(tokenizer: TokenizerSpec, text: str, units: Units) -> Words:
 def _tables(
     task: Transduction, examples: Sequence[Example], ours: Sequence[Words], theirs: Sequence[Words]
 ) -> list[_Table]:
-    attention = task.spec.decoder.attention
-    exclusive = attention is not None and is_exclusive(attention)
+    attention = task.spec.model.decoder.attention
+    exclusive = attention is not None and attention.is_exclusive
     traces = forced_traces(task, examples)
     return [
         _table(trace, a, b, exclusive=exclusive)

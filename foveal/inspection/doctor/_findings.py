@@ -24,7 +24,6 @@ from ...training import Run, TrainingSpec, read_log
 from ...views import Section, heatmap
 from ...views._tables import Table
 from ._finding import SEVERITIES, Finding
-from ._forced import forced, guessing
 from ._from_curves import from_curves, from_unseen
 from ._from_outputs import from_outputs, written
 from ._from_signs import from_signs
@@ -37,30 +36,33 @@ MOST_EXAMPLES = 200  # that the model answers: enough for shares, and a moment's
 _ROWS = 32  # of a batch that vital signs are measured on
 
 
-def examine(run: Path | str, examples: Sequence[Example] | None = None) -> tuple[Finding, ...]:
+def examine(
+    run: Path | str, examples: Sequence[Example] | None = None, *, also: Sequence[type] = ()
+) -> tuple[Finding, ...]:
     """What is wrong with a run, alarms first; nothing where nothing is.
 
     Args:
         run: the folder of a run.
         examples: that the model was not trained on; by default those of the run's own validation
             files, if they are still there.
+        also: spec classes of parts that are not from this package, for a model that has some.
     """
     folder = Path(run)
-    plan = _plan(folder)
+    plan = _plan(folder, also)
     training = None if plan is None else plan.training
     if not (folder / LOG).is_file() and not (folder / MANIFEST).is_file():
         raise SpecError(
             f"{folder}: neither {LOG} nor {MANIFEST} is there, expected the folder of a run. "
             f"Give the folder that was the --out of foveal fit."
         )
-    task = load_bundle(folder) if (folder / MANIFEST).is_file() else None
+    task = load_bundle(folder, also=also) if (folder / MANIFEST).is_file() else None
     spec = task.spec if task is not None else (None if plan is None else plan.task)
     history = history_of(read_log(folder / LOG)) if (folder / LOG).is_file() else History()
     if training is None and history.highest_rate > 0:  # a run from Python: its log knows this much
         training = TrainingSpec(steps=1, learning_rate=history.highest_rate)
     remedies = Remedies(spec, training)
     if task is not None:
-        history.uniform = guessing(task)
+        history.uniform = task.guessing_loss
     found = list(from_curves(history, remedies))
     if task is not None:
         given = _validation(plan) if examples is None else list(examples)
@@ -142,7 +144,7 @@ def _on_unseen(task: AbstractTask[Any], examples: Sequence[Example]) -> _Unseen:
     knows = True
     stream = task.batches(InMemory(tuple(examples)), batch_size=min(_ROWS, len(examples)))
     for batch in stream:
-        found = forced(task, batch)
+        found = task.forced(batch)
         total -= float(found.log_prob.sum())
         symbols += found.num_symbols
         knows = knows and found.num_right is not None
@@ -168,9 +170,9 @@ def _encodable(task: AbstractTask[Any], examples: Sequence[Example]) -> list[Exa
     return [example for example in examples if usable(example)]
 
 
-def _plan(folder: Path) -> Run | None:
+def _plan(folder: Path, also: Sequence[type]) -> Run | None:
     try:
-        return load_plan(folder).run
+        return load_plan(folder, also=also).run
     except SpecError:  # a run from Python need not have one
         return None
 

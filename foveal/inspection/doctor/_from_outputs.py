@@ -12,16 +12,12 @@ from dataclasses import replace
 from typing import Any, NamedTuple
 
 from ...attention import AttentionTrace
-from ...data import Example, WhitespaceSpec
+from ...data import Example
 from ...metrics import word_error_rate
 from ...tasks import (
     AbstractAnsweringTask,
     AbstractTask,
-    Classification,
-    PairClassification,
     Prediction,
-    Tagging,
-    Transduction,
 )
 from ...views import Series, curves, heatmap
 from ._finding import Finding
@@ -53,11 +49,10 @@ def written(task: AbstractTask[Any], examples: Sequence[Example]) -> Written | N
         return None
     settings = replace(task.prediction, nbest=1, beam_size=1, trace=True)
     predictions: list[Prediction] = task.predict(examples, settings)
-    encode = task.spec.target.encode if isinstance(task, Transduction) else WhitespaceSpec().encode
     return Written(
         [task.symbols(example) for example in examples],
-        [encode(task.reference(example)) for example in examples],
-        [encode(prediction.output) for prediction in predictions],
+        [task.output_symbols(task.reference(example)) for example in examples],
+        [task.output_symbols(prediction.output) for prediction in predictions],
         [prediction.trace for prediction in predictions],
     )
 
@@ -75,27 +70,27 @@ def from_outputs(
     """
     same = list(_same(task, found, remedies))
     yield from same
-    if not isinstance(task, Transduction):
+    if not task.is_forcible:
         return
     yield from _length(found, remedies)
     yield from _repetition(found, remedies)
     yield from _copies(found)
     # Texts have more than one right wording: a free one differs and is no error.
-    if forced_accuracy is not None and task.spec.outputs == "words" and not same:
+    if forced_accuracy is not None and task.has_one_answer and not same:
         yield from _gap(found, forced_accuracy, remedies)
 
 
 def _same(task: AbstractTask[Any], found: Written, remedies: Remedies) -> Iterator[Finding]:
     outputs, references = found.outputs, found.references
     what = "outputs"
-    if isinstance(task, Tagging):
+    if task.output_kind == "labels":
         outputs, references = (
             [[tag] for row in rows for tag in row] for rows in (outputs, references)
         )
         what = "tags"
     (text, often), expected = _commonest(outputs), _commonest(references)[1]
     if often > SAME and often - expected > SAME_BEYOND:
-        is_label = isinstance(task, Classification | PairClassification | Tagging)
+        is_label = task.output_kind != "text"
         yield Finding(
             name="same output",
             severity="alarm",

@@ -16,7 +16,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from ._forced import Looked
+from ...tasks.base._forced import Looked
 
 _LEAST_PLACES = 3  # with two places, half of all weight on each is near to anything
 _LEAST_QUERIES = 3  # of an example that could be stuck

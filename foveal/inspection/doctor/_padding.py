@@ -18,7 +18,6 @@ from ...data import Seq2SeqBatch
 from ...data._batches import LabeledBatch, PairBatch, TaggedBatch, TextBatch
 from ...data.vocabularies._vocabulary import PADDING, UNKNOWN
 from ...tasks import AbstractTask
-from ._forced import forced
 
 _MORE = 3  # places
 Batch = Seq2SeqBatch | LabeledBatch | PairBatch | TaggedBatch | TextBatch
@@ -30,8 +29,8 @@ def padding(task: AbstractTask[Any], batch: Any, log_prob: Tensor) -> dict[str, 
     if not isinstance(batch, Batch):
         return {}
     wider = _with_more(batch)
-    padded = forced(task, wider).log_prob
-    other = forced(task, _with_other_symbols(wider)).log_prob
+    padded = task.forced(wider).log_prob
+    other = task.forced(_with_other_symbols(wider)).log_prob
     num_marked, num_real = 0, 0
     for tokens, mask in _read(batch):
         num_marked += int(((tokens == PADDING) & mask).sum())

@@ -30,7 +30,9 @@ class Remedies:
 
     def __init__(self, task: Any, training: TrainingSpec | None = None) -> None:
         self.training = training or TrainingSpec(steps=1)
-        self._task = {setting.path: setting.value for setting in settings(task)}
+        known = {setting.path.removeprefix("model."): setting for setting in settings(task)}
+        self._task = {path: setting.value for path, setting in known.items()}
+        self._paths = {path: f"task.{setting.path}" for path, setting in known.items()}
 
     def vanishing(self, part: str, *, gated: bool) -> str:
         """A cell that remembers, or a way round the recurrence."""
@@ -114,29 +116,29 @@ class Remedies:
 
     def _width(self, part: str) -> tuple[str, int]:
         path = self._path(part, "hidden_size")
-        return path, int(self._task[path.removeprefix("task.")])
+        return self._paths[path], int(self._task[path])
 
     def _rate(self, factor: float) -> Flag:
         return Flag("training.learning_rate", f"{self.training.learning_rate / factor:.2g}")
 
     def _cell(self, part: str, value: str) -> Flag | None:
         path = self._path(part, "cell")
-        known = self._task.get(path.removeprefix("task."))
-        return Flag(path, value) if known not in (None, value) else None
+        known = self._task.get(path)
+        return Flag(self._paths[path], value) if known not in (None, value) else None
 
     def _path(self, part: str, name: str) -> str:
-        """The setting of a part such as `encoder backward`: a group of its own, the task's, or that of a
+        """The setting of a part such as `encoder backward`: a group of its own, the model's, or that of a
         part within the group, as of the sentences of a document.
         """
         group = part.split(" ", maxsplit=1)[0].partition(".")[0]
         within = [path for path in self._task if path.endswith(f".{name}")]
         known = (path for path in (f"{group}.{name}", name, *within) if path in self._task)
-        return f"task.{next(known, name)}"
+        return next(known, name)
 
     def _of_task(self, path: str, value: str) -> Flag | None:
         if path not in self._task or str(self._task[path]).lower() == value:
             return None
-        return Flag(f"task.{path}", value)
+        return Flag(self._paths[path], value)
 
     @staticmethod
     def _either(*flags: Flag | None) -> str:

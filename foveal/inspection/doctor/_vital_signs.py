@@ -18,8 +18,9 @@ from ...data import Seq2SeqBatch
 from ...data._batches import LabeledBatch, PairBatch, TaggedBatch, TextBatch, move
 from ...models._encoder_decoder import AbstractEncoderDecoder
 from ...networks import InputFeedingDecoder
-from ...tasks import AbstractTask, Classification, Transduction
-from ._forced import Forced, forced, guessing
+from ...tasks import AbstractTask
+from ...tasks.base._forced import Forced
+from ...tasks.base._writing import AbstractWriting
 from ._looking import looking
 from ._padding import padding
 from ._readings import Readings
@@ -42,12 +43,12 @@ def measured(task: AbstractTask[Any], batch: Any, num_rows: int) -> Readings:
     """The same on so many rows."""
     batch = _rows(batch, num_rows)
     with _measuring(task.model), listening(task.model) as heard:
-        found = forced(task, batch)
+        found = task.forced(batch)
         likelihood = found.log_prob.sum()
         read = recurrences(heard, -likelihood) if likelihood.requires_grad else []
     with _measuring(task.model):
         return {
-            "guessing": guessing(task),
+            "guessing": task.guessing_loss,
             "loss": -float(likelihood.detach()) / max(1, found.num_symbols),
             **_of_cells(task, [*read, *_fed(task, batch)]),
             **_of_attention(found),
@@ -57,7 +58,7 @@ def measured(task: AbstractTask[Any], batch: Any, num_rows: int) -> Readings:
 
 def _of_cells(task: AbstractTask[Any], read: list[Recurrence]) -> Readings:
     readings: dict[str, float | list[float]] = {}
-    is_bridged = float(_is_bridged(task))
+    is_bridged = float(task.is_bridged)
     for each in read:
         one = course(each)
         if one.rate is not None:
@@ -81,25 +82,16 @@ def _named(group: str, numbers: dict[str, float]) -> Readings:
     return {f"{group}/{name}": value for name, value in numbers.items()}
 
 
-def _is_bridged(task: AbstractTask[Any]) -> bool:
-    """Whether the model has a way round its recurrence, however far away a symbol is: attention, or
-    a pool over all places.
-    """
-    if isinstance(task, Transduction):
-        return task.spec.decoder.attention is not None
-    return isinstance(task, Classification) and task.spec.pooling != "summary"
-
-
 def _fed(task: AbstractTask[Any], batch: Any) -> list[Recurrence]:
     """The recurrence of a decoder whose stack takes single steps, which no hook on it hears of."""
-    if not isinstance(task, Transduction):
+    if not isinstance(task, AbstractWriting):
         return []
     model: AbstractEncoderDecoder = task.model
     if not isinstance(model.decoder, InputFeedingDecoder):
         return []
     batch = move(batch, task.device)
-    memory = model.encode(*task.source_of(batch))
-    return fed_recurrences(model.decoder, batch.tokens, batch.mask, memory)
+    memory, text = model.encode(*task.source_of(batch)), task.text_of(batch)
+    return fed_recurrences(model.decoder, text.tokens, text.mask, memory)
 
 
 @contextmanager

@@ -7,11 +7,11 @@ import numpy as np
 from jaxtyping import Float
 
 from ...attention import AttentionTrace
+from ...tasks.explaining._explanation import Explanation
 from ...views import Section, beam_tree, heatmap, hypotheses_table, page, sentences, weights_table
 from ...views._drawing import drawing, drawing_table
 from ...views._tables import Table
 from ...views._text import bounded, number
-from ._explanation import Explanation
 from ._long import LONG, MOST_WORDS, STRONGEST, in_sentences, is_long, strongest_tables
 from ._mass import mass, mass_table, symbol_name
 
@@ -81,9 +81,10 @@ def _steps(explanation: Explanation) -> Section:
         "visual_question_answering": "Every answer, in the model's own probabilities.",
         "video_classification": "Every label, in the model's own probabilities.",
         "tagging": "The tag of each word by itself, whatever the others are.",
+        "parsing": "The head and the label of each word by itself, whatever those of other words are.",
     }.get(explanation.task, "Each symbol of the text given those before it.")
-    # A tag says little without its word.
-    names = explanation.sources if explanation.task == "tagging" else None
+    # A tag or an arc says little without its word.
+    names = explanation.sources if explanation.task in ("tagging", "parsing") else None
     return Section(
         title="How sure it was of each step",
         text=text,

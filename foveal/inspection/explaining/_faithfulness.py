@@ -122,7 +122,7 @@ def faithfulness(
         share=share,
         whole_attended=whole_attended,
         whole_random=whole_random,
-        word_dropout=task.spec.word_dropout,
+        word_dropout=getattr(task.spec, "word_dropout", 0.0),
     )
 
 
@@ -130,13 +130,15 @@ def _rows(
     task: AbstractTask[Any], examples: Sequence[Example]
 ) -> Iterator[Float[np.ndarray, " 6"]]:
     """Sums over the steps of each example, and how many steps there are."""
-    predictions = task.predict(examples, replace(task.spec.prediction, trace=True))
+    predictions = task.predict(examples, replace(task.prediction, trace=True))
     for example, prediction in zip(examples, predictions, strict=True):
         trace = prediction.trace
         if trace is None or not trace.targets or len(trace.sources) < 2:
             continue
-        change = erased(task, example, trace.targets)
-        yield step_sums(np.array(trace.weights), change)
+        weights = np.array(trace.weights)
+        if trace.layout.kind == "sentences":  # of which the shorter have empty places at their end
+            weights = weights[:, [bool(word) for word in trace.sources]]
+        yield step_sums(weights, erased(task, example, trace.targets))
 
 
 def step_sums(

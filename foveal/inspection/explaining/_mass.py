@@ -4,13 +4,13 @@ import math
 from collections.abc import Sequence
 from typing import NamedTuple
 
+from ...tasks.explaining._explanation import END_NAME, ExplainedStep
 from ...views._curves import Tick
 from ...views._ink import Ink
 from ...views._render import render
 from ...views._tables import MOST_CELLS, Table
 from ...views._text import bounded, named, note_width, number, short, width
 from ...views._theme import tone
-from ._explanation import END_NAME, ExplainedStep
 
 FONT = 13.0
 MARGIN = 12.0

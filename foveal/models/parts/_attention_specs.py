@@ -10,8 +10,11 @@ Each builds an attention for queries and values of given widths; the equations a
 `foveal.attention`, those of summed attention in `foveal.networks.LatentDecoder`.
 """
 
+from abc import abstractmethod
 from dataclasses import dataclass
 from typing import Literal, final
+
+from typing_extensions import override
 
 from ...attention import (
     Attention,
@@ -27,18 +30,78 @@ from ...attention import (
     syntactic_attention,
 )
 from ...networks.decoders.latent._transitions import IndependentPositions, MonotonicTransitions
-from ...specs import setting
+from ...specs import AbstractSpec, setting
 from ._scorer_specs import AdditiveSpec, ScorerSpec
+
+
+class BaseAttentionSpec(AbstractSpec):
+    """What a decoder asks of any attention."""
+
+    __slots__ = ()
+
+    @property
+    def is_exclusive(self) -> bool:
+        """Whether one position is chosen, so that the weights of a step sum to 1; otherwise each position
+        is read or not.
+        """
+        return True
+
+    @property
+    def most_weight(self) -> float:
+        """The largest weight of a position, where positions are read or not by themselves."""
+        return 1.0
+
+    @property
+    def has_heads(self) -> bool:
+        """Whether the weights have an axis of heads."""
+        return False
+
+
+class AbstractAttentionSpec(BaseAttentionSpec):
+    """An attention whose queries know nothing of each other. Derive from it to use an attention of your
+    own in decoders, in pooling, and in the heads of `MultiHeadSpec`.
+    """
+
+    __slots__ = ()
+
+    @abstractmethod
+    def build(self, query_size: int, value_size: int) -> Attention:
+        """Build the attention for queries and values of these widths."""
+
+
+class AbstractSelfAttentionSpec(AbstractSpec):
+    """An attention of the words of a text to each other. Derive from it, beside `AbstractAttentionSpec` if
+    decoders may use it too, for a self-attention of your own in encoders.
+    """
+
+    __slots__ = ()
+
+    @abstractmethod
+    def build_self(self, key_size: int, value_size: int) -> Attention:
+        """Build the attention of words of width `value_size` to each other, scored by states of width
+        `key_size`: the words themselves, or those of a network that reads them.
+        """
+
+
+class _EitherSpec(AbstractAttentionSpec, AbstractSelfAttentionSpec):
+    """An attention of decoders that encoders may have as well."""
+
+    __slots__ = ()
+
+    @override
+    def build_self(self, key_size: int, value_size: int) -> Attention:
+        return self.build(key_size, key_size)
 
 
 @final
 @dataclass(frozen=True, kw_only=True, slots=True)
-class SoftmaxSpec:
+class SoftmaxSpec(_EitherSpec):
     """One place is read: weights = softmax(scores)."""
 
     kind: Literal["softmax"] = "softmax"
     scorer: ScorerSpec = setting(AdditiveSpec(), "score function")
 
+    @override
     def build(self, query_size: int, value_size: int) -> Attention:
         """The attention."""
         scorer = self.scorer.build(query_size, value_size)
@@ -47,12 +110,18 @@ class SoftmaxSpec:
 
 @final
 @dataclass(frozen=True, kw_only=True, slots=True)
-class SigmoidSpec:
+class SigmoidSpec(_EitherSpec):
     """Each place is read or not by itself: weights = sigmoid(scores)."""
 
     kind: Literal["sigmoid"] = "sigmoid"
     scorer: ScorerSpec = setting(AdditiveSpec(), "score function")
 
+    @property
+    @override
+    def is_exclusive(self) -> bool:
+        return False
+
+    @override
     def build(self, query_size: int, value_size: int) -> Attention:
         """The attention."""
         scorer = self.scorer.build(query_size, value_size)
@@ -61,7 +130,7 @@ class SigmoidSpec:
 
 @final
 @dataclass(frozen=True, kw_only=True, slots=True)
-class SegmentSpec:
+class SegmentSpec(_EitherSpec):
     """Runs of neighboring places, on a grid within rows, are read: a chain of "skip" and "read" (Kim
     et al. 2017).
     """
@@ -74,6 +143,17 @@ class SegmentSpec:
         above=0,
     )
 
+    @property
+    @override
+    def is_exclusive(self) -> bool:
+        return False
+
+    @property
+    @override
+    def most_weight(self) -> float:
+        return self.total or 1.0
+
+    @override
     def build(self, query_size: int, value_size: int) -> Attention:
         """The attention."""
         scorer = self.scorer.build(query_size, value_size)
@@ -82,13 +162,14 @@ class SegmentSpec:
 
 @final
 @dataclass(frozen=True, kw_only=True, slots=True)
-class LocalSpec:
+class LocalSpec(AbstractAttentionSpec):
     """Softmax around a place that the query predicts (Luong et al. 2015, local-p)."""
 
     kind: Literal["local"] = "local"
     scorer: ScorerSpec = setting(AdditiveSpec(), "score function")
     window: float = setting(10.0, "places on each side of the predicted one that count", above=0)
 
+    @override
     def build(self, query_size: int, value_size: int) -> Attention:
         """The attention."""
         scorer = self.scorer.build(query_size, value_size)
@@ -97,12 +178,13 @@ class LocalSpec:
 
 @final
 @dataclass(frozen=True, kw_only=True, slots=True)
-class SparsemaxSpec:
+class SparsemaxSpec(_EitherSpec):
     """One place is read, and most have weight exactly 0 (Martins & Astudillo 2016)."""
 
     kind: Literal["sparsemax"] = "sparsemax"
     scorer: ScorerSpec = setting(AdditiveSpec(), "score function")
 
+    @override
     def build(self, query_size: int, value_size: int) -> Attention:
         """The attention."""
         scorer = self.scorer.build(query_size, value_size)
@@ -111,12 +193,13 @@ class SparsemaxSpec:
 
 @final
 @dataclass(frozen=True, kw_only=True, slots=True)
-class HardSpec:
+class HardSpec(AbstractAttentionSpec):
     """One place is read, drawn while training and the best otherwise (Xu et al. 2015)."""
 
     kind: Literal["hard"] = "hard"
     scorer: ScorerSpec = setting(AdditiveSpec(), "score function")
 
+    @override
     def build(self, query_size: int, value_size: int) -> Attention:
         """The attention."""
         scorer = self.scorer.build(query_size, value_size)
@@ -125,7 +208,7 @@ class HardSpec:
 
 @final
 @dataclass(frozen=True, kw_only=True, slots=True)
-class PathSpec:
+class PathSpec(AbstractAttentionSpec):
     """At most one cell of each column of a grid is read: a chain over columns of "skip" and rows."""
 
     kind: Literal["path"] = "path"
@@ -134,6 +217,17 @@ class PathSpec:
         1.0, "scale the weights of a query to this sum; none: as they are", above=0
     )
 
+    @property
+    @override
+    def is_exclusive(self) -> bool:
+        return False
+
+    @property
+    @override
+    def most_weight(self) -> float:
+        return self.total or 1.0
+
+    @override
     def build(self, query_size: int, value_size: int) -> Attention:
         """The attention."""
         scorer = self.scorer.build(query_size, value_size)
@@ -141,13 +235,20 @@ class PathSpec:
 
 
 PerQueryAttentionSpec = (
-    SoftmaxSpec | SigmoidSpec | SegmentSpec | PathSpec | LocalSpec | SparsemaxSpec | HardSpec
+    SoftmaxSpec
+    | SigmoidSpec
+    | SegmentSpec
+    | PathSpec
+    | LocalSpec
+    | SparsemaxSpec
+    | HardSpec
+    | AbstractAttentionSpec
 )
 
 
 @final
 @dataclass(frozen=True, kw_only=True, slots=True)
-class MultiHeadSpec:
+class MultiHeadSpec(BaseAttentionSpec):
     """Several heads of one attention over projections of the memory (Vaswani et al. 2017)."""
 
     kind: Literal["multi_head"] = "multi_head"
@@ -155,6 +256,21 @@ class MultiHeadSpec:
         4, "number of heads; divides the widths of query and value", at_least=1
     )
     attention: PerQueryAttentionSpec = setting(SoftmaxSpec(), "what every head does")
+
+    @property
+    @override
+    def is_exclusive(self) -> bool:
+        return self.attention.is_exclusive
+
+    @property
+    @override
+    def most_weight(self) -> float:
+        return self.attention.most_weight
+
+    @property
+    @override
+    def has_heads(self) -> bool:
+        return True
 
     def build(self, query_size: int, value_size: int) -> MultiHead:
         """The attention."""
@@ -165,7 +281,7 @@ class MultiHeadSpec:
 
 @final
 @dataclass(frozen=True, kw_only=True, slots=True)
-class LatentHardSpec:
+class LatentHardSpec(BaseAttentionSpec):
     """Each step reads one place, any; which one is summed out exactly (Wu et al. 2018)."""
 
     kind: Literal["latent_hard"] = "latent_hard"
@@ -178,7 +294,7 @@ class LatentHardSpec:
 
 @final
 @dataclass(frozen=True, kw_only=True, slots=True)
-class LatentMonotoneSpec:
+class LatentMonotoneSpec(BaseAttentionSpec):
     """Each step reads one place, never one before the last step's; which ones is summed out exactly
     (Wu & Cotterell 2019).
     """
@@ -195,17 +311,9 @@ SummedAttentionSpec = LatentHardSpec | LatentMonotoneSpec
 AttentionSpec = PerQueryAttentionSpec | MultiHeadSpec | SummedAttentionSpec
 
 
-def is_exclusive(attention: AttentionSpec) -> bool:
-    """Whether one place is chosen, so that the weights of a step sum to 1; otherwise each place is
-    taken or left.
-    """
-    head = attention.attention if isinstance(attention, MultiHeadSpec) else attention
-    return not isinstance(head, SigmoidSpec | SegmentSpec | PathSpec)
-
-
 @final
 @dataclass(frozen=True, kw_only=True, slots=True)
-class SyntacticSpec:
+class SyntacticSpec(AbstractSelfAttentionSpec):
     """Each word reads its head in a dependency tree over all words (Kim et al. 2017)."""
 
     kind: Literal["syntactic"] = "syntactic"
@@ -217,12 +325,12 @@ class SyntacticSpec:
     bounded: bool = setting(False, "scores between -1 and 1, as in the paper's code")
     read: Literal["heads", "children"] = setting("heads", "what a word reads")
 
-    def build(self, query_size: int, value_size: int, key_size: int | None = None) -> Attention:
-        """The attention; `key_size` is the width of what is scored, where that is not the values."""
+    @override
+    def build_self(self, key_size: int, value_size: int) -> Attention:
         return syntactic_attention(
-            query_size,
+            key_size,
             value_size,
-            query_size if self.hidden_size is None else self.hidden_size,
+            key_size if self.hidden_size is None else self.hidden_size,
             key_size=key_size,
             projective=self.projective,
             single_root=self.single_root,
@@ -233,7 +341,7 @@ class SyntacticSpec:
 
 @final
 @dataclass(frozen=True, kw_only=True, slots=True)
-class HeadSelectionSpec:
+class HeadSelectionSpec(AbstractSelfAttentionSpec):
     """Each word reads its head, which it chooses by itself: syntactic attention without the tree."""
 
     kind: Literal["head_selection"] = "head_selection"
@@ -242,17 +350,23 @@ class HeadSelectionSpec:
     )
     bounded: bool = setting(False, "scores between -1 and 1, as in the paper's code")
 
-    def build(self, query_size: int, value_size: int, key_size: int | None = None) -> Attention:
-        """The attention; `key_size` is the width of what is scored, where that is not the values."""
+    @override
+    def build_self(self, key_size: int, value_size: int) -> Attention:
         return head_selection_attention(
-            query_size,
+            key_size,
             value_size,
-            query_size if self.hidden_size is None else self.hidden_size,
+            key_size if self.hidden_size is None else self.hidden_size,
             key_size=key_size,
             bounded=self.bounded,
         )
 
 
 SelfAttentionSpec = (
-    SyntacticSpec | HeadSelectionSpec | SoftmaxSpec | SigmoidSpec | SegmentSpec | SparsemaxSpec
+    SyntacticSpec
+    | HeadSelectionSpec
+    | SoftmaxSpec
+    | SigmoidSpec
+    | SegmentSpec
+    | SparsemaxSpec
+    | AbstractSelfAttentionSpec
 )

@@ -60,7 +60,9 @@ class BackboneSpec:
         return self.stride, self.stride
 
     def built(self) -> "BackboneSpec":
-        """What a task keeps of it when the weights are read: they are then its own."""
+        """What a task keeps of the spec once the encoder is built: not where its weights came from, since
+        they are then saved with the task.
+        """
         return replace(self, weights=None)
 
 

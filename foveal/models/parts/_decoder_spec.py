@@ -1,9 +1,11 @@
 """Which decoder writes: its recurrent network, its attention, and what it knows beside it."""
 
+from abc import abstractmethod
 from dataclasses import dataclass
 from typing import Literal, final
 
 from torch import nn
+from typing_extensions import override
 
 from ...errors import ValueRangeError
 from ...networks import (
@@ -18,21 +20,37 @@ from ...networks import (
     PlainDecoder,
     RecurrentStack,
 )
-from ...networks.decoders._decoder import AbstractRecurrentDecoder
-from ...specs import setting
+from ...networks.decoders._decoder import AbstractRecurrentDecoder, DecoderParts
+from ...specs import AbstractSpec, setting
 from ._attention_specs import AttentionSpec, LatentHardSpec, LatentMonotoneSpec, SoftmaxSpec
 from ._recurrent_spec import AbstractRecurrentSpec
 
 
+@dataclass(frozen=True, kw_only=True)
+class AbstractDecoderSpec(AbstractSpec):
+    """A decoder. Derive from it to write with a decoder of your own."""
+
+    __slots__ = ()
+
+    attention: AttentionSpec | None  # how the decoder reads the memory; None: not at all
+
+    @abstractmethod
+    def build(
+        self, vocabulary: int, value_size: int, summary_size: int
+    ) -> AbstractRecurrentDecoder:
+        """Build the decoder of tokens 0 to `vocabulary` - 1, for a memory of these widths."""
+
+
 @final
 @dataclass(frozen=True, kw_only=True, slots=True)
-class DecoderSpec(AbstractRecurrentSpec):
+class DecoderSpec(AbstractRecurrentSpec, AbstractDecoderSpec):
     """A recurrent network that writes one token after another, with or without attention.
 
     Widths that follow from others are not here: the stack's input, the vector before the output
     (as wide as the embedding if tie_embeddings, as the state otherwise), the bridge.
     """
 
+    kind: Literal["recurrent"] = "recurrent"
     embedding_size: int = setting(128, "width of a token's vector", at_least=1)
     attention: AttentionSpec | None = setting(SoftmaxSpec(), "how the decoder reads the memory")
     input_feeding: bool = setting(
@@ -43,6 +61,7 @@ class DecoderSpec(AbstractRecurrentSpec):
     )
     tie_embeddings: bool = setting(False, "the output layer shares the table of the embeddings")
 
+    @override
     def build(
         self, vocabulary: int, value_size: int, summary_size: int
     ) -> AbstractRecurrentDecoder:
@@ -55,36 +74,29 @@ class DecoderSpec(AbstractRecurrentSpec):
             read_size += summary_size
         stack = self.stack(read_size)
         bridge = self._bridge(summary_size, stack)
+        parts = DecoderParts(
+            embedding=embedding,
+            stack=stack,
+            bridge=bridge,
+            tie_embeddings=self.tie_embeddings,
+            dropout=self.dropout,
+        )
         if self.attention is None:
-            return PlainDecoder(
-                embedding=embedding,
-                stack=stack,
-                bridge=bridge,
-                tie_embeddings=self.tie_embeddings,
-                dropout=self.dropout,
-            )
+            return PlainDecoder(**parts)
         if isinstance(self.attention, LatentHardSpec | LatentMonotoneSpec):
             return LatentDecoder(
-                embedding=embedding,
-                stack=stack,
-                bridge=bridge,
+                **parts,
                 scorer=self.attention.scorer.build(self.hidden_size, value_size),
                 walk=self.attention.walk(),
                 value_size=value_size,
                 vector_size=vector_size,
-                tie_embeddings=self.tie_embeddings,
-                dropout=self.dropout,
             )
         decoder = InputFeedingDecoder if self.input_feeding else AttentionDecoder
         return decoder(
-            embedding=embedding,
-            stack=stack,
-            bridge=bridge,
+            **parts,
             attention=self.attention.build(self.hidden_size, value_size),
             value_size=value_size,
             vector_size=vector_size,
-            tie_embeddings=self.tie_embeddings,
-            dropout=self.dropout,
         )
 
     def _bridge(self, summary_size: int, stack: RecurrentStack) -> AbstractBridge:

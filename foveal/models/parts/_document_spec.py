@@ -5,7 +5,7 @@ from typing import Literal, final
 
 from ...attention import AttentionPooling
 from ...errors import ValueRangeError
-from ...networks import DocumentEncoder
+from ...networks import DocumentEncoder, SelfAttentiveEncoder
 from ...specs import setting
 from ._attention_specs import PerQueryAttentionSpec, SoftmaxSpec
 from ._encoder_specs import EncoderSpec, TextEncoderSpec
@@ -30,12 +30,12 @@ class DocumentEncoderSpec:
 
     def build(self, vocabulary: int) -> DocumentEncoder:
         """The encoder of tokens 0 to `vocabulary` - 1."""
-        if self.words.self_attention is not None:
+        words = self.words.build(vocabulary)
+        if isinstance(words, SelfAttentiveEncoder):
             raise ValueRangeError(
                 "DocumentEncoderSpec: the words of a sentence are pooled, got self_attention for "
                 "them. Set words.self_attention to none."
             )
-        words = self.words.build(vocabulary)
         size, pooling = words.value_size, None
         if self.pooling is not None:
             pooling = AttentionPooling(self.pooling.build(size, size), query_size=size)

@@ -4,26 +4,52 @@ Either may then attend to itself: each word also carries what it read of the oth
 head in a dependency tree with syntactic attention.
 """
 
+from abc import abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Literal, TypeAlias, final
 
 from torch import nn
+from typing_extensions import override
 
 from ...errors import ValueRangeError
 from ...networks import AbstractEncoder, SelfAttentiveEncoder, TextEncoder, WordEncoder
 from ...networks.encoders._spelled_embedding import SpelledEmbedding
-from ...specs import setting
-from ._attention_specs import HeadSelectionSpec, SelfAttentionSpec, SyntacticSpec
+from ...specs import AbstractSpec, setting
+from ._attention_specs import SelfAttentionSpec
 from ._recurrent_spec import AbstractRecurrentSpec, RecurrentSpec
 
 # Makes the table of word vectors of a given width.
 Embed: TypeAlias = Callable[[int], nn.Embedding | SpelledEmbedding]
 
 
+class AbstractEncoderSpec(AbstractSpec):
+    """An encoder of texts. Derive from it to use an encoder of your own in every task on texts."""
+
+    __slots__ = ()
+
+    @abstractmethod
+    def build(self, vocabulary: int) -> AbstractEncoder:
+        """Build the encoder of tokens 0 to `vocabulary` - 1."""
+
+    @property
+    def attention_kind(self) -> str | None:
+        """The name of the attention of words to each other in traces; None where there is none."""
+        return None
+
+    def build_on(self, embed: Embed) -> AbstractEncoder:
+        """Build the encoder on the table of vectors that `embed` makes for a width. Taggers with spelling
+        features call it; an encoder that does not override it reads tokens only.
+        """
+        raise ValueRangeError(
+            f"{type(self).__name__}: the encoder reads tokens only, got spelling features. Set spelling "
+            f"to none, or give {type(self).__name__} a method build_on."
+        )
+
+
 @final
 @dataclass(frozen=True, kw_only=True, slots=True)
-class TextEncoderSpec(AbstractRecurrentSpec):
+class TextEncoderSpec(AbstractRecurrentSpec, AbstractEncoderSpec):
     """Embeddings, and a recurrent network that reads them in order."""
 
     kind: Literal["text"] = "text"
@@ -33,6 +59,12 @@ class TextEncoderSpec(AbstractRecurrentSpec):
         None, "what each state reads of the others, after the recurrent network"
     )
 
+    @property
+    @override
+    def attention_kind(self) -> str | None:
+        return None if self.self_attention is None else self.self_attention.kind
+
+    @override
     def build(self, vocabulary: int) -> AbstractEncoder:
         """The encoder of tokens 0 to `vocabulary` - 1."""
         stack = self.stack(self.embedding_size, bidirectional=self.bidirectional)
@@ -40,6 +72,7 @@ class TextEncoderSpec(AbstractRecurrentSpec):
         encoder = TextEncoder(embedding, stack, self.dropout)
         return _attending(encoder, self.self_attention, None)
 
+    @override
     def build_on(self, embed: Embed) -> AbstractEncoder:
         """The encoder that reads vectors which `embed` makes, of words `embedding_size` wide."""
         embedding = embed(self.embedding_size)
@@ -50,7 +83,7 @@ class TextEncoderSpec(AbstractRecurrentSpec):
 
 @final
 @dataclass(frozen=True, kw_only=True, slots=True)
-class WordEncoderSpec:
+class WordEncoderSpec(AbstractEncoderSpec):
     """Embeddings alone: a word is the same wherever it stands, but for what it reads of others."""
 
     kind: Literal["words"] = "words"
@@ -61,10 +94,17 @@ class WordEncoderSpec:
         None, "network whose states score the self-attention; none: the words themselves do"
     )
 
+    @property
+    @override
+    def attention_kind(self) -> str | None:
+        return None if self.self_attention is None else self.self_attention.kind
+
+    @override
     def build(self, vocabulary: int) -> AbstractEncoder:
         """The encoder of tokens 0 to `vocabulary` - 1."""
         return self.build_on(lambda size: nn.Embedding(vocabulary, size))
 
+    @override
     def build_on(self, embed: Embed) -> AbstractEncoder:
         """The encoder that reads vectors which `embed` makes, of words `embedding_size` wide."""
         if self.states is not None and self.self_attention is None:
@@ -76,7 +116,7 @@ class WordEncoderSpec:
         return _attending(words, self.self_attention, self.states)
 
 
-EncoderSpec = TextEncoderSpec | WordEncoderSpec
+EncoderSpec = TextEncoderSpec | WordEncoderSpec | AbstractEncoderSpec
 
 
 def _attending(
@@ -88,8 +128,4 @@ def _attending(
     value_size = encoder.value_size
     stack = None if states is None else states.build(value_size)
     key_size = value_size if stack is None else stack.output_size
-    if isinstance(spec, SyntacticSpec | HeadSelectionSpec):
-        attention = spec.build(key_size, value_size, key_size)
-    else:
-        attention = spec.build(key_size, key_size)
-    return SelfAttentiveEncoder(encoder, attention, stack)
+    return SelfAttentiveEncoder(encoder, spec.build_self(key_size, value_size), stack)

@@ -1,19 +1,32 @@
 """The choices that every recurrent network has, and a network of these alone."""
 
+from abc import abstractmethod
 from dataclasses import dataclass
 from typing import Literal, final
 
 from ...networks import AbstractCell, ElmanCell, GRUCell, LSTMCell, RecurrentStack, recurrent_stack
-from ...specs import setting
+from ...specs import AbstractSpec, setting
 
 _CELLS: dict[str, type[AbstractCell]] = {"lstm": LSTMCell, "gru": GRUCell, "elman": ElmanCell}
+
+
+class AbstractCellSpec(AbstractSpec):
+    """A recurrent cell. Derive from it to use a cell of your own in every recurrent network."""
+
+    __slots__ = ()
+
+    @abstractmethod
+    def build(self, input_size: int, hidden_size: int) -> AbstractCell:
+        """Build the cell for inputs and states of these widths."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class AbstractRecurrentSpec:
     """What encoders, decoders and language models say of their recurrent layers."""
 
-    cell: Literal["lstm", "gru", "elman"] = setting("lstm", "kind of recurrent cell")
+    cell: Literal["lstm", "gru", "elman"] | AbstractCellSpec = setting(
+        "lstm", "kind of recurrent cell"
+    )
     hidden_size: int = setting(256, "width of a layer's state, in each direction", at_least=1)
     num_layers: int = setting(1, "number of recurrent layers", at_least=1)
     residual: bool = setting(False, "add what goes into a layer to what comes out (He et al. 2016)")
@@ -30,7 +43,7 @@ class AbstractRecurrentSpec:
         return recurrent_stack(
             input_size,
             self.hidden_size,
-            cell=_CELLS[self.cell],
+            cell=_CELLS[self.cell] if isinstance(self.cell, str) else self.cell.build,
             num_layers=self.num_layers,
             bidirectional=bidirectional,
             residual=self.residual,

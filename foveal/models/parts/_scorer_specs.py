@@ -4,8 +4,11 @@ Each builds a scorer for queries and values of given widths; the equations are i
 `foveal.attention`.
 """
 
+from abc import abstractmethod
 from dataclasses import dataclass
 from typing import Literal, final
+
+from typing_extensions import override
 
 from ...attention import (
     AbstractScorer,
@@ -16,12 +19,22 @@ from ...attention import (
     scaled_dot_scorer,
 )
 from ...errors import ShapeError
-from ...specs import setting
+from ...specs import AbstractSpec, setting
+
+
+class AbstractScorerSpec(AbstractSpec):
+    """A score function. Derive from it to use a scorer of your own wherever a score function is chosen."""
+
+    __slots__ = ()
+
+    @abstractmethod
+    def build(self, query_size: int, value_size: int) -> AbstractScorer:
+        """Build the scorer for queries and values of these widths."""
 
 
 @final
 @dataclass(frozen=True, kw_only=True, slots=True)
-class AdditiveSpec:
+class AdditiveSpec(AbstractScorerSpec):
     """score = v . tanh(W q + U k + b) (Bahdanau et al. 2015)."""
 
     kind: Literal["additive"] = "additive"
@@ -29,6 +42,7 @@ class AdditiveSpec:
         None, "width of the hidden layer of the score; none: as wide as the query", at_least=1
     )
 
+    @override
     def build(self, query_size: int, value_size: int) -> AbstractScorer:
         """The scorer."""
         hidden_size = query_size if self.hidden_size is None else self.hidden_size
@@ -37,12 +51,13 @@ class AdditiveSpec:
 
 @final
 @dataclass(frozen=True, kw_only=True, slots=True)
-class DotSpec:
+class DotSpec(AbstractScorerSpec):
     """score = q . k, over the square root of their width when scaled."""
 
     kind: Literal["dot"] = "dot"
     scaled: bool = setting(True, "divide by the square root of the width (Vaswani et al. 2017)")
 
+    @override
     def build(self, query_size: int, value_size: int) -> AbstractScorer:
         """The scorer."""
         if query_size != value_size:
@@ -56,7 +71,7 @@ class DotSpec:
 
 @final
 @dataclass(frozen=True, kw_only=True, slots=True)
-class BilinearSpec:
+class BilinearSpec(AbstractScorerSpec):
     """score = q W k (Luong et al. 2015, "general"), over the square root of the query's width when scaled."""
 
     kind: Literal["bilinear"] = "bilinear"
@@ -64,6 +79,7 @@ class BilinearSpec:
         False, "divide by the square root of the width: steadier over many places"
     )
 
+    @override
     def build(self, query_size: int, value_size: int) -> AbstractScorer:
         """The scorer."""
         return BilinearScorer(query_size, value_size, scaled=self.scaled)
@@ -71,16 +87,17 @@ class BilinearSpec:
 
 @final
 @dataclass(frozen=True, kw_only=True, slots=True)
-class LinearSpec:
+class LinearSpec(AbstractScorerSpec):
     """score = w . [q; k], the lectures' simplest. Under a softmax the query's part falls out, since
     it is the same for every place; under a sigmoid or a chain it does not.
     """
 
     kind: Literal["linear"] = "linear"
 
+    @override
     def build(self, query_size: int, value_size: int) -> AbstractScorer:
         """The scorer."""
         return LinearScorer(query_size, value_size)
 
 
-ScorerSpec = AdditiveSpec | DotSpec | BilinearSpec | LinearSpec
+ScorerSpec = AdditiveSpec | DotSpec | BilinearSpec | LinearSpec | AbstractScorerSpec

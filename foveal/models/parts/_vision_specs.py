@@ -48,6 +48,10 @@ class ImageEncoderSpec:
             norm=self.norm,
         )
 
+    def built(self) -> "ImageEncoderSpec":
+        """What a task keeps of the spec once the encoder is built: all of it."""
+        return self
+
     @property
     def shrinking(self) -> tuple[int, int]:
         """By how much the grid is smaller than the image, in height and width."""
@@ -93,6 +97,10 @@ class FramesEncoderSpec(AbstractRecurrentSpec):
             size = frame.value_size * self.regions**2
         stack = self.stack(size, bidirectional=self.bidirectional)
         return FramesEncoder(frame, stack, regions=self.regions)
+
+    def built(self) -> "FramesEncoderSpec":
+        """What a task keeps of the spec once the encoder is built: all of it."""
+        return self
 
     @property
     def num_channels(self) -> int | None:

@@ -15,7 +15,16 @@ the stack's output, A of the vector v.
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable
-from typing import Any, NamedTuple, Protocol, final, runtime_checkable
+from typing import (
+    Any,
+    NamedTuple,
+    NotRequired,
+    Protocol,
+    TypedDict,
+    Unpack,
+    final,
+    runtime_checkable,
+)
 
 import torch
 from jaxtyping import Bool, Float, Int
@@ -116,6 +125,16 @@ class TeacherForced(NamedTuple):
     vectors: Float[Tensor, "*batch T A"]
     attended: tuple[Reading, ...]
     state: DecoderState
+
+
+class DecoderParts(TypedDict):
+    """What every decoder is made of, as keyword arguments."""
+
+    embedding: nn.Embedding
+    stack: RecurrentStack
+    bridge: AbstractBridge
+    tie_embeddings: NotRequired[bool]
+    dropout: NotRequired[float]
 
 
 class AbstractRecurrentDecoder(nn.Module, ABC):
@@ -295,23 +314,8 @@ class PlainDecoder(AbstractDecoder):
     torch.Size([1, 3, 9])
     """
 
-    def __init__(
-        self,
-        *,
-        embedding: nn.Embedding,
-        stack: RecurrentStack,
-        bridge: AbstractBridge,
-        tie_embeddings: bool = False,
-        dropout: float = 0.0,
-    ) -> None:
-        super().__init__(
-            embedding=embedding,
-            stack=stack,
-            bridge=bridge,
-            vector_size=stack.output_size,
-            tie_embeddings=tie_embeddings,
-            dropout=dropout,
-        )
+    def __init__(self, **parts: Unpack[DecoderParts]) -> None:
+        super().__init__(vector_size=parts["stack"].output_size, **parts)
 
     @override
     def read(
@@ -326,27 +330,16 @@ class AbstractAttentionDecoder(AbstractDecoder):
     def __init__(
         self,
         *,
-        embedding: nn.Embedding,
-        stack: RecurrentStack,
-        bridge: AbstractBridge,
         attention: Attends,
         value_size: int,
         vector_size: int,
         fed_size: int = 0,
-        tie_embeddings: bool = False,
-        dropout: float = 0.0,
+        **parts: Unpack[DecoderParts],
     ) -> None:
-        super().__init__(
-            embedding=embedding,
-            stack=stack,
-            bridge=bridge,
-            vector_size=vector_size,
-            fed_size=fed_size,
-            tie_embeddings=tie_embeddings,
-            dropout=dropout,
-        )
+        super().__init__(vector_size=vector_size, fed_size=fed_size, **parts)
         self.attention = attention
-        self.combine = Linear(value_size + stack.output_size, vector_size, bias=False)
+        hidden_size = parts["stack"].output_size
+        self.combine = Linear(value_size + hidden_size, vector_size, bias=False)
 
     @override
     def remember(self, memory: Memory) -> Memory:
@@ -379,25 +372,13 @@ class AttentionDecoder(AbstractAttentionDecoder):
     def __init__(
         self,
         *,
-        embedding: nn.Embedding,
-        stack: RecurrentStack,
-        bridge: AbstractBridge,
         attention: Attends,
         value_size: int,
         vector_size: int | None = None,
-        tie_embeddings: bool = False,
-        dropout: float = 0.0,
+        **parts: Unpack[DecoderParts],
     ) -> None:
-        super().__init__(
-            embedding=embedding,
-            stack=stack,
-            bridge=bridge,
-            attention=attention,
-            value_size=value_size,
-            vector_size=stack.output_size if vector_size is None else vector_size,
-            tie_embeddings=tie_embeddings,
-            dropout=dropout,
-        )
+        size = parts["stack"].output_size if vector_size is None else vector_size
+        super().__init__(attention=attention, value_size=value_size, vector_size=size, **parts)
 
 
 def _weights(attended: tuple[Reading, ...]) -> Tensor | None:

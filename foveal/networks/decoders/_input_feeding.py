@@ -11,17 +11,15 @@ Reference: Luong et al. 2015, section 3.3.
 Axes: *batch any leading shape, A width of the attentional vector v.
 """
 
-from typing import final
+from typing import Unpack, final
 
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 from typing_extensions import override
 
 from ...attention import Memory
-from .._bridges import AbstractBridge
 from ..recurrent._cells import carry
-from ..recurrent._stacks import RecurrentStack
-from ._decoder import AbstractAttentionDecoder, Attends, DecoderState, TeacherForced
+from ._decoder import AbstractAttentionDecoder, Attends, DecoderParts, DecoderState, TeacherForced
 from ._fed_steps import FedSteps
 from ._shared_operand import shared_operand
 
@@ -33,6 +31,7 @@ class InputFeedingDecoder(AbstractAttentionDecoder):
     """A decoder that attends after each step and reads the attentional vector at the next; the
     stack's input has room for it: embedding + bridge + `vector_size`.
 
+    >>> from torch import nn
     >>> from foveal.attention import softmax_attention
     >>> from foveal.networks import InitialStateBridge, recurrent_stack
     >>> stack = recurrent_stack(4 + 5, 5)
@@ -48,25 +47,17 @@ class InputFeedingDecoder(AbstractAttentionDecoder):
     def __init__(
         self,
         *,
-        embedding: nn.Embedding,
-        stack: RecurrentStack,
-        bridge: AbstractBridge,
         attention: Attends,
         value_size: int,
         vector_size: int,
-        tie_embeddings: bool = False,
-        dropout: float = 0.0,
+        **parts: Unpack[DecoderParts],
     ) -> None:
         super().__init__(
-            embedding=embedding,
-            stack=stack,
-            bridge=bridge,
             attention=attention,
             value_size=value_size,
             vector_size=vector_size,
             fed_size=vector_size,
-            tie_embeddings=tie_embeddings,
-            dropout=dropout,
+            **parts,
         )
         self.vector_size = vector_size
 

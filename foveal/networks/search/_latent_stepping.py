@@ -19,6 +19,7 @@ from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
 from ...attention import Memory
+from ...attention._scorers import scores_of
 from ...errors import ShapeError, ValueRangeError
 from ..decoders._decoder import DecoderState
 from ..decoders.latent._decoder import LatentDecoder
@@ -151,8 +152,7 @@ class LatentStepper:
         self, before: PlacesState | None, tokens: Tensor, hidden: Tensor, memory: Memory
     ) -> Float[Tensor, "B K S"]:
         """log p(a_t | y_<t): the token says where the last step has been, the scores where to go."""
-        (scores,) = self._decoder.scorer(hidden, memory.keys.keys)
-        scores = self._widened(scores)
+        scores = self._widened(scores_of(self._decoder.scorer, hidden, memory.keys.keys))
         if memory.mask is not None:
             scores = scores.masked_fill(~memory.mask.unsqueeze(1), -torch.inf)
         if before is None:

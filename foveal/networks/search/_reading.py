@@ -34,6 +34,7 @@ from ...attention._distribute import PerQuery
 from ...attention._grids import ExpectedPath
 from ...attention._hard import SampledValue
 from ...attention._readers import ExpectedSelection
+from ...attention._scorers import scores_of
 from ...distributions import Categorical
 from ...errors import ShapeError, ValueRangeError
 from ..decoders._decoder import AbstractAttentionDecoder, AbstractDecoder, AttentionDecoder, Reading
@@ -229,8 +230,7 @@ class _Softmax(AbstractRead):
         if self._weight is not None:
             return additive_scores(query, keys, self._weight)
         with torch.no_grad():
-            (scores,) = self._scorer(hidden, keys)
-        return scores
+            return scores_of(self._scorer, hidden, keys)
 
 
 def _combine(

@@ -88,6 +88,7 @@ class Load(NamedTuple):
     folder: Path
     version: str
     inputs: Sequence[str]
+    specs: Path | None = None  # a Python file with the parts that are not from foveal
 
 
 class Loaded(NamedTuple):

@@ -45,10 +45,11 @@ class Computing:
 
     Args:
         silent_seconds: how long the process may give no sign of life before it is taken to hang.
+        specs: a Python file with the parts of models that are not from foveal; both processes run it.
     """
 
-    def __init__(self, *, silent_seconds: float = 10.0) -> None:
-        self._child, self._silent_seconds = Child(), silent_seconds
+    def __init__(self, *, silent_seconds: float = 10.0, specs: Path | None = None) -> None:
+        self._child, self._silent_seconds, self._specs = Child(), silent_seconds, specs
         self._numbers, self._order_numbers = itertools.count(), itertools.count()
         self._oldest = 0  # models with smaller numbers went with a process that was replaced
         self._forgotten: list[int] = []
@@ -69,11 +70,11 @@ class Computing:
 
     def load(self, name: str, folder: Path) -> Served:
         """Return the model in a folder, verified and tried; `BundleError` if it cannot be served."""
-        task, version = load_version(folder)
+        task, version = load_version(folder, specs=self._specs)
         inputs, number = example_inputs(folder, task), next(self._numbers)
         child = self._child
         with self._is_loading, _while_it_lives():
-            child.loads.send(Load(number, folder, version, inputs))
+            child.loads.send(Load(number, folder, version, inputs, self._specs))
             loaded: Loaded = _checked(child.loads.recv())
         served = Served(
             name=name,

@@ -9,7 +9,7 @@ from typing import Any
 
 from ...data import Vocabulary
 from ...errors import ValueRangeError
-from ...tasks import AbstractTask, PairClassification
+from ...tasks import AbstractTask
 from ...training._outputs import sample_sources
 from .._predictor import Questions
 
@@ -65,7 +65,9 @@ def example_inputs(folder: Path, task: AbstractTask[Any]) -> list[str]:
     found = sample_sources(folder, _TRIED)
     vocabulary: Vocabulary = task.vocabularies.source
     tokens = vocabulary.tokens[: 2 * _TRIED]
-    made = [task.spec.source.decode(tokens[:size]) for size in range(1, 2 * _TRIED, 2)]
-    if isinstance(task, PairClassification):
+    tokenizer = task.spec.tokenizer("source")
+    join = " ".join if tokenizer is None else tokenizer.decode
+    made = [join(tokens[:size]) for size in range(1, 2 * _TRIED, 2)]
+    if task.inputs.second:
         made = [f"{text}\t{text}" for text in made]
     return [*found, *made][:_TRIED]

@@ -72,7 +72,7 @@ def _load_all(loads: "Connection[Any, Any]", models: Models) -> None:
 
 
 def _loaded(load: Load) -> tuple[Model, Loaded]:
-    task, _ = load_version(load.folder, load.version)
+    task, _ = load_version(load.folder, load.version, load.specs)
     model = Model(task, Predictor(task, task.spec))
     try:
         return model, Loaded(is_exact=_is_exact(model.predictor, load.inputs))

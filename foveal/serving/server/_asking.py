@@ -146,7 +146,7 @@ class Asking:
         (length,) = await self._sizes(served, [example])
         steps = size_class(length + num_given)
         asked, deadline = _Asked(1), self._deadline(None)
-        size = float(_EXPLAINED * steps * served.questions.spec.prediction.beam_size)
+        size = float(_EXPLAINED * steps * served.questions.task.prediction.beam_size)
         way = Explaining(served, steps)
         asked.tickets = [Ticket(way, question, client, size, deadline, (asked, 0))]
         async with aclosing(self._answers(asked, deadline)) as answers:

@@ -1,11 +1,11 @@
 """Tasks as what answers: made ready once, then asked many times."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Sequence
-from typing import TypeAlias
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import TypeAlias, overload
 
 from ...data import Example
-from ...errors import ValueRangeError
+from ...errors import SpecError, ValueRangeError
 from ._prediction import Prediction, PredictionSpec
 from ._size_classes import batched
 
@@ -67,19 +67,51 @@ class AbstractPredicting(ABC):
     def answerer(self, settings: PredictionSpec | None = None) -> AbstractAnswerer:
         """It made ready to answer; the spec says how if `settings` does not."""
 
+    @overload
+    def predict(
+        self, examples: Example | str, settings: PredictionSpec | None = None
+    ) -> Prediction: ...
+
+    @overload
     def predict(
         self, examples: Sequence[Example | str], settings: PredictionSpec | None = None
-    ) -> list[Prediction]:
-        """Predict for each example, in order. A plain string is the source of an example, so that
-        `task.predict(["reykjavík"])` works.
+    ) -> list[Prediction]: ...
+
+    def predict(
+        self,
+        examples: Example | str | Sequence[Example | str],
+        settings: PredictionSpec | None = None,
+    ) -> Prediction | list[Prediction]:
+        """Predict the output of one example, or of each of several. A plain string is the source of an
+        example: `task.predict("reykjavík")` returns one prediction, `task.predict(["reykjavík"])` a list.
 
         The result for an example is bit-identical for every batch it is in.
 
         Args:
-            examples: examples or texts.
-            settings: how to search; by default as the spec says.
+            examples: An example or a text, or a list of them.
+            settings: How to search; defaults to the settings of the spec.
+
+        Returns:
+            A prediction, or a list of predictions in the order of the examples.
         """
+        if isinstance(examples, Example | str):
+            return self.answerer(settings).predict([examples])[0]
         return self.answerer(settings).predict(examples)
+
+    def fill(self, lines: Iterable[str], file: str = "input") -> Iterator[str]:
+        """Yield CoNLL-U lines with the columns filled in that the task predicts.
+
+        Args:
+            lines: without line ends.
+            file: the name that errors give.
+
+        Raises:
+            SpecError: the task predicts no column of CoNLL-U.
+        """
+        raise SpecError(
+            f"{type(self).__name__}: only a parser writes CoNLL-U, since it predicts heads and labels. "
+            f"Leave out --format conllu (fill in Python), or use a bundle of ParsingSpec."
+        )
 
 
 def _as_examples(given: Sequence[Example | str]) -> list[Example]:

@@ -4,7 +4,7 @@ examples -> candidates, by the search of a task -> predictions, their probabilit
 """
 
 from abc import abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Container, Mapping, Sequence
 from contextlib import AbstractContextManager
 from functools import partial
 from typing import NamedTuple, Protocol, final, runtime_checkable
@@ -14,9 +14,10 @@ from jaxtyping import Float
 from typing_extensions import override
 
 from ...attention import AttentionTrace
-from ...data import Example, Vocabulary
+from ...data import Example
 from ...data.vocabularies._vocabularies import Vocabularies
 from ...metrics._calibration import NONE_OF_THESE, Calibration, fit_calibration
+from ...metrics._metric_spec import AbstractMetricSpec
 from ...metrics._statistics import Statistics
 from ._answerer import AbstractAnswerer, AbstractPredicting, Answered, ignore
 from ._evaluation import Baseline, Evaluation, MainMetric
@@ -61,6 +62,11 @@ class AbstractAnswering(AbstractPredicting):
     def main_metric(self) -> MainMetric:
         """The score that tells which of two models is better."""
 
+    @property
+    def metrics(self) -> Sequence[AbstractMetricSpec]:
+        """Metrics beside those of the task."""
+        return ()
+
     @abstractmethod
     def answering(self) -> AbstractContextManager[None]:
         """Whatever answers without dropout, and without gradients."""
@@ -74,13 +80,13 @@ class AbstractAnswering(AbstractPredicting):
         """The right answer, written as outputs are."""
 
     @abstractmethod
-    def _searcher(self) -> Search:
+    def searcher(self) -> Search:
         """What answers some examples, all in one batch. It is made ready once for all batches of a
         prediction, for weights do not change within it.
         """
 
     @abstractmethod
-    def _statistics(
+    def statistics_of(
         self, references: Sequence[str], outputs: Sequence[str]
     ) -> Sequence[Statistics]:
         """The metrics, the main one first."""
@@ -94,7 +100,7 @@ class AbstractAnswering(AbstractPredicting):
         return None
 
     @property
-    def known(self) -> Vocabulary:
+    def known(self) -> Container[str]:
         """The symbols that the model has, of those that `symbols` gives."""
         return self.vocabularies.source
 
@@ -115,12 +121,15 @@ class AbstractAnswering(AbstractPredicting):
         predictions = self.answerer(settings).predict(asked, answered=answered)
         if len(asked) < len(examples):
             answered(len(examples) - len(asked))
-        statistics = self._scored(groups, [prediction.output for prediction in predictions])
+        outputs = [prediction.output for prediction in predictions]
+        references = [self.reference(example) for example in asked]
+        own = self._scored(groups, outputs)
+        others = [metric.measure(references, outputs) for metric in self.metrics]
         return Evaluation(
             main=self.main_metric,
-            statistics={one.name: one for one in statistics},
+            statistics={one.name: one for one in (*own, *others)},
             examples=asked,
-            references=[self.reference(example) for example in asked],
+            references=references,
             predictions=predictions,
             symbols=[self.symbols(example) for example in asked],
             known=self.known,
@@ -152,7 +161,7 @@ class AbstractAnswering(AbstractPredicting):
         self, groups: Sequence[Sequence[Example]], outputs: Sequence[str]
     ) -> Sequence[Statistics]:
         """The metrics of an output for each group, the main one first."""
-        return self._statistics([self.reference(group[0]) for group in groups], outputs)
+        return self.statistics_of([self.reference(group[0]) for group in groups], outputs)
 
     def calibrate(
         self, examples: Sequence[Example], settings: PredictionSpec | None = None
@@ -186,7 +195,7 @@ class _Answerer(AbstractAnswerer):
         super().__init__(settings)
         self._asked = asked
         with asked.answering():
-            self._search = asked._searcher()
+            self._search = asked.searcher()
 
     @override
     def size(self, example: Example) -> int:
@@ -213,6 +222,11 @@ class _Answerer(AbstractAnswerer):
 
 class AbstractAnsweringTask(AbstractAnswering, AbstractTask[Model]):
     """A task whose every example has one right answer."""
+
+    @property
+    @override
+    def metrics(self) -> Sequence[AbstractMetricSpec]:
+        return getattr(self.spec, "metrics", ())
 
     @override
     def answering(self) -> AbstractContextManager[None]:

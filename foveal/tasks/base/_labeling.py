@@ -5,8 +5,10 @@
 Axes: B examples, C classes.
 """
 
+import math
 from abc import abstractmethod
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 from typing import Any, Generic, NamedTuple, Protocol, TypeAlias, TypeVar, runtime_checkable
 
@@ -21,14 +23,15 @@ from ...batch_invariant import LEAST_ROWS
 from ...data import Example
 from ...data.vocabularies._vocabularies import Vocabularies, located, required_target
 from ...data.vocabularies._vocabulary import Labels
-from ...errors import DataError
 from ...metrics._calibration import Calibration, Scaling
 from ...metrics._metrics import accuracy, f1
 from ...metrics._statistics import Statistics
+from ..explaining._explanation import Alternative, ExplainedStep, Explanation, Way
 from ._answering import AbstractAnsweringTask, Answers, Search
 from ._evaluation import MainMetric
-from ._prediction import Loss, PredictionSpec
+from ._prediction import Loss, Prediction, PredictionSpec
 from ._size_classes import by_class, size_class
+from ._task import OutputKind
 
 Model = TypeVar("Model", bound=nn.Module)
 
@@ -48,6 +51,11 @@ class LabelingSpec(Protocol):
     """What the specs of these tasks have in common."""
 
     @property
+    def kind(self) -> str:
+        """The name of the task."""
+        ...
+
+    @property
     def prediction(self) -> PredictionSpec:
         """How labels are given."""
         ...
@@ -63,13 +71,8 @@ class AbstractLabeling(AbstractAnsweringTask[Model], Generic[Model, Spec]):
     least_rows = LEAST_ROWS
 
     def __init__(self, spec: Spec, vocabularies: Vocabularies, model: Model) -> None:
-        if vocabularies.labels is None:
-            raise DataError(
-                f"{type(self).__name__}: there are no labels, expected some. "
-                f"Count them with spec.build_from(examples)."
-            )
         self._spec, self.vocabularies, self.model = spec, vocabularies, model
-        self._labels: Labels = vocabularies.labels
+        self._labels: Labels = vocabularies.labels_of(type(self).__name__)
         self.prediction = spec.prediction
         self.calibration = Calibration((Scaling(others=None),))
 
@@ -82,6 +85,49 @@ class AbstractLabeling(AbstractAnsweringTask[Model], Generic[Model, Spec]):
     @override
     def main_metric(self) -> MainMetric:
         return MainMetric("accuracy", True)
+
+    @property
+    @override
+    def output_kind(self) -> OutputKind:
+        return "label"
+
+    @property
+    @override
+    def guessing_loss(self) -> float:
+        return math.log(len(self._labels.names))
+
+    @override
+    def output_symbols(self, text: str) -> list[str]:
+        return [text]
+
+    @override
+    def explain(self, example: Example, way: Way) -> Explanation:
+        """All labels, and what was read to tell."""
+        found, explanation = self._explained(example)
+        return replace(explanation, others=() if found.trace is None else (found.trace,))
+
+    def _explained(self, example: Example) -> tuple[Prediction, Explanation]:
+        """The prediction with its trace, and all labels as one step."""
+        size = len(self._labels)
+        settings = replace(self.prediction, nbest=size, beam_size=size, trace=True)
+        (found,) = self.predict([example], settings)
+        ranked = tuple(Alternative(each.output, math.exp(each.score)) for each in found.nbest)
+        explanation = Explanation(
+            task=self.spec.kind,
+            input=self.named(example),
+            output=found.output,
+            score=found.score,
+            confidence=found.confidence,
+            nbest=found.nbest,
+            sources=tuple(self.symbols(example) or [""]),
+            steps=(ExplainedStep(found.output, ranked[0].probability, ranked),),
+            picture=self.picture_seen(example),
+        )
+        return found, explanation
+
+    def _numbers_of(self, tokens: Sequence[str]) -> list[int]:
+        """The numbers of labels."""
+        return [self._labels.number(token) for token in tokens]
 
     @abstractmethod
     def _shape(self, example: Example) -> tuple[int, ...]:
@@ -116,7 +162,7 @@ class AbstractLabeling(AbstractAnsweringTask[Model], Generic[Model, Spec]):
         return {} if label is None else {"the most frequent label": label}
 
     @override
-    def _searcher(self) -> Search:
+    def searcher(self) -> Search:
         return self._search
 
     def _search(self, examples: Sequence[Example], settings: PredictionSpec) -> list[Answers]:
@@ -141,7 +187,7 @@ class AbstractLabeling(AbstractAnsweringTask[Model], Generic[Model, Spec]):
         return found
 
     @override
-    def _statistics(
+    def statistics_of(
         self, references: Sequence[str], outputs: Sequence[str]
     ) -> Sequence[Statistics]:
         rows = [[text] for text in references], [[text] for text in outputs]

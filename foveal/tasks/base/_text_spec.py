@@ -5,23 +5,26 @@
 Apart from each other the steps can be taken for parts of a corpus in many processes.
 """
 
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from collections.abc import Iterable
-from typing import Generic, TypeVar
+from typing import Generic
+
+from typing_extensions import override
 
 from ...data import Example
 from ...data.vocabularies._tally import Symbols, Tally
 from ...data.vocabularies._vocabularies import Vocabularies
+from ._task_spec import AbstractTaskSpec, Built_co
 
-Built = TypeVar("Built")
 
-
-class AbstractTextSpec(ABC, Generic[Built]):
-    """A spec whose symbols are counted in the training data."""
+class AbstractTextSpec(AbstractTaskSpec[Built_co], Generic[Built_co]):
+    """A spec whose symbols are counted in the training data. Derive from it for a task of your own on
+    texts.
+    """
 
     __slots__ = ()
 
-    def trained_on(self, examples: Iterable[Example]) -> "AbstractTextSpec[Built]":
+    def trained_on(self, examples: Iterable[Example]) -> "AbstractTextSpec[Built_co]":
         """The spec, with the subwords of these examples if it asks for some and has none."""
         return self
 
@@ -33,11 +36,8 @@ class AbstractTextSpec(ABC, Generic[Built]):
     def vocabularies(self, tally: Tally) -> Vocabularies:
         """The numbers of what was counted."""
 
-    @abstractmethod
-    def build(self, vocabularies: Vocabularies) -> Built:
-        """The task, with fresh weights."""
-
-    def build_from(self, examples: Iterable[Example]) -> Built:
+    @override
+    def build_from(self, examples: Iterable[Example]) -> Built_co:
         """The task for these training examples, which are read more than once: vocabularies (and
         subwords, if asked for) are theirs, weights are fresh.
         """

@@ -19,9 +19,8 @@ from ...data import Example, Seq2SeqBatch, TokenizerSpec, Vocabulary
 from ...data._batches import move
 from ...data.vocabularies._vocabularies import Vocabularies, required_target
 from ...decoding import Automaton
-from ...errors import DataError
 from ...metrics._calibration import Calibration
-from ...models import DecoderSpec
+from ...models import AbstractDecoderSpec
 from ...models._encoder_decoder import AbstractEncoderDecoder, Prepared
 from ...networks.decoders._decoder import TokenLosses
 from ._answering import AbstractAnsweringTask, Search
@@ -40,6 +39,16 @@ class Weighted(NamedTuple):
 
 
 @runtime_checkable
+class WritingModelSpec(Protocol):
+    """What the specs of their models have in common."""
+
+    @property
+    def decoder(self) -> AbstractDecoderSpec:
+        """What writes the target."""
+        ...
+
+
+@runtime_checkable
 class WritingSpec(Protocol):
     """What the specs of these tasks have in common."""
 
@@ -54,8 +63,8 @@ class WritingSpec(Protocol):
         ...
 
     @property
-    def decoder(self) -> DecoderSpec:
-        """What writes the target."""
+    def model(self) -> WritingModelSpec:
+        """What reads and what writes."""
         ...
 
     @property
@@ -78,19 +87,23 @@ class AbstractWriting(AbstractAnsweringTask[Writer], Generic[Writer, Spec]):
     is_complete = False
 
     def __init__(self, spec: Spec, vocabularies: Vocabularies, model: Writer) -> None:
-        if vocabularies.target is None:
-            raise DataError(
-                f"{type(self).__name__}: there is no vocabulary of targets, expected one. "
-                f"Count it with spec.build_from(examples)."
-            )
         self._spec, self.vocabularies, self.model = spec, vocabularies, model
-        self._target: Vocabulary = vocabularies.target
+        self._target: Vocabulary = vocabularies.target_of(type(self).__name__)
         self.prediction, self.calibration = spec.prediction, Calibration()
 
     @property
     @override
     def spec(self) -> Spec:
         return self._spec
+
+    @property
+    @override
+    def attends(self) -> bool:
+        return self.spec.model.decoder.attention is not None
+
+    @override
+    def output_symbols(self, text: str) -> list[str]:
+        return self.spec.target.encode(text)
 
     @abstractmethod
     def source_of(self, batch: Any) -> tuple[Tensor, Tensor]:
@@ -168,7 +181,7 @@ class AbstractWriting(AbstractAnsweringTask[Writer], Generic[Writer, Spec]):
     @property
     def attention(self) -> str | None:
         """The kind of attention that the decoder has, if any."""
-        attention = self.spec.decoder.attention
+        attention = self.spec.model.decoder.attention
         return None if attention is None else attention.kind
 
     @property
@@ -186,5 +199,5 @@ class AbstractWriting(AbstractAnsweringTask[Writer], Generic[Writer, Spec]):
         return self.vocabularies.lengths.limit(num_symbols)
 
     @override
-    def _searcher(self) -> Search:
+    def searcher(self) -> Search:
         return searcher([self])

@@ -18,6 +18,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from typing import Literal, final
 
+import numpy as np
 from jaxtyping import UInt8
 from torch import Tensor
 from typing_extensions import override
@@ -40,17 +41,13 @@ from ...data.vocabularies._tally import Symbols, Tally, rare
 from ...data.vocabularies._vocabularies import Lengths, Vocabularies, required_target, trained
 from ...decoding import Automaton, balanced
 from ...errors import DataError, ValueRangeError
+from ...metrics import AbstractMetricSpec
 from ...metrics._cider import cider
 from ...metrics._metrics import bleu, exact_match, word_error_rate
 from ...metrics._statistics import Statistics
 from ...models import (
-    BackboneSpec,
     Captioner,
     CaptionerSpec,
-    DecoderSpec,
-    FramesEncoderSpec,
-    ImageEncoderSpec,
-    MultiHeadSpec,
 )
 from ...networks.decoders._decoder import TokenLosses
 from ...specs import setting
@@ -60,15 +57,17 @@ from ..base._losses import doubly_stochastic_loss
 from ..base._prediction import PredictionSpec
 from ..base._searching import Reading, searcher
 from ..base._size_classes import by_class
-from ..base._writing import AbstractWriting, Weighted
+from ..base._task_spec import AbstractTaskSpec, Inputs
+from ..base._writing import Weighted
+from ..explaining._written import AbstractExplainedWriting
 from ._distortion import DistortionSpec, distorted
-from ._pictures import AbstractView, Seen, in_ink, picture_name, view_of
+from ._pictures import AbstractView, Seen, in_ink, picture_name, shown, view_of
 
 _DEEPEST = 32  # braces inside each other
 
 
 @final
-class Captioning(AbstractWriting[Captioner, "CaptioningSpec"]):
+class Captioning(AbstractExplainedWriting[Captioner, "CaptioningSpec"]):
     """Pictures to texts with an encoder, a decoder and attention over the grid of the picture."""
 
     @property
@@ -109,7 +108,8 @@ class Captioning(AbstractWriting[Captioner, "CaptioningSpec"]):
                 "Captioning: doubly_stochastic and coverage are about what is attended to, but the "
                 "decoder has no attention. Choose decoder.attention softmax, or set both to 0."
             )
-        if isinstance(spec.decoder.attention, MultiHeadSpec):
+        attention = spec.model.decoder.attention
+        if attention is not None and attention.has_heads:
             weights = weights.mean(-3)
         mask, places = self.text_of(batch).mask, self.view.places(batch.for_each()[1])
         others = dict[str, Weighted]()
@@ -134,11 +134,20 @@ class Captioning(AbstractWriting[Captioner, "CaptioningSpec"]):
     def view(self) -> AbstractView:
         """How pictures are looked at."""
         spec = self.spec
-        return view_of("CaptioningSpec", spec.image, spec.encoder, spec.max_frames)
+        return view_of("CaptioningSpec", spec.image, spec.model.encoder, spec.max_frames)
 
     def picture(self, example: Example) -> UInt8[Tensor, "*F C h w"]:
         """The image of an example, or its clip, as the model is given it."""
         return self.view.read(example)
+
+    @override
+    def picture_seen(self, example: Example) -> UInt8[np.ndarray, "h w c"]:
+        return shown(self.picture(example))
+
+    @property
+    @override
+    def has_one_answer(self) -> bool:
+        return self.spec.outputs == "exact"
 
     @override
     def named(self, example: Example) -> str:
@@ -166,7 +175,7 @@ class Captioning(AbstractWriting[Captioner, "CaptioningSpec"]):
         return self.view.padded(self.picture(example))
 
     @override
-    def _searcher(self) -> Search:
+    def searcher(self) -> Search:
         return partial(self._search, searcher([self]))
 
     def _search(
@@ -221,7 +230,7 @@ class Captioning(AbstractWriting[Captioner, "CaptioningSpec"]):
         )
 
     @override
-    def _statistics(
+    def statistics_of(
         self, references: Sequence[str], outputs: Sequence[str]
     ) -> Sequence[Statistics]:
         return (
@@ -239,7 +248,7 @@ class Captioning(AbstractWriting[Captioner, "CaptioningSpec"]):
 
 @final
 @dataclass(frozen=True, kw_only=True, slots=True)
-class CaptioningSpec:
+class CaptioningSpec(AbstractTaskSpec[Captioning]):
     """A picture to a text."""
 
     kind: Literal["captioning"] = "captioning"
@@ -254,10 +263,9 @@ class CaptioningSpec:
         None, "most symbols of the vocabulary, the frequent first; none: all", at_least=5
     )
     max_frames: int = setting(16, "frames of a clip that are read at most", at_least=1)
-    encoder: ImageEncoderSpec | FramesEncoderSpec | BackboneSpec = setting(
-        ImageEncoderSpec(), "what looks at the picture: at an image, or at the frames of a clip"
+    model: CaptionerSpec = setting(
+        CaptionerSpec(), "what looks at the picture and writes the target"
     )
-    decoder: DecoderSpec = setting(DecoderSpec(), "what writes the target")
     distortion: DistortionSpec | None = setting(
         None, "how pictures are bent while it learns, as by other hands; none: not at all"
     )
@@ -273,28 +281,30 @@ class CaptioningSpec:
     balanced: tuple[str, str] | None = setting(
         None, "two symbols that open and close, as { and }, and must be balanced in an output"
     )
+    metrics: tuple[AbstractMetricSpec, ...] = setting((), "metrics beside those of the task")
     prediction: PredictionSpec = setting(PredictionSpec(), "how outputs are looked for")
 
+    @property
+    @override
+    def inputs(self) -> Inputs:
+        return Inputs(text=False, picture=True)
+
+    @override
     def build(self, vocabularies: Vocabularies) -> Captioning:
         """The task, with fresh weights."""
-        view_of("CaptioningSpec", self.image, self.encoder, self.max_frames)
-        target = vocabularies.target
+        view_of("CaptioningSpec", self.image, self.model.encoder, self.max_frames)
+        target = vocabularies.target_of("Captioning")
         for symbol in self.balanced or ():
-            if target is not None and symbol not in target:
+            if symbol not in target:
                 raise DataError(
                     f"CaptioningSpec: balanced names {symbol!r}, which no target of the training data "
                     f"has. Set balanced to none, or to symbols that there are."
                 )
-        model = CaptionerSpec(
-            vocabulary=1 if target is None else len(target),
-            encoder=self.encoder,
-            decoder=self.decoder,
-        )
-        # Weights that were read from a folder are the task's own now.
-        encoder = self.encoder.built() if isinstance(self.encoder, BackboneSpec) else self.encoder
-        kept = replace(self, encoder=encoder)
-        return Captioning(kept, vocabularies, model.build())
+        model = self.model.build(vocabulary=len(target))
+        kept = replace(self, model=replace(self.model, encoder=self.model.encoder.built()))
+        return Captioning(kept, vocabularies, model)
 
+    @override
     def build_from(self, examples: Iterable[Example]) -> Captioning:
         """The task for these training examples, whose targets are read more than once and whose
         pictures are not: symbols (and subwords, if asked for) are theirs, weights are fresh.

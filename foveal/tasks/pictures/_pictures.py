@@ -18,6 +18,7 @@ from functools import partial
 from pathlib import Path
 from typing import NamedTuple, final
 
+import numpy as np
 from jaxtyping import Bool, Float, UInt8
 from torch import Tensor
 from torch.nn.functional import pad
@@ -241,3 +242,9 @@ def _source(example: Example) -> Path | bytes:
             f"{place}an image given as data must be data:image/png;base64, and its bytes in base64, got "
             f"{text[:40]!r}. Give the path of a file instead."
         ) from None
+
+
+def shown(picture: UInt8[Tensor, "*F C h w"]) -> UInt8[np.ndarray, "h W c"]:
+    """A picture to be drawn: channels last, and the frames of a clip side by side."""
+    pixels = picture.movedim(-3, -1).numpy()
+    return np.concatenate(pixels, axis=1) if pixels.ndim == 4 else pixels

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Literal, final
 
+import numpy as np
 from jaxtyping import UInt8
 from torch import Tensor
 from typing_extensions import override
@@ -21,13 +22,13 @@ from ...data import Encoded, Example, ImageSpec, collate_labelled, collate_pictu
 from ...data._batches import LabeledBatch, PictureBatch, move
 from ...data.vocabularies._tally import Symbols, Tally
 from ...data.vocabularies._vocabularies import Vocabularies
-from ...models import FramesEncoderSpec, SoftmaxSpec
-from ...models._classifier import Pooling
+from ...metrics import AbstractMetricSpec
 from ...models._video_classifier import VideoClassifier, VideoClassifierSpec
 from ...specs import setting
 from ..base._labeling import AbstractLabeling, Labeled, label_of, no_trace
 from ..base._prediction import Loss, PredictionSpec
-from ._pictures import AbstractView, in_ink, picture_name, view_of
+from ..base._task_spec import AbstractTaskSpec, Inputs
+from ._pictures import AbstractView, in_ink, picture_name, shown, view_of
 
 
 @final
@@ -64,14 +65,18 @@ class VideoClassification(AbstractLabeling[VideoClassifier, "VideoClassification
     def view(self) -> AbstractView:
         """How clips are looked at."""
         spec = self.spec
-        return view_of("VideoClassificationSpec", spec.image, spec.encoder, spec.max_frames)
+        return view_of("VideoClassificationSpec", spec.image, spec.model.encoder, spec.max_frames)
 
     def picture(self, example: Example) -> UInt8[Tensor, "F C h w"]:
         """The frames of an example, as the model is given them."""
         return self.view.read(example)
 
+    @override
+    def picture_seen(self, example: Example) -> UInt8[np.ndarray, "h w c"]:
+        return shown(self.picture(example))
+
+    @override
     def named(self, example: Example) -> str:
-        """What to call the input of an example."""
         return picture_name(example)
 
     @override
@@ -87,7 +92,7 @@ class VideoClassification(AbstractLabeling[VideoClassifier, "VideoClassification
         clips = [self.picture(example) for example in examples]
         seen = self.view.settled(clips)
         found = self.model(*(part.to(self.device) for part in seen))
-        weights, pooling = found.weights, self.spec.pooling
+        weights, pooling = found.weights, self.spec.model.pooling
         if weights is None or isinstance(pooling, str):
             return Labeled(found.log_probs, no_trace)
 
@@ -107,33 +112,35 @@ class VideoClassification(AbstractLabeling[VideoClassifier, "VideoClassification
 
 @final
 @dataclass(frozen=True, kw_only=True, slots=True)
-class VideoClassificationSpec:
+class VideoClassificationSpec(AbstractTaskSpec[VideoClassification]):
     """One label for a clip."""
 
     kind: Literal["video_classification"] = "video_classification"
     image: ImageSpec = setting(ImageSpec(), "how frames are read")
     max_frames: int = setting(16, "frames of a clip that are read at most", at_least=1)
-    encoder: FramesEncoderSpec = setting(FramesEncoderSpec(), "what reads the frames")
-    pooling: Pooling = setting(SoftmaxSpec(), "how one vector is made of all frames")
-    dropout: float = setting(
-        0.0, "share of that vector set to 0 in training", at_least=0, at_most=1
+    model: VideoClassifierSpec = setting(
+        VideoClassifierSpec(), "what reads the frames and scores the labels"
     )
     label_smoothing: float = setting(
         0.0, "probability spread over all labels in what is learnt", at_least=0, at_most=1
     )
+    metrics: tuple[AbstractMetricSpec, ...] = setting((), "metrics beside those of the task")
     prediction: PredictionSpec = setting(PredictionSpec(), "how labels are given")
 
+    @property
+    @override
+    def inputs(self) -> Inputs:
+        return Inputs(text=False, picture=True)
+
+    @override
     def build(self, vocabularies: Vocabularies) -> VideoClassification:
         """The task, with fresh weights."""
-        view_of("VideoClassificationSpec", self.image, self.encoder, self.max_frames)
-        model = VideoClassifierSpec(
-            num_classes=1 if vocabularies.labels is None else len(vocabularies.labels),
-            encoder=self.encoder,
-            pooling=self.pooling,
-            dropout=self.dropout,
-        )
-        return VideoClassification(self, vocabularies, model.build())
+        view_of("VideoClassificationSpec", self.image, self.model.encoder, self.max_frames)
+        labels = vocabularies.labels_of("VideoClassification")
+        model = self.model.build(num_classes=len(labels))
+        return VideoClassification(self, vocabularies, model)
 
+    @override
     def build_from(self, examples: Iterable[Example]) -> VideoClassification:
         """The task for these training examples, whose clips are not read for it."""
         counted = Tally.of(Symbols(labels=[label_of(example)]) for example in examples)

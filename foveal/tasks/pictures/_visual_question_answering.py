@@ -13,6 +13,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, Literal, final
 
+import numpy as np
 from jaxtyping import UInt8
 from torch import Tensor
 from typing_extensions import override
@@ -23,20 +24,15 @@ from ...data._batches import LabeledBatch, PictureBatch, move
 from ...data._example import read_pair
 from ...data.vocabularies._tally import Symbols, Tally
 from ...data.vocabularies._vocabularies import Vocabularies, numbered
-from ...models import (
-    BackboneSpec,
-    ImageEncoderSpec,
-    PerQueryAttentionSpec,
-    SoftmaxSpec,
-    TextEncoderSpec,
-)
+from ...metrics import AbstractMetricSpec
 from ...models._vqa_model import VQAModel, VQAModelSpec
 from ...specs import setting
 from ..base._labeling import AbstractLabeling, Labeled, label_of, no_trace
 from ..base._prediction import Loss, PredictionSpec
 from ..base._size_classes import settled, size_class
+from ..base._task_spec import Inputs
 from ..base._text_spec import AbstractTextSpec
-from ._pictures import AbstractView, in_ink, picture_name, view_of
+from ._pictures import AbstractView, in_ink, picture_name, shown, view_of
 
 _KIND = 2  # words of a question that say what kind it is
 
@@ -77,14 +73,18 @@ class VisualQuestionAnswering(AbstractLabeling[VQAModel, "VisualQuestionAnswerin
     @cached_property
     def view(self) -> AbstractView:
         """How images are looked at."""
-        return view_of("VisualQuestionAnsweringSpec", self.spec.image, self.spec.encoder)
+        return view_of("VisualQuestionAnsweringSpec", self.spec.image, self.spec.model.encoder)
 
     def picture(self, example: Example) -> UInt8[Tensor, "C h w"]:
         """The image of an example, as the model is given it."""
         return self.view.read(example)
 
+    @override
+    def picture_seen(self, example: Example) -> UInt8[np.ndarray, "h w c"]:
+        return shown(self.picture(example))
+
+    @override
     def named(self, example: Example) -> str:
-        """What to call the input of an example."""
         return f"{picture_name(example)}: {read_pair(example)[1]}"
 
     @override
@@ -104,7 +104,7 @@ class VisualQuestionAnswering(AbstractLabeling[VQAModel, "VisualQuestionAnswerin
         found = self.model(
             *(part.to(self.device) for part in seen), *settled(text.tokens, text.mask)
         )
-        weights, attention = found.weights, self.spec.attention
+        weights, attention = found.weights, self.spec.model.attention
         if weights is None or attention is None:
             return Labeled(found.log_probs, no_trace)
         cells = self.view.places(seen.mask)
@@ -134,20 +134,11 @@ class VisualQuestionAnsweringSpec(AbstractTextSpec[VisualQuestionAnswering]):
     image: ImageSpec = setting(ImageSpec(), "how images are read")
     source: WhitespaceSpec = setting(WhitespaceSpec(), "how a question is cut into words")
     min_count: int = setting(1, "words seen less often in training are unknown", at_least=1)
-    encoder: ImageEncoderSpec | BackboneSpec = setting(
-        ImageEncoderSpec(), "what looks at the image"
-    )
-    question: TextEncoderSpec = setting(TextEncoderSpec(), "what reads the question")
-    attention: PerQueryAttentionSpec | None = setting(
-        SoftmaxSpec(), "how the question reads the grid of the image; none: by its mean"
-    )
-    hidden_size: int = setting(128, "width of the layers before the answer", at_least=1)
-    dropout: float = setting(
-        0.0, "share of what the last layers read set to 0 in training", at_least=0, at_most=1
-    )
+    model: VQAModelSpec = setting(VQAModelSpec(), "what looks at the image and answers")
     label_smoothing: float = setting(
         0.0, "probability spread over all answers in what is learnt", at_least=0, at_most=1
     )
+    metrics: tuple[AbstractMetricSpec, ...] = setting((), "metrics beside those of the task")
     prediction: PredictionSpec = setting(PredictionSpec(), "how answers are given")
 
     def words(self, question: str) -> list[str]:
@@ -158,23 +149,21 @@ class VisualQuestionAnsweringSpec(AbstractTextSpec[VisualQuestionAnswering]):
         """
         return self.source.encode(question.lower().rstrip(" .?"))
 
+    @property
+    @override
+    def inputs(self) -> Inputs:
+        return Inputs(picture=True)
+
     @override
     def build(self, vocabularies: Vocabularies) -> VisualQuestionAnswering:
         """The task, with fresh weights."""
-        view_of("VisualQuestionAnsweringSpec", self.image, self.encoder)
-        model = VQAModelSpec(
+        view_of("VisualQuestionAnsweringSpec", self.image, self.model.encoder)
+        model = self.model.build(
             vocabulary=len(vocabularies.source),
-            num_answers=1 if vocabularies.labels is None else len(vocabularies.labels),
-            image=self.encoder,
-            question=self.question,
-            attention=self.attention,
-            hidden_size=self.hidden_size,
-            dropout=self.dropout,
+            num_answers=len(vocabularies.labels_of("VisualQuestionAnswering")),
         )
-        # Weights that were read from a folder are the task's own now.
-        encoder = self.encoder.built() if isinstance(self.encoder, BackboneSpec) else self.encoder
-        kept = replace(self, encoder=encoder)
-        return VisualQuestionAnswering(kept, vocabularies, model.build())
+        kept = replace(self, model=replace(self.model, encoder=self.model.encoder.built()))
+        return VisualQuestionAnswering(kept, vocabularies, model)
 
     @override
     def counted(self, example: Example) -> Symbols:

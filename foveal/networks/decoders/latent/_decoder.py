@@ -24,21 +24,28 @@ output, A of the vector v.
 """
 
 from collections.abc import Callable
-from typing import NamedTuple, final
+from typing import NamedTuple, Unpack, final
 
 import torch
 from jaxtyping import Bool, Float, Int
-from torch import Tensor, nn
+from torch import Tensor
 from torch.utils.checkpoint import checkpoint
 from typing_extensions import override
 
 from ....attention import AbstractScorer, Attended, Memory
+from ....attention._scorers import scores_of
 from ....batch_invariant import Linear, linear
 from ....distributions import Categorical
 from ....shapes import flatten_batch, restore_batch
-from ..._bridges import AbstractBridge, summarized
-from ...recurrent._stacks import RecurrentStack
-from .._decoder import AbstractRecurrentDecoder, DecoderState, Step, TokenLosses, Unrolled
+from ..._bridges import summarized
+from .._decoder import (
+    AbstractRecurrentDecoder,
+    DecoderParts,
+    DecoderState,
+    Step,
+    TokenLosses,
+    Unrolled,
+)
 from ._posterior import Posterior
 from ._tokens import (
     Output,
@@ -83,6 +90,7 @@ class LatentDecoder(AbstractRecurrentDecoder):
     """A decoder that sums over the place that each step reads; `walk` says how places follow each
     other.
 
+    >>> from torch import nn
     >>> from foveal.attention import AdditiveScorer
     >>> from foveal.networks.decoders.latent._transitions import MonotonicTransitions
     >>> from foveal.networks import InitialStateBridge, recurrent_stack
@@ -101,27 +109,17 @@ class LatentDecoder(AbstractRecurrentDecoder):
     def __init__(
         self,
         *,
-        embedding: nn.Embedding,
-        stack: RecurrentStack,
-        bridge: AbstractBridge,
         scorer: AbstractScorer,
         walk: AbstractTransitions,
         value_size: int,
         vector_size: int | None = None,
-        tie_embeddings: bool = False,
-        dropout: float = 0.0,
+        **parts: Unpack[DecoderParts],
     ) -> None:
-        vector_size = stack.output_size if vector_size is None else vector_size
-        super().__init__(
-            embedding=embedding,
-            stack=stack,
-            bridge=bridge,
-            vector_size=vector_size,
-            tie_embeddings=tie_embeddings,
-            dropout=dropout,
-        )
+        hidden_size = parts["stack"].output_size
+        vector_size = hidden_size if vector_size is None else vector_size
+        super().__init__(vector_size=vector_size, **parts)
         self.scorer, self.walk = scorer, walk
-        self.combine = Linear(value_size + stack.output_size, vector_size, bias=False)
+        self.combine = Linear(value_size + hidden_size, vector_size, bias=False)
 
     @override
     def remember(self, memory: Memory) -> Memory:
@@ -305,8 +303,7 @@ class LatentDecoder(AbstractRecurrentDecoder):
 
     def _scores(self, hidden: Tensor, memory: Memory) -> Float[Tensor, "*batch T S"]:
         """Of the places at each step, -inf on padding."""
-        (scores,) = self.scorer(hidden, memory.keys.keys)
-        scores = scores.to(self._wide(memory))
+        scores = scores_of(self.scorer, hidden, memory.keys.keys).to(self._wide(memory))
         if memory.mask is None:
             return scores
         return scores.masked_fill(~memory.mask.unsqueeze(-2), -torch.inf)

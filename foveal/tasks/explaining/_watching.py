@@ -14,7 +14,7 @@ from jaxtyping import Float, Int
 from torch import Tensor
 
 from ...networks import SearchStep
-from ...tasks.base._speaking import Speaking
+from ..base._speaking import Speaking
 
 DEAD = -2  # the branch of a hypothesis that is none: a beam wider than there are continuations
 ROOT = -1

@@ -10,8 +10,7 @@ from jaxtyping import Float
 from torch import Tensor
 
 from ...errors import ValueRangeError
-from ...models import MultiHeadSpec, PathSpec, SegmentSpec, SigmoidSpec
-from ...tasks.base._writing import AbstractWriting
+from ..base._writing import AbstractWriting
 
 
 def prefix_numbers(task: AbstractWriting[Any, Any], prefix: Sequence[str]) -> list[int]:
@@ -33,13 +32,12 @@ def forced_rows(
     task: AbstractWriting[Any, Any], forced: Mapping[int, Sequence[float | int]], num_places: int
 ) -> dict[int, Float[Tensor, " S"]]:
     """The weights of the steps that are forced."""
-    attention = task.spec.decoder.attention
+    attention = task.spec.model.decoder.attention
     if forced and attention is None:
         raise ValueRangeError(
             "explain: attention can be forced where there is one, got a decoder that reads no "
             "context. Leave forced out, or train with --attention softmax."
         )
-    head = attention.attention if isinstance(attention, MultiHeadSpec) else attention
     rows = dict[int, Tensor]()
     for step, given in forced.items():
         row = np.asarray(given, np.float64)
@@ -48,9 +46,8 @@ def forced_rows(
                 f"explain: forced attention is a step number from 0 on and a weight for each of the "
                 f"{num_places} places, got step {step} and weights of shape {row.shape}."
             )
-        if isinstance(head, SigmoidSpec | SegmentSpec | PathSpec):
-            most = 1.0 if isinstance(head, SigmoidSpec) else (head.total or 1.0)
-            _check_range(step, row, most)
+        if attention is not None and not attention.is_exclusive:
+            _check_range(step, row, attention.most_weight)
         else:
             _check_range(step, row, np.inf)
             row = _normalized(step, row)

@@ -5,20 +5,32 @@ A page, a server, a browser and a test all read this, and none of them needs tor
 
 import json
 import math
-from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from types import MappingProxyType
+from typing import Any, NamedTuple, Protocol, runtime_checkable
 
 import numpy as np
 from jaxtyping import UInt8
 
 from ...attention import AttentionTrace, Layout
-from ...tasks.base._prediction import Candidate
+from ...data import Example
 from ...views._beam import Hypothesis
 from ...views._png import data_uri
+from ..base._prediction import Candidate, Prediction, PredictionSpec
 
 # What a view shows for the end symbol, whose token is ""; "end" alone may be a word.
 END_NAME = "⟨end⟩"
 _IN_A_ROW = Layout()
+
+
+class Way(NamedTuple):
+    """How to explain an answer; see `foveal.inspection.explain`."""
+
+    beam_size: int = 5
+    alternatives: int = 5
+    prefix: Sequence[str] = ()
+    forced: Mapping[int, Sequence[float | int]] = MappingProxyType({})
 
 
 class Alternative(NamedTuple):
@@ -140,3 +152,45 @@ class Explanation:
             "layout": self.layout._asdict(),
             "picture": None if self.picture is None else data_uri(self.picture),
         }
+
+
+@runtime_checkable
+class Explained(Protocol):
+    """What an explanation needs of a task."""
+
+    @property
+    def spec(self) -> Any:
+        """What the task was built from."""
+        ...
+
+    @property
+    def prediction(self) -> PredictionSpec:
+        """How to look for answers where nothing else is said."""
+        ...
+
+    def named(self, example: Example) -> str:
+        """What to call the input of an example."""
+        ...
+
+    def predict(self, examples: Sequence[Example], settings: PredictionSpec) -> list[Prediction]:
+        """Predict for each example."""
+        ...
+
+
+def explanation_of(task: Explained, example: Example, way: Way) -> Explanation:
+    """An answer as one step: the other answers are its alternatives, and its trace is drawn."""
+    size = way.beam_size
+    settings = replace(task.prediction, nbest=size, beam_size=size, trace=True)
+    (found,) = task.predict([example], settings)
+    ranked = tuple(Alternative(one.output, one.probability) for one in found.nbest)
+    return Explanation(
+        task=task.spec.kind,
+        input=task.named(example),
+        output=found.output,
+        score=found.score,
+        confidence=found.confidence,
+        nbest=found.nbest,
+        sources=() if found.trace is None else found.trace.sources,
+        steps=(ExplainedStep(found.output, found.confidence, ranked),),
+        others=() if found.trace is None else (found.trace,),
+    )

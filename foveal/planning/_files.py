@@ -7,9 +7,12 @@ from pathlib import Path
 from ..data import Example, Parallel, SourceSpec, TabSeparated, open_source
 from ..data.formats._conllu import ConllU
 from ..data.formats._opening import Opened
+from ..data.formats._tables import AbstractTable, in_files
+from ..data.formats._treebank import Treebank
 from ..data.streams._prepared import PreparedCorpus
 from ..errors import FovealError, SpecError
-from ..planning._choices import load_plan
+from ._choices import load_plan
+from ._held_out import DATA, divided_files
 
 _PACKED = (".gz", ".zst")
 
@@ -30,11 +33,14 @@ def open_like(other: SourceSpec, files: Sequence[str]) -> SourceSpec:
     source = open_files(files).source
     if isinstance(source, Parallel):
         return source
-    if isinstance(source, TabSeparated) and isinstance(other, TabSeparated):
-        return replace(other, paths=source.paths, header=source.header)
+    if isinstance(source, AbstractTable) and isinstance(other, type(source)):
+        return in_files(other, source)
     # A word and its tag on each line look like two columns if a file has no empty line yet.
     is_tagged = isinstance(source, TabSeparated) and isinstance(other, ConllU)
-    return replace(other, paths=source.paths) if is_tagged or source.kind == other.kind else source
+    # CoNLL-U is opened for its tags, unless the training files were opened for their trees.
+    is_treebank = isinstance(source, ConllU) and isinstance(other, Treebank)
+    is_alike = is_tagged or is_treebank or source.kind == other.kind
+    return replace(other, paths=source.paths) if is_alike else source
 
 
 def open_same(train: SourceSpec, files: Sequence[str], role: str) -> SourceSpec:
@@ -58,22 +64,52 @@ def open_same(train: SourceSpec, files: Sequence[str], role: str) -> SourceSpec:
     return source
 
 
-def open_for(bundle: Path, files: Sequence[str]) -> Opened:
+def open_for(bundle: Path, files: Sequence[str], also: Sequence[type] = ()) -> Opened:
     """The source that files are, with the columns that the model was trained on, if that is known:
     ten lines do not tell labels from texts.
     """
     opened = open_files(files)
     try:
-        train = load_plan(bundle).run.train
-        source = open_like(train.like if isinstance(train, PreparedCorpus) else train, files)
+        source = open_like(_trained_on(bundle, also), files)
     except SpecError:  # a bundle by itself, without its run
         return opened
     return opened if source == opened.source else Opened(source, "columns as in training")
 
 
-def own_examples(bundle: Path) -> Opened:
+def open_table(bundle: Path, file: str, also: Sequence[type] = ()) -> AbstractTable | None:
+    """The table that a file of questions is: a comma-separated file, or a tab-separated one if the training
+    files name the columns that are read. None for other files.
+    """
+    suffix = _unpacked(file).suffix.lower()
+    if suffix not in (".csv", ".tsv") or (
+        suffix == ".tsv" and not _are_columns_named(bundle, also)
+    ):
+        return None
+    source = open_for(bundle, (file,), also).source
+    if isinstance(source, AbstractTable) and (suffix == ".csv" or source.is_named):
+        return source
+    return None
+
+
+def _are_columns_named(bundle: Path, also: Sequence[type]) -> bool:
+    try:
+        train = _trained_on(bundle, also)
+    except SpecError:  # a bundle by itself, without its run
+        return False
+    return isinstance(train, AbstractTable) and train.is_named
+
+
+def _trained_on(bundle: Path, also: Sequence[type]) -> SourceSpec:
+    """The files that a run was given, also if some of their examples were held out."""
+    train = load_plan(bundle, also=also).run.train
+    if isinstance(train, PreparedCorpus):
+        return train.like
+    return divided_files(bundle / DATA) or train
+
+
+def own_examples(bundle: Path, also: Sequence[type] = ()) -> Opened:
     """The test file of a run or, if it has none, its dev file."""
-    run = load_plan(bundle).run
+    run = load_plan(bundle, also=also).run
     for name, source in (("test", run.test), ("dev", run.dev)):
         if source is not None:
             return Opened(source, f"the run's own {name} file, since none was given")
@@ -82,10 +118,10 @@ def own_examples(bundle: Path) -> Opened:
     )
 
 
-def validation_examples(bundle: Path) -> list[Example]:
+def validation_examples(bundle: Path, also: Sequence[type] = ()) -> list[Example]:
     """The examples that told the best weights of a run; none where they are not to be found again."""
     try:
-        dev = load_plan(bundle).run.dev
+        dev = load_plan(bundle, also=also).run.dev
         return [] if dev is None else [example for example in dev if example.target is not None]
     except (FovealError, OSError):  # a bundle without its run, or a file moved or changed since
         return []

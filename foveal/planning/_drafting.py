@@ -1,32 +1,34 @@
 """The run that a command calls for: from files or a recipe, and settings that were given."""
 
-import importlib.util
-import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from inspect import isfunction
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from rich.console import Console
 
 from ..bundles import load_bundle
-from ..data import SourceSpec
+from ..data import Example, InMemory, SourceSpec
 from ..data.formats._opening import ImageSourceSpec
+from ..data.formats._rows import Rows
+from ..data.formats._tables import AbstractTable
 from ..data.streams._prepared import CORPUS, PreparedCorpus
 from ..errors import SpecError
-from ..planning import check_data, plan, recommend
-from ..planning._choices import Choice, Planned, chosen, load_plan
-from ..planning._held_out import hold_out
-from ..planning._recommending_pictures import recommend_pictures
 from ..specs import settings, with_setting
-from ..tasks import TransductionSpec
-from ..tasks._specs import PictureTaskSpec
+from ..specs._files import run_file, specs_of
+from ..specs._settings import outside_specs
 from ..training import Run
 from ..training.checkpoints._inputs import inputs_of
-from ._bars import working
+from ._checks import check_data
+from ._choices import Choice, Planned, chosen, load_plan
 from ._draft import Draft
 from ._files import open_files, open_same
+from ._held_out import DATA, hold_out, keep
+from ._plan import plan
+from ._recommending import Recommendation, recommend
+from ._recommending_pictures import recommend_pictures
+from ._signs import working
 
 _TRAIN = "train."
 _LONGEST_VALUE = 40  # characters that are printed
@@ -46,7 +48,7 @@ def given_settings(
     """
     given = list[str]()
     if attention is not None:
-        given.append(f"task.decoder.attention={attention}")
+        given.append(f"task.model.decoder.attention={attention}")
     if minutes is not None:
         given += ["training.epochs=none", f"training.minutes={minutes}"]
     if seed is not None:
@@ -57,11 +59,18 @@ def given_settings(
     return given
 
 
-class Asked(NamedTuple):
-    """The run that a command is asked for: files or a recipe, and settings as path=value."""
+def recipe_specs(recipe: str | None) -> tuple[type, ...]:
+    """The spec classes of parts that are not from foveal, which a recipe's file lists as SPECS."""
+    if recipe is None:
+        return ()
+    return specs_of(run_file(recipe.partition(":")[0], f"--recipe {recipe}"), f"--recipe {recipe}")
 
-    train: Sequence[str]
-    dev: Sequence[str]
+
+class Asked(NamedTuple):
+    """The run that is asked for: files, rows or a recipe, and settings as path=value."""
+
+    train: Sequence[str] | Rows
+    dev: Sequence[str] | Rows
     test: Sequence[str]
     out: Path
     recipe: str | None
@@ -71,9 +80,12 @@ class Asked(NamedTuple):
 
 def draft_run(console: Console, asked: Asked) -> Draft:
     """Plan the run that a command is asked for. It is checked and explained, and nothing is written."""
-    draft = (
-        Draft(_plan_from_recipe(asked.recipe)) if asked.recipe else _plan_from_files(console, asked)
-    )
+    if asked.recipe:
+        draft = Draft(_plan_from_recipe(asked.recipe))
+    elif isinstance(asked.train, Rows):
+        draft = _plan_from_rows(console, asked.train, asked.dev, asked.out)
+    else:
+        draft = _plan_from_files(console, asked, asked.train)
     if asked.start_from is not None:
         planned = _plan_from_bundle(
             console, draft.planned, asked.start_from, keeps_task=bool(asked.recipe)
@@ -87,15 +99,59 @@ def draft_run(console: Console, asked: Asked) -> Draft:
     return draft
 
 
-def _plan_from_files(console: Console, asked: Asked) -> Draft:
+def _plan_from_rows(console: Console, train: Rows, dev: Sequence[str] | Rows, out: Path) -> Draft:
+    """Plan the run that rows call for. The rows become files in the folder of the run."""
+    console.print(train.reason, markup=False, soft_wrap=True)
+    if not dev:
+        return _plan_divided(console, InMemory(train.examples), out)
+    held = dev.examples if isinstance(dev, Rows) else tuple(open_files(dev).source)
+    parts = keep(train.examples, held, out / DATA)
+    with working(console, "finding out what the rows are for"):
+        planned = plan(parts.train, parts.dev, examples=train.examples)
+    say_reasons(console, planned)
+    choices = [Choice(part, "data", "rows, written here") for part in ("train", "dev")]
+    return Draft(planned._replace(choices=(*planned.choices, *choices)), parts)
+
+
+def _plan_divided(
+    console: Console,
+    whole: Iterable[Example],
+    out: Path,
+    *,
+    files: SourceSpec | None = None,
+    test: SourceSpec | None = None,
+    by: Callable[[Iterable[Example]], Recommendation] = recommend,
+) -> Draft:
+    """Plan the run of which some training examples are held out for validation."""
+    with working(console, "holding out some examples"):
+        parts = hold_out(whole, out / DATA, files=files)
+    held_out = (
+        f"no --dev: {parts.num_dev:,} of {parts.num_train + parts.num_dev:,} examples are held out for "
+        f"validation, in {out / DATA}"
+    )
+    console.print(held_out, markup=False, soft_wrap=True)
+    with working(console, "finding out what the files are for"):
+        planned = plan(parts.train, parts.dev, test, examples=parts.train_examples, by=by)
+    say_reasons(console, planned)
+    choices = [Choice(part, "data", held_out) for part in ("train", "dev")]
+    planned = planned._replace(choices=(*planned.choices, *choices))
+    return Draft(planned, parts, {} if files is None else {"train": inputs_of(files)})
+
+
+def _plan_from_files(console: Console, asked: Asked, train: Sequence[str]) -> Draft:
     """Plan the run that the files call for, and print what was inferred. Settings of the training files
     (train.target=2) hold for validation and test files too, and are applied here.
     """
-    train, dev, test, out, given = asked.train, asked.dev, asked.test, asked.out, asked.given
+    dev, test, out, given = asked.dev, asked.test, asked.out, asked.given
     if not train:
         raise SpecError(
             "there is nothing to learn from: got neither files nor a recipe. "
             "Give a file, as in: foveal fit train.tsv --dev dev.tsv --out runs/first"
+        )
+    if isinstance(dev, Rows):
+        raise SpecError(
+            "got files for training and rows for validation, expected the same kind. Give both as files, or "
+            "both as rows."
         )
     if (Path(train[0]) / CORPUS).exists():
         return Draft(_plan_from_corpus(console, Path(train[0]), dev, test))
@@ -111,20 +167,7 @@ def _plan_from_files(console: Console, asked: Asked) -> Draft:
             planned = plan(source, of_dev, of_test, by=by)
         say_reasons(console, planned)
         return Draft(planned._replace(choices=(*planned.choices, *choices)))
-    with working(console, "holding out some examples"):
-        parts = hold_out(source, out / "data")
-    held_out = (
-        f"no --dev: {parts.num_dev:,} of {parts.num_train + parts.num_dev:,} examples are held out for "
-        f"validation, in {out / 'data'}"
-    )
-    console.print(held_out, markup=False, soft_wrap=True)
-    with working(console, "finding out what the files are for"):
-        examples = parts.train_examples()
-        planned = plan(parts.train, parts.dev, of_test, examples=examples, by=by)
-    say_reasons(console, planned)
-    choices = [Choice(part, "data", held_out) for part in ("train", "dev")]
-    planned = planned._replace(choices=(*planned.choices, *choices))
-    return Draft(planned, parts, {"train": inputs_of(source)})
+    return _plan_divided(console, source, out, files=source, test=of_test, by=by)
 
 
 def _of_train(given: Sequence[str]) -> list[str]:
@@ -140,6 +183,11 @@ def _with_columns(source: SourceSpec, given: Sequence[str]) -> SourceSpec:
     for text in _of_train(given):
         path, _, value = text.removeprefix(_TRAIN).partition("=")
         source = with_setting(source, path, value)
+    if isinstance(source, AbstractTable) and source.source == source.target:
+        raise SpecError(
+            f"train.source and train.target are the same column, {source.source!r}. Give two columns, as in: "
+            f"--set train.source=0 --set train.target=1"
+        )
     return source
 
 
@@ -187,26 +235,15 @@ def _plan_from_corpus(
 def _plan_from_recipe(text: str) -> Planned:
     """The run that a function in a file returns."""
     path, _, name = text.partition(":")
-    name = name or "recipe"
-    spec = importlib.util.spec_from_file_location("recipe", path)
-    if not Path(path).is_file() or spec is None or spec.loader is None:
+    name, option = name or "recipe", f"--recipe {text}"
+    if not Path(path).is_file():
         raise SpecError(
-            f"--recipe {text}: there is no Python file {path}. Give file.py:function, as in "
+            f"{option}: there is no Python file {path}. Give file.py:function, as in "
             f"recipes/g2p_low.py:recipe"
         )
-    module = importlib.util.module_from_spec(spec)
-    # A recipe may import files next to it, and packages next to its folder, from whatever folder it is run.
-    folder = Path(path).resolve().parent
-    sys.path += [str(folder.parent), str(folder), str(Path.cwd())]
-    try:
-        spec.loader.exec_module(module)
-    except ModuleNotFoundError as error:
-        raise SpecError(
-            f"--recipe {text}: it imports {error.name}, which is neither installed nor in {folder} or "
-            f"{folder.parent}. Install the package, or put the file there."
-        ) from error
+    module = run_file(path, option)
     function = vars(module).get(name)
-    run = function() if callable(function) else None
+    run: Any = function() if callable(function) else None
     if not isinstance(run, Run):
         functions = [
             key
@@ -229,7 +266,7 @@ def _plan_from_bundle(
     choices = chosen(planned.choices, "start_from", "command", reason)
     if keeps_task:
         return Planned(run, choices)
-    task = load_bundle(folder).spec
+    task = load_bundle(folder, also=outside_specs(planned.run)).spec
     if task.kind != run.task.kind:
         raise SpecError(
             f"{reason}: the model there is for {task.kind}, and the files call for {run.task.kind}. Give files "
@@ -249,44 +286,46 @@ def _with_all_given(draft: Draft, given: Sequence[str], *, recipe: str | None) -
     planned = draft.planned
     if recipe is None and not isinstance(planned.run.train, PreparedCorpus):
         given = [text for text in given if not text.startswith(_TRAIN)]
+    also = recipe_specs(recipe)
     for text in given:
-        planned = with_given(planned, text)
+        planned = with_given(planned, text, also)
     return draft._replace(planned=planned)
 
 
-def with_given(planned: Planned, text: str) -> Planned:
-    """One setting changed. The beginnings task. and training. may be left out."""
+def with_given(planned: Planned, text: str, also: Sequence[type] = ()) -> Planned:
+    """One setting changed. The beginnings task.model., task. and training. may be left out."""
     path, sign, value = text.partition("=")
     if not sign:
         raise SpecError(f"--set {text}: expected path=value, as in encoder.num_layers=2")
     whole = whole_path(planned.run, path)
-    run = with_setting(planned.run, whole, value)
+    run = with_setting(planned.run, whole, value, also=also)
     return Planned(run, chosen(planned.choices, whole, "command", f"--set {text}"))
 
 
 def whole_path(run: Run, path: str) -> str:
-    """The path of a setting of which the beginning task. or training. may have been left out."""
+    """The path of a setting of which the beginning may have been left out: task.model., task. or
+    training.
+    """
     known = {setting.path for setting in settings(run)}
     groups = {known_path.rpartition(".")[0] for known_path in known}
-    return next(
-        (full for full in (path, f"task.{path}", f"training.{path}") if full in known | groups),
-        path,
-    )
+    begun = (f"{start}{path}" for start in ("", "task.", "task.model.", "training."))
+    return next((full for full in begun if full in known | groups), path)
 
 
 def _say_findings(console: Console, draft: Draft) -> None:
     """Print what a user would want to know of the data before training on it."""
     run = draft.planned.run
     task = run.task
-    if isinstance(task, PictureTaskSpec) or isinstance(run.train, PreparedCorpus):
+    source = task.tokenizer("source")
+    if source is None or task.inputs.picture or isinstance(run.train, PreparedCorpus):
         return
     with working(console, "looking through the data"):
         findings = check_data(
             draft.train(),
             draft.dev(),
             run.test,
-            source_tokenizer=task.source,
-            target_tokenizer=task.target if isinstance(task, TransductionSpec) else None,
+            source_tokenizer=source,
+            target_tokenizer=task.tokenizer("target"),
         )
     num_train, lines = findings.num_examples["train"], findings.lines()
     if num_train < _FEW:

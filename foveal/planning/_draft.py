@@ -10,16 +10,15 @@ from typing import NamedTuple
 from ..bundles._outline import num_weights
 from ..data import Example
 from ..data.streams._prepared import CORPUS, PreparedCorpus
-from ..errors import ShapeError, SpecError
-from ..planning._choices import Planned
-from ..planning._held_out import Divided
-from ..tasks._specs import PictureTaskSpec
+from ..errors import ShapeError, SpecError, size_text
+from ..tasks.base._text_spec import AbstractTextSpec
 from ..training._loop import CHECKPOINTS
 from ..training.checkpoints._inputs import Input, Inputs, check_inputs, write_inputs
-from ._failures import size_text
+from ._choices import Planned
+from ._held_out import DATA, Divided
 
 _OWN = ("run.json", CHECKPOINTS)  # what tells the folder of a run from others
-_BEFORE = ("data",)  # what a run writes before that
+_BEFORE = (DATA,)  # what a run writes before that
 _NUM_TRIED = 10_000  # examples that the model is built for on trial
 
 
@@ -34,14 +33,14 @@ class Draft(NamedTuple):
     def train(self) -> Iterable[Example]:
         """The training examples, wherever they are now."""
         if self.divided is not None:
-            return self.divided.train_examples()
+            return self.divided.train_examples
         train = self.planned.run.train
         assert not isinstance(train, PreparedCorpus)
         return train
 
     def dev(self) -> Iterable[Example] | None:
         """The validation examples."""
-        return self.planned.run.dev if self.divided is None else self.divided.dev_examples()
+        return self.planned.run.dev if self.divided is None else self.divided.dev_examples
 
     def inputs(self) -> dict[str, list[Input]]:
         """The fingerprints of all files that the run will read."""
@@ -53,7 +52,9 @@ class Draft(NamedTuple):
         memory for its weights, for the symbols of some examples.
         """
         run = self.planned.run
-        if isinstance(run.task, PictureTaskSpec) or isinstance(run.train, PreparedCorpus):
+        if not isinstance(run.task, AbstractTextSpec) or isinstance(run.train, PreparedCorpus):
+            return
+        if run.task.inputs.picture:  # its examples name files
             return
         sample = list(islice(self.train(), _NUM_TRIED))
         try:

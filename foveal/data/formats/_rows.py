@@ -1,0 +1,180 @@
+"""Rows at hand: pairs, mappings, examples, a pandas frame or a Hugging Face dataset become examples.
+
+    ("cat", "k a t")                      a pair: source and target
+    {"text": "good film", "label": 1}     a mapping: the columns go by name, as in a CSV file
+    Example("cat", "k a t")
+
+Neither library is imported. A frame is what has `iterrows` and `to_dict`, a dataset is iterated over; if it has
+`features` with names of labels, these replace the numbers of the labels.
+"""
+
+import math
+from collections.abc import Iterable, Mapping
+from typing import Any, NamedTuple, Protocol, runtime_checkable
+
+import numpy as np
+
+from ...errors import DataError
+from .._example import Example, data_error, quoted
+from ._columns import in_words, named_roles
+from ._formats import pair_text, value_text
+from ._tables import ROLES
+
+_GIVE = "Give pairs (source, target), dicts, Examples, a pandas frame or a Hugging Face dataset"
+
+
+class Rows(NamedTuple):
+    """The examples of rows, and how they were read."""
+
+    examples: tuple[Example, ...]
+    reason: str
+
+
+@runtime_checkable
+class Frame(Protocol):
+    """What a pandas frame has, and a dataset has not."""
+
+    def iterrows(self) -> Any:
+        """Rows as pandas gives them one by one."""
+        ...
+
+    def to_dict(self, orient: Any) -> Any:
+        """All rows as dicts, with orient="records"."""
+        ...
+
+
+def read_rows(rows: Any, roles: Mapping[str, str | None] | None = None) -> Rows:
+    """Read rows as examples.
+
+    Args:
+        rows: pairs, mappings or examples; a pandas frame; a Hugging Face dataset.
+        roles: the column of source, target, second, features or alignment, where it is not the one that its
+            name suggests.
+
+    Raises:
+        DataError: A row is of another kind, or lacks a column or a value.
+
+    >>> read_rows([{"word": "cat", "pron": "k a t"}]).examples[0].target
+    'k a t'
+    """
+    if isinstance(rows, Mapping):
+        names = ", ".join(map(quoted, list(map(str, rows))[:5]))
+        raise DataError(
+            f"expected rows, got a dict with {names}. {_GIVE}; of a dict of datasets give one: data['train']."
+        )
+    labels = _labels_of(rows)
+    records = rows.to_dict("records") if isinstance(rows, Frame) else rows
+    if not isinstance(records, Iterable):
+        raise DataError(f"expected rows, got {type(rows).__name__}. {_GIVE}.")
+    examples, used = list[Example](), dict[str, str | None]()
+    for number, row in enumerate(records, start=1):
+        if isinstance(row, Mapping):
+            used = used or _roles_in(row, roles or {})
+            examples.append(_from_mapping(row, used, labels, f"row {number}"))
+        else:
+            examples.append(_from_other(row, f"row {number}"))
+    if not examples:
+        raise DataError(f"there are no rows to learn from, expected some hundreds. {_GIVE}.")
+    reason = f": {in_words(used)}" if used else ": sources and targets"
+    return Rows(tuple(examples), f"{len(examples):,} rows{reason}")
+
+
+def _labels_of(rows: Any) -> dict[str, list[str]]:
+    """The names of the labels of each column that has such, of a Hugging Face dataset."""
+    features = getattr(rows, "features", None)
+    if not isinstance(features, Mapping):
+        return {}
+    inner = {name: getattr(feature, "feature", feature) for name, feature in features.items()}
+    named = {name: getattr(feature, "names", None) for name, feature in inner.items()}
+    return {name: list(names) for name, names in named.items() if names}
+
+
+def _roles_in(row: Mapping[str, Any], given: Mapping[str, str | None]) -> dict[str, str | None]:
+    """The name of the column for each role, with those given in place of those found."""
+    names = list(row)
+    others = [name for name in names if name not in given.values()]
+    found = {
+        role: name if isinstance(name, str) else None
+        for role, name in named_roles(others, guess=True).items()
+    }
+    roles = {**found, **given}
+    if roles["source"] is None:
+        raise DataError(f"row 1: no column for the text, in {_listed(names)}. {_GIVE}.")
+    return {role: roles[role] for role in ROLES}
+
+
+def _from_mapping(
+    row: Mapping[str, Any],
+    roles: Mapping[str, str | None],
+    labels: Mapping[str, list[str]],
+    where: str,
+) -> Example:
+    texts = {
+        role: _cell(row, name, labels.get(name), where)
+        for role, name in roles.items()
+        if name is not None
+    }
+    source = texts["source"]
+    return Example(
+        pair_text(source, texts["second"]) if "second" in texts else source,
+        texts.get("target"),
+        texts.get("features", ""),
+        texts.get("alignment", ""),
+    )
+
+
+def _cell(row: Mapping[str, Any], name: str, labels: list[str] | None, where: str) -> str:
+    if name not in row:
+        raise data_error(
+            where,
+            f"no column {quoted(name)}, only {_listed(row)}",
+            "Give all rows the same columns, or choose others: train__source=..., train__target=...",
+        )
+    value = row[name]
+    return _text(_named(value, labels, where) if labels else value, quoted(name), where)
+
+
+def _named(value: Any, labels: list[str], where: str) -> Any:
+    """The name of a label, or of each of a list of labels."""
+    if isinstance(value, list | tuple):
+        return [_named(one, labels, where) for one in value]
+    if not isinstance(value, int):
+        return value
+    if not 0 <= value < len(labels):
+        raise data_error(
+            where,
+            f"label {value}, expected 0 to {len(labels) - 1}",
+            "Leave out rows without a label",
+        )
+    return labels[value]
+
+
+def _from_other(row: Any, where: str) -> Example:
+    if isinstance(row, Example):
+        return row
+    if not isinstance(row, list | tuple) or len(row) not in (1, 2):
+        raise data_error(
+            where,
+            f"expected a pair (source, target), a dict or an Example, got {quoted(repr(row))}",
+            _GIVE,
+        )
+    source = _text(row[0], "the source", where)
+    has_target = len(row) == 2 and row[1] is not None
+    return Example(source, _text(row[1], "the target", where) if has_target else None)
+
+
+def _text(value: Any, name: str, where: str) -> str:
+    value = value.item() if isinstance(value, np.generic) else value
+    is_missing = isinstance(value, float) and math.isnan(value)
+    text = None if is_missing else value_text(value)
+    if text is None:
+        raise data_error(
+            where,
+            f"{name} must be text, a number or a list of texts, got {quoted(repr(value))}",
+            "Fill the cell or leave out the row (pandas: frame.dropna())",
+        )
+    return text
+
+
+def _listed(names: Iterable[str]) -> str:
+    return ", ".join(map(quoted, map(str, list(names)[:12])))

@@ -1,0 +1,344 @@
+"""Tables: tab-separated and comma-separated files, whose columns go by number or by name.
+
+word,pron           a header: the columns have names
+cat,k æ t           source="word", target="pron", or source=0, target=1
+"""
+
+import csv as standard_csv
+import difflib
+from abc import abstractmethod
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import ClassVar, Literal, NamedTuple, TypeAlias, TypeVar, final
+
+from typing_extensions import override
+
+from ...specs import setting
+from .._example import BY_SETTING, Example, Where, data_error, quoted
+from .._lines import MAX_LINE, LineReader
+from .._source import FileSource, Paths, expand, path_texts
+from ._formats import ABOUT_MAX_LINE, ABOUT_PATHS, pair_text
+
+Column: TypeAlias = int | str | None
+
+ROLES = ("source", "target", "second", "features", "alignment")
+_MOST_NAMES = 12  # columns that an error lists
+
+
+class Row(NamedTuple):
+    """The cells of one record, and the line where it begins."""
+
+    cells: Sequence[str]
+    line: int
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class AbstractTable(FileSource):
+    """Rows of columns. A column goes by its number, counted from 0, or by its name in the header. Spaces
+    around a cell are left out, and so are empty lines.
+    """
+
+    separator: ClassVar[str]  # in words, for errors
+
+    paths: tuple[str, ...] = setting(about=ABOUT_PATHS)
+    source: int | str = setting(0, "column of the text to read: a number or a name", at_least=0)
+    target: Column = setting(1, "column of the text or label to produce", at_least=0)
+    second: Column = setting(None, "column of the second text, of pairs of texts", at_least=0)
+    features: Column = setting(None, "column of features, as in inflection", at_least=0)
+    alignment: Column = setting(None, "column of alignments such as 0-0 1-2", at_least=0)
+    columns: int | None = setting(
+        None, "columns that a line must have; none for as many as are used, or more", at_least=1
+    )
+    header: bool = setting(
+        False, "the first line has the names of the columns; always so if a column goes by name"
+    )
+    max_line: int = setting(MAX_LINE, ABOUT_MAX_LINE, at_least=1)
+
+    @abstractmethod
+    def rows(self, reader: LineReader) -> Iterator[Row]:
+        """The rows from where the reader is."""
+
+    @property
+    def roles(self) -> dict[str, Column]:
+        """The column of each part of an example; None for a part that is not read."""
+        return {role: getattr(self, role) for role in ROLES}
+
+    @property
+    def is_named(self) -> bool:
+        """Whether a column goes by its name."""
+        return any(isinstance(column, str) for column in self.roles.values())
+
+    @override
+    def examples(self, readers: Sequence[LineReader]) -> Iterator[Example]:
+        (reader,) = readers
+        file, is_first = reader.file, reader.line == 0
+        names: list[str] | None = None
+        if self.is_named and not is_first:  # resumed in the middle of the file
+            names = self.first_row(file)
+        rows = self.rows(reader)
+        if is_first and (self.header or self.is_named):
+            names = _stripped(next(rows, Row((), 1)).cells)
+        numbers = self.numbers(names or (), file)
+        source, target, second, features, alignment = numbers.values()
+        assert source is not None
+        least = max(self.columns or 0, *(n + 1 for n in numbers.values() if n is not None))
+        highest = self.columns or 1 << 30
+        for cells, line in rows:
+            if not least <= len(cells) <= highest:
+                if not any(map(str.strip, cells)):
+                    continue
+                raise self._wrong_columns(Where(file, line), cells, least, names)
+            text = cells[source].strip(" ")
+            yield Example(
+                text if second is None else pair_text(text, cells[second].strip(" ")),
+                None if target is None else cells[target].strip(" "),
+                "" if features is None else cells[features].strip(" "),
+                "" if alignment is None else cells[alignment].strip(" "),
+                Where(file, line),
+            )
+
+    def first_row(self, file: str) -> list[str]:
+        """The cells of the first line of a file: its header, if it has one."""
+        row = next(self.rows(LineReader(file, max_line=self.max_line)), Row((), 1))
+        return _stripped(row.cells)
+
+    def numbers(self, names: Sequence[str], file: str) -> dict[str, int | None]:
+        """The column of each part of an example, by number.
+
+        Args:
+            names: the header.
+            file: the name of the file that has it, for the error.
+        """
+        return {
+            role: _number_of(column, names, file) if isinstance(column, str) else column
+            for role, column in self.roles.items()
+        }
+
+    def _wrong_columns(
+        self, where: Where, cells: Sequence[str], needed: int, names: Sequence[str] | None
+    ) -> Exception:
+        got, text = len(cells), quoted(self._line(cells))
+        least = f"{needed}" if self.columns else f"at least {needed}"
+        known = f" ({_listed(names)})" if names else ""
+        return data_error(
+            where,
+            f"{got} column{'s' * (got != 1)}, expected {least}{known} with {self.separator} between, in {text}",
+            self._remedy(got, needed),
+        )
+
+    @abstractmethod
+    def _line(self, cells: Sequence[str]) -> str:
+        """The cells as they may stand in the file."""
+
+    @abstractmethod
+    def _remedy(self, got: int, needed: int) -> str:
+        """What to do about a row that has so many columns."""
+
+
+Table = TypeVar("Table", bound=AbstractTable)
+
+
+def in_files(like: Table, other: Table) -> Table:
+    """The table that other files have, with the columns of this one.
+
+    Columns go by name in files that have these names in the first line. In files without a header
+    they go by the number that they have in the files of the first table.
+
+    Args:
+        like: a table that says which columns are read.
+        other: other files, opened without knowing of it.
+
+    Raises:
+        DataError: The other files have no header, and the files of the first table are gone.
+    """
+    if not like.is_named:
+        return replace(other, **like.roles, columns=like.columns)
+    if other.header or like.source in other.first_row(expand(other.paths)[0]):
+        return replace(other, **like.roles, header=True)
+    file = expand(like.paths)[0]
+    if not Path(file).exists():
+        raise data_error(
+            Where(expand(other.paths)[0], 1),
+            f"no header with the column {quoted(str(like.source))}, and the training file {file}, which tells its "
+            f"number, is gone",
+            "Add a first line with the names of the columns",
+        )
+    numbers = like.numbers(like.first_row(file), file)
+    return replace(other, **numbers, columns=like.columns)
+
+
+def without_target(table: Table, *, second: bool, features: bool) -> Table:
+    """The table as a model reads it that is asked for targets: other columns need not be there."""
+    return replace(
+        table,
+        target=None,
+        alignment=None,
+        columns=None,
+        second=table.second if second else None,
+        features=table.features if features else None,
+    )
+
+
+_MORE = "or pass columns=None to allow more (with foveal fit: --set train.columns=none)"
+
+
+@final
+@dataclass(frozen=True, kw_only=True, slots=True)
+class TabSeparated(AbstractTable):
+    """Columns with tabs between them, on lines."""
+
+    is_by_line: ClassVar[bool] = True
+    separator: ClassVar[str] = "tabs"
+    kind: Literal["tsv"] = "tsv"
+
+    @override
+    def rows(self, reader: LineReader) -> Iterator[Row]:
+        for line in reader:
+            if line.strip(" "):
+                yield Row(line.split("\t"), reader.line)
+
+    @override
+    def _line(self, cells: Sequence[str]) -> str:
+        return "\t".join(cells)
+
+    @override
+    def _remedy(self, got: int, needed: int) -> str:
+        if got < needed:
+            return f"Put a tab between columns, or say which columns to read{BY_SETTING}"
+        return f"Take out the tab that is no separator, {_MORE}"
+
+
+@final
+@dataclass(frozen=True, kw_only=True, slots=True)
+class CommaSeparated(AbstractTable):
+    """Columns with commas between them, or semicolons. A cell in double quotes may contain separators, line
+    breaks and doubled quotes (RFC 4180). A cell has at most 131,072 characters.
+    """
+
+    is_by_line: ClassVar[bool] = False  # a cell in quotes may go over several lines
+    separator: ClassVar[str] = "separators"
+    kind: Literal["csv"] = "csv"
+    delimiter: Literal[",", ";"] = setting(",", "character between columns")
+
+    @override
+    def rows(self, reader: LineReader) -> Iterator[Row]:
+        texts = (f"{line}\n" for line in reader)
+        parsed = standard_csv.reader(
+            texts, delimiter=self.delimiter, skipinitialspace=True, strict=True
+        )
+        before = reader.line
+        while True:
+            try:
+                cells = next(parsed, None)
+            except standard_csv.Error as error:
+                raise data_error(
+                    Where(reader.file, before + 1),
+                    f"no CSV: {error}, in the row that begins here",
+                    'Write a cell that contains a quote, a separator or a line break as "...", and a quote '
+                    'in it as ""',
+                ) from None
+            if cells is None:
+                return
+            if any(cell.strip() for cell in cells):
+                yield Row(cells, before + 1)
+            before = reader.line
+
+    @override
+    def _line(self, cells: Sequence[str]) -> str:
+        return self.delimiter.join(cells)
+
+    @override
+    def _remedy(self, got: int, needed: int) -> str:
+        if got < needed:
+            return f"Write all cells, or say which columns to read{BY_SETTING}"
+        return f'Put a cell that contains {self.delimiter!r} in double quotes ("a, b"), {_MORE}'
+
+
+def tsv(
+    paths: Paths,
+    source: int | str = 0,
+    target: Column = 1,
+    features: Column = None,
+    alignment: Column = None,
+    *,
+    second: Column = None,
+    columns: int | None = None,
+    header: bool = False,
+    max_line: int = MAX_LINE,
+) -> TabSeparated:
+    """Tab-separated files; see `TabSeparated`.
+
+    >>> tsv("train.tsv", source="lemma", target="form", features="tags").is_named
+    True
+    """
+    return TabSeparated(
+        paths=path_texts(paths),
+        source=source,
+        target=target,
+        second=second,
+        features=features,
+        alignment=alignment,
+        columns=columns,
+        header=header,
+        max_line=max_line,
+    )
+
+
+def csv(
+    paths: Paths,
+    source: int | str = 0,
+    target: Column = 1,
+    features: Column = None,
+    alignment: Column = None,
+    *,
+    second: Column = None,
+    columns: int | None = None,
+    header: bool = False,
+    delimiter: Literal[",", ";"] = ",",
+    max_line: int = MAX_LINE,
+) -> CommaSeparated:
+    """Comma-separated files; see `CommaSeparated`.
+
+    >>> csv("train.csv", source="word", target="pron").delimiter
+    ','
+    """
+    return CommaSeparated(
+        paths=path_texts(paths),
+        source=source,
+        target=target,
+        second=second,
+        features=features,
+        alignment=alignment,
+        columns=columns,
+        header=header,
+        delimiter=delimiter,
+        max_line=max_line,
+    )
+
+
+def _stripped(cells: Sequence[str]) -> list[str]:
+    return [cell.strip() for cell in cells]
+
+
+def _number_of(name: str, names: Sequence[str], file: str) -> int:
+    """The number of the column with this name.
+
+    Raises:
+        DataError: No column has the name, or several have it.
+    """
+    if names.count(name) == 1:
+        return names.index(name)
+    near = difflib.get_close_matches(name, names, n=1)
+    has = f"which has {_listed(names)}" if names else "which is empty"
+    if name in names:
+        what, remedy = f"several columns have the name {quoted(name)}", "Give its number, from 0 on"
+    else:
+        what = f"no column {quoted(name)} in the header, {has}"
+        remedy = f"Did you mean {quoted(near[0])}?" if near else "Give one of these, or a number"
+    raise data_error(Where(file, 1), what, remedy)
+
+
+def _listed(names: Sequence[str]) -> str:
+    shown = ", ".join(map(quoted, names[:_MOST_NAMES]))
+    return shown + ", ..." * (len(names) > _MOST_NAMES)

@@ -1,0 +1,1 @@
+"""Distributions given only by their log-partition: autograd computes the rest."""

@@ -1,0 +1,91 @@
+"""Specs from outside of the package, named by a Python file: `SPECS = (MySpec,)`.
+
+Reading the file runs it, as importing a module does. Only a user's own words lead here: the command line's
+`--recipe` and `--with-specs`. No bundle and no JSON can name a file to run.
+"""
+
+import dataclasses
+import functools
+import importlib.util
+import inspect
+import sys
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+from ..errors import SpecError
+
+_NAME = "SPECS"
+
+
+def run_file(path: str | Path, option: str) -> ModuleType:
+    """Run a Python file, once in a process, and return it as a module. It may import files next to it, and
+    packages next to its folder or in the current one.
+
+    Args:
+        path: the file.
+        option: how the user named it, for errors.
+    """
+    path = Path(path).resolve()
+    if not path.is_file() or path.suffix != ".py":
+        raise SpecError(f"{option}: there is no Python file {path}. Give a file that ends in .py.")
+    folder = path.parent
+    try:
+        return _run(path)
+    except ModuleNotFoundError as error:
+        raise SpecError(
+            f"{option}: it imports {error.name}, which is neither installed nor in {folder} or "
+            f"{folder.parent}. Install the package, or put the file there."
+        ) from error
+
+
+@functools.cache  # by the file alone, so that its classes are the same whichever option named it
+def _run(path: Path) -> ModuleType:
+    spec = importlib.util.spec_from_file_location(path.stem, path)
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    folder = path.parent
+    sys.path += [str(folder.parent), str(folder), str(Path.cwd())]
+    # Classes know their module by its name; one that is imported already keeps it.
+    sys.modules.setdefault(path.stem, module)
+    spec.loader.exec_module(module)
+    return module
+
+
+def specs_of(module: ModuleType, option: str) -> tuple[type, ...]:
+    """The classes that a module lists as `SPECS`; none where it has no such list."""
+    found: Any = vars(module).get(_NAME, ())
+    if not isinstance(found, list | tuple):
+        raise SpecError(
+            f"{option}: {_NAME} must be a tuple of classes, got {type(found).__name__}. "
+            f"Write {_NAME} = (MySpec,)."
+        )
+    for one in found:
+        is_spec = isinstance(one, type) and dataclasses.is_dataclass(one)
+        if not is_spec or inspect.isabstract(one):
+            missing = ", ".join(sorted(getattr(one, "__abstractmethods__", ())))
+            why = f"it lacks {missing}" if missing else "it is no frozen dataclass"
+            raise SpecError(
+                f"{option}: {_NAME} lists classes of specs, got {one!r}: {why}. Derive it from an abstract "
+                f"spec, such as AbstractScorerSpec, and decorate it with "
+                f"@dataclass(frozen=True, kw_only=True, slots=True)."
+            )
+    return tuple(found)
+
+
+def specs_in(path: str | Path | None, option: str = "--with-specs") -> tuple[type, ...]:
+    """The specs that a Python file lists, by running it; none without a file.
+
+    Raises:
+        SpecError: there is no such file, or it lists none.
+    """
+    if path is None:
+        return ()
+    found = specs_of(run_file(path, f"{option} {path}"), f"{option} {path}")
+    if not found:
+        raise SpecError(
+            f"{option} {path}: the file has no {_NAME}. Write {_NAME} = (MySpec,) with the classes that the "
+            f"model needs."
+        )
+    return found

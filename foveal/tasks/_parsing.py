@@ -1,0 +1,447 @@
+"""Dependency parsing: the head of every word of a sentence, and the label of the arc between them.
+
+    loss = - log p(tree, labels | words)  +  tag_weight * ( - sum over words of log p(tag | words) )
+
+    source   They buy books
+    target   2:nsubj 0:root 2:obj         heads count from 1, and 0 is the root
+    features PRON|PRP VERB|VBP NOUN|NNS   learned from if they are there, and never read
+
+Axes: B sentences, n words, P numbers of a word's spelling: features, then characters.
+"""
+
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Literal, NamedTuple, final
+
+import torch
+from jaxtyping import Float, Int
+from torch import Tensor
+from torch.nn.functional import cross_entropy, one_hot
+from torch.nn.utils.rnn import pad_sequence
+from typing_extensions import override
+
+from ..attention import AttentionTrace
+from ..batch_invariant import LEAST_ROWS
+from ..data import Encoded, Example, SpellingSpec, WhitespaceSpec, fill_trees, read_arc
+from ..data.vocabularies._tally import Symbols, Tally
+from ..data.vocabularies._vocabularies import Vocabularies, located, required_target
+from ..data.vocabularies._vocabulary import Labels
+from ..distributions import ProjectiveTree, SpanningTree
+from ..errors import DataError
+from ..masking import mask_from_lengths
+from ..metrics import AbstractMetricSpec, Statistics, attachment_score, exact_match
+from ..metrics._calibration import Calibration
+from ..models import Parser, ParserSizes, ParserSpec, Parses
+from ..specs import setting
+from ._parse_batch import ParseBatch
+from .base._answering import AbstractAnsweringTask, Answers, Search
+from .base._evaluation import MainMetric
+from .base._losses import hide, start_near_zero
+from .base._prediction import Loss, PredictionSpec
+from .base._size_classes import size_class
+from .base._task import OutputKind
+from .base._text_spec import AbstractTextSpec
+from .explaining._explanation import ExplainedStep, Explanation, Way
+from .explaining._parses import parse_steps
+
+_NO_TAG = -1
+
+
+@final
+class Parsing(AbstractAnsweringTask[Parser]):
+    """Words to heads and labels."""
+
+    is_complete = False
+    least_rows = LEAST_ROWS
+
+    def __init__(self, spec: "ParsingSpec", vocabularies: Vocabularies, model: Parser) -> None:
+        self._spec, self.vocabularies, self.model = spec, vocabularies, model
+        self._labels: Labels = vocabularies.labels_of("Parsing")
+        self.prediction, self.calibration = spec.prediction, Calibration()
+
+    @property
+    @override
+    def spec(self) -> "ParsingSpec":
+        return self._spec
+
+    @property
+    @override
+    def main_metric(self) -> MainMetric:
+        return MainMetric("las", True)
+
+    @override
+    def encode(self, example: Example) -> Encoded:
+        words, arcs = self.symbols(example), self._arcs(example)
+        with located(example):
+            pairs = [read_arc(arc) for arc in arcs]
+            heads = [head for head, _ in pairs]
+            _check_tree(heads, single_root=self.spec.model.single_root)
+            labels = [self._labels.number(label) for _, label in pairs]
+        return self._encoded(words, heads, labels, self._tags(example))
+
+    def encode_source(self, example: Example) -> Encoded:
+        """An example whose tree is not known, as numbers."""
+        words = self.symbols(example)
+        nothing = [0] * len(words)
+        return self._encoded(words, nothing, nothing, [_NO_TAG] * len(words))
+
+    def _encoded(
+        self, words: Sequence[str], heads: Sequence[int], labels: Sequence[int], tags: Sequence[int]
+    ) -> Encoded:
+        columns = zip(heads, labels, (tag + 1 for tag in tags), strict=True)
+        return Encoded(
+            self.vocabularies.source.encode([word.lower() for word in words]),
+            target=[number for column in columns for number in column],
+            features=[number for word in words for number in self._spelling(word)],
+        )
+
+    def _spelling(self, word: str) -> list[int]:
+        """The spelling features of a word, and its first characters, with 0 after the last."""
+        spec, found = self.spec, list[int]()
+        if spec.spelling is not None:
+            found += spec.spelling.encode([word])
+        if spec.num_characters:
+            assert self.vocabularies.features is not None
+            numbers = self.vocabularies.features.encode(list(word[: spec.num_characters]))
+            found += [*numbers, *[0] * (spec.num_characters - len(numbers))]
+        return found
+
+    @override
+    def collate(self, examples: Sequence[Encoded]) -> ParseBatch:
+        return self._collate(examples, None)
+
+    def _collate(self, examples: Sequence[Encoded], size: int | None) -> ParseBatch:
+        """A batch padded to the longest sentence, or to so many words."""
+        lengths = torch.tensor([len(example.source) for example in examples])
+        size = max(1, int(lengths.max())) if size is None else size
+        width = self.spec.spelling_size
+
+        def padded(rows: Iterable[Sequence[int]], each: int) -> Int[Tensor, "B n each"]:
+            flat = [torch.tensor([*row], dtype=torch.long).view(-1, each) for row in rows]
+            blank = torch.zeros(size, each, dtype=torch.long)
+            return pad_sequence([*flat, blank], batch_first=True)[:-1]
+
+        target = padded((example.target for example in examples), 3)
+        return ParseBatch(
+            tokens=padded((example.source for example in examples), 1).squeeze(-1),
+            mask=mask_from_lengths(lengths, size),
+            spelling=padded((e.features for e in examples), width) if width else None,
+            heads=target[..., 0],
+            labels=target[..., 1],
+            tags=target[..., 2] - 1,
+            indices=torch.tensor([example.index for example in examples]),
+        )
+
+    @override
+    def loss(self, batch: ParseBatch, state: Any = None) -> Loss:
+        """Of whole sentences, counted by words."""
+        batch = batch.to(self.device)
+        if self.model.training:
+            batch = replace(batch, tokens=hide(batch.tokens, batch.mask, self.spec.word_dropout))
+        parses = self.parses(batch)
+        trees = -parses.log_prob(batch.heads, batch.labels).sum()
+        if parses.tags is None:
+            return Loss(trees, batch.mask.sum())
+        wanted = batch.tags.masked_fill(~batch.mask, _NO_TAG).flatten()
+        scores = parses.tags.flatten(0, -2)
+        tags = cross_entropy(scores, wanted, ignore_index=_NO_TAG, reduction="sum")
+        parts = {"trees": trees.detach(), "tags": tags.detach()}
+        return Loss(trees + self.spec.tag_weight * tags, batch.mask.sum(), parts)
+
+    def parses(self, batch: ParseBatch) -> Parses:
+        """The distribution over the labeled trees of each sentence."""
+        batch = batch.to(self.device)
+        return self.model(batch.tokens, batch.mask, batch.spelling)
+
+    @property
+    @override
+    def output_kind(self) -> OutputKind:
+        return "labels"
+
+    @override
+    def explain(self, example: Example, way: Way) -> Explanation:
+        """One step for each word, with the heads that it might have had; the tree is drawn."""
+        size = way.beam_size
+        settings = replace(self.prediction, nbest=size, beam_size=size, trace=True)
+        (found,) = self.predict([example], settings)
+        words, steps = self.symbols(example), list[ExplainedStep]()
+        if words:
+            with self.answering():
+                parses = self.parses(self.collate([self.encode_source(example)]))
+                arcs, names = found.output.split(), self._labels.names
+                steps = parse_steps(parses, arcs, names, way.alternatives)
+        return Explanation(
+            task=self.spec.kind,
+            input=example.source,
+            output=found.output,
+            score=found.score,
+            confidence=found.confidence,
+            nbest=found.nbest,
+            sources=tuple(words),
+            steps=tuple(steps),
+            others=() if found.trace is None or not words else (found.trace,),
+        )
+
+    @override
+    def symbols(self, example: Example) -> list[str]:
+        return self.spec.source.encode(example.source)
+
+    @property
+    @override
+    def known(self) -> Container[str]:
+        return _InAnyCase(self.vocabularies.source)
+
+    @override
+    def reference(self, example: Example) -> str:
+        return " ".join(self._arcs(example))
+
+    @override
+    def trivial_answers(self, example: Example) -> Mapping[str, str]:
+        label = self.vocabularies.majority.get("")
+        if label is None:
+            return {}
+        size = len(self.symbols(example))
+        heads = [*range(2, size + 1), 0][:size]
+        return {"every word attached to the next": " ".join(f"{head}:{label}" for head in heads)}
+
+    @override
+    def fill(self, lines: Iterable[str], file: str = "input") -> Iterator[str]:
+        """Parse the sentences of CoNLL-U lines: yield the lines with heads and labels filled in.
+
+        Comments, tokens of several words, empty nodes and all other columns stay as they are.
+
+        Args:
+            lines: without line ends.
+            file: the name that errors give.
+        """
+        return fill_trees(
+            lines, lambda texts: [found.output for found in self.predict(texts)], file
+        )
+
+    def _arcs(self, example: Example) -> list[str]:
+        arcs = WhitespaceSpec().encode(required_target(example))
+        words = self.symbols(example)
+        if len(arcs) != len(words):
+            with located(example):
+                raise DataError(
+                    f"{len(words)} words and {len(arcs)} arcs, expected as many of both. Write an arc such "
+                    f"as 2:nsubj for each word, with spaces between words and between arcs, and nowhere else."
+                )
+        return arcs
+
+    def _tags(self, example: Example) -> list[int]:
+        """The parts of speech, where they are known."""
+        size, known = len(self.symbols(example)), self.vocabularies.target
+        tags = WhitespaceSpec().encode(example.features)
+        if known is None or len(tags) != size:
+            return [_NO_TAG] * size
+        return known.encode(tags)
+
+    @override
+    def searcher(self) -> Search:
+        return self._search
+
+    def _search(self, examples: Sequence[Example], settings: PredictionSpec) -> list[Answers]:
+        encoded = [self.encode_source(example) for example in examples]
+        longest = max(len(example.source) for example in encoded)
+        parses = self.parses(self._collate(encoded, size_class(longest)))
+        marginals = parses.tree.marginals()
+        best = self._ranked(parses, marginals).topk(settings.beam_size)
+        exists = (best.log_probs > -torch.inf).T.tolist()
+        candidates = [self._labeled(parses, heads) for heads in best.values]
+        found = []
+        for number, example in enumerate(examples):
+            size = len(encoded[number].source)
+            real = [one for one, is_real in zip(candidates, exists[number], strict=True) if is_real]
+            scores = [one.log_probs[number] for one in real]
+            heads = best.values[0, number, :size]
+            weights = marginals[number, : size + 1, 1 : size + 1].T  # of each word's heads
+            found.append(
+                Answers(
+                    [" ".join(one.arcs[number][:size]) for one in real],
+                    scores,
+                    scores,
+                    tuple(weights.gather(1, heads.unsqueeze(1)).squeeze(1).tolist()),
+                    self._trace(example, weights, heads) if settings.trace else None,
+                )
+            )
+        return found
+
+    def _ranked(
+        self, parses: Parses, marginals: Float[Tensor, "B m m"]
+    ) -> SpanningTree | ProjectiveTree:
+        """The trees in the order in which they are answers.
+
+        Minimum risk takes the tree with the largest expected number of right heads: the best one if the
+        marginals are the scores (Smith and Smith 2007).
+        """
+        if self.spec.decoding == "argmax":
+            return parses.tree
+        return replace(parses.tree, arcs=marginals)
+
+    def _labeled(self, parses: Parses, heads: Int[Tensor, "B n"]) -> "_Candidate":
+        """The most probable labels of the arcs of a tree for each sentence."""
+        if parses.tree.mask is not None:  # a sentence without so many trees gets any
+            is_tree = (heads >= 0).any(-1, keepdim=True)
+            heads = torch.where(is_tree, heads, parses.tree.argmax())
+        labels = parses.label_log_probs(heads).argmax(-1)
+        names = self._labels.names
+        rows = zip(heads.tolist(), labels.tolist(), strict=True)
+        return _Candidate(
+            [[f"{h}:{names[k]}" for h, k in zip(*row, strict=True)] for row in rows],
+            parses.log_prob(heads, labels).tolist(),
+        )
+
+    def _trace(
+        self, example: Example, weights: Float[Tensor, "n m"], heads: Int[Tensor, " n"]
+    ) -> AttentionTrace:
+        """How probable each head of each word is, and the tree that was chosen."""
+        words = tuple(self.symbols(example))
+        chosen = one_hot(heads, weights.shape[-1])[:, 1:].bool()
+        return AttentionTrace(
+            kind="syntactic",
+            sources=words,
+            targets=words,
+            weights=tuple(map(tuple, weights[:, 1:].tolist())),
+            best=tuple(map(tuple, chosen.tolist())),
+        )
+
+    @override
+    def statistics_of(
+        self, references: Sequence[str], outputs: Sequence[str]
+    ) -> Sequence[Statistics]:
+        split = WhitespaceSpec().encode
+        rows = [split(text) for text in references], [split(text) for text in outputs]
+        return [
+            attachment_score(*rows, labeled=True),
+            attachment_score(*rows, labeled=False),
+            exact_match(references, outputs),
+        ]
+
+
+@final
+class _InAnyCase(Container[str]):
+    """Words of a vocabulary of lowercase words."""
+
+    def __init__(self, vocabulary: Container[object]) -> None:
+        self._vocabulary = vocabulary
+
+    @override
+    def __contains__(self, word: object) -> bool:
+        return isinstance(word, str) and word.lower() in self._vocabulary
+
+
+class _Candidate(NamedTuple):
+    """A labeled tree for each sentence of a batch."""
+
+    arcs: list[list[str]]
+    log_probs: list[float]
+
+
+@final
+@dataclass(frozen=True, kw_only=True, slots=True)
+class ParsingSpec(AbstractTextSpec[Parsing]):
+    """One head and one label for each word."""
+
+    kind: Literal["parsing"] = "parsing"
+    source: WhitespaceSpec = setting(WhitespaceSpec(), "how the sentence is cut into words")
+    min_count: int = setting(
+        2, "words seen less often in training, in any case, are unknown", at_least=1
+    )
+    max_vocab_size: int | None = setting(
+        None, "most words of the vocabulary, the frequent first; none: all", at_least=5
+    )
+    model: ParserSpec = setting(
+        ParserSpec(), "the network that reads the sentence and scores its arcs"
+    )
+    spelling: SpellingSpec | None = setting(
+        SpellingSpec(), "spelling features that are read next to each word; none: no such features"
+    )
+    num_characters: int = setting(
+        18, "characters that are read of each word; 0: none", at_least=0, at_most=1000
+    )
+    tag_weight: float = setting(
+        0.3,
+        "weight of the loss of predicted parts of speech, if the data has some; 0: do not predict them",
+        at_least=0,
+    )
+    word_dropout: float = setting(
+        0.2, "fraction of words made unknown in training", at_least=0, at_most=1
+    )
+    decoding: Literal["argmax", "minimum_risk"] = setting(
+        "argmax",
+        "argmax: the most probable tree; minimum_risk: the tree with most heads expected to be right",
+    )
+    metrics: tuple[AbstractMetricSpec, ...] = setting((), "metrics beside those of the task")
+    prediction: PredictionSpec = setting(
+        PredictionSpec(beam_size=1), "how many trees are looked for"
+    )
+
+    @property
+    def spelling_size(self) -> int:
+        """How many numbers the spelling of a word has."""
+        num_features = 0 if self.spelling is None else self.spelling.num_features
+        return num_features + self.num_characters
+
+    @override
+    def build(self, vocabularies: Vocabularies) -> Parsing:
+        """The task, with fresh weights."""
+        spelling, tags, characters = self.spelling, vocabularies.target, vocabularies.features
+        model = self.model.build(
+            ParserSizes(
+                vocabulary=len(vocabularies.source),
+                num_labels=len(vocabularies.labels_of("Parsing")),
+                num_tags=0 if tags is None else len(tags),
+                num_features=0 if spelling is None else spelling.num_features,
+                num_buckets=0 if spelling is None else spelling.num_buckets,
+                characters=0 if characters is None else len(characters),
+                num_characters=self.num_characters,
+            )
+        )
+        task = Parsing(self, vocabularies, model)
+        start_near_zero(task.model)
+        return task
+
+    @override
+    def counted(self, example: Example) -> Symbols:
+        words = self.source.encode(example.source)
+        arcs = WhitespaceSpec().encode(required_target(example))
+        with located(example):
+            labels = [read_arc(arc)[1] for arc in arcs]
+        tags = WhitespaceSpec().encode(example.features) if self.tag_weight else []
+        return Symbols(
+            [word.lower() for word in words],
+            target=tags or None,
+            features=[character for word in words for character in word[: self.num_characters]],
+            labels=labels,
+        )
+
+    @override
+    def vocabularies(self, tally: Tally) -> Vocabularies:
+        return tally.vocabularies(min_count=self.min_count, max_size=self.max_vocab_size)
+
+
+def _check_tree(heads: Sequence[int], *, single_root: bool) -> None:
+    """Raise `DataError` unless heads, 0 for the root, are a tree."""
+    size, num_roots = len(heads), heads.count(0)
+    problem = None
+    if any(head > size for head in heads):
+        problem = f"the head {max(heads)} is no word of the sentence, which has {size}"
+    elif size and single_root and num_roots != 1:
+        problem = f"{num_roots} words hang from the root, expected one"
+    elif any(_is_on_cycle(heads, word) for word in range(1, size + 1)):
+        problem = "the heads have a cycle, expected a tree"
+    if problem is not None:
+        raise DataError(
+            f"{problem}. Correct the heads, which count words from 1 on, with 0 for the root"
+            f"{', or set model.single_root=false' if num_roots > 1 else ''}."
+        )
+
+
+def _is_on_cycle(heads: Sequence[int], word: int) -> bool:
+    """Whether the way up from a word does not end at the root."""
+    for _ in heads:
+        word = heads[word - 1]
+        if word == 0:
+            return False
+    return True

@@ -1,0 +1,1 @@
+"""How a model came to one answer: explanations that tasks give."""

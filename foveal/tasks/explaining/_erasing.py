@@ -1,0 +1,17 @@
+"""Inputs in which one position cannot be read.
+
+Axes: S positions of the input, R = S + 1 inputs: the whole one, then those with one position erased.
+"""
+
+from jaxtyping import Int
+from torch import Tensor
+
+from ...data.vocabularies._vocabulary import UNKNOWN
+
+
+def with_each_unknown(source: Int[Tensor, "1 S"]) -> Int[Tensor, "R S"]:
+    """The input, and below it the input without each of its places."""
+    size = source.shape[1]
+    rows = source.repeat(size + 1, 1)
+    rows[1:].fill_diagonal_(UNKNOWN)
+    return rows

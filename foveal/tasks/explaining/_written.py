@@ -1,0 +1,187 @@
+"""How a model came to an output that it wrote: the search again, with everything about it kept.
+
+    alternatives of step t = the largest of p( . | y_<t, x )
+    weights of step t      = what was read to choose y_t
+
+Axes: K hypotheses, S places, W tokens of the vocabulary.
+"""
+
+import math
+from collections.abc import Mapping, Sequence
+from typing import Any, Generic, NamedTuple, TypeAlias
+
+import numpy as np
+import torch
+from jaxtyping import Float
+from torch import Tensor
+from typing_extensions import override
+
+from ...data import BEGIN, END, Example
+from ...decoding import Hypotheses, LengthPenalty, beam_search
+from ...networks.search._stepping_state import SteppingState
+from ..base._prediction import Candidate
+from ..base._speaking import Speaking
+from ..base._writing import AbstractWriting, Spec, Writer
+from ._explanation import Alternative, Branch, ExplainedStep, Explanation, Way
+from ._forcing import forced_rows, prefix_numbers
+from ._watching import Kept, Watched, WatchedState, branch_of
+
+Writing: TypeAlias = AbstractWriting[Any, Any]
+
+
+class AbstractExplainedWriting(AbstractWriting[Writer, Spec], Generic[Writer, Spec]):
+    """A task that writes, and says how it came to what it has written."""
+
+    @property
+    @override
+    def is_forcible(self) -> bool:
+        return True
+
+    @override
+    def explain(self, example: Example, way: Way) -> Explanation:
+        return _written(self, example, way)
+
+
+class _Replayed(NamedTuple):
+    """The steps of one output, and the segments that each chose."""
+
+    steps: tuple[ExplainedStep, ...]
+    best: tuple[tuple[bool, ...], ...] | None
+
+
+def _written(task: Writing, example: Example, way: Way) -> Explanation:
+    attention, sources = task.spec.model.decoder.attention, task.places(example)
+    first = prefix_numbers(task, way.prefix)
+    rows = forced_rows(task, way.forced, len(sources))
+    with task.answering():
+        prepared = task.model.prepare()
+        stepper, state = task.stepper(prepared), prepared.start(*task.read([example]))
+        watched = Watched(stepper, rows)
+        longest = max(task.limit(example), len(first) + 1)
+        found = _search(task, watched, state, way.beam_size, longest, first)
+        lists = found.token_lists(END)[0]
+        replayed = _replay(task, stepper, state, [*lists[0], END], rows, way.alternatives)
+    real = [n for n, length in enumerate(found.lengths[0].tolist()) if length > 0]
+    totals = found.totals[0].tolist()
+    nbest = _candidates(task, [lists[n] for n in real], found.scores[0].tolist(), totals)
+    ends = [(lists[n], found.log_probs[0, n, len(lists[n])].item()) for n in real]
+    return Explanation(
+        task=task.spec.kind,
+        input=task.named(example),
+        output=nbest[0].output,
+        score=nbest[0].score,
+        confidence=nbest[0].probability,
+        nbest=nbest,
+        sources=sources,
+        steps=replayed.steps,
+        attention=None if attention is None else attention.kind,
+        exclusive=attention is not None and attention.is_exclusive,
+        best=replayed.best,
+        tree=_tree(task, watched.kept, ends),
+        layout=task.layout(example),
+        picture=task.picture_seen(example),
+    )
+
+
+def _search(
+    task: Writing,
+    watched: Watched,
+    state: SteppingState,
+    beam_size: int,
+    longest: int,
+    prefix: list[int],
+) -> Hypotheses:
+    """The search of a prediction, of one input."""
+    alpha, device = task.prediction.length_penalty, task.device
+    return beam_search(
+        watched,
+        WatchedState(state),
+        begin=torch.tensor([BEGIN], device=device),
+        end=END,
+        max_length=longest,
+        beam_size=beam_size,
+        nbest=beam_size,
+        length_penalty=LengthPenalty(alpha=alpha) if alpha else None,
+        constraints=task.constraints,
+        prefix=torch.tensor([prefix], device=device) if prefix else None,
+    )
+
+
+def _candidates(
+    task: Writing, lists: list[list[int]], scores: list[float], totals: list[float]
+) -> tuple[Candidate, ...]:
+    """The answers with calibrated probabilities, as a prediction gives them."""
+    probabilities = task.calibration.probabilities(np.array([totals[: len(lists)]]))[0].tolist()
+    outputs = [task.spec.target.decode(task.decode(tokens)) for tokens in lists]
+    rows = zip(outputs, scores, probabilities, strict=False)
+    return tuple(Candidate(*row) for row in rows)
+
+
+def _replay(
+    task: Writing,
+    stepper: Speaking,
+    state: SteppingState,
+    tokens: list[int],
+    forced: Mapping[int, Float[Tensor, " S"]],
+    alternatives: int,
+) -> _Replayed:
+    """The steps that lead to an output, each with all that might have come."""
+    steps, best = list[ExplainedStep](), list[tuple[bool, ...]]()
+    before = BEGIN
+    for number, token in enumerate(tokens):
+        last, row = torch.tensor([[before]], device=task.device), forced.get(number)
+        selection = stepper.selection(state, last)
+        if selection is not None:
+            # Where the weights were given, no segments were chosen.
+            chosen = selection[0, 0] if row is None else torch.zeros_like(selection[0, 0])
+            best.append(tuple(chosen.tolist()))
+        state, log_probs, weights = stepper.step(
+            state, last, None if row is None else row.expand(1, 1, -1)
+        )
+        probabilities = log_probs[0, 0].exp()
+        steps.append(
+            ExplainedStep(
+                _symbol(task, token),
+                probabilities[token].item(),
+                _alternatives(task, probabilities, alternatives),
+                None if weights is None else tuple(weights[0, 0].tolist()),
+                row is not None,
+            )
+        )
+        before = token
+    return _Replayed(tuple(steps), tuple(best) or None)
+
+
+def _symbol(task: Writing, token: int) -> str:
+    """The text of a token; the end symbol has none."""
+    return "".join(task.decode([token]))
+
+
+def _alternatives(
+    task: Writing, probabilities: Float[Tensor, " W"], number: int
+) -> tuple[Alternative, ...]:
+    top = probabilities.topk(min(number, len(probabilities)))
+    rows = zip(top.indices.tolist(), top.values.tolist(), strict=True)
+    return tuple(Alternative(_symbol(task, token), value) for token, value in rows if value > 0)
+
+
+def _tree(
+    task: Writing, kept: Sequence[Kept], ends: Sequence[tuple[list[int], float]]
+) -> tuple[Branch, ...]:
+    """What the beam kept, with the ends of the answers."""
+    last = [branch_of(kept, tokens) for tokens, _ in ends]
+    answered = set[int]()
+    for end in last:
+        at = end
+        while at >= 0:
+            answered.add(at)
+            at = kept[at].parent
+    branches = [
+        Branch(_symbol(task, each.token), each.parent, math.exp(each.log_prob), number in answered)
+        for number, each in enumerate(kept)
+    ]
+    branches += [
+        Branch("", at, math.exp(log_prob), True)
+        for at, (_, log_prob) in zip(last, ends, strict=True)
+    ]
+    return tuple(branches)

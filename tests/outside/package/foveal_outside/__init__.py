@@ -1,0 +1,14 @@
+"""What a stranger adds to foveal with public names alone: a scorer, an attention, an encoder, a tokenizer, a
+metric, a distribution and a task.
+"""
+
+from .parts import (
+    CosineSpec as CosineSpec,
+    MeanEncoderSpec as MeanEncoderSpec,
+    PeaksSpec as PeaksSpec,
+    PrefixMatchSpec as PrefixMatchSpec,
+    SyllableSpec as SyllableSpec,
+)
+from .task import LengthSpec as LengthSpec
+
+SPECS = (CosineSpec, PeaksSpec, MeanEncoderSpec, SyllableSpec, PrefixMatchSpec, LengthSpec)

@@ -1,0 +1,143 @@
+"""A task of its own: how long a text is, up to a limit."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Literal, final
+
+import torch
+from torch import Tensor, nn
+from torch.nn.functional import nll_loss
+
+from foveal.data import Encoded, Example, Symbols, Tally, Vocabularies
+from foveal.metrics import AbstractMetricSpec, Calibration, Statistics, accuracy
+from foveal.specs import setting
+from foveal.tasks import (
+    AbstractAnsweringTask,
+    AbstractTextSpec,
+    Answers,
+    Loss,
+    MainMetric,
+    PredictionSpec,
+)
+
+
+class Counter(nn.Module):
+    """Sums learned weights of symbols, and scores lengths by how near they are."""
+
+    def __init__(self, vocabulary: int, most: int) -> None:
+        super().__init__()
+        self.weight = nn.Embedding(vocabulary, 1)
+        self.most = most
+
+    def forward(self, tokens: Tensor, mask: Tensor) -> Tensor:
+        """Log-probabilities of the lengths 0 to `most`."""
+        total = (self.weight(tokens).squeeze(-1) * mask).sum(-1, keepdim=True)
+        lengths = torch.arange(self.most + 1, device=tokens.device)
+        return (-((total - lengths) ** 2)).log_softmax(-1)
+
+
+@dataclass(frozen=True, eq=False)
+class Batch:
+    """Texts and their lengths."""
+
+    tokens: Tensor
+    mask: Tensor
+    labels: Tensor
+    indices: Tensor
+
+    @property
+    def num_inputs(self) -> int:
+        """Symbols of the batch."""
+        return int(self.mask.sum())
+
+
+@final
+class Length(AbstractAnsweringTask[Counter]):
+    """Texts to their lengths."""
+
+    is_complete = True
+
+    def __init__(self, spec: "LengthSpec", vocabularies: Vocabularies, model: Counter) -> None:
+        self._spec, self.vocabularies, self.model = spec, vocabularies, model
+        self.prediction, self.calibration = spec.prediction, Calibration()
+
+    @property
+    def spec(self) -> "LengthSpec":
+        """What the task was built from."""
+        return self._spec
+
+    @property
+    def main_metric(self) -> MainMetric:
+        """The share of lengths that are right."""
+        return MainMetric("accuracy", True)
+
+    def symbols(self, example: Example) -> list[str]:
+        """Letters."""
+        return list(example.source)
+
+    def reference(self, example: Example) -> str:
+        """The right length."""
+        return str(int(example.target or "0"))
+
+    def encode(self, example: Example) -> Encoded:
+        """Letters as numbers, and the length."""
+        numbers = self.vocabularies.source.encode(self.symbols(example))
+        return Encoded(numbers, target=[int(self.reference(example))])
+
+    def collate(self, examples: Sequence[Encoded]) -> Batch:
+        """A batch."""
+        size = max(1, *(len(example.source) for example in examples))
+        tokens = torch.zeros(len(examples), size, dtype=torch.long)
+        mask = torch.zeros(len(examples), size, dtype=torch.bool)
+        for row, example in enumerate(examples):
+            tokens[row, : len(example.source)] = torch.tensor(list(example.source))
+            mask[row, : len(example.source)] = True
+        labels = torch.tensor([min(example.target[0], self.model.most) for example in examples])
+        indices = torch.tensor([example.index for example in examples])
+        return Batch(tokens, mask, labels, indices)
+
+    def loss(self, batch: Batch, state: Any = None) -> Loss:
+        """The loss of right lengths."""
+        log_probs = self.model(batch.tokens.to(self.device), batch.mask.to(self.device))
+        total = nll_loss(log_probs, batch.labels.to(self.device), reduction="sum")
+        return Loss(total, torch.tensor(len(batch.labels), device=self.device))
+
+    def searcher(self) -> Any:
+        """What answers some examples of one size."""
+        return self._answers
+
+    def _answers(self, examples: Sequence[Example], settings: PredictionSpec) -> list[Answers]:
+        batch = self.collate([self.encode(Example(one.source, "0")) for one in examples])
+        log_probs = self.model(batch.tokens.to(self.device), batch.mask.to(self.device))
+        ranked = log_probs.sort(-1, descending=True)
+        rows = zip(ranked.values.tolist(), ranked.indices.tolist(), strict=True)
+        return [Answers([str(n) for n in names], values, values) for values, names in rows]
+
+    def statistics_of(
+        self, references: Sequence[str], outputs: Sequence[str]
+    ) -> Sequence[Statistics]:
+        """Accuracy."""
+        return (accuracy([[one] for one in references], [[one] for one in outputs]),)
+
+
+@final
+@dataclass(frozen=True, kw_only=True, slots=True)
+class LengthSpec(AbstractTextSpec[Length]):
+    """How long is a text?"""
+
+    kind: Literal["length"] = "length"
+    most: int = setting(12, "longest length that is told", at_least=1)
+    metrics: tuple[AbstractMetricSpec, ...] = setting((), "metrics beside those of the task")
+    prediction: PredictionSpec = setting(PredictionSpec(), "how lengths are given")
+
+    def counted(self, example: Example) -> Symbols:
+        """Letters have numbers."""
+        return Symbols(list(example.source))
+
+    def vocabularies(self, tally: Tally) -> Vocabularies:
+        """The numbers of letters."""
+        return tally.vocabularies()
+
+    def build(self, vocabularies: Vocabularies) -> Length:
+        """Build the task."""
+        return Length(self, vocabularies, Counter(len(vocabularies.source), self.most))

@@ -1,0 +1,199 @@
+"""A package that imports public names of foveal alone adds an attention, a scorer, an encoder, a tokenizer, a
+metric, a distribution and a task. All of them are trained, saved, loaded, asked, scored, explained, examined,
+served and run in bulk by the commands, in processes of their own.
+"""
+
+import ast
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+import urllib.request
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+pytestmark = pytest.mark.slow
+
+PACKAGE = Path(__file__).parent / "package"
+RECIPE = """
+from foveal.data import tsv
+from foveal.models import DecoderSpec, MultiHeadSpec, Seq2SeqSpec, SoftmaxSpec
+from foveal.tasks import TransductionSpec
+from foveal.training import Run, TrainingSpec
+from foveal_outside import *
+from foveal_outside import SPECS
+
+
+def _run(task):
+    training = TrainingSpec(steps=30, batch_size=16, learning_rate=0.02)
+    return Run(task=task, train=tsv("train.tsv"), dev=tsv("dev.tsv"), training=training)
+
+
+def written():
+    decoder = DecoderSpec(
+        hidden_size=16, embedding_size=8, attention=SoftmaxSpec(scorer=CosineSpec())
+    )
+    model = Seq2SeqSpec(encoder=MeanEncoderSpec(), decoder=decoder)
+    return _run(
+        TransductionSpec(source=SyllableSpec(), model=model, metrics=(PrefixMatchSpec(),))
+    )
+
+
+def length():
+    training = TrainingSpec(steps=60, batch_size=16, learning_rate=0.1)
+    data = {"train": tsv("lengths.tsv"), "dev": tsv("lengths.tsv")}
+    return Run(task=LengthSpec(), **data, training=training)
+"""
+
+
+@pytest.fixture(scope="module")
+def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with data, a recipe, and the package installed next to them."""
+    folder = tmp_path_factory.mktemp("outside")
+    subprocess.run(
+        [
+            *(sys.executable, "-m", "pip", "install", "-qq", "--no-deps", "--no-build-isolation"),
+            *("--no-index", "--target", str(folder / "site"), str(PACKAGE)),
+        ],
+        check=True,
+    )
+    words = [
+        f"{a}{b}{c}" for a in ("ba", "do", "ki") for b in ("mu", "n", "ra") for c in ("", "ki")
+    ]
+    pairs = [f"{word}\t{word.upper()}\n" for word in words]
+    (folder / "train.tsv").write_text("".join(pairs))
+    (folder / "dev.tsv").write_text("".join(pairs[:6]))
+    (folder / "lengths.tsv").write_text("".join(f"{word}\t{len(word)}\n" for word in words))
+    (folder / "words.txt").write_text("bamuki\ndon\n")
+    (folder / "recipe.py").write_text(RECIPE)
+    return folder
+
+
+def environment(folder: Path) -> dict[str, str]:
+    paths = [str(folder / "site"), str(Path.cwd())]
+    return os.environ | {"PYTHONPATH": os.pathsep.join(paths), "OMP_NUM_THREADS": "1"}
+
+
+def foveal(folder: Path, *words: str, text: str = "") -> str:
+    """What a command prints; it must succeed."""
+    done = subprocess.run(
+        [sys.executable, "-m", "foveal.cli", *words],
+        cwd=folder,
+        input=text,
+        env=environment(folder),
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+def test_the_package_imports_public_names_only() -> None:
+    for file in PACKAGE.rglob("*.py"):
+        for node in ast.walk(ast.parse(file.read_text())):
+            if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("foveal."):
+                parts = (node.module or "").split(".")
+                assert not any(part.startswith("_") for part in parts), file
+                assert not any(alias.name.startswith("_") for alias in node.names), file
+
+
+@pytest.mark.parametrize("task", ["written", "length"])
+def test_a_run_goes_through_every_command(place: Path, task: str) -> None:
+    specs = ("--with-specs", "recipe.py")
+    said = foveal(place, "fit", "--recipe", f"recipe.py:{task}", "--out", task, "--threads", "1")
+    assert f"{task} is ready" in said
+    stored = (place / task / "spec.json").read_text()
+    assert "foveal_outside." in stored
+    assert (place / task / "report.html").is_file()  # with the doctor's findings, and explanations
+    lines = foveal(place, "predict", task, "words.txt", *specs).splitlines()
+    assert [line.split("\t")[0] for line in lines] == ["bamuki", "don"]
+    scores = json.loads(foveal(place, "evaluate", task, "--json", *specs))
+    names = {"written": {"wer", "cer", "prefix_match"}, "length": {"accuracy"}}[task]
+    assert names <= set(str(scores).replace("'", " ").split())
+    explained = json.loads(foveal(place, "explain", task, "bamuki", "--json", *specs))
+    assert explained["output"] == lines[0].split("\t")[2]
+    json.loads(foveal(place, "doctor", task, "--json", *specs))
+    foveal(place, "bulk", task, "--in", "words.txt", "--out", f"{task}-bulk", *specs)
+    assert (place / f"{task}-bulk" / "words.parquet").is_file()
+    assert served(place, task) == lines[0].split("\t")[2]
+
+
+def test_kinds_from_outside_are_set_by_name(place: Path) -> None:
+    words = ("fit", "--recipe", "recipe.py:written", "--out", "peaks", "--threads", "1")
+    given = ("--set", "decoder.attention=peaks", "--set", "steps=2")
+    foveal(place, *words, *given)
+    data = json.loads((place / "peaks" / "spec.json").read_text())
+    assert data["model"]["decoder"]["attention"] == {
+        "class": "foveal_outside.parts.PeaksSpec",
+        "kind": "peaks",
+    }
+
+
+def test_a_model_without_its_parts_says_which_class_it_needs(place: Path) -> None:
+    foveal(place, "fit", "--recipe", "recipe.py:length", "--out", "alone", "--set", "steps=2")
+    done = subprocess.run(
+        [sys.executable, "-m", "foveal.cli", "predict", "alone", "words.txt"],
+        cwd=place,
+        env=environment(place),
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 2
+    assert "needs the class foveal_outside.task.LengthSpec" in done.stderr
+    assert "--with-specs" in done.stderr
+
+
+LAWS = """
+import itertools
+import torch
+from foveal.testing import check_distribution
+from foveal_outside.parts import Peaks
+
+def sets(scores, mask):
+    for chosen in itertools.product([False, True], repeat=len(scores)):
+        apart = not any(a and b for a, b in zip(chosen, chosen[1:]))
+        if apart and (mask is None or all(m or not c for c, m in zip(chosen, mask))):
+            yield torch.tensor(chosen), sum((s for s, c in zip(scores, chosen) if c), scores.new_zeros(()))
+
+torch.manual_seed(0)
+check_distribution(Peaks, [torch.randn(2, 4).double()], structures=sets)
+"""
+
+
+def test_the_distribution_obeys_the_laws(place: Path) -> None:
+    subprocess.run([sys.executable, "-c", LAWS], env=environment(place), check=True)
+
+
+def served(folder: Path, name: str) -> str:
+    """The answer of a real server to the first word."""
+    with serving(folder, name) as address:
+        body = json.dumps({"inputs": ["bamuki"]}).encode()
+        url = f"{address}/v1/models/{name}/predict"
+        request = urllib.request.Request(url, body, {"content-type": "application/json"})
+        with urllib.request.urlopen(request, timeout=30) as reply:
+            return json.load(reply)["answers"][0]["output"]
+
+
+@contextmanager
+def serving(folder: Path, name: str) -> Iterator[str]:
+    """The address of a server, which is ended afterwards."""
+    words = ("serve", name, "--port", "0", "--with-specs", "recipe.py")
+    command = [sys.executable, "-m", "foveal.cli", *words]
+    env = environment(folder) | {"PYTHONUNBUFFERED": "1"}
+    with subprocess.Popen(
+        command, cwd=folder, env=env, stdout=subprocess.PIPE, text=True
+    ) as process:
+        try:
+            assert process.stdout is not None
+            found = (re.search(r"http://[\d.:]+", line) for line in process.stdout)
+            yield next(filter(None, found))[0]
+        finally:
+            process.send_signal(signal.SIGTERM)
+            process.wait(20)
