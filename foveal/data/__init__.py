@@ -19,6 +19,7 @@ from ._batches import (
 from ._example import Example as Example
 from ._lines import LineReader as LineReader
 from ._source import InMemory as InMemory, Source as Source
+from ._source_spec import AbstractSourceSpec as AbstractSourceSpec
 from .formats._annotations import (
     EasyVqa as EasyVqa,
     KarpathyCaptions as KarpathyCaptions,

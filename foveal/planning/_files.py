@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from ..data import Example, Parallel, SourceSpec, TabSeparated, open_source
+from ..data import AbstractSourceSpec, Example, Parallel, SourceSpec, TabSeparated, open_source
 from ..data.formats._conllu import ConllU
 from ..data.formats._opening import Opened
 from ..data.formats._tables import AbstractTable, in_files
@@ -40,6 +40,9 @@ def open_like(other: SourceSpec, files: Sequence[str]) -> SourceSpec:
     # CoNLL-U is opened for its tags, unless the training files were opened for their trees.
     is_treebank = isinstance(source, ConllU) and isinstance(other, Treebank)
     is_alike = is_tagged or is_treebank or source.kind == other.kind
+    assert not isinstance(
+        source, AbstractSourceSpec
+    )  # files have one of the formats of the package
     return replace(other, paths=source.paths) if is_alike else source
 
 

@@ -1,5 +1,5 @@
 """A package that imports public names of foveal alone adds an attention, a scorer, an encoder, a tokenizer, a
-metric, a distribution and a task. All of them are trained, saved, loaded, asked, scored, explained, examined,
+metric, a distribution, a source and a task. All of them are trained, saved, loaded, asked, scored, explained, examined,
 served and run in bulk by the commands, in processes of their own.
 """
 
@@ -22,7 +22,7 @@ pytestmark = pytest.mark.slow
 PACKAGE = Path(__file__).parent / "package"
 RECIPE = """
 from foveal.data import tsv
-from foveal.models import DecoderSpec, MultiHeadSpec, Seq2SeqSpec, SoftmaxSpec
+from foveal.models import DecoderSpec, MultiHeadSpec, Seq2SeqSpec, SoftmaxSpec, TextEncoderSpec
 from foveal.tasks import TransductionSpec
 from foveal.training import Run, TrainingSpec
 from foveal_outside import *
@@ -48,6 +48,14 @@ def length():
     training = TrainingSpec(steps=60, batch_size=16, learning_rate=0.1)
     data = {"train": tsv("lengths.tsv"), "dev": tsv("lengths.tsv")}
     return Run(task=LengthSpec(), **data, training=training)
+
+
+def cards():
+    decoder = DecoderSpec(hidden_size=16, embedding_size=8)
+    model = Seq2SeqSpec(encoder=TextEncoderSpec(hidden_size=8), decoder=decoder)
+    data = {"train": CardsSource(path="cards.txt"), "dev": CardsSource(path="cards.txt")}
+    training = TrainingSpec(steps=4, batch_size=8)
+    return Run(task=TransductionSpec(model=model), **data, training=training)
 """
 
 
@@ -69,6 +77,8 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
     (folder / "train.tsv").write_text("".join(pairs))
     (folder / "dev.tsv").write_text("".join(pairs[:6]))
     (folder / "lengths.tsv").write_text("".join(f"{word}\t{len(word)}\n" for word in words))
+    cards = "---\n".join(f"{word}\n{word.upper()}\n" for word in words)
+    (folder / "cards.txt").write_text(cards)
     (folder / "words.txt").write_text("bamuki\ndon\n")
     (folder / "recipe.py").write_text(RECIPE)
     return folder
@@ -79,19 +89,24 @@ def environment(folder: Path) -> dict[str, str]:
     return os.environ | {"PYTHONPATH": os.pathsep.join(paths), "OMP_NUM_THREADS": "1"}
 
 
-def foveal(folder: Path, *words: str, text: str = "") -> str:
+def foveal(folder: Path, *words: str) -> str:
     """What a command prints; it must succeed."""
-    done = subprocess.run(
-        [sys.executable, "-m", "foveal.cli", *words],
-        cwd=folder,
-        input=text,
-        env=environment(folder),
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    done = started(folder, *words)
     assert done.returncode == 0, done.stderr
     return done.stdout
+
+
+def refused(folder: Path, *words: str) -> str:
+    """The error of a command; it must fail as a user's mistake."""
+    done = started(folder, *words)
+    assert done.returncode == 2, done.stderr
+    return done.stderr
+
+
+def started(folder: Path, *words: str) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-m", "foveal.cli", *words]
+    env = environment(folder)
+    return subprocess.run(command, cwd=folder, env=env, capture_output=True, text=True, check=False)
 
 
 def test_the_package_imports_public_names_only() -> None:
@@ -137,17 +152,29 @@ def test_kinds_from_outside_are_set_by_name(place: Path) -> None:
 
 def test_a_model_without_its_parts_says_which_class_it_needs(place: Path) -> None:
     foveal(place, "fit", "--recipe", "recipe.py:length", "--out", "alone", "--set", "steps=2")
-    done = subprocess.run(
-        [sys.executable, "-m", "foveal.cli", "predict", "alone", "words.txt"],
-        cwd=place,
-        env=environment(place),
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert done.returncode == 2
-    assert "needs the class foveal_outside.task.LengthSpec" in done.stderr
-    assert "--with-specs" in done.stderr
+    said = refused(place, "predict", "alone", "words.txt")
+    assert "needs the class foveal_outside.task.LengthSpec" in said
+    assert "--with-specs" in said
+
+
+def test_a_run_reads_its_examples_from_a_source_from_outside(place: Path) -> None:
+    fit = ("fit", "--recipe", "recipe.py:cards", "--out", "cards", "--threads", "1")
+    specs = ("--with-specs", "recipe.py")
+    foveal(place, *fit)
+    assert "foveal_outside.source.CardsSource" in (place / "cards" / "run.json").read_text()
+    foveal(place, *fit, "--set", "steps=6")  # resumed
+    log = (place / "cards" / "log.jsonl").read_text().splitlines()
+    steps = [line["step"] for line in map(json.loads, log) if line["event"] == "step_done"]
+    assert steps == list(range(1, 7))
+    assert "18 examples" in foveal(place, "evaluate", "cards", *specs)
+    foveal(place, "report", "cards", *specs)
+    said = refused(place, "evaluate", "cards")
+    assert "train: needs the class foveal_outside.source.CardsSource" in said
+    foveal(place, "predict", "cards", "words.txt")  # the model itself has no part from outside
+    cards = (place / "cards.txt").read_text()
+    (place / "cards.txt").write_text(cards.replace("BA", "ba"))
+    assert "cards.txt (training) has changed" in refused(place, *fit, "--set", "steps=8")
+    (place / "cards.txt").write_text(cards)
 
 
 LAWS = """

@@ -13,6 +13,7 @@ from .._bytes import read_bytes
 from .._example import Where, data_error, quoted
 from .._lines import MAX_LINE, LineReader
 from .._source import FileSource, Paths, expand, path_texts
+from .._source_spec import AbstractSourceSpec
 from ._annotations import (
     CocoCaptions,
     EasyVqa,
@@ -48,7 +49,7 @@ from ._tables import CommaSeparated, TabSeparated, csv, tsv
 from ._treebank import Treebank
 
 ImageSourceSpec = ImageList | ImageFolders | KarpathyCaptions | CocoCaptions | EasyVqa
-SourceSpec = (
+FormatSpec = (  # of files
     TabSeparated
     | CommaSeparated
     | JsonLines
@@ -60,6 +61,7 @@ SourceSpec = (
     | PlainLines
     | ImageSourceSpec
 )
+SourceSpec = FormatSpec | AbstractSourceSpec
 
 NUM_PEEKED = 200  # lines
 PEEKED_LINE = 1 << 26  # bytes of a line at most

@@ -3,7 +3,8 @@
 A file is known by its size and the SHA-256 of its bytes, so that it may be moved or copied, but not edited.
 The whole file is hashed: at about a gigabyte per second that takes a small part of the time in which the
 symbols of the file are counted, and no edit escapes. Of a bundle or a prepared corpus the manifest is hashed,
-of a folder of images the names and sizes. Images that a list names are not hashed.
+of a folder of images the names and sizes, and of a source without files its settings. Images that a list names
+are not hashed.
 """
 
 import functools
@@ -18,6 +19,7 @@ from ...bundles._manifest import MANIFEST
 from ...data import SourceSpec
 from ...data.streams._prepared import CORPUS, PreparedCorpus
 from ...errors import CheckpointError, DataError
+from ...specs import to_json
 from ._whole import replace_text
 
 INPUTS = "inputs.json"
@@ -45,7 +47,14 @@ def inputs_of(source: SourceSpec | PreparedCorpus) -> list[Input]:
     """The fingerprints of the files of a source, in the order in which they are read."""
     if isinstance(source, PreparedCorpus):
         return [input_of(source.path)]
-    return [input_of(file) for shard in source.shards() for file in shard.files]
+    files = [input_of(file) for shard in source.shards() for file in shard.files]
+    return files or [_settings(source)]
+
+
+def _settings(source: SourceSpec) -> Input:
+    """The fingerprint of a source without files, which its settings determine."""
+    text = to_json(source, SourceSpec).encode()
+    return Input(source.kind, len(text), hashlib.sha256(text).hexdigest())
 
 
 def input_of(path: str) -> Input:

@@ -1,5 +1,5 @@
 """What a stranger adds to foveal with public names alone: a scorer, an attention, an encoder, a tokenizer, a
-metric, a distribution and a task.
+metric, a distribution, a source and a task.
 """
 
 from .parts import (
@@ -9,6 +9,15 @@ from .parts import (
     PrefixMatchSpec as PrefixMatchSpec,
     SyllableSpec as SyllableSpec,
 )
+from .source import CardsSource as CardsSource
 from .task import LengthSpec as LengthSpec
 
-SPECS = (CosineSpec, PeaksSpec, MeanEncoderSpec, SyllableSpec, PrefixMatchSpec, LengthSpec)
+SPECS = (
+    CosineSpec,
+    PeaksSpec,
+    MeanEncoderSpec,
+    SyllableSpec,
+    PrefixMatchSpec,
+    CardsSource,
+    LengthSpec,
+)
