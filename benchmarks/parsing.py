@@ -42,7 +42,7 @@ from foveal.bundles import load_bundle
 from foveal.data import Example
 from foveal.distributions import SpanningTree
 from foveal.tasks import Parsing
-from recipes.parsing import DATA, TREEBANKS, part
+from recipes.parsing import DATA, TREEBANKS, file, part
 
 from .native import without_kernels
 from .results import Results, Row, digests
@@ -227,22 +227,13 @@ def main(arguments: Sequence[str] | None = None) -> None:
     if given.what == "fit":
         fit(given.runs, given.seeds)
         return
-    files = [
-        path
-        for name in TREEBANKS
-        for split in ("train", "dev", "test")
-        for path in _files(name, split)
-    ]
+    files = [file(name, split) for name in TREEBANKS for split in ("train", "dev", "test")]
     results = Results.here(MADE_BY, packages=("supar",))
     results = replace(results, data=digests(files, DATA)).continued_from(given.out)
     rows = scores(given.runs) if given.what == "score" else speed(given.runs / "ewt_1")
     for row in rows:
         print(f"{row.name}: {row.value:.2f} {row.unit}{'  MISSED' if row.misses else ''}")
     results.with_rows(rows).save(given.out)
-
-
-def _files(name: str, split: str) -> Iterator[Path]:
-    return map(Path, part(name, split).paths)
 
 
 if __name__ == "__main__":

@@ -15,8 +15,7 @@ import os
 from functools import partial
 from pathlib import Path
 
-from foveal.data import treebank
-from foveal.data.formats._treebank import Treebank
+from foveal.data import SourceSpec, treebank
 from foveal.tasks import ParsingSpec
 from foveal.training import Run, TrainingSpec
 
@@ -49,6 +48,11 @@ def recipe(name: str = "ewt") -> Run:
 ewt, sequoia = (partial(recipe, name) for name in TREEBANKS)
 
 
-def part(name: str, split: str) -> Treebank:
-    """The training, validation or test file of a treebank."""
-    return treebank(DATA / f"{TREEBANKS[name]}-ud-{split}.conllu.gz")
+def part(name: str, split: str) -> SourceSpec:
+    """The training, validation or test data of a treebank."""
+    return treebank(file(name, split))
+
+
+def file(name: str, split: str) -> Path:
+    """Where these data are."""
+    return DATA / f"{TREEBANKS[name]}-ud-{split}.conllu.gz"

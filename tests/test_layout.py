@@ -1,7 +1,10 @@
 """The layout of the package: small folders, a root that names every package, a reference for every public name."""
 
+import ast
 import json
 import re
+from collections.abc import Iterator
+from importlib.util import resolve_name
 from pathlib import Path
 
 import pytest
@@ -10,9 +13,18 @@ import foveal
 
 ROOT = Path(__file__).parents[1]
 PACKAGE = ROOT / "foveal"
-MOST_FILES, MOST_NAMES = 20, 391
+MOST_FILES, MOST_NAMES = 20, 399
 PUBLIC_NAMES: dict[str, list[str]] = json.loads(
     (ROOT / "tests/public_names.json").read_text(encoding="utf-8")
+)
+
+# A task that uses public names only, so that a task of somebody else can do all that it does.
+OPEN_TASK = (
+    "foveal/models/_parser.py",
+    "foveal/tasks/_parse_batch.py",
+    "foveal/tasks/_parse_steps.py",
+    "foveal/tasks/_parsing.py",
+    "recipes/parsing.py",
 )
 
 
@@ -40,3 +52,53 @@ def test_public_names_are_few() -> None:
 def test_public_names_are_in_the_reference(package: str) -> None:
     pages = [path.read_text(encoding="utf-8") for path in (ROOT / "docs/reference").glob("*.md")]
     assert any(f"<!-- exports: {package} -->" in page for page in pages)
+
+
+@pytest.mark.parametrize("file", OPEN_TASK)
+def test_the_parsing_task_uses_public_names_only(file: str) -> None:
+    imported = list(imports_of_foveal(file, (ROOT / file).read_text(encoding="utf-8")))
+    assert imported or file.endswith("_batch.py")  # which needs torch only
+    assert [name for name in imported if not is_public(name)] == []
+
+
+def test_a_private_name_is_told_from_a_public_one() -> None:
+    def imported(line: str) -> list[str]:
+        return list(imports_of_foveal("foveal/tasks/_parsing.py", line))
+
+    assert imported("from .base._size_classes import batched") == ["foveal.tasks.batched"]
+    assert not is_public("foveal.tasks.batched")
+    assert imported("from .base._size_classes import size_class") == ["foveal.tasks.size_class"]
+    assert is_public("foveal.tasks.size_class")
+    assert imported("from ..data._example import Example") == ["foveal.data._example.Example"]
+    assert not is_public("foveal.data._example.Example")
+    assert not is_public("foveal.masking._size")
+    assert imported("import torch, foveal.data._lines") == ["foveal.data._lines"]
+    assert not is_public("foveal.data._lines")
+    assert imported("from ._parse_batch import ParseBatch") == []
+
+
+def imports_of_foveal(file: str, source: str) -> Iterator[str]:
+    """The names that a file of the task imports from foveal, but for those of the task's other files.
+
+    A name of the package that the file itself belongs to is named as its package exports it: files of one
+    package cannot import from the package, which imports them.
+    """
+    package = ".".join(Path(file).parent.parts)
+    own = {one.removesuffix(".py").replace("/", ".") for one in OPEN_TASK}
+    for node in ast.walk(ast.parse(source)):
+        if isinstance(node, ast.Import):
+            yield from (one.name for one in node.names if one.name.split(".")[0] == "foveal")
+        elif isinstance(node, ast.ImportFrom):
+            module = resolve_name("." * node.level + (node.module or ""), package)
+            if module.split(".")[0] == "foveal" and module not in own:
+                inside = module.startswith(f"{package}.")
+                yield from (f"{package if inside else module}.{one.name}" for one in node.names)
+
+
+def is_public(name: str) -> bool:
+    """Whether a name is one that a package exports, or is in one of the modules next to the packages."""
+    module, _, last = name.rpartition(".")
+    if module in PUBLIC_NAMES:
+        return last in PUBLIC_NAMES[module]
+    is_file = (ROOT / f"{module.replace('.', '/')}.py").is_file()
+    return is_file and not any(part.startswith("_") for part in name.split("."))

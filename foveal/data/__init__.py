@@ -68,5 +68,9 @@ from .tokenizers._tokenizers import (
     WhitespaceSpec as WhitespaceSpec,
 )
 from .vocabularies._tally import Symbols as Symbols, Tally as Tally
-from .vocabularies._vocabularies import Vocabularies as Vocabularies
+from .vocabularies._vocabularies import (
+    Vocabularies as Vocabularies,
+    located as located,
+    required_target as required_target,
+)
 from .vocabularies._vocabulary import BEGIN as BEGIN, END as END, Vocabulary as Vocabulary

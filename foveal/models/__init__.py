@@ -5,6 +5,7 @@ writes a spec as JSON and reads it back.
 """
 
 from ._captioner import Captioner as Captioner, CaptionerSpec as CaptionerSpec
+from ._checks import checked_tokens as checked_tokens
 from ._classifier import Classifier as Classifier, ClassifierSpec as ClassifierSpec
 from ._decomposable_attention import (
     DecomposableAttention as DecomposableAttention,

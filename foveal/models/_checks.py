@@ -39,10 +39,30 @@ def check_batch(owner: str, **batches: torch.Size) -> None:
 
 
 @contextmanager
-def tokens_below(owner: str, size: int, mask: Tensor | None, **parts: Tensor) -> Iterator[None]:
-    """Where a look-up fails, say which token is none of the vocabulary's. Costs nothing where none
-    fails; what stands on padding is looked up by nobody.
+def checked_tokens(owner: str, size: int, mask: Tensor | None, **parts: Tensor) -> Iterator[None]:
+    """Explain wrong tokens and masks to the caller of a model. Put the block around the embedding.
+
+    The mask is compared with the shape of the tokens first. If the block fails, the tokens are searched for
+    one that the vocabulary does not have; a block that succeeds pays nothing for this.
+
+    >>> embedding, tokens = torch.nn.Embedding(9, 4), torch.tensor([[3, 9]])
+    >>> with checked_tokens("Mine", 9, None, tokens=tokens):
+    ...     embedding(tokens)
+    Traceback (most recent call last):
+    foveal.errors.ValueRangeError: Mine: tokens must hold tokens 0 to 8, got 9. Encode with ...
+
+    Args:
+        owner: the name of the model, which errors begin with.
+        size: the number of tokens in the vocabulary.
+        mask: True on real tokens; padding may hold any number. None if all tokens are real.
+        parts: tokens by the name that errors use.
+
+    Raises:
+        ShapeError: the mask does not have the shape of the tokens.
+        ValueRangeError: a real token is negative, or `size` or more.
     """
+    for name, tokens in parts.items():
+        check_mask(owner, name, tokens, mask)
     try:
         yield
     except (IndexError, RuntimeError) as error:

@@ -25,7 +25,7 @@ from ..errors import ShapeError
 from ..networks import AbstractEncoder, DocumentEncoder
 from ..networks.encoders._document_encoder import Document
 from ..specs import check, setting
-from ._checks import check_mask, check_sizes, tokens_below
+from ._checks import check_sizes, checked_tokens
 from .parts._attention_specs import PerQueryAttentionSpec, SoftmaxSpec
 from .parts._document_spec import DocumentEncoderSpec
 from .parts._encoder_specs import EncoderSpec, TextEncoderSpec
@@ -84,14 +84,13 @@ class Classifier(nn.Module):
         self, tokens: Int[Tensor, "B *places"], mask: Bool[Tensor, "B *places"] | None = None
     ) -> Classified:
         """Classify texts `(B, S)`, or documents `(B, n, w)`."""
-        check_mask("Classifier", "tokens", tokens, mask)
         axes = "(B, n, w)" if isinstance(self.encoder, DocumentEncoder) else "(B, S)"
         if tokens.ndim != axes.count(",") + 1:
             raise ShapeError(
                 f"Classifier: tokens must have shape {axes}, got {tuple(tokens.shape)}. An encoder of "
                 f"documents reads sentences of words, any other one text for each row."
             )
-        with tokens_below("Classifier", self.vocabulary, mask, tokens=tokens):
+        with checked_tokens("Classifier", self.vocabulary, mask, tokens=tokens):
             encoded = self.encoder(tokens, mask)
         memory, words = encoded, None
         if isinstance(encoded, Document):

@@ -24,7 +24,7 @@ from ..attention import Attended, Attention, Memory
 from ..batch_invariant import Linear
 from ..networks import AbstractEncoder
 from ..specs import check, setting
-from ._checks import check_batch, check_mask, check_sizes, tokens_below
+from ._checks import check_batch, check_sizes, checked_tokens
 from .parts._attention_specs import PerQueryAttentionSpec, SoftmaxSpec
 from .parts._encoder_specs import EncoderSpec, WordEncoderSpec
 from .parts._scorer_specs import DotSpec
@@ -83,8 +83,7 @@ class DecomposableAttention(nn.Module):
         return Matched(log_probs, reads_b, reads_a)
 
     def _words(self, name: str, tokens: Tensor, mask: Tensor | None) -> Memory:
-        check_mask("DecomposableAttention", name, tokens, mask)
-        with tokens_below("DecomposableAttention", self.vocabulary, mask, **{name: tokens}):
+        with checked_tokens("DecomposableAttention", self.vocabulary, mask, **{name: tokens}):
             return self.encoder(tokens, mask)
 
     def _read(self, queries: Tensor, keys: Tensor, memory: Memory) -> Attended:

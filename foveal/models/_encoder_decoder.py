@@ -19,7 +19,7 @@ from ..networks.decoders._decoder import AbstractRecurrentDecoder, TokenLosses, 
 from ..networks.search._latent_stepping import LatentStepper
 from ..networks.search._prepared_encoder import PreparedEncoder
 from ..networks.search._stepping_state import SteppingState
-from ._checks import check_batch, check_mask, tokens_below
+from ._checks import check_batch, checked_tokens
 
 # Inputs and their mask -> the memory.
 Encode = Callable[[Tensor, Tensor | None], Memory]
@@ -49,8 +49,8 @@ class AbstractEncoderDecoder(nn.Module, ABC):
     ) -> Unrolled:
         """Log-probabilities of every token after each of `tokens`, the begin symbol first."""
         memory = self.encode(source, source_mask)
-        self._check(memory, tokens, mask)
-        with tokens_below(self._name, self.num_tokens, mask, tokens=tokens):
+        self._check(memory, tokens)
+        with checked_tokens(self._name, self.num_tokens, mask, tokens=tokens):
             return self.decoder.unroll(tokens, memory, mask)
 
     def score(
@@ -67,8 +67,8 @@ class AbstractEncoderDecoder(nn.Module, ABC):
         log-probabilities that `forward` gives is never made.
         """
         memory = self.encode(source, source_mask)
-        self._check(memory, tokens, mask)
-        with tokens_below(self._name, self.num_tokens, mask, tokens=tokens, targets=targets):
+        self._check(memory, tokens)
+        with checked_tokens(self._name, self.num_tokens, mask, tokens=tokens, targets=targets):
             return self.decoder.score(
                 tokens, targets, memory, mask, label_smoothing=label_smoothing
             )
@@ -97,8 +97,7 @@ class AbstractEncoderDecoder(nn.Module, ABC):
     def _name(self) -> str:
         return type(self).__name__
 
-    def _check(self, memory: Memory, tokens: Tensor, mask: Tensor | None) -> None:
-        check_mask(self._name, "tokens", tokens, mask)
+    def _check(self, memory: Memory, tokens: Tensor) -> None:
         check_batch(self._name, source=memory.values.shape[:-2], tokens=tokens.shape[:-1])
 
 

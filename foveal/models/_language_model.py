@@ -25,7 +25,7 @@ from ..networks import DecoderState, DecoderStepper, NoBridge, PlainDecoder
 from ..networks.decoders._decoder import TokenLosses, Unrolled
 from ..networks.search._stepping_state import SteppingState
 from ..specs import check, setting
-from ._checks import check_mask, check_sizes, tokens_below
+from ._checks import check_sizes, checked_tokens
 from .parts._recurrent_spec import AbstractRecurrentSpec
 
 
@@ -49,8 +49,7 @@ class LanguageModel(nn.Module):
         state: DecoderState | None = None,
     ) -> Unrolled:
         """Log-probabilities of every token after each of `tokens`, the begin symbol first."""
-        check_mask("LanguageModel", "tokens", tokens, mask)
-        with tokens_below("LanguageModel", self.num_tokens, mask, tokens=tokens):
+        with checked_tokens("LanguageModel", self.num_tokens, mask, tokens=tokens):
             return self.decoder.unroll(tokens, self._no_memory(tokens.shape[:-1]), mask, state)
 
     def score(
@@ -65,9 +64,8 @@ class LanguageModel(nn.Module):
         """The loss of each target, which should come after the token at its place, read from `state`
         on; the state after the last is part of the result.
         """
-        check_mask("LanguageModel", "tokens", tokens, mask)
         memory = self._no_memory(tokens.shape[:-1])
-        with tokens_below("LanguageModel", self.num_tokens, mask, tokens=tokens, targets=targets):
+        with checked_tokens("LanguageModel", self.num_tokens, mask, tokens=tokens, targets=targets):
             return self.decoder.score(
                 tokens, targets, memory, mask, state, label_smoothing=label_smoothing
             )

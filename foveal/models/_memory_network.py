@@ -23,7 +23,7 @@ from ..attention import Attended, Layout, Memory
 from ..batch_invariant import Linear
 from ..networks import FactsEncoder
 from ..specs import check, setting
-from ._checks import check_batch, check_mask, check_sizes, tokens_below
+from ._checks import check_batch, check_mask, check_sizes, checked_tokens
 from ._reading_steps import AbstractSteps, SoftStepsSpec, StepsSpec
 
 
@@ -80,7 +80,7 @@ class MemoryNetwork(nn.Module):
         facts_mask = _mask_of(facts, facts_mask)
         both = _joined(facts, question)
         both_mask = _joined(facts_mask, _mask_of(question, question_mask))
-        with tokens_below("MemoryNetwork", self.vocabulary, both_mask, facts_and_question=both):
+        with checked_tokens("MemoryNetwork", self.vocabulary, both_mask, facts_and_question=both):
             # Values first: too many facts are refused by their number, without the question.
             values = self.values(facts, facts_mask).values
             encoded = self.keys(both, both_mask).values

@@ -19,7 +19,7 @@ word, K labels, G tags.
 """
 
 from dataclasses import dataclass
-from typing import Literal, NamedTuple, final
+from typing import Literal, final
 
 import numpy as np
 import torch
@@ -39,21 +39,23 @@ from ..networks import (
     recurrent_stack,
 )
 from ..specs import check, setting
-from ._checks import check_mask, check_sizes, tokens_below
+from ._checks import checked_tokens
 
 _SLOPE = 0.1  # of leaky rectifiers, as in the parser of the paper
 
 
-class ParserSizes(NamedTuple):
+@final
+@dataclass(frozen=True, kw_only=True, slots=True)
+class ParserSizes:
     """How many of each thing a treebank has."""
 
-    vocabulary: int  # words
-    num_labels: int
-    num_tags: int = 0  # 0: no tags to predict
-    num_features: int = 0  # spelling features of each word
-    num_buckets: int = 0  # rows of their table
-    characters: int = 0  # different ones
-    num_characters: int = 0  # read of each word
+    vocabulary: int = setting(about="number of words", at_least=1)
+    num_labels: int = setting(about="number of labels of arcs", at_least=1)
+    num_tags: int = setting(0, "number of tags to predict; 0: none", at_least=0)
+    num_features: int = setting(0, "number of spelling features of each word", at_least=0)
+    num_buckets: int = setting(0, "number of rows in the table of these features", at_least=0)
+    characters: int = setting(0, "number of different characters", at_least=0)
+    num_characters: int = setting(0, "number of characters read of each word", at_least=0)
 
 
 @final
@@ -157,12 +159,11 @@ class Parser(nn.Module):
             spelling: for each word its spelling features, then its characters with 0 after the last one;
                 None for a model of words only.
         """
-        check_mask("Parser", "tokens", tokens, mask)
-        if mask is not None:  # whatever is on padding is no word of the vocabulary
-            tokens = torch.where(mask, tokens, 0)
-            if spelling is not None:
-                spelling = torch.where(mask.unsqueeze(-1), spelling, 0)
-        with tokens_below("Parser", self.sizes.vocabulary, mask, tokens=tokens):
+        with checked_tokens("Parser", self.sizes.vocabulary, mask, tokens=tokens):
+            if mask is not None:  # whatever is on padding is no word of the vocabulary
+                tokens = torch.where(mask, tokens, 0)
+                if spelling is not None:
+                    spelling = torch.where(mask.unsqueeze(-1), spelling, 0)
             words = self.dropout(self._words(tokens, spelling))
         states, tags = self._states(words, mask)
         head, word, label_head, label_word = (
@@ -267,7 +268,7 @@ class ParserSpec:
     def build(self, sizes: ParserSizes) -> Parser:
         """Build the model with fresh weights."""
         check(self)
-        check_sizes("Parser", vocabulary=sizes.vocabulary, num_labels=sizes.num_labels)
+        check(sizes)
         parser = Parser(self, sizes)
         initialize_orthogonal(parser)
         return parser

@@ -26,7 +26,7 @@ from ..errors import ValueRangeError
 from ..networks import AbstractEncoder
 from ..networks.decoders._decoder import AbstractRecurrentDecoder
 from ..specs import check, setting
-from ._checks import check_mask, check_sizes, tokens_below
+from ._checks import check_sizes, checked_tokens
 from ._encoder_decoder import AbstractEncoderDecoder, Encode
 from .parts._decoder_spec import AbstractDecoderSpec, DecoderSpec
 from .parts._encoder_specs import EncoderSpec, TextEncoderSpec
@@ -69,9 +69,8 @@ class Seq2Seq(AbstractEncoderDecoder):
         source: Int[Tensor, "B S"],
         source_mask: Bool[Tensor, "B S"] | None,
     ) -> Memory:
-        check_mask("Seq2Seq", "source", source, source_mask)
         size = self.source_vocabulary + self.num_features
-        with tokens_below("Seq2Seq", size, source_mask, source=source):
+        with checked_tokens("Seq2Seq", size, source_mask, source=source):
             return encoder(source, source_mask)
 
     def with_features(

@@ -23,7 +23,7 @@ from ..errors import ShapeError
 from ..networks import AbstractEncoder
 from ..networks.encoders._spelled_embedding import SpelledEmbedding
 from ..specs import check, setting
-from ._checks import check_mask, check_sizes, tokens_below
+from ._checks import check_sizes, checked_tokens
 from .parts._encoder_specs import EncoderSpec, TextEncoderSpec
 
 
@@ -73,9 +73,8 @@ class Tagger(nn.Module):
             spelling: numbers of the spelling features of each word, for a model that was built with
                 `num_features`.
         """
-        check_mask("Tagger", "tokens", tokens, mask)
         inputs = self._checked(tokens, spelling)
-        with tokens_below("Tagger", self.vocabulary, mask, tokens=tokens):
+        with checked_tokens("Tagger", self.vocabulary, mask, tokens=tokens):
             memory = self.encoder(inputs, mask)
         unary = self.unary(memory.values)
         free = unary.new_zeros(unary.shape[-1], unary.shape[-1])

@@ -27,7 +27,7 @@ from ..batch_invariant import Linear
 from ..networks import AbstractEncoder
 from ..networks._bridges import summary_of
 from ..specs import check, setting
-from ._checks import check_batch, check_mask, check_sizes, tokens_below
+from ._checks import check_batch, check_sizes, checked_tokens
 from .parts._attention_specs import PerQueryAttentionSpec, SoftmaxSpec
 from .parts._backbone_spec import BackboneSpec
 from .parts._encoder_specs import TextEncoderSpec
@@ -90,10 +90,9 @@ class VQAModel(nn.Module):
         """Answer a question about each image; or several, if `about` says which image each is about:
         every image is encoded once.
         """
-        check_mask("VQAModel", "question", question, question_mask)
         asked_of = images.shape[:1] if about is None else about.shape
         check_batch("VQAModel", images=asked_of, question=question.shape[:1])
-        with tokens_below("VQAModel", self.vocabulary, question_mask, question=question):
+        with checked_tokens("VQAModel", self.vocabulary, question_mask, question=question):
             asked = summary_of(self.question(question, question_mask))
         memory, attended = self.image(images, images_mask), None
         if self.attention is None:

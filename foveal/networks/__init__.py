@@ -41,6 +41,7 @@ from .recurrent._cells import (
 )
 from .recurrent._initialization import (
     init_forget_bias as init_forget_bias,
+    initialize_embeddings as initialize_embeddings,
     initialize_orthogonal as initialize_orthogonal,
     initialize_uniform as initialize_uniform,
 )

@@ -27,14 +27,20 @@ from .base._answering import (
     Answers as Answers,
 )
 from .base._evaluation import Evaluation as Evaluation, MainMetric as MainMetric
+from .base._losses import word_dropout as word_dropout
 from .base._prediction import (
     Loss as Loss,
     Prediction as Prediction,
     PredictionSpec as PredictionSpec,
 )
+from .base._size_classes import size_class as size_class
 from .base._task import AbstractTask as AbstractTask
 from .base._task_spec import AbstractTaskSpec as AbstractTaskSpec
 from .base._text_spec import AbstractTextSpec as AbstractTextSpec
+from .explaining._explanation import (
+    Alternative as Alternative,
+    ExplainedStep as ExplainedStep,
+)
 from .pictures._captioning import Captioning as Captioning, CaptioningSpec as CaptioningSpec
 from .pictures._distortion import DistortionSpec as DistortionSpec
 from .pictures._video_classification import (

@@ -27,10 +27,11 @@ from ..models import (
     ClassifierSpec,
     DocumentEncoderSpec,
 )
+from ..networks import initialize_embeddings
 from ..specs import setting
 from .base._forced import Forced, forced_labels, looked
 from .base._labeling import AbstractLabeling, Labeled, label_of, no_trace
-from .base._losses import hide, start_near_zero
+from .base._losses import word_dropout
 from .base._prediction import Loss, PredictionSpec
 from .base._size_classes import settled, settled_rows
 from .base._text_spec import AbstractTextSpec
@@ -56,7 +57,7 @@ class Classification(AbstractLabeling[Classifier, "ClassificationSpec"]):
         batch = move(batch, self.device)
         tokens = batch.tokens
         if self.model.training:
-            tokens = hide(tokens, batch.mask, self.spec.word_dropout)
+            tokens = word_dropout(tokens, batch.mask, self.spec.word_dropout)
         log_probs = self.model(tokens, batch.mask).log_probs
         return self._loss(log_probs, batch.labels, self.spec.label_smoothing)
 
@@ -217,7 +218,7 @@ class ClassificationSpec(AbstractTextSpec[Classification]):
             num_classes=len(vocabularies.labels_of("Classification")),
         )
         task = Classification(self, vocabularies, model)
-        start_near_zero(task.model)
+        initialize_embeddings(task.model)
         return task
 
     @override

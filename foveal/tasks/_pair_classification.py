@@ -36,7 +36,7 @@ from ..networks import SelfAttentiveEncoder
 from ..specs import setting
 from .base._forced import Forced, forced_labels, looked
 from .base._labeling import AbstractLabeling, Labeled, label_of
-from .base._losses import hide
+from .base._losses import word_dropout
 from .base._prediction import Loss, PredictionSpec
 from .base._size_classes import settled
 from .base._task_spec import Inputs
@@ -64,8 +64,8 @@ class PairClassification(AbstractLabeling[DecomposableAttention, "PairClassifica
         batch = move(batch, self.device)
         first, second = batch.first, batch.second
         if self.model.training:
-            first = hide(first, batch.first_mask, self.spec.word_dropout)
-            second = hide(second, batch.second_mask, self.spec.word_dropout)
+            first = word_dropout(first, batch.first_mask, self.spec.word_dropout)
+            second = word_dropout(second, batch.second_mask, self.spec.word_dropout)
         matched = self.model(first, batch.first_mask, second, batch.second_mask)
         return self._loss(matched.log_probs, batch.labels, self.spec.label_smoothing)
 

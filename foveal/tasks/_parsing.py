@@ -9,7 +9,7 @@
 Axes: B sentences, n words, P numbers of a word's spelling: features, then characters.
 """
 
-from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal, NamedTuple, final
 
@@ -22,27 +22,35 @@ from typing_extensions import override
 
 from ..attention import AttentionTrace
 from ..batch_invariant import LEAST_ROWS
-from ..data import Encoded, Example, SpellingSpec, WhitespaceSpec, fill_trees, read_arc
-from ..data.vocabularies._tally import Symbols, Tally
-from ..data.vocabularies._vocabularies import Vocabularies, located, required_target
-from ..data.vocabularies._vocabulary import Labels
+from ..data import (
+    Encoded,
+    Example,
+    SpellingSpec,
+    Symbols,
+    Tally,
+    Vocabularies,
+    WhitespaceSpec,
+    fill_trees,
+    located,
+    read_arc,
+    required_target,
+)
 from ..distributions import ProjectiveTree, SpanningTree
 from ..errors import DataError
 from ..masking import mask_from_lengths
-from ..metrics import AbstractMetricSpec, Statistics, attachment_score, exact_match
-from ..metrics._calibration import Calibration
+from ..metrics import AbstractMetricSpec, Calibration, Statistics, attachment_score, exact_match
 from ..models import Parser, ParserSizes, ParserSpec, Parses
+from ..networks import initialize_embeddings
 from ..specs import setting
 from ._parse_batch import ParseBatch
-from .base._answering import AbstractAnsweringTask, Answers, Search
+from ._parse_steps import parse_steps
+from .base._answering import AbstractAnsweringTask, Answers
 from .base._evaluation import MainMetric
-from .base._losses import hide, start_near_zero
-from .base._prediction import Loss, PredictionSpec
+from .base._losses import word_dropout
+from .base._prediction import Loss, Prediction, PredictionSpec
 from .base._size_classes import size_class
-from .base._task import OutputKind
 from .base._text_spec import AbstractTextSpec
-from .explaining._explanation import ExplainedStep, Explanation, Way
-from .explaining._parses import parse_steps
+from .explaining._explanation import ExplainedStep
 
 _NO_TAG = -1
 
@@ -56,7 +64,7 @@ class Parsing(AbstractAnsweringTask[Parser]):
 
     def __init__(self, spec: "ParsingSpec", vocabularies: Vocabularies, model: Parser) -> None:
         self._spec, self.vocabularies, self.model = spec, vocabularies, model
-        self._labels: Labels = vocabularies.labels_of("Parsing")
+        self._labels = vocabularies.labels_of("Parsing")
         self.prediction, self.calibration = spec.prediction, Calibration()
 
     @property
@@ -137,7 +145,9 @@ class Parsing(AbstractAnsweringTask[Parser]):
         """Of whole sentences, counted by words."""
         batch = batch.to(self.device)
         if self.model.training:
-            batch = replace(batch, tokens=hide(batch.tokens, batch.mask, self.spec.word_dropout))
+            batch = replace(
+                batch, tokens=word_dropout(batch.tokens, batch.mask, self.spec.word_dropout)
+            )
         parses = self.parses(batch)
         trees = -parses.log_prob(batch.heads, batch.labels).sum()
         if parses.tags is None:
@@ -155,32 +165,20 @@ class Parsing(AbstractAnsweringTask[Parser]):
 
     @property
     @override
-    def output_kind(self) -> OutputKind:
+    def output_kind(self) -> Literal["labels"]:
         return "labels"
 
     @override
-    def explain(self, example: Example, way: Way) -> Explanation:
-        """One step for each word, with the heads that it might have had; the tree is drawn."""
-        size = way.beam_size
-        settings = replace(self.prediction, nbest=size, beam_size=size, trace=True)
-        (found,) = self.predict([example], settings)
-        words, steps = self.symbols(example), list[ExplainedStep]()
-        if words:
-            with self.answering():
-                parses = self.parses(self.collate([self.encode_source(example)]))
-                arcs, names = found.output.split(), self._labels.names
-                steps = parse_steps(parses, arcs, names, way.alternatives)
-        return Explanation(
-            task=self.spec.kind,
-            input=example.source,
-            output=found.output,
-            score=found.score,
-            confidence=found.confidence,
-            nbest=found.nbest,
-            sources=tuple(words),
-            steps=tuple(steps),
-            others=() if found.trace is None or not words else (found.trace,),
-        )
+    def explained_steps(
+        self, example: Example, found: Prediction, alternatives: int
+    ) -> Sequence[ExplainedStep]:
+        """One step for each word, with the heads that it might have had."""
+        arcs = found.output.split()
+        if not arcs:
+            return ()
+        with self.answering():
+            parses = self.parses(self.collate([self.encode_source(example)]))
+            return parse_steps(parses, arcs, self._labels.names, alternatives)
 
     @override
     def symbols(self, example: Example) -> list[str]:
@@ -238,7 +236,7 @@ class Parsing(AbstractAnsweringTask[Parser]):
         return known.encode(tags)
 
     @override
-    def searcher(self) -> Search:
+    def searcher(self) -> Callable[..., list[Answers]]:
         return self._search
 
     def _search(self, examples: Sequence[Example], settings: PredictionSpec) -> list[Answers]:
@@ -399,7 +397,7 @@ class ParsingSpec(AbstractTextSpec[Parsing]):
             )
         )
         task = Parsing(self, vocabularies, model)
-        start_near_zero(task.model)
+        initialize_embeddings(task.model)
         return task
 
     @override

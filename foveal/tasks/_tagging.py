@@ -27,11 +27,12 @@ from ..metrics._calibration import Calibration
 from ..metrics._metrics import accuracy, exact_match, f1, span_f1
 from ..metrics._statistics import Statistics
 from ..models import Tagger, TaggerSpec
+from ..networks import initialize_embeddings
 from ..specs import setting
 from .base._answering import AbstractAnsweringTask, Answers, Search
 from .base._evaluation import MainMetric
 from .base._forced import Forced
-from .base._losses import hide, start_near_zero
+from .base._losses import word_dropout
 from .base._prediction import Loss, PredictionSpec
 from .base._size_classes import settled
 from .base._task import OutputKind
@@ -94,7 +95,9 @@ class Tagging(AbstractAnsweringTask[Tagger]):
         """Of whole sentences, counted by words."""
         batch = move(batch, self.device)
         if self.model.training:
-            batch = replace(batch, tokens=hide(batch.tokens, batch.mask, self.spec.word_dropout))
+            batch = replace(
+                batch, tokens=word_dropout(batch.tokens, batch.mask, self.spec.word_dropout)
+            )
         return Loss(-self.taggings(batch).log_prob(batch.tags).sum(), batch.mask.sum())
 
     def taggings(self, batch: TaggedBatch) -> LinearChain:
@@ -267,7 +270,7 @@ class TaggingSpec(AbstractTextSpec[Tagging]):
             num_buckets=0 if spelling is None else spelling.num_buckets,
         )
         task = Tagging(self, vocabularies, model)
-        start_near_zero(task.model)
+        initialize_embeddings(task.model)
         return task
 
     @override

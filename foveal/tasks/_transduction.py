@@ -50,7 +50,7 @@ from ..networks.decoders._decoder import TokenLosses
 from ..specs import setting
 from .base._evaluation import MainMetric
 from .base._forced import Forced, looked
-from .base._losses import alignment_loss, hide
+from .base._losses import alignment_loss, word_dropout
 from .base._prediction import Loss, PredictionSpec
 from .base._searching import Reading
 from .base._size_classes import settled
@@ -92,7 +92,7 @@ class Transduction(AbstractExplainedWriting[Seq2Seq, "TransductionSpec"]):
         """Summed over target symbols, the end among them."""
         if self.model.training and self.spec.word_dropout:
             batch = move(batch, self.device)
-            hidden = hide(batch.source, batch.source_mask, self.spec.word_dropout)
+            hidden = word_dropout(batch.source, batch.source_mask, self.spec.word_dropout)
             batch = replace(batch, source=hidden)
         return super().loss(batch, state)
 

@@ -53,13 +53,7 @@ def read_arc(text: str) -> tuple[int, str]:
 @final
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Treebank(FileSource):
-    """Sentences and their dependency trees.
-
-    The source of an example has the words with spaces between them, where a space inside a word becomes a
-    no-break space. The target has an arc for each word, `2:nsubj 0:root`, and is None if the file gives no
-    heads. The features have the parts of speech of each word, `PRON|PRP VERB|VBP`, which a parser may learn
-    to predict and never reads.
-    """
+    """Sentences and their dependency trees; see `treebank`."""
 
     is_by_line: ClassVar[bool] = False
     kind: Literal["treebank"] = "treebank"
@@ -83,7 +77,13 @@ class Treebank(FileSource):
 
 
 def treebank(paths: Paths, *, max_line: int = MAX_LINE) -> Treebank:
-    """Dependency trees in CoNLL-U files, the data of `ParsingSpec`; see `Treebank`."""
+    """Read dependency trees in CoNLL-U files, the data of `ParsingSpec`.
+
+    The source of an example contains the words with spaces between them; a space inside a word becomes a
+    no-break space. The target contains an arc for each word, `2:nsubj 0:root`, and is None if the file has no
+    heads. The features contain the parts of speech of each word, `PRON|PRP VERB|VBP`, which a parser may
+    learn to predict and never reads.
+    """
     return Treebank(paths=path_texts(paths), max_line=max_line)
 
 
@@ -99,7 +99,7 @@ def fill_trees(
 
     Args:
         lines: without line ends.
-        parse: returns the arcs of each sentence, as the target of a `Treebank` example has them. A sentence
+        parse: returns the arcs of each sentence, as the target of an example of `treebank` has them. A sentence
             is its words with spaces between them.
         file: the name that errors give.
     """

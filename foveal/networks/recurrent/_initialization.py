@@ -23,6 +23,22 @@ def initialize_uniform(module: nn.Module, bound: float = 0.1) -> None:
         parameter.uniform_(-bound, bound)
 
 
+def initialize_embeddings(module: nn.Module, bound: float = 0.1) -> None:
+    """Every vector of every `nn.Embedding` uniform in +-bound.
+
+    A word that occurs twice in the training data keeps most of its first vector. At the size that torch
+    chooses, with a variance of 1, such vectors hide the other words of a sentence.
+
+    >>> model = nn.Sequential(nn.Embedding(100, 8), nn.Linear(8, 2))
+    >>> initialize_embeddings(model)
+    >>> bool((model[0].weight.abs() <= 0.1).all())
+    True
+    """
+    for part in module.modules():
+        if isinstance(part, nn.Embedding):
+            initialize_uniform(part, bound)
+
+
 @torch.no_grad()
 def initialize_orthogonal(module: nn.Module) -> None:
     """The recurrent matrix of every gate of every cell orthogonal, which neither shrinks nor grows

@@ -1,28 +1,17 @@
-"""What a task does for its model to learn: first values, losses beside the likelihood of the targets,
-and what is hidden of a source.
+"""Losses next to the likelihood of the targets, and word dropout.
 
 Axes: B examples, T target places, S source places.
 """
 
 import torch
 from jaxtyping import Bool, Float, Int
-from torch import Tensor, nn
+from torch import Tensor
 
 from ...data.vocabularies._vocabulary import UNKNOWN
-from ...networks import initialize_uniform
 
 # Added to weights before their logarithm: sparse attention has weights of 0, and beside 0 the
 # gradient of the logarithm would be a step out of all proportion.
 _FLOOR = 0.01
-
-
-def start_near_zero(model: nn.Module) -> None:
-    """Make the first vectors of words small. A word that is seen twice in training keeps most of its
-    first vector, which at the size that torch gives it drowns what the other words say.
-    """
-    for module in model.modules():
-        if isinstance(module, nn.Embedding):
-            initialize_uniform(module)
 
 
 def alignment_loss(
@@ -68,13 +57,21 @@ def doubly_stochastic_loss(
     return (1 - read).square().masked_fill(~places, 0.0).sum()
 
 
-def hide(
-    tokens: Int[Tensor, "B *places"], mask: Bool[Tensor, "B *places"], share: float
+def word_dropout(
+    tokens: Int[Tensor, "B *places"], mask: Bool[Tensor, "B *places"], rate: float
 ) -> Int[Tensor, "B *places"]:
-    """Some tokens made unknown, each with the same probability, so that a model learns what to do
-    about symbols it does not know.
+    """Replace random tokens by the unknown token, so that a model learns to read texts with unknown words.
+
+    >>> tokens = torch.tensor([[7, 8, 0]])
+    >>> word_dropout(tokens, tokens != 0, rate=1.0)
+    tensor([[1, 1, 0]])
+
+    Args:
+        tokens: numbers of a `Vocabulary`.
+        mask: True on real tokens; padding stays as it is.
+        rate: the probability with which each token is replaced.
     """
-    if share == 0:
+    if rate == 0:
         return tokens
-    hidden = torch.rand(tokens.shape, device=tokens.device) < share
+    hidden = torch.rand(tokens.shape, device=tokens.device) < rate
     return tokens.masked_fill(hidden & mask, UNKNOWN)

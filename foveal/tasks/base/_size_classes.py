@@ -36,7 +36,10 @@ class Settled(NamedTuple):
 
 
 def size_class(size: int) -> int:
-    """The places that so many symbols are given: more of them, and by at most a half from eight on.
+    """The size to which a text of `size` symbols is padded for prediction: 8, 12, 16, 24, 32, ...
+
+    An answer depends on the other texts of its batch in the last bits, unless every text is padded to the same
+    size in every batch. All examples that a search is given have one size class.
 
     >>> tuple(map(size_class, (0, 7, 8, 11, 12, 15, 16, 23, 24, 100)))
     (8, 8, 12, 12, 16, 16, 24, 24, 32, 128)

@@ -22,11 +22,17 @@ from ...data.streams._prepared import PreparedCorpus
 from ...data.streams._stream import AbstractStream
 from ...data.vocabularies._vocabularies import Vocabularies
 from ...metrics._calibration import Calibration
-from ..explaining._explanation import Explanation, Way, explanation_of
+from ..explaining._explanation import (
+    Alternative,
+    ExplainedStep,
+    Explanation,
+    Way,
+    explanation_of,
+)
 from ._answerer import AbstractPredicting, Answered, ignore
 from ._evaluation import Evaluation, MainMetric
 from ._forced import Forced
-from ._prediction import Loss, PredictionSpec
+from ._prediction import Loss, Prediction, PredictionSpec
 from ._task_spec import Inputs
 
 Model = TypeVar("Model", bound=nn.Module)
@@ -148,10 +154,24 @@ class AbstractTask(AbstractPredicting, Generic[Model]):
         return text.split()
 
     def explain(self, example: Example, way: Way) -> Explanation:
-        """How the task came to its answer. A task that says nothing else explains an answer as one step,
-        with the other answers next to it and the attention of its prediction.
+        """How the task came to its answer: the steps of `explained_steps` and the attention of the
+        prediction.
         """
         return explanation_of(self, example, way)
+
+    def explained_steps(
+        self, example: Example, found: Prediction, alternatives: int
+    ) -> Sequence[ExplainedStep]:
+        """The steps that lead to an answer. By default the whole answer is one step, and the other answers
+        of the n-best list are its alternatives.
+
+        Args:
+            example: the input.
+            found: the prediction, with its n-best list and its trace.
+            alternatives: how many alternatives to list at a step.
+        """
+        ranked = tuple(Alternative(one.output, one.probability) for one in found.nbest)
+        return (ExplainedStep(found.output, found.confidence, ranked),)
 
     def forced(self, batch: Any) -> Forced:
         """What the model says of the right answers of a batch; by default their loss in one piece."""

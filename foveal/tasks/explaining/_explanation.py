@@ -34,14 +34,14 @@ class Way(NamedTuple):
 
 
 class Alternative(NamedTuple):
-    """What might have stood at a step, with the model's probability."""
+    """A symbol that the model considered at a step of an explanation, with its probability."""
 
     token: str
     probability: float
 
 
 class ExplainedStep(NamedTuple):
-    """One symbol of the answer; the end symbol is the token ""."""
+    """One symbol of an answer in an explanation; the end symbol is the token ""."""
 
     token: str
     probability: float  # given the symbols before it
@@ -176,13 +176,19 @@ class Explained(Protocol):
         """Predict for each example."""
         ...
 
+    def explained_steps(
+        self, example: Example, found: Prediction, alternatives: int
+    ) -> Sequence[ExplainedStep]:
+        """The steps that lead to an answer."""
+        ...
+
 
 def explanation_of(task: Explained, example: Example, way: Way) -> Explanation:
-    """An answer as one step: the other answers are its alternatives, and its trace is drawn."""
+    """The answer of a task with its steps and its trace."""
     size = way.beam_size
     settings = replace(task.prediction, nbest=size, beam_size=size, trace=True)
     (found,) = task.predict([example], settings)
-    ranked = tuple(Alternative(one.output, one.probability) for one in found.nbest)
+    trace = found.trace
     return Explanation(
         task=task.spec.kind,
         input=task.named(example),
@@ -190,7 +196,7 @@ def explanation_of(task: Explained, example: Example, way: Way) -> Explanation:
         score=found.score,
         confidence=found.confidence,
         nbest=found.nbest,
-        sources=() if found.trace is None else found.trace.sources,
-        steps=(ExplainedStep(found.output, found.confidence, ranked),),
-        others=() if found.trace is None else (found.trace,),
+        sources=() if trace is None else trace.sources,
+        steps=tuple(task.explained_steps(example, found, way.alternatives)),
+        others=() if trace is None or not trace.targets else (trace,),  # an empty text has no rows
     )

@@ -9,8 +9,8 @@ from collections.abc import Sequence
 
 import torch
 
-from ...models._parser import Parses
-from ._explanation import Alternative, ExplainedStep
+from ..models import Parses
+from .explaining._explanation import Alternative, ExplainedStep
 
 
 def parse_steps(
