@@ -63,6 +63,7 @@ from .parts._encoder_specs import (
     TextEncoderSpec as TextEncoderSpec,
     WordEncoderSpec as WordEncoderSpec,
 )
+from .parts._image_spec import AbstractImageEncoderSpec as AbstractImageEncoderSpec
 from .parts._recurrent_spec import (
     AbstractCellSpec as AbstractCellSpec,
     RecurrentSpec as RecurrentSpec,

@@ -20,6 +20,7 @@ from ._checks import check_sizes
 from ._encoder_decoder import AbstractEncoderDecoder, Encode
 from .parts._backbone_spec import BackboneSpec
 from .parts._decoder_spec import AbstractDecoderSpec, DecoderSpec
+from .parts._image_spec import AbstractImageEncoderSpec
 from .parts._vision_specs import FramesEncoderSpec, ImageEncoderSpec
 
 
@@ -51,8 +52,10 @@ class CaptionerSpec:
     """An image or a sequence of frames in, a text out."""
 
     kind: Literal["captioner"] = "captioner"
-    encoder: ImageEncoderSpec | FramesEncoderSpec | BackboneSpec = setting(
-        ImageEncoderSpec(), "what looks at the picture: at an image, or at the frames of a clip"
+    encoder: ImageEncoderSpec | FramesEncoderSpec | BackboneSpec | AbstractImageEncoderSpec = (
+        setting(
+            ImageEncoderSpec(), "what looks at the picture: at an image, or at the frames of a clip"
+        )
     )
     decoder: DecoderSpec | AbstractDecoderSpec = setting(DecoderSpec(), "what writes the text")
 

@@ -31,6 +31,7 @@ from ._checks import check_batch, check_sizes, checked_tokens
 from .parts._attention_specs import PerQueryAttentionSpec, SoftmaxSpec
 from .parts._backbone_spec import BackboneSpec
 from .parts._encoder_specs import TextEncoderSpec
+from .parts._image_spec import AbstractImageEncoderSpec
 from .parts._vision_specs import ImageEncoderSpec
 
 
@@ -115,7 +116,7 @@ class VQAModelSpec:
     """A question about an image, answered by one of a set of answers."""
 
     kind: Literal["vqa_model"] = "vqa_model"
-    encoder: ImageEncoderSpec | BackboneSpec = setting(
+    encoder: ImageEncoderSpec | BackboneSpec | AbstractImageEncoderSpec = setting(
         ImageEncoderSpec(), "what looks at the image"
     )
     question: TextEncoderSpec = setting(TextEncoderSpec(), "what reads the question")

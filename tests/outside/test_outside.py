@@ -1,5 +1,5 @@
-"""A package that imports public names of foveal alone adds an attention, a scorer, an encoder, a tokenizer, a
-metric, a distribution, a source and a task. All of them are trained, saved, loaded, asked, scored, explained, examined,
+"""A package that imports public names of foveal alone adds an attention, a scorer, encoders of texts and
+images, a tokenizer, a metric, a distribution, a source and a task. All of them are trained, saved, loaded, asked, scored, explained, examined,
 served and run in bulk by the commands, in processes of their own.
 """
 
@@ -15,15 +15,17 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+import numpy as np
 import pytest
+from PIL import Image
 
 pytestmark = pytest.mark.slow
 
 PACKAGE = Path(__file__).parent / "package"
 RECIPE = """
-from foveal.data import tsv
-from foveal.models import DecoderSpec, MultiHeadSpec, Seq2SeqSpec, SoftmaxSpec, TextEncoderSpec
-from foveal.tasks import TransductionSpec
+from foveal.data import ImageSpec, image_list, tsv
+from foveal.models import CaptionerSpec, DecoderSpec, MultiHeadSpec, Seq2SeqSpec, SoftmaxSpec, TextEncoderSpec
+from foveal.tasks import CaptioningSpec, TransductionSpec
 from foveal.training import Run, TrainingSpec
 from foveal_outside import *
 from foveal_outside import SPECS
@@ -56,6 +58,15 @@ def cards():
     data = {"train": CardsSource(path="cards.txt"), "dev": CardsSource(path="cards.txt")}
     training = TrainingSpec(steps=4, batch_size=8)
     return Run(task=TransductionSpec(model=model), **data, training=training)
+
+
+def pictures():
+    decoder = DecoderSpec(hidden_size=16, embedding_size=8)
+    model = CaptionerSpec(encoder=PatchEncoderSpec(), decoder=decoder)
+    data = {"train": image_list("pictures.tsv"), "dev": image_list("pictures.tsv")}
+    training = TrainingSpec(steps=60, batch_size=8, learning_rate=0.02)
+    image = ImageSpec(num_channels=1, height=24, width=24)
+    return Run(task=CaptioningSpec(image=image, model=model), **data, training=training)
 """
 
 
@@ -79,9 +90,23 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
     (folder / "lengths.tsv").write_text("".join(f"{word}\t{len(word)}\n" for word in words))
     cards = "---\n".join(f"{word}\n{word.upper()}\n" for word in words)
     (folder / "cards.txt").write_text(cards)
+    draw_bars(folder)
     (folder / "words.txt").write_text("bamuki\ndon\n")
     (folder / "recipe.py").write_text(RECIPE)
     return folder
+
+
+def draw_bars(folder: Path) -> None:
+    """Images of several widths with a bar on the left, on the right, or on both sides."""
+    rows = []
+    for number in range(12):
+        image = np.full((8, 12 + number, 1), 255, np.uint8)
+        sides = (("left",), ("right",), ("left", "right"))[number % 3]
+        for side in sides:
+            image[:, slice(4) if side == "left" else slice(-4, None)] = 0
+        Image.fromarray(image[..., 0]).save(folder / f"{number}.png")
+        rows.append(f"{number}.png\t{' '.join(sides)}\n")
+    (folder / "pictures.tsv").write_text("".join(rows))
 
 
 def environment(folder: Path) -> dict[str, str]:
@@ -177,6 +202,20 @@ def test_a_run_reads_its_examples_from_a_source_from_outside(place: Path) -> Non
     (place / "cards.txt").write_text(cards)
 
 
+def test_an_encoder_of_images_captions_them(place: Path) -> None:
+    specs = ("--with-specs", "recipe.py")
+    foveal(place, "fit", "--recipe", "recipe.py:pictures", "--out", "pictures", "--threads", "1")
+    assert "foveal_outside.image.PatchEncoderSpec" in (place / "pictures" / "spec.json").read_text()
+    (place / "images.txt").write_text("0.png\n1.png\n2.png\n")
+    lines = foveal(place, "predict", "pictures", "images.txt", *specs).splitlines()
+    captions = [line.split("\t")[2] for line in lines]
+    assert captions == ["left", "right", "left right"]
+    explained = json.loads(foveal(place, "explain", "pictures", "2.png", "--json", *specs))
+    assert explained["layout"]["rows"] * explained["layout"]["columns"] == 2 * 4
+    said = refused(place, "predict", "pictures", "images.txt")
+    assert "needs the class foveal_outside.image.PatchEncoderSpec" in said
+
+
 LAWS = """
 import itertools
 import torch
@@ -192,6 +231,21 @@ def sets(scores, mask):
 torch.manual_seed(0)
 check_distribution(Peaks, [torch.randn(2, 4).double()], structures=sets)
 """
+
+
+ENCODER_LAWS = """
+import torch
+from foveal.testing import check_encoder
+from foveal_outside import PatchEncoderSpec
+
+torch.manual_seed(0)
+pixels = lambda mask: mask.unsqueeze(1)
+check_encoder(PatchEncoderSpec().build(), torch.rand(3, 1, 10, 13), (3, 10, 13), over=pixels)
+"""
+
+
+def test_the_image_encoder_obeys_the_laws(place: Path) -> None:
+    subprocess.run([sys.executable, "-c", ENCODER_LAWS], env=environment(place), check=True)
 
 
 def test_the_distribution_obeys_the_laws(place: Path) -> None:

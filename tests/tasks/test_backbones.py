@@ -9,11 +9,25 @@ import pytest
 import torch
 
 from foveal.bundles import load_bundle, save_bundle
-from foveal.data import Example
+from foveal.data import Example, ImageSpec
 from foveal.errors import SpecError, ValueRangeError
-from foveal.models import BackboneSpec, CaptionerSpec, TextEncoderSpec, VQAModelSpec, backbone_spec
+from foveal.models import (
+    BackboneSpec,
+    CaptionerSpec,
+    FramesEncoderSpec,
+    TextEncoderSpec,
+    VideoClassifierSpec,
+    VQAModelSpec,
+    backbone_spec,
+)
 from foveal.specs import from_json, to_json
-from foveal.tasks import Captioning, CaptioningSpec, PredictionSpec, VisualQuestionAnsweringSpec
+from foveal.tasks import (
+    Captioning,
+    CaptioningSpec,
+    PredictionSpec,
+    VideoClassificationSpec,
+    VisualQuestionAnsweringSpec,
+)
 from tests.tasks.pictures import BARS, bars
 
 pytestmark = pytest.mark.slow
@@ -115,6 +129,26 @@ def test_patches_lie_side_by_side(tmp_path: Path) -> None:
     assert trace.layout.pitch is None
     assert trace.layout.rows == 3  # of 16 pixels
     assert sum(trace.weights[0]) == pytest.approx(1, abs=1e-5)
+
+
+def test_frames_of_a_clip_are_read_by_one(resnet: Path, tmp_path: Path) -> None:
+    spec = backbone_spec(str(resnet))
+    examples = []
+    for number, one in enumerate(bars(tmp_path / "bars", 4)):
+        folder = tmp_path / f"clip{number}"
+        folder.mkdir()
+        Path(one.source).rename(folder / "0.png")
+        examples.append(Example(str(folder), str(number % 2)))
+    frames = FramesEncoderSpec(frame=spec, hidden_size=8, dropout=0.0)
+    task = VideoClassificationSpec(
+        image=ImageSpec(height=32, width=96), model=VideoClassifierSpec(encoder=frames)
+    ).build_from(examples)
+    task.model.eval()
+    found = task.predict(examples)
+    assert found == [task.predict([example])[0] for example in examples]
+    (resnet / "model.safetensors").unlink()
+    save_bundle(task, tmp_path / "bundle")
+    assert load_bundle(tmp_path / "bundle").predict(examples) == found
 
 
 def test_what_is_no_backbone_or_would_run_code_is_one_line(resnet: Path, tmp_path: Path) -> None:

@@ -10,14 +10,16 @@ is run: both would execute what a stranger wrote.
 
 import json
 from dataclasses import dataclass, replace
-from typing import Any, Literal, final
+from typing import Any, Literal, Self, final
 
 import torch
+from typing_extensions import override
 
 from ...errors import SpecError
 from ...networks import HuggingFaceImageEncoder
 from ...networks.encoders._hugging_face import backbone, backbone_config
 from ...specs import check, setting
+from ._image_spec import AbstractImageEncoderSpec
 
 # Of the images of ImageNet, which most backbones were trained on.
 _MEAN, _STD = (0.485, 0.456, 0.406), (0.229, 0.224, 0.225)
@@ -26,7 +28,7 @@ _SIDE = 224  # pixels that a backbone is tried on which does not say what it was
 
 @final
 @dataclass(frozen=True, kw_only=True, slots=True)
-class BackboneSpec:
+class BackboneSpec(AbstractImageEncoderSpec):
     """Any vision model of `AutoBackbone`; `backbone_spec` fills in what its folder says."""
 
     kind: Literal["backbone"] = "backbone"
@@ -42,6 +44,7 @@ class BackboneSpec:
     mean: tuple[float, ...] = setting(_MEAN, "of the channels of the images it was trained on")
     std: tuple[float, ...] = setting(_STD, "their standard deviation", above=0)
 
+    @override
     def build(self) -> HuggingFaceImageEncoder:
         """The encoder."""
         check(self)
@@ -55,14 +58,18 @@ class BackboneSpec:
         )
 
     @property
+    @override
     def shrinking(self) -> tuple[int, int]:
-        """By how much the grid is smaller than the image, in height and width."""
         return self.stride, self.stride
 
-    def built(self) -> "BackboneSpec":
-        """What a task keeps of the spec once the encoder is built: not where its weights came from, since
-        they are then saved with the task.
-        """
+    @property
+    @override
+    def is_centered(self) -> bool:
+        return not self.patches
+
+    @override
+    def built(self) -> Self:
+        """Without the folder of the weights, which are saved with the task."""
         return replace(self, weights=None)
 
 

@@ -1,20 +1,23 @@
 """Which encoder makes the memory of an image, or of a sequence of frames."""
 
 import math
-from dataclasses import dataclass
-from typing import Literal, final
+from dataclasses import dataclass, replace
+from typing import ClassVar, Literal, Self, final
 
 from torch import nn
+from typing_extensions import override
 
 from ...errors import ValueRangeError
 from ...networks import FramesEncoder, ImageEncoder
 from ...specs import setting
+from ._backbone_spec import BackboneSpec
+from ._image_spec import AbstractImageEncoderSpec
 from ._recurrent_spec import AbstractRecurrentSpec, RecurrentSpec
 
 
 @final
 @dataclass(frozen=True, kw_only=True, slots=True)
-class ImageEncoderSpec:
+class ImageEncoderSpec(AbstractImageEncoderSpec):
     """A small convolutional network, and with `rows` a recurrent one along each row of its grid."""
 
     kind: Literal["image"] = "image"
@@ -32,6 +35,7 @@ class ImageEncoderSpec:
         "layer", "over the channels of a place, or over the batch: sooner where much is blank"
     )
 
+    @override
     def build(self) -> ImageEncoder:
         """The encoder."""
         if not self.sizes:
@@ -48,13 +52,9 @@ class ImageEncoderSpec:
             norm=self.norm,
         )
 
-    def built(self) -> "ImageEncoderSpec":
-        """What a task keeps of the spec once the encoder is built: all of it."""
-        return self
-
     @property
+    @override
     def shrinking(self) -> tuple[int, int]:
-        """By how much the grid is smaller than the image, in height and width."""
         strides = self.strides or ((2, 2),) * len(self.sizes)
         return math.prod(down for down, _ in strides), math.prod(right for _, right in strides)
 
@@ -64,9 +64,16 @@ class ImageEncoderSpec:
 class VectorFrameSpec:
     """A frame that is a vector already: of speech, or of a network run before."""
 
+    num_channels: ClassVar[None] = None  # it is no image
+    shrinking: ClassVar[tuple[int, int]] = (1, 1)
+    is_centered: ClassVar[bool] = True
     kind: Literal["vector"] = "vector"
     input_size: int = setting(about="width of the vector of a frame", at_least=1)
     size: int = setting(128, "width that it is brought to", at_least=1)
+
+    def built(self) -> Self:
+        """The spec that a task keeps once the encoder is built: all of it."""
+        return self
 
 
 @final
@@ -74,8 +81,11 @@ class VectorFrameSpec:
 class FramesEncoderSpec(AbstractRecurrentSpec):
     """A vector for each frame, and a recurrent network that reads them in order."""
 
+    reads_frames: ClassVar[bool] = True
     kind: Literal["frames"] = "frames"
-    frame: ImageEncoderSpec | VectorFrameSpec = setting(ImageEncoderSpec(), "what a frame is")
+    frame: ImageEncoderSpec | BackboneSpec | VectorFrameSpec | AbstractImageEncoderSpec = setting(
+        ImageEncoderSpec(), "what a frame is"
+    )
     regions: int = setting(
         1,
         "parts of a frame, across and down, whose largest features are read; 1: its mean",
@@ -98,11 +108,21 @@ class FramesEncoderSpec(AbstractRecurrentSpec):
         stack = self.stack(size, bidirectional=self.bidirectional)
         return FramesEncoder(frame, stack, regions=self.regions)
 
-    def built(self) -> "FramesEncoderSpec":
-        """What a task keeps of the spec once the encoder is built: all of it."""
-        return self
+    def built(self) -> Self:
+        """The spec that a task keeps once the encoder is built: that of its frames may keep less."""
+        return replace(self, frame=self.frame.built())
 
     @property
     def num_channels(self) -> int | None:
         """Those of a frame that is an image."""
-        return None if isinstance(self.frame, VectorFrameSpec) else self.frame.num_channels
+        return self.frame.num_channels
+
+    @property
+    def shrinking(self) -> tuple[int, int]:
+        """The distance of neighboring cells of a frame in pixels, down and right."""
+        return self.frame.shrinking
+
+    @property
+    def is_centered(self) -> bool:
+        """Whether the cells of a frame are centered on pixels."""
+        return self.frame.is_centered

@@ -19,7 +19,6 @@ from ...attention import Memory
 from .._bridges import summary_of
 from ..recurrent._stacks import RecurrentStack
 from ._encoder import AbstractEncoder
-from ._image_encoder import ImageEncoder
 from ._regions import region_maxima
 
 
@@ -59,7 +58,7 @@ class FramesEncoder(AbstractEncoder):
         a frame without a real pixel is padding.
         """
         frames, pixels = mask, ()
-        if mask is not None and isinstance(self.frame, ImageEncoder):
+        if mask is not None and isinstance(self.frame, AbstractEncoder):
             if mask.ndim < inputs.ndim - 1:
                 # Of whole frames: their pixels are left out of a norm over the batch too.
                 mask = mask[..., None, None].expand(*mask.shape, *inputs.shape[-2:])

@@ -28,8 +28,7 @@ from ...attention import Layout
 from ...data import Example, ImageSpec, read_frames, read_image
 from ...data.images._pictures import collate_frames, collate_images
 from ...errors import DataError, ValueRangeError
-from ...models import BackboneSpec, FramesEncoderSpec, ImageEncoderSpec
-from ...models.parts._vision_specs import VectorFrameSpec
+from ...models import AbstractImageEncoderSpec, FramesEncoderSpec
 from ..base._size_classes import size_class
 from ._picture_cache import PictureCache
 
@@ -192,29 +191,27 @@ class Reel(AbstractView):
 def view_of(
     owner: str,
     image: ImageSpec,
-    encoder: ImageEncoderSpec | FramesEncoderSpec | BackboneSpec,
+    encoder: AbstractImageEncoderSpec | FramesEncoderSpec,
     max_frames: int = 16,
 ) -> AbstractView:
     """How pictures are looked at that are read so, for this encoder; `owner` is whose spec it is."""
-    frame = encoder.frame if isinstance(encoder, FramesEncoderSpec) else encoder
-    if isinstance(frame, VectorFrameSpec):
+    if encoder.num_channels is None:
         raise ValueRangeError(
             f"{owner}: frames are read from images, got an encoder of vectors. "
             f"Set encoder.frame to image."
         )
-    if image.num_channels != frame.num_channels:
+    if image.num_channels != encoder.num_channels:
         raise ValueRangeError(
             f"{owner}: image.num_channels and encoder.num_channels must be equal, got "
-            f"{image.num_channels} and {frame.num_channels}. Set both to 1 or to 3."
+            f"{image.num_channels} and {encoder.num_channels}. Set both to 1 or to 3."
         )
-    if (image.trim or image.ink is not None) and frame is not encoder:
+    if (image.trim or image.ink is not None) and encoder.reads_frames:
         raise ValueRangeError(
             f"{owner}: the frames of a clip stay of one size, got image.trim {str(image.trim).lower()} and image.ink "
             f"{image.ink or 'none'}. Set image.trim to false and image.ink to none."
         )
-    is_centered = not (isinstance(frame, BackboneSpec) and frame.patches)
-    grid = Grid(image, *frame.shrinking, is_centered=is_centered)
-    return grid if frame is encoder else Reel(grid, max_frames)
+    grid = Grid(image, *encoder.shrinking, is_centered=encoder.is_centered)
+    return Reel(grid, max_frames) if encoder.reads_frames else grid
 
 
 def picture_name(example: Example) -> str:

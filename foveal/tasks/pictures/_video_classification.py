@@ -8,7 +8,7 @@ Axes: B clips, F frames, h and w height and width in pixels.
 """
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, Literal, final
 
@@ -138,7 +138,8 @@ class VideoClassificationSpec(AbstractTaskSpec[VideoClassification]):
         view_of("VideoClassificationSpec", self.image, self.model.encoder, self.max_frames)
         labels = vocabularies.labels_of("VideoClassification")
         model = self.model.build(num_classes=len(labels))
-        return VideoClassification(self, vocabularies, model)
+        kept = replace(self, model=replace(self.model, encoder=self.model.encoder.built()))
+        return VideoClassification(kept, vocabularies, model)
 
     @override
     def build_from(self, examples: Iterable[Example]) -> VideoClassification:

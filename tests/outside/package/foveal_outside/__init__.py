@@ -1,7 +1,8 @@
-"""What a stranger adds to foveal with public names alone: a scorer, an attention, an encoder, a tokenizer, a
-metric, a distribution, a source and a task.
+"""What a stranger adds to foveal with public names alone: a scorer, an attention, encoders of texts and
+images, a tokenizer, a metric, a distribution, a source and a task.
 """
 
+from .image import PatchEncoderSpec as PatchEncoderSpec
 from .parts import (
     CosineSpec as CosineSpec,
     MeanEncoderSpec as MeanEncoderSpec,
@@ -16,6 +17,7 @@ SPECS = (
     CosineSpec,
     PeaksSpec,
     MeanEncoderSpec,
+    PatchEncoderSpec,
     SyllableSpec,
     PrefixMatchSpec,
     CardsSource,
