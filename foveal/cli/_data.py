@@ -1,0 +1,117 @@
+"""`foveal data`: the samples that ship with the package, and the public data sets of recipes and examples."""
+
+import sys
+from pathlib import Path
+from typing import Annotated, Literal
+
+from tyro.conf import Positional, arg
+
+from ..datasets import data_folder
+from ..datasets._catalog import DataSet, catalog, data_set
+from ..datasets._fetching import fetch
+from ..datasets._samples import NAMES, copy_samples
+from ..errors import DataError, SpecError, size_text
+from ._bars import counting_bar
+
+
+def command(
+    action: Positional[Literal["list", "get", "samples"]] = "list",
+    names: Positional[tuple[str, ...]] = (),
+    /,
+    *,
+    folders: Annotated[tuple[Path, ...], arg(name="from")] = (),
+    out: Path = Path("samples"),
+) -> None:
+    """List data sets with source, license, size and checksum, get them, or copy the samples.
+
+    Without arguments, list every public data set that recipes and examples read. They belong into the data folder:
+    the one that FOVEAL_DATA names, or ~/.cache/foveal/data.
+
+    Args:
+        action: list (the default), get, or samples. `list NAME` prints every file of a data set with its checksum,
+            `get NAME` puts a data set into the data folder, `samples` copies the samples of the package.
+        names: data sets, or samples; with `get`, `all` stands for all data sets.
+        folders: with get: take the files from these folders instead of the network. A folder has the files, or a
+            folder with the name of the data set, or is a checkout of the source.
+        out: with samples: the folder to copy them into, each into a folder of its own.
+    """
+    if folders and action != "get":
+        raise SpecError(f"--from: only `foveal data get` takes it, got {action}. Leave it out.")
+    if action == "samples":
+        for folder in copy_samples(names, out):
+            _say(f"{folder}  {' '.join(sorted(path.name for path in folder.iterdir()))}")
+    elif action == "get":
+        _get(names, folders)
+    elif names:
+        for name in names:
+            _list_files(data_set(name))
+    else:
+        _list()
+
+
+def _list() -> None:
+    """All data sets."""
+    for each in catalog().values():
+        _say(f"{each.name}: {each.about}")
+        _say(f"  source   {_source(each)}")
+        _say(f"  license  {each.license}")
+        _say(f"  size     {size_text(each.size)} in {len(each.files)} files, sha256 {each.sha256}")
+        _say(f"  here     {_state(each)}")
+    _say(f"\ndata folder: {data_folder()} (FOVEAL_DATA sets another)")
+    _say(
+        f"samples of the package: {', '.join(NAMES)}; foveal data samples --out FOLDER copies them"
+    )
+
+
+def _list_files(wanted: DataSet) -> None:
+    """One data set with the checksum of each file."""
+    _say(
+        f"{wanted.name}: {wanted.about}\n  source   {_source(wanted)}\n  license  {wanted.license}"
+    )
+    _say(f"  cite     {wanted.citation}\n  here     {_state(wanted)}")
+    if wanted.by_hand:
+        _say(f"  by hand  {wanted.by_hand}")
+    changed = {file.path for file in wanted.changed()}
+    missing = {file.path for file in wanted.missing()}
+    for file in wanted.files:
+        state = "changed" if file.path in changed else "missing" if file.path in missing else "ok"
+        _say(f"  {file.sha256}  {file.size:>10,} bytes  {state:<7}  {file.path}")
+
+
+def _get(names: tuple[str, ...], folders: tuple[Path, ...]) -> None:
+    if not names:
+        raise SpecError(
+            "foveal data get: expected the name of a data set, got none. `foveal data` lists them."
+        )
+    for folder in folders:
+        if not folder.is_dir():
+            raise SpecError(f"--from {folder}: there is no such folder. Check the path.")
+    wanted = [*catalog().values()] if names == ("all",) else [data_set(name) for name in names]
+    failures: list[str] = []
+    for each in wanted:
+        try:
+            with counting_bar(each.name, each.size) as advance:
+                written = fetch(each, folders, advance)
+        except DataError as error:
+            failures.append(str(error))
+            continue
+        kept = len(each.files) - len(written)
+        _say(f"{each.folder}: {len(written)} files written, {kept} were there; all checksums match")
+    if failures:
+        raise DataError("\n".join(failures))
+
+
+def _source(each: DataSet) -> str:
+    return f"{each.source}, commit {each.revision}" if each.revision else each.source
+
+
+def _state(each: DataSet) -> str:
+    missing = len(each.missing())
+    if not missing:
+        return f"yes, in {each.folder}"
+    lacking = "no" if missing == len(each.files) else f"{missing} files are missing"
+    return f"{lacking}; foveal data get {each.name}"
+
+
+def _say(text: str) -> None:
+    sys.stdout.write(text + "\n")

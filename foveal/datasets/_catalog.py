@@ -1,0 +1,92 @@
+"""The catalog: every public data set that recipes, examples and benchmarks read, with a checksum for each file.
+
+`scripts/make_catalog.py` writes `catalog.json`.
+"""
+
+import hashlib
+import json
+from dataclasses import dataclass
+from difflib import get_close_matches
+from functools import cache
+from pathlib import Path
+
+from ..errors import DataError
+from ._contents import content_digest
+from ._folder import data_folder
+
+_PATH = Path(__file__).with_name("catalog.json")
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class DataFile:
+    """A file of a data set."""
+
+    path: str  # below the folder of the data set
+    size: int  # bytes; of a gzip file, uncompressed
+    sha256: str  # of the contents, as `content_digest` defines them
+    # Where the source has it: a file, a folder to pack ("a/b/"), or a member of an archive ("a.zip:b.txt").
+    upstream: str | None = None
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class DataSet:
+    """A public data set: where it is from, what may be done with it, and its files."""
+
+    name: str
+    about: str
+    source: str  # an address, or the name of a package
+    revision: str | None  # a git commit of the source
+    license: str
+    citation: str
+    files: tuple[DataFile, ...]
+    by_hand: str | None = None  # what to do about files that cannot be downloaded one by one
+    files_at: str | None = None  # the address that the upstream paths of files follow
+
+    @property
+    def size(self) -> int:
+        """Bytes of all files."""
+        return sum(file.size for file in self.files)
+
+    @property
+    def sha256(self) -> str:
+        """One checksum for all files: that of the lines "sha256  path"."""
+        lines = "".join(f"{file.sha256}  {file.path}\n" for file in self.files)
+        return hashlib.sha256(lines.encode()).hexdigest()
+
+    @property
+    def folder(self) -> Path:
+        """The folder of the data set in the data folder."""
+        return data_folder() / self.name
+
+    def missing(self) -> tuple[DataFile, ...]:
+        """The files that are not in the data folder."""
+        return tuple(file for file in self.files if not (self.folder / file.path).exists())
+
+    def changed(self) -> tuple[DataFile, ...]:
+        """The files in the data folder whose checksum differs from that of the catalog."""
+        there = (file for file in self.files if (self.folder / file.path).exists())
+        return tuple(f for f in there if content_digest(self.folder / f.path) != f.sha256)
+
+
+@cache
+def catalog() -> dict[str, DataSet]:
+    """All data sets by name.
+
+    >>> catalog()["scan"].license
+    'BSD'
+    """
+    rows = json.loads(_PATH.read_text(encoding="utf-8"))
+    return {
+        row["name"]: DataSet(**row | {"files": tuple(DataFile(**file) for file in row["files"])})
+        for row in rows
+    }
+
+
+def data_set(name: str) -> DataSet:
+    """The data set of a name."""
+    known = catalog()
+    if name not in known:
+        near = get_close_matches(name, known, n=1)
+        advice = f"Did you mean {near[0]}?" if near else "`foveal data` lists all."
+        raise DataError(f"there is no data set {name!r}. {advice}")
+    return known[name]

@@ -1,0 +1,49 @@
+"""The folder of the public data sets, one folder in it for each."""
+
+import os
+from pathlib import Path
+
+from ..errors import DataError
+
+VARIABLE = "FOVEAL_DATA"
+
+
+def data_folder() -> Path:
+    """Return the folder of the public data sets, which need not exist.
+
+    The environment variable `FOVEAL_DATA` names it. Without the variable it is `foveal/data` in the cache
+    folder of the user: `$XDG_CACHE_HOME`, or `~/.cache`.
+    """
+    given = os.environ.get(VARIABLE)
+    if given:
+        return Path(given).expanduser().absolute()
+    cache = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
+    return Path(cache) / "foveal" / "data"
+
+
+def data_file(name: str) -> Path:
+    """Return the path of a file of a data set.
+
+    Args:
+        name: the data set and the file in it, such as "scan/tasks_train_simple.txt.gz".
+
+    Raises:
+        DataError: the file is not in the data folder; the text has the command that gets it.
+    """
+    path = data_folder() / name
+    if not path.exists():
+        raise DataError(f"data not found at {path}. {advice(path)}")
+    return path
+
+
+def advice(path: str | Path) -> str | None:
+    """The command that gets a missing file; None if it is not below the data folder.
+
+    >>> advice(data_folder() / "scan/tasks_train_simple.txt.gz")
+    'Get it with: foveal data get scan'
+    """
+    try:
+        within = Path(path).absolute().relative_to(data_folder())
+    except ValueError:
+        return None
+    return f"Get it with: foveal data get {within.parts[0]}" if within.parts else None
