@@ -6,7 +6,7 @@ The norm of this product against the distance T - t is a straight line on a loga
 the Jacobians are alike; its slope is the rate at which a gradient grows or fades with each step. Only
 the product is measured: the gradient enters at the end and nowhere else.
 
-References: Bengio et al. 1994; Pascanu et al. 2013, section 2 (the products); KarpathyCaptions et al. 2015,
+References: Bengio et al. 1994; Pascanu et al. 2013, section 2 (the products); Karpathy et al. 2015,
 section 4.2 (saturated gates).
 
 Axes: B rows, T steps, D distances, H units.
