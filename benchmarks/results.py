@@ -24,6 +24,9 @@ from typing import Any, Literal, Self, TypeAlias, get_args
 
 import torch
 
+from foveal.datasets._folder import advice
+from foveal.errors import DataError
+
 Sense: TypeAlias = Literal["<=", ">="]
 # What a figure of somebody else is: a shared task's own baseline, a figure from a paper, from a tutorial, or
 # from an example run shown in a repository.
@@ -214,6 +217,9 @@ class Results:
 
 def digest(path: Path) -> str:
     """The sha256 of a file, for `Results.data`."""
+    command = None if path.exists() else advice(path)
+    if command is not None:
+        raise DataError(f"data not found at {path}. {command}")
     return hashlib.sha256(path.read_bytes()).hexdigest()
 
 

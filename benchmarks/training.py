@@ -28,6 +28,7 @@ from torch import nn
 
 from examples.support import DATA
 from foveal.data import Example, InMemory, WhitespaceSpec, tsv
+from foveal.datasets._folder import advice
 from foveal.models import DecoderSpec, Seq2SeqSpec, TextEncoderSpec
 from foveal.tasks import Transduction, TransductionSpec
 from foveal.training import Evaluated, Event, Run, StepDone, TrainingSpec
@@ -186,7 +187,7 @@ def speed(name: str, language: str, model: TransductionSpec, training: TrainingS
     """Words and symbols for each second of the processor, and what validations take."""
     paths = {part: sorted(DATA.glob(f"{language}_{part}.tsv*")) for part in ("train", "dev")}
     if not all(paths.values()):
-        print(f"no data at {DATA / language}: speed is not measured; set FOVEAL_DATA")
+        print(f"no data at {DATA / language}: speed is not measured. {advice(DATA / language)}")
         return []
     watch = Stopwatch()
     train = tsv(paths["train"])

@@ -8,7 +8,7 @@ Training reads a long text in short pieces: the state goes on from one piece to 
 gradient does not (truncated backpropagation through time, Mikolov et al. 2010). The last tenth of
 the text is held out; the trained model reads it from beginning to end with one state.
 
-Data: input.txt of https://github.com/karpathy/char-rnn, in data/tinyshakespeare.
+Data: plays of Shakespeare. `foveal data get tinyshakespeare` gets the file.
 
 Run: python examples/character_language_model.py [--cut 4000] [--epochs 8] [--seed 0]
 """

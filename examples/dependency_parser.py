@@ -9,7 +9,7 @@ on its own. Arcs may cross, as in the treebank, and exactly one word hangs from 
 Data: Universal Dependencies, English Web Treebank (CC BY-SA 4.0). The parser sees the words of the
 treebank's own segmentation and nothing else: no parts of speech, no pretrained vectors. What is
 printed is the unlabelled attachment score on the test file: the share of all words, punctuation
-among them, with the right head.
+among them, with the right head. `foveal data get ud_english_ewt` gets the files.
 
 Run: python examples/dependency_parser.py [--cut 500] [--epochs 10] [--seed 0]
 """

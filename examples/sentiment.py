@@ -9,9 +9,8 @@ The query is learned and the same for all sentences: attention learns which word
 models start from the same embeddings and see the same batches with the same words hidden; they
 differ in c alone.
 
-Data: sentence polarity (Pang and Lee 2005), in packages/corpora/sentence_polarity.zip of
-https://github.com/nltk/nltk_data: a file of blame, a file of praise. The last tenth of either is
-held out.
+Data: sentence polarity (Pang and Lee 2005): a file of blame, a file of praise. The last tenth of either is
+held out. `foveal data get sentence_polarity` gets the files.
 
 Run: python examples/sentiment.py [--cut 2000] [--epochs 5] [--seed 0]
 """

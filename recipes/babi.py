@@ -14,24 +14,24 @@ where their number varies, which count for answers alone. Of their 1,000 trainin
 questions 100 are set apart to choose by, as in `en-valid` of the data: the best weights of a run, and then
 the best of all runs of a task, whatever their seeds and settings. Settings are the same four for both kinds of
 steps, so that neither has been given more care. The model is never told which facts support an answer.
-The data folder is `../shared/data`, or what FOVEAL_DATA says; the archive is unpacked once, into
+`foveal data get babi_v1-2` gets the data; the archive is unpacked once, into
 `.cache/babi` of the checkout.
 
 Reference: Weston et al. 2015, Towards AI-complete question answering.
 """
 
-import os
 import tarfile
 from functools import partial
 from pathlib import Path
 
 from foveal.data import Babi, babi
+from foveal.datasets import data_folder
 from foveal.models import ChainStepsSpec, MemoryNetworkSpec, SoftStepsSpec, StepsSpec
 from foveal.tasks import QuestionAnsweringSpec
 from foveal.training import Run, TrainingSpec
 
 ROOT = Path(__file__).resolve().parents[1]
-DATA = Path(os.environ.get("FOVEAL_DATA", ROOT.parent / "shared/data"))
+DATA = data_folder()
 ARCHIVE, FOLDER = DATA / "babi_v1-2/en-valid.tar.gz", ROOT / ".cache/babi"
 # Steps of each task, as in the paper: as many as there are supporting facts. Questions of tasks 7 and 8
 # have one to eight.

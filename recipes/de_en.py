@@ -4,22 +4,19 @@
     python -m benchmarks.records fit de_en --runs runs                 three seeds
     python -m benchmarks.records score de_en --runs runs
 
-The captions are for research alone and are not ours to hand on: github.com/multi30k/dataset has them
-(data/task1/tok, in small letters and cut into words). The data folder is `../shared/data`, or what
-FOVEAL_DATA says; the files are in its `_measure_only/multi30k/tok`.
+The captions are for research only, and Foveal does not distribute them. `foveal data get multi30k` gets them from
+github.com/multi30k/dataset (data/task1/tok: lowercase, tokenized).
 
 Reference: Elliott et al. 2016, Multi30K: multilingual English-German image descriptions.
 """
 
-import os
-from pathlib import Path
-
 from foveal.data import Parallel, WhitespaceSpec, parallel
+from foveal.datasets import data_folder
 from foveal.models import DecoderSpec, Seq2SeqSpec, TextEncoderSpec
 from foveal.tasks import PredictionSpec, TransductionSpec
 from foveal.training import Run, TrainingSpec
 
-DATA = Path(os.environ.get("FOVEAL_DATA", Path(__file__).resolve().parents[2] / "shared/data"))
+DATA = data_folder()
 TESTS = ("test_2016_flickr",)
 
 
@@ -49,7 +46,6 @@ def recipe(test: str = "test_2016_flickr") -> Run:
 def part(name: str, packing: str = "") -> Parallel:
     """The two files of a part, one caption on each line."""
     german, english = (
-        DATA / f"_measure_only/multi30k/tok/{name}.lc.norm.tok.{language}{packing}"
-        for language in ("de", "en")
+        DATA / f"multi30k/tok/{name}.lc.norm.tok.{language}{packing}" for language in ("de", "en")
     )
     return parallel(german, english)

@@ -17,15 +17,14 @@ the test of fold 0, and so on. There is no development set: runs have a fixed le
 weights are kept. `imdb` are the 50,000 of Maas et al. 2011, half of them to test on, and a tenth of the others
 to choose the weights by.
 
-All words are embeddings without context but for `recurrent`, so that a fold takes half a minute. The data
-folder is `../shared/data`, or what FOVEAL_DATA says. Documents are written once, a sentence on each
+All words are embeddings without context but for `recurrent`, so that a fold takes half a minute. `foveal data
+get movie_reviews_pang_lee imdb_aclImdb` gets the data. Documents are written once, a sentence on each
 line of a text and those of more than 30 words on several, into `.cache/documents` of the checkout.
 
 Reference: Yang et al. 2016, Hierarchical attention networks for document classification.
 """
 
 import json
-import os
 import re
 import zipfile
 from collections.abc import Iterable, Iterator
@@ -34,6 +33,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from foveal.data import JsonLines, LineReader, WhitespaceSpec, json_lines
+from foveal.datasets import data_folder
 from foveal.models import (
     ClassifierSpec,
     DocumentEncoderSpec,
@@ -48,7 +48,7 @@ from foveal.training import Run, TrainingSpec
 from recipes.whole_files import write_whole
 
 ROOT = Path(__file__).resolve().parents[1]
-DATA = Path(os.environ.get("FOVEAL_DATA", ROOT.parent / "shared/data"))
+DATA = data_folder()
 FOLDER = ROOT / ".cache/documents"
 REVIEWS = DATA / "movie_reviews_pang_lee/movie_reviews.zip"
 LABELS = {"neg": "blame", "pos": "praise"}
@@ -132,7 +132,7 @@ def file_of(name: str) -> Path:
     """What a part of a corpus is made of."""
     corpus, *_, kind = name.split("_")
     file = "test" if kind == "test" else "train"
-    return REVIEWS if corpus == "reviews" else DATA / f"_measure_only/imdb_aclImdb/{file}.tsv.zst"
+    return REVIEWS if corpus == "reviews" else DATA / f"imdb_aclImdb/{file}.tsv.zst"
 
 
 def reviews(name: str) -> Iterator[Review]:

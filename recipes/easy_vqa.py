@@ -7,20 +7,20 @@
     soft    the question reads the grid of the image by a softmax over its cells
     none    it reads the mean of the grid
 
-A tenth of the training images is set apart to choose by. The data folder is `../shared/data`, or what
-FOVEAL_DATA says.
+A tenth of the training images is set apart to choose by. `foveal data get easy_vqa` gets the
+data.
 
 Reference: Zhou 2019, easy-VQA.
 """
 
 import gzip
 import json
-import os
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 from foveal.data import EasyVqa, ImageSpec, easy_vqa
+from foveal.datasets import data_folder
 from foveal.models import (
     ImageEncoderSpec,
     PerQueryAttentionSpec,
@@ -33,7 +33,7 @@ from foveal.training import Run, TrainingSpec
 from recipes.whole_files import write_whole
 
 ROOT = Path(__file__).resolve().parents[1]
-DATA = Path(os.environ.get("FOVEAL_DATA", ROOT.parent / "shared/data"))
+DATA = data_folder()
 FOLDER = ROOT / ".cache/easy_vqa"
 SIDE = 64  # pixels
 NUM_DEV = 400  # images of the training part that weights are chosen by

@@ -19,13 +19,12 @@ pairs of MultiNLI, JOCI, and MPE, without those whose first text is in the SNLI 
 There are no pretrained vectors, with which the paper has 85.8 to 86.8 on SNLI: figures here are lower, and
 to be compared with each other.
 
-The data folder is `../shared/data`, or what FOVEAL_DATA says. Texts are written once, in lower case
+`foveal data get sick_nli snli_dev_test cad_nli nli_extra` gets the data. Texts are written once, in lower case
 with spaces between words and signs, into `.cache/entailment` of the checkout.
 """
 
 import csv
 import gzip
-import os
 import re
 from collections.abc import Iterable, Iterator
 from functools import partial
@@ -33,6 +32,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from foveal.data import LineReader, TabSeparated, WhitespaceSpec, tsv
+from foveal.datasets import data_folder
 from foveal.models import (
     DecomposableAttentionSpec,
     HeadSelectionSpec,
@@ -46,7 +46,7 @@ from foveal.training import Run, TrainingSpec
 from recipes.whole_files import write_whole
 
 ROOT = Path(__file__).resolve().parents[1]
-DATA = Path(os.environ.get("FOVEAL_DATA", ROOT.parent / "shared/data"))
+DATA = data_folder()
 FOLDER = ROOT / ".cache/entailment"
 HEADS: dict[str, SelfAttentionSpec | None] = {
     "none": None,
@@ -127,7 +127,7 @@ def files(corpus: str, name: str) -> tuple[Path, ...]:
         return (DATA / f"sick_nli/SICK_{SICK[name]}",)
     if name != "train":
         return (DATA / f"snli_dev_test/snli.{name}.tsv.gz",)
-    others = (DATA / f"_measure_only/nli_extra/{extra}.csv.gz" for extra in EXTRA)
+    others = (DATA / f"nli_extra/{extra}.csv.gz" for extra in EXTRA)
     return DATA / "cad_nli/all_combined/train.tsv.gz", *others
 
 

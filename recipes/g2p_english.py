@@ -4,21 +4,19 @@
     python -m benchmarks.records fit g2p_english --runs runs           three seeds
     python -m benchmarks.records score g2p_english --runs runs
 
-The data folder is `../shared/data`, or what FOVEAL_DATA says.
+`foveal data get g2p_sigmorphon2021` gets the data.
 
 Reference: Ashby et al. 2021, results of the second SIGMORPHON shared task on multilingual
 grapheme-to-phoneme conversion.
 """
 
-import os
-from pathlib import Path
-
 from foveal.data import CharacterSpec, TabSeparated, WhitespaceSpec, tsv
+from foveal.datasets import data_folder
 from foveal.models import DecoderSpec, Seq2SeqSpec, TextEncoderSpec
 from foveal.tasks import TransductionSpec
 from foveal.training import Run, TrainingSpec
 
-DATA = Path(os.environ.get("FOVEAL_DATA", Path(__file__).resolve().parents[2] / "shared/data"))
+DATA = data_folder()
 LANGUAGES = ("eng_us",)
 
 

@@ -5,23 +5,22 @@
     python -m benchmarks.records score g2p_low --runs runs
 
 Maltese is in Latin script, Welsh that of the south-west. It is what `foveal fit` chooses by itself for these files, written down, so that it stays what it is
-when defaults change. The data folder is `../shared/data`, or what FOVEAL_DATA says.
+when defaults change. `foveal data get g2p_sigmorphon2021` gets the data.
 
 Reference: Ashby et al. 2021, results of the second SIGMORPHON shared task on multilingual
 grapheme-to-phoneme conversion.
 """
 
-import os
 from dataclasses import replace
 from functools import partial
-from pathlib import Path
 
 from foveal.data import CharacterSpec, TabSeparated, WhitespaceSpec, tsv
+from foveal.datasets import data_folder
 from foveal.models import DecoderSpec, LatentHardSpec, SegmentSpec, Seq2SeqSpec, TextEncoderSpec
 from foveal.tasks import TransductionSpec
 from foveal.training import Run, TrainingSpec
 
-DATA = Path(os.environ.get("FOVEAL_DATA", Path(__file__).resolve().parents[2] / "shared/data"))
+DATA = data_folder()
 LANGUAGES = ("ady", "gre", "ice", "ita", "khm", "lav", "mlt", "rum", "slv", "wel")
 FILES = {"mlt": "mlt_latn", "wel": "wel_sw"}
 # Letters with their marks are too many in Khmer: 7 % of those in new words would be unknown.

@@ -4,23 +4,22 @@
     python -m benchmarks.records fit g2p_medium --runs runs            all of them, three seeds
     python -m benchmarks.records score g2p_medium --runs runs
 
-In bfloat16, which this needs half as long again without. Armenian is the eastern one, Serbo-Croatian in Latin script, Japanese in hiragana, Vietnamese of Hanoi. The
-data folder is `../shared/data`, or what FOVEAL_DATA says.
+In bfloat16, which this needs half as long again without. Armenian is the eastern one, Serbo-Croatian in Latin script, Japanese in hiragana, Vietnamese of Hanoi. `foveal data get
+g2p_sigmorphon2021` gets the data.
 
 Reference: Ashby et al. 2021, results of the second SIGMORPHON shared task on multilingual
 grapheme-to-phoneme conversion.
 """
 
-import os
 from functools import partial
-from pathlib import Path
 
 from foveal.data import CharacterSpec, TabSeparated, WhitespaceSpec, tsv
+from foveal.datasets import data_folder
 from foveal.models import DecoderSpec, Seq2SeqSpec, TextEncoderSpec
 from foveal.tasks import TransductionSpec
 from foveal.training import Run, TrainingSpec
 
-DATA = Path(os.environ.get("FOVEAL_DATA", Path(__file__).resolve().parents[2] / "shared/data"))
+DATA = data_folder()
 LANGUAGES = ("arm", "bul", "dut", "fre", "geo", "hbs", "hun", "jpn", "kor", "vie")
 # A Korean syllable is a character of two or three letters; as many as there are, letters are better known.
 UNITS = {"kor": CharacterSpec(unit="code_point", normalization="NFD")}

@@ -29,7 +29,7 @@ How the decoder reads:
                 into `.cache/more_drawn_formulas`
 
 The encoder is that of Deng et al. 2017 made small: four convolutions and a recurrent network along each
-row. The data folder is `../shared/data`, or what FOVEAL_DATA says.
+row. `foveal data get im2latex_val_test crohme_png` gets the data.
 
 Reference: Deng et al. 2017, Image-to-markup generation with coarse-to-fine attention.
 """
@@ -43,6 +43,7 @@ from itertools import chain
 from pathlib import Path
 
 from foveal.data import ImageList, ImageSpec, LatexSpec, LineReader, image_list, read_image
+from foveal.datasets import data_folder
 from foveal.models import (
     AttentionSpec,
     BilinearSpec,
@@ -63,7 +64,7 @@ from recipes.rendered.writing import Item, write_pictures
 from recipes.whole_files import write_whole
 
 ROOT = Path(__file__).resolve().parents[1]
-DATA = Path(os.environ.get("FOVEAL_DATA", ROOT.parent / "shared/data"))
+DATA = data_folder()
 FOLDER, MORE = ROOT / ".cache/drawn_formulas", ROOT / ".cache/more_drawn_formulas"
 HANDWRITTEN = ROOT / ".cache/handwritten"
 NUM_TRAIN, NUM_MORE, NUM_HELD_OUT, SEED = 60_000, 240_000, 1000, 1
@@ -202,8 +203,8 @@ def corpus_files() -> list[Path]:
         "groundtruth_2014.tsv",
     ]
     return [
-        *(DATA / "_measure_only/im2latex_val_test" / name for name in im2latex),
-        *(DATA / "_measure_only/crohme_png" / name for name in crohme),
+        *(DATA / "im2latex_val_test" / name for name in im2latex),
+        *(DATA / "crohme_png" / name for name in crohme),
     ]
 
 
@@ -233,14 +234,14 @@ def compose() -> None:
 def _im2latex(name: str) -> ImageList:
     """Of the validation part the first formulas are to choose by."""
     split = "test" if name == "test" else "val"
-    archive = DATA / f"_measure_only/im2latex_val_test/{split}.images.zip"
+    archive = DATA / f"im2latex_val_test/{split}.images.zip"
     chosen = {"train": slice(NUM_DEV, None), "dev": slice(NUM_DEV), "test": slice(None)}[name]
     return _listed(f"im2latex_{name}", archive, _im2latex_rows(split), chosen)
 
 
 def _im2latex_rows(split: str) -> Iterator[tuple[str, str]]:
     """Images are named by the numbers of lines."""
-    path = DATA / f"_measure_only/im2latex_val_test/{split}.formulas.norm.txt.gz"
+    path = DATA / f"im2latex_val_test/{split}.formulas.norm.txt.gz"
     with gzip.open(path, "rt", encoding="utf-8") as file:
         for number, formula in enumerate(file):
             yield f"{split}/{number}.png", formula.strip()
@@ -248,7 +249,7 @@ def _im2latex_rows(split: str) -> Iterator[tuple[str, str]]:
 
 def _crohme(name: str) -> ImageList:
     """Of the part to choose by half is in the training part too, by other hands, and is left out."""
-    archive = DATA / f"_measure_only/crohme_png/{'test' if name == 'test' else 'train'}.zip"
+    archive = DATA / f"crohme_png/{'test' if name == 'test' else 'train'}.zip"
     rows = _crohme_rows(name) if name != "dev" else _new_to_crohme(_crohme_rows(name))
     return _listed(f"crohme_{name}", archive, rows, slice(None))
 
@@ -260,7 +261,7 @@ def _crohme_rows(name: str) -> Iterator[tuple[str, str]]:
         "dev": ("gt_split/validation.tsv.gz", "train/"),
         "test": ("groundtruth_2014.tsv", "test/2014/"),
     }[name]
-    for line in LineReader(str(DATA / "_measure_only/crohme_png" / file)):
+    for line in LineReader(str(DATA / "crohme_png" / file)):
         image, _, formula = line.partition("\t")
         yield f"{before}{image}.png", formula.strip()
 

@@ -5,21 +5,21 @@
     python -m benchmarks.records score inflection --runs runs
 
 10,000 forms to learn from, and 1,000 of other lemmas to be asked for. Hebrew is taken without its vowels
-(heb_unvoc) and with them (heb). The data folder is `../shared/data`, or what FOVEAL_DATA says.
+(heb_unvoc) and with them (heb). `foveal data get inflection_sigmorphon2023` gets the
+data.
 
 Reference: Goldman et al. 2023, SIGMORPHON-UniMorph 2023 shared task 0.
 """
 
-import os
 from functools import partial
-from pathlib import Path
 
 from foveal.data import CharacterSpec, FeaturesSpec, TabSeparated, tsv
+from foveal.datasets import data_folder
 from foveal.models import DecoderSpec, Seq2SeqSpec, TextEncoderSpec
 from foveal.tasks import TransductionSpec
 from foveal.training import Run, TrainingSpec
 
-DATA = Path(os.environ.get("FOVEAL_DATA", Path(__file__).resolve().parents[2] / "shared/data"))
+DATA = data_folder()
 LANGUAGES = (
     *("deu", "eng", "fin", "fra", "heb", "heb_unvoc", "hun", "ita"),
     *("jap", "kat", "rus", "spa", "tur"),

@@ -5,22 +5,21 @@
     python -m benchmarks.records score katakana --runs runs
 
 26,406 names (Korean) to 105,371 (Russian), each word of a name by itself. A name may be written in more
-than one way, and only the one in the file counts: no system comes near to all of them. The data folder
-is `../shared/data`, or what FOVEAL_DATA says.
+than one way, and only the one in the file counts: no system comes near to all of them. `foveal data get
+translit_coling2018` gets the data.
 
 Reference: Merhav and Ash 2018, Design challenges in named entity transliteration.
 """
 
-import os
 from functools import partial
-from pathlib import Path
 
 from foveal.data import CharacterSpec, TabSeparated, WhitespaceSpec, tsv
+from foveal.datasets import data_folder
 from foveal.models import DecoderSpec, Seq2SeqSpec, TextEncoderSpec
 from foveal.tasks import TransductionSpec
 from foveal.training import Run, TrainingSpec
 
-DATA = Path(os.environ.get("FOVEAL_DATA", Path(__file__).resolve().parents[2] / "shared/data"))
+DATA = data_folder()
 SCRIPTS = ("katakana", "arabic", "chinese", "hebrew", "korean", "russian")
 PARTS = {"train": 64, "dev": 16, "test": 20}  # percent, by which the files are named
 # Readings of the data: the more names there are, the fewer.

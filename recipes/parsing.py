@@ -5,21 +5,22 @@ r"""Dependency parsing: UD English EWT and French Sequoia, gold words, no pretra
     python -m benchmarks.parsing score --runs runs                      all seeds to results/parsing.json
 
 The parser reads words and their characters. It learns the parts of speech of the training file as a second task
-and is not given any at test time. The data folder is `../shared/data`, or what FOVEAL_DATA says.
+and is not given any at test time. `foveal data get ud_english_ewt
+ud_french_sequoia` gets the data.
 
 References: Dozat and Manning 2017, Deep biaffine attention for neural dependency parsing; Silveira et al. 2014
 (EWT); Candito and Seddah 2012 (Sequoia).
 """
 
-import os
 from functools import partial
 from pathlib import Path
 
 from foveal.data import SourceSpec, treebank
+from foveal.datasets import data_folder
 from foveal.tasks import ParsingSpec
 from foveal.training import Run, TrainingSpec
 
-DATA = Path(os.environ.get("FOVEAL_DATA", Path(__file__).resolve().parents[2] / "shared/data"))
+DATA = data_folder()
 TREEBANKS = {"ewt": "ud_english_ewt/en_ewt", "sequoia": "ud_french_sequoia/fr_sequoia"}
 # Sequoia has a sixth of the sentences of EWT: more epochs.
 EPOCHS = {"ewt": 15.0, "sequoia": 30.0}

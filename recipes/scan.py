@@ -15,16 +15,15 @@ about four minutes:
 `length_none` has no attention, for `python -m benchmarks.lectures fit commands_by_length`.
 
 There is no development set, and nothing is chosen on test: runs have a fixed length, and their last
-weights are kept. The data folder is `../shared/data`, or what FOVEAL_DATA says.
+weights are kept. `foveal data get scan` gets the data.
 
 Reference: Lake and Baroni 2018, Generalization without systematicity.
 """
 
-import os
 from functools import partial
-from pathlib import Path
 
 from foveal.data import RegexLines, WhitespaceSpec, regex_lines
+from foveal.datasets import data_folder
 from foveal.models import (
     AttentionSpec,
     DecoderSpec,
@@ -37,7 +36,7 @@ from foveal.models import (
 from foveal.tasks import PredictionSpec, TransductionSpec
 from foveal.training import Run, TrainingSpec
 
-DATA = Path(os.environ.get("FOVEAL_DATA", Path(__file__).resolve().parents[2] / "shared/data"))
+DATA = data_folder()
 SPLITS = {"simple": "simple", "jump": "addprim_jump", "length": "length"}
 KINDS = ("", "_hard", "_segment")
 CASES = ("simple", *(f"{split}{kind}" for split in ("jump", "length") for kind in KINDS))

@@ -9,7 +9,6 @@ Axes: B sentences, T tokens, F features of a token.
 import argparse
 import gzip
 import math
-import os
 import re
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
@@ -22,7 +21,10 @@ import torch
 from torch import Tensor, nn
 from torch.nn.utils.rnn import pad_sequence
 
-DATA = Path(os.environ.get("FOVEAL_DATA", Path(__file__).parents[3] / "shared/data"))
+from foveal.datasets import data_file, data_folder
+from foveal.errors import DataError
+
+DATA = data_folder()
 
 BATCH = 32  # sentences
 
@@ -48,6 +50,15 @@ def parse_options(*, epochs: int) -> Options:
     torch.manual_seed(options.seed)
     torch.set_num_threads(1)
     return options
+
+
+def find(name: str) -> Path:
+    """The path of a file below the data folder; without the file, the program ends and prints how to get it."""
+    try:
+        return data_file(name)
+    except DataError as error:
+        print(f"skipped: {error}")
+        raise SystemExit(0) from None
 
 
 class Numbering(dict[str, int]):
@@ -98,10 +109,7 @@ class Corpus:
             token: a line to a token, or to None where the line is no token of its own.
             cut: so many sentences of each file; None for all.
         """
-        if missing := [str(DATA / name) for name in (train, test) if not (DATA / name).exists()]:
-            print(f"skipped: data not found at {', '.join(missing)}; set FOVEAL_DATA")
-            raise SystemExit(0)
-        known, unseen = (_sentences(DATA / name, token)[:cut] for name in (train, test))
+        known, unseen = (_sentences(find(name), token)[:cut] for name in (train, test))
         features = sorted({name for sentence in known for names, _ in sentence for name in names})
         vocabulary = {name: number for number, name in enumerate(features, 1)}
         return cls(train=known, test=unseen, vocabulary=vocabulary)

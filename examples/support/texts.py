@@ -6,7 +6,7 @@ import zipfile
 import torch
 from torch import Tensor, nn
 
-from . import DATA
+from . import find
 
 
 def read_lines(name: str, member: str | None = None, *, cut: int | None) -> list[str]:
@@ -17,10 +17,7 @@ def read_lines(name: str, member: str | None = None, *, cut: int | None) -> list
         member: which file of the archive.
         cut: so many lines; None for all.
     """
-    path = DATA / name
-    if not path.exists():
-        print(f"skipped: data not found at {path}; set FOVEAL_DATA")
-        raise SystemExit(0)
+    path = find(name)
     if member is None:
         return gzip.decompress(path.read_bytes()).decode("utf-8").splitlines()[:cut]
     with zipfile.ZipFile(path) as archive:

@@ -7,8 +7,10 @@ import errno
 import os
 import re
 
+from ..datasets._folder import advice
 from ..errors import FovealError, size_text
 
+_NOT_THERE = "does not exist, and cannot be created. Check the path."
 _FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 _NO_FOLDER = (errno.EEXIST, errno.ENOTDIR)
 _FORBIDDEN = (errno.EACCES, errno.EPERM, errno.EROFS)
@@ -41,7 +43,8 @@ def _told_by_system(error: OSError) -> str:
     if error.errno in _FORBIDDEN:
         return f"{path}{_reason(error)}. Give another path, or change the permissions."
     if error.errno == errno.ENOENT:
-        return f"{path}does not exist, and cannot be created. Check the path."
+        command = advice(os.fspath(error.filename)) if error.filename is not None else None
+        return f"{path}does not exist. {command}" if command else f"{path}{_NOT_THERE}"
     return f"{path}{_reason(error)}. With --verbose you see where it happened."
 
 

@@ -11,6 +11,7 @@ from typing import BinaryIO, Protocol, runtime_checkable
 
 import zstandard
 
+from ..datasets._folder import advice
 from ..errors import DataError
 from ._example import data_error
 
@@ -109,7 +110,7 @@ def _opened(file: str) -> BinaryIO:
 
 def _unreadable(file: str, error: OSError) -> DataError:
     remedy = {
-        FileNotFoundError: "Give the path of a file that exists",
+        FileNotFoundError: advice(file) or "Give the path of a file that exists",
         IsADirectoryError: "Give a file, or a pattern such as folder/*.tsv",
         PermissionError: "Allow yourself to read it",
     }.get(type(error), "Copy it to a disk that works")

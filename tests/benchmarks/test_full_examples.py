@@ -7,6 +7,7 @@ import pytest
 
 from benchmarks import examples
 from examples.support import polarity
+from foveal.errors import DataError
 
 ROOT = Path(examples.ROOT)
 
@@ -52,7 +53,8 @@ def test_results_have_the_mean_over_seeds_and_what_was_read(
 
 def test_missing_data_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(examples, "DATA", tmp_path)
-    with pytest.raises(SystemExit, match="data not found at"):
+    monkeypatch.setenv("FOVEAL_DATA", str(tmp_path))
+    with pytest.raises(DataError, match=r"data not found at .*foveal data get conll2000_chunking"):
         examples.measure("crf_tagger", [0])
 
 

@@ -286,10 +286,10 @@ REAL: list[tuple[str, Source, int, tuple[str, str | None]]] = [
         ("0.png", "triangle"),
     ),
     (
-        "_measure_only/im2latex_val_test",
+        "im2latex_val_test",
         image_list(
-            DATA / "_measure_only/im2latex_val_test/test.formulas.norm.txt.gz",
-            DATA / "_measure_only/im2latex_val_test/test.images.zip/test",
+            DATA / "im2latex_val_test/test.formulas.norm.txt.gz",
+            DATA / "im2latex_val_test/test.images.zip/test",
             image=None,
             target=0,
             suffix=".png",
@@ -298,20 +298,20 @@ REAL: list[tuple[str, Source, int, tuple[str, str | None]]] = [
         ("0.png", None),
     ),
     (
-        "_measure_only/crohme_png",
+        "crohme_png",
         image_list(
-            DATA / "_measure_only/crohme_png/groundtruth_2014.tsv",
-            DATA / "_measure_only/crohme_png/test.zip/test/2014",
+            DATA / "crohme_png/groundtruth_2014.tsv",
+            DATA / "crohme_png/test.zip/test/2014",
             suffix=".png",
         ),
         986,
         ("18_em_22.png", r"p_1^{\gamma_1}p_2^{\gamma_2}\cdots p_n^{\gamma_n}"),
     ),
     (
-        "_measure_only/crohme_png",
+        "crohme_png",
         image_list(
-            DATA / "_measure_only/crohme_png/groundtruth_train.tsv.gz",
-            DATA / "_measure_only/crohme_png/train.zip/train",
+            DATA / "crohme_png/groundtruth_train.tsv.gz",
+            DATA / "crohme_png/train.zip/train",
             suffix=".png",
             quotes=True,
         ),

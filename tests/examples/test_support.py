@@ -8,7 +8,6 @@ import torch
 from torch import nn
 from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 
-from examples import support
 from examples.support import BiLSTM, Corpus, Numbering, Token, span_f1, spans, spelling
 
 
@@ -53,7 +52,7 @@ def test_the_bilstm_is_that_of_torch_on_packed_sequences() -> None:
 def test_a_corpus_numbers_the_features_of_its_training_file(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(support, "DATA", tmp_path)
+    monkeypatch.setenv("FOVEAL_DATA", str(tmp_path))
     (tmp_path / "train.gz").write_bytes(gzip.compress(b"# a comment\na 1\nb 0\n\na 2\n\n"))
     (tmp_path / "test.gz").write_bytes(gzip.compress(b"b 1\nc 1\na 0\n"))
 

@@ -8,14 +8,13 @@ import pytest
 import torch
 from torch import nn
 
-from examples.support import texts
 from examples.support.polarity import ARCHIVE, read_polarity
 from examples.support.texts import Descent, read_lines
 
 
 @pytest.fixture
 def data(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.setattr(texts, "DATA", tmp_path)
+    monkeypatch.setenv("FOVEAL_DATA", str(tmp_path))
     return tmp_path
 
 

@@ -76,8 +76,8 @@ def test_what_is_too_short_or_too_long_is_no_piece(tmp_path: Path) -> None:
 @pytest.fixture
 def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """Where the recipe writes its files."""
-    if not DATA.exists():
-        pytest.skip(f"data not found at {DATA}; set FOVEAL_DATA")
+    if not DATA.joinpath("crohme_png").exists():
+        pytest.skip(f"data not found at {DATA}/crohme_png; foveal data get crohme_png")
     monkeypatch.setattr(image_to_latex, "ROOT", tmp_path)
     monkeypatch.setattr(image_to_latex, "HANDWRITTEN", tmp_path / ".cache/handwritten")
     return tmp_path / ".cache"

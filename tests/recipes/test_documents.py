@@ -14,7 +14,7 @@ from foveal.training import Run
 from recipes import documents
 from tests.tasks import tiny
 
-NEEDED = ("movie_reviews_pang_lee", "_measure_only/imdb_aclImdb")
+NEEDED = ("movie_reviews_pang_lee", "imdb_aclImdb")
 pytestmark = [
     pytest.mark.skipif(
         not all(DATA.joinpath(name).exists() for name in NEEDED),

@@ -16,7 +16,7 @@ from foveal.training import Run
 from recipes import entailment
 from tests.tasks.tiny import pairs
 
-NEEDED = ("sick_nli", "snli_dev_test", "cad_nli", "_measure_only/nli_extra", "ud_english_ewt")
+NEEDED = ("sick_nli", "snli_dev_test", "cad_nli", "nli_extra", "ud_english_ewt")
 pytestmark = [
     pytest.mark.skipif(
         not all(DATA.joinpath(name).exists() for name in NEEDED),

@@ -151,8 +151,8 @@ def test_clips_are_labelled_and_told(few: Path, monkeypatch: pytest.MonkeyPatch)
 
 
 def test_questions_are_counted_by_kind(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    if not DATA.exists():
-        pytest.skip(f"data not found at {DATA}; set FOVEAL_DATA")
+    if not DATA.joinpath("easy_vqa").exists():
+        pytest.skip(f"data not found at {DATA}/easy_vqa; foveal data get easy_vqa")
     monkeypatch.setattr(easy_vqa, "FOLDER", tmp_path / "vqa")
     for name in ("train", "dev", "test"):
         part = easy_vqa.part(name)

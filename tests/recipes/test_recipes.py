@@ -2,6 +2,7 @@
 
 import importlib
 import os
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -101,6 +102,61 @@ def test_the_recipe_is_what_fit_chooses_for_the_files() -> None:
         pytest.skip(f"data not found at {DATA}; set FOVEAL_DATA")
     assert isinstance(run.train, TabSeparated)
     assert plan(run.train, run.dev, run.test).run == run
+
+
+# Which data set a recipe asks for first. The other recipes make their data.
+SETS = {
+    "babi": "babi_v1-2",
+    "de_en": "multi30k",
+    "documents": "movie_reviews_pang_lee",
+    "easy_vqa": "easy_vqa",
+    "entailment": "sick_nli",
+    "g2p_english": "g2p_sigmorphon2021",
+    "g2p_low": "g2p_sigmorphon2021",
+    "g2p_medium": "g2p_sigmorphon2021",
+    "image_to_latex:crohme_soft": "crohme_png",
+    "image_to_latex:im2latex_soft": "im2latex_val_test",
+    "inflection": "inflection_sigmorphon2023",
+    "ja_en": "enja_tanaka50k",
+    "katakana": "translit_coling2018",
+    "parsing": "ud_english_ewt",
+    "scan": "scan",
+    "segment_translation": "enja_tanaka50k",
+}
+WITHOUT_DATA = """
+import sys
+
+from foveal.cli import main
+
+for name in sys.argv[1:]:
+    file, _, function = name.partition(":")
+    print(f"{name}:", file=sys.stderr)
+    try:
+        main(["fit", "--recipe", f"recipes/{file}.py:{function or 'recipe'}", "--out", "run"])
+    except SystemExit as end:
+        assert end.code == 2
+"""
+
+
+def test_missing_data_is_answered_with_the_command(tmp_path: Path) -> None:
+    """In a copy of the recipes, which has no files of earlier runs."""
+    for folder in ("recipes", "examples"):
+        shutil.copytree(ROOT / folder, tmp_path / folder)
+    paths = os.pathsep.join([str(tmp_path), str(ROOT)])
+    done = subprocess.run(
+        [sys.executable, "-c", WITHOUT_DATA, *SETS],
+        cwd=tmp_path,
+        env=os.environ | {"FOVEAL_DATA": str(tmp_path / "none"), "PYTHONPATH": paths},
+        timeout=SECONDS,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    for name, data_set in SETS.items():
+        said = done.stderr.partition(f"{name}:\n")[2].splitlines()[0]
+        assert f"Get it with: foveal data get {data_set}" in said, said
+        assert str(tmp_path / "none" / data_set) in said
 
 
 def test_no_two_recipes_write_into_one_folder() -> None:

@@ -11,8 +11,9 @@ from benchmarks.records._catalogue import MEAN, RECORDS, Record
 from benchmarks.records._fitting import Cost, fit_case, folder_of
 from benchmarks.records._scoring import score
 from benchmarks.results import Results
-from examples.support import DATA
 from foveal.data import Source, TabSeparated, tsv
+from foveal.data._source import FileSource
+from foveal.datasets._folder import advice
 from foveal.specs import from_json, to_json
 from foveal.tasks import TransductionSpec
 from foveal.training import Run
@@ -53,14 +54,22 @@ def sources_of(run: Run) -> dict[str, Source]:
     return {name: source for name, source in found.items() if source is not None}
 
 
+def skip_without_data(run: Run) -> None:
+    """Skip the test unless all files of a run are there."""
+    for source in sources_of(run).values():
+        assert isinstance(source, FileSource)
+        for path in source.paths:
+            if not Path(path).exists():
+                pytest.skip(f"data not found at {path}. {advice(path)}")
+
+
 @pytest.mark.parametrize("name", RECORDS)
 def test_a_recipe_is_fitted_and_scored(
     name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     record = RECORDS[name]
     case = record.cases[0]
-    if not DATA.exists():
-        pytest.skip(f"data not found at {DATA}; set FOVEAL_DATA")
+    skip_without_data(record.run(case))
     data = tmp_path / "data"
     data.mkdir()
     run = short(record, case, data)
@@ -89,11 +98,10 @@ def test_a_recipe_is_fitted_and_scored(
 
 @pytest.mark.parametrize("name", RECORDS)
 def test_every_case_has_its_files_and_its_json(name: str) -> None:
-    if not DATA.exists():
-        pytest.skip(f"data not found at {DATA}; set FOVEAL_DATA")
     record = RECORDS[name]
     for case in record.cases:
         run = record.run(case)
+        skip_without_data(run)
         assert from_json(Run, to_json(run)) == run
         for source in sources_of(run).values():
             example = next(iter(source))
