@@ -6,7 +6,12 @@ writes a spec as JSON and reads it back.
 
 from ._captioner import Captioner as Captioner, CaptionerSpec as CaptionerSpec
 from ._checks import checked_tokens as checked_tokens
-from ._classifier import Classifier as Classifier, ClassifierSpec as ClassifierSpec
+from ._classifier import (
+    AbstractClassifierSpec as AbstractClassifierSpec,
+    Classified as Classified,
+    Classifier as Classifier,
+    ClassifierSpec as ClassifierSpec,
+)
 from ._decomposable_attention import (
     DecomposableAttention as DecomposableAttention,
     DecomposableAttentionSpec as DecomposableAttentionSpec,
@@ -29,7 +34,11 @@ from ._reading_steps import (
     StepsSpec as StepsSpec,
 )
 from ._seq2seq import Seq2Seq as Seq2Seq, Seq2SeqSpec as Seq2SeqSpec
-from ._tagger import Tagger as Tagger, TaggerSpec as TaggerSpec
+from ._tagger import (
+    AbstractTaggerSpec as AbstractTaggerSpec,
+    Tagger as Tagger,
+    TaggerSpec as TaggerSpec,
+)
 from ._video_classifier import VideoClassifierSpec as VideoClassifierSpec
 from ._vqa_model import VQAModelSpec as VQAModelSpec
 from .parts._attention_specs import (

@@ -12,19 +12,21 @@ References: Yang et al. 2016 (attention at two levels); Lin et al. 2017.
 Axes: B items of a batch, S tokens, n sentences of w words, C classes, V width of a value.
 """
 
+from abc import abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Literal, NamedTuple, final
 
 from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
+from typing_extensions import override
 
 from ..attention import Attended, AttentionPooling, Memory, max_pooling, mean_pooling
 from ..batch_invariant import Linear
 from ..errors import ShapeError
 from ..networks import AbstractEncoder, DocumentEncoder
 from ..networks.encoders._document_encoder import Document
-from ..specs import check, setting
+from ..specs import AbstractSpec, check, setting
 from ._checks import check_sizes, checked_tokens
 from .parts._attention_specs import PerQueryAttentionSpec, SoftmaxSpec
 from .parts._document_spec import DocumentEncoderSpec
@@ -109,9 +111,43 @@ def pooled(
     return found.context.squeeze(-2), found
 
 
+class AbstractClassifierSpec(AbstractSpec):
+    """A classifier of texts. Derive from it to use your whole model in `ClassificationSpec`."""
+
+    __slots__ = ()
+
+    @abstractmethod
+    def build(self, *, vocabulary: int, num_classes: int) -> nn.Module:
+        """Build the model with fresh weights. The task calls it with tokens `(B, S)` and a mask `(B, S)`, which is
+        True on real tokens, or with tokens only. It returns a `Classified`.
+        """
+
+    @property
+    def attention_kind(self) -> str | None:
+        """The name of the attention over the tokens in traces; None if the model returns no weights."""
+        return None
+
+    @property
+    def is_exclusive(self) -> bool:
+        """Whether the weights of a text are probabilities of one token, and so add up to 1."""
+        return True
+
+    @property
+    def is_bridged(self) -> bool:
+        """Whether tokens reach the output other than through a recurrence: by attention, or by a pool over all
+        positions. The doctor does not worry about small gradients through time then.
+        """
+        return self.attention_kind is not None
+
+    @property
+    def reads_documents(self) -> bool:
+        """Whether tokens and mask have the shape `(B, n, w)`: n sentences of w words."""
+        return False
+
+
 @final
 @dataclass(frozen=True, kw_only=True, slots=True)
-class ClassifierSpec:
+class ClassifierSpec(AbstractClassifierSpec):
     """One label for a whole text or document."""
 
     kind: Literal["classifier"] = "classifier"
@@ -121,6 +157,7 @@ class ClassifierSpec:
         0.3, "share of that vector set to 0 in training", at_least=0, at_most=1
     )
 
+    @override
     def build(self, *, vocabulary: int, num_classes: int) -> Classifier:
         """Build the model with fresh weights for so many tokens and classes."""
         check(self)
@@ -129,6 +166,26 @@ class ClassifierSpec:
         pool, size = build_pool(self.pooling, encoder)
         output = Linear(size, num_classes)
         return Classifier(encoder, pool, output, vocabulary=vocabulary, dropout=self.dropout)
+
+    @property
+    @override
+    def attention_kind(self) -> str | None:
+        return None if isinstance(self.pooling, str) else self.pooling.kind
+
+    @property
+    @override
+    def is_exclusive(self) -> bool:
+        return not isinstance(self.pooling, str) and self.pooling.is_exclusive
+
+    @property
+    @override
+    def is_bridged(self) -> bool:
+        return self.pooling != "summary"
+
+    @property
+    @override
+    def reads_documents(self) -> bool:
+        return isinstance(self.encoder, DocumentEncoderSpec)
 
 
 def build_pool(

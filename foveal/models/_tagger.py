@@ -10,19 +10,21 @@ References: Lafferty et al. 2001; Huang et al. 2015 (bidirectional LSTM with a C
 Axes: B items of a batch, T tokens, F spelling features of a token, K tags.
 """
 
+from abc import abstractmethod
 from dataclasses import dataclass
 from typing import Literal, final
 
 import torch
-from jaxtyping import Bool, Int
+from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
+from typing_extensions import override
 
 from ..batch_invariant import Linear
 from ..distributions import LinearChain
-from ..errors import ShapeError
+from ..errors import ShapeError, ValueRangeError
 from ..networks import AbstractEncoder
 from ..networks.encoders._spelled_embedding import SpelledEmbedding
-from ..specs import check, setting
+from ..specs import AbstractSpec, check, setting
 from ._checks import check_sizes, checked_tokens
 from .parts._encoder_specs import EncoderSpec, TextEncoderSpec
 
@@ -92,9 +94,38 @@ class Tagger(nn.Module):
         return tokens if spelling is None else torch.cat([tokens.unsqueeze(-1), spelling], -1)
 
 
+class AbstractTaggerSpec(AbstractSpec):
+    """A tagger of words. Derive from it to use your whole model in `TaggingSpec`."""
+
+    __slots__ = ()
+
+    @abstractmethod
+    def build(self, *, vocabulary: int, num_tags: int) -> nn.Module:
+        """Build the model with fresh weights. The task calls it with tokens `(B, T)` and a mask `(B, T)`, which is
+        True on real tokens. It returns a `LinearChain` over the tags, with the mask; `ChainCRF` makes one.
+        """
+
+    def build_spelled(
+        self, *, vocabulary: int, num_tags: int, num_features: int, num_buckets: int
+    ) -> nn.Module:
+        """Build the model for spelling features. The task then also passes the features `(B, T, F)`, numbers below
+        `num_buckets`. A spec that does not override it reads words only.
+        """
+        raise ValueRangeError(
+            f"{type(self).__name__}: the model reads words only, got spelling features. Set spelling to none, or "
+            f"give {type(self).__name__} a method build_spelled."
+        )
+
+    def tag_bias(self, model: nn.Module) -> Float[Tensor, " K"] | None:
+        """The parameter that is added to the scores of the tags, for `tune_recall` of the task; None if the model
+        has none.
+        """
+        return None
+
+
 @final
 @dataclass(frozen=True, kw_only=True, slots=True)
-class TaggerSpec:
+class TaggerSpec(AbstractTaggerSpec):
     """One tag for each token."""
 
     kind: Literal["tagger"] = "tagger"
@@ -105,6 +136,7 @@ class TaggerSpec:
         0.1, "fraction of spelling features left out in training", at_least=0, at_most=1
     )
 
+    @override
     def build(
         self, *, vocabulary: int, num_tags: int, num_features: int = 0, num_buckets: int = 0
     ) -> Tagger:
@@ -139,3 +171,19 @@ class TaggerSpec:
             crf=self.crf,
             num_features=num_features,
         )
+
+    @override
+    def build_spelled(
+        self, *, vocabulary: int, num_tags: int, num_features: int, num_buckets: int
+    ) -> Tagger:
+        return self.build(
+            vocabulary=vocabulary,
+            num_tags=num_tags,
+            num_features=num_features,
+            num_buckets=num_buckets,
+        )
+
+    @override
+    def tag_bias(self, model: nn.Module) -> Float[Tensor, " K"]:
+        assert isinstance(model, Tagger)
+        return model.unary.bias

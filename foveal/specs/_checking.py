@@ -62,7 +62,11 @@ def _check_class(annotation: Any, cls: type, path: str, bounds: Bounds) -> None:
         return
     if not issubclass(cls, bases):
         wanted = " or ".join(base.__name__ for base in bases)
-        advice = f"Derive {cls.__name__} from {wanted}." if bases else "Replace it."
+        advice = (
+            f"Derive {cls.__name__} from {wanted}."
+            if bases
+            else "Replace it; this field takes no other class."
+        )
         raise SpecError(
             f"{path}: expected {in_words(annotation, bounds)}, got a {cls.__name__}. {advice}"
         )

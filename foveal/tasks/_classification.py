@@ -11,7 +11,7 @@ from typing import Any, Literal, final
 
 import torch
 from jaxtyping import Float
-from torch import Tensor
+from torch import Tensor, nn
 from typing_extensions import override
 
 from ..attention import AttentionTrace, Layout
@@ -22,11 +22,7 @@ from ..data.vocabularies._vocabularies import Vocabularies, numbered, trained
 from ..data.vocabularies._vocabulary import UNKNOWN
 from ..masking import mask_from_lengths
 from ..metrics import AbstractMetricSpec
-from ..models import (
-    Classifier,
-    ClassifierSpec,
-    DocumentEncoderSpec,
-)
+from ..models import AbstractClassifierSpec, ClassifierSpec
 from ..networks import initialize_embeddings
 from ..specs import setting
 from .base._forced import Forced, forced_labels, looked
@@ -40,7 +36,7 @@ from .explaining._explanation import Explanation, Way
 
 
 @final
-class Classification(AbstractLabeling[Classifier, "ClassificationSpec"]):
+class Classification(AbstractLabeling[nn.Module, "ClassificationSpec"]):
     """Texts, or documents, to labels."""
 
     @override
@@ -64,18 +60,18 @@ class Classification(AbstractLabeling[Classifier, "ClassificationSpec"]):
     @property
     @override
     def attends(self) -> bool:
-        return not isinstance(self.spec.model.pooling, str)
+        return self.spec.model.attention_kind is not None
 
     @property
     @override
     def is_bridged(self) -> bool:
-        return self.spec.model.pooling != "summary"
+        return self.spec.model.is_bridged
 
     @override
     def explain(self, example: Example, way: Way) -> Explanation:
         """All labels, and the words that decided."""
         found, explanation = self._explained(example)
-        trace, pooling = found.trace, self.spec.model.pooling
+        trace = found.trace
         if trace is None:
             return explanation
         # A document has empty places after the words of a sentence, which nobody reads.
@@ -85,7 +81,7 @@ class Classification(AbstractLabeling[Classifier, "ClassificationSpec"]):
             explanation,
             steps=(explanation.steps[0]._replace(weights=weights),),
             attention=trace.kind,
-            exclusive=not isinstance(pooling, str) and pooling.is_exclusive,
+            exclusive=self.spec.model.is_exclusive,
             others=(trace,) if self.is_of_documents else (),
         )
 
@@ -126,7 +122,7 @@ class Classification(AbstractLabeling[Classifier, "ClassificationSpec"]):
     @property
     def is_of_documents(self) -> bool:
         """Whether texts are read as sentences, one on each line."""
-        return isinstance(self.spec.model.encoder, DocumentEncoderSpec)
+        return self.spec.model.reads_documents
 
     @override
     def symbols(self, example: Example) -> list[str]:
@@ -154,8 +150,8 @@ class Classification(AbstractLabeling[Classifier, "ClassificationSpec"]):
         settle = settled_rows if self.is_of_documents else settled
         tokens, mask = settle(batch.tokens, batch.mask)
         classified = self.model(tokens, mask)
-        weights, pooling = classified.weights, self.spec.model.pooling
-        if weights is None or isinstance(pooling, str):
+        weights, kind = classified.weights, self.spec.model.attention_kind
+        if weights is None or kind is None:
             return Labeled(classified.log_probs, no_trace)
 
         def trace(number: int, label: str) -> AttentionTrace:
@@ -169,7 +165,7 @@ class Classification(AbstractLabeling[Classifier, "ClassificationSpec"]):
                 num_words, layout = len(sentences[0]) or 1, Layout()
                 rows = weights[number][places].tolist()
             return AttentionTrace(
-                kind=pooling.kind,
+                kind=kind,
                 sources=tuple(
                     word for words in sentences for word in words + [""] * (num_words - len(words))
                 ),
@@ -200,7 +196,9 @@ class ClassificationSpec(AbstractTextSpec[Classification]):
     max_vocab_size: int | None = setting(
         None, "most symbols of the vocabulary, the frequent first; none: all", at_least=5
     )
-    model: ClassifierSpec = setting(ClassifierSpec(), "what reads the text and scores the labels")
+    model: ClassifierSpec | AbstractClassifierSpec = setting(
+        ClassifierSpec(), "what reads the text and scores the labels"
+    )
     label_smoothing: float = setting(
         0.0, "probability spread over all labels in what is learnt", at_least=0, at_most=1
     )

@@ -12,6 +12,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal, final
 
+from torch import nn
 from typing_extensions import override
 
 from ..batch_invariant import LEAST_ROWS
@@ -21,12 +22,12 @@ from ..data.vocabularies._tally import Symbols, Tally
 from ..data.vocabularies._vocabularies import Vocabularies, located, required_target
 from ..data.vocabularies._vocabulary import Labels
 from ..distributions import LinearChain
-from ..errors import DataError
+from ..errors import DataError, SpecError
 from ..metrics import AbstractMetricSpec
 from ..metrics._calibration import Calibration
 from ..metrics._metrics import accuracy, exact_match, f1, span_f1
 from ..metrics._statistics import Statistics
-from ..models import Tagger, TaggerSpec
+from ..models import AbstractTaggerSpec, TaggerSpec
 from ..networks import initialize_embeddings
 from ..specs import setting
 from .base._answering import AbstractAnsweringTask, Answers, Search
@@ -45,13 +46,13 @@ _ONE_TAGGING = PredictionSpec(beam_size=1)
 
 
 @final
-class Tagging(AbstractAnsweringTask[Tagger]):
+class Tagging(AbstractAnsweringTask[nn.Module]):
     """Words to tags."""
 
     is_complete = False
     least_rows = LEAST_ROWS
 
-    def __init__(self, spec: "TaggingSpec", vocabularies: Vocabularies, model: Tagger) -> None:
+    def __init__(self, spec: "TaggingSpec", vocabularies: Vocabularies, model: nn.Module) -> None:
         self._spec, self.vocabularies, self.model = spec, vocabularies, model
         self._labels: Labels = vocabularies.labels_of("Tagging")
         self.prediction, self.calibration = spec.prediction, Calibration()
@@ -106,6 +107,8 @@ class Tagging(AbstractAnsweringTask[Tagger]):
         spelling = batch.spelling
         if spelling is None and features is not None:  # sentences without any word
             spelling = batch.tokens.new_zeros(*batch.tokens.shape, features.num_features)
+        if spelling is None:
+            return self.model(batch.tokens, batch.mask)
         return self.model(batch.tokens, batch.mask, spelling)
 
     @property
@@ -181,7 +184,9 @@ class Tagging(AbstractAnsweringTask[Tagger]):
         """Lower the score of the tag O by the amount that gives the best span F1; of equal ones the
         least. A model that is unsure of new names says O too often for it.
         """
-        bias, outside = self.model.unary.bias.detach(), self._labels.number(OUTSIDE)
+        scores, outside = self.spec.model.tag_bias(self.model), self._labels.number(OUTSIDE)
+        assert scores is not None  # the spec refuses other models
+        bias = scores.detach()
         first, found = float(bias[outside]), dict[float, float]()
         for shift in _SHIFTS:
             bias[outside] = first - shift
@@ -245,7 +250,9 @@ class TaggingSpec(AbstractTextSpec[Tagging]):
     max_vocab_size: int | None = setting(
         None, "most words of the vocabulary, the frequent first; none: all", at_least=5
     )
-    model: TaggerSpec = setting(TaggerSpec(), "what reads the sentence and scores its tags")
+    model: TaggerSpec | AbstractTaggerSpec = setting(
+        TaggerSpec(), "what reads the sentence and scores its tags"
+    )
     spelling: SpellingSpec | None = setting(
         None, "spelling features that are read next to each word; none: words only"
     )
@@ -262,13 +269,23 @@ class TaggingSpec(AbstractTextSpec[Tagging]):
     @override
     def build(self, vocabularies: Vocabularies) -> Tagging:
         """The task, with fresh weights."""
-        spelling = self.spelling
-        model = self.model.build(
-            vocabulary=len(vocabularies.source),
-            num_tags=len(vocabularies.labels_of("Tagging")),
-            num_features=0 if spelling is None else spelling.num_features,
-            num_buckets=0 if spelling is None else spelling.num_buckets,
-        )
+        spelling, vocabulary = self.spelling, len(vocabularies.source)
+        num_tags = len(vocabularies.labels_of("Tagging"))
+        if spelling is None:
+            model = self.model.build(vocabulary=vocabulary, num_tags=num_tags)
+        else:
+            model = self.model.build_spelled(
+                vocabulary=vocabulary,
+                num_tags=num_tags,
+                num_features=spelling.num_features,
+                num_buckets=spelling.num_buckets,
+            )
+        if self.tune_recall and self.model.tag_bias(model) is None:
+            name = type(self.model).__name__
+            raise SpecError(
+                f"TaggingSpec: tune_recall lowers the score of the tag O, got the model {name}, which names no "
+                f"parameter for it. Set tune_recall to false, or give {name} a method tag_bias."
+            )
         task = Tagging(self, vocabularies, model)
         initialize_embeddings(task.model)
         return task

@@ -1,5 +1,5 @@
 """A package that imports public names of foveal alone adds an attention, a scorer, encoders of texts and
-images, a tokenizer, a metric, a distribution, a source and a task. All of them are trained, saved, loaded, asked, scored, explained, examined,
+images, a tokenizer, a metric, a distribution, a source, models and a task. All of them are trained, saved, loaded, asked, scored, explained, examined,
 served and run in bulk by the commands, in processes of their own.
 """
 
@@ -23,9 +23,10 @@ pytestmark = pytest.mark.slow
 
 PACKAGE = Path(__file__).parent / "package"
 RECIPE = """
-from foveal.data import ImageSpec, image_list, tsv
+from dataclasses import replace
+from foveal.data import CharacterSpec, ImageSpec, image_list, tsv
 from foveal.models import CaptionerSpec, DecoderSpec, MultiHeadSpec, Seq2SeqSpec, SoftmaxSpec, TextEncoderSpec
-from foveal.tasks import CaptioningSpec, TransductionSpec
+from foveal.tasks import CaptioningSpec, ClassificationSpec, TaggingSpec, TransductionSpec
 from foveal.training import Run, TrainingSpec
 from foveal_outside import *
 from foveal_outside import SPECS
@@ -50,6 +51,16 @@ def length():
     training = TrainingSpec(steps=60, batch_size=16, learning_rate=0.1)
     data = {"train": tsv("lengths.tsv"), "dev": tsv("lengths.tsv")}
     return Run(task=LengthSpec(), **data, training=training)
+
+
+def labels():
+    task = ClassificationSpec(source=CharacterSpec(), model=BagSpec())
+    return replace(_run(task), train=tsv("labels.tsv"), dev=tsv("labels.tsv"))
+
+
+def tags():
+    task = TaggingSpec(model=LookupSpec())
+    return replace(_run(task), train=tsv("tags.tsv"), dev=tsv("tags.tsv"))
 
 
 def cards():
@@ -90,6 +101,10 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
     (folder / "lengths.tsv").write_text("".join(f"{word}\t{len(word)}\n" for word in words))
     cards = "---\n".join(f"{word}\n{word.upper()}\n" for word in words)
     (folder / "cards.txt").write_text(cards)
+    labels = (f"{word}\t{'long' if len(word) > 5 else 'short'}\n" for word in words)
+    (folder / "labels.tsv").write_text("".join(labels))
+    tags = "ba do ki\tB-X O B-Y\ndo do\tO O\nki ba\tB-Y B-X\nba\tB-X\n"
+    (folder / "tags.tsv").write_text(tags * 4)
     draw_bars(folder)
     (folder / "words.txt").write_text("bamuki\ndon\n")
     (folder / "recipe.py").write_text(RECIPE)
@@ -143,7 +158,7 @@ def test_the_package_imports_public_names_only() -> None:
                 assert not any(alias.name.startswith("_") for alias in node.names), file
 
 
-@pytest.mark.parametrize("task", ["written", "length"])
+@pytest.mark.parametrize("task", ["written", "length", "labels", "tags"])
 def test_a_run_goes_through_every_command(place: Path, task: str) -> None:
     specs = ("--with-specs", "recipe.py")
     said = foveal(place, "fit", "--recipe", f"recipe.py:{task}", "--out", task, "--threads", "1")
@@ -154,8 +169,8 @@ def test_a_run_goes_through_every_command(place: Path, task: str) -> None:
     lines = foveal(place, "predict", task, "words.txt", *specs).splitlines()
     assert [line.split("\t")[0] for line in lines] == ["bamuki", "don"]
     scores = json.loads(foveal(place, "evaluate", task, "--json", *specs))
-    names = {"written": {"wer", "cer", "prefix_match"}, "length": {"accuracy"}}[task]
-    assert names <= set(str(scores).replace("'", " ").split())
+    names = {"written": {"wer", "cer", "prefix_match"}, "tags": {"span_f1"}}
+    assert names.get(task, {"accuracy"}) <= set(str(scores).replace("'", " ").split())
     explained = json.loads(foveal(place, "explain", task, "bamuki", "--json", *specs))
     assert explained["output"] == lines[0].split("\t")[2]
     json.loads(foveal(place, "doctor", task, "--json", *specs))

@@ -10,7 +10,7 @@ import torch
 from foveal.bundles import load_bundle, save_bundle
 from foveal.data import Example, InMemory
 from foveal.data.vocabularies._tally import Tally
-from foveal.models import ClassifierSpec, Seq2SeqSpec, TaggerSpec
+from foveal.models import Classifier, ClassifierSpec, Seq2SeqSpec, TaggerSpec
 from foveal.tasks import ClassificationSpec, TaggingSpec, TransductionSpec
 from foveal.training import TrainingSpec, fit
 from tests.tasks.stored import BUNDLES
@@ -76,6 +76,7 @@ def test_a_model_that_has_learned_nothing_is_warned_about(tmp_path: Path) -> Non
     train = task.batches(InMemory(tuple(LABELED)), batch_size=4)
     spec = TrainingSpec(steps=1, learning_rate=1e-9)
     examples = [Example("a", "yes")] * 9 + [Example("a", "no")]
+    assert isinstance(task.model, Classifier)
     with torch.no_grad():
         task.model.output.bias[:] = torch.tensor([9.0, 0.0])  # "no", always
     fit(task, train, examples, spec, tmp_path, listeners=[events.append])

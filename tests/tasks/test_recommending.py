@@ -7,7 +7,7 @@ import pytest
 
 from foveal.data import Example
 from foveal.errors import DataError
-from foveal.models import DecoderSpec, LatentHardSpec, SoftmaxSpec, TextEncoderSpec
+from foveal.models import ClassifierSpec, DecoderSpec, LatentHardSpec, SoftmaxSpec, TextEncoderSpec
 from foveal.planning import recommend
 from foveal.planning._recommending import Reason
 from foveal.specs import settings
@@ -87,6 +87,7 @@ def test_texts_of_several_lines_are_read_as_documents() -> None:
     found = recommend(reviews)
     assert found.task.kind == "classification"
     assert isinstance(found.task, ClassificationSpec)
+    assert isinstance(found.task.model, ClassifierSpec)
     assert found.task.model.encoder.kind == "document"
     found.task.build_from(reviews)
 
@@ -95,6 +96,7 @@ def test_long_texts_on_one_line_are_read_flat_and_the_reason_says_what_to_do() -
     found = recommend([Example(f"it was {word} . " * 50, word) for word in "abcd" * 10])
     assert found.task.kind == "classification"
     assert isinstance(found.task, ClassificationSpec)
+    assert isinstance(found.task.model, ClassifierSpec)
     assert found.task.model.encoder.kind == "text"
     (reason,) = [one.sentence for one in found.reasons if one.path == "model.encoder"]
     assert "200 words per text" in reason

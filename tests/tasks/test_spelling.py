@@ -13,7 +13,7 @@ from foveal.data._batches import collate_tagged
 from foveal.data.tokenizers._spelling import word_shape
 from foveal.errors import ShapeError
 from foveal.inspection import explain
-from foveal.models import TaggerSpec, TextEncoderSpec, WordEncoderSpec
+from foveal.models import Tagger, TaggerSpec, TextEncoderSpec, WordEncoderSpec
 from foveal.networks.encoders._spelled_embedding import SpelledEmbedding
 from foveal.planning import recommend
 from foveal.tasks import Tagging, TaggingSpec
@@ -151,6 +151,7 @@ def test_recall_is_tuned_for_the_best_span_f1() -> None:
     assert found.task.tune_recall
     task = replace(SPEC, tune_recall=True).build_from(names)
     train(task, names, epochs=60, rate=2e-2)
+    assert isinstance(task.model, Tagger)
     outside = task.model.unary.bias.detach()[1]
     learnt = float(outside)
     task.calibrate(names)

@@ -1,8 +1,9 @@
 """What a stranger adds to foveal with public names alone: a scorer, an attention, encoders of texts and
-images, a tokenizer, a metric, a distribution, a source and a task.
+images, a tokenizer, a metric, a distribution, a source, models and a task.
 """
 
 from .image import PatchEncoderSpec as PatchEncoderSpec
+from .models import BagSpec as BagSpec, LookupSpec as LookupSpec
 from .parts import (
     CosineSpec as CosineSpec,
     MeanEncoderSpec as MeanEncoderSpec,
@@ -21,5 +22,7 @@ SPECS = (
     SyllableSpec,
     PrefixMatchSpec,
     CardsSource,
+    BagSpec,
+    LookupSpec,
     LengthSpec,
 )
