@@ -58,7 +58,7 @@ def skip_without_data(run: Run) -> None:
     """Skip the test unless all files of a run are there."""
     for source in sources_of(run).values():
         assert isinstance(source, FileSource)
-        for path in source.paths:
+        for path in (path for files in source.files() for path in files):
             if not Path(path).exists():
                 pytest.skip(f"data not found at {path}. {advice(path)}")
 
