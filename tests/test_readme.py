@@ -43,6 +43,14 @@ def test_the_code_blocks_run(page: Path) -> None:
         exec(code, {"__name__": page.stem})
 
 
+def test_each_snippet_is_a_short_program_of_its_own() -> None:
+    blocks = BLOCK.findall((ROOT / "docs/snippets.md").read_text(encoding="utf-8"))
+    assert len(blocks) == 6
+    for block in blocks:
+        assert sum(map(bool, block.splitlines())) <= 15
+        exec(compile(block, "docs/snippets.md", "exec"), {"__name__": "snippet"})
+
+
 def test_the_readme_prints_its_output(capsys: pytest.CaptureFixture[str]) -> None:
     text = README.read_text(encoding="utf-8")
     exec(compile(program(text), str(README), "exec"), {"__name__": "README"})

@@ -31,8 +31,8 @@ class AbstractSourceSpec(AbstractSpec, Source):
     ...     def read(self):
     ...         for number in range(self.size):
     ...             yield Example(str(number), str(number**2))
-    >>> [example.target for example in Squares()]
-    ['0', '1', '4']
+    >>> " ".join(example.target for example in Squares())
+    '0 1 4'
     """
 
     unit: ClassVar[str] = "example"
