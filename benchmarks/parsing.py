@@ -1,8 +1,8 @@
 """Dependency parsing: attachment scores on UD treebanks, and how fast trees are found.
 
     python -m benchmarks.parsing fit --runs runs [--seeds 1 2 3]    train what is not there yet
-    python -m benchmarks.parsing score --runs runs                  the runs that have ended
-    python -m benchmarks.parsing speed --runs runs                  trees of EWT test, against supar
+    python -m benchmarks.parsing score --runs runs                  the runs that have ended, to results/parsing.json
+    python -m benchmarks.parsing speed --runs runs                  trees of EWT test, against supar, to parsing_speed.json
 
 `fit` trains `recipes/parsing.py` and takes some 40 minutes for each seed of EWT on one core. `score` reads what the runs
 measured on their test files: gold words, all words counted, labels with their subtypes. `speed` scores the arcs of
@@ -28,7 +28,7 @@ import os
 import subprocess
 import sys
 import warnings
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from statistics import mean, median
@@ -49,7 +49,7 @@ from .results import Results, Row, digests
 from .supar import load_supar
 from .timing import Plan, Timing, compare, use_one_thread
 
-OUT = Path("results/parsing.json")
+SCORES, SPEEDS = Path("results/parsing.json"), Path("results/parsing_speed.json")
 MADE_BY = "python -m benchmarks.parsing fit, then score and speed, --runs runs"
 NAMES = {"ewt": "UD English EWT", "sequoia": "UD French Sequoia"}
 TARGETS = {("ewt", "uas"): 87.5, ("ewt", "las"): 84.5}
@@ -79,8 +79,13 @@ def fit(runs: Path, seeds: Sequence[int]) -> None:
             )
 
 
-def scores(runs: Path) -> list[Row]:
-    """The attachment scores of all runs that have ended."""
+def scores(runs: Path, known: Sequence[Row]) -> list[Row]:
+    """Return the attachment scores of each run that has ended, and their means over seeds.
+
+    Args:
+        runs: the folder of the runs.
+        known: earlier rows; the scores of seeds whose runs are no longer there still count in the means.
+    """
     rows = []
     for name in TREEBANKS:
         found = {
@@ -89,25 +94,37 @@ def scores(runs: Path) -> list[Row]:
         }
         for split in ("test", "dev"):
             for metric in ("uas", "las"):
-                values = [metrics[split][metric]["value"] for metrics in found.values()]
+                label = f"{NAMES[name]}, {metric.upper()} on the {split} file"
+                values = {
+                    row.seeds[0]: row.value
+                    for row in known
+                    if row.name.startswith(f"{label}, seed ")
+                }
+                values |= {seed: one[split][metric]["value"] for seed, one in found.items()}
                 if values:
-                    rows.append(_score(name, split, metric, values, tuple(found)))
+                    target = TARGETS.get((name, metric)) if split == "test" else None
+                    rows += _rows(label, dict(sorted(values.items())), target)
     return rows
 
 
-def _score(
-    name: str, split: str, metric: str, values: Sequence[float], seeds: tuple[int, ...]
-) -> Row:
-    target = TARGETS.get((name, metric)) if split == "test" else None
-    return Row(
-        name=f"{NAMES[name]}, {metric.upper()} on the {split} file",
-        value=mean(values),
+def _rows(label: str, values: Mapping[int, float], target: float | None) -> list[Row]:
+    """The mean over the seeds, and the score of each seed."""
+    total = Row(
+        name=label,
+        value=mean(values.values()),
         unit="%",
-        spread=(min(values), max(values)) if len(values) > 1 else None,
-        seeds=seeds,
+        spread=(min(values.values()), max(values.values())) if len(values) > 1 else None,
+        seeds=tuple(values),
         target=target,
         sense=None if target is None else ">=",
     )
+    return [
+        total,
+        *(
+            Row(name=f"{label}, seed {seed}", value=value, unit="%", seeds=(seed,))
+            for seed, value in values.items()
+        ),
+    ]
 
 
 def speed(run: Path) -> list[Row]:
@@ -221,7 +238,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("what", choices=("fit", "score", "speed"))
     parser.add_argument("--runs", type=Path, required=True)
     parser.add_argument("--seeds", type=int, nargs="+", default=[1, 2, 3])
-    parser.add_argument("--out", type=Path, default=OUT)
+    parser.add_argument("--out", type=Path, help="a file other than those in results/")
     given = parser.parse_args(arguments)
     use_one_thread()
     if given.what == "fit":
@@ -229,11 +246,13 @@ def main(arguments: Sequence[str] | None = None) -> None:
         return
     files = [file(name, split) for name in TREEBANKS for split in ("train", "dev", "test")]
     results = Results.here(MADE_BY, packages=("supar",))
-    results = replace(results, data=digests(files, DATA)).continued_from(given.out)
-    rows = scores(given.runs) if given.what == "score" else speed(given.runs / "ewt_1")
+    results, is_score = replace(results, data=digests(files, DATA)), given.what == "score"
+    out = given.out or (SCORES if is_score else SPEEDS)
+    results = results.continued_from(out, any_machine=is_score)
+    rows = scores(given.runs, results.rows) if is_score else speed(given.runs / "ewt_1")
     for row in rows:
         print(f"{row.name}: {row.value:.2f} {row.unit}{'  MISSED' if row.misses else ''}")
-    results.with_rows(rows).save(given.out)
+    results.with_rows(rows).save(out)
 
 
 if __name__ == "__main__":

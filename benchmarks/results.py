@@ -147,12 +147,17 @@ class Results:
         merged = {row.name: row for row in self.rows} | {row.name: row for row in rows}
         return replace(self, rows=tuple(merged.values()))
 
-    def continued_from(self, path: Path) -> Self:
+    def continued_from(self, path: Path, *, any_machine: bool = False) -> Self:
         """This result with the rows of an earlier run at `path`, if there is one.
 
-        All rows of a file stand under one header. An earlier file may lack a package or an
-        earlier date, but where it disagrees on a version or on the machine its rows cannot be
-        kept, and that is an error: better before an hour of measuring than after.
+        All rows of a file have one header. An earlier file may lack a package or have an
+        earlier date. If it disagrees on a version or on the machine, its rows cannot be kept, and
+        that is an error: better before an hour of measuring than after.
+
+        Args:
+            path: the file.
+            any_machine: keep rows from other machines, for scores of models, which are not times; the header then
+                names the machine of the latest rows.
         """
         if not path.exists():
             return self
@@ -162,7 +167,7 @@ class Results:
             for name, version in self.versions.items()
             if earlier.versions.get(name, version) != version
         ]
-        if earlier.machine != self.machine:
+        if earlier.machine != self.machine and not any_machine:
             differing.append(f"{earlier.machine} -> {self.machine}")
         if differing:
             raise ResultsError(
