@@ -14,7 +14,7 @@ from ..inspection import vital_signs
 from ..inspection.doctor._finding import Finding
 from ..inspection.doctor._watch import Watch
 from ..planning._choices import load_plan
-from ..planning._drafting import Asked, draft_run, given_settings, recipe_specs
+from ..planning._drafting import Asked, draft_run, given_settings, recipe_specs, specs_file
 from ..planning._signs import waiting, working
 from ..training import Display, Listener, TensorBoardWriter, process_group
 from ..training._fit import delete_checkpoints
@@ -94,7 +94,7 @@ def command(
         group.agree([0.0])  # the others read what process 0 has planned
         is_scored = True
         if ray:
-            _train_on_ray(out, workers, resume=not fresh)
+            _train_on_ray(out, workers, specs_file(recipe), resume=not fresh)
         else:
             is_scored = _train(console, out, also, lock, listeners, resume=not fresh)
         if group.is_first:
@@ -130,7 +130,7 @@ def _train(
     return outcome.is_scored
 
 
-def _train_on_ray(out: Path, workers: int | None, *, resume: bool) -> None:
+def _train_on_ray(out: Path, workers: int | None, specs: Path | None, *, resume: bool) -> None:
     from ..scale.cluster._joining import ray_cluster  # noqa: PLC0415 - an extra
     from ..scale.cluster._training import train_with_workers  # noqa: PLC0415 - an extra
 
@@ -138,7 +138,7 @@ def _train_on_ray(out: Path, workers: int | None, *, resume: bool) -> None:
         delete_checkpoints(out)  # once, and not again whenever a worker is lost
     number = workers or os.cpu_count() or 1
     with ray_cluster(num_cpus=number):
-        train_with_workers(out, number)
+        train_with_workers(out, number, specs=specs)
 
 
 def _say_alarm(console: Console, finding: Finding) -> None:

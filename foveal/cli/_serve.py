@@ -52,12 +52,12 @@ def command(
 
     listening = Listening(host, port, tokens, limits)
     if ray:
-        if certificate is not None or key is not None or proxies or not pages or with_specs:
+        if certificate is not None or key is not None or proxies or not pages:
             raise ValueRangeError(
-                "serve: with --ray there is no --certificate, --key, --proxies, --no-pages or --with-specs. Let a proxy in "
-                "front of the cluster terminate TLS and choose paths."
+                "serve: with --ray there is no --certificate, --key, --proxies or --no-pages. Let a proxy in front of "
+                "the cluster terminate TLS and choose paths."
             )
-        serve_on_ray(runs, listening, replicas)
+        serve_on_ray(runs, listening, replicas, with_specs)
     else:
         serve_here(
             runs,

@@ -72,7 +72,9 @@ def serve_here(
     sys.stdout.write("ended\n")
 
 
-def serve_on_ray(runs: Sequence[str], listening: Listening, replicas: str) -> None:
+def serve_on_ray(
+    runs: Sequence[str], listening: Listening, replicas: str, specs: Path | None
+) -> None:
     """Serve models from replicas on a cluster until SIGTERM or Ctrl-C."""
     from ..scale.cluster._serving import Deployment, Replicas, serve_with_replicas  # noqa: PLC0415 - an extra
 
@@ -83,6 +85,7 @@ def serve_on_ray(runs: Sequence[str], listening: Listening, replicas: str) -> No
         limits=listening.limits,
         tokens=listening.begin(),
         is_public=listening.is_public,
+        specs=specs,
     )
     serve_with_replicas(
         deployment, host=listening.host, port=listening.port, ready=_announcing(folders)

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from ..errors import SpecError
 from ..planning._choices import Planned
 from ..planning._draft import Draft, refuse_foreign
-from ..planning._drafting import Asked, draft_run, whole_path
+from ..planning._drafting import Asked, draft_run, specs_file, whole_path
 from ..scale._space import Dimension, given_dimension, usual_dimensions
 from ..scale._sweep import PLAN, Sweep
 from ..scale.cluster._joining import ray_cluster
@@ -46,7 +46,7 @@ def sweep(
                 f"{trials} trials, {workers} at a time, over {names}", markup=False, soft_wrap=True
             )
             with ray_cluster(num_cpus=workers):
-                if not run_trials(planned, workers, _say):
+                if not run_trials(planned, workers, _say, specs=specs_file(asked.recipe)):
                     sys.stderr.write("interrupted; the same command goes on from here\n")
                     sys.exit(_INTERRUPTED)
             planned.finish()

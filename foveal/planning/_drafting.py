@@ -66,6 +66,13 @@ def recipe_specs(recipe: str | None) -> tuple[type, ...]:
     return specs_of(run_file(recipe.partition(":")[0], f"--recipe {recipe}"), f"--recipe {recipe}")
 
 
+def specs_file(recipe: str | None) -> Path | None:
+    """The file of a recipe that lists SPECS, for processes that must run it too; None for any other."""
+    if recipe is None or not recipe_specs(recipe):
+        return None
+    return Path(recipe.partition(":")[0]).resolve()
+
+
 class Asked(NamedTuple):
     """The run that is asked for: files, rows or a recipe, and settings as path=value."""
 

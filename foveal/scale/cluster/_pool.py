@@ -27,8 +27,9 @@ def answer_with_pool(job: Bulk, shards: Sequence[Shard], workers: int) -> Iterat
     """Answer shards with so many workers; records come as they are done, in any order.
 
     A worker need not see the disk of this machine for the model, which is sent to it and verified there
-    before it is loaded. It must reach the input and the output.
+    before it is loaded. It must reach the input and the output, and the file of `job.specs`, which it runs.
     """
+    job = replace(job, specs=None if job.specs is None else job.specs.resolve())
     for data in _by_pool(partial(_answering, job, packed(job.bundle)), shards, workers):
         record = Record.from_data(data)
         assert record is not None

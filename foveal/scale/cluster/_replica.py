@@ -9,6 +9,7 @@ and tokens. Which replica is asked, how many there are and what becomes of one t
 import os
 from collections.abc import Mapping
 from contextlib import ExitStack
+from pathlib import Path
 from typing import NamedTuple
 
 from fastapi import FastAPI
@@ -28,6 +29,7 @@ class Service(NamedTuple):
     limits: Limits
     tokens: Tokens  # digests: the tokens themselves stay where they are
     is_public: bool
+    specs: Path | None = None  # a Python file with the parts that are not from foveal
 
 
 @serve.ingress()
@@ -35,7 +37,7 @@ class Replica:
     """Models in their own process that computes, and the application before it."""
 
     def __init__(self, service: Service) -> None:
-        computing = Computing()
+        computing = Computing(specs=service.specs)
         computing.watch(_end)
         with ExitStack() as folders:
             served = [

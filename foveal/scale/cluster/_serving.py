@@ -84,6 +84,7 @@ class Deployment:
         limits: of a request.
         tokens: that must be shown, if there are any.
         is_public: they are asked under any name, not the loopback's.
+        specs: a Python file with the parts of the models that are not from foveal, which every replica runs.
     """
 
     folders: Mapping[str, Path]
@@ -91,6 +92,7 @@ class Deployment:
     limits: Limits
     tokens: Tokens
     is_public: bool = False
+    specs: Path | None = None
 
     @property
     def state(self) -> Mapping[str, Any]:
@@ -99,8 +101,9 @@ class Deployment:
 
     def application(self) -> serve.Application:
         """The models as they are in their folders now, verified."""
-        bundles = {name: _verified(folder) for name, folder in self.folders.items()}
-        service = Service(bundles, self.limits, self.tokens, self.is_public)
+        specs = None if self.specs is None else self.specs.resolve()
+        bundles = {name: _verified(folder, specs) for name, folder in self.folders.items()}
+        service = Service(bundles, self.limits, self.tokens, self.is_public, specs)
         replica = serve.deployment(
             name="models",
             ray_actor_options={"num_cpus": 1},
@@ -196,10 +199,10 @@ def _told() -> Iterator[Callable[[], bool]]:
             signal.signal(number, handler)
 
 
-def _verified(folder: Path) -> dict[str, bytes]:
+def _verified(folder: Path, specs: Path | None) -> dict[str, bytes]:
     """The files of a bundle. It may be written anew at any moment: what was read must be whole too."""
-    load_version(folder)
+    load_version(folder, specs=specs)
     files = packed(folder)
     with unpacked(files) as copy:
-        load_version(copy)
+        load_version(copy, specs=specs)
     return files

@@ -25,6 +25,7 @@ from typing_extensions import override
 from ...errors import FovealError
 from ...inspection import vital_signs
 from ...planning._choices import load_plan
+from ...specs._files import specs_in
 from ...training import Evaluated, Event, Started, StepDone
 from .._sweep import ENGINE, Sweep, trial_folder
 from .._trials import STOPPED, Trial, is_finished
@@ -43,19 +44,23 @@ class Ended(NamedTuple):
     of: int
 
 
-def run_trials(sweep: Sweep, workers: int, told: Callable[[Ended], None]) -> bool:
+def run_trials(
+    sweep: Sweep, workers: int, told: Callable[[Ended], None], *, specs: Path | None = None
+) -> bool:
     """Run all trials of a sweep that has begun, or go on with them; False if it was interrupted.
 
     Args:
         sweep: what to try.
         workers: trials at a time, of one core each.
         told: a function of a module, told of every trial that has ended.
+        specs: a Python file with the parts of the run that are not from foveal, which every worker runs.
     """
     folder = sweep.out.resolve()
     os.environ["TUNE_DISABLE_AUTO_CALLBACK_LOGGERS"] = "1"  # the loop writes its own log
     os.environ["RAY_AIR_NEW_OUTPUT"] = "0"  # and the command says what is to be said
     trainable = tune.with_resources(
-        tune.with_parameters(_trial, out=str(folder), working=str(Path.cwd())), {"cpu": 1}
+        tune.with_parameters(_trial, out=str(folder), working=str(Path.cwd()), specs=specs),
+        {"cpu": 1},
     )
     state = folder / ENGINE
     if any(state.glob("experiment_state-*.json")) and Tuner.can_restore(str(state)):
@@ -89,14 +94,15 @@ class _StoppedError(Exception):
     """The sweep does not want the trial to go on."""
 
 
-def _trial(config: dict[str, Any], *, out: str, working: str) -> None:
+def _trial(config: dict[str, Any], *, out: str, working: str, specs: Path | None) -> None:
     """In a worker."""
     os.chdir(working)  # files may be named from where the command was called
     folder = trial_folder(Path(out), config[_NUMBER])
     if is_finished(folder):
         return  # Tune was killed before it had written that down
     try:
-        load_plan(folder).run.fit(folder, listeners=(_Reporter(),), probes=(vital_signs,))
+        run = load_plan(folder, also=specs_in(specs)).run
+        run.fit(folder, listeners=(_Reporter(),), probes=(vital_signs,))
     except _StoppedError:
         sys.exit(0)  # as Tune wants it
     except FovealError:

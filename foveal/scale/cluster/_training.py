@@ -16,6 +16,7 @@ from rich.console import Console
 from ...errors import FovealError
 from ...inspection import vital_signs
 from ...planning._choices import load_plan
+from ...specs._files import specs_in
 from ...training import Display, process_group
 from ...training.checkpoints._lock import Lock
 
@@ -27,12 +28,18 @@ class WorkersError(FovealError, RuntimeError):
     """Workers failed, and not because one of them was lost."""
 
 
-def train_with_workers(out: Path, workers: int) -> None:
-    """Train what is planned in a folder, or go on with it, in so many processes of one core each."""
+def train_with_workers(out: Path, workers: int, *, specs: Path | None = None) -> None:
+    """Train what is planned in a folder, or go on with it, in so many processes of one core each.
+
+    Args:
+        out: the folder of the run.
+        workers: the number of processes.
+        specs: a Python file with the parts of the run that are not from foveal, which every worker runs.
+    """
     folder = out.resolve()
     trainer = TorchTrainer(
         _loop,
-        train_loop_config={"out": str(folder), "working": str(Path.cwd())},
+        train_loop_config={"out": str(folder), "working": str(Path.cwd()), "specs": specs},
         torch_config=TorchConfig(backend="gloo"),
         scaling_config=ScalingConfig(num_workers=workers, resources_per_worker={"CPU": 1}),
         run_config=RunConfig(
@@ -57,7 +64,7 @@ def _loop(config: dict[str, Any]) -> None:
     with process_group() as group:
         console = Console(highlight=False, quiet=not group.is_first)
         # The process that began the run holds the lock: a worker that is lost may take long to die with one.
-        load_plan(out).run.fit(
+        load_plan(out, also=specs_in(config["specs"])).run.fit(
             out, listeners=(Display(console),), probes=(vital_signs,), lock=Lock(out)
         )
 
