@@ -21,6 +21,7 @@ from ._speech import LEVEL, Level, is_verbose
 
 # The name of a command -> what it does. Each has a module `_name` with a function `command`.
 COMMANDS = {
+    "demo": "train a small model from a sample, print predictions and write a report",
     "data": "list the public data sets and get them, or copy the samples",
     "fit": "train a model from files, or go on with one",
     "prepare": "write a large corpus as numbers, for fit to read",

@@ -1,0 +1,92 @@
+"""`foveal demo`: a first model from a sample of the package, without files, settings or a network."""
+
+import shutil
+import sys
+from pathlib import Path
+
+from ..attention import AttentionTrace
+from ..bundles import load_bundle
+from ..data import tsv
+from ..datasets import sample
+from ..inspection import explain
+from . import _explore, _fit
+from ._report import PAGE
+from ._speech import explaining
+
+SAMPLE = "pronunciation"
+NUM_SHOWN = 3
+_SHADES = " ░▒▓█"  # from no attention to all of it
+
+
+def command(
+    *,
+    out: Path = Path("foveal-demo"),
+    minutes: float = 1.0,
+    threads: int | None = None,
+    explore: bool = False,
+) -> None:
+    """Train a small model that pronounces English words, print some of its predictions, and write a report.
+
+    The 2,500 words to train on ship with the package. The whole demo takes less than two minutes and needs no network.
+
+    Args:
+        out: the folder for the words and the model; a demo that is there already is replaced.
+        minutes: how long to train.
+        threads: threads that torch computes with, as in `foveal fit`.
+        explore: open the explorer in the browser when the model is ready; needs the extra serve.
+    """
+    console = explaining()
+    words, model = out / "words", out / "model"
+    shutil.copytree(sample(SAMPLE), words, dirs_exist_ok=True)
+    train, dev, test = (str(words / f"{part}.tsv") for part in ("train", "dev", "test"))
+    command_line = (
+        f"foveal fit {train} --dev {dev} --test {test} --out {model} --minutes {minutes:g}"
+    )
+    console.print(
+        f"Training a model. The same by hand: {command_line}", markup=False, soft_wrap=True
+    )
+    _fit.command(
+        (train,), dev=(dev,), test=(test,), out=model, minutes=minutes, threads=threads, fresh=True
+    )
+    _show_predictions(model, test)
+    console.print(f"\nThe report: {model / PAGE}", markup=False, soft_wrap=True)
+    console.print(
+        f"A page on one answer: foveal explain {model} knight", markup=False, soft_wrap=True
+    )
+    if explore:
+        _explore.command((model,))
+    else:
+        console.print(
+            f"Ask the model in a browser: foveal explore {model}", markup=False, soft_wrap=True
+        )
+
+
+def _show_predictions(model: Path, test: str) -> None:
+    """The first test words with the letters that each phoneme was read from."""
+    task = load_bundle(model)
+    sys.stdout.write(
+        "\nWords that the model has not seen, and the letters that each phoneme attends to:\n"
+    )
+    for _, example in zip(range(NUM_SHOWN), tsv(test), strict=False):
+        answer = explain(task, example)
+        verdict = "correct" if answer.output == example.target else f"expected {example.target}"
+        sys.stdout.write(f"\n{example.source} -> {answer.output}  ({verdict}; ")
+        sys.stdout.write(f"confidence {answer.confidence:.2f})\n")
+        if answer.trace is not None:
+            sys.stdout.write(heat_map(answer.trace))
+
+
+def heat_map(trace: AttentionTrace) -> str:
+    """Attention as text: a row for each output, a shaded cell for each input.
+
+    >>> trace = AttentionTrace(kind="softmax", sources=("p", "h"), targets=("F",), weights=((0.6, 0.4),))
+    >>> print(heat_map(trace), end="")
+           p h
+         F ▓ ▒
+    """
+    width = 9
+    lines = [" " * width + "".join(f" {source}" for source in trace.sources)]
+    for target, weights in zip(trace.targets, trace.weights, strict=True):
+        cells = (_SHADES[min(int(weight * 5), 4)] for weight in weights)
+        lines.append(f"{target:>{width}}" + "".join(f" {cell}" for cell in cells))
+    return "".join(f"{line.rstrip()}\n" for line in lines)
