@@ -94,7 +94,7 @@ def formulas() -> Pairs:
     """Prefix to infix notation, as in examples/prefix_to_infix.py: depths 2 to 4."""
     known = draw_examples(range(2, 5), 5000, Random(0))
     unseen = draw_examples(range(2, 5), NUM_TESTED // 3, Random(1), unlike=known)
-    return Pairs(*([align_formula(one.source) for one in some] for some in (known, unseen)))
+    return Pairs(*([align_formula(one.text) for one in some] for some in (known, unseen)))
 
 
 @cache
@@ -248,7 +248,7 @@ def _translation_rows(rule: str, scores: AlignmentScores) -> list[Row]:
 
 
 def _size(example: Example) -> tuple[int, int]:
-    return len(split_words(example.source)), len(split_words(example.target or ""))
+    return len(split_words(example.text)), len(split_words(example.target or ""))
 
 
 def diagonal(num_sources: int, num_targets: int) -> frozenset[Link]:

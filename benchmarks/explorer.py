@@ -131,7 +131,7 @@ def main() -> None:
     parser.add_argument("--out", type=Path, default=OUT)
     options = parser.parse_args()
     use_one_thread()
-    words = [example.source for example in tsv(DATA / FILES["dev"])][: WORDS + WARMING]
+    words = [example.text for example in tsv(DATA / FILES["dev"])][: WORDS + WARMING]
     with tempfile.TemporaryDirectory() as folder:
         run = options.run or fitted(Path(folder))
         with served(run) as address, open_browser() as browser:

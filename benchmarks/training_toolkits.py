@@ -122,7 +122,7 @@ def joeynmt(examples: Sequence[Example], sizes: Sizes) -> Step:
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         for side, texts in (
-            ("src", ["".join(example.source.split()) for example in examples]),
+            ("src", ["".join(example.text.split()) for example in examples]),
             ("trg", [example.target or "" for example in examples]),
         ):
             (folder / f"train.{side}").write_text("\n".join(texts) + "\n", encoding="utf-8")

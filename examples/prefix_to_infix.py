@@ -44,7 +44,7 @@ def build(attention: SoftmaxSpec | None) -> Seq2Seq:
 
 def encode(formula: Example) -> Encoded:
     """Both notations as numbers."""
-    prefix, infix = formula.source.split(), (formula.target or "").split()
+    prefix, infix = formula.text.split(), (formula.target or "").split()
     return Encoded(SYMBOLS.encode(prefix), SYMBOLS.encode(infix))
 
 

@@ -42,7 +42,7 @@ from functools import partial
 from itertools import chain
 from pathlib import Path
 
-from foveal.data import ImageList, ImageSpec, LatexSpec, LineReader, image_list, read_image
+from foveal.data import ImageList, ImageSpec, LatexSpec, LineReader, Picture, image_list, read_image
 from foveal.datasets import data_folder
 from foveal.models import (
     AttentionSpec,
@@ -224,7 +224,8 @@ def compose() -> None:
     written = list(_crohme("train"))
     whole = ImageSpec(num_channels=1, height=500, width=500)
     items = (
-        Item(read_image(Path(each.source), whole)[0].numpy(), each.target or "") for each in written
+        Item(read_image(each.input_as(Picture).file, whole)[0].numpy(), each.target or "")
+        for each in written
     )
     both = chain(items, draw_composed(written, IMAGES["crohme"], TARGETS["crohme"], SEED))
     about = {"what": "handwritten formulas", "seed": SEED}

@@ -20,7 +20,7 @@ from torch.nn.functional import nll_loss, one_hot
 from examples.support import DATA
 from examples.support.texts import Descent
 from foveal.attention import AttentionTrace, Layout
-from foveal.data import Example, Vocabulary, babi
+from foveal.data import Example, Facts, Vocabulary, babi
 from foveal.data._example import read_alignment
 from foveal.data.vocabularies._vocabulary import Labels
 from foveal.models import ChainStepsSpec, MemoryNetwork, MemoryNetworkSpec
@@ -96,11 +96,11 @@ def words_of(text: str) -> list[str]:
 
 
 def as_question(example: Example) -> Question:
-    """The lines of a story apart."""
-    *told, question = example.source.split("\n")
+    """The facts, the question and the answer apart."""
+    source = example.input_as(Facts)
     support = frozenset(read_alignment(example)[::2])
     return Question(
-        facts=tuple(told), question=question, answer=example.target or "", support=support
+        facts=source.facts, question=source.question, answer=example.target or "", support=support
     )
 
 

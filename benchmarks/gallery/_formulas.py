@@ -106,7 +106,7 @@ def formulas(budget: Budget) -> Exhibit:
 def encode(formula: Example) -> Encoded:
     """Both notations as numbers."""
     return Encoded(
-        SYMBOLS.encode(formula.source.split()), SYMBOLS.encode((formula.target or "").split())
+        SYMBOLS.encode(formula.text.split()), SYMBOLS.encode((formula.target or "").split())
     )
 
 
@@ -138,7 +138,7 @@ def own_operator(model: Seq2Seq, examples: Sequence[Example]) -> list[bool]:
     return [
         row[number] - 1 == operator
         for formula, row in zip(examples, heads, strict=True)
-        for number, operator in operators(formula.source.split()).items()
+        for number, operator in operators(formula.text.split()).items()
     ]
 
 
@@ -155,7 +155,7 @@ def _heads(attended: Attended) -> Tensor:
 
 
 def _trace(model: Seq2Seq) -> AttentionTrace:
-    symbols = tuple(SHOWN.source.split())
+    symbols = tuple(SHOWN.text.split())
     read = _attend(model, collate_seq2seq([encode(SHOWN)]))
     best = one_hot(_heads(read)[0], len(symbols) + 1)[:, 1:].bool()
     return AttentionTrace(

@@ -19,7 +19,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from foveal.data import Example
+from foveal.data import Example, Picture
 from foveal.tasks import Captioning, Prediction
 from recipes import scene_captions
 
@@ -71,7 +71,7 @@ def _pointing(scored: Scored) -> dict[str, tuple[float, str]]:
     found = [
         each
         for example, answer in zip(examples, traced, strict=True)
-        for each in pointed(task, example, answer, boxes[Path(example.source).name])
+        for each in pointed(task, example, answer, boxes[example.input_as(Picture).name])
     ]
     if not found:
         return {}

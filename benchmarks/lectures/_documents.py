@@ -115,7 +115,7 @@ def _tested(case: str, folder: Path, reading: "_Reading") -> Tested:
         reading.add(found.predictions, found.references)
     return Tested(
         right=found.statistics["accuracy"],
-        lengths=[len(example.source.split()) for example in examples],
+        lengths=[len(str(example.source).split()) for example in examples],
         parameters=sum(weights.numel() for weights in task.model.parameters()),
         cost=Cost.load(folder),
     )

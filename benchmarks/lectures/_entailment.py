@@ -18,7 +18,7 @@ from typing import NamedTuple
 
 from examples.support import DATA
 from foveal.bundles import load_bundle
-from foveal.data import Example
+from foveal.data import Example, TextPair
 from foveal.metrics import Statistics
 from foveal.tasks import Evaluation, PairClassification
 from recipes import entailment
@@ -142,7 +142,8 @@ def _shown(case: str, task: PairClassification) -> Iterator[Shown]:
     settings = replace(task.prediction, trace=True)
     examples = [_first(case, label) for label in ("entailment", "contradiction")]
     for example, answer in zip(examples, task.predict(examples, settings), strict=True):
-        first, second = example.source.split("\t")
+        pair = example.input_as(TextPair)
+        first, second = pair.first, pair.second
         said = f"{first} / {second}: {answer.output}, where {example.target} is right"
         for trace in (answer.trace, task.self_attention(first), task.self_attention(second)):
             if trace is not None:
@@ -152,8 +153,9 @@ def _shown(case: str, task: PairClassification) -> Iterator[Shown]:
 def _first(case: str, label: str) -> Example:
     """The first test pair with a label, of some words and not too many to draw."""
     for example in entailment.part(case.partition("_")[0], "test"):
+        pair = example.input_as(TextPair)
         if example.target == label and all(
-            6 <= len(text.split()) <= 12 for text in example.source.split("\t")
+            6 <= len(text.split()) <= 12 for text in (pair.first, pair.second)
         ):
             return example
     raise AssertionError(label)

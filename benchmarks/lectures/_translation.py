@@ -205,7 +205,7 @@ def _found(
     seeds: Sequence[int],
 ) -> Iterator[Row]:
     """The boundaries of one kind of attention, by either rule."""
-    gold, dev_gold = ([corpus_boundaries(one.source) for one in part] for part in (examples, dev))
+    gold, dev_gold = ([corpus_boundaries(one.text) for one in part] for part in (examples, dev))
     chosen, unlike = list[dict[str, float]](), list[dict[str, float]]()
     for task, own in zip(tasks, traces, strict=True):
         chosen.append(_figures(gold, [chosen_boundaries(trace) for trace in own]))
@@ -230,10 +230,10 @@ def _figures(
 
 def _baselines(examples: Sequence[Example], dev: Sequence[Example]) -> Iterator[Row]:
     """What can be had without a model."""
-    gold = [corpus_boundaries(one.source) for one in examples]
-    share = float(np.concatenate([corpus_boundaries(one.source) for one in dev]).mean())
+    gold = [corpus_boundaries(one.text) for one in examples]
+    share = float(np.concatenate([corpus_boundaries(one.text) for one in dev]).mean())
     for name, found in (
-        ("script changes", [script_changes(one.source) for one in examples]),
+        ("script changes", [script_changes(one.text) for one in examples]),
         ("every place", [np.ones_like(each) for each in gold]),
         ("at random, as many", random_boundaries(gold, share)),
     ):
@@ -260,7 +260,7 @@ def _shown(examples: Sequence[Example], traces: Sequence[AttentionTrace]) -> Ite
 
 def _corpus_words(example: Example, characters: tuple[str, ...]) -> AttentionTrace:
     """Each word of the corpus on the characters that it is made of."""
-    ends = [*(np.flatnonzero(corpus_boundaries(example.source)) + 1).tolist(), len(characters)]
+    ends = [*(np.flatnonzero(corpus_boundaries(example.text)) + 1).tolist(), len(characters)]
     starts = [0, *ends[:-1]]
     best = tuple(
         tuple(start <= place < end for place in range(len(characters)))
@@ -269,7 +269,7 @@ def _corpus_words(example: Example, characters: tuple[str, ...]) -> AttentionTra
     return AttentionTrace(
         kind="words of the corpus",
         sources=characters,
-        targets=tuple(example.source.split()),
+        targets=tuple(example.text.split()),
         weights=tuple(tuple(map(float, row)) for row in best),
         best=best,
     )

@@ -146,7 +146,7 @@ def _answers(model: Path) -> dict[str, str]:
     examples = [Example(word) for word in WORDS]
     found = predictor.predict(examples, predictor.settings())
     return {
-        example.source: answer_json(example, prediction)
+        example.text: answer_json(example, prediction)
         for example, prediction in zip(examples, found, strict=True)
     }
 

@@ -36,7 +36,7 @@ def fitted(folder: Path) -> dict[str, Path]:
 
 def texts() -> list[str]:
     """Words, and compounds of two and three of them, in equal parts."""
-    words = [example.source for name in ("dev", "test") for example in tsv(DATA / FILES[name])]
+    words = [example.text for name in ("dev", "test") for example in tsv(DATA / FILES[name])]
     generator = random.Random(SEED)
     return [
         "".join(generator.sample(words, count)) for count in (1, 2, 3) for _ in range(len(words))

@@ -124,7 +124,7 @@ def _line(example: Example, pair: Aligned, output: Literal["tsv", "pharaoh", "js
     if output == "pharaoh":
         return pair.pharaoh
     if output == "tsv":
-        return "\t".join((example.source, example.target or "", pair.pharaoh))
+        return "\t".join((example.text, example.target or "", pair.pharaoh))
     links = [[i, j, round(pair.weights[j][i], 4)] for i, j in sorted(pair.links)]
     data: dict[str, Any] = {"source": pair.sources, "target": pair.targets, "links": links}
     return json.dumps(data, ensure_ascii=False)

@@ -167,7 +167,7 @@ def _say_mistakes(console: Console, found: Evaluation) -> None:
         return
     table = Table("most confident mistakes", "expected", "output", "confidence", box=None)
     for example, expected, prediction in wrong[:_MISTAKES]:
-        cells = (example.source, expected, prediction.output)
+        cells = (str(example.source), expected, prediction.output)
         table.add_row(*map(escape, cells), f"{prediction.confidence:.2f}")
     console.print(table)
 

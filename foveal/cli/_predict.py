@@ -155,4 +155,4 @@ def _lines(
         return
     for rank, candidate in enumerate(prediction.nbest, start=1):
         figures = f"{candidate.score:.4f}", f"{candidate.probability:.4f}"
-        yield "\t".join((example.source, str(rank), candidate.output, *figures))
+        yield "\t".join((str(example.source), str(rank), candidate.output, *figures))

@@ -17,6 +17,15 @@ from ._batches import (
     collate_seq2seq as collate_seq2seq,
 )
 from ._example import Example as Example
+from ._inputs import (
+    AbstractInput as AbstractInput,
+    Clip as Clip,
+    Document as Document,
+    Facts as Facts,
+    Picture as Picture,
+    PictureQuestion as PictureQuestion,
+    TextPair as TextPair,
+)
 from ._lines import LineReader as LineReader
 from ._source import InMemory as InMemory, Source as Source
 from ._source_spec import AbstractSourceSpec as AbstractSourceSpec

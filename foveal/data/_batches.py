@@ -17,6 +17,7 @@ import numpy as np
 import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor
+from torch.nn.functional import pad
 
 from ..errors import ShapeError
 from .images._pictures import collate_frames, collate_images
@@ -180,7 +181,8 @@ def collate_seq2seq(examples: Sequence[Encoded]) -> Seq2SeqBatch:
     tokens = np.empty_like(inner)
     tokens[:, 0], tokens[:, 1:] = BEGIN, inner[:, :-1]
     inner[rows, lengths] = END
-    has_features = bool(packed.features.lengths.any())
+    features, alignment = packed.column("features"), packed.column("alignment")
+    has_features = bool(features.lengths.any())
     return Seq2SeqBatch(
         source=torch.from_numpy(packed.source.padded()),
         source_mask=torch.from_numpy(packed.source.mask()),
@@ -188,9 +190,9 @@ def collate_seq2seq(examples: Sequence[Encoded]) -> Seq2SeqBatch:
         targets=torch.from_numpy(inner),
         mask=torch.from_numpy(mask),
         indices=torch.from_numpy(packed.indices.copy()),
-        features=torch.from_numpy(packed.features.padded()) if has_features else None,
-        features_mask=torch.from_numpy(packed.features.mask()) if has_features else None,
-        alignment=_alignment(packed) if packed.alignment.lengths.any() else None,
+        features=torch.from_numpy(features.padded()) if has_features else None,
+        features_mask=torch.from_numpy(features.mask()) if has_features else None,
+        alignment=_alignment(packed) if alignment.lengths.any() else None,
     )
 
 
@@ -221,19 +223,19 @@ def collate_documents(examples: Sequence[Encoded]) -> LabeledBatch:
 
 
 def collate_questions(examples: Sequence[Encoded]) -> QuestionBatch:
-    """Facts, questions and answers: the source of each example has the words of its facts, with
-    the end symbol after each, and then those of the question; the target is one number.
+    """Facts, questions and answers: the source of each example has the words of its facts, with the end symbol
+    after each, `question` those of the question, and the target is one number.
     """
-    flat = collate_labelled(examples)
-    item, asked = torch.arange(len(examples)), _num_ends(flat)
-    words, mask = _sentences(flat, asked.max() + 1)
-    question, question_mask = words[item, asked], mask[item, asked]
-    words[item, asked], mask[item, asked] = 0, False
+    packed = Packed.pack(examples)
+    flat, asked = collate_labelled(packed), packed.column("question")
+    width = int(asked.lengths.max(initial=0))
+    facts, facts_mask = _sentences(flat, _num_ends(flat).max(), num_words=width)
+    more = facts.shape[-1] - width
     return QuestionBatch(
-        facts=words[:, :-1],
-        facts_mask=mask[:, :-1],
-        question=question,
-        mask=question_mask,
+        facts=facts,
+        facts_mask=facts_mask,
+        question=pad(torch.from_numpy(asked.padded()), (0, more)),
+        mask=pad(torch.from_numpy(asked.mask()), (0, more)),
         answers=flat.labels,
         indices=flat.indices,
     )
@@ -244,9 +246,9 @@ def _num_ends(flat: LabeledBatch) -> Int[Tensor, " B"]:
 
 
 def _sentences(
-    flat: LabeledBatch, num_rows: int | Tensor
+    flat: LabeledBatch, num_rows: int | Tensor, *, num_words: int = 1
 ) -> tuple[Int[Tensor, "B n w"], Bool[Tensor, "B n w"]]:
-    """A row for each sentence: what stands before an end symbol, and what is left after the last."""
+    """A row for each sentence, the words before an end symbol, of at least `num_words` positions."""
     ids, real = flat.tokens.numpy(), flat.mask.numpy()
     ends = (ids == END) & real
     at = np.arange(ids.shape[1])
@@ -256,31 +258,25 @@ def _sentences(
     sentence, word = np.cumsum(ends, axis=1) - ends, at - before - 1
     rows, columns = np.nonzero(real & ~ends)
     places = rows, sentence[rows, columns], word[rows, columns]
-    shape = (len(ids), int(num_rows), int(places[2].max(initial=0)) + 1)
+    shape = (len(ids), int(num_rows), max(num_words, int(places[2].max(initial=0)) + 1))
     words, mask = np.zeros(shape, dtype=ids.dtype), np.zeros(shape, bool)
     words[places], mask[places] = ids[rows, columns], True
     return torch.from_numpy(words), torch.from_numpy(mask)
 
 
 def collate_text_pairs(examples: Sequence[Encoded]) -> PairBatch:
-    """Pairs of texts and labels: the source of each example is the first text, its target the second
-    and then one number, the label.
+    """Pairs of texts and labels: the source of each example is the first text, `second` the other, and the target
+    is one number.
     """
     packed = Packed.pack(examples)
-    if not packed.target.lengths.all():
-        raise ShapeError(
-            f"collate_text_pairs: the target must be the second text and a label, got nothing for "
-            f"example {packed.indices[int(packed.target.lengths.argmin())]}. Put the label last."
-        )
-    second = replace(packed.target, lengths=packed.target.lengths - 1)
-    labels = packed.target.values[packed.target.starts + second.lengths].astype(np.int64)
+    first, second = collate_labelled(packed), packed.column("second")
     return PairBatch(
-        first=torch.from_numpy(packed.source.padded()),
-        first_mask=torch.from_numpy(packed.source.mask()),
+        first=first.tokens,
+        first_mask=first.mask,
         second=torch.from_numpy(second.padded()),
         second_mask=torch.from_numpy(second.mask()),
-        labels=torch.from_numpy(labels),
-        indices=torch.from_numpy(packed.indices.copy()),
+        labels=first.labels,
+        indices=first.indices,
     )
 
 
@@ -307,8 +303,8 @@ def collate_pictures(
 
 
 def collate_tagged(examples: Sequence[Encoded]) -> TaggedBatch:
-    """Sequences and tags: the target of each example is as long as its source. Its features, if there
-    are any, are the spelling features of one symbol after another, equally many for each.
+    """Sequences and tags: the target of each example is as long as its source. `spelling`, if there is any, has the
+    spelling features of one symbol after another, equally many for each.
     """
     packed = Packed.pack(examples)
     unequal = packed.target.lengths != packed.source.lengths
@@ -330,19 +326,20 @@ def collate_tagged(examples: Sequence[Encoded]) -> TaggedBatch:
 
 def _spelling(packed: Packed) -> Int[Tensor, "B S K"] | None:
     """The features of each symbol."""
-    number, symbols = int(packed.features.lengths.sum()), int(packed.source.lengths.sum())
+    spelling = packed.column("spelling")
+    number, symbols = int(spelling.lengths.sum()), int(packed.source.lengths.sum())
     if not number:
         return None
     each = number // max(1, symbols)
-    unequal = packed.features.lengths != each * packed.source.lengths
+    unequal = spelling.lengths != each * packed.source.lengths
     if unequal.any():
         row = int(unequal.argmax())
         raise ShapeError(
             f"collate_tagged: every symbol needs equally many spelling features, got "
-            f"{packed.features.lengths[row]} for {packed.source.lengths[row]} symbols in example "
+            f"{spelling.lengths[row]} for {packed.source.lengths[row]} symbols in example "
             f"{packed.indices[row]}. Encode the features with one SpellingSpec."
         )
-    return torch.from_numpy(packed.features.padded()).unflatten(1, (-1, each))
+    return torch.from_numpy(spelling.padded()).unflatten(1, (-1, each))
 
 
 def move(batch: AnyBatch, device: torch.device | str) -> AnyBatch:
@@ -361,13 +358,14 @@ def _alignment(packed: Packed) -> Bool[Tensor, "B T S"]:
     sizes = (_width(packed.target) + 1, _width(packed.source))
     table = torch.zeros(len(packed), *sizes, dtype=torch.bool)
     for number, example in enumerate(packed):
-        source, target = (torch.tensor(example.alignment[first::2]) for first in (0, 1))
+        alignment = example["alignment"]
+        source, target = (torch.tensor(alignment[first::2]) for first in (0, 1))
         inside = (source < len(example.source)) & (target < len(example.target))
         if not inside.all():
             raise ShapeError(
                 f"collate_seq2seq: an alignment must stay within {len(example.source)} source and "
-                f"{len(example.target)} target symbols, got {max(example.alignment[::2])} and "
-                f"{max(example.alignment[1::2])} in example {example.index}. Count from 0, in the "
+                f"{len(example.target)} target symbols, got {max(alignment[::2])} and "
+                f"{max(alignment[1::2])} in example {example.index}. Count from 0, in the "
                 f"symbols that the tokenizers make."
             )
         if len(source):

@@ -1,16 +1,17 @@
-"""Example: what one line, or one record, of a file says, before any symbol has a number."""
+"""Example: one line or record of a file, before tokens become numbers."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import NamedTuple, TypeVar
 
 from ..errors import DataError
+from ._inputs import AbstractInput, Input, quoted as quoted, unfit
 
 Item = TypeVar("Item")
+Kind = TypeVar("Kind", bound=AbstractInput)
 
 # How to do so on the command line, after "say which columns to read".
 BY_SETTING = ": source=0, target=2 (with foveal fit: --set train.source=0 --set train.target=2)"
-MAX_SHOWN = 40  # characters of a file's text that an error quotes
 
 
 class Where(NamedTuple):
@@ -28,22 +29,53 @@ class Where(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Example:
-    """A text, and what should be made of it.
+    """An input, and the output to produce from it.
 
     Args:
-        source: the text that is read; of a pair of texts both, with a tab between them, and of a
-            document or a story each sentence on a line of its own; the path of an image or a clip.
-        target: the text, label or tags to produce; None where nobody knows.
+        source: the input: a text, or one of the other types of inputs, such as `TextPair` and `Picture`.
+        target: the text, label or tags to produce; None if nobody knows.
         features: symbols that say which form is wanted, as in inflection: `V;PST`.
         alignment: pairs `i-j`, from 0 on: target symbol j comes from source symbol i.
-        where: the place that it was read from.
+        where: the file and line that it was read from.
     """
 
-    source: str
+    source: Input
     target: str | None = None
     features: str = ""
     alignment: str = ""
     where: Where | None = None
+
+    @property
+    def text(self) -> str:
+        """The source, which must be a text.
+
+        Raises:
+            DataError: The source is another type of input.
+        """
+        if isinstance(self.source, str):
+            return self.source
+        raise self._located(unfit("a text", self.source))
+
+    def input_as(self, kind: type[Kind]) -> Kind:
+        r"""Return the source as one type of input; parse it if it is a text in the written form of that type.
+
+        Raises:
+            DataError: The source is another type of input, or a text that cannot be parsed.
+
+        Examples:
+            >>> from foveal.data import TextPair
+            >>> Example("It rains.\tIt is wet.", "entailment").input_as(TextPair).second
+            'It is wet.'
+        """
+        if isinstance(self.source, kind):
+            return self.source
+        try:
+            return kind.of(self.source)
+        except DataError as error:
+            raise self._located(error) from None
+
+    def _located(self, error: DataError) -> DataError:
+        return error if self.where is None else DataError(f"{self.where}: {error}")
 
 
 def evenly_spaced(items: Sequence[Item], most: int) -> list[Item]:
@@ -60,33 +92,6 @@ def data_error(where: Where | str | None, what: str, remedy: str) -> DataError:
     """The one line that a user sees: file and line, what is wrong, and what to do."""
     place = f"{where}: " if where is not None else ""
     return DataError(f"{place}{what}. {remedy}")
-
-
-def quoted(text: str) -> str:
-    r"""The text on one line, not too long: what an error shows of a file.
-
-    >>> print(quoted("two\tcolumns"))
-    'two\tcolumns'
-    """
-    short = text if len(text) <= MAX_SHOWN else text[: MAX_SHOWN - 1] + "…"
-    return repr(short)
-
-
-def read_pair(example: Example) -> tuple[str, str]:
-    r"""The two texts of an example that is a pair.
-
-    >>> read_pair(Example("It rains.\tIt is wet.", "entailment"))
-    ('It rains.', 'It is wet.')
-    """
-    first, tab, second = example.source.partition("\t")
-    if not tab:
-        raise data_error(
-            example.where,
-            f"one text, expected two, in {quoted(example.source)}",
-            "Put a tab between the texts, or say which column has the second: second=1 (with foveal fit: --set "
-            "train.second=1)",
-        )
-    return first, second
 
 
 def read_alignment(example: Example) -> list[int]:

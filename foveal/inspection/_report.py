@@ -206,7 +206,7 @@ def _is_small(trace: AttentionTrace, picture: np.ndarray | None) -> bool:
 
 
 def _source(example: Example) -> str:
-    return f"{example.source} [{example.features}]" if example.features else example.source
+    return f"{example.source} [{example.features}]" if example.features else str(example.source)
 
 
 def _confidence(found: Evaluation, where: str) -> Section:

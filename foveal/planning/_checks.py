@@ -160,7 +160,7 @@ class _Survey:
             self.num += 1
             where = example.where or Where(self.name, self.num)
             self.sketch.add(example, where)
-            self._look("source", example.source, self._tokens[0], where)
+            self._look("source", str(example.source), self._tokens[0], where)
             if example.target is not None:
                 self._look("target", example.target, self._tokens[1], where)
         return self

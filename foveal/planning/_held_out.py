@@ -169,7 +169,7 @@ def _part_file(path: Path, *, has_target: bool) -> JsonLines:
 
 def _line(example: Example) -> str:
     record = {
-        "source": example.source,
+        "source": str(example.source),
         "target": example.target,
         "features": example.features,
         "alignment": example.alignment,
@@ -178,6 +178,7 @@ def _line(example: Example) -> str:
 
 
 def _digest(example: Example) -> int:
-    """In a pair of texts the first one decides, so that all pairs with the same first text stay together."""
-    first = example.source.partition("\t")[0]
-    return int.from_bytes(hashlib.blake2b(first.encode(), digest_size=8).digest())
+    """In a pair of texts the first one decides, so all pairs with the same first text stay together."""
+    source = example.source
+    group = source if isinstance(source, str) else source.group
+    return int.from_bytes(hashlib.blake2b(group.encode(), digest_size=8).digest())

@@ -21,6 +21,7 @@ from itertools import islice
 from typing import Literal, NamedTuple
 
 from ..data._example import Example
+from ..data._inputs import TextPair
 from ..data.tokenizers._sentencepiece import SentencePieceSpec
 from ..data.tokenizers._tokenizers import (
     CharacterSpec,
@@ -71,16 +72,21 @@ def infer_task(examples: Iterable[Example]) -> InferredTask:
     sample = list(islice(examples, NUM_SAMPLED))
     if not sample:
         raise DataError("infer_task: there is no example to look at. Give a file that has some.")
-    sources = [example.source for example in sample]
+    sources = [str(example.source) for example in sample]
     targets = [example.target for example in sample if example.target is not None]
     features = FeaturesSpec() if any(example.features for example in sample) else None
-    pairs = [(example.source, example.target) for example in sample if example.target is not None]
+    pairs = [
+        (source, example.target)
+        for source, example in zip(sources, sample, strict=True)
+        if example.target is not None
+    ]
     if not targets:
         source = infer_tokenizer(sources)
         reasons = ("language modeling: there is no target", f"text: {source.reason}")
         return InferredTask("language_modeling", source.spec, None, features, reasons)
     num = len(set(targets))
-    if all("\t" in text for text in sources) and num <= MAX_LABELS and 2 * num <= len(targets):
+    are_pairs = all(isinstance(example.source, TextPair) for example in sample)
+    if are_pairs and num <= MAX_LABELS and 2 * num <= len(targets):
         source = infer_tokenizer(sources)
         reasons = (f"pair classification: two texts and a label, {num} different ones",)
         reasons += (f"source: {source.reason}",)

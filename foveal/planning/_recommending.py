@@ -293,7 +293,7 @@ def _document_reader(
     sample: Sequence[Example], choices: _Choices
 ) -> TextEncoderSpec | DocumentEncoderSpec:
     """Two levels for documents with a sentence on each line, one for other texts."""
-    if mean("\n" in example.source.strip() for example in sample) > 0.5:
+    if mean("\n" in str(example.source).strip() for example in sample) > 0.5:
         words = _reader(choices, "model.encoder.words")
         return choices.because(
             DocumentEncoderSpec(
@@ -302,7 +302,7 @@ def _document_reader(
             "most texts have several lines: each line is read as a sentence, and the sentences as a document",
             "model.encoder",
         )
-    words = mean(len(example.source.split()) for example in sample)
+    words = mean(len(example.text.split()) for example in sample)
     if words > _LONG_TEXT:
         choices.reasons.append(
             Reason(
@@ -405,4 +405,4 @@ def _training(kind: str, widths: Sequence[int], choices: _Choices) -> dict[str, 
 
 def _widths(tokenizer: TokenizerSpec, examples: Sequence[Example]) -> list[int]:
     """The positions of the sources in a batch, the end symbol among them."""
-    return [len(tokenizer.encode(example.source)) + 1 for example in examples]
+    return [len(tokenizer.encode(str(example.source))) + 1 for example in examples]

@@ -12,7 +12,7 @@ from collections.abc import Iterable
 from itertools import islice
 from statistics import mean
 
-from ..data import Example, ImageSpec
+from ..data import Example, ImageSpec, PictureQuestion
 from ..errors import DataError
 from ..models import (
     BilinearSpec,
@@ -36,7 +36,7 @@ _SECONDS = "for a CPU; larger images show more and take longer: --set task.image
 
 
 def recommend_pictures(examples: Iterable[Example]) -> Recommendation:
-    """A spec for these training examples, whose sources are paths of images, with or without a question.
+    """A spec for these training examples, whose sources are images, with or without a question.
 
     Raises:
         DataError: if an example has no target.
@@ -51,7 +51,7 @@ def recommend_pictures(examples: Iterable[Example]) -> Recommendation:
     num = sum(1 for _ in examples)
     image = ImageSpec(height=_SIDE, width=_SIDE)
     reasons = [Reason("image", f"images of at most {_SIDE} x {_SIDE} pixels {_SECONDS}")]
-    if all("\t" in example.source for example in sample):
+    if all(isinstance(example.source, PictureQuestion) for example in sample):
         task = VisualQuestionAnsweringSpec(
             image=image,
             model=VQAModelSpec(

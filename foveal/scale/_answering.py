@@ -110,7 +110,7 @@ def _predicted(
 def _row(asked: Asked, prediction: Prediction, nbest: int) -> dict[str, Any]:
     row = {
         "line": asked.line,
-        "source": asked.example.source,
+        "source": str(asked.example.source),
         "features": asked.example.features,
         "output": prediction.output,
         "score": prediction.score,

@@ -18,7 +18,7 @@ def answer_json(
         nbest: how many candidates were asked for; with two or more they are listed.
         confidence: say scores and probabilities too.
     """
-    data: dict[str, Any] = {"source": example.source, "output": prediction.output}
+    data: dict[str, Any] = {"source": str(example.source), "output": prediction.output}
     if confidence:
         data["score"] = prediction.score
         data["confidence"] = prediction.confidence

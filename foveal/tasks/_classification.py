@@ -2,7 +2,7 @@
 
     loss = - log p(label | text)  (smoothed)
 
-A document is read as sentences, one on each line, where the encoder is one of documents.
+With a document encoder, the source is a `Document`; otherwise it is a text.
 """
 
 from collections.abc import Iterable, Sequence
@@ -15,7 +15,15 @@ from torch import Tensor, nn
 from typing_extensions import override
 
 from ..attention import AttentionTrace, Layout
-from ..data import END, Encoded, Example, TokenizerSpec, WhitespaceSpec, collate_labelled
+from ..data import (
+    END,
+    Document,
+    Encoded,
+    Example,
+    TokenizerSpec,
+    WhitespaceSpec,
+    collate_labelled,
+)
 from ..data._batches import LabeledBatch, collate_documents, move
 from ..data.vocabularies._tally import Symbols, Tally
 from ..data.vocabularies._vocabularies import Vocabularies, numbered, trained
@@ -132,8 +140,8 @@ class Classification(AbstractLabeling[nn.Module, "ClassificationSpec"]):
         """The symbols of each sentence of a document; a text is one sentence."""
         encode = self.spec.source.encode
         if not self.is_of_documents:
-            return [encode(example.source)]
-        found = map(encode, example.source.splitlines())
+            return [encode(example.text)]
+        found = map(encode, example.input_as(Document).sentences)
         return [symbols for symbols in found if symbols] or [[]]
 
     @override
@@ -221,12 +229,15 @@ class ClassificationSpec(AbstractTextSpec[Classification]):
 
     @override
     def trained_on(self, examples: Iterable[Example]) -> "ClassificationSpec":
-        return replace(self, source=trained(self.source, (e.source for e in examples)))
+        return replace(self, source=trained(self.source, map(self._text, examples)))
 
     @override
     def counted(self, example: Example) -> Symbols:
-        return Symbols(self.source.encode(example.source), labels=[label_of(example)])
+        return Symbols(self.source.encode(self._text(example)), labels=[label_of(example)])
 
     @override
     def vocabularies(self, tally: Tally) -> Vocabularies:
         return tally.vocabularies(min_count=self.min_count, max_size=self.max_vocab_size)
+
+    def _text(self, example: Example) -> str:
+        return str(example.source) if self.model.reads_documents else example.text

@@ -88,7 +88,7 @@ class LanguageModeling(AbstractTask[LanguageModel]):
     @override
     def encode(self, example: Example) -> Encoded:
         """The symbols of a line, and its end."""
-        symbols = self.spec.source.encode(example.source)
+        symbols = self.spec.source.encode(example.text)
         return Encoded([*self.vocabularies.source.encode(symbols), END])
 
     @override
@@ -132,7 +132,7 @@ class LanguageModeling(AbstractTask[LanguageModel]):
 
     @override
     def size(self, example: Example) -> int:
-        return len(self.spec.source.encode(example.source))
+        return len(self.spec.source.encode(example.text))
 
     @override
     def answerer(self, settings: PredictionSpec | None = None) -> AbstractAnswerer:
@@ -162,9 +162,9 @@ class LanguageModeling(AbstractTask[LanguageModel]):
             main=self.main_metric,
             statistics={statistics.name: statistics},
             examples=examples,
-            references=[example.source for example in examples],
+            references=[example.text for example in examples],
             predictions=(),
-            symbols=[self.spec.source.encode(example.source) for example in examples],
+            symbols=[self.spec.source.encode(example.text) for example in examples],
             known=self.vocabularies.source,
             rare=frozenset(self.vocabularies.rare),
         )
@@ -198,7 +198,7 @@ class LanguageModeling(AbstractTask[LanguageModel]):
             tokens = torch.tensor([[END, *numbers[:-1]]], device=self.device)
             log_probs = self.model(tokens).log_probs[0]
         steps, total = list[ExplainedStep](), 0.0
-        symbols = [*self.spec.source.encode(example.source), ""]
+        symbols = [*self.spec.source.encode(example.text), ""]
         for symbol, number, row in zip(symbols, numbers, log_probs, strict=True):
             top = row.exp().topk(min(way.alternatives, len(row)))
             listed = tuple(
@@ -209,8 +209,8 @@ class LanguageModeling(AbstractTask[LanguageModel]):
             steps.append(ExplainedStep(symbol, row[number].exp().item(), listed))
         return Explanation(
             task=self.spec.kind,
-            input=example.source,
-            output=example.source,
+            input=example.text,
+            output=example.text,
             score=total,
             confidence=math.exp(total / len(steps)),
             nbest=(),
@@ -351,11 +351,11 @@ class LanguageModelingSpec(AbstractTextSpec[LanguageModeling]):
 
     @override
     def trained_on(self, examples: Iterable[Example]) -> "LanguageModelingSpec":
-        return replace(self, source=trained(self.source, (e.source for e in examples)))
+        return replace(self, source=trained(self.source, (e.text for e in examples)))
 
     @override
     def counted(self, example: Example) -> Symbols:
-        return Symbols(self.source.encode(example.source))
+        return Symbols(self.source.encode(example.text))
 
     @override
     def vocabularies(self, tally: Tally) -> Vocabularies:

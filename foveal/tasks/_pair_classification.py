@@ -20,9 +20,8 @@ from torch.nn.functional import one_hot
 from typing_extensions import override
 
 from ..attention import AttentionTrace, trace_of
-from ..data import Encoded, Example, TokenizerSpec, WhitespaceSpec
+from ..data import Encoded, Example, TextPair, TokenizerSpec, WhitespaceSpec
 from ..data._batches import PairBatch, collate_text_pairs, move
-from ..data._example import read_pair
 from ..data.vocabularies._tally import Symbols, Tally
 from ..data.vocabularies._vocabularies import Vocabularies, numbered, trained
 from ..data.vocabularies._vocabulary import UNKNOWN
@@ -52,7 +51,7 @@ class PairClassification(AbstractLabeling[DecomposableAttention, "PairClassifica
     @override
     def encode(self, example: Example) -> Encoded:
         first, second = self._numbers(example)
-        return Encoded(first, target=[*second, self._label(example)])
+        return Encoded(first, second=second, target=[self._label(example)])
 
     @override
     def collate(self, examples: Sequence[Encoded]) -> PairBatch:
@@ -76,8 +75,8 @@ class PairClassification(AbstractLabeling[DecomposableAttention, "PairClassifica
 
     def texts(self, example: Example) -> tuple[list[str], list[str]]:
         """The symbols of either text."""
-        first, second = read_pair(example)
-        return self.spec.source.encode(first), self.spec.source.encode(second)
+        pair, encode = example.input_as(TextPair), self.spec.source.encode
+        return encode(pair.first), encode(pair.second)
 
     def self_attention(self, text: str) -> AttentionTrace | None:
         """What each word of a text reads of the others, with the most probable tree where that is
@@ -102,7 +101,8 @@ class PairClassification(AbstractLabeling[DecomposableAttention, "PairClassifica
         """All labels, which words of one text read which of the other, and the tree of either."""
         found, explanation = self._explained(example)
         assert found.trace is not None
-        trees = [self.self_attention(text) for text in read_pair(example)]
+        pair = example.input_as(TextPair)
+        trees = [self.self_attention(text) for text in (pair.first, pair.second)]
         return replace(
             explanation,
             sources=(*found.trace.targets, *found.trace.sources),
@@ -140,7 +140,9 @@ class PairClassification(AbstractLabeling[DecomposableAttention, "PairClassifica
     def _labeled(self, examples: Sequence[Example]) -> Labeled:
         numbers = [self._numbers(example) for example in examples]
         batch = move(
-            collate_text_pairs([Encoded(first, target=[*second, 0]) for first, second in numbers]),
+            collate_text_pairs(
+                [Encoded(first, second=second, target=[0]) for first, second in numbers]
+            ),
             self.device,
         )
         matched = self.model(
@@ -208,12 +210,17 @@ class PairClassificationSpec(AbstractTextSpec[PairClassification]):
 
     @override
     def trained_on(self, examples: Iterable[Example]) -> "PairClassificationSpec":
-        texts = (text for example in examples for text in read_pair(example))
+        pairs = (example.input_as(TextPair) for example in examples)
+        texts = (text for pair in pairs for text in (pair.first, pair.second))
         return replace(self, source=trained(self.source, texts))
 
     @override
     def counted(self, example: Example) -> Symbols:
-        return Symbols(self.source.encode(example.source), labels=[label_of(example)])
+        pair, encode = example.input_as(TextPair), self.source.encode
+        return Symbols(
+            [*encode(pair.first), *encode(pair.second)],
+            labels=[label_of(example)],
+        )
 
     @override
     def vocabularies(self, tally: Tally) -> Vocabularies:

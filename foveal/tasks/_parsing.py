@@ -96,11 +96,12 @@ class Parsing(AbstractAnsweringTask[Parser]):
     def _encoded(
         self, words: Sequence[str], heads: Sequence[int], labels: Sequence[int], tags: Sequence[int]
     ) -> Encoded:
-        columns = zip(heads, labels, (tag + 1 for tag in tags), strict=True)
         return Encoded(
             self.vocabularies.source.encode([word.lower() for word in words]),
-            target=[number for column in columns for number in column],
-            features=[number for word in words for number in self._spelling(word)],
+            heads=heads,
+            labels=labels,
+            tags=[tag + 1 for tag in tags],  # padding is 0
+            spelling=[number for word in words for number in self._spelling(word)],
         )
 
     def _spelling(self, word: str) -> list[int]:
@@ -124,19 +125,19 @@ class Parsing(AbstractAnsweringTask[Parser]):
         size = max(1, int(lengths.max())) if size is None else size
         width = self.spec.spelling_size
 
-        def padded(rows: Iterable[Sequence[int]], each: int) -> Int[Tensor, "B n each"]:
-            flat = [torch.tensor([*row], dtype=torch.long).view(-1, each) for row in rows]
+        def padded(name: str, each: int = 1) -> Int[Tensor, "B n each"]:
+            rows = [torch.tensor([*example[name]], dtype=torch.long) for example in examples]
             blank = torch.zeros(size, each, dtype=torch.long)
+            flat = [row.view(-1, each) for row in rows]
             return pad_sequence([*flat, blank], batch_first=True)[:-1]
 
-        target = padded((example.target for example in examples), 3)
         return ParseBatch(
-            tokens=padded((example.source for example in examples), 1).squeeze(-1),
+            tokens=padded("source").squeeze(-1),
             mask=mask_from_lengths(lengths, size),
-            spelling=padded((e.features for e in examples), width) if width else None,
-            heads=target[..., 0],
-            labels=target[..., 1],
-            tags=target[..., 2] - 1,
+            spelling=padded("spelling", width) if width else None,
+            heads=padded("heads").squeeze(-1),
+            labels=padded("labels").squeeze(-1),
+            tags=padded("tags").squeeze(-1) - 1,
             indices=torch.tensor([example.index for example in examples]),
         )
 
@@ -182,7 +183,7 @@ class Parsing(AbstractAnsweringTask[Parser]):
 
     @override
     def symbols(self, example: Example) -> list[str]:
-        return self.spec.source.encode(example.source)
+        return self.spec.source.encode(example.text)
 
     @property
     @override
@@ -402,7 +403,7 @@ class ParsingSpec(AbstractTextSpec[Parsing]):
 
     @override
     def counted(self, example: Example) -> Symbols:
-        words = self.source.encode(example.source)
+        words = self.source.encode(example.text)
         arcs = WhitespaceSpec().encode(required_target(example))
         with located(example):
             labels = [read_arc(arc)[1] for arc in arcs]

@@ -1,7 +1,7 @@
 """Tasks on a prepared corpus: what of it has numbers was decided when it was made."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from typing import Any
 
 from ..data import Encoded, Example
@@ -24,7 +24,10 @@ def corpus_data(
         num_examples: how many there are in all.
     """
     rows = [
-        {"example": asdict(example) | {"where": None}, "ids": _ids(task.encode(example))}
+        {
+            "example": asdict(replace(example, source=str(example.source), where=None)),
+            "ids": _ids(task.encode(example)),
+        }
         for example in sample
     ]
     return {
@@ -48,9 +51,10 @@ def build_for_corpus(spec: TaskSpec, corpus: PreparedCorpus) -> AbstractTask[Any
     task: AbstractTask[Any] = spec.build(Vocabularies.from_data(about["vocabularies"]))
     for row in about["sample"]:
         example = Example(**row["example"])
-        if _ids(task.encode(example)) != row["ids"]:
+        ids = {name: column for name, column in row["ids"].items() if column}
+        if _ids(task.encode(example)) != ids:
             raise SpecError(
-                f"{corpus.path}: {example.source[:40]!r} was given other numbers when the corpus was "
+                f"{corpus.path}: {str(example.source)[:40]!r} was given other numbers when the corpus was "
                 f"prepared than this task gives it, expected the same. Prepare it again with the settings "
                 f"that say what a symbol is, or leave them as they were."
             )
@@ -58,5 +62,4 @@ def build_for_corpus(spec: TaskSpec, corpus: PreparedCorpus) -> AbstractTask[Any
 
 
 def _ids(encoded: Encoded) -> Mapping[str, list[int]]:
-    names = ("source", "target", "features", "alignment")
-    return {name: list(getattr(encoded, name)) for name in names}
+    return {name: list(column) for name, column in encoded.columns.items() if column}

@@ -2,8 +2,8 @@
 
     loss = - log p(answer | facts, question)
 
-The source has a fact on each line and the question on the last, as `babi` reads them. Words are in
-lower case, without the full stop or question mark behind them.
+The source is `Facts`, as `babi` reads them. Words are in lower case, without the full stop or question mark
+at the end.
 
 Axes: B questions, n facts, K steps, C answers.
 """
@@ -17,7 +17,7 @@ from torch.nn.functional import one_hot, pad
 from typing_extensions import override
 
 from ..attention import AttentionTrace, Layout
-from ..data import END, Encoded, Example, WhitespaceSpec
+from ..data import END, Encoded, Example, Facts, WhitespaceSpec
 from ..data._batches import QuestionBatch, collate_questions, move
 from ..data._example import read_alignment
 from ..data.vocabularies._tally import Symbols, Tally
@@ -57,27 +57,27 @@ class QuestionAnswering(AbstractLabeling[MemoryNetwork, "QuestionAnsweringSpec"]
 
     @override
     def symbols(self, example: Example) -> list[str]:
-        return self.spec.symbols(example.source)
+        return self.spec.symbols(example.input_as(Facts))
 
     def facts(self, example: Example) -> list[str]:
         """The facts that are read, the latest where there are too many; empty ones stand before them
         where there are too few.
         """
-        told = example.source.split("\n")[:-1]
+        told = list(example.input_as(Facts).facts)
         if self.spec.model.max_facts is not None:
             told = told[-self.spec.model.max_facts :]
         return [""] * (FEWEST - len(told)) + told
 
     def _encode_source(self, example: Example, label: int) -> Encoded:
-        vocabulary, source = self.vocabularies.source, list[int]()
+        vocabulary, facts = self.vocabularies.source, list[int]()
         for fact in self.facts(example):
-            source += [*numbered(vocabulary, self.spec.words(fact)), END]
-        question = example.source.rpartition("\n")[2]
-        return Encoded([*source, *numbered(vocabulary, self.spec.words(question))], target=[label])
+            facts += [*numbered(vocabulary, self.spec.words(fact)), END]
+        question = self.spec.words(example.input_as(Facts).question)
+        return Encoded(facts, question=numbered(vocabulary, question), target=[label])
 
     @override
     def _shape(self, example: Example) -> tuple[int, ...]:
-        facts, question = self.facts(example), example.source.rpartition("\n")[2]
+        facts, question = self.facts(example), example.input_as(Facts).question
         longest = max(len(self.spec.words(text)) for text in (*facts, question))
         return len(facts), longest
 
@@ -119,7 +119,7 @@ def supporting_facts(examples: Sequence[Example], predictions: Sequence[Predicti
             )
         best = prediction.trace.best
         # Facts too old to be read are not in the trace, whose last is the last of the story.
-        before = example.source.count("\n") - len(best[0])
+        before = len(example.input_as(Facts).facts) - len(best[0])
         read = {fact + before for step in best for fact, is_read in enumerate(step) if is_read}
         rows.append((read == set(read_alignment(example)[::2]), 1))
     return Statistics(
@@ -156,9 +156,10 @@ class QuestionAnsweringSpec(AbstractTextSpec[QuestionAnswering]):
         """
         return self.source.encode(fact.lower().rstrip(" .?"))
 
-    def symbols(self, source: str) -> list[str]:
+    def symbols(self, source: Facts) -> list[str]:
         """The words of all facts and of the question."""
-        return [word for line in source.split("\n") for word in self.words(line)]
+        texts = (*source.facts, source.question)
+        return [word for text in texts for word in self.words(text)]
 
     @override
     def build(self, vocabularies: Vocabularies) -> QuestionAnswering:
@@ -171,7 +172,7 @@ class QuestionAnsweringSpec(AbstractTextSpec[QuestionAnswering]):
 
     @override
     def counted(self, example: Example) -> Symbols:
-        return Symbols(self.symbols(example.source), labels=[label_of(example)])
+        return Symbols(self.symbols(example.input_as(Facts)), labels=[label_of(example)])
 
     @override
     def vocabularies(self, tally: Tally) -> Vocabularies:

@@ -74,14 +74,14 @@ class Tagging(AbstractAnsweringTask[nn.Module]):
         with located(example):
             numbers = [self._labels.number(tag) for tag in tags]
         return Encoded(
-            self.vocabularies.source.encode(words), target=numbers, features=self._spelling(words)
+            self.vocabularies.source.encode(words), target=numbers, spelling=self._spelling(words)
         )
 
     def encode_source(self, example: Example) -> Encoded:
         """An example whose tags are not known, as numbers; the tags are all 0."""
         words = self.symbols(example)
         numbers = self.vocabularies.source.encode(words)
-        return Encoded(numbers, target=[0] * len(words), features=self._spelling(words))
+        return Encoded(numbers, target=[0] * len(words), spelling=self._spelling(words))
 
     def _spelling(self, words: Sequence[str]) -> Sequence[int]:
         spelling = self.spec.spelling
@@ -145,7 +145,7 @@ class Tagging(AbstractAnsweringTask[nn.Module]):
             steps.append(ExplainedStep(tag, row[self._labels.number(tag)], listed))
         return Explanation(
             task=self.spec.kind,
-            input=example.source,
+            input=example.text,
             output=found.output,
             score=found.score,
             confidence=found.confidence,
@@ -156,7 +156,7 @@ class Tagging(AbstractAnsweringTask[nn.Module]):
 
     @override
     def symbols(self, example: Example) -> list[str]:
-        return self.spec.source.encode(example.source)
+        return self.spec.source.encode(example.text)
 
     @override
     def reference(self, example: Example) -> str:
@@ -293,7 +293,7 @@ class TaggingSpec(AbstractTextSpec[Tagging]):
     @override
     def counted(self, example: Example) -> Symbols:
         tags = WhitespaceSpec().encode(required_target(example))
-        words = self.source.encode(example.source)
+        words = self.source.encode(example.text)
         return Symbols(words, labels=tags, answers=list(zip(words, tags, strict=False)))
 
     @override

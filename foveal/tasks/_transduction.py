@@ -79,8 +79,12 @@ class Transduction(AbstractExplainedWriting[Seq2Seq, "TransductionSpec"]):
     def encode(self, example: Example) -> Encoded:
         target = self.spec.target.encode(required_target(example))
         alignment = read_alignment(example) if self.spec.alignment_weight else ()
-        return replace(
-            self._encode_source(example), target=self._target.encode(target), alignment=alignment
+        source = self._encode_source(example)
+        return Encoded(
+            source.source,
+            self._target.encode(target),
+            features=source["features"],
+            alignment=alignment,
         )
 
     @override
@@ -157,7 +161,7 @@ class Transduction(AbstractExplainedWriting[Seq2Seq, "TransductionSpec"]):
 
     @override
     def symbols(self, example: Example) -> list[str]:
-        return self.spec.source.encode(example.source)
+        return self.spec.source.encode(example.text)
 
     def _encode_source(self, example: Example) -> Encoded:
         features: list[int] = []
@@ -221,7 +225,7 @@ class Transduction(AbstractExplainedWriting[Seq2Seq, "TransductionSpec"]):
         target = self.vocabularies.majority.get("")
         if target is None:
             return {}
-        return {"the most frequent target": target, "a copy of the source": example.source}
+        return {"the most frequent target": target, "a copy of the source": example.text}
 
     @override
     def statistics_of(
@@ -306,7 +310,7 @@ class TransductionSpec(AbstractTextSpec[Transduction]):
     def trained_on(self, examples: Iterable[Example]) -> "TransductionSpec":
         return replace(
             self,
-            source=trained(self.source, (example.source for example in examples)),
+            source=trained(self.source, (example.text for example in examples)),
             target=trained(self.target, (required_target(example) for example in examples)),
         )
 
@@ -314,7 +318,7 @@ class TransductionSpec(AbstractTextSpec[Transduction]):
     def counted(self, example: Example) -> Symbols:
         target = required_target(example)
         return Symbols(
-            self.source.encode(example.source),
+            self.source.encode(example.text),
             self.target.encode(target),
             None if self.features is None else self.features.encode(example.features),
             answers=[("", target)] if len(target) <= _LONG_ANSWER else (),

@@ -6,7 +6,8 @@ from pathlib import Path
 from typing import Any
 
 from ..bundles import load_bundle
-from ..data import Example
+from ..data import Example, Picture, PictureQuestion
+from ..data._inputs import INLINE
 from ..errors import ValueRangeError
 from ..inspection import explain
 from ..tasks import AbstractTask
@@ -16,7 +17,6 @@ from ._question import Question, QuestionError
 
 MOST_RUNS = 2  # side by side; more would not fit beside each other
 MOST_SYMBOLS = 400  # that are offered while a symbol is typed; a longer list helps nobody
-INLINE = "data:"
 # A white pixel: what a model of pictures is tried with.
 BLANK = (
     "data:image/png;base64,iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAAAAAA6fptVAAAACklEQVR4nGP4DwABAQEAsTj2"
@@ -66,8 +66,8 @@ class ServedRun:
             raise QuestionError(
                 "picture: expected data:image/png;base64, and what the file holds. Drop an image."
             )
-        picture = question.picture
-        return Example(f"{picture}\t{question.input}" if self.reads else picture)
+        picture = Picture.parse(question.picture)
+        return Example(PictureQuestion(picture, question.input) if self.reads else picture)
 
     def to_data(self) -> dict[str, Any]:
         """What the page must know before it asks anything."""

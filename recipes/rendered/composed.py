@@ -9,14 +9,13 @@ expressions (which composes strokes).
 
 import random
 from collections.abc import Iterator, Sequence
-from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
 from jaxtyping import UInt8
 from PIL import Image, ImageDraw
 
-from foveal.data import Example, ImageSpec, LatexSpec, read_image
+from foveal.data import Example, ImageSpec, LatexSpec, Picture, read_image
 
 from .writing import Item
 
@@ -39,7 +38,7 @@ def draw_composed(
     them so, and a composed formula is then read as it was composed.
     """
     pieces = [
-        Piece(read_image(Path(each.source), image)[0].numpy(), each.target)
+        Piece(read_image(each.input_as(Picture).file, image)[0].numpy(), each.target)
         for each in written
         if each.target is not None and SHORTEST <= len(target.encode(each.target)) <= LONGEST
     ]

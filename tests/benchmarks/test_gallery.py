@@ -62,7 +62,7 @@ def test_a_recorded_search_is_the_search_and_its_beginnings_are_scored_by_the_mo
 
 
 def test_numbers_belong_to_the_operator_of_their_parentheses() -> None:
-    symbols = SHOWN.source.split()
+    symbols = SHOWN.text.split()
     found = {symbols[number]: place for number, place in operators(symbols).items()}
     assert found == {"15": 3, "7": 3, "1": 3, "19": 9, "0": 9}
     assert symbols[3] == symbols[9] == "+"

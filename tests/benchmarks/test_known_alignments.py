@@ -17,9 +17,9 @@ from examples.support.formulas import draw_examples
 
 def test_a_symbol_of_a_formula_comes_from_the_same_symbol() -> None:
     for example in draw_examples([1, 3], 20, Random(0)):
-        known = align_formula(example.source)
+        known = align_formula(example.text)
         assert known.example.target == example.target
-        source, target = example.source.split(), (example.target or "").split()
+        source, target = example.text.split(), (example.target or "").split()
         assert sorted(j for _, j in known.gold.sure) == list(range(len(target)))
         for i, j in known.gold.sure:
             assert source[i] == target[j]
@@ -47,7 +47,7 @@ def test_letters_come_from_digits_in_order() -> None:
         for i, j in sorted(gold.sure, key=lambda link: link[1]):
             spelt[i] = spelt.get(i, "") + letters[j]
         assert [spelt[n] for n in range(len(spelt))] == [
-            NAMES[int(digit)] for digit in example.source.split()
+            NAMES[int(digit)] for digit in example.text.split()
         ]
 
 

@@ -131,7 +131,7 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def _turned(pair: Example) -> Example:
     links = (link.split("-") for link in pair.alignment.split())
-    return Example(pair.target or "", pair.source, alignment=" ".join(f"{j}-{i}" for i, j in links))
+    return Example(pair.target or "", pair.text, alignment=" ".join(f"{j}-{i}" for i, j in links))
 
 
 def _plus_one(link: str) -> str:

@@ -260,7 +260,7 @@ def test_a_column_that_is_chosen_holds_for_all_files(tmp_path: Path, with_dev: b
         for part in (run.train, run.dev, run.test):
             assert part is not None
             assert not isinstance(part, PreparedCorpus)
-            assert {example.target == example.source.upper() for example in part} == {True}
+            assert {example.target == example.text.upper() for example in part} == {True}
 
 
 def test_a_file_of_one_line_is_refused(tmp_path: Path) -> None:

@@ -23,7 +23,7 @@ Drawn: TypeAlias = list[tuple[list[int], list[int], list[int], int]]
 
 
 def made(drawn: Drawn) -> list[Encoded]:
-    return [Encoded(a, b, c, [], index) for a, b, c, index in drawn]
+    return [Encoded(a, b, features=c, index=index) for a, b, c, index in drawn]
 
 
 def rows(tensor: Tensor, mask: Tensor) -> list[list[int]]:
@@ -66,10 +66,10 @@ def test_pairs(drawn: Drawn) -> None:
     assert batch.indices.tolist() == [e.index for e in examples]
     assert batch.source.shape[1] == max(len(e.source) for e in examples)
     assert batch.targets.shape[1] == max(len(e.target) for e in examples) + 1
-    if any(e.features for e in examples):
+    if any(e["features"] for e in examples):
         assert batch.features is not None
         assert batch.features_mask is not None
-        assert rows(batch.features, batch.features_mask) == [list(e.features) for e in examples]
+        assert rows(batch.features, batch.features_mask) == [list(e["features"]) for e in examples]
     else:
         assert batch.features is None
         assert batch.features_mask is None
@@ -96,13 +96,13 @@ def test_targets_of_the_wrong_number() -> None:
 
 
 def test_an_alignment_is_a_table() -> None:
-    examples = [Encoded([4, 5], [6, 7, 8], [], [0, 2, 1, 0]), Encoded([4, 5, 6], [6])]
+    examples = [Encoded([4, 5], [6, 7, 8], alignment=[0, 2, 1, 0]), Encoded([4, 5, 6], [6])]
     batch = collate_seq2seq(examples)
     assert batch.alignment is not None
     assert batch.alignment.shape == (2, 4, 3)
     assert batch.alignment.nonzero().tolist() == [[0, 0, 1], [0, 2, 0]]
     with pytest.raises(ShapeError, match=r"within 2 source and 1 target symbols, got 1 and 1"):
-        collate_seq2seq([Encoded([4, 5], [6], [], [1, 1]), *examples])
+        collate_seq2seq([Encoded([4, 5], [6], alignment=[1, 1]), *examples])
     assert read_alignment(Example("a b", "c", alignment="0-0 1-0")) == [0, 0, 1, 0]
     for wrong in ("0", "0-", "a-1", "0-0 1:1", "0--1"):
         with pytest.raises(DataError, match=r"^f, line 3: an alignment is made of pairs"):
@@ -119,8 +119,8 @@ def test_questions_are_cut_into_facts() -> None:
     """Two facts and a question, and one fact and a longer question."""
     batch = collate_questions(
         [
-            Encoded([7, 8, END, 9, END, 5, 6], target=[1]),
-            Encoded([4, 5, END, 6, 7, 8], target=[0]),
+            Encoded([7, 8, END, 9, END], question=[5, 6], target=[1]),
+            Encoded([4, 5, END], question=[6, 7, 8], target=[0]),
         ]
     )
     assert batch.facts.tolist() == [[[7, 8, 0], [9, 0, 0]], [[4, 5, 0], [0, 0, 0]]]

@@ -88,7 +88,7 @@ def assert_one_line(error: str, file: Path, line: int | None = None) -> None:
 
 
 def pairs(examples: Iterable[Example]) -> list[tuple[str, str | None]]:
-    return [(example.source, example.target) for example in examples]
+    return [(example.text, example.target) for example in examples]
 
 
 def test_a_broken_file_is_an_error_that_names_its_line(tmp_path: Path) -> None:

@@ -14,6 +14,8 @@ from foveal import specs
 from foveal.data import (
     ImageSpec,
     LatexSpec,
+    Picture,
+    PictureQuestion,
     Source,
     SourceSpec,
     coco_captions,
@@ -24,7 +26,6 @@ from foveal.data import (
     open_source,
     read_image,
 )
-from foveal.data._example import read_pair
 from foveal.errors import DataError
 
 pytestmark = pytest.mark.slow
@@ -63,7 +64,7 @@ def as_json(path: Path, content: Any) -> Path:
 
 
 def pairs(source: Source) -> list[tuple[str, str | None]]:
-    return [(example.source, example.target) for example in source]
+    return [(str(example.source), example.target) for example in source]
 
 
 def test_a_list_names_images_beside_it(tmp_path: Path) -> None:
@@ -71,8 +72,8 @@ def test_a_list_names_images_beside_it(tmp_path: Path) -> None:
     file.write_text("cat.png\ta cat\n\nsub/dog.png \t a dog\n")
     examples = list(image_list(file))
     assert [(e.source, e.target) for e in examples] == [
-        (str(tmp_path / "cat.png"), "a cat"),
-        (str(tmp_path / "sub/dog.png"), "a dog"),
+        (Picture(tmp_path / "cat.png"), "a cat"),
+        (Picture(tmp_path / "sub/dog.png"), "a dog"),
     ]
     assert str(examples[1].where) == f"{file}, line 3"
     assert pairs(image_list(file, "photos.zip", target=None))[0] == ("photos.zip/cat.png", None)
@@ -106,7 +107,7 @@ def test_questions_in_a_list(tmp_path: Path) -> None:
     file = tmp_path / "q.tsv"
     file.write_text("1.png\twhat is it?\ta cat\n")
     example = next(iter(image_list(file, second=1, target=2)))
-    assert read_pair(example) == (str(tmp_path / "1.png"), "what is it?")
+    assert example.source == PictureQuestion(Picture(tmp_path / "1.png"), "what is it?")
     assert example.target == "a cat"
     file.write_text("1.png\n")
     with pytest.raises(DataError, match="1 columns, expected at least 2 with tabs between"):
@@ -331,9 +332,12 @@ def test_the_real_files(
         pytest.skip(f"data not found at {DATA / folder}; set FOVEAL_DATA")
     examples = list(source)
     assert len(examples) == num
-    path = Path(examples[0].source.split("\t")[0])
-    assert path.name == first[0]
+    pictures = [
+        e.source.picture if isinstance(e.source, PictureQuestion) else e.input_as(Picture)
+        for e in examples[:20]
+    ]
+    assert pictures[0].name == first[0]
     assert first[1] in (examples[0].target, None)
     spec = ImageSpec(num_channels=1)
-    seen = [read_image(Path(e.source.split("\t")[0]), spec) for e in examples[:20]]
+    seen = [read_image(picture.file, spec) for picture in pictures]
     assert all(image.float().std() > 5 for image in seen)  # something is on each

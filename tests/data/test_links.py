@@ -81,7 +81,7 @@ def test_the_japanese_gold_file_fits_its_pairs() -> None:
     if not pairs.exists():
         pytest.skip("the data set is not here")
     examples = list(read_fast_align(str(pairs)) or ())
-    sizes = [(len(split_words(e.source)), len(split_words(e.target or ""))) for e in examples]
+    sizes = [(len(split_words(e.text)), len(split_words(e.target or ""))) for e in examples]
     found = read_gold(str(pairs.with_suffix(".gold")), sizes)
     assert len(found.gold) == 582
     assert "from 1" in found.reason
@@ -93,7 +93,7 @@ def test_an_xlwa_file_is_pairs_and_gold_at_once() -> None:
     if not path.exists():
         pytest.skip("the data set is not here")
     examples = list(tsv(path, alignment=2))
-    sizes = [(len(split_words(e.source)), len(split_words(e.target or ""))) for e in examples]
+    sizes = [(len(split_words(e.text)), len(split_words(e.target or ""))) for e in examples]
     found = read_gold(str(path), sizes)
     assert sum(len(gold.sure) for gold in found.gold) == 1980  # as its README says
     assert "from 0" in found.reason

@@ -7,9 +7,9 @@ import pytest
 import torch
 from hypothesis import given, settings, strategies as st
 
-from foveal.data import END, Encoded, Example, TabSeparated, json_lines, open_source, tsv
+from foveal.data import END, Encoded, Example, TabSeparated, TextPair, json_lines, open_source, tsv
 from foveal.data._batches import collate_documents, collate_text_pairs
-from foveal.data._example import Where, read_pair
+from foveal.data._example import Where
 from foveal.errors import DataError, ShapeError
 from foveal.planning import infer_task
 
@@ -33,16 +33,17 @@ def written(path: Path, rows: list[tuple[str, ...]]) -> Path:
 def test_two_texts_are_one_source(tmp_path: Path) -> None:
     path = written(tmp_path / "a.tsv", [("1", " It rains. ", "It is wet.", "yes")])
     (example,) = tsv(path, source=1, second=2, target=3)
-    assert example.source == "It rains.\tIt is wet."
-    assert read_pair(example) == ("It rains.", "It is wet.")
+    assert example.source == TextPair("It rains.", "It is wet.")
+    assert str(example.source) == "It rains.\tIt is wet."
     record = {"premise": "It\train s.", "hypothesis": ["It", "is", "wet"], "label": "yes"}
     (tmp_path / "a.jsonl").write_text(json.dumps(record) + "\n", encoding="utf-8")
     (example,) = json_lines(
         tmp_path / "a.jsonl", source="premise", second="hypothesis", target="label"
     )
-    assert read_pair(example) == ("It rain s.", "It is wet")
+    assert example.source == TextPair("It\train s.", "It is wet")
+    assert str(example.source) == "It rain s.\tIt is wet"
     with pytest.raises(DataError, match=r"a.tsv, line 4: one text, expected two, in 'alone'"):
-        read_pair(Example("alone", where=Where("a.tsv", 4)))
+        Example("alone", where=Where("a.tsv", 4)).input_as(TextPair)
     with pytest.raises(DataError, match="2 columns, expected at least 3"):
         list(tsv(written(tmp_path / "b.tsv", [("a", "b")]), second=2))
 
@@ -68,11 +69,13 @@ def test_two_texts_and_a_label_are_recognized(
 def test_names_in_the_first_line_say_what_is_a_pair(tmp_path: Path) -> None:
     rows = [("pair_ID", "sentence_A", "sentence_B", "entailment_judgment"), ("1", "a", "b", "no")]
     source = open_source(written(tmp_path / "sick.txt", rows)).source
-    assert [example.source for example in source] == ["a\tb"]
+    assert [example.source for example in source] == [TextPair("a", "b")]
     record = {"sentence1": "a", "sentence2": "b", "gold_label": "no"}
     (tmp_path / "a.jsonl").write_text(json.dumps(record) + "\n", encoding="utf-8")
     opened = open_source(tmp_path / "a.jsonl")
-    assert [(example.source, example.target) for example in opened.source] == [("a\tb", "no")]
+    assert [(example.source, example.target) for example in opened.source] == [
+        (TextPair("a", "b"), "no")
+    ]
     assert (
         opened.reason
         == "JSON objects: texts in 'sentence1' and 'sentence2', the target in 'gold_label'"
@@ -93,7 +96,7 @@ def test_other_files_of_three_columns_stay_what_they_are(tmp_path: Path) -> None
 @given(st.lists(st.tuples(IDS, IDS, st.integers(0, 9)), min_size=1, max_size=5))
 @settings(deadline=None)
 def test_a_batch_of_pairs(drawn: list[tuple[list[int], list[int], int]]) -> None:
-    batch = collate_text_pairs([Encoded(a, [*b, label]) for a, b, label in drawn])
+    batch = collate_text_pairs([Encoded(a, [label], second=b) for a, b, label in drawn])
     for row, (a, b, label) in enumerate(drawn):
         assert batch.first[row][batch.first_mask[row]].tolist() == a
         assert batch.second[row][batch.second_mask[row]].tolist() == b
@@ -104,8 +107,10 @@ def test_a_batch_of_pairs(drawn: list[tuple[list[int], list[int], int]]) -> None
 
 
 def test_a_pair_without_a_label_is_refused() -> None:
-    with pytest.raises(ShapeError, match=r"got nothing for example 7. Put the label last"):
-        collate_text_pairs([Encoded([4], [5, 0], index=6), Encoded([4], [], index=7)])
+    with pytest.raises(ShapeError, match=r"must be one label, got 0 for example 7"):
+        collate_text_pairs(
+            [Encoded([4], [0], second=[5], index=6), Encoded([4], second=[5], index=7)]
+        )
 
 
 @given(st.lists(st.lists(IDS, min_size=1, max_size=4), min_size=1, max_size=4))

@@ -97,7 +97,7 @@ def sized_stream(seed: int, budget: int, *, by_length: bool = True) -> BatchStre
     source = InMemory(tuple(Example(str(n), "x") for n in range(len(sizes))))
     return BatchStream(
         source,
-        lambda example: Encoded([], [4], picture=picture(*sizes[int(example.source)])),
+        lambda example: Encoded([], [4], picture=picture(*sizes[int(example.text)])),
         partial(collate_pictures, collate_text=collate_seq2seq),
         budget=budget,
         seed=seed,
@@ -145,7 +145,7 @@ def folder_stream(folder: Path, names: list[str]) -> BatchStream:
     )
     return BatchStream(
         source,
-        lambda example: Encoded([], [4], picture=read_image(folder / example.source, spec)),
+        lambda example: Encoded([], [4], picture=read_image(folder / example.text, spec)),
         partial(collate_pictures, collate_text=collate_seq2seq),
         batch_size=2,
     )
@@ -170,7 +170,7 @@ def test_what_is_about_one_picture_comes_together_and_shows_it_once() -> None:
     source = InMemory(tuple(Example(str(n % 20), "x") for n in range(100)))
     stream = BatchStream(
         source,
-        lambda example: Encoded([4], [0], picture=shades[int(example.source)]),
+        lambda example: Encoded([4], [0], picture=shades[int(example.text)]),
         partial(collate_pictures, collate_text=collate_labelled),
         batch_size=10,
         seed=3,

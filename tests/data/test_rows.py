@@ -7,7 +7,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from foveal.data import Example
+from foveal.data import Example, TextPair
 from foveal.data.formats._rows import read_rows
 from foveal.errors import DataError
 
@@ -45,7 +45,7 @@ def test_columns_are_told_by_name_or_given() -> None:
     assert given.examples[0] == Example("p", "x y")
     assert read_rows(frame, {"target": None}).examples[0] == Example("x y")
     pair = read_rows([{"premise": "a", "hypothesis": "b\tc", "label": True}]).examples[0]
-    assert pair == Example("a\tb c", "true")
+    assert pair == Example(TextPair("a", "b\tc"), "true")
 
 
 def test_labels_of_a_dataset_have_names() -> None:

@@ -11,6 +11,7 @@ import zstandard
 from foveal import specs
 from foveal.data import (
     Example,
+    Facts,
     InMemory,
     LineReader,
     Source,
@@ -167,7 +168,7 @@ def test_a_pattern_is_all_its_files_in_order(tmp_path: Path) -> None:
     nested = tmp_path / "deep" / "er"
     nested.mkdir(parents=True)
     write(nested, "part-d.tsv", "d\tx\n")
-    found = [example.source for example in tsv(tmp_path / "**" / "part-*.tsv")]
+    found = [example.text for example in tsv(tmp_path / "**" / "part-*.tsv")]
     assert sorted(found) == ["a", "b", "c", "d", "itself"]
 
 
@@ -221,11 +222,11 @@ def test_sentences_and_tags(tmp_path: Path) -> None:
 
 def test_a_question_has_the_story_before_it(tmp_path: Path) -> None:
     first, second, third, *_ = a_source("babi", tmp_path)
-    assert first.source == "Mary is in room 0.\nJohn left.\nWhere is Mary?"
+    assert first.source == Facts(("Mary is in room 0.", "John left."), "Where is Mary?")
     assert (first.target, first.alignment) == ("room", "0-0")
-    assert second.source == "Mary is in room 0.\nJohn left.\nMary left.\nWhere is John?"
+    assert str(second.source) == "Mary is in room 0.\nJohn left.\nMary left.\nWhere is John?"
     assert (second.target, second.alignment) == ("gone", "1-0 2-0")
-    assert third.source.startswith("Mary is in room 1.")
+    assert third.input_as(Facts).facts[0] == "Mary is in room 1."
     for text, error in (
         ("2 Mary left.\n", "line 1: expected the number 1 and a space"),
         ("1 Mary left.\n3 John left.\n", "line 2: expected the number 2 or 1"),

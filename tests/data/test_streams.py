@@ -38,7 +38,7 @@ LENGTHS = st.lists(st.tuples(st.integers(0, 9), st.integers(0, 9)), min_size=1, 
 
 def encode(example: Example) -> Encoded:
     target = example.target or ""
-    return Encoded([ord(sign) for sign in example.source], [ord(sign) for sign in target])
+    return Encoded([ord(sign) for sign in str(example.source)], [ord(sign) for sign in target])
 
 
 def in_memory(lengths: Sequence[tuple[int, int]]) -> InMemory:
@@ -290,7 +290,7 @@ def test_what_is_too_long_is_left_out_and_counted() -> None:
     assert stream.left_out == LeftOut(2, None)
     unwanted = BatchStream(
         source,
-        lambda example: encode(example) if len(example.source) < 9 else None,
+        lambda example: encode(example) if len(example.text) < 9 else None,
         collate_seq2seq,
         batch_size=8,
     )
@@ -346,7 +346,7 @@ def test_settings_that_make_no_sense() -> None:
 
 
 def letters(example: Example) -> Encoded:
-    return Encoded([*map(ord, example.source), 3])
+    return Encoded([*map(ord, example.text), 3])
 
 
 @given(

@@ -18,7 +18,7 @@ def write(path: Path, text: str) -> Path:
 
 
 def pairs(source: SourceSpec) -> list[tuple[str, str | None]]:
-    return [(example.source, example.target) for example in source]
+    return [(example.text, example.target) for example in source]
 
 
 @pytest.mark.parametrize(

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from foveal.data import babi, image_list, open_source, tsv
+from foveal.data import Facts, babi, image_list, open_source, tsv
 from foveal.datasets import sample
 from foveal.datasets._samples import NAMES, copy_samples
 from foveal.errors import DataError
@@ -57,7 +57,8 @@ def test_a_question_is_answered_by_its_two_facts() -> None:
     examples = list(babi(sample("stories") / "train.txt"))
     assert len(examples) == 800
     for example in examples:
-        *facts, question = example.source.split("\n")
+        told = example.input_as(Facts)
+        facts, question = told.facts, told.question
         taken, moved = (facts[int(pair.split("-")[0])] for pair in example.alignment.split())
         thing = question.removeprefix("Where is the ").removesuffix("?")
         person = taken.split()[0]

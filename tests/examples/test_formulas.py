@@ -48,7 +48,7 @@ def test_both_notations_have_the_depth_and_the_value_of_one_formula(depth: int) 
 def test_examples_are_all_different_and_unlike_those_that_are_known() -> None:
     known = draw_examples([1], 50, Random(0))
     same_chance = draw_examples([1, 3], 50, Random(0), unlike=known)
-    sources = [example.source for example in known + same_chance]
+    sources = [example.text for example in known + same_chance]
     assert len(set(sources)) == len(sources) == 150
     assert [depth_of(source) for source in sources] == [1] * 100 + [3] * 50
 
@@ -56,9 +56,9 @@ def test_examples_are_all_different_and_unlike_those_that_are_known() -> None:
 def test_infix_has_no_parentheses_around_the_whole_and_no_unknown_symbol() -> None:
     for example in draw_examples([2], 20, Random(1)):
         assert example.target is not None
-        assert eval(example.target) == value_of_prefix(example.source.split(), set())
-        assert example.target.count("(") == example.source.count("(") - 1
-        for text in (example.source, example.target):
+        assert eval(example.target) == value_of_prefix(example.text.split(), set())
+        assert example.target.count("(") == example.text.count("(") - 1
+        for text in (example.text, example.target):
             numbers = SYMBOLS.encode(text.split())
             assert UNKNOWN not in numbers
             assert SYMBOLS.decode(numbers) == text.split()

@@ -74,7 +74,7 @@ def sentences(number: int, seed: int = 0) -> tuple[Example, ...]:
 def opinions(number: int, seed: int = 0) -> tuple[Example, ...]:
     """Sentences, labeled by whether "good" is in them."""
     return tuple(
-        Example(example.source, "yes" if "good" in example.source else "no")
+        Example(example.text, "yes" if "good" in example.text else "no")
         for example in sentences(number, seed)
     )
 

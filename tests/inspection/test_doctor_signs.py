@@ -291,7 +291,7 @@ def test_stuck_attention_is_named_with_its_place(place: int, said: str) -> None:
 def test_attention_stuck_at_the_last_place() -> None:
     task = built(writing(SoftmaxSpec()))
     task.model.decoder.attention.scorer = Pointing(-1)
-    same_length = [example for example in LETTERS if len(example.source) == 5]
+    same_length = [example for example in LETTERS if len(example.text) == 5]
     finding = diagnosed(task, batch_of(task, same_length))["stuck attention"]
     assert "last place" in finding.text
 

@@ -48,7 +48,7 @@ def test_a_place_that_is_unknown_already_cannot_be_erased(task: Transduction) ->
 
 
 def test_attention_of_a_trained_model_points_at_what_it_needs(task: Transduction) -> None:
-    found = faithfulness(task, [e for e in upper_cased(60) if len(e.source) > 1])
+    found = faithfulness(task, [e for e in upper_cased(60) if len(e.text) > 1])
     assert found.num_steps > found.num_examples > 20
     assert found.difference.high < 0
     assert found.attended.value < found.random.value

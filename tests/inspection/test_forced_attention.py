@@ -76,7 +76,7 @@ def name(attention: AttentionSpec) -> str:
 def test_each_symbol_has_a_row_and_the_end_has_the_last(attention: AttentionSpec) -> None:
     traces = forced_traces(build(attention), EXAMPLES)
     for example, trace in zip(EXAMPLES, traces, strict=True):
-        assert trace.sources == tuple(example.source.split())
+        assert trace.sources == tuple(example.text.split())
         assert trace.targets == (*(example.target or "").split(), "")
         assert trace.best is not None
         weights = np.array(trace.weights)

@@ -54,7 +54,7 @@ def build(
 
 
 def turned(examples: list[Example]) -> list[Example]:
-    return [Example(example.target or "", example.source) for example in examples]
+    return [Example(example.target or "", example.text) for example in examples]
 
 
 @pytest.fixture(scope="module")

@@ -10,7 +10,7 @@ from benchmarks.lectures.__main__ import EXPERIMENTS, main
 from benchmarks.lectures._induced_parses import Parsed, attached, left_chain, right_chain
 from benchmarks.results import Results
 from examples.support import DATA
-from foveal.data._example import read_pair
+from foveal.data import TextPair
 from foveal.specs import from_json, to_json
 from foveal.training import Run
 from recipes import entailment
@@ -32,10 +32,12 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setattr(entailment, "FOLDER", tmp_path / "cache")
     labels = {"yes": "entailment", "no": "contradiction"}
     for part in ("train", "dev", "test"):
-        drawn = [(read_pair(one), labels[one.target or ""]) for one in pairs(40)]
+        drawn = [(one.input_as(TextPair), labels[one.target or ""]) for one in pairs(40)]
         found = [
-            entailment.Pair(f"the old ship a cat {a}", f"a good ship the cat {b}", label)
-            for (a, b), label in drawn
+            entailment.Pair(
+                f"the old ship a cat {pair.first}", f"a good ship the cat {pair.second}", label
+            )
+            for pair, label in drawn
         ]
         entailment.write(tmp_path / f"cache/sick_{part}.tsv", found)
     return tmp_path

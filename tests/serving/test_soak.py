@@ -12,7 +12,7 @@ pytestmark = pytest.mark.slow
 
 @pytest.mark.timeout(300)
 def test_a_minute_of_good_and_bad_company() -> None:
-    texts = [example.source for example in upper_cased(120, longest=30)]
+    texts = [example.text for example in upper_cased(120, longest=30)]
     found = soaked(GOOD, texts, seconds=60)
     assert found.faults() == []
     seen = found.soak.seen

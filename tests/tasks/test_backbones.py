@@ -137,7 +137,7 @@ def test_frames_of_a_clip_are_read_by_one(resnet: Path, tmp_path: Path) -> None:
     for number, one in enumerate(bars(tmp_path / "bars", 4)):
         folder = tmp_path / f"clip{number}"
         folder.mkdir()
-        Path(one.source).rename(folder / "0.png")
+        Path(str(one.source)).rename(folder / "0.png")
         examples.append(Example(str(folder), str(number % 2)))
     frames = FramesEncoderSpec(frame=spec, hidden_size=8, dropout=0.0)
     task = VideoClassificationSpec(

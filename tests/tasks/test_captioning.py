@@ -63,7 +63,7 @@ def test_a_bundle_answers_as_the_task_did(
 
 
 def test_an_image_given_as_data_is_the_file(task: Captioning, examples: list[Example]) -> None:
-    data = base64.b64encode(Path(examples[0].source).read_bytes()).decode()
+    data = base64.b64encode(Path(examples[0].text).read_bytes()).decode()
     inline = Example(f"data:image/png;base64,{data}")
     assert task.predict([inline]) == task.predict([examples[0]])
     for broken in ("data:image/png;base64,???", "data:image/png,abc"):

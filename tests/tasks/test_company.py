@@ -188,7 +188,7 @@ def test_of_features() -> None:
         features=FeaturesSpec(), model=Seq2SeqSpec(encoder=EVEN[0], decoder=EVEN[1])
     )
     examples = [
-        Example(example.source, example.source.upper(), features=["V;PST", "N", ""][n % 3])
+        Example(example.text, example.text.upper(), features=["V;PST", "N", ""][n % 3])
         for n, example in enumerate([*upper_cased(30), *SPOKEN])
     ]
     torch.manual_seed(0)
@@ -206,7 +206,7 @@ def test_of_several_as_one() -> None:
 def test_of_what_is_read_along_two_axes() -> None:
     """Documents, pairs, and questions over facts: a batch has one size class in each."""
     torch.manual_seed(0)
-    lines = [example.source for example in WRITTEN]
+    lines = [example.text for example in WRITTEN]
     texts = ["\n".join(random.Random(n).choices(lines, k=1 + n % 9)) for n in range(20)]
     matched = [f"{a}\t{b}" for a, b in zip(lines, [*lines[3:], *lines[:3]], strict=True)]
     tasks: list[tuple[Task, list[str]]] = [

@@ -131,7 +131,7 @@ def test_scores_are_those_of_the_combined_steps(
     found = ensemble.predict(TEST[:12], PredictionSpec(nbest=5))
     for example, prediction in zip(TEST, found, strict=False):
         for candidate in prediction.nbest:
-            table = by_hand(members, example.source, candidate.output, combined)
+            table = by_hand(members, example.text, candidate.output, combined)
             numbers = torch.tensor([*target.encode(list(candidate.output)), END])
             total = table.gather(1, numbers[:, None]).sum().item()
             assert candidate.score == pytest.approx(total, abs=1e-4)
@@ -145,7 +145,7 @@ def test_greedy_takes_what_the_mixture_likes_most(soft: Transduction, hard: Tran
     for example, found in zip(
         TEST[:12], ensemble.predict(TEST[:12], PredictionSpec(beam_size=1)), strict=True
     ):
-        table = by_hand([soft, hard], example.source, found.output, mixed)
+        table = by_hand([soft, hard], example.text, found.output, mixed)
         table[:, :END] = -torch.inf  # padding, unknown and begin are no outputs
         assert table.argmax(1).tolist() == [*target.encode(list(found.output)), END]
 
@@ -209,7 +209,7 @@ def test_without_attention_in_one_there_is_no_trace(soft: Transduction) -> None:
 def test_members_may_read_by_other_numbers(soft: Transduction) -> None:
     """One knows z and not a; what each reads is its own."""
     torch.manual_seed(3)
-    spelt = [Example(e.source.replace("a", "z"), e.target) for e in TRAIN]
+    spelt = [Example(e.text.replace("a", "z"), e.target) for e in TRAIN]
     stranger = soft.spec.build_from(spelt)
     train(stranger, spelt, epochs=8, rate=1e-2)
     assert stranger.vocabularies.source != soft.vocabularies.source

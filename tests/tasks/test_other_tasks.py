@@ -143,7 +143,7 @@ def test_question_answering_learns_and_says_from_which_facts() -> None:
     assert found.value >= 90
     trace = evaluation.predictions[0].trace
     assert trace is not None
-    assert trace.sources == tuple(EXAMPLES["question_answering"][0].source.split("\n")[:-1])
+    assert trace.sources == tuple(EXAMPLES["question_answering"][0].text.split("\n")[:-1])
     assert trace.targets == ("step 1",)
     with pytest.raises(ValueRangeError, match="trace=True"):
         supporting_facts(evaluation.examples, task.predict(evaluation.examples))

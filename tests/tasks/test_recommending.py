@@ -20,7 +20,7 @@ WORDS = ["river", "stone", "walks", "green", "under", "bridge", "seldom", "paper
 
 
 def pronounced(size: int) -> list[Example]:
-    return [Example(e.source, " ".join(e.source)) for e in upper_cased(size, longest=8)]
+    return [Example(e.text, " ".join(e.text)) for e in upper_cased(size, longest=8)]
 
 
 def translated(size: int) -> list[Example]:
@@ -63,7 +63,7 @@ def test_texts() -> None:
 
 def test_labels() -> None:
     examples = [
-        Example(example.source, "long" if len(example.source) > 40 else "short")
+        Example(example.text, "long" if len(example.text) > 40 else "short")
         for example in translated(300)
     ]
     assert isinstance(recommend(examples).task, ClassificationSpec)

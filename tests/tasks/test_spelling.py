@@ -124,7 +124,7 @@ def test_features_that_do_not_fit_are_refused() -> None:
     spelled = TaggerSpec().build(vocabulary=9, num_tags=3, num_features=2, num_buckets=9)
     with pytest.raises(ShapeError, match=r"spelling must have the shape \(2, 3, 2\), got none"):
         spelled(tokens)
-    uneven = [Encoded([1, 2], [0, 0], features=[1, 2]), Encoded([1, 2], [0, 0])]
+    uneven = [Encoded([1, 2], [0, 0], spelling=[1, 2]), Encoded([1, 2], [0, 0])]
     with pytest.raises(ShapeError, match="every symbol needs equally many spelling features"):
         collate_tagged(uneven)
 

@@ -133,7 +133,7 @@ def test_phones_are_scored_by_symbols_and_texts_by_bleu() -> None:
 def test_features_are_read() -> None:
     """The same word in two forms: only the feature can tell which is wanted."""
     torch.manual_seed(0)
-    words = [example.source for example in upper_cased(60)]
+    words = [example.text for example in upper_cased(60)]
     examples = [
         Example(word, word + ("x" if feature == "PL" else "y"), features=f"N;{feature}")
         for word in words
@@ -165,7 +165,7 @@ def aligned(size: int) -> list[Example]:
             word[::-1].upper(),
             alignment=" ".join(f"{len(word) - 1 - t}-{t}" for t in range(len(word))),
         )
-        for word in (example.source for example in upper_cased(size))
+        for word in (example.text for example in upper_cased(size))
     ]
 
 

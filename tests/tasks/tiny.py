@@ -6,7 +6,7 @@ from typing import Any, TypeAlias
 
 import torch
 
-from foveal.data import Example, InMemory
+from foveal.data import Document, Example, InMemory, TextPair
 from foveal.models import (
     ClassifierSpec,
     DecoderSpec,
@@ -66,7 +66,7 @@ def sentences(size: int) -> list[Example]:
 def opinions(size: int) -> list[Example]:
     """Sentences, labeled by whether "good" is in them."""
     return [
-        Example(example.source, "yes" if "good" in example.source else "no")
+        Example(example.text, "yes" if "good" in example.text else "no")
         for example in sentences(size)
     ]
 
@@ -87,9 +87,9 @@ def stories(size: int) -> list[Example]:
 
 def documents(size: int) -> list[Example]:
     """Sentences on lines, labeled by whether "good" is in any."""
-    texts = [example.source for example in sentences(3 * size)]
-    rows = ["\n".join(texts[start : start + 3]) for start in range(0, len(texts), 3)]
-    return [Example(text, "yes" if "good" in text else "no") for text in rows]
+    texts = [example.text for example in sentences(3 * size)]
+    rows = [Document(tuple(texts[start : start + 3])) for start in range(0, len(texts), 3)]
+    return [Example(row, "yes" if "good" in str(row) else "no") for row in rows]
 
 
 def pairs(size: int) -> list[Example]:
@@ -100,7 +100,7 @@ def pairs(size: int) -> list[Example]:
         first = generator.choices(list(WORDS), k=generator.randint(2, 5))
         second = generator.choices(first if generator.random() < 0.5 else list(WORDS), k=2)
         label = "yes" if set(second) <= set(first) else "no"
-        found.append(Example(f"{' '.join(first)}\t{' '.join(second)}", label))
+        found.append(Example(TextPair(" ".join(first), " ".join(second)), label))
     return found
 
 

@@ -178,7 +178,7 @@ def test_the_display_shows_a_run(finished: tuple[Path, list[Event]], terminal: b
     text = shown(finished[1], terminal=terminal)
     for words in ("parameters", "loss", "epoch 0.", "validation after step 10", "wer", "finished"):
         assert words in text
-    assert DEV[0].source in text
+    assert DEV[0].text in text
     assert ("\x1b" in text) == terminal  # bars and colors only where they can be seen
 
 

@@ -185,7 +185,7 @@ def test_epochs_are_counted(tmp_path: Path) -> None:
         [number / an_epoch for number in range(1, outcome.step + 1)]
     )
     assert sum(event.tokens for event in steps[:an_epoch]) == sum(
-        len(example.source) + 1 for example in TRAIN
+        len(example.text) + 1 for example in TRAIN
     )
 
 

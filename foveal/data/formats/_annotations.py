@@ -4,7 +4,7 @@
     COCO (Lin et al. 2014)      {"images": [{"id", "file_name"}], "annotations": [{"image_id", "caption"}]}
     easy-VQA (Zhou 2019)        [[question, answer, number of the image]]
 
-The source of an example is the path of its image; with a question, a tab and the question. A document
+The source of an example is a `Picture`, or a `PictureQuestion` where the document has questions. A document
 is held in memory while it is read, the images are not.
 """
 
@@ -20,6 +20,7 @@ from typing_extensions import override
 from ...specs import setting
 from .._bytes import DamagedError, read_bytes
 from .._example import Example, Where, data_error, quoted
+from .._inputs import Picture, PictureQuestion
 from .._lines import Place
 from .._source import Cursor, Paths, Position, Shard, Source, expand, path_texts
 from ..images._paths import ABOUT_IMAGES, image_path
@@ -79,10 +80,14 @@ class _AnnotationCursor(Cursor):
         except AnnotationError as error:
             raise data_error(where, str(error), "Correct it, or leave it out") from None
         self._number += 1
-        path = image_path(self._file, self._source.images, found.image, where)
-        if found.question is not None:
-            path = f"{path}\t{_on_one_line(found.question)}"
-        return Example(path, _on_one_line(found.target), where=where)
+        picture = Picture(image_path(self._file, self._source.images, found.image, where))
+        return Example(
+            picture
+            if found.question is None
+            else PictureQuestion(picture, _on_one_line(found.question)),
+            _on_one_line(found.target),
+            where=where,
+        )
 
     @override
     def position(self) -> Position:

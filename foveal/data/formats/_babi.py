@@ -15,6 +15,7 @@ from typing_extensions import override
 
 from ...specs import setting
 from .._example import Example, quoted
+from .._inputs import Facts
 from .._lines import MAX_LINE, LineReader
 from .._source import FileSource, Paths, path_texts
 from ._formats import ABOUT_MAX_LINE, ABOUT_PATHS
@@ -23,8 +24,8 @@ from ._formats import ABOUT_MAX_LINE, ABOUT_PATHS
 @final
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Babi(FileSource):
-    """A question after the facts told so far, each on a line of the source; the answer is the
-    target, and the alignment has `i-0` for each fact i, from 0 on, that supports it.
+    """Questions about the facts told so far: the source is `Facts`, the answer is the target, and the
+    alignment has `i-0` for each fact i, from 0 on, that supports the answer.
     """
 
     is_by_line: ClassVar[bool] = False
@@ -59,7 +60,7 @@ class Babi(FileSource):
             question, answer, support = _question(text, reader)
             alignment = " ".join(f"{_fact(name, places, reader)}-0" for name in support.split())
             reader.num_since += 1
-            yield Example("\n".join([*facts, question]), answer, "", alignment, reader.where)
+            yield Example(Facts(tuple(facts), question), answer, "", alignment, reader.where)
 
 
 def babi(paths: Paths, *, max_line: int = MAX_LINE) -> Babi:

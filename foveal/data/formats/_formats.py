@@ -11,6 +11,7 @@ from typing_extensions import override
 
 from ...specs import setting
 from .._example import Example, Where, data_error, quoted
+from .._inputs import TextPair
 from .._lines import MAX_LINE, LineReader
 from .._source import FileSource, Paths, expand, path_texts
 
@@ -43,10 +44,10 @@ class JsonLines(FileSource):
                 continue
             record = parse_record(line, reader.where)
             text = self._text(record, self.source, reader)
-            if self.second is not None:
-                text = pair_text(text, self._text(record, self.second, reader))
             yield Example(
-                text,
+                text
+                if self.second is None
+                else TextPair(text, self._text(record, self.second, reader)),
                 None if self.target is None else self._text(record, self.target, reader),
                 "" if self.features is None else self._text(record, self.features, reader),
                 "" if self.alignment is None else self._text(record, self.alignment, reader),
@@ -182,11 +183,6 @@ def parse_record(line: str, where: Where) -> dict[str, Any]:
             'Write {"source": ..., "target": ...} on the line',
         )
     return record
-
-
-def pair_text(first: str, second: str) -> str:
-    """Both texts with a tab between them, and no other."""
-    return "\t".join(text.replace("\t", " ") for text in (first, second))
 
 
 def value_text(value: Any) -> str | None:

@@ -4,7 +4,7 @@
     cat.png#0   a cat on a mat              the same with numbers, as in Flickr8k.token.txt
     photos/cat/1.png                        a folder for each label
 
-The source of an example is the path of its image; with a question, a tab and the question.
+The source of an example is a `Picture`, or a `PictureQuestion` if there is a column of questions.
 """
 
 from collections.abc import Iterator, Sequence
@@ -16,6 +16,7 @@ from typing_extensions import override
 
 from ...specs import setting
 from .._example import BY_SETTING, Example, Where, data_error, quoted
+from .._inputs import Picture, PictureQuestion
 from .._lines import MAX_LINE, LineReader, Place
 from .._source import Cursor, FileSource, Paths, Position, Shard, Source, path_texts
 from ..images._bytes import archive_members
@@ -67,9 +68,12 @@ class ImageList(FileSource):
                     f"{quoted(line)}",
                     f"Write the name of an image, a tab and a text, or say which columns to read{BY_SETTING}",
                 )
-            path = image_path(reader.file, self.images, self._name(cells, reader), reader.where)
+            name = self._name(cells, reader)
+            picture = Picture(image_path(reader.file, self.images, name, reader.where))
             yield Example(
-                path if self.second is None else f"{path}\t{cells[self.second].strip(' ')}",
+                picture
+                if self.second is None
+                else PictureQuestion(picture, cells[self.second].strip(" ")),
                 None if self.target is None else cells[self.target].strip(" "),
                 where=reader.where,
             )
@@ -119,8 +123,8 @@ class _FolderCursor(Cursor):
             raise StopIteration
         self._number += 1
         label, name = self._names[self._number - 1]
-        path = str(self._root / label / name)
-        return Example(path, label, where=Where(path, 1))
+        path = self._root / label / name
+        return Example(Picture(path), label, where=Where(str(path), 1))
 
     @override
     def position(self) -> Position:

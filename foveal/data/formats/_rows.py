@@ -16,8 +16,9 @@ import numpy as np
 
 from ...errors import DataError
 from .._example import Example, data_error, quoted
+from .._inputs import AbstractInput, TextPair
 from ._columns import in_words, named_roles
-from ._formats import pair_text, value_text
+from ._formats import value_text
 from ._tables import ROLES
 
 _GIVE = "Give pairs (source, target), dicts, Examples, a pandas frame or a Hugging Face dataset"
@@ -116,7 +117,7 @@ def _from_mapping(
     }
     source = texts["source"]
     return Example(
-        pair_text(source, texts["second"]) if "second" in texts else source,
+        TextPair(source, texts["second"]) if "second" in texts else source,
         texts.get("target"),
         texts.get("features", ""),
         texts.get("alignment", ""),
@@ -158,7 +159,8 @@ def _from_other(row: Any, where: str) -> Example:
             f"expected a pair (source, target), a dict or an Example, got {quoted(repr(row))}",
             _GIVE,
         )
-    source = _text(row[0], "the source", where)
+    is_typed = isinstance(row[0], AbstractInput)
+    source = row[0] if is_typed else _text(row[0], "the source", where)
     has_target = len(row) == 2 and row[1] is not None
     return Example(source, _text(row[1], "the target", where) if has_target else None)
 

@@ -16,9 +16,10 @@ from typing_extensions import override
 
 from ...specs import setting
 from .._example import BY_SETTING, Example, Where, data_error, quoted
+from .._inputs import TextPair
 from .._lines import MAX_LINE, LineReader
 from .._source import FileSource, Paths, expand, path_texts
-from ._formats import ABOUT_MAX_LINE, ABOUT_PATHS, pair_text
+from ._formats import ABOUT_MAX_LINE, ABOUT_PATHS
 
 Column: TypeAlias = int | str | None
 
@@ -91,7 +92,7 @@ class AbstractTable(FileSource):
                 raise self._wrong_columns(Where(file, line), cells, least, names)
             text = cells[source].strip(" ")
             yield Example(
-                text if second is None else pair_text(text, cells[second].strip(" ")),
+                text if second is None else TextPair(text, cells[second].strip(" ")),
                 None if target is None else cells[target].strip(" "),
                 "" if features is None else cells[features].strip(" "),
                 "" if alignment is None else cells[alignment].strip(" "),

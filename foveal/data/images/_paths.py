@@ -7,7 +7,7 @@ from .._example import Where, data_error, quoted
 ABOUT_IMAGES = "folder or zip archive of the images; none: the folder of the file"
 
 
-def image_path(file: str, images: str | None, name: str, where: Where) -> str:
+def image_path(file: str, images: str | None, name: str, where: Where) -> Path:
     """The path of an image that a file names, which a list from a stranger must not lead elsewhere.
 
     Args:
@@ -25,4 +25,4 @@ def image_path(file: str, images: str | None, name: str, where: Where) -> str:
             "Write a name relative to it, with / between folders and without ..",
         )
     root = Path(file).parent if images is None else Path(images)
-    return str(root.joinpath(*parts))
+    return root.joinpath(*parts)

@@ -5,14 +5,14 @@
     lengths   3       1   2
 
 A batch takes rows by number, which copies no ids, and pads them in one step of numpy; no object is
-made for each example. Pictures, where examples have them, are kept beside the rows.
+made for each example. Pictures, where examples have them, are kept next to the rows.
 
 Axes: B rows, n places of the longest row.
 """
 
 from array import array
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from itertools import chain
 from typing import final, overload
 
@@ -24,26 +24,83 @@ from typing_extensions import override
 from ...errors import ShapeError
 from ..images._pictures import PictureColumn, Pictures
 
+# Columns that come with positions of the source or target, or stand for pairs of them.
+UNCOUNTED = frozenset({"alignment", "features", "spelling"})
 MAX_NEW = 1 << 12  # examples
 ROW_SIZE = 10  # what the places of a row cost beside its ids, in ids of 4 bytes
 PICTURE_BYTES = 128  # that count as one id, so that a pool of 16 MB of ids may have 512 MB of them
 
 
 @final
-@dataclass(frozen=True, slots=True)
 class Encoded:
-    """An example as numbers: what `encode` of a task makes of an `Example`.
+    """An example as numbers, which `encode` of a task makes of an `Example`: named columns of ids, of any lengths.
 
-    `alignment` has pairs in one row, source place and target place by turns. `picture` is an image,
-    or the frames of a clip.
+    `alignment` holds pairs in one row, source position and target position by turns. Batches of limited size count
+    the positions of all columns except `alignment`, `features` and `spelling`.
+
+    Args:
+        source: ids of the input.
+        target: ids of the output.
+        index: the number of the example.
+        picture: an image, or the frames of a clip.
+        columns: ids of further parts of the input and output, by name.
+
+    Examples:
+        >>> pair = Encoded([4, 5], second=[6, 7, 8], target=[0])
+        >>> pair["second"], pair["features"], pair.num_positions
+        ([6, 7, 8], (), 6)
     """
 
-    source: Sequence[int]
-    target: Sequence[int] = ()
-    features: Sequence[int] = ()
-    alignment: Sequence[int] = ()
-    index: int = 0
-    picture: UInt8[Tensor, "*F C h w"] | None = field(default=None, compare=False)
+    __slots__ = ("columns", "index", "picture")
+
+    def __init__(
+        self,
+        source: Sequence[int] = (),
+        target: Sequence[int] = (),
+        *,
+        index: int = 0,
+        picture: UInt8[Tensor, "*F C h w"] | None = None,
+        **columns: Sequence[int],
+    ) -> None:
+        self.columns: dict[str, Sequence[int]] = {"source": source, "target": target, **columns}
+        self.index, self.picture = index, picture
+
+    def __getitem__(self, name: str) -> Sequence[int]:
+        return self.columns.get(name, ())
+
+    @property
+    def source(self) -> Sequence[int]:
+        """The ids of the input."""
+        return self.columns["source"]
+
+    @property
+    def target(self) -> Sequence[int]:
+        """The ids of the output."""
+        return self.columns["target"]
+
+    @property
+    def num_positions(self) -> int:
+        """The positions that count in a batch of limited size."""
+        return sum(len(column) for name, column in self.columns.items() if name not in UNCOUNTED)
+
+    @override
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Encoded):
+            return NotImplemented
+        return self.index == other.index and self._filled() == other._filled()
+
+    @override
+    def __hash__(self) -> int:
+        raise TypeError("an Encoded holds lists, which have no hash")
+
+    @override
+    def __repr__(self) -> str:
+        columns = ", ".join(f"{name}={column}" for name, column in self._filled().items())
+        return f"Encoded({columns}, index={self.index})"
+
+    def _filled(self) -> dict[str, list[int]]:
+        """The columns that are not empty."""
+        return {name: list(column) for name, column in self.columns.items() if len(column)}
 
 
 @final
@@ -91,12 +148,9 @@ class Ragged:
 @final
 @dataclass(frozen=True, eq=False, slots=True)
 class Packed(Sequence[Encoded]):
-    """Encoded examples in arrays; also a sequence of `Encoded`, for who wants them one by one."""
+    """Encoded examples in arrays; also a sequence of `Encoded`, for code that takes them one by one."""
 
-    source: Ragged
-    target: Ragged
-    features: Ragged
-    alignment: Ragged
+    columns: Mapping[str, Ragged]
     indices: Int[np.ndarray, " B"]
     pictures: Pictures | None = None
 
@@ -110,13 +164,34 @@ class Packed(Sequence[Encoded]):
             packer.append(example, example.index)
         return packer.packed()
 
+    def column(self, name: str) -> Ragged:
+        """The rows of a column; they are empty if no example has it."""
+        found = self.columns.get(name)
+        return _empty(len(self)) if found is None else found
+
+    @property
+    def source(self) -> Ragged:
+        """The rows of the input."""
+        return self.column("source")
+
+    @property
+    def target(self) -> Ragged:
+        """The rows of the output."""
+        return self.column("target")
+
+    @property
+    def other_lengths(self) -> Int[np.ndarray, " B"]:
+        """The positions of each example that count in a batch of limited size, without those of the source."""
+        total = np.zeros(len(self), dtype=np.int32)
+        for name, rows in self.columns.items():
+            if name != "source" and name not in UNCOUNTED:
+                total = total + rows.lengths
+        return total
+
     def take(self, rows: Int[np.ndarray, " b"]) -> "Packed":
         """Some of the examples, in this order."""
         return Packed(
-            self.source.take(rows),
-            self.target.take(rows),
-            self.features.take(rows),
-            self.alignment.take(rows),
+            {name: column.take(rows) for name, column in self.columns.items()},
             self.indices[rows],
             None if self.pictures is None else self.pictures.take(rows),
         )
@@ -135,12 +210,9 @@ class Packed(Sequence[Encoded]):
             return self.take(np.arange(len(self))[index])
         number = range(len(self))[index]
         return Encoded(
-            self.source.row(number).tolist(),
-            self.target.row(number).tolist(),
-            self.features.row(number).tolist(),
-            self.alignment.row(number).tolist(),
-            int(self.indices[number]),
-            None if self.pictures is None else self.pictures[number],
+            index=int(self.indices[number]),
+            picture=None if self.pictures is None else self.pictures[number],
+            **{name: rows.row(number).tolist() for name, rows in self.columns.items()},
         )
 
     @override
@@ -153,23 +225,15 @@ class Packer:
 
     def __init__(self) -> None:
         self.size = 0  # in ids
-        self._new: list[Encoded] = []
+        self._new: list[Mapping[str, Sequence[int]]] = []
         self._indices = array("q")
-        self._source, self._target = _Column(), _Column()
-        self._features, self._alignment = _Column(), _Column()
+        self._columns: dict[str, _Column] = {}
         self._pictures = PictureColumn()
 
     def append(self, example: Encoded, index: int) -> None:
         """Add an example."""
         self._indices.append(index)
-        self.size += (
-            len(example.source)
-            + len(example.target)
-            + len(example.features)
-            + len(example.alignment)
-            + ROW_SIZE
-        )
-        has_picture = example.picture is not None
+        self.size += sum(map(len, example.columns.values())) + ROW_SIZE
         if example.picture is not None:
             self.size += self._pictures.append(example.picture) // PICTURE_BYTES
         if len(self._pictures) not in (0, len(self._indices)):
@@ -177,7 +241,7 @@ class Packer:
                 f"Packed: either all examples have a picture or none, got {len(self._pictures)} "
                 f"pictures for {len(self._indices)} examples. Give every Encoded a picture."
             )
-        self._new.append(replace(example, picture=None) if has_picture else example)
+        self._new.append(example.columns)
         if len(self._new) >= MAX_NEW:
             self._keep()
 
@@ -188,27 +252,26 @@ class Packer:
         """The arrays."""
         self._keep()
         return Packed(
-            self._source.ragged(),
-            self._target.ragged(),
-            self._features.ragged(),
-            self._alignment.ragged(),
+            {name: column.ragged() for name, column in self._columns.items()},
             np.array(self._indices, dtype=np.int64),
             self._pictures.pictures(),
         )
 
     def _keep(self) -> None:
-        self._source.extend([example.source for example in self._new])
-        self._target.extend([example.target for example in self._new])
-        self._features.extend([example.features for example in self._new])
-        self._alignment.extend([example.alignment for example in self._new])
+        num_kept = len(self._indices) - len(self._new)
+        for name in dict.fromkeys(name for columns in self._new for name in columns):
+            if name not in self._columns:  # the examples before have none of it
+                self._columns[name] = _Column(num_kept)
+        for name, column in self._columns.items():
+            column.extend([columns.get(name, ()) for columns in self._new])
         self._new = []
 
 
 class _Column:
-    """The rows of one field."""
+    """The rows of one column, after so many empty ones."""
 
-    def __init__(self) -> None:
-        self._lengths: list[Int[np.ndarray, " n"]] = []
+    def __init__(self, num_empty: int) -> None:
+        self._lengths: list[Int[np.ndarray, " n"]] = [np.zeros(num_empty, dtype=np.int32)]
         self._values: list[Int[np.ndarray, " m"]] = []
 
     def extend(self, rows: list[Sequence[int]]) -> None:
@@ -219,9 +282,13 @@ class _Column:
 
     def ragged(self) -> Ragged:
         values, lengths = np.concatenate(self._values), np.concatenate(self._lengths)
-        if not len(values):  # a field that no example has takes no room
-            nothing = np.broadcast_to(np.int32(0), lengths.shape)
-            return Ragged(values, nothing, nothing)
+        if not len(values):  # a column without ids takes no memory
+            return _empty(len(lengths))
         starts = np.zeros_like(lengths)
         np.cumsum(lengths[:-1], out=starts[1:])
         return Ragged(values, starts, lengths)
+
+
+def _empty(num_rows: int) -> Ragged:
+    nothing = np.broadcast_to(np.int32(0), (num_rows,))
+    return Ragged(np.zeros(0, dtype=np.int32), nothing, nothing)

@@ -188,7 +188,7 @@ class PoolReader:
         encoded = example if isinstance(example, Encoded) else self._numbered(example)
         if encoded is None or self._max_width is None:
             return encoded
-        width = len(encoded.source) + len(encoded.target) + 1
+        width = encoded.num_positions + 1
         if encoded.picture is not None:
             width += num_places(encoded.picture)
         return encoded if width <= self._max_width else None

@@ -1,8 +1,8 @@
 """A prepared corpus: examples as numbers, in parts that a stream takes as they are.
 
     corpus.json              how many examples there are, and the parts in their order
-    NAME-00000.safetensors   of source, target, features and alignment the ids of all examples in a row
-                             and how many each has; and the line of the text that each comes from
+    NAME-00000.safetensors   of each column the ids of all examples in a row and how many each has; and the
+                             line of the text that each comes from
 
 `foveal prepare` makes it. What is left to do in training is to read arrays.
 """
@@ -28,7 +28,7 @@ from ._packed import Encoded, Packed
 CORPUS = "corpus.json"
 PART_SIZE = 1 << 18  # ids of a part: a pool has a dozen of them
 _SHORT = 1 << 16  # numbers below it take two bytes
-_FIELDS = ("source", "target", "features", "alignment")
+_LENGTHS = ".lengths"
 
 
 @final
@@ -72,10 +72,9 @@ class PreparedCorpus:
 def part_bytes(packed: Packed) -> bytes:
     """A part as it lies in its file; the index of an example is the line that it was read from."""
     arrays = {"lines": packed.indices}
-    for name in _FIELDS:
-        ragged = getattr(packed, name)
+    for name, ragged in packed.columns.items():
         arrays[f"{name}.ids"] = _small(ragged.joined() if len(ragged.values) else ragged.values)
-        arrays[f"{name}.lengths"] = _small(np.ascontiguousarray(ragged.lengths))
+        arrays[f"{name}{_LENGTHS}"] = _small(np.ascontiguousarray(ragged.lengths))
     return save(arrays)
 
 
@@ -86,8 +85,9 @@ class _PartCursor(Cursor[Encoded]):
     def __init__(self, file: str, number: int) -> None:
         arrays = _arrays(file)
         self._lines: list[int] = arrays["lines"].tolist()
-        self._ids: list[list[int]] = [arrays[f"{name}.ids"].tolist() for name in _FIELDS]
-        self._ends: list[list[int]] = [_ends(arrays[f"{name}.lengths"]) for name in _FIELDS]
+        names = _names(arrays)
+        self._ids: dict[str, list[int]] = {name: arrays[f"{name}.ids"].tolist() for name in names}
+        self._ends = {name: _ends(arrays[f"{name}{_LENGTHS}"]) for name in names}
         self._number = number
 
     @override
@@ -96,11 +96,12 @@ class _PartCursor(Cursor[Encoded]):
         if number >= len(self._lines):
             raise StopIteration
         self._number += 1
-        rows = (
-            ids[ends[number] : ends[number + 1]] if ids else ()
-            for ids, ends in zip(self._ids, self._ends, strict=True)
-        )
-        return Encoded(*rows, index=self._lines[number])
+        rows = {
+            name: ids[self._ends[name][number] : self._ends[name][number + 1]]
+            for name, ids in self._ids.items()
+            if ids
+        }
+        return Encoded(index=self._lines[number], picture=None, **rows)
 
     @override
     def position(self) -> Position:
@@ -114,13 +115,19 @@ class _PartCursor(Cursor[Encoded]):
 def _arrays(file: str) -> dict[str, Integer[np.ndarray, " n"]]:
     try:
         arrays = load(Path(file).read_bytes())
-        sizes = {len(arrays["lines"]), *(len(arrays[f"{name}.lengths"]) for name in _FIELDS)}
-        wrong = [n for n in _FIELDS if arrays[f"{n}.lengths"].sum() != len(arrays[f"{n}.ids"])]
+        lengths = {name: arrays[f"{name}{_LENGTHS}"] for name in _names(arrays)}
+        sizes = {len(arrays["lines"]), len(lengths["source"]), *map(len, lengths.values())}
+        wrong = [name for name in lengths if lengths[name].sum() != len(arrays[f"{name}.ids"])]
     except (OSError, SafetensorError, KeyError) as error:
         raise _damaged(file, str(error)) from None
     if len(sizes) > 1 or wrong:
         raise _damaged(file, "lengths and ids do not go together")
     return arrays
+
+
+def _names(arrays: Mapping[str, Any]) -> list[str]:
+    """The names of the columns."""
+    return [name.removesuffix(_LENGTHS) for name in arrays if name.endswith(_LENGTHS)]
 
 
 def _damaged(file: str, why: str) -> Exception:

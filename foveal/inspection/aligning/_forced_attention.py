@@ -58,7 +58,7 @@ def forced_traces(task: Transduction, examples: Sequence[Example]) -> list[Atten
 
 def _batches(examples: Sequence[Example]) -> Iterator[list[int]]:
     """Examples of about one length, the longest first."""
-    lengths = [len(example.source) + len(example.target or "") for example in examples]
+    lengths = [len(example.text) + len(example.target or "") for example in examples]
     order = sorted(range(len(examples)), key=lambda n: -lengths[n])
     start = 0
     while start < len(order):

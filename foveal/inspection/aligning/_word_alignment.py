@@ -99,7 +99,7 @@ def align(
             "symmetrize by intersection."
         )
     units = units or usual_units(forward)
-    ours = [_words(forward.spec.source, e.source, units) for e in examples]
+    ours = [_words(forward.spec.source, e.text, units) for e in examples]
     theirs = [_words(forward.spec.target, e.target or "", units) for e in examples]
     pairs = [(a.words, b.words) for a, b in zip(ours, theirs, strict=True)]
     tables = _tables(forward, examples, ours, theirs)
@@ -149,8 +149,8 @@ def _backward(
     pairs: Sequence[tuple[tuple[str, ...], tuple[str, ...]]],
 ) -> list[_Table]:
     """What the model of the other direction says, turned round."""
-    turned = [replace(e, source=e.target or "", target=e.source, features="") for e in examples]
-    ours = [_words(task.spec.source, e.source, units) for e in turned]
+    turned = [replace(e, source=e.target or "", target=e.text, features="") for e in examples]
+    ours = [_words(task.spec.source, e.text, units) for e in turned]
     theirs = [_words(task.spec.target, e.target or "", units) for e in turned]
     for pair, a, b in zip(pairs, ours, theirs, strict=True):
         if pair != (b.words, a.words):

@@ -174,7 +174,7 @@ class Asking:
 
     async def _sizes(self, served: Served, examples: Sequence[Example]) -> list[int]:
         size: Callable[[Example], int] = served.questions.size
-        if sum(len(example.source) for example in examples) <= _FEW_CHARACTERS:
+        if sum(len(str(example.source)) for example in examples) <= _FEW_CHARACTERS:
             return [size(example) for example in examples]
         return await asyncio.to_thread(lambda: [size(example) for example in examples])
 

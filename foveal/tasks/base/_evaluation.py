@@ -114,7 +114,8 @@ class Evaluation:
         steps = max(1, min(number, size) - 1)
         places = sorted({n * (size - 1) // steps for n in range(min(number, size))})
         return tuple(
-            Sample(self.examples[n].source, self.references[n], self.predictions[n]) for n in places
+            Sample(str(self.examples[n].source), self.references[n], self.predictions[n])
+            for n in places
         )
 
     def _answers(self) -> tuple[np.ndarray, np.ndarray]:

@@ -147,7 +147,7 @@ class AbstractTask(AbstractPredicting, Generic[Model]):
 
     def named(self, example: Example) -> str:
         """What to call the input of an example."""
-        return example.source
+        return str(example.source)
 
     def output_symbols(self, text: str) -> list[str]:
         """The symbols of an output."""

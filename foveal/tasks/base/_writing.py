@@ -168,7 +168,7 @@ class AbstractWriting(AbstractAnsweringTask[Writer], Generic[Writer, Spec]):
 
     def named(self, example: Example) -> str:
         """What to call the input of an example: the text itself, or the name of a file."""
-        return example.source
+        return str(example.source)
 
     def decode(self, tokens: Iterable[int]) -> list[str]:
         """The symbols of an output, up to its end."""

@@ -4,8 +4,7 @@
            + doubly_stochastic * sum over s of (1 - sum over t of w[t, s])^2       every place read once
            + coverage * sum over t, s of min(w[t, s], what was read of s before)   and not again
 
-The source of an example is the path of an image (of a folder of frames, a GIF or a video, if clips are
-read), or what the file holds as a `data:` text.
+The source of an example is a `Picture`, or a `Clip` if the encoder reads frames.
 
 References: Xu et al. 2015, section 4.2.1 (doubly stochastic); See et al. 2017 (coverage); Deng et al. 2017
 (image to markup).
@@ -37,6 +36,7 @@ from ...data import (
     collate_seq2seq,
 )
 from ...data._batches import PictureBatch
+from ...data._inputs import Input
 from ...data.vocabularies._tally import Symbols, Tally, rare
 from ...data.vocabularies._vocabularies import Lengths, Vocabularies, required_target, trained
 from ...decoding import Automaton, balanced
@@ -61,7 +61,7 @@ from ..base._task_spec import AbstractTaskSpec, Inputs
 from ..base._writing import Weighted
 from ..explaining._written import AbstractExplainedWriting
 from ._distortion import DistortionSpec, distorted
-from ._pictures import AbstractView, Seen, in_ink, picture_name, shown, view_of
+from ._pictures import AbstractView, Seen, in_ink, shown, view_of
 
 _DEEPEST = 32  # braces inside each other
 
@@ -138,7 +138,7 @@ class Captioning(AbstractExplainedWriting[Captioner, "CaptioningSpec"]):
 
     def picture(self, example: Example) -> UInt8[Tensor, "*F C h w"]:
         """The image of an example, or its clip, as the model is given it."""
-        return self.view.read(example)
+        return self.view.read(self.view.input(example))
 
     @override
     def picture_seen(self, example: Example) -> UInt8[np.ndarray, "h w c"]:
@@ -151,7 +151,7 @@ class Captioning(AbstractExplainedWriting[Captioner, "CaptioningSpec"]):
 
     @override
     def named(self, example: Example) -> str:
-        return picture_name(example)
+        return self.view.input(example).name
 
     @override
     def read(self, examples: Sequence[Example]) -> Seen:
@@ -211,7 +211,7 @@ class Captioning(AbstractExplainedWriting[Captioner, "CaptioningSpec"]):
         """Where there are many ways to say it, all captions of a picture, which is asked for once."""
         if self.spec.outputs == "exact":
             return super()._groups(examples)
-        pictures = dict[str, list[Example]]()
+        pictures = dict[Input, list[Example]]()
         for example in examples:
             pictures.setdefault(example.source, []).append(example)
         return list(pictures.values())

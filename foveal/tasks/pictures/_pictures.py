@@ -1,7 +1,4 @@
-"""Pictures as tasks take them: the path of an image, or the image itself, written as a text.
-
-    photos/cat.png                      a file; a folder, a GIF or a video where frames are read
-    data:image/png;base64,iVBORw0...    what a file holds, as a page or a request sends it
+"""Pictures as tasks read them: from inputs to padded tensors.
 
 To answer the same whatever else is in a batch (docs/decisions/0012), a picture is padded to a size that
 follows from its own: the next multiple of 32 pixels that leaves room for one more cell of the grid.
@@ -9,8 +6,6 @@ follows from its own: the next multiple of 32 pixels that leaves room for one mo
 Axes: B examples, F frames, C channels, h and w height and width.
 """
 
-import base64
-import binascii
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
@@ -25,14 +20,13 @@ from torch.nn.functional import pad
 from typing_extensions import override
 
 from ...attention import Layout
-from ...data import Example, ImageSpec, read_frames, read_image
+from ...data import Clip, Example, ImageSpec, Picture, read_frames, read_image
 from ...data.images._pictures import collate_frames, collate_images
-from ...errors import DataError, ValueRangeError
+from ...errors import ValueRangeError
 from ...models import AbstractImageEncoderSpec, FramesEncoderSpec
 from ..base._size_classes import size_class
 from ._picture_cache import PictureCache
 
-INLINE = "data:"
 _STEP = 32  # pixels
 
 
@@ -54,12 +48,15 @@ class AbstractView(ABC):
     def __init__(self) -> None:
         self._cache = PictureCache()
 
-    def read(self, example: Example) -> UInt8[Tensor, "*F C h w"]:
-        """The picture of an example."""
-        source = _source(example)
-        if isinstance(source, bytes):
-            return self._decoded(source)
-        return self._cache.get(source, partial(self._decoded, source))
+    @abstractmethod
+    def input(self, example: Example) -> Picture | Clip:
+        """The source of an example as the type of input that is read."""
+
+    def read(self, source: Picture | Clip) -> UInt8[Tensor, "*F C h w"]:
+        """Read an image or a clip; files are cached."""
+        if isinstance(source.file, bytes):
+            return self._decoded(source.file)
+        return self._cache.get(source.file, partial(self._decoded, source.file))
 
     @abstractmethod
     def _decoded(self, source: Path | bytes) -> UInt8[Tensor, "*F C h w"]:
@@ -111,6 +108,10 @@ class Grid(AbstractView):
         self.image, self.down, self.right, self._is_centered = image, down, right, is_centered
 
     @override
+    def input(self, example: Example) -> Picture:
+        return example.input_as(Picture)
+
+    @override
     def _decoded(self, source: Path | bytes) -> UInt8[Tensor, "C h w"]:
         return read_image(source, self.image)
 
@@ -158,6 +159,10 @@ class Reel(AbstractView):
     def __init__(self, grid: Grid, max_frames: int) -> None:
         super().__init__()
         self.grid, self.max_frames = grid, max_frames
+
+    @override
+    def input(self, example: Example) -> Clip:
+        return example.input_as(Clip)
 
     @override
     def _decoded(self, source: Path | bytes) -> UInt8[Tensor, "F C h w"]:
@@ -212,33 +217,6 @@ def view_of(
         )
     grid = Grid(image, *encoder.shrinking, is_centered=encoder.is_centered)
     return Reel(grid, max_frames) if encoder.reads_frames else grid
-
-
-def picture_name(example: Example) -> str:
-    """What to call the picture of an example.
-
-    >>> picture_name(Example("photos/cat.png")), picture_name(Example("data:image/png;base64,aaaa"))
-    ('cat.png', 'image')
-    """
-    path = example.source.partition("\t")[0]
-    return "image" if path.startswith(INLINE) else Path(path).name
-
-
-def _source(example: Example) -> Path | bytes:
-    text = example.source.partition("\t")[0]
-    if not text.startswith(INLINE):
-        return Path(text)
-    head, comma, data = text.partition(",")
-    try:
-        if not (comma and head.endswith(";base64")):
-            raise ValueError("no base64")
-        return base64.b64decode(data, validate=True)
-    except (ValueError, binascii.Error):
-        place = f"{example.where}: " if example.where is not None else ""
-        raise DataError(
-            f"{place}an image given as data must be data:image/png;base64, and its bytes in base64, got "
-            f"{text[:40]!r}. Give the path of a file instead."
-        ) from None
 
 
 def shown(picture: UInt8[Tensor, "*F C h w"]) -> UInt8[np.ndarray, "h W c"]:

@@ -2,7 +2,7 @@
 
     loss = - log p(label | frames)  (smoothed)
 
-The source of an example is a folder of images, a GIF or a video (or such a file as a `data:` text).
+The source of an example is a `Clip`: a folder of images, a GIF or a video.
 
 Axes: B clips, F frames, h and w height and width in pixels.
 """
@@ -28,7 +28,7 @@ from ...specs import setting
 from ..base._labeling import AbstractLabeling, Labeled, label_of, no_trace
 from ..base._prediction import Loss, PredictionSpec
 from ..base._task_spec import AbstractTaskSpec, Inputs
-from ._pictures import AbstractView, in_ink, picture_name, shown, view_of
+from ._pictures import AbstractView, in_ink, shown, view_of
 
 
 @final
@@ -69,7 +69,7 @@ class VideoClassification(AbstractLabeling[VideoClassifier, "VideoClassification
 
     def picture(self, example: Example) -> UInt8[Tensor, "F C h w"]:
         """The frames of an example, as the model is given them."""
-        return self.view.read(example)
+        return self.view.read(self.view.input(example))
 
     @override
     def picture_seen(self, example: Example) -> UInt8[np.ndarray, "h w c"]:
@@ -77,7 +77,7 @@ class VideoClassification(AbstractLabeling[VideoClassifier, "VideoClassification
 
     @override
     def named(self, example: Example) -> str:
-        return picture_name(example)
+        return self.view.input(example).name
 
     @override
     def _shape(self, example: Example) -> tuple[int, ...]:

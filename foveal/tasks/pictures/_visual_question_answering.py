@@ -2,8 +2,7 @@
 
     loss = - log p(answer | image, question)
 
-The source of an example is the path of an image (or the image itself as a `data:` text), a tab and the
-question. Words are in lower case, without the question mark behind them.
+The source of an example is a `PictureQuestion`. Words are in lower case, without the question mark at the end.
 
 Axes: B questions, h and w height and width in pixels, S words of the question, R places of the grid.
 """
@@ -19,9 +18,16 @@ from torch import Tensor
 from typing_extensions import override
 
 from ...attention import AttentionTrace
-from ...data import Encoded, Example, ImageSpec, WhitespaceSpec, collate_labelled, collate_pictures
+from ...data import (
+    Encoded,
+    Example,
+    ImageSpec,
+    PictureQuestion,
+    WhitespaceSpec,
+    collate_labelled,
+    collate_pictures,
+)
 from ...data._batches import LabeledBatch, PictureBatch, move
-from ...data._example import read_pair
 from ...data.vocabularies._tally import Symbols, Tally
 from ...data.vocabularies._vocabularies import Vocabularies, numbered
 from ...metrics import AbstractMetricSpec
@@ -32,7 +38,7 @@ from ..base._prediction import Loss, PredictionSpec
 from ..base._size_classes import settled, size_class
 from ..base._task_spec import Inputs
 from ..base._text_spec import AbstractTextSpec
-from ._pictures import AbstractView, in_ink, picture_name, shown, view_of
+from ._pictures import AbstractView, in_ink, shown, view_of
 
 _KIND = 2  # words of a question that say what kind it is
 
@@ -63,7 +69,7 @@ class VisualQuestionAnswering(AbstractLabeling[VQAModel, "VisualQuestionAnswerin
     @override
     def symbols(self, example: Example) -> list[str]:
         """The words of the question."""
-        return self.spec.words(read_pair(example)[1])
+        return self.spec.words(example.input_as(PictureQuestion).question)
 
     @override
     def kind(self, example: Example) -> str:
@@ -77,7 +83,7 @@ class VisualQuestionAnswering(AbstractLabeling[VQAModel, "VisualQuestionAnswerin
 
     def picture(self, example: Example) -> UInt8[Tensor, "C h w"]:
         """The image of an example, as the model is given it."""
-        return self.view.read(example)
+        return self.view.read(example.input_as(PictureQuestion).picture)
 
     @override
     def picture_seen(self, example: Example) -> UInt8[np.ndarray, "h w c"]:
@@ -85,7 +91,8 @@ class VisualQuestionAnswering(AbstractLabeling[VQAModel, "VisualQuestionAnswerin
 
     @override
     def named(self, example: Example) -> str:
-        return f"{picture_name(example)}: {read_pair(example)[1]}"
+        asked = example.input_as(PictureQuestion)
+        return f"{asked.picture.name}: {asked.question}"
 
     @override
     def _shape(self, example: Example) -> tuple[int, ...]:
@@ -167,7 +174,9 @@ class VisualQuestionAnsweringSpec(AbstractTextSpec[VisualQuestionAnswering]):
 
     @override
     def counted(self, example: Example) -> Symbols:
-        return Symbols(self.words(read_pair(example)[1]), labels=[label_of(example)])
+        return Symbols(
+            self.words(example.input_as(PictureQuestion).question), labels=[label_of(example)]
+        )
 
     @override
     def vocabularies(self, tally: Tally) -> Vocabularies:

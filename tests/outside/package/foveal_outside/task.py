@@ -73,7 +73,7 @@ class Length(AbstractAnsweringTask[Counter]):
 
     def symbols(self, example: Example) -> list[str]:
         """Letters."""
-        return list(example.source)
+        return list(example.text)
 
     def reference(self, example: Example) -> str:
         """The right length."""
@@ -132,7 +132,7 @@ class LengthSpec(AbstractTextSpec[Length]):
 
     def counted(self, example: Example) -> Symbols:
         """Letters have numbers."""
-        return Symbols(list(example.source))
+        return Symbols(list(example.text))
 
     def vocabularies(self, tally: Tally) -> Vocabularies:
         """The numbers of letters."""

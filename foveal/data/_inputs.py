@@ -1,0 +1,299 @@
+r"""Inputs: the types that the source of an example can have.
+
+    "reykjavík"                                              a text is a plain string
+    TextPair("It rains.", "It is wet.")                      two texts
+    Document(("The film is long.", "I liked it."))           sentences
+    Facts(("Mary went home.",), "Where is Mary?")            facts and a question about them
+    Picture(Path("cat.png")), Picture(b"\x89PNG...")         an image file, or its content
+    PictureQuestion(Picture(Path("cat.png")), "What is it?") an image and a question about it
+    Clip(Path("clips/7")), Clip(b"GIF89a...")                a folder of frames, or a GIF or video file
+
+Each type has one written form, for lines of text, JSON strings and command lines: `str(value)` writes it and
+`Type.parse(text)` reads it. No other module takes a written form apart.
+"""
+
+import base64
+import binascii
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from pathlib import Path
+from typing import ClassVar, Self, TypeAlias, final
+
+from typing_extensions import override
+
+from ..errors import DataError
+
+INLINE = "data:"  # begins the content of a file, written as a text
+MAX_SHOWN = 40  # characters of a file's text that an error quotes
+
+
+class AbstractInput(ABC):
+    """An input that is more than one text. Derive a frozen dataclass from it for a task of your own.
+
+    `str(value)` is its written form, which `parse` reads.
+    """
+
+    __slots__ = ()
+    noun: ClassVar[str]  # in error messages: "a pair of texts"
+
+    @classmethod
+    @abstractmethod
+    def parse(cls, text: str) -> Self:
+        """Read the written form.
+
+        Raises:
+            DataError: The text is not one. The message has no place; the caller knows it.
+        """
+
+    @classmethod
+    def of(cls, other: "Input") -> Self:
+        """Convert another input: by default only a text, which is parsed.
+
+        Raises:
+            DataError: The other input cannot be converted.
+        """
+        if isinstance(other, str):
+            return cls.parse(other)
+        raise unfit(cls.noun, other)
+
+    @property
+    def group(self) -> str:
+        """The part that keeps examples together when they are divided into training and validation sets."""
+        return str(self)
+
+    @abstractmethod
+    def __str__(self) -> str: ...
+
+
+Input: TypeAlias = str | AbstractInput
+
+
+def quoted(text: str) -> str:
+    r"""Quote a text on one line, shortened, for an error message.
+
+    Examples:
+        >>> print(quoted("two\tcolumns"))
+        'two\tcolumns'
+    """
+    short = text if len(text) <= MAX_SHOWN else text[: MAX_SHOWN - 1] + "…"
+    return repr(short)
+
+
+def unfit(expected: str, got: Input) -> DataError:
+    """Make the error for an input of another type."""
+    noun = "a text" if isinstance(got, str) else got.noun
+    return DataError(
+        f"expected {expected}, got {noun}, {quoted(str(got))}. Give inputs of the type that the task reads."
+    )
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class TextPair(AbstractInput):
+    r"""Two texts, such as a premise and a hypothesis. The written form has a tab between them.
+
+    Examples:
+        >>> TextPair.parse("It rains.\tIt is wet.").second
+        'It is wet.'
+    """
+
+    noun: ClassVar[str] = "a pair of texts"
+    first: str
+    second: str
+
+    @classmethod
+    @override
+    def parse(cls, text: str) -> "TextPair":
+        return cls(*_halves(text, "one text, expected two"))
+
+    @property
+    @override
+    def group(self) -> str:
+        return self.first
+
+    @override
+    def __str__(self) -> str:
+        return f"{_without_tabs(self.first)}\t{_without_tabs(self.second)}"
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Document(AbstractInput):
+    r"""The sentences of a document. The written form has one on each line; empty lines are skipped.
+
+    Examples:
+        >>> Document.parse("The film is long.\n\nI liked it.").sentences
+        ('The film is long.', 'I liked it.')
+    """
+
+    noun: ClassVar[str] = "a document"
+    sentences: tuple[str, ...]
+
+    @classmethod
+    @override
+    def parse(cls, text: str) -> "Document":
+        return cls(tuple(line for line in text.splitlines() if line.strip()))
+
+    @override
+    def __str__(self) -> str:
+        return "\n".join(map(_on_one_line, self.sentences))
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Facts(AbstractInput):
+    r"""Facts in the order in which they are told, and a question about them. The written form has one fact on
+    each line and the question on the last.
+
+    Examples:
+        >>> Facts.parse("Mary went home.\nWhere is Mary?").question
+        'Where is Mary?'
+    """
+
+    noun: ClassVar[str] = "facts and a question"
+    facts: tuple[str, ...]
+    question: str
+
+    @classmethod
+    @override
+    def parse(cls, text: str) -> "Facts":
+        *facts, question = text.split("\n")
+        return cls(tuple(facts), question)
+
+    @override
+    def __str__(self) -> str:
+        return "\n".join(map(_on_one_line, (*self.facts, self.question)))
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Picture(AbstractInput):
+    r"""An image: the path of its file, or the content of one. The written form is the path, or the content as a
+    `data:` URI.
+
+    Examples:
+        >>> Picture.parse("data:image/png;base64,aGk=").file
+        b'hi'
+    """
+
+    noun: ClassVar[str] = "an image"
+    file: Path | bytes
+
+    @classmethod
+    @override
+    def parse(cls, text: str) -> "Picture":
+        return cls(_file(text))
+
+    @property
+    def name(self) -> str:
+        """The name of the file, or `image` for content without one."""
+        return _name(self.file)
+
+    @override
+    def __str__(self) -> str:
+        return _written_file(self.file)
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class PictureQuestion(AbstractInput):
+    r"""An image and a question about it. The written form has a tab between them.
+
+    Examples:
+        >>> PictureQuestion.parse("cat.png\tWhat color is it?").picture.name
+        'cat.png'
+    """
+
+    noun: ClassVar[str] = "an image and a question"
+    picture: Picture
+    question: str
+
+    @classmethod
+    @override
+    def parse(cls, text: str) -> "PictureQuestion":
+        picture, question = _halves(text, "an image without a question, expected both")
+        return cls(Picture.parse(picture), question)
+
+    @property
+    @override
+    def group(self) -> str:
+        return str(self.picture)
+
+    @override
+    def __str__(self) -> str:
+        return f"{self.picture}\t{_without_tabs(self.question)}"
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Clip(AbstractInput):
+    """Moving images: the path of a folder of frames, of a GIF or of a video, or the content of a file. An image
+    file may be read as a clip. The written form is that of `Picture`.
+    """
+
+    noun: ClassVar[str] = "a clip"
+    file: Path | bytes
+
+    @classmethod
+    @override
+    def parse(cls, text: str) -> "Clip":
+        return cls(_file(text))
+
+    @classmethod
+    @override
+    def of(cls, other: Input) -> "Clip":
+        return cls(other.file) if isinstance(other, Picture) else super(Clip, cls).of(other)
+
+    @property
+    def name(self) -> str:
+        """The name of the file or folder, or `image` for content without one."""
+        return _name(self.file)
+
+    @override
+    def __str__(self) -> str:
+        return _written_file(self.file)
+
+
+def _halves(text: str, what: str) -> tuple[str, str]:
+    """Split a text at its first tab."""
+    first, tab, second = text.partition("\t")
+    if not tab:
+        raise DataError(
+            f"{what}, in {quoted(text)}. Put a tab between them, or say which column has the second: second=1 "
+            f"(with foveal fit: --set train.second=1)"
+        )
+    return first, second
+
+
+def _without_tabs(text: str) -> str:
+    return text.replace("\t", " ")
+
+
+def _on_one_line(text: str) -> str:
+    return " ".join(text.splitlines())
+
+
+def _file(text: str) -> Path | bytes:
+    """Read a path, or the content of a file in base64."""
+    if not text.startswith(INLINE):
+        return Path(text)
+    head, comma, data = text.partition(",")
+    try:
+        if not (comma and head.endswith(";base64")):
+            raise ValueError("no base64")
+        return base64.b64decode(data, validate=True)
+    except (ValueError, binascii.Error):
+        raise DataError(
+            f"an image given as data must be data:image/png;base64, and its bytes in base64, got "
+            f"{quoted(text)}. Give the path of a file instead."
+        ) from None
+
+
+def _written_file(file: Path | bytes) -> str:
+    if isinstance(file, bytes):
+        return f"{INLINE};base64,{base64.b64encode(file).decode('ascii')}"
+    return str(file)
+
+
+def _name(file: Path | bytes) -> str:
+    return "image" if isinstance(file, bytes) else file.name
