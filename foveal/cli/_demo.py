@@ -81,8 +81,8 @@ def heat_map(trace: AttentionTrace) -> str:
 
     >>> trace = AttentionTrace(kind="softmax", sources=("p", "h"), targets=("F",), weights=((0.6, 0.4),))
     >>> print(heat_map(trace), end="")
-           p h
-         F ▓ ▒
+              p h
+            F ▓ ▒
     """
     width = 9
     lines = [" " * width + "".join(f" {source}" for source in trace.sources)]

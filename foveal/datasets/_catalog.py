@@ -30,7 +30,7 @@ class DataFile:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class DataSet:
-    """A public data set: where it is from, what may be done with it, and its files."""
+    """A public data set: its source, its license and its files."""
 
     name: str
     about: str
@@ -49,7 +49,7 @@ class DataSet:
 
     @property
     def sha256(self) -> str:
-        """One checksum for all files: that of the lines "sha256  path"."""
+        """One checksum for all files: the sha256 of the lines "sha256  path"."""
         lines = "".join(f"{file.sha256}  {file.path}\n" for file in self.files)
         return hashlib.sha256(lines.encode()).hexdigest()
 
@@ -63,14 +63,14 @@ class DataSet:
         return tuple(file for file in self.files if not (self.folder / file.path).exists())
 
     def changed(self) -> tuple[DataFile, ...]:
-        """The files in the data folder whose checksum differs from that of the catalog."""
+        """The files in the data folder whose checksum differs from the catalog."""
         there = (file for file in self.files if (self.folder / file.path).exists())
         return tuple(f for f in there if content_digest(self.folder / f.path) != f.sha256)
 
 
 @cache
 def catalog() -> dict[str, DataSet]:
-    """All data sets by name.
+    """Return all data sets by name.
 
     >>> catalog()["scan"].license
     'BSD'
@@ -83,7 +83,7 @@ def catalog() -> dict[str, DataSet]:
 
 
 def data_set(name: str) -> DataSet:
-    """The data set of a name."""
+    """Return a data set by name."""
     known = catalog()
     if name not in known:
         near = get_close_matches(name, known, n=1)

@@ -1,10 +1,10 @@
-"""What a file contains, however it is compressed: the same contents have the same checksum.
+"""Checksums of contents: two files with the same contents have one checksum, for any compression.
 
     x.gz              the checksum of the uncompressed bytes
     x.zip, x.tar.gz   the checksum of the lines "sha256  name" of all members, in the order of their names
     other files       the checksum of their bytes
 
-So a file that the source has uncompressed, and an archive packed by another program, can be checked.
+With these checksums we can check a file that its source has uncompressed, and an archive of another program.
 """
 
 import gzip
@@ -21,30 +21,30 @@ _ARCHIVES = (".zip", ".tar.gz")
 
 
 def content_digest(path: Path) -> str:
-    """The sha256 of what a file contains."""
+    """Return the sha256 of the contents of a file."""
     return digest_of(path.read_bytes(), path.name)
 
 
 def uncompressed_size(path: Path) -> int:
-    """The bytes of a file; of a gzip file, uncompressed."""
+    """Return the number of bytes of a file after decompression."""
     return len(_uncompressed(path.read_bytes())) if path.suffix == ".gz" else path.stat().st_size
 
 
 def digest_of(data: bytes, name: str) -> str:
-    """The sha256 of what bytes contain that are, or will be, the file of a name."""
+    """Return the sha256 of the contents of `data`, read as a file called `name`."""
     if name.endswith(_ARCHIVES):
         return _listing_digest(_members(data, name))
     return hashlib.sha256(_uncompressed(data) if name.endswith(".gz") else data).hexdigest()
 
 
 def stored_as(data: bytes, name: str) -> bytes:
-    """The bytes to write to a file of a name: compressed if its name says so and they are not."""
+    """Return the bytes to store in the file `name`: compressed with gzip if the name ends in .gz."""
     is_plain = name.endswith(".gz") and not data.startswith(_GZIP)
     return gzip.compress(data, mtime=0) if is_plain else data
 
 
 def packed(members: Mapping[str, bytes], name: str) -> bytes:
-    """An archive of members by their names."""
+    """Return a zip or tar.gz archive of members, which are given by name."""
     buffer = io.BytesIO()
     if name.endswith(".zip"):
         with zipfile.ZipFile(buffer, "w", zipfile.ZIP_DEFLATED) as archive:
