@@ -14,6 +14,7 @@ from jaxtyping import Bool, Int
 from torch import Tensor, nn
 
 from ..attention import Memory
+from ..errors import ValueRangeError
 from ..networks import AbstractDecoder, AbstractEncoder, DecoderStepper, LatentDecoder
 from ..networks.decoders._decoder import AbstractRecurrentDecoder, TokenLosses, Unrolled
 from ..networks.search._latent_stepping import LatentStepper
@@ -122,5 +123,9 @@ def _stepper(decoder: AbstractRecurrentDecoder, *, half: bool) -> DecoderStepper
     """The steps that this decoder takes."""
     if isinstance(decoder, LatentDecoder):
         return LatentStepper(decoder, half=half)
-    assert isinstance(decoder, AbstractDecoder)
+    if not isinstance(decoder, AbstractDecoder):
+        raise ValueRangeError(
+            f"{type(decoder).__name__}: a search needs a decoder that derives from AbstractDecoder, got one that does "
+            f"not. Derive it from foveal.networks.AbstractDecoder."
+        )
     return DecoderStepper(decoder, half=half)

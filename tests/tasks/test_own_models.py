@@ -9,10 +9,10 @@ from torch import Tensor, nn
 from foveal.data import Example, SpellingSpec
 from foveal.distributions import LinearChain
 from foveal.errors import SpecError, ValueRangeError
-from foveal.models import AbstractTaggerSpec
+from foveal.models import AbstractTaggerSpec, Seq2SeqSpec
 from foveal.networks import ChainCRF
-from foveal.specs import AbstractSpec, check
-from foveal.tasks import TaggingSpec, TransductionSpec
+from foveal.specs import AbstractSpec, check, setting
+from foveal.tasks import TaggingSpec
 
 SENTENCES = [Example("see Bela now", "O B-X O"), Example("see it", "O O")]
 
@@ -60,7 +60,15 @@ class WriterSpec(AbstractSpec):
     kind: Literal["writer"] = "writer"
 
 
+@final
+@dataclass(frozen=True, kw_only=True, slots=True)
+class HolderSpec:
+    """A field like that of `TransductionSpec`."""
+
+    model: Seq2SeqSpec = setting(Seq2SeqSpec(), "what reads and writes")
+
+
 def test_a_closed_field_says_so() -> None:
-    spec = TransductionSpec(model=WriterSpec())  # pyright: ignore[reportArgumentType]
+    spec = HolderSpec(model=WriterSpec())  # pyright: ignore[reportArgumentType]
     with pytest.raises(SpecError, match=r"^model: expected .*, got a WriterSpec.*no other class"):
         check(spec)

@@ -10,7 +10,7 @@ is run: both would execute what a stranger wrote.
 
 import json
 from dataclasses import dataclass, replace
-from typing import Any, Literal, Self, final
+from typing import Any, Literal, final
 
 import torch
 from typing_extensions import override
@@ -68,7 +68,7 @@ class BackboneSpec(AbstractImageEncoderSpec):
         return not self.patches
 
     @override
-    def built(self) -> Self:
+    def built(self) -> "BackboneSpec":
         """Without the folder of the weights, which are saved with the task."""
         return replace(self, weights=None)
 

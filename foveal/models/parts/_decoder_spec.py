@@ -38,7 +38,9 @@ class AbstractDecoderSpec(AbstractSpec):
     def build(
         self, vocabulary: int, value_size: int, summary_size: int
     ) -> AbstractRecurrentDecoder:
-        """Build the decoder of tokens 0 to `vocabulary` - 1, for a memory of these widths."""
+        """Build the decoder of tokens 0 to `vocabulary` - 1, for a memory of these widths. Yours derives from
+        `foveal.networks.AbstractDecoder`.
+        """
 
 
 @final

@@ -2,7 +2,7 @@
 
 from abc import abstractmethod
 from dataclasses import dataclass
-from typing import ClassVar, Self
+from typing import ClassVar
 
 from ...networks import AbstractEncoder
 from ...specs import AbstractSpec
@@ -40,7 +40,7 @@ class AbstractImageEncoderSpec(AbstractSpec):
         """
         return True
 
-    def built(self) -> Self:
+    def built(self) -> "AbstractImageEncoderSpec":
         """The spec that a task keeps once the encoder is built, without settings that are no longer needed,
         such as the origin of pretrained weights.
         """

@@ -2,7 +2,7 @@
 
 import math
 from dataclasses import dataclass, replace
-from typing import ClassVar, Literal, Self, final
+from typing import ClassVar, Literal, final
 
 from torch import nn
 from typing_extensions import override
@@ -71,7 +71,7 @@ class VectorFrameSpec:
     input_size: int = setting(about="width of the vector of a frame", at_least=1)
     size: int = setting(128, "width that it is brought to", at_least=1)
 
-    def built(self) -> Self:
+    def built(self) -> "VectorFrameSpec":
         """The spec that a task keeps once the encoder is built: all of it."""
         return self
 
@@ -108,7 +108,7 @@ class FramesEncoderSpec(AbstractRecurrentSpec):
         stack = self.stack(size, bidirectional=self.bidirectional)
         return FramesEncoder(frame, stack, regions=self.regions)
 
-    def built(self) -> Self:
+    def built(self) -> "FramesEncoderSpec":
         """The spec that a task keeps once the encoder is built: that of its frames may keep less."""
         return replace(self, frame=self.frame.built())
 

@@ -62,6 +62,8 @@ class DecoderState(NamedTuple):
     """
 
     layers: StackState
+    # Not a type parameter: beartype 0.23, which checks shapes in the tests, refuses a generic NamedTuple, and
+    # pytree, by which checkpoints keep the state, knows no dataclass.
     own: Any = None
 
     def map(self, function: Callable[[Tensor], Tensor]) -> "DecoderState":
