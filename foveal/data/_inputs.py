@@ -17,13 +17,15 @@ import binascii
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from pathlib import Path
-from typing import ClassVar, Self, TypeAlias, final
+from typing import ClassVar, TypeAlias, TypeVar, final
 
 from typing_extensions import override
 
 from ..errors import DataError
 
 INLINE = "data:"  # begins the content of a file, written as a text
+# typing.Self is not used: beartype takes it in decorated classes only.
+Own = TypeVar("Own", bound="AbstractInput")
 MAX_SHOWN = 40  # characters of a file's text that an error quotes
 
 
@@ -38,7 +40,7 @@ class AbstractInput(ABC):
 
     @classmethod
     @abstractmethod
-    def parse(cls, text: str) -> Self:
+    def parse(cls: type[Own], text: str) -> Own:
         """Read the written form.
 
         Raises:
@@ -46,7 +48,7 @@ class AbstractInput(ABC):
         """
 
     @classmethod
-    def of(cls, other: "Input") -> Self:
+    def of(cls: type[Own], other: "Input") -> Own:
         """Convert another input: by default only a text, which is parsed.
 
         Raises:
