@@ -1,6 +1,4 @@
-"""The laws, as suites that any distribution, attention, network or model, ours or yours, can be
-put through.
-"""
+"""Test suites that check a distribution, attention, network or model, built in or custom, against its laws."""
 
 from ._attention_laws import (
     check_attention as check_attention,

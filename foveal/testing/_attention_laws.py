@@ -1,6 +1,6 @@
-"""The laws of scorers, readers and attentions.
+"""Laws of scorers, readers and attentions.
 
-Axes: B batch, Q queries, S places, D width of a query, V width of a value.
+Axes: B batch, Q queries, S positions, D width of a query, V width of a value.
 """
 
 from typing import Any
@@ -23,7 +23,7 @@ from ._module_laws import (
     masks,
 )
 
-_BATCH = 5  # unlike any size of an event, so that a batch axis can be told from one
+_BATCH = 5  # differs from every event size, so a batch axis cannot be confused with an event axis
 
 
 def check_scorer(
@@ -34,11 +34,11 @@ def check_scorer(
     num_queries: int = 3,
     num_places: int = 4,
 ) -> None:
-    """Put a scorer through its laws: shapes, batching, any leading shape, gradients, and requests
-    that leave each other alone.
+    """Check the laws of a scorer: shapes, batching, any leading shape, gradients, and independent requests.
 
-    >>> from foveal.attention import BilinearScorer
-    >>> check_scorer(BilinearScorer(3, 4), query_size=3, value_size=4)
+    Examples:
+        >>> from foveal.attention import BilinearScorer
+        >>> check_scorer(BilinearScorer(3, 4), query_size=3, value_size=4)
     """
     generator = torch.Generator().manual_seed(0)
     query = torch.randn(_BATCH, num_queries, query_size, generator=generator)
@@ -76,12 +76,13 @@ def check_reader(
     num_places: int,
     value_size: int | None = None,
 ) -> None:
-    """Put a reader through its laws: shapes, the linearity of an expectation, gradients, and
-    requests that leave each other alone. The distribution has one batch axis.
+    """Check the laws of a reader: shapes, linearity of the expectation, gradients, and independent requests. The
+    distribution has one batch axis.
 
-    >>> from foveal.attention import ExpectedValue
-    >>> from foveal.distributions import Categorical
-    >>> check_reader(ExpectedValue(), Categorical(torch.randn(2, 3, 4)), num_places=4)
+    Examples:
+        >>> from foveal.attention import ExpectedValue
+        >>> from foveal.distributions import Categorical
+        >>> check_reader(ExpectedValue(), Categorical(torch.randn(2, 3, 4)), num_places=4)
     """
     generator = torch.Generator().manual_seed(0)
     width, batch = value_size or 3, distribution.batch_shape[0]
@@ -114,19 +115,20 @@ def check_attention(
     num_places: int = 4,
     empty: bool = True,
 ) -> None:
-    """Put an attention through its laws: shapes, masks of every pattern, junk in padding, batching,
-    empty batches, gradients, and requests that leave each other alone.
+    """Check the laws of an attention: shapes, every mask pattern, arbitrary values in padding, batching, empty batches,
+    gradients, and independent requests.
 
     Args:
-        attention: has `remember(memory)`, and gives an `Attended` when called.
-        query_size: width of a query.
-        value_size: width of a value.
-        num_queries: as many as places, where the queries are the places themselves.
-        num_places: size of the memory.
-        empty: whether a memory may be all padding.
+        attention: The attention. It has `remember(memory)` and returns an `Attended` when called.
+        query_size: Width of a query.
+        value_size: Width of a value.
+        num_queries: The number of queries. For self-attention, it must equal `num_places`.
+        num_places: Size of the memory.
+        empty: Whether a memory may be all padding.
 
-    >>> from foveal.attention import sigmoid_attention
-    >>> check_attention(sigmoid_attention(3, 4), query_size=3, value_size=4)
+    Examples:
+        >>> from foveal.attention import sigmoid_attention
+        >>> check_attention(sigmoid_attention(3, 4), query_size=3, value_size=4)
     """
     generator = torch.Generator().manual_seed(0)
     query = torch.randn(_BATCH, num_queries, query_size, generator=generator)
@@ -157,7 +159,7 @@ def check_attention(
 
 
 def _check_empty_batch(attend: Any, query: Tensor, values: Tensor) -> None:
-    """A batch without items gives a context without items, where a gradient is wanted and where not."""
+    """Check that an empty batch gives an empty context, with and without gradients."""
     for wanted in (True, False):
         with torch.set_grad_enabled(wanted):
             context = attend(query[:0], values[:0]).context
@@ -169,8 +171,8 @@ def _check_empty_batch(attend: Any, query: Tensor, values: Tensor) -> None:
 def _check_masked(
     attention: nn.Module, attend: Any, query: Tensor, values: Tensor, mask: Tensor, pattern: str
 ) -> None:
-    """Padding has no weight, and what it holds changes nothing, to the bit: neither the context nor
-    the gradients of values and parameters.
+    """Check that padding has no weight and that its values change neither the context nor the gradients of values and
+    parameters, bit for bit.
     """
     read = attend(query, values, mask)
     assert read.context.isfinite().all(), f"{pattern}: the context is not finite"
@@ -184,7 +186,7 @@ def _check_masked(
     clean = gradients(attention, _total((attend(query, live, mask).context,)), live)
     assert not clean["inputs"][~mask].any(), f"{pattern}: a gradient reaches padding"
     real = mask.unsqueeze(-1)
-    places = query.shape[1] == values.shape[1]  # the queries are the places themselves
+    places = query.shape[1] == values.shape[1]  # self-attention
     queries = junk_in(query, real) if places else [query] * len(JUNK_NUMBERS)
     for ask, dirty in zip(queries, junk_in(values, real), strict=True):
         live = dirty.requires_grad_()
@@ -197,16 +199,16 @@ def _check_masked(
 def _check_cut(
     attend: Any, query: Tensor, values: Tensor, mask: Tensor, context: Tensor, pattern: str
 ) -> None:
-    """An item without its padding gives what it gives with it."""
+    """Check that an item gives the same result with and without its padding."""
     if mask.any():
-        places = len(query) == len(values)  # the queries are the places themselves
+        places = len(query) == len(values)  # self-attention
         real = mask if places else torch.ones(len(query), dtype=torch.bool)
         cut = attend(query[real], values[mask]).context
         assert_near(cut, context[real], f"{pattern}: without padding")
 
 
 def _total(parts: tuple[Tensor, ...]) -> Tensor:
-    """A number that depends on every finite entry, on each in its own way."""
+    """Return a scalar that depends on every finite entry with a different weight."""
     total = torch.zeros(())
     for part in parts:
         weights = torch.linspace(-1, 2, part.numel()).reshape(part.shape).sin()

@@ -1,6 +1,6 @@
-"""The laws of a distribution over structures, checked against enumeration.
+"""Laws of a distribution over structures, checked against enumeration.
 
-`check_distribution` puts one batch through all of them; each law is also a function by itself.
+`check_distribution` checks one batch against all laws. Each law is also a separate function.
 """
 
 from collections.abc import Callable, Sequence
@@ -16,13 +16,13 @@ from ..errors import ImpossibleError
 from ._oracle import Enumerate, Listed, list_structures, truth, unread
 
 _NUM_SAMPLES = 4000
-# A fair sampler fails a law at this level once in 100,000 seeds; seeds here are fixed.
+# A fair sampler fails a law at this level once in 100,000 seeds; the seeds here are fixed.
 _SIGNIFICANCE = 1e-5
 
 
 @dataclass(frozen=True, eq=False)
 class _Case:
-    """One batch under test: `build(*potentials, mask=mask)`, and how to list its structures."""
+    """One batch under test: `build(*potentials, mask=mask)`, and a function that lists its structures."""
 
     build: Callable[..., AbstractDistribution]
     potentials: tuple[Tensor, ...]
@@ -36,7 +36,7 @@ class _Case:
         return list_structures(self.structures, self.potentials, self.mask)
 
     def alone(self, item: int) -> "_Case":
-        """One item as a batch of one: a structure of one item may be none of another's."""
+        """Return one item as a batch of one, because items may have different sets of valid structures."""
         mask = None if self.mask is None else self.mask[item : item + 1]
         parts = tuple(part[item : item + 1] for part in self.potentials)
         return replace(self, potentials=parts, mask=mask)
@@ -53,22 +53,23 @@ def check_distribution(
     *,
     structures: Enumerate,
 ) -> None:
-    """Put a distribution through every law; an AssertionError names the first it breaks.
+    """Check a distribution against every law; an AssertionError names the first law that fails.
 
     Args:
-        build: makes the distribution, called as `build(*potentials, mask=mask)`.
-        potentials: float64 log-potentials, finite, each with one leading batch axis.
-        mask: boolean, True on real items, with the same leading axis; or None.
-        structures: called as `structures(*item_potentials, item_mask)` without the batch axis;
-            yields every structure as `(value, score)`, the value as `argmax` would return it,
-            the score as a sum of entries of the potentials.
+        build: A function that makes the distribution, called as `build(*potentials, mask=mask)`.
+        potentials: Finite float64 log-potentials, each with one leading batch axis.
+        mask: A boolean mask, True on real items, with the same leading axis; or None.
+        structures: A function that is called as `structures(*item_potentials, item_mask)` without the batch axis. It
+            yields every structure as `(value, score)`: the value as `argmax` would return it, the score as a sum of
+            entries of the potentials.
 
-    >>> from foveal.distributions import Categorical
-    >>> def choices(scores, mask):
-    ...     for i in range(len(scores)):
-    ...         if mask is None or mask[i]:
-    ...             yield torch.tensor(i), scores[i]
-    >>> check_distribution(Categorical, [torch.randn(2, 3).double()], structures=choices)
+    Examples:
+        >>> from foveal.distributions import Categorical
+        >>> def choices(scores, mask):
+        ...     for i in range(len(scores)):
+        ...         if mask is None or mask[i]:
+        ...             yield torch.tensor(i), scores[i]
+        >>> check_distribution(Categorical, [torch.randn(2, 3).double()], structures=choices)
     """
     case = _Case(build, tuple(part.detach().clone() for part in potentials), mask, structures)
     before = [part.clone() for part in case.potentials]
@@ -85,7 +86,7 @@ def check_distribution(
 
 
 def check_sums(case: _Case) -> None:
-    """log Z, log-probabilities, marginals, and the gradient through the marginals."""
+    """Check log Z, log-probabilities, marginals, and the gradient through the marginals."""
     leaves = tuple(part.clone().requires_grad_() for part in case.potentials)
     live = replace(case, potentials=leaves).distribution()
     marginals = live.marginals()
@@ -110,7 +111,7 @@ def check_sums(case: _Case) -> None:
 
 
 def check_gradients(case: _Case) -> None:
-    """First and second derivatives by finite differences (`gradcheck`, `gradgradcheck`)."""
+    """Check first and second derivatives by finite differences (`gradcheck`, `gradgradcheck`)."""
     leaves = tuple(part.clone().requires_grad_() for part in case.potentials)
 
     def log_partition(*parts: Tensor) -> Tensor:
@@ -128,7 +129,7 @@ def check_gradients(case: _Case) -> None:
 
 
 def check_best(case: _Case) -> None:
-    """argmax is the best; topk is sorted, distinct, and complete."""
+    """Check that argmax is the best structure and that topk is sorted, distinct and complete."""
     distribution = case.distribution()
     every = case.listed()
     if all(listed.values for listed in every):
@@ -149,7 +150,7 @@ def check_best(case: _Case) -> None:
 
 
 def check_parts(case: _Case) -> None:
-    """The marginals are the expected indicators, and a tilt adds to the score of each part."""
+    """Check that the marginals are expected indicators and that a tilt adds to the score of each part."""
     marginals = case.distribution().marginals()
     noise = case.noise(marginals)
     for item, listed in enumerate(case.listed()):
@@ -165,7 +166,7 @@ def check_parts(case: _Case) -> None:
 
 
 def check_information(case: _Case) -> None:
-    """Entropy, cross-entropy and KL as sums over all structures, and their identities."""
+    """Check entropy, cross-entropy and KL against sums over all structures, and their identities."""
     shifted = tuple(part + case.noise(part, seed=1) for part in case.potentials)
     other_case = replace(case, potentials=shifted)
     one, other = case.distribution(), other_case.distribution()
@@ -182,7 +183,7 @@ def check_information(case: _Case) -> None:
 
 
 def check_samples(case: _Case) -> None:
-    """Frequencies against probabilities by a chi-square test; the same seed, the same draw."""
+    """Compare sample frequencies with probabilities by a chi-square test; equal seeds give equal samples."""
     distribution = case.distribution()
     draws = [
         distribution.sample((_NUM_SAMPLES,), generator=torch.Generator().manual_seed(7))
@@ -201,7 +202,7 @@ def check_samples(case: _Case) -> None:
 
 
 def check_unread_entries(case: _Case) -> None:
-    """What no structure reads (padding, unused corners) may hold anything, to the bit."""
+    """Check that entries that no structure reads (padding, unused corners) do not change the result, bit for bit."""
     entries = unread(case.structures, case.potentials, case.mask)
     neutral = _outcomes(
         case, [torch.where(e, 0.0, p) for e, p in zip(entries, case.potentials, strict=True)]
@@ -214,7 +215,7 @@ def check_unread_entries(case: _Case) -> None:
 
 
 def check_batching(case: _Case) -> None:
-    """A batch of n equals n batches of one, no batch axis, and any leading shape."""
+    """Check that a batch of n equals n batches of one, with no batch axis and with any leading shape."""
     whole, best = _outcomes(case, case.potentials), case.distribution().argmax()
     for item in range(len(case.potentials[0])):
         mask = None if case.mask is None else case.mask[item]
@@ -232,7 +233,7 @@ def check_batching(case: _Case) -> None:
 
 
 def check_dtypes(case: _Case) -> None:
-    """float32 in, float32 out, within 1e-5 of float64; half precision is raised to float32."""
+    """Check that float32 stays float32, within 1e-5 of float64, and that half precision becomes float32."""
     wide = _outcomes(case, [part.float().double() for part in case.potentials])
     for name, outcome in _outcomes(case, [part.float() for part in case.potentials]).items():
         assert outcome.dtype == torch.float32, f"{name} of float32 potentials is {outcome.dtype}"
@@ -242,9 +243,9 @@ def check_dtypes(case: _Case) -> None:
 
 
 def check_extreme_scores(case: _Case) -> None:
-    """Scores in the thousands: finite, equal to enumeration, and the same in float32."""
+    """Check that scores in the thousands are finite, equal enumeration, and agree in float32."""
     scale = 3000.0
-    # Multiples of 1/8 are exact in float32, so that both precisions are given the same scores.
+    # Multiples of 1/8 are exact in float32, so both precisions get the same scores.
     scaled = tuple((part * scale).mul(8).round().div(8) for part in case.potentials)
     check_sums(replace(case, potentials=scaled))
     wide = _outcomes(case, scaled)
@@ -253,12 +254,12 @@ def check_extreme_scores(case: _Case) -> None:
 
 
 def _assert_equal(found: Tensor, expected: Tensor, msg: str | None = None) -> None:
-    """Equal up to the rounding that sums over a few hundred structures leave in float64."""
+    """Assert equality up to the float64 rounding error of a sum over a few hundred structures."""
     assert_close(found, expected, rtol=1e-9, atol=1e-9, msg=msg)
 
 
 def _forbidding(case: _Case) -> list[_Case]:
-    """The case with some entries forbidden, and with all of them."""
+    """Return the case with some entries forbidden, and with all entries forbidden."""
     cases = []
     for share in (0.2, 0.5, 1.0):
         parts = []
@@ -271,7 +272,7 @@ def _forbidding(case: _Case) -> list[_Case]:
 
 
 def _outcomes(case: _Case, potentials: Sequence[Tensor]) -> dict[str, Tensor]:
-    """What the verbs give for these potentials in place of the case's own, with gradients."""
+    """Return the results and gradients of all methods for these potentials instead of the potentials of the case."""
     leaves = tuple(part.clone().requires_grad_() for part in potentials)
     distribution = case.build(*leaves, mask=case.mask)
     marginals = distribution.marginals()
@@ -304,7 +305,7 @@ def _call(verb: Callable[[], Any]) -> Any:
 
 
 def _chi_square_p_value(observed: Tensor, expected: Tensor) -> float:
-    """The chance of counts at least this far from the expected; rare structures are pooled."""
+    """Return the probability of counts at least this far from the expected ones; rare structures are pooled."""
     rare = expected < 5
     pooled = expected[rare].sum()
     if pooled > 0:

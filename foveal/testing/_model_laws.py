@@ -1,4 +1,4 @@
-"""The laws of whole models: tensors in, each with its mask; tensors out.
+"""Laws of whole models, which map tensors and their masks to tensors.
 
 Axes: B items of a batch, T positions.
 """
@@ -20,22 +20,24 @@ def check_model(
     aligned: int | None = None,
     empty: bool = True,
 ) -> None:
-    """Put a model through its laws: an item gives the same alone, in a batch, and with more padding
-    around it, for masks of every pattern; junk in padding changes nothing, to the bit; gradients
-    reach every parameter; requests leave each other alone.
+    """Check the laws of a model.
+
+    An item gives the same result in any batch and with more padding, for every mask pattern. Arbitrary values in
+    padding do not change the result, bit for bit. Gradients reach every parameter, and requests are independent.
 
     Args:
-        model: called as `model(input, mask, input, mask, ...)`.
-        inputs: batches of at least three items. Tokens `(B, T)` or `(B, n, w)` are masked in every
-            way; other inputs, images say, are given without a mask.
-        result: what the model gives -> a tensor `(B, ...)`.
-        aligned: which input has its positions on axis 1 of the result, if one has. The result means
-            nothing where that one is padding.
-        empty: whether an input may be all padding.
+        model: The model, called as `model(input, mask, input, mask, ...)`.
+        inputs: Batches of at least three items. Tokens `(B, T)` or `(B, n, w)` get every mask pattern; other inputs,
+            such as images, are passed without a mask.
+        result: A function from the output of the model to a tensor `(B, ...)`.
+        aligned: The index of the input whose positions are axis 1 of the result, if there is one. The result is
+            undefined where this input is padding.
+        empty: Whether an input may be all padding.
 
-    >>> from foveal.models import ClassifierSpec
-    >>> classifier = ClassifierSpec().build(vocabulary=9, num_classes=3)
-    >>> check_model(classifier, torch.randint(9, (4, 5)))
+    Examples:
+        >>> from foveal.models import ClassifierSpec
+        >>> classifier = ClassifierSpec().build(vocabulary=9, num_classes=3)
+        >>> check_model(classifier, torch.randint(9, (4, 5)))
     """
     model.eval()
 
@@ -76,7 +78,7 @@ def _check_junk(
     real: Tensor | None,
     pattern: str,
 ) -> None:
-    """What padding holds changes nothing that is real, to the bit."""
+    """Check that the values of padding do not change real results, bit for bit."""
     clean = run(inputs, part_masks)
     for number, mask in enumerate(part_masks):
         for dirty in [] if mask is None else junk_in(inputs[number], mask):
@@ -97,7 +99,7 @@ def _check_cut(
     *,
     aligned: bool,
 ) -> None:
-    """An item without its padding gives what it gives with it."""
+    """Check that an item gives the same result with and without its padding."""
     whole, mask = run(inputs, part_masks), part_masks[number]
     assert mask is not None
     for item, real in enumerate(mask):
@@ -112,5 +114,5 @@ def _check_cut(
 
 
 def _free(part: Tensor) -> bool:
-    """Whether an input goes without a mask."""
+    """Whether an input has no mask."""
     return part.is_floating_point()

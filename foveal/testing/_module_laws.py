@@ -1,6 +1,4 @@
-"""What the laws of attention and of networks share: junk, masks, gradients, and requests that
-leave each other alone.
-"""
+"""Helpers that the laws of attention and networks share: arbitrary padding, masks, gradients, and independent requests."""
 
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
@@ -14,13 +12,15 @@ JUNK_TOKENS = (-1, 10**6)
 
 
 def assert_near(found: Tensor, expected: Tensor, what: str) -> None:
-    """Equal to 1e-5, the accuracy that two orders of the same float32 sums have."""
+    """Assert equality to 1e-5, the accuracy of two summation orders in float32."""
     assert_close(found, expected, rtol=1e-5, atol=1e-5, msg=lambda text: f"{what}: {text}")
 
 
 def masks(shape: Sequence[int]) -> dict[str, Tensor]:
-    """Masks of every pattern over `(B, ...)`: the first item is all real, the last is all padding,
-    and those between have padding at the end, at the beginning, or anywhere.
+    """Return masks of every pattern over `(B, ...)`.
+
+    The first item is all real and the last one is all padding. The items in between have padding at the end, at the
+    beginning, or at random positions.
     """
     size = torch.Size(shape[1:]).numel()
     place = torch.arange(size)
@@ -34,19 +34,19 @@ def masks(shape: Sequence[int]) -> dict[str, Tensor]:
 
 
 def junk_in(values: Tensor, mask: Tensor) -> list[Tensor]:
-    """The values with padding that holds anything. The mask broadcasts to them."""
+    """Return the values with arbitrary numbers in padding. The mask must broadcast to the values."""
     numbers = JUNK_NUMBERS if values.is_floating_point() else JUNK_TOKENS
     real = mask.expand(values.shape)
     return [torch.where(real, values, torch.tensor(junk, dtype=values.dtype)) for junk in numbers]
 
 
 def total(values: Tensor) -> Tensor:
-    """A number that depends on every entry, on each in its own way."""
+    """Return a scalar that depends on every entry with a different weight."""
     return (values * torch.linspace(-1, 2, values.numel()).reshape(values.shape).sin()).sum()
 
 
 def gradients(module: nn.Module, loss: Tensor, inputs: Tensor | None = None) -> dict[str, Tensor]:
-    """The gradients of the parameters that the loss depends on, by name, and of "inputs"."""
+    """Return the gradients of the parameters that the loss depends on, by name, and of "inputs"."""
     wanted = dict[str, Tensor](module.named_parameters())
     if inputs is not None and inputs.requires_grad:
         wanted["inputs"] = inputs
@@ -59,14 +59,14 @@ def gradients(module: nn.Module, loss: Tensor, inputs: Tensor | None = None) -> 
 def assert_same_gradients(
     found: Mapping[str, Tensor], expected: Mapping[str, Tensor], what: str
 ) -> None:
-    """Equal to the bit."""
+    """Assert that gradients are bit-identical."""
     assert found.keys() == expected.keys(), f"{what} changes what has a gradient"
     for name, gradient in expected.items():
         assert torch.equal(found[name], gradient), f"{what} changes the gradient of {name}"
 
 
 def check_reach(module: nn.Module, loss: Tensor) -> None:
-    """The gradient of a loss reaches every parameter, and is finite."""
+    """Check that the gradient of a loss reaches every parameter and is finite."""
     named = dict(module.named_parameters())
     if not named:
         return
@@ -80,7 +80,7 @@ def check_reach(module: nn.Module, loss: Tensor) -> None:
 def check_undisturbed(
     module: nn.Module, first: Callable[[], Tensor], second: Callable[[], Tensor]
 ) -> None:
-    """A request gives the same before and after another, and neither leaves anything behind."""
+    """Check that a request gives the same result before and after another one, and that the module keeps no state."""
     before, held, values = first(), _held(module), _values(module)
     second()
     assert torch.equal(first(), before), "another request has changed the answer to this one"
@@ -91,8 +91,8 @@ def check_undisturbed(
 
 
 def _held(module: nn.Module) -> dict[tuple[str, str], Any]:
-    """The attributes of every submodule: the objects, since a number of one that is gone may be
-    given to another.
+    """Return the attributes of every submodule. It returns the objects themselves, because Python may reuse the id of a
+    deleted object.
     """
     return {
         (name, key): value

@@ -1,4 +1,4 @@
-"""The laws of cells, encoders and decoders.
+"""Laws of cells, encoders and decoders.
 
 Axes: B batch, T positions.
 """
@@ -26,11 +26,14 @@ from ._module_laws import (
 
 
 def check_cell(cell: AbstractCell) -> None:
-    """Put a cell through its laws: a run equals its steps, with sequences of any length; junk after
-    the end changes nothing; gradients reach every parameter; nothing is left on the module.
+    """Check the laws of a recurrent cell.
 
-    >>> from foveal.networks import GRUCell
-    >>> check_cell(GRUCell(3, 4))
+    A run over a sequence of any length equals its single steps, padding does not change the result, gradients reach
+    every parameter, and the module keeps no state.
+
+    Examples:
+        >>> from foveal.networks import GRUCell
+        >>> check_cell(GRUCell(3, 4))
     """
     generator = torch.Generator().manual_seed(0)
     inputs = torch.randn(4, 5, cell.input_size, generator=generator)
@@ -68,20 +71,20 @@ def check_encoder(
     over: Callable[[Tensor], Tensor] | None = None,
     memory_of: Callable[[Any], Memory] = lambda encoded: encoded,
 ) -> None:
-    """Put an encoder through its laws: shapes, masks of every pattern, junk in padding, batching,
-    gradients, and requests that leave each other alone.
+    """Check the laws of an encoder: shapes, every mask pattern, arbitrary values in padding, batching, gradients, and
+    independent requests.
 
     Args:
-        encoder: called as `encoder(inputs, mask)`.
-        inputs: a batch of at least three items, `(B, ...)`.
-        mask_shape: the shape of its mask; None for an encoder that is called without.
-        over: the mask in a shape that broadcasts to the inputs; by default axes are added at its
-            end.
-        memory_of: what the encoder gives -> the memory.
+        encoder: The encoder, called as `encoder(inputs, mask)`.
+        inputs: A batch of at least three items, `(B, ...)`.
+        mask_shape: The shape of the mask; None for an encoder that takes no mask.
+        over: A function that reshapes the mask to broadcast to the inputs. By default, axes are appended.
+        memory_of: A function from the output of the encoder to the memory.
 
-    >>> from foveal.networks import TextEncoder, recurrent_stack
-    >>> encoder = TextEncoder(nn.Embedding(9, 4), recurrent_stack(4, 5))
-    >>> check_encoder(encoder, torch.randint(9, (4, 6)), (4, 6))
+    Examples:
+        >>> from foveal.networks import TextEncoder, recurrent_stack
+        >>> encoder = TextEncoder(nn.Embedding(9, 4), recurrent_stack(4, 5))
+        >>> check_encoder(encoder, torch.randint(9, (4, 6)), (4, 6))
     """
     encoder.eval()
 
@@ -106,20 +109,23 @@ def check_encoder(
 
 
 def check_decoder(decoder: AbstractRecurrentDecoder, memory: Memory, num_tokens: int) -> None:
-    """Put a decoder through its laws: steps equal the unrolled whole, with masks of every pattern,
-    and so does the loss that is computed without the table of log-probabilities; junk in padding of tokens and memory changes nothing; a whole may be read in two pieces; two
-    requests may take turns; gradients reach every parameter.
+    """Check the laws of a decoder.
+
+    Single steps equal the unrolled sequence for every mask pattern, and so does the loss that is computed without the
+    table of log-probabilities. Padding of tokens and memory does not change the result, a sequence may be decoded in
+    two pieces, two requests may be interleaved, and gradients reach every parameter.
 
     Args:
-        decoder: any.
-        memory: what it reads, with one batch axis of at least three items.
-        num_tokens: size of its vocabulary.
+        decoder: Any decoder.
+        memory: The memory that it reads, with one batch axis of at least three items.
+        num_tokens: Size of the vocabulary.
 
-    >>> from foveal.networks import PlainDecoder, NoBridge, recurrent_stack
-    >>> from foveal.networks._bridges import no_memory
-    >>> stack, bridge = recurrent_stack(4, 5), NoBridge()
-    >>> decoder = PlainDecoder(embedding=nn.Embedding(9, 4), stack=stack, bridge=bridge)
-    >>> check_decoder(decoder, no_memory(4), num_tokens=9)
+    Examples:
+        >>> from foveal.networks import PlainDecoder, NoBridge, recurrent_stack
+        >>> from foveal.networks._bridges import no_memory
+        >>> stack, bridge = recurrent_stack(4, 5), NoBridge()
+        >>> decoder = PlainDecoder(embedding=nn.Embedding(9, 4), stack=stack, bridge=bridge)
+        >>> check_decoder(decoder, no_memory(4), num_tokens=9)
     """
     decoder.eval()
     batch = len(memory.values)
@@ -152,7 +158,7 @@ def check_decoder(decoder: AbstractRecurrentDecoder, memory: Memory, num_tokens:
 def _check_run(
     cell: AbstractCell, inputs: Tensor, state: CellState, lengths: Tensor | None
 ) -> None:
-    """A run against one step after the other."""
+    """Compare a run with the same steps taken one at a time."""
     fused, stepped = (
         cell.run(inputs, state, lengths),
         AbstractCell.run(cell, inputs, state, lengths),
@@ -166,7 +172,7 @@ def _check_run(
 
 
 def _check_no_batch(cell: AbstractCell, inputs: Tensor, state: CellState) -> None:
-    """A step of one item, without a batch axis."""
+    """Check a step of one item without a batch axis."""
     after = cell(inputs[:, 0], state)
     one = CellState(state.hidden[0], None if state.cell is None else state.cell[0])
     assert_near(cell(inputs[0, 0], one).hidden, after.hidden[0], "one item without a batch axis")
@@ -192,8 +198,8 @@ def _check_masked(
     places: Tensor,
     pattern: str,
 ) -> None:
-    """Padding is 0, alone and in a batch are the same, and junk changes nothing, to the bit: neither
-    the memory nor the gradients of the parameters.
+    """Check that padding is 0, that an item gives the same result in any batch, and that arbitrary values in
+    padding change neither the memory nor the gradients of the parameters, bit for bit.
     """
     clean = encode(inputs, mask)
     _check_memory(clean, len(inputs))
@@ -212,7 +218,7 @@ def _check_masked(
 
 
 def _loss(memory: Memory) -> Tensor:
-    """A number that depends on all values and on the summary, if there is one."""
+    """Return a scalar that depends on all values and on the summary, if there is one."""
     loss = total(memory.values)
     return loss if memory.summary is None else loss + total(memory.summary)
 
@@ -220,7 +226,7 @@ def _loss(memory: Memory) -> Tensor:
 def _check_steps(
     decoder: AbstractRecurrentDecoder, tokens: Tensor, memory: Memory, mask: Tensor, pattern: str
 ) -> None:
-    """The unrolled whole against steps over the real tokens of each item by itself."""
+    """Compare the unrolled sequence with single steps over the real tokens of each item."""
     whole = decoder.unroll(tokens, memory, mask)
     assert not whole.log_probs[~mask].any(), f"{pattern}: log-probabilities on padding are not 0"
     for dirty in junk_in(tokens, mask):
@@ -240,8 +246,9 @@ def _check_steps(
 def _check_score(
     decoder: AbstractRecurrentDecoder, tokens: Tensor, memory: Memory, mask: Tensor, pattern: str
 ) -> None:
-    """The loss of the targets against the log-probabilities of the unrolled whole. What should come
-    is what is read next: a decoder may learn from either where it has been.
+    """Compare the loss of the targets with the log-probabilities of the unrolled sequence.
+
+    The targets are the next input tokens, because a decoder may use either to track its position.
     """
     targets = tokens.roll(1, 0)
     for item, real in enumerate(mask):
@@ -259,7 +266,7 @@ def _check_score(
 
 
 def _check_pieces(decoder: AbstractRecurrentDecoder, tokens: Tensor, memory: Memory) -> None:
-    """Two pieces, the second from the state of the first, are the whole."""
+    """Check that two pieces, the second starting from the state of the first, equal the whole sequence."""
     whole = decoder.unroll(tokens, memory).log_probs
     begun = decoder.unroll(tokens[:, :2], memory)
     rest = decoder.unroll(tokens[:, 2:], memory, state=begun.state)
@@ -267,7 +274,7 @@ def _check_pieces(decoder: AbstractRecurrentDecoder, tokens: Tensor, memory: Mem
 
 
 def _check_turns(decoder: AbstractRecurrentDecoder, tokens: Tensor, memory: Memory) -> None:
-    """Two requests that take turns, step by step, give what each gives alone."""
+    """Check that two interleaved requests give the same result as each request in isolation."""
     whole = decoder.unroll(tokens, memory).log_probs
     memories = [decoder.remember(_one(memory, item)) for item in (0, 1)]
     states = [decoder.start(each) for each in memories]
@@ -279,7 +286,7 @@ def _check_turns(decoder: AbstractRecurrentDecoder, tokens: Tensor, memory: Memo
 
 
 def _one(memory: Memory, item: int) -> Memory:
-    """One item as a batch of one."""
+    """Return one item as a batch of one."""
     one = slice(item, item + 1)
     return memory._replace(
         values=memory.values[one],

@@ -1,7 +1,7 @@
-"""Brute force: every structure written out, and every verb as a sum over the list.
+"""Brute-force enumeration: all structures in a list, and every operation as a sum over the list.
 
-The scores are differentiable functions of the potentials, so that autograd through the sum is
-the truth for marginals and for gradients through them.
+The scores are differentiable functions of the potentials, so autograd through the sum gives the true marginals and the
+true gradients through them.
 """
 
 from collections.abc import Callable, Iterable, Sequence
@@ -10,13 +10,13 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
-# One item's potentials and its mask -> all of its structures with their scores. A score is the
-# sum of the entries the structure reads, so entries that no structure reads get no gradient.
+# Maps the potentials and the mask of one item to all of its structures and their scores. A score is the sum of the
+# entries that the structure reads, so entries that no structure reads get no gradient.
 Enumerate = Callable[..., Iterable[tuple[Tensor, Tensor]]]
 
 
 class Listed(NamedTuple):
-    """The structures of one item that are possible, and their scores."""
+    """The possible structures of one item and their scores."""
 
     values: list[Tensor]
     scores: Tensor  # (number of structures,), finite
@@ -28,11 +28,11 @@ class Listed(NamedTuple):
         return self.scores.softmax(0)
 
     def stacked(self) -> Tensor:
-        """The structures as values of a batch of one item: (number, 1, *event)."""
+        """Return the structures as values of a batch of one item: (number, 1, *event)."""
         return torch.stack(self.values).unsqueeze(1)
 
     def place(self, value: Tensor) -> int:
-        """Where a value stands in the list; an AssertionError if it is no possible structure."""
+        """Return the index of a value in the list; raise AssertionError if it is not a possible structure."""
         for i, listed in enumerate(self.values):
             if torch.equal(listed, value):
                 return i
@@ -42,7 +42,7 @@ class Listed(NamedTuple):
 def list_structures(
     structures: Enumerate, potentials: Sequence[Tensor], mask: Tensor | None
 ) -> list[Listed]:
-    """Every structure of every batch item."""
+    """List every structure of every batch item."""
     listed = []
     for item in range(len(potentials[0])):
         item_mask = None if mask is None else mask[item]
@@ -60,7 +60,7 @@ def list_structures(
 
 
 class Truth(NamedTuple):
-    """What enumeration says of a batch."""
+    """Results of the enumeration of a batch."""
 
     log_partition: Tensor  # (B,)
     marginals: Tensor  # like the first potential
@@ -70,7 +70,7 @@ class Truth(NamedTuple):
 def truth(
     structures: Enumerate, potentials: Sequence[Tensor], mask: Tensor | None, direction: Tensor
 ) -> Truth:
-    """Log-partition, marginals, and the gradient through the marginals, by autograd."""
+    """Compute the log-partition, the marginals, and the gradient through the marginals by autograd."""
     leaves = [part.detach().clone().requires_grad_() for part in potentials]
     listed = list_structures(structures, leaves, mask)
     log_partition = torch.stack([item.log_partition() for item in listed])
@@ -91,9 +91,7 @@ def truth(
 def unread(
     structures: Enumerate, potentials: Sequence[Tensor], mask: Tensor | None
 ) -> list[Tensor]:
-    """True on the entries of each potential that no structure reads: padding, and whatever the
-    layout leaves unused.
-    """
+    """Return True for the entries of each potential that no structure reads: padding and unused parts of the layout."""
     leaves = [torch.zeros_like(part).requires_grad_() for part in potentials]
     total = torch.zeros(())
     for item in list_structures(structures, leaves, mask):

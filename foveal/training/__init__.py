@@ -2,8 +2,8 @@
 
     outcome = fit(task, task.batches(source, budget=2048), dev, TrainingSpec(steps=2000), "runs/x")
 
-The folder `runs/x` is then a bundle that answers, with the run's log, scores, samples and curves. The
-same call after a crash goes on where the last checkpoint was.
+The folder `runs/x` is then a bundle that you can predict with. It also contains the log, scores, samples and curves of
+the run. After a crash, the same call resumes from the last checkpoint.
 """
 
 from ._fit import Outcome as Outcome, fit as fit

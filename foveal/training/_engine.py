@@ -1,9 +1,8 @@
-"""One update of the weights, and all that has to be kept between two of them.
+"""One update of the weights, and all state that is kept between updates.
 
-A step is a function of the weights, the optimizer's state, the batches and the step's number alone:
-what is random in it (dropout, sampling) is drawn from torch's generator seeded anew by (seed, process,
-step). So a run that goes on from a checkpoint needs no state of a generator, and what happens between
-two steps, a validation say, changes nothing.
+A step depends only on the weights, the optimizer state, the batches and the step number. Each step seeds torch's
+generator with (seed, process, step), which determines dropout and sampling. A resumed run therefore needs no generator
+state, and work between two steps, such as a validation, does not change the run.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -24,7 +23,7 @@ _WEIGHTS, _OPTIMISER, _MEAN = "weights.", "optimizer.", "mean."
 
 
 class Engine:
-    """A model, its optimizer and the running mean of its weights."""
+    """A model, its optimizer and the moving average of its weights."""
 
     def __init__(
         self, model: nn.Module, spec: TrainingSpec, group: Group, num_signals: int
@@ -39,7 +38,7 @@ class Engine:
 
     @property
     def num_parameters(self) -> int:
-        """How many numbers are trained."""
+        """The number of trainable parameters."""
         return sum(parameter.numel() for parameter in self._trained.values())
 
     def step(
@@ -52,16 +51,18 @@ class Engine:
         rate: float,
         signals: Sequence[float],
     ) -> tuple[Reduced, Any]:
-        """Update the weights with the gradient of the mean loss over some batches; gives back the
-        state after the last of them.
+        """Update the weights with the gradient of the mean loss over some batches.
 
         Args:
-            loss_of: a batch, and the state after the batch before, to summed loss and count.
-            batches: of this process; more than one where gradients are accumulated.
-            state: of a text that goes on, after the step before; None where there is none.
-            number: of the step, from 1.
-            rate: the learning rate.
-            signals: see `Gradients`.
+            loss_of: A function from a batch and the state after the previous batch to the summed loss and the count.
+            batches: The batches of this process; more than one if gradients are accumulated.
+            state: The recurrent state after the previous step for running text; otherwise None.
+            number: The number of the step, from 1.
+            rate: The learning rate.
+            signals: See `Gradients`.
+
+        Returns:
+            The reduced loss and gradient norm, and the state after the last batch.
         """
         torch.default_generator.manual_seed(_mixed(self._spec.seed, self._group.rank, number))
         self._optimizer.zero_grad(set_to_none=True)
@@ -88,7 +89,7 @@ class Engine:
 
     @contextmanager
     def evaluating(self) -> Iterator[None]:
-        """The model ready to be validated: with the mean of its weights, if there is one."""
+        """Prepare the model for validation, with the averaged weights if there is an average."""
         self._model.eval()
         try:
             with nullcontext() if self._average is None else self._average.in_place():
@@ -97,18 +98,18 @@ class Engine:
             self._model.train()
 
     def best_weights(self) -> dict[str, Tensor]:
-        """A copy of the weights as a validation sees them."""
+        """Return a copy of the weights that validation uses."""
         with self.evaluating():
             return {name: tensor.detach().clone() for name, tensor in self._weights().items()}
 
     def keep(self, weights: Mapping[str, Tensor]) -> None:
-        """Give the model these weights, for good."""
+        """Set the weights of the model permanently."""
         _check_names("best", self._weights(), weights)
         overwrite(self._weights(), weights)
         self._model.eval()
 
     def tensors(self) -> dict[str, Tensor]:
-        """All that a checkpoint needs."""
+        """Return all tensors that a checkpoint needs."""
         found = {_WEIGHTS + name: tensor for name, tensor in self._weights().items()}
         for name, parameter in self._trained.items():
             for key, tensor in self._optimizer.state[parameter].items():
@@ -118,7 +119,7 @@ class Engine:
         return found
 
     def load(self, tensors: Mapping[str, Tensor]) -> None:
-        """Go on from what `tensors` gave."""
+        """Restore the state that `tensors` returned."""
         weights = _below(_WEIGHTS, tensors)
         _check_names("weights", self._weights(), weights)
         overwrite(self._weights(), weights)
@@ -129,7 +130,7 @@ class Engine:
             overwrite(self._average.mean, mean)
 
     def _load_optimizer(self, tensors: Mapping[str, Tensor]) -> None:
-        """Names are those of `tensors`: a key of the optimizer, which has no dot, and a parameter."""
+        """Restore the optimizer from names as in `tensors`: an optimizer key, which has no dot, and a parameter name."""
         states: dict[str, dict[str, Tensor]] = {name: {} for name in self._trained}
         for full, tensor in tensors.items():
             key, _, name = full.partition(".")
@@ -141,7 +142,7 @@ class Engine:
         self._optimizer.load_state_dict({"state": numbered, "param_groups": groups})
 
     def _weights(self) -> dict[str, Tensor]:
-        """Parameters and buffers that are saved, each once even where modules share it."""
+        """Return the saved parameters and buffers, each once even if modules share it."""
         saved = self._model.state_dict(keep_vars=True)
         own = {**dict(self._model.named_parameters()), **dict(self._model.named_buffers())}
         return {name: tensor for name, tensor in own.items() if name in saved}
@@ -159,7 +160,7 @@ def _check_names(what: str, expected: Mapping[str, Tensor], got: Mapping[str, Te
 
 
 def _optimizer(parameters: list[nn.Parameter], spec: TrainingSpec) -> torch.optim.Optimizer:
-    """Fused: one pass over the weights instead of a dozen."""
+    """Build the optimizer. The fused version reads the weights once instead of a dozen times."""
     kind = torch.optim.AdamW if spec.optimizer == "adamw" else torch.optim.Adam
     return kind(
         parameters,
@@ -172,8 +173,8 @@ def _optimizer(parameters: list[nn.Parameter], spec: TrainingSpec) -> torch.opti
 
 
 def has_bfloat16() -> bool:
-    """Whether this processor computes in bfloat16; where only torch does, float32 is faster."""
-    ask = getattr(torch.cpu, "get_capabilities", dict)  # older versions of torch cannot say
+    """Whether this processor supports bfloat16 natively; where torch emulates it, float32 is faster."""
+    ask = getattr(torch.cpu, "get_capabilities", dict)  # older versions of torch do not have it
     found: dict[str, Any] = ask()
     is_known = found.get("architecture") == "x86_64"
     return not is_known or found["avx512_bf16"] or found["amx_bf16"]
@@ -184,13 +185,13 @@ def _precision(spec: TrainingSpec) -> Any:
 
 
 def _sum(numbers: Sequence[Tensor]) -> Tensor:
-    """As float32: a loss computed in bfloat16 has too few digits to be summed, a count has none."""
+    """Sum as float32: bfloat16 has too few digits for sums of losses."""
     floats = [number.detach().float() for number in numbers]
     return floats[0] if len(floats) == 1 else torch.stack(floats).sum()
 
 
 def _mixed(*numbers: int) -> int:
-    """32 bits that differ for different numbers as random ones would (splitmix64)."""
+    """Hash integers to 32 pseudo-random bits (splitmix64)."""
     mixed = 0
     for number in numbers:
         mixed = (mixed + number + 0x9E3779B97F4A7C15) & 0xFFFFFFFFFFFFFFFF

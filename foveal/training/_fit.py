@@ -1,4 +1,4 @@
-"""Train a task on a stream of batches, and leave a folder that answers."""
+"""Train a task on a stream of batches and save it as a bundle."""
 
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
@@ -29,18 +29,18 @@ from .events._probe import Probe
 
 @dataclass(frozen=True, kw_only=True)
 class Outcome:
-    """What came of a run. The task's model has the weights of `best_step`."""
+    """The result of a run. The task's model has the weights of `best_step`."""
 
     folder: Path
     reason: StopReason
     step: int
     best_step: int
-    metrics: Mapping[str, Metric]  # on the whole validation set; process 0 alone has them
-    test: Mapping[str, Metric]  # on the test set, likewise
+    metrics: Mapping[str, Metric]  # on the whole validation set; only in process 0
+    test: Mapping[str, Metric]  # on the test set; only in process 0
     seconds: float
-    share: float  # of the time that went into validations
-    threads: int = 1  # that torch computed with
-    is_scored: bool = True  # False if scoring was interrupted; the model is saved all the same
+    share: float  # fraction of the time spent on validation
+    threads: int = 1  # number of threads that torch used
+    is_scored: bool = True  # False if scoring was interrupted; the model is saved in either case
 
 
 def fit(
@@ -60,28 +60,28 @@ def fit(
 ) -> Outcome:
     """Train a task and save it with its log, scores, samples and curves.
 
-    A run that was killed goes on when the same call is made again. Several processes, each with its
-    part of the stream, train one model (see `process_group`).
+    To resume a run that was killed, make the same call again. Several processes, each with its part of the stream,
+    train one model (see `process_group`).
 
     Args:
-        task: what to train; its model is changed in place.
-        train: batches of this process, from `task.batches`.
-        dev: examples that validations decode; without any there is no early stopping, and the last
-            weights are kept.
-        spec: how to train.
-        out: the folder of the run.
-        test: examples that the finished model is scored on, once.
-        num_examples: training examples, for a corpus that is too large to be held: its stream does not
-            know, and a schedule by epochs would stand still in the first one.
-        listeners: functions that get every event, in process 0.
-        probes: functions that measure the model now and then, in process 0, in at most a fiftieth of
-            the time; what they tell is an event.
-        resume: go on from the folder's last checkpoint, if it has one; False starts again and
-            deletes them.
-        lock: the lock on the folder, if the caller holds it (see `locked`). By default process 0 takes it
-            for the time of the call, so that no two runs write into one folder.
-        measure_threads: measure the first step with one thread and with all of them, and use the faster
-            number, unless the spec gives one. Only the same number of threads gives the same weights.
+        task: The task to train; its model is changed in place.
+        train: The batches of this process, from `task.batches`.
+        dev: Examples that are decoded for validation. Without them, there is no early stopping, and the last weights
+            are kept.
+        spec: How to train.
+        out: The folder of the run.
+        test: Examples on which the finished model is scored once.
+        num_examples: The number of training examples, for a corpus that does not fit into memory: its stream does not
+            know the number, and a schedule by epochs would not advance during the first epoch.
+        listeners: Functions that get every event, in process 0.
+        probes: Functions that measure the model from time to time, in process 0, in at most a fiftieth of the time.
+            Each measurement is sent as an event.
+        resume: Whether to resume from the last checkpoint in the folder, if there is one; False deletes the checkpoints
+            and starts again.
+        lock: The lock on the folder, if the caller holds it (see `locked`). By default, process 0 holds the lock during
+            the call, so two runs never write to one folder.
+        measure_threads: Whether to time the first step with one thread and with all threads, and use the faster number,
+            unless the spec sets one. Results are reproducible only with the same number of threads.
     """
     check_training(spec)
     folder = Path(out)
@@ -93,7 +93,7 @@ def fit(
         stack.enter_context(threads_restored())
         interrupt = stack.enter_context(interruptible())
         sets = {"dev": dev, "test": test}
-        num_scored = 2 * len(dev) + len(test)  # the former are calibrated on too
+        num_scored = 2 * len(dev) + len(test)  # calibration also decodes the validation set
         loop = Loop(
             task,
             train,
@@ -105,7 +105,7 @@ def fit(
             group=group,
             listeners=(LogWriter(folder / LOG), *listeners),
             interrupt=interrupt,
-            # Processes of one machine share its cores, and cannot measure at the same time.
+            # Processes on one machine share its cores and cannot measure at the same time.
             threads=ThreadSetting(spec.threads, measures=measure_threads and group.size == 1),
             probes=probes,
         )
@@ -119,7 +119,7 @@ def fit(
 
 
 def delete_checkpoints(out: Path | str) -> None:
-    """Delete the checkpoints in the folder of a run, so that it starts again."""
+    """Delete the checkpoints in the folder of a run, so the next call starts from the beginning."""
     clear_checkpoints(Path(out) / CHECKPOINTS)
 
 
@@ -132,12 +132,12 @@ def _finish(
     group: Group,
     scoring: Scorer,
 ) -> Outcome:
-    """Save what was learned, then score it."""
+    """Save the trained model, then score it."""
     at = loop.at
     found: dict[str, Evaluation] = {}
     is_scored = True
     if group.is_first:
-        save_bundle(task, folder)  # first: scoring may take long, and may be interrupted
+        save_bundle(task, folder)  # first: scoring may take long and may be interrupted
         is_scored = scoring.score(sets, found)
         facts = {
             "stopped": reason,

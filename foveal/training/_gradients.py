@@ -1,11 +1,10 @@
-"""The gradient of a step: summed over batches and processes, divided by the count, clipped.
+"""Gradient of a step: summed over batches and processes, divided by the count, clipped.
 
     g = ( sum over processes and batches of the gradient of total ) / ( sum of count )
     g <- g * min(1, clip / |g|)
 
-A loss comes as a sum and a count, so that this is the gradient of the mean over all tokens of the
-step, however they were cut into batches and processes. Sum and count travel in one tensor with the
-gradients: one message for each step.
+A loss is a sum and a count, so the result is the gradient of the mean over all tokens of the step, for any split into
+batches and processes. Sum and count share one tensor with the gradients: each step sends one message.
 """
 
 from collections.abc import Mapping, Sequence
@@ -21,24 +20,24 @@ from torch.nn.utils import get_total_norm
 from ..errors import ValueRangeError
 from ._group import Group
 
-_TINY = 1e-6  # as in torch's own clipping: a gradient of length 0 stays 0
+_TINY = 1e-6  # as in torch's clipping: a gradient of norm 0 stays 0
 
 
 class Reduced(NamedTuple):
-    """What all processes know of a step. The tensors are scalars that nobody has read yet."""
+    """The results of a step that all processes share. The tensors are scalars that have not been read yet."""
 
     total: Float[Tensor, ""]
-    tokens: Float[Tensor, ""]  # that the total is the sum of
-    norm: Float[Tensor, ""]  # of the gradient of the mean, before clipping
-    signals: tuple[float, ...]  # one for each given, summed over the processes
-    parts: Mapping[str, Float[Tensor, ""]] = MappingProxyType({})  # means, of this process
+    tokens: Float[Tensor, ""]  # number of tokens in the total
+    norm: Float[Tensor, ""]  # norm of the gradient of the mean, before clipping
+    signals: tuple[float, ...]  # one for each input signal, summed over the processes
+    parts: Mapping[str, Float[Tensor, ""]] = MappingProxyType({})  # means in this process
 
 
 class Gradients:
-    """Makes the gradients of a step final, in place, in `parameter.grad`.
+    """Finalizes the gradients of a step in place, in `parameter.grad`.
 
-    A parameter that a step did not use has gradient 0, in one process as in many: whether another
-    process has used it is not known here.
+    A parameter that a step did not use has gradient 0, with one process or many, because a process does not know
+    whether another one used the parameter.
     """
 
     def __init__(self, parameters: Sequence[Parameter], group: Group, num_signals: int) -> None:
@@ -58,10 +57,10 @@ class Gradients:
         """Sum over processes, divide and clip.
 
         Args:
-            total: the summed loss of this process, without a graph.
-            count: of what it is the sum.
-            clip_norm: the longest gradient, or None.
-            signals: numbers that every process adds its own to.
+            total: The summed loss of this process, without a graph.
+            count: The number of tokens or examples in the sum.
+            clip_norm: The maximum norm of the gradient, or None.
+            signals: Numbers that are summed over the processes.
         """
         assert len(signals) == self._num_signals
         for parameter in self._parameters:
@@ -88,12 +87,12 @@ class Gradients:
         self._group.add_up(self._flat)
         for parameter, view in zip(self._parameters, self._views, strict=True):
             parameter.grad = view
-        rest = rest.clone()  # the buffer is used again before these are read
+        rest = rest.clone()  # the buffer is reused before these are read
         return rest[0], rest[1], tuple(rest[2:].tolist())
 
 
 def _flat_views(parameters: Sequence[Parameter], extra: int) -> tuple[Tensor, list[Tensor]]:
-    """One tensor with room for all gradients and some numbers, and a view for each parameter."""
+    """Return one tensor with room for all gradients and some numbers, and a view for each parameter."""
     kinds = {parameter.dtype for parameter in parameters}
     if kinds != {torch.float32}:
         names = ", ".join(sorted(str(kind) for kind in kinds))

@@ -1,7 +1,6 @@
-"""The processes that train one model together: one, or those of torchrun or another launcher.
+"""The group of processes that train one model: a single process, or the processes of torchrun or another launcher.
 
-All of them run the same loop on their part of each batch; process 0 alone validates, writes and
-speaks.
+All processes run the same loop on their part of each batch. Only process 0 validates, writes files and sends events.
 """
 
 import os
@@ -14,30 +13,30 @@ import torch
 import torch.distributed as dist
 from torch import Tensor
 
-# How long processes wait while the first one scores. One that dies closes its connections, which the
-# others notice at once.
+# The time that processes wait while the first one scores. If a process dies, its connections close, and the other
+# processes notice at once.
 _TIMEOUT = timedelta(hours=12)
 
 
 @dataclass(frozen=True, slots=True)
 class Group:
-    """This process among the others. With a size of 1 every method gives back what it is given."""
+    """This process within its group. With a size of 1, every method returns its input."""
 
     rank: int
     size: int
 
     @property
     def is_first(self) -> bool:
-        """Whether this process validates, writes and speaks."""
+        """Whether this process validates, writes files and sends events."""
         return self.rank == 0
 
     def add_up(self, tensor: Tensor) -> None:
-        """Replace a tensor, in place, by its sum over the processes; the same bits in each."""
+        """Replace a tensor, in place, by its sum over the processes; the result is bit-identical in each."""
         if self.size > 1:
             dist.all_reduce(tensor)
 
     def agree(self, numbers: Sequence[float]) -> list[float]:
-        """The numbers of process 0, in every process; each gives as many."""
+        """Return the numbers of process 0 in every process. Every process passes the same number of values."""
         if self.size == 1:
             return list(numbers)
         shared = torch.tensor(numbers, dtype=torch.float64)
@@ -45,22 +44,23 @@ class Group:
         return shared.tolist()
 
     def copy_first(self, tensors: Sequence[Tensor]) -> None:
-        """Overwrite tensors, in place, with those of process 0."""
+        """Overwrite tensors, in place, with the tensors of process 0."""
         if self.size > 1:
             for tensor in tensors:
-                dist.broadcast(tensor.detach(), src=0)  # the same memory, without a graph
+                dist.broadcast(tensor.detach(), src=0)  # shares memory, without a graph
 
 
 @contextmanager
 def process_group() -> Iterator[Group]:
-    """The group that this process was launched in.
+    """Yield the group in which this process was launched.
 
-    Under torchrun it is made here (gloo) and left at the end; one that a launcher has made already
-    is used as it is; without a launcher the group is this process alone.
+    Under torchrun, the group is created here (gloo) and destroyed at the end. A group that a launcher has already
+    created is used unchanged. Without a launcher, the group is only this process.
 
-    >>> with process_group() as group:
-    ...     group.rank, group.size
-    (0, 1)
+    Examples:
+        >>> with process_group() as group:
+        ...     group.rank, group.size
+        (0, 1)
     """
     if dist.is_available() and dist.is_initialized():
         yield Group(dist.get_rank(), dist.get_world_size())

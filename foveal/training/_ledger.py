@@ -1,8 +1,8 @@
-"""The numbers of the latest steps, left where they were computed until somebody reads them.
+"""Results of the latest steps, kept on the device until they are read.
 
-Reading a tensor waits for the device that computes it, so the loop reads some steps at a time. What
-went wrong is then found a few steps late, but before a validation, a checkpoint or the end: the first
-bad step is named with its batch, and no file ever holds what came after it.
+Reading a tensor waits for the device that computes it, so the loop reads several steps at once. An error is then found
+a few steps late, but always before a validation, a checkpoint or the end. The error names the first bad step and its
+batch, and no file contains results of later steps.
 """
 
 import math
@@ -18,23 +18,23 @@ from ..errors import NonFiniteError
 from ._gradients import Reduced
 from .events._events import StepDone
 
-_MAX_NAMED = 20  # examples named in an error
+_MAX_NAMED = 20  # number of examples named in an error
 
 
 class Known(NamedTuple):
-    """What is known of a step without reading a tensor."""
+    """The facts about a step that are known without reading a tensor."""
 
     step: int
     epoch: float
     progress: float
     rate: float
     seconds: float
-    batches: Sequence[Any]  # of this process
-    wait: float  # seconds that went into reading them
+    batches: Sequence[Any]  # the batches of this process
+    wait: float  # seconds spent on reading the batches
 
 
 class Ledger:
-    """Steps that were taken and not read yet."""
+    """Steps whose results have not been read yet."""
 
     def __init__(self) -> None:
         self._known: list[Known] = []
@@ -42,16 +42,22 @@ class Ledger:
         self._parts: list[Mapping[str, Tensor]] = []
 
     def add(self, known: Known, reduced: Reduced) -> None:
-        """Note a step."""
+        """Add a step."""
         self._known.append(known)
         self._numbers += [reduced.total, reduced.tokens, reduced.norm]
         self._parts.append(reduced.parts)
 
     def read(self, where: Callable[[int], Where]) -> list[StepDone]:
-        """The steps since the last reading, or `NonFiniteError` if one of them went wrong.
+        """Read the steps since the last call.
 
         Args:
-            where: the file and line of an example, from its index in a batch.
+            where: A function from the index of an example in a batch to its file and line.
+
+        Returns:
+            One event for each step.
+
+        Raises:
+            NonFiniteError: If the loss or the gradient of a step is not finite.
         """
         if not self._known:
             return []
@@ -98,7 +104,7 @@ def _what_went_wrong(known: Known, step: StepDone, where: Callable[[int], Where]
 
 
 def _named(batches: Sequence[Any], where: Callable[[int], Where]) -> str:
-    """The examples of batches by file and line, or the size of a stretch of running text."""
+    """Return the examples of batches by file and line, or the size of a chunk of running text."""
     if isinstance(batches[0], TextBatch):
         rows, columns = batches[0].mask.shape
         return f"the next {columns} symbols of {rows} places of the text"

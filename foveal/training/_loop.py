@@ -2,9 +2,9 @@
 
     while not over:    step;  every few: read loss and norm;  when due: validate;  when due: checkpoint
 
-One loop without a launcher, under torchrun and under any launcher that makes a process group first.
-Every process takes the same decisions, since they come from counts that all have, or from numbers that
-process 0 has shared; process 0 alone validates, writes and sends events.
+The same loop runs without a launcher, under torchrun, and under any launcher that first makes a process group. All
+processes make the same decisions, because these depend only on shared counts or on numbers from process 0. Only process
+0 validates, writes files and sends events.
 """
 
 import contextlib
@@ -68,14 +68,14 @@ from .events._probe import Probe, Probing
 
 CHECKPOINTS = "checkpoints"
 _NUM_SIGNALS = 3  # seconds, interrupted, examples
-_GREEDY = PredictionSpec(beam_size=1)  # validations rank models as beams do, at a third of the time
+_GREEDY = PredictionSpec(beam_size=1)  # ranks models as beam search does, in a third of the time
 _NUM_SAMPLES = 3
 _SILENCE = 5.0  # seconds after which steps are read even if log_every is not reached
-_ONE_SIGMA = 0.683  # an interval of so much reaches one standard error to either side
+_ONE_SIGMA = 0.683  # a confidence interval of this level spans one standard error on each side
 
 
 class Loop:
-    """One run. `run` takes it from where it is to its end."""
+    """One run. `run` trains from the current position to the end."""
 
     def __init__(
         self,
@@ -96,7 +96,7 @@ class Loop:
         if spec.scheduled_sampling:
             checked_for_own_inputs(task)
         self.at = Position()
-        self.kept_step = 0  # of the weights that the model has in the end
+        self.kept_step = 0  # step of the weights that the model has in the end
         self._task, self._train, self._spec, self._folder = task, train, spec, folder
         self._num_examples, self._num_scored = num_examples, num_scored
         self._group, self._interrupt, self._threads = group, interrupt, threads
@@ -105,14 +105,14 @@ class Loop:
         self._engine = Engine(task.model, spec, group, _NUM_SIGNALS)
         self._ledger = Ledger()
         self._best: dict[str, Tensor] = {}
-        self._latest: Evaluation | None = None  # in process 0
-        self._state: Any = None  # of a text that goes on, after the latest step
-        self._carried: dict[str, Tensor] = {}  # the same from a checkpoint, until the next step
+        self._latest: Evaluation | None = None  # only in process 0
+        self._state: Any = None  # recurrent state of running text after the latest step
+        self._carried: dict[str, Tensor] = {}  # the state of a checkpoint, until the next step
         self._checkpointed_at = self._read_at = self._earlier = 0.0
         self._has_begun = self._is_interrupted = False
         self._warned: set[str] = set()
         self._probing = Probing(probes if group.is_first else ())
-        self._batch: Any = None  # of the latest step
+        self._batch: Any = None  # batch of the latest step
 
     def run(self, *, resume: bool) -> StopReason:
         """Train to the end; the model then has the best weights."""
@@ -124,7 +124,7 @@ class Loop:
         return reason
 
     def advance(self, batches: Iterator[Any]) -> None:
-        """One step, and what is due after it."""
+        """Make one step, then validate and write a checkpoint if they are due."""
         self._step(batches)
         is_logged = self.at.step % self._spec.log_every == 0
         if is_logged or self.at.seconds - self._read_at >= _SILENCE:
@@ -142,17 +142,17 @@ class Loop:
             listener(event)
 
     def fail(self, error: BaseException) -> None:
-        """Say that the run ends with an error, if it had begun."""
+        """Send the event that the run ends with an error, if the run had started."""
         if self._has_begun:
             text = str(error) or type(error).__name__
             for listener in self._listeners:
-                with contextlib.suppress(OSError):  # of a log on a full disk
+                with contextlib.suppress(OSError):  # a log on a full disk
                     listener(Failed(step=self.at.step, text=text))
 
     # the beginning
 
     def begin(self, *, resume: bool) -> None:
-        """Take up the newest checkpoint, if that is wanted and there is one."""
+        """Load the newest checkpoint, if `resume` is set and there is one."""
         folder = self._folder / CHECKPOINTS
         found = find_checkpoint(folder) if resume else None
         step = 0 if found is None else found.snapshot.state["position"]["step"]
@@ -162,7 +162,7 @@ class Loop:
                 f"the same. Give all processes one folder that they share."
             )
         if found is not None:
-            self._restore(found.snapshot)  # a refusal leaves the folder as it is
+            self._restore(found.snapshot)  # if this raises, the folder stays unchanged
         if self._group.is_first:
             clear_checkpoints(folder, newer_than=step if found is not None else -1)
         self._threads.begin(None if found is None else found.snapshot.state.get("threads"))
@@ -228,7 +228,7 @@ class Loop:
         )
         seconds, interrupted, all_rows = reduced.signals
         seconds /= self._group.size
-        self._is_interrupted = interrupted > 0  # as all know now, rather than as one does already
+        self._is_interrupted = interrupted > 0  # shared by all processes, unlike the local flag
         at = at.after_batches(epochs, round(all_rows), self._epoch_size(batches[0]))
         spent = seconds + reserved(spec, at, self._num_scored)
         progress = progress_of(spec, step=number, epochs=at.epochs, seconds=spent)
@@ -243,7 +243,7 @@ class Loop:
             self.tell(ThreadsChosen(step=self.at.step, threads=number, reason=reason))
 
     def _epoch_size(self, batch: Any) -> EpochSize:
-        """A stretch of running text is not made of examples."""
+        """Return the length of an epoch; running text is not divided into examples."""
         examples = None if isinstance(batch, TextBatch) else self._num_examples
         return EpochSize(self._train.num_batches, examples)
 
@@ -254,7 +254,7 @@ class Loop:
         return self._task.loss(batch, state)
 
     def _unflattened(self, batch: Any) -> Any:
-        """The state that a checkpoint holds by number, in the form that the task gives it."""
+        """Restore the recurrent state from the numbered tensors of a checkpoint."""
         with torch.no_grad():
             leaves, form = pytree.tree_flatten(self._task.loss(batch, None).state)
         carried, self._carried = self._carried, {}
@@ -280,11 +280,11 @@ class Loop:
             )
 
     def _probe(self) -> None:
-        """Measure the model, if there is time for it; process 0 does, and the others need not know."""
+        """Measure the model if there is time for it, only in process 0."""
         if self._probing.due(self.at.step):
             try:
                 readings, seconds = self._probing.read(self._task, self._batch)
-            except Exception as error:  # a run of days does not end for a measurement
+            except Exception as error:  # a failed measurement must not end a run of several days
                 self._probing = Probing(())
                 self.warn(f"a probe failed, and the run goes on without probes: {error!r}")
             else:
@@ -336,7 +336,7 @@ class Loop:
         if improved:
             name, value = evaluation.main.name, evaluation.value
             self.tell(Improved(step=step, metric=name, value=value, before=before))
-        # The first validation, of a model that rambles, says little of the ones to come.
+        # The first validation decodes long, repetitive outputs and is not representative of later ones.
         is_typical = before is not None and self.at.progress < 1
         if self.at.share > MAX_SHARE and is_typical:
             self._warn_once(
@@ -407,12 +407,11 @@ class Loop:
         self._engine.keep(self._engine.best_weights() if keeps_last else self._best)
 
     def _keeps_last(self, reason: StopReason) -> bool:
-        """Whether the last weights are kept rather than the best: they are, unless earlier ones were
-        better by more than a standard error.
+        """Whether to keep the last weights: yes, unless earlier weights were better by more than a standard error.
 
-        The last ones have seen the whole schedule; the best of many noisy scores on a small validation
-        set is mostly the luckiest (the one-standard-error rule, Breiman et al. 1984, section 3.4.3).
-        The checkpoint knows nothing of this choice: a longer run would go on from the best.
+        The last weights have seen the whole schedule; the best of many noisy scores on a small validation set is mostly
+        the luckiest (the one-standard-error rule, Breiman et al. 1984, section 3.4.3). The checkpoint does not contain
+        this choice: a longer run would resume from the best weights.
         """
         if self.at.best_value is None or self.at.best_step == self.at.step:
             return True
@@ -420,7 +419,7 @@ class Loop:
             return False
         numbers = [0.0, 0.0]
         if self._group.is_first:
-            evaluation = self._latest or self._validated()  # none yet if the run was over already
+            evaluation = self._latest or self._validated()  # None if the run was already over
             found = measure(evaluation.statistics[evaluation.main.name], level=_ONE_SIGMA)
             numbers = [found.value, (found.high - found.low) / 2]
         value, error = self._group.agree(numbers)
@@ -429,7 +428,7 @@ class Loop:
         return lead <= error and error > 0
 
     def warn(self, text: str) -> None:
-        """Tell the user of something that does not stop the run."""
+        """Send a warning that does not stop the run."""
         self.tell(Warned(step=self.at.step, text=text))
 
     def _warn_once(self, about: str, text: str) -> None:

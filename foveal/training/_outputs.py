@@ -1,6 +1,6 @@
-"""The files that a run leaves beside its weights.
+"""The files that a run saves next to its weights.
 
-metrics.json    scores on the validation set with their intervals, and what the run took
+metrics.json    scores on the validation set with their intervals, and the cost of the run
 samples.tsv     source, expected output, output, score and confidence for each example
 curves.svg      loss, score, learning rate, gradient norm
 """
@@ -24,12 +24,12 @@ _MAX_SAMPLES = 1000
 
 
 def write_outputs(folder: Path, found: Mapping[str, Evaluation], facts: dict[str, Any]) -> None:
-    """Write the files of a run that is over.
+    """Write the files of a finished run.
 
     Args:
-        folder: of the run; its log is there.
-        found: evaluations by the name of their set, dev and test.
-        facts: what else to put into metrics.json.
+        folder: The folder of the run, which contains its log.
+        found: Evaluations by the name of their set, dev and test.
+        facts: Further entries of metrics.json.
     """
     content: dict[str, Any] = {
         name: {metric: score._asdict() for metric, score in evaluation.metrics.items()}
@@ -48,7 +48,7 @@ def write_outputs(folder: Path, found: Mapping[str, Evaluation], facts: dict[str
 
 
 def scores_of(folder: Path) -> dict[str, dict[str, Metric]]:
-    """The scores that a run has left, by the name of their set and their own."""
+    """Return the scores that a run has saved, by set and by metric."""
     content = json.loads((folder / _METRICS).read_text(encoding="utf-8"))
     return {
         name: {metric: Metric(**score) for metric, score in content[name].items()}
@@ -58,7 +58,7 @@ def scores_of(folder: Path) -> dict[str, dict[str, Metric]]:
 
 
 def sample_sources(folder: Path, most: int) -> list[str]:
-    """The sources of the first samples that a run has left; none if it has left none."""
+    """Return the sources of the first samples that a run has saved, or an empty list."""
     path = folder / _SAMPLES
     if not path.is_file():
         return []

@@ -1,4 +1,4 @@
-"""A run as a value: task, data and training. What a recipe returns."""
+"""A run as a value: task, data and training. Recipes return it."""
 
 import json
 from collections.abc import Sequence
@@ -32,10 +32,10 @@ RUN = "run.json"
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Run:
-    """Everything that gives the same model again: a spec, with its JSON both ways.
+    """A complete, reproducible specification of a run, which converts to JSON and back.
 
-    A recipe is a function that returns one; a variant is `dataclasses.replace` of it, or
-    `specs.with_setting(run, "training.steps", "500")`.
+    A recipe is a function that returns a run. To make a variant, use `dataclasses.replace` or `specs.with_setting(run,
+    "training.steps", "500")`.
     """
 
     task: TaskSpec = setting(about="what to learn, and with which model")
@@ -59,11 +59,11 @@ class Run:
         lock: Lock | None = None,
         measure_threads: bool = False,
     ) -> Outcome:
-        """Train and save into a folder, or resume the run that the folder has; see `fit`.
+        """Train and save into a folder, or resume the run in the folder; see `fit`.
 
-        Vocabularies are counted from the training examples, if that has not been done by `foveal
-        prepare`, and weights drawn from the seed, in every process alike, where none come from a bundle.
-        A run that cannot be resumed, since its files or its settings are others, is left as it is.
+        Vocabularies are built from the training examples, unless `foveal prepare` has built them. Weights come from a
+        bundle or are initialized from the seed, equally in every process. If a run cannot be resumed because its files
+        or settings have changed, its folder stays unchanged.
         """
         check(self)
         folder, training = Path(out), self.training
@@ -112,10 +112,13 @@ class Run:
             )
 
     def inputs(self, known: Inputs = MappingProxyType({})) -> dict[str, list[Input]]:
-        """The fingerprints of all files that the run reads, by what they are for.
+        """Return the fingerprints of all files that the run reads, by purpose.
 
         Args:
-            known: fingerprints of files that are not written yet.
+            known: Fingerprints of files that have not been written yet.
+
+        Returns:
+            Lists of fingerprints by purpose, such as train and dev.
         """
         sources = {"train": self.train, "dev": self.dev, "test": self.test}
         found = {
@@ -128,12 +131,14 @@ class Run:
         return found
 
     def check_resumable(self, out: Path | str, inputs: Inputs) -> None:
-        """Raise `CheckpointError` if the folder has a run that this one cannot resume: one with other files
-        or other settings, or one whose checkpoints are damaged. Nothing is written.
+        """Check whether this run can resume the run in a folder. Nothing is written.
 
         Args:
-            out: the folder of the run.
-            inputs: the files of this run, from `inputs()`.
+            out: The folder of the run.
+            inputs: The files of this run, from `inputs()`.
+
+        Raises:
+            CheckpointError: If the run in the folder has other files or settings, or if its checkpoints are damaged.
         """
         folder = Path(out)
         if find_checkpoint(folder / CHECKPOINTS) is None:
@@ -142,7 +147,7 @@ class Run:
         try:
             then = json.loads((folder / RUN).read_text(encoding="utf-8"))
         except (OSError, ValueError):
-            return  # the loop compares the settings with those of the checkpoint
+            return  # the loop compares the settings with the checkpoint
         now = to_data(self)
         check_unchanged(
             *({part: run[part] for part in ("task", "training")} for run in (then, now))

@@ -1,4 +1,4 @@
-"""The learning rate as a share of its highest value.
+"""The learning rate as a fraction of its maximum.
 
     share = warm(n) * fall(n, p),    warm(n) = min(1, n / w)
 
@@ -9,9 +9,10 @@
 
 where n = 1, 2, ... counts updates, w is `warmup_steps`, l is `final_lr_ratio`, and p in [0, 1] is how much
 of the run is over before update n: the largest of the shares of steps, epochs and minutes.
+where n = 1, 2, ... counts updates, w is `warmup_steps`, l is `final_lr_ratio`, and p in [0, 1] is the completed
+fraction of the run before update n: the largest of the fractions of steps, epochs and minutes.
 
-References: Goyal et al. 2017 (warm-up); Loshchilov and Hutter 2017 (cosine); Vaswani et al. 2017
-(inverse square root).
+References: Goyal et al. 2017 (warm-up); Loshchilov and Hutter 2017 (cosine); Vaswani et al. 2017 (inverse square root).
 """
 
 import math
@@ -21,17 +22,21 @@ from ._spec import TrainingSpec
 
 
 def rate_share(spec: TrainingSpec, step: int, progress: float) -> float:
-    """The share of the learning rate at an update.
-
-    >>> rate_share(TrainingSpec(steps=100, warmup_steps=10), step=5, progress=0.0)
-    0.5
-    >>> rate_share(TrainingSpec(steps=100), step=26, progress=0.25)
-    0.75
+    """Return the learning rate of an update as a fraction of its maximum.
 
     Args:
-        spec: warm-up, schedule and last rate.
-        step: the number of the update, from 1.
-        progress: how much of the run is over, 0 to 1.
+        spec: Warm-up, schedule and final rate.
+        step: The number of the update, from 1.
+        progress: The completed fraction of the run, 0 to 1.
+
+    Returns:
+        A factor for the learning rate, from 0 to 1.
+
+    Examples:
+        >>> rate_share(TrainingSpec(steps=100, warmup_steps=10), step=5, progress=0.0)
+        0.5
+        >>> rate_share(TrainingSpec(steps=100), step=26, progress=0.25)
+        0.75
     """
     warm = min(1.0, step / spec.warmup_steps) if spec.warmup_steps else 1.0
     return warm * _fall(spec, step, min(1.0, progress))

@@ -1,14 +1,14 @@
-"""Scheduled sampling: some of what a decoder reads in training is its own guess.
+"""Scheduled sampling: during training, the decoder reads some of its predictions.
 
     y'_t = argmax p( . | y_<t, x)  with probability s,  y_t  otherwise
 
-so that it learns to go on after an error, as it has to when it decodes freely. With s = 0 this is
-teacher forcing. The guesses are made with the true tokens before them, all at once, in a forward pass
-without gradients, rather than one after another.
+The decoder thereby learns to continue after an error, as it must in free decoding. With s = 0, this is teacher forcing.
+The predictions are computed in parallel from the true prefixes, in one forward pass without gradients, rather than one
+after another.
 
-References: Bengio et al. 2015; Duckworth et al. 2019 (guesses in parallel).
+References: Bengio et al. 2015; Duckworth et al. 2019 (parallel predictions).
 
-Axes: B examples, T target places.
+Axes: B examples, T target positions.
 """
 
 from dataclasses import replace
@@ -28,9 +28,7 @@ Batch = TypeVar("Batch", Seq2SeqBatch, PictureBatch)
 
 
 def with_own_inputs(task: AbstractTask[Any], batch: Batch, share: float) -> Batch:
-    """The batch with a share of what the decoder reads replaced by its guesses; the begin symbol
-    and what it should say stay.
-    """
+    """Replace a fraction of the decoder inputs of a batch by predictions; the begin token and the targets stay."""
     writing = checked_for_own_inputs(task)
     text = writing.text_of(batch)
     guesses = _guesses(writing, batch)
@@ -42,7 +40,7 @@ def with_own_inputs(task: AbstractTask[Any], batch: Batch, share: float) -> Batc
 
 
 def checked_for_own_inputs(task: AbstractTask[Any]) -> AbstractWriting[Any, Any]:
-    """The task, if it has a decoder that could read its own guesses."""
+    """Return the task if it has a decoder that can read its predictions; otherwise raise `SpecError`."""
     if not isinstance(task, AbstractWriting):
         raise SpecError(
             f"TrainingSpec: scheduled_sampling is about decoders that read what they have written, got a "
@@ -53,6 +51,6 @@ def checked_for_own_inputs(task: AbstractTask[Any]) -> AbstractWriting[Any, Any]
 
 @torch.no_grad()
 def _guesses(task: AbstractWriting[Any, Any], batch: Any) -> Int[Tensor, "B T"]:
-    """The likeliest token at every place, after the true ones."""
+    """Return the most probable token at every position, given the true prefix."""
     text = task.text_of(batch)
     return task.model(*task.source_of(batch), text.tokens, text.mask).log_probs.argmax(-1)

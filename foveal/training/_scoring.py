@@ -1,4 +1,4 @@
-"""The scores of a model that is trained and saved: on all examples, or on as many as there is time for."""
+"""Score a trained and saved model on all examples, or on a subset that fits into the remaining time."""
 
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -19,15 +19,15 @@ _PAUSE = 5.0  # seconds between two events about one set
 
 
 class Scorer:
-    """Calibrates and scores a saved model, and may be interrupted while it does.
+    """Calibrates and scores a saved model; a signal may interrupt it.
 
     Args:
-        task: what was trained.
-        spec: how; with `minutes`, scoring is part of them.
-        folder: of the run.
-        loop: the run, which is told how far scoring is.
-        interrupt: what a signal ends.
-        num_scored: examples that are to be answered in all.
+        task: The trained task.
+        spec: The training spec; `minutes` includes the time for scoring.
+        folder: The folder of the run.
+        loop: The training loop, which sends the progress events.
+        interrupt: The handler of signals.
+        num_scored: The total number of examples to score.
     """
 
     def __init__(
@@ -43,11 +43,14 @@ class Scorer:
         self._loop, self._interrupt, self._num_scored = loop, interrupt, num_scored
 
     def score(self, sets: Mapping[str, Sequence[Example]], found: dict[str, Evaluation]) -> bool:
-        """Score a model on sets of examples by their names. Returns False if a signal has ended it.
+        """Score a model on named sets of examples.
 
         Args:
-            sets: examples; those of dev calibrate the model first.
-            found: where evaluations are put as they are made.
+            sets: Sets of examples by name; dev calibrates the model first.
+            found: The mapping that receives each evaluation as it is made.
+
+        Returns:
+            False if a signal interrupted the scoring.
         """
         try:
             with self._interrupt.immediate():

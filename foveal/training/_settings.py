@@ -1,11 +1,11 @@
-"""Whether a run that goes on is the run that was begun."""
+"""Check that a resumed run has the settings that it started with."""
 
 from collections.abc import Iterator, Mapping
 from typing import Any
 
 from ..errors import CheckpointError
 
-# What may be another when a run goes on: its length, and what changes no step.
+# Settings that may change when a run is resumed: its length, and settings that do not change a step.
 FREE = frozenset(
     f"training.{name}"
     for name in (
@@ -23,7 +23,7 @@ FREE = frozenset(
 
 
 def check_unchanged(then: Mapping[str, Any], now: Mapping[str, Any]) -> None:
-    """Raise `CheckpointError` where settings differ that a run cannot change on its way."""
+    """Raise `CheckpointError` if settings differ that must not change when a run is resumed."""
     earlier, later = dict(_leaves("", then)), dict(_leaves("", now))
     changed = [
         f"{path} was {_text(earlier, path)} and is {_text(later, path)}"

@@ -1,9 +1,8 @@
 """How to train: length, batches, optimizer, schedule, validation, checkpoints, seed.
 
-A run ends with the first of its `epochs`, `steps` and `minutes` that is reached; at least one must
-be given. Steps and epochs are counted, so that a run bounded by them alone never asks the clock what
-to do, and the same seed gives the same weights. `minutes` is for a user who has so much time: the
-schedule then comes to its end when the time does, and two runs differ as the machine's load does.
+A run ends when the first of its limits `epochs`, `steps` and `minutes` is reached; set at least one. Steps and epochs
+do not depend on the clock: without `minutes`, the same seed gives the same weights. With `minutes`, the schedule ends
+when the time is up, and two runs differ with the load of the machine.
 """
 
 from dataclasses import dataclass
@@ -17,11 +16,12 @@ Schedule = Literal["constant", "linear", "cosine", "inverse_square_root"]
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class TrainingSpec:
-    """Everything about a training run that is neither task nor data.
+    """All settings of a training run besides task and data.
 
-    >>> spec = TrainingSpec(steps=2000, learning_rate=2e-3, warmup_steps=100)
-    >>> spec.schedule, spec.clip_norm
-    ('linear', 1.0)
+    Examples:
+        >>> spec = TrainingSpec(steps=2000, learning_rate=2e-3, warmup_steps=100)
+        >>> spec.schedule, spec.clip_norm
+        ('linear', 1.0)
     """
 
     epochs: float | None = setting(None, "readings of the training data", above=0)
@@ -88,7 +88,7 @@ class TrainingSpec:
 
 
 def check_training(spec: TrainingSpec) -> None:
-    """Raise `SpecError` unless the fields fit their limits and each other."""
+    """Raise `SpecError` unless the fields are within their limits and fit each other."""
     check(spec)
     if spec.epochs is None and spec.steps is None and spec.minutes is None:
         raise SpecError(

@@ -1,4 +1,4 @@
-"""Why a run stopped, as a sentence."""
+"""The reason why a run stopped, as a sentence."""
 
 from ._spec import TrainingSpec
 from .checkpoints._position import Position
@@ -6,10 +6,11 @@ from .events._events import StopReason
 
 
 def why_stopped(reason: StopReason, spec: TrainingSpec, at: Position, metric: str) -> str:
-    """What to tell the user.
+    """Return the message for the user.
 
-    >>> why_stopped("length", TrainingSpec(steps=5), Position(step=5), "wer")
-    'stopped after step 5: that was the length of the run'
+    Examples:
+        >>> why_stopped("length", TrainingSpec(steps=5), Position(step=5), "wer")
+        'stopped after step 5: that was the length of the run'
     """
     step = f"stopped after step {at.step:,}"
     match reason:

@@ -1,10 +1,10 @@
-"""How many threads torch computes with: one, or all, whichever takes a real step faster.
+"""Choose the number of threads that torch uses: one or all, by the time of a real step.
 
-The kernels of small models are short, and threads have to wait for each other after each. On a machine
-that is busy with something else, two threads can take twenty times as long as one.
+The kernels of small models are short, and threads have to wait for each other after each kernel. On a busy machine, two
+threads can take twenty times as long as one.
 
-The sums of several threads are in another order than those of one, so that the same seed gives the same
-weights only with the same number of threads.
+Several threads sum in a different order than one thread does, so the same seed gives the same weights only with the
+same number of threads.
 """
 
 import math
@@ -16,28 +16,32 @@ from typing import NamedTuple, final
 import torch
 from torch import Tensor, nn
 
-# Seconds that each candidate is measured for, after one step to warm up.
+# Seconds for which each candidate is measured, after one warm-up step.
 _MEASURED = 0.15
 _MOST_STEPS = 10
-_HOPELESS = 5  # times as long as with one thread: warming up does not explain it
+_HOPELESS = 5  # times as long as with one thread: warm-up does not explain it
 
 
 class Threads(NamedTuple):
-    """A number of threads, and why it was chosen."""
+    """A number of threads and the reason for it."""
 
     number: int
     reason: str
 
 
 def choose_threads(step: Callable[[], object], most: int | None = None) -> Threads:
-    """The number of threads with which `step` is faster: one, or `most`. It is not set.
-
-    >>> choose_threads(lambda: None, most=1)
-    Threads(number=1, reason='torch may use one thread only')
+    """Return the number of threads, one or `most`, with which `step` is faster. The number is not set.
 
     Args:
-        step: what is measured; it is called a few times.
-        most: threads that may be used; by default those that torch uses now (OMP_NUM_THREADS, or the cores).
+        step: The function to measure; it is called a few times.
+        most: The maximum number of threads. Defaults to the number that torch uses now (OMP_NUM_THREADS, or the cores).
+
+    Returns:
+        The number of threads and the reason for it.
+
+    Examples:
+        >>> choose_threads(lambda: None, most=1)
+        Threads(number=1, reason='torch may use one thread only')
     """
     most = torch.get_num_threads() if most is None else most
     if most <= 1:
@@ -54,26 +58,27 @@ def choose_threads(step: Callable[[], object], most: int | None = None) -> Threa
 
 @final
 class ThreadSetting:
-    """The threads of one run: given, measured with the first batch, or as torch is set.
+    """The threads of one run: set by the user, measured with the first batch, or the default of torch.
 
     Args:
-        number: threads to use; None leaves the choice to the measurement or to torch.
-        measures: whether to measure if no number is given.
+        number: The number of threads; None leaves the choice to the measurement or to torch.
+        measures: Whether to measure if no number is given.
     """
 
     def __init__(self, number: int | None, *, measures: bool) -> None:
         self._number, self._measures = number, measures and number is None
 
     def begin(self, recorded: int | None) -> None:
-        """Set the number that was given, or the one that a resumed run was begun with."""
+        """Set the given number, or the number with which a resumed run started."""
         number = recorded if self._measures else self._number
         if number is not None:
             torch.set_num_threads(number)
             self._measures = False
 
     def measure(self, model: nn.Module, loss: Callable[[], Tensor]) -> Threads | None:
-        """Measure the forward and backward pass of the first batch and set the faster number; None
-        where nothing has to be measured. Weights, buffers and random numbers stay as they were.
+        """Measure the forward and backward pass of the first batch and set the faster number.
+
+        Weights, buffers and random state stay unchanged. Returns None if there is nothing to measure.
         """
         if not self._measures:
             return None
@@ -91,7 +96,7 @@ class ThreadSetting:
 
 @contextmanager
 def threads_restored() -> Iterator[None]:
-    """Afterwards torch has as many threads as before."""
+    """Restore the number of threads of torch on exit."""
     before = torch.get_num_threads()
     try:
         yield
@@ -100,7 +105,7 @@ def threads_restored() -> Iterator[None]:
 
 
 def _measure(step: Callable[[], object], number: int, enough: float = math.inf) -> float:
-    """The median time of a step, in seconds; that of the first, if it takes longer than `enough`."""
+    """Return the median time of a step in seconds, or the time of the first step if it exceeds `enough`."""
     torch.set_num_threads(number)
     first = _time(step)
     if first > enough:

@@ -1,1 +1,1 @@
-"""State on disk: checkpoints, the lock of a run, and the files that it reads."""
+"""State on disk: checkpoints, the lock of a run, and the fingerprints of its input files."""

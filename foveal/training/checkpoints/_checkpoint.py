@@ -1,15 +1,15 @@
-"""Checkpoints: everything that a run needs to go on, in one folder for each.
+"""Checkpoints: everything that a run needs to resume, in one folder per checkpoint.
 
     checkpoints/step-000001200/
-        last.safetensors     weights, optimizer, running mean of the weights
+        last.safetensors     weights, optimizer, moving average of the weights
         best.safetensors     the weights with the best validation score so far
-        carried.safetensors  the state of a text that goes on, if there is one
-        state.json           step, scores, place in the data, settings
-        manifest.json        size and sha256 of the others
+        carried.safetensors  the recurrent state of running text, if there is one
+        state.json           step, scores, position in the data, settings
+        manifest.json        size and sha256 of the other files
 
-A folder is written beside its place, synchronized and renamed into it: it is whole or not there. The
-newest two are kept, so that there is an older one if the newest turns out to be torn. Tensors are
-safetensors and the rest is JSON: loading executes nothing.
+Each checkpoint is written to a temporary folder, synced and renamed, so it is either complete or absent. The newest two
+are kept, in case the newest turns out to be damaged. Tensors are stored as safetensors and all other state as JSON:
+loading executes no code.
 """
 
 import json
@@ -27,7 +27,7 @@ from ...bundles._manifest import read_sealed, synchronize, write_sealed
 from ...errors import BundleError, CheckpointError
 
 KEPT = 2
-_FORMAT = 1  # raised when an older version could not read what this one writes
+_FORMAT = 1  # increase if an older version cannot read the new files
 _PREFIX = "step-"
 _TENSORS = ("last", "best", "carried")
 _STATE = "state.json"
@@ -35,17 +35,17 @@ _STATE = "state.json"
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Snapshot:
-    """A run at the end of a step."""
+    """The state of a run after a step."""
 
     last: dict[str, Tensor]
     best: dict[str, Tensor]
     carried: dict[str, Tensor]
-    state: dict[str, Any]  # what JSON can hold
+    state: dict[str, Any]  # JSON values
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Found:
-    """The newest snapshot that is whole, and what was said of newer ones that are not."""
+    """The newest complete snapshot, and the errors of newer ones that are damaged."""
 
     snapshot: Snapshot
     folder: Path
@@ -53,7 +53,7 @@ class Found:
 
 
 def write_checkpoint(folder: Path, step: int, snapshot: Snapshot) -> Path:
-    """Write a snapshot below a folder and delete all but the newest few."""
+    """Write a snapshot to a folder and delete older ones, except the newest few."""
     path = folder / f"{_PREFIX}{step:09d}"
     tensors = (snapshot.last, snapshot.best, snapshot.carried)
     files = {_file(name): _to_bytes(t) for name, t in zip(_TENSORS, tensors, strict=True)}
@@ -62,10 +62,10 @@ def write_checkpoint(folder: Path, step: int, snapshot: Snapshot) -> Path:
     try:
         write_sealed(temporary, files, {"format": _FORMAT})
     except OSError:
-        shutil.rmtree(temporary, ignore_errors=True)  # a full disk needs the room
+        shutil.rmtree(temporary, ignore_errors=True)  # a full disk needs the space
         raise
     if path.exists():
-        shutil.rmtree(path)  # of a run that has been here before; no folder is renamed onto one
+        shutil.rmtree(path)  # from an earlier run; a folder cannot be renamed onto an existing one
     temporary.rename(path)
     synchronize(folder)
     for old in _newest_first(folder)[KEPT:]:
@@ -74,8 +74,10 @@ def write_checkpoint(folder: Path, step: int, snapshot: Snapshot) -> Path:
 
 
 def find_checkpoint(folder: Path) -> Found | None:
-    """The newest whole snapshot; None if there is none at all. `CheckpointError` if there are some
-    and all are torn: to start again from nothing is for the user to say.
+    """Return the newest complete snapshot, or None if there is no checkpoint.
+
+    Raises:
+        CheckpointError: If all checkpoints are damaged; the user must decide to start again.
     """
     refusals = []
     for path in _newest_first(folder):
@@ -92,7 +94,7 @@ def find_checkpoint(folder: Path) -> Found | None:
 
 
 def clear_checkpoints(folder: Path, *, newer_than: int = -1) -> None:
-    """Delete checkpoints of later steps, by default all, and what killed writers have left."""
+    """Delete checkpoints of later steps, by default all, and the temporary folders of killed processes."""
     for leftover in folder.glob(f".{_PREFIX}*"):
         shutil.rmtree(leftover)
     for path in _newest_first(folder):
@@ -111,7 +113,7 @@ def _read(path: Path) -> Snapshot:
         return Snapshot(**tensors, state=json.loads(files[_STATE]))
     except (BundleError, SafetensorError, ValueError) as error:
         raise CheckpointError(str(error)) from error
-    except OSError as error:  # a disk that is going bad
+    except OSError as error:  # a failing disk
         raise CheckpointError(f"{path}: cannot be read ({error.strerror}).") from error
 
 
@@ -120,5 +122,5 @@ def _file(name: str) -> str:
 
 
 def _to_bytes(tensors: dict[str, Tensor]) -> bytes:
-    """Copies, since safetensors refuses tensors that share memory, as views of one may."""
+    """Serialize copies, because safetensors refuses tensors that share memory."""
     return save({name: t.detach().clone().contiguous() for name, t in tensors.items()})

@@ -1,10 +1,9 @@
-"""Fingerprints of the files that a run reads, kept in `inputs.json` and compared when the run is resumed.
+"""Fingerprints of the files that a run reads, saved in `inputs.json` and compared when the run is resumed.
 
-A file is known by its size and the SHA-256 of its bytes, so that it may be moved or copied, but not edited.
-The whole file is hashed: at about a gigabyte per second that takes a small part of the time in which the
-symbols of the file are counted, and no edit escapes. Of a bundle or a prepared corpus the manifest is hashed,
-of a folder of images the names and sizes, and of a source without files its settings. Images that a list names
-are not hashed.
+A file is identified by its size and the SHA-256 of its bytes, so you may move or copy it, but not edit it. The whole
+file is hashed: at about a gigabyte per second, this is fast compared with building the vocabulary, and it detects every
+edit. For a bundle or a prepared corpus, the manifest is hashed; for a folder of images, the names and sizes; for a
+source without files, its settings. Images that are named in a list are not hashed.
 """
 
 import functools
@@ -40,11 +39,11 @@ class Input(NamedTuple):
     sha256: str
 
 
-Inputs: TypeAlias = Mapping[str, Sequence[Input]]  # by what they are for: train, dev, ...
+Inputs: TypeAlias = Mapping[str, Sequence[Input]]  # by purpose: train, dev, ...
 
 
 def inputs_of(source: SourceSpec | PreparedCorpus) -> list[Input]:
-    """The fingerprints of the files of a source, in the order in which they are read."""
+    """Return the fingerprints of the files of a source, in reading order."""
     if isinstance(source, PreparedCorpus):
         return [input_of(source.path)]
     files = [input_of(file) for shard in source.shards() for file in shard.files]
@@ -52,13 +51,13 @@ def inputs_of(source: SourceSpec | PreparedCorpus) -> list[Input]:
 
 
 def _settings(source: SourceSpec) -> Input:
-    """The fingerprint of a source without files, which its settings determine."""
+    """Return the fingerprint of the settings of a source without files."""
     text = to_json(source, SourceSpec).encode()
     return Input(source.kind, len(text), hashlib.sha256(text).hexdigest())
 
 
 def input_of(path: str) -> Input:
-    """The fingerprint of a file or a folder."""
+    """Return the fingerprint of a file or a folder."""
     where = Path(path)
     try:
         if where.is_dir():
@@ -76,8 +75,12 @@ def input_of(path: str) -> Input:
 
 
 def check_inputs(folder: Path, now: Inputs) -> None:
-    """Raise `CheckpointError` if the files are not those that the run in a folder began with. A run may get
-    a test set later, and a run of an older version has no record to compare with.
+    """Compare the files of a run with the files that it started with.
+
+    A test set may be added later, and runs of older versions have no record to compare with.
+
+    Raises:
+        CheckpointError: If the files differ.
     """
     try:
         rows = json.loads((folder / INPUTS).read_text(encoding="utf-8"))
@@ -97,7 +100,7 @@ def check_inputs(folder: Path, now: Inputs) -> None:
 
 
 def write_inputs(folder: Path, inputs: Inputs) -> None:
-    """Keep the fingerprints in the folder of a run."""
+    """Save the fingerprints in the folder of a run."""
     rows = {role: [one._asdict() for one in files] for role, files in inputs.items() if files}
     text = json.dumps(rows, ensure_ascii=False, indent=1)
     replace_text(folder / INPUTS, text + "\n")
@@ -124,8 +127,8 @@ def _names(files: Sequence[Input]) -> str:
 
 @functools.lru_cache(maxsize=4096)
 def _digest(path: str, size: int, changed: int) -> str:
-    """The SHA-256 of a file. Size and time of the last change only tell whether it is known already: a
-    command compares its files before it writes anything, and again when training begins.
+    """Return the SHA-256 of a file. Size and modification time are the key of a cache: a command compares its files
+    before it writes anything, and again when training starts.
     """
     del size, changed
     with Path(path).open("rb") as file:

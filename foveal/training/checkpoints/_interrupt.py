@@ -1,4 +1,4 @@
-"""Ctrl-C and SIGTERM end a run after the step it is in, as if its time were up."""
+"""Ctrl-C and SIGTERM end a run after the current step, as if its time were up."""
 
 import signal
 import threading
@@ -10,22 +10,22 @@ _SIGNALS = (signal.SIGINT, signal.SIGTERM)
 
 
 class Interrupt:
-    """Whether somebody has asked for the end. The second time it is a `KeyboardInterrupt`, and the first time
-    too while `immediate` lasts.
+    """Records whether the user has requested the end. A second signal raises `KeyboardInterrupt`, and within
+    `immediate` the first one does too.
     """
 
     def __init__(self) -> None:
         self.asked = self._is_immediate = False
 
     def __call__(self, number: int, frame: FrameType | None) -> None:
-        """Called by Python for a signal."""
+        """Handle a signal; called by Python."""
         if self.asked or self._is_immediate:
             raise KeyboardInterrupt
         self.asked = True
 
     @contextmanager
     def immediate(self) -> Iterator[None]:
-        """For work that may be cut short anywhere, such as scoring a model that is saved."""
+        """Allow an interrupt at any point, for work such as scoring a saved model."""
         self._is_immediate = True
         try:
             yield
@@ -35,7 +35,7 @@ class Interrupt:
 
 @contextmanager
 def interruptible() -> Iterator[Interrupt]:
-    """Listen for the signals while this lasts; only a main thread can, elsewhere nothing changes."""
+    """Handle the signals within the context. Only the main thread can; in other threads nothing changes."""
     interrupt = Interrupt()
     if threading.current_thread() is not threading.main_thread():
         yield interrupt

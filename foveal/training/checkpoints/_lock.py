@@ -1,8 +1,7 @@
-"""A lock on the folder of a run, so that only one process at a time trains in it.
+"""A lock on the folder of a run: only one process at a time can train in it.
 
-The lock is the operating system's (`flock`) and ends with the process that holds it, however it dies: a
-killed run never leaves a folder locked. The file `.lock` names the holder and is deleted when the lock is
-released.
+The operating system holds the lock (`flock`) and releases it when the process ends, even if it is killed: a killed run
+never leaves a folder locked. The file `.lock` names the holder and is deleted when the lock is released.
 """
 
 import errno
@@ -25,23 +24,25 @@ _MAX_HOLDER = 200  # bytes that name a holder
 
 
 class Lock(NamedTuple):
-    """The lock on a folder, while it is held."""
+    """The lock on a folder while it is held."""
 
     folder: Path
 
 
 @contextmanager
 def locked(folder: Path, *, patience: float = 0.0) -> Iterator[Lock]:
-    """Hold the lock on a folder, which is created if it does not exist. A folder that was created here and
-    is still empty at the end is deleted.
+    """Hold the lock on a folder. A missing folder is created, and deleted at the end if it is still empty.
 
     Args:
-        folder: the folder of a run.
-        patience: seconds to wait for another process to end.
+        folder: The folder of a run.
+        patience: Seconds to wait for another process to end.
+
+    Yields:
+        The lock.
 
     Raises:
-        CheckpointError: if another process holds the lock.
-        SpecError: if the folder cannot be created.
+        CheckpointError: If another process holds the lock.
+        SpecError: If the folder cannot be created.
     """
     created = _create(folder)
     path = folder / LOCK
@@ -50,7 +51,7 @@ def locked(folder: Path, *, patience: float = 0.0) -> Iterator[Lock]:
         yield Lock(folder)
     finally:
         if descriptor is not None:
-            path.unlink(missing_ok=True)  # before the release: a newcomer makes a file of its own
+            path.unlink(missing_ok=True)  # before the release: the next process creates a new file
             os.close(descriptor)
         for empty in created:
             if not any(empty.iterdir()):
@@ -58,7 +59,7 @@ def locked(folder: Path, *, patience: float = 0.0) -> Iterator[Lock]:
 
 
 def _create(folder: Path) -> list[Path]:
-    """Create the folder and its parents. Returns those that were not there, the innermost first."""
+    """Create the folder and its parents. Returns the folders that did not exist, the innermost first."""
     missing = [path for path in (folder, *folder.parents) if not path.exists()]
     try:
         folder.mkdir(parents=True, exist_ok=True)
@@ -71,7 +72,7 @@ def _create(folder: Path) -> list[Path]:
 
 
 def _acquire(path: Path, deadline: float) -> int | None:
-    """The descriptor of the locked file; None where the file system has no locks."""
+    """Return the descriptor of the locked file, or None if the file system has no locks."""
     while True:
         descriptor = _open(path)
         try:
@@ -97,7 +98,7 @@ def _acquire(path: Path, deadline: float) -> int | None:
             os.ftruncate(descriptor, 0)
             os.pwrite(descriptor, f"pid {os.getpid()} on {socket.gethostname()}\n".encode(), 0)
             return descriptor
-        os.close(descriptor)  # the holder before has deleted the file that was opened
+        os.close(descriptor)  # the previous holder has deleted the opened file
 
 
 def _open(path: Path) -> int:
@@ -111,7 +112,7 @@ def _open(path: Path) -> int:
 
 
 def _is_still(path: Path, descriptor: int) -> bool:
-    """Whether the path names the file that is open."""
+    """Whether the path still names the open file."""
     try:
         return os.path.samestat(path.stat(), os.fstat(descriptor))
     except FileNotFoundError:

@@ -1,14 +1,13 @@
-"""Where a run is: counts, scores and times, as plain numbers that a checkpoint can hold.
+"""The progress of a run: counts, scores and times, as plain numbers that a checkpoint can hold.
 
-Validations are due by counts, never by the clock, so that the same seed gives the same run:
+Validations are scheduled by counts, never by the clock, so the same seed gives the same run:
 
     progress since the last one >= 1 / 100    and    examples since >= 10 validation sets
     and    steps since >= 50
 
-Decoding an example freely costs less than half of training on it (no backward, but one step after
-another), so ten times as many examples keep validation near 5 % of the time; the other two bounds
-keep a tiny validation set from being decoded after every few batches, and a huge corpus from being
-scored a thousand times.
+Free decoding of an example costs less than half of training on it (no backward pass, but sequential steps), so a factor
+of ten keeps validation near 5 % of the time. The other two bounds prevent validating a tiny validation set after every
+few batches, and scoring a huge corpus a thousand times.
 """
 
 import math
@@ -18,19 +17,20 @@ from typing import NamedTuple
 
 from .._spec import TrainingSpec
 
-MOST_EVALUATIONS = 100  # of a run
-EXAMPLES_FOR_ONE = 10  # trained on, for each that is decoded
-LEAST_STEPS = 50  # between two validations
-MAX_SHARE = 0.1  # of the time in validations; the user is told of more
-SEARCH_COST = 3.0  # a beam takes about three times as long as the greedy search of validations
-MAX_RESERVED = 0.25  # of the time, for scoring at the end
+MOST_EVALUATIONS = 100  # validations per run
+EXAMPLES_FOR_ONE = 10  # training examples for each decoded example
+LEAST_STEPS = 50  # steps between two validations
+MAX_SHARE = 0.1  # fraction of the time in validations above which the user gets a warning
+SEARCH_COST = 3.0  # beam search takes about three times as long as the greedy search of validations
+MAX_RESERVED = 0.25  # fraction of the time for scoring at the end
 MIN_SCORED = 100  # examples that are always scored
 
 
 class EpochSize(NamedTuple):
-    """What is known of the length of an epoch. A corpus that is held knows its batches; of one that is
-    too large, the examples may be known; else the batches of the epoch before are taken, and in the
-    first epoch the part that is over counts as 0.
+    """The known length of an epoch.
+
+    A corpus in memory knows its number of batches. For a larger one, the number of examples may be known; otherwise,
+    the number of batches of the previous epoch is used, and the first epoch counts as 0 until it ends.
     """
 
     num_batches: int | None
@@ -38,18 +38,20 @@ class EpochSize(NamedTuple):
 
 
 class Score(NamedTuple):
-    """What a validation is compared by: the main metric, and the task's next one where that is equal.
-    On a hundred words the one moves in steps of 1 %, the other in smaller ones.
+    """The score by which validations are compared: the main metric, and the task's next metric for ties.
+
+    On a hundred words, the main metric moves in steps of 1 %, the other one in smaller steps.
     """
 
     value: float
     tie: float = 0.0  # higher is better
 
     def beats(self, best: "Score | None", *, higher: bool) -> bool:
-        """Whether it is better than the best so far; what is not a number beats none.
+        """Whether this score is better than the best so far; NaN never is.
 
-        >>> Score(18.0, -4.1).beats(Score(18.0, -4.3), higher=False)
-        True
+        Examples:
+            >>> Score(18.0, -4.1).beats(Score(18.0, -4.3), higher=False)
+            True
         """
         if math.isnan(self.value):
             return False
@@ -60,18 +62,18 @@ class Score(NamedTuple):
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Position:
-    """A run after some steps. All processes have the same."""
+    """The position of a run after some steps, equal in all processes."""
 
     step: int = 0
-    progress: float = 0.0  # share of the run that is over
+    progress: float = 0.0  # completed fraction of the run
     seen: int = 0  # examples trained on
-    epochs: float = 0.0  # readings of the data, the part of this one included
-    epoch: int = 0  # of the latest batch
-    batches: int = 0  # of this epoch
-    batches_before: int = 0  # of the epoch before; 0 in the first
-    seen_before: int = 0  # examples in the epochs before
-    seconds: float = 0.0  # validation included
-    validating: float = 0.0  # seconds of it
+    epochs: float = 0.0  # passes over the data, including the current fraction
+    epoch: int = 0  # epoch of the latest batch
+    batches: int = 0  # batches in this epoch
+    batches_before: int = 0  # batches in the previous epoch; 0 in the first
+    seen_before: int = 0  # examples in the previous epochs
+    seconds: float = 0.0  # including validation
+    validating: float = 0.0  # seconds of validation
     evaluated_step: int = 0
     evaluated_progress: float = 0.0
     evaluated_seen: int = 0
@@ -79,11 +81,11 @@ class Position:
     best_value: float | None = None
     best_tie: float = 0.0
     unimproved: int = 0  # validations since the best
-    cost: float = 0.0  # seconds that the latest validation took for an example
+    cost: float = 0.0  # seconds per example in the latest validation
 
     @property
     def share(self) -> float:
-        """Of the time that went into validations."""
+        """The fraction of the time spent on validation."""
         return self.validating / self.seconds if self.seconds else 0.0
 
     @property
@@ -94,7 +96,7 @@ class Position:
     def after_evaluation(
         self, score: Score, seconds: float, *, improved: bool, size: int
     ) -> "Position":
-        """With one more validation, of so many examples, which took so long."""
+        """Return the position after one more validation."""
         at = replace(
             self,
             validating=self.validating + seconds,
@@ -110,12 +112,15 @@ class Position:
         return replace(at, best_step=self.step, best_value=score.value, best_tie=score.tie)
 
     def after_batches(self, epochs: Sequence[int], rows: int, size: EpochSize) -> "Position":
-        """With some more batches.
+        """Return the position after some more batches.
 
         Args:
-            epochs: of each batch.
-            rows: examples in all of them, of all processes.
-            size: what is known of the length of an epoch.
+            epochs: The epoch of each batch.
+            rows: The number of examples in all batches, over all processes.
+            size: The known length of an epoch.
+
+        Returns:
+            The new position.
         """
         at = self
         for epoch in epochs:
@@ -135,27 +140,27 @@ class Position:
         return replace(at, epochs=at.epoch + min(1.0, part))
 
     def under(self, spec: TrainingSpec) -> "Position":
-        """The same place in a run that is to be shorter or longer than was thought."""
+        """Return the position under a spec with another length."""
         progress = progress_of(spec, step=self.step, epochs=self.epochs, seconds=self.seconds)
         evaluated = min(self.evaluated_progress, progress)
         return replace(self, progress=progress, evaluated_progress=evaluated)
 
 
 def progress_of(spec: TrainingSpec, *, step: int, epochs: float, seconds: float) -> float:
-    """The share of a run that is over: the largest of its limits' shares, at most 1."""
+    """Return the completed fraction of a run: the largest fraction over its limits, at most 1."""
     limits = ((step, spec.steps), (epochs, spec.epochs), (seconds / 60, spec.minutes))
     return min(1.0, max(done / limit for done, limit in limits if limit is not None))
 
 
 def reserved(spec: TrainingSpec, at: Position, num_scored: int) -> float:
-    """Seconds to keep for scoring so many examples at the end of a run whose minutes are bounded."""
+    """Return the seconds to reserve for scoring at the end of a run that is limited by minutes."""
     if spec.minutes is None:
         return 0.0
     return min(MAX_RESERVED * 60 * spec.minutes, SEARCH_COST * at.cost * num_scored)
 
 
 def num_affordable(spec: TrainingSpec, at: Position, num: int, num_scored: int) -> int:
-    """How many of a set's examples there is time to score, if so many are to be scored in all."""
+    """Return the number of examples of a set that can be scored in time, given the total number to score."""
     if spec.minutes is None or not at.cost:
         return num
     left = max(0.0, 60 * spec.minutes - at.seconds) / (SEARCH_COST * at.cost * num_scored)
@@ -163,7 +168,7 @@ def num_affordable(spec: TrainingSpec, at: Position, num: int, num_scored: int) 
 
 
 def evaluation_due(spec: TrainingSpec, at: Position, num_validated: int) -> bool:
-    """Whether a validation of so many examples should follow the step just made."""
+    """Whether a validation of `num_validated` examples is due after the latest step."""
     since = at.step - at.evaluated_step
     if spec.evaluate_every is not None:
         return since >= spec.evaluate_every

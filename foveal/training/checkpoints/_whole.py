@@ -1,4 +1,4 @@
-"""Text files that are replaced as a whole."""
+"""Atomic replacement of text files."""
 
 import os
 from collections.abc import Iterator
@@ -9,8 +9,8 @@ from typing import IO
 
 @contextmanager
 def replacing(path: Path) -> Iterator[IO[str]]:
-    """Open a file to write in place of another. A reader, and a run that goes on after a crash or on a full
-    disk, finds the old text or the new one, and never a part.
+    """Open a file that atomically replaces another one. After a crash or on a full disk, readers find the old text or
+    the new text, never a part.
     """
     temporary = path.with_name(f".{path.name}")
     try:
@@ -19,12 +19,12 @@ def replacing(path: Path) -> Iterator[IO[str]]:
             file.flush()
             os.fsync(file.fileno())
     except OSError:
-        temporary.unlink(missing_ok=True)  # a full disk needs the room
+        temporary.unlink(missing_ok=True)  # a full disk needs the space
         raise
     temporary.replace(path)
 
 
 def replace_text(path: Path, text: str) -> None:
-    """Write a text in place of what a file has."""
+    """Replace the content of a file atomically."""
     with replacing(path) as file:
         file.write(text)

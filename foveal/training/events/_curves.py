@@ -10,11 +10,11 @@ from ...views._curves import Point
 from ...views._grid import grid
 from ._log import read_log
 
-MOST_POINTS = 200  # of a curve; of more, stretches are averaged
+MOST_POINTS = 200  # points per curve; longer curves are averaged
 
 
 class RunCurves(NamedTuple):
-    """The series of a run; those of a run that has logged nothing have no points."""
+    """The series of a run. They are empty if the run has logged nothing."""
 
     loss: Series
     scores: Series  # the main metric at every validation
@@ -22,7 +22,7 @@ class RunCurves(NamedTuple):
     rate: Series
 
     def drawings(self) -> list[str]:
-        """One drawing for each series, without that of the scores if nothing was validated."""
+        """Return one drawing per series; scores are omitted if there was no validation."""
         found = [curves([self.loss], title="Training loss, per symbol")]
         if self.scores.points:
             title = f"Validation, free-running: {self.scores.name}"
@@ -34,7 +34,7 @@ class RunCurves(NamedTuple):
 def run_curves(log: Path) -> RunCurves:
     """Read the series of a run from `log.jsonl`."""
     steps = {name: array("d") for name in ("step", "loss", "norm", "rate")}
-    others = list[dict[str, Any]]()  # of a long run there are few beside its steps
+    others = list[dict[str, Any]]()  # few compared with the steps of a long run
     for line in read_log(log) if log.is_file() else ():
         if line["event"] == "step_done":
             for name, values in steps.items():
@@ -53,7 +53,7 @@ def run_curves(log: Path) -> RunCurves:
 
 
 def draw_curves(log: Path, out: Path) -> None:
-    """Draw a log (`log.jsonl`) into an SVG file."""
+    """Render a log (`log.jsonl`) as an SVG file."""
     out.write_text(grid(run_curves(log).drawings()), encoding="utf-8")
 
 
@@ -66,7 +66,7 @@ def _scores(lines: Sequence[dict[str, Any]]) -> Series:
 
 
 def _averaged(steps: Sequence[float], values: Sequence[float]) -> tuple[Point, ...]:
-    """Means of stretches of equal length, so that there are not too many points."""
+    """Average intervals of equal length to limit the number of points."""
     stretch = max(1, -(-len(values) // MOST_POINTS))
     return tuple(
         (

@@ -1,5 +1,5 @@
-"""What a user sees of a run: a bar with loss, score, speed and time left on a terminal, plain lines
-where there is none (a file, a batch queue).
+"""Progress display of a run: a bar with loss, score, speed and time left on a terminal, plain lines elsewhere (a file,
+a batch queue).
 """
 
 from collections.abc import Mapping, Sequence
@@ -26,11 +26,11 @@ from ._events import (
     Warned,
 )
 
-_PLAIN_SECONDS = 10.0  # between plain lines about the loss
-_SMOOTH = 0.1  # weight of a new step in the speed and the loss that are shown
+_PLAIN_SECONDS = 10.0  # seconds between plain lines about the loss
+_SMOOTH = 0.1  # weight of a new step in the displayed speed and loss
 _SAMPLES_EVERY = (
     1 / 3
-)  # share of a run between validations whose samples are shown; the log has all
+)  # fraction of a run between validations whose samples are shown; the log has all samples
 _MAX_SHOWN = 60  # characters of each text of a sample
 _BAR = 16  # columns
 
@@ -39,19 +39,19 @@ class Display:
     """Shows events on a console.
 
     Args:
-        console: where to; the standard output by default.
+        console: The console to write to; defaults to the standard output.
     """
 
     def __init__(self, console: Console | None = None) -> None:
         self._console = console or Console(highlight=False)
         self._bar: tuple[Progress, TaskID] | None = None
         self._started = Started(step=0, processes=1, parameters=0, metric="", higher_is_better=True)
-        self._first: StepDone | None = None  # of this session, to tell the time left
+        self._first: StepDone | None = None  # first step of this session, to estimate the time left
         self._latest: StepDone | None = None
         self._loss = self._speed = self._wait = 0.0
         self._score = ""
         self._said = -_PLAIN_SECONDS
-        self._sampled_at: float | None = None  # the progress at which samples were shown last
+        self._sampled_at: float | None = None  # progress at which samples were last shown
 
     def __call__(self, event: Event) -> None:
         """Show one event."""
@@ -72,7 +72,7 @@ class Display:
             case Improved():
                 self._score = f"{event.metric} {event.value:.4g}"
             case Checkpointed() | Probed():
-                pass  # they happen often, and the log has them
+                pass  # they are frequent, and the log has them
             case Warned():
                 self._console.print(
                     f"warning: {event.text}", style="yellow", markup=False, soft_wrap=True
@@ -131,14 +131,14 @@ class Display:
         return ", ".join(self._parts(event))
 
     def _short_line(self, event: StepDone, room: int) -> str:
-        """As much of the line as there is room for, with the time left in any case."""
+        """Return the parts of the line that fit, always with the time left."""
         *parts, left = self._parts(event)
         while parts and len(", ".join([*parts, left])) > room:
             parts.pop()
         return ", ".join([*parts, left])
 
     def _parts(self, event: StepDone) -> list[str]:
-        """What is said of a step, the most important first and the time left last."""
+        """Return the parts of the line about a step, the most important first and the time left last."""
         parts = [
             f"step {event.step:,}",
             f"loss {self._loss:.3f}",
@@ -213,16 +213,17 @@ def _listed(metrics: Mapping[str, float]) -> str:
 
 
 def _shortened(text: str) -> str:
-    """A text on one line that is not too long."""
+    """Return a text on one line, truncated."""
     line = " ".join(text.split())
     return line if len(line) <= _MAX_SHOWN else f"{line[: _MAX_SHOWN - 1]}…"
 
 
 def _duration(seconds: float) -> str:
-    """Hours only where there are some.
+    """Format seconds, with hours only if there are any.
 
-    >>> _duration(75.0), _duration(7325.0)
-    ('1:15', '2:02:05')
+    Examples:
+        >>> _duration(75.0), _duration(7325.0)
+        ('1:15', '2:02:05')
     """
     minutes, rest = divmod(round(seconds), 60)
     hours, minutes = divmod(minutes, 60)

@@ -1,10 +1,10 @@
-"""What happens in a run, as small values sent to plain callables.
+"""Events of a run, as small values that are sent to plain callables.
 
     Started, ThreadsChosen?, StepDone*, (Evaluated, Improved?)*, Probed*, Checkpointed*, Warned*, Stopped, Scoring*,
     Finished or Failed
 
-A listener is any function of an event: the progress display, the log and TensorBoard are three of
-them. Process 0 alone sends events. A listener that raises ends the run.
+A listener is any function of an event, for example the progress display, the log and TensorBoard. Only process 0 sends
+events. A listener that raises an error ends the run.
 """
 
 from collections.abc import Callable, Mapping
@@ -18,7 +18,7 @@ StopReason = Literal["length", "time", "patience", "interrupted"]
 
 
 class Answer(NamedTuple):
-    """What the model made of one example of the validation set."""
+    """The prediction of the model for one example of the validation set."""
 
     source: str
     expected: str
@@ -27,9 +27,9 @@ class Answer(NamedTuple):
 
 @dataclass(frozen=True, kw_only=True)
 class Started:
-    """The run begins, or goes on after so many steps."""
+    """The run starts, or resumes after some steps."""
 
-    step: int  # 0 at the beginning
+    step: int  # 0 for a new run
     processes: int
     parameters: int
     metric: str
@@ -38,7 +38,7 @@ class Started:
 
 @dataclass(frozen=True, kw_only=True)
 class ThreadsChosen:
-    """The first step was measured with one thread and with all of them."""
+    """The first step was timed with one thread and with all threads."""
 
     step: int
     threads: int
@@ -47,19 +47,19 @@ class ThreadsChosen:
 
 @dataclass(frozen=True, kw_only=True)
 class StepDone:
-    """One update of the weights. Sent some steps late, when loss and norm are read."""
+    """One update of the weights. It is sent some steps late, when loss and norm are read."""
 
     step: int  # from 1
-    epoch: float  # readings of the data so far
-    progress: float  # share of the run that is over
+    epoch: float  # passes over the data so far
+    progress: float  # completed fraction of the run
     loss: float  # mean over all tokens of the step
-    tokens: int  # that the loss is a mean of, over all processes
-    norm: float  # of the gradient, before clipping
+    tokens: int  # number of tokens in the mean, over all processes
+    norm: float  # norm of the gradient, before clipping
     rate: float  # learning rate
-    seconds: float  # since the run began, validation included
-    parts: Mapping[str, float]  # of the loss, where it has more than one; of process 0
-    wait: float = 0.0  # seconds of this step that went into reading its batches, of process 0
-    inputs: int = 0  # tokens of source and target that process 0 has read, without padding
+    seconds: float  # since the start of the run, including validation
+    parts: Mapping[str, float]  # terms of the loss in process 0, if there are several
+    wait: float = 0.0  # seconds of this step spent on reading its batches, in process 0
+    inputs: int = 0  # source and target tokens that process 0 has read, without padding
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -69,13 +69,13 @@ class Evaluated:
     step: int
     metrics: Mapping[str, float]
     samples: tuple[Answer, ...]
-    seconds: float  # that it took
-    share: float  # of the time so far that went into validations
+    seconds: float  # duration
+    share: float  # fraction of the time so far spent on validation
 
 
 @dataclass(frozen=True, kw_only=True)
 class Improved:
-    """The main metric is better than in all validations before, or equal and the next one better."""
+    """The main metric is better than in all earlier validations, or equal with a better next metric."""
 
     step: int
     metric: str
@@ -85,25 +85,25 @@ class Improved:
 
 @dataclass(frozen=True, kw_only=True)
 class Probed:
-    """What probes measured of the model, on the batch of the latest step."""
+    """Measurements of the model by probes, on the batch of the latest step."""
 
     step: int
     readings: Readings
-    seconds: float  # that it took
+    seconds: float  # duration
 
 
 @dataclass(frozen=True, kw_only=True)
 class Checkpointed:
-    """Everything needed to go on from here is on disk."""
+    """A checkpoint is on disk, from which the run can resume."""
 
     step: int
     folder: Path
-    seconds: float  # that it took
+    seconds: float  # duration
 
 
 @dataclass(frozen=True, kw_only=True)
 class Warned:
-    """Something that the user should know and that does not stop the run."""
+    """A warning to the user that does not stop the run."""
 
     step: int
     text: str
@@ -111,7 +111,7 @@ class Warned:
 
 @dataclass(frozen=True, kw_only=True)
 class Stopped:
-    """No more steps; what was learnt will be scored and saved now."""
+    """Training has stopped; the model is saved and scored next."""
 
     step: int
     reason: StopReason
@@ -120,24 +120,24 @@ class Stopped:
 
 @dataclass(frozen=True, kw_only=True)
 class Scoring:
-    """The model is saved and being scored."""
+    """The model is saved and is being scored."""
 
     step: int
-    name: str  # of the set: dev or test
-    done: int  # examples
+    name: str  # name of the set: dev or test
+    done: int  # number of scored examples
     total: int
 
 
 @dataclass(frozen=True, kw_only=True)
 class Finished:
-    """The run is over and its folder complete."""
+    """The run is finished and its folder is complete."""
 
     step: int
     best_step: int
-    metrics: Mapping[str, float]  # of the weights that are kept, on the whole validation set
+    metrics: Mapping[str, float]  # metrics of the saved weights on the whole validation set
     test: Mapping[str, float]  # on the test set; empty without one
     seconds: float
-    share: float  # of the time that went into validations
+    share: float  # fraction of the time spent on validation
     warnings: tuple[str, ...] = ()  # about scores that are no better than a baseline
 
 

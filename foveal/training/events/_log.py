@@ -1,4 +1,4 @@
-"""The log of a run: one JSON object for each event, one on each line of `log.jsonl`."""
+"""The log of a run: one JSON object per event and line in `log.jsonl`."""
 
 import json
 import re
@@ -13,9 +13,8 @@ from ._events import Event, Failed, Finished, Started
 class LogWriter:
     """Appends events to a file.
 
-    A run that goes on from a checkpoint does some steps again: when it starts, lines about steps
-    after the checkpoint are taken out, so that the log of a run that was killed and resumed reads as
-    that of one that was not.
+    A resumed run repeats the steps after its checkpoint. When it starts, the writer removes the lines about these
+    steps, and the log then reads like the log of an uninterrupted run.
     """
 
     def __init__(self, path: Path) -> None:
@@ -27,7 +26,7 @@ class LogWriter:
         if isinstance(event, Started):
             self._path.parent.mkdir(parents=True, exist_ok=True)
             self._cut(event.step)
-            # A line at a time: what a run has said before it is killed is in the file.
+            # Line buffering: the file contains all events even if the run is killed.
             self._file = self._path.open("a", buffering=1, encoding="utf-8")
         assert self._file is not None, "the first event of a run is Started"
         line = {"event": event_name(event), **vars(event)}
@@ -38,17 +37,15 @@ class LogWriter:
                 self._close(self._file)
 
     def _close(self, file: IO[str]) -> None:
-        """Close the file, even if its last line finds no room on the disk."""
+        """Close the file, even if its last line does not fit on the disk."""
         try:
             file.close()
         except OSError:
-            file.close()  # without what could not be written
+            file.close()  # drops the unwritten rest
             raise
 
     def _cut(self, step: int) -> None:
-        """Keep what was said up to a step, line by line: the log of a long run is long. The start
-        itself is said again.
-        """
+        """Keep the events up to a step, one line at a time, because the log of a long run may be large."""
         if not self._path.exists():
             return
         with replacing(self._path) as file:
@@ -58,7 +55,7 @@ class LogWriter:
 
 
 def read_log(path: Path) -> Iterator[dict[str, Any]]:
-    """The lines of a log. A last line that a killed run has left unfinished is passed over."""
+    """Yield the lines of a log. An incomplete last line, left by a killed run, is skipped."""
     with path.open(encoding="utf-8") as file:
         for line in file:
             if line.endswith("\n"):
@@ -66,10 +63,11 @@ def read_log(path: Path) -> Iterator[dict[str, Any]]:
 
 
 def event_name(event: Event) -> str:
-    """The kind of an event as the log names it.
+    """Return the name of an event in the log.
 
-    >>> from foveal.training import Warned
-    >>> event_name(Warned(step=1, text=""))
-    'warned'
+    Examples:
+        >>> from foveal.training import Warned
+        >>> event_name(Warned(step=1, text=""))
+        'warned'
     """
     return re.sub(r"(?<!^)(?=[A-Z])", "_", type(event).__name__).lower()

@@ -1,8 +1,8 @@
-"""Probes: what is measured now and then of a model in training, and how often.
+"""Probes: measurements of a model during training, and their frequency.
 
-A probe takes the time of some steps, so the next one is due when fifty times as long has gone by as
-the last one took. It sees the model between two updates and changes neither weights nor gradients nor
-what is drawn at random: the run is the same, to the bit, without it.
+A probe takes the time of some steps, so the next one is due after fifty times the duration of the last one. A probe
+sees the model between two updates and changes neither the weights, the gradients nor the random state: the run without
+it is bit-identical.
 """
 
 import time
@@ -13,23 +13,23 @@ import torch
 
 from ...tasks import AbstractTask
 
-# By name: single numbers, and rows of them.
+# By name: single numbers or lists of numbers.
 Readings: TypeAlias = Mapping[str, float | list[float]]
 
-# A task and a batch that it has just been trained on -> whatever there is to tell.
+# A function from a task and its latest training batch to measurements.
 Probe: TypeAlias = Callable[[AbstractTask[Any], Any], Readings]
 
-SHARE = 0.02  # of the time that probes take
-_FIRST_GUESS = 4.0  # steps that a probe takes, until one has been timed
+SHARE = 0.02  # maximum fraction of the time for probes
+_FIRST_GUESS = 4.0  # duration of a probe in steps, until one has been timed
 
 
 @final
 class Probing:
-    """Some probes, and when they are due.
+    """A set of probes and their schedule.
 
     Args:
-        probes: what to call.
-        clock: seconds, from anywhere on.
+        probes: The probes to call.
+        clock: A function that returns seconds from an arbitrary origin.
     """
 
     def __init__(
@@ -40,7 +40,7 @@ class Probing:
         self._latest: float | None = None
 
     def begin(self, step: int) -> None:
-        """The run begins, or goes on, after so many steps: time counts from here."""
+        """Start the clock when the run starts or resumes after `step` steps."""
         self._since, self._first_step = self._clock(), step
 
     def due(self, step: int) -> bool:
@@ -53,9 +53,7 @@ class Probing:
         return expected <= SHARE * since
 
     def read(self, task: AbstractTask[Any], batch: Any) -> tuple[Readings, float]:
-        """Call every probe; the seconds that it took. What they draw at random is not missed by
-        anyone else.
-        """
+        """Call every probe and return the measurements and the seconds taken. The random state is preserved."""
         began = self._clock()
         readings: dict[str, float | list[float]] = {}
         with torch.random.fork_rng(devices=[]):

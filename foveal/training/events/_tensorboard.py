@@ -12,10 +12,9 @@ from ._events import Evaluated, Event, Failed, Finished, Probed, Started, StepDo
 
 
 class TensorBoardWriter:
-    """Writes loss, gradient norm, learning rate, metrics, readings of probes and samples below a
-    folder.
+    """Writes loss, gradient norm, learning rate, metrics, measurements of probes and samples to a folder.
 
-    A run that goes on from a checkpoint hides the steps that it does again (`purge_step`).
+    A resumed run hides the steps that it repeats (`purge_step`).
     """
 
     def __init__(self, folder: Path) -> None:
