@@ -1,7 +1,7 @@
 """Attention: score -> distribute -> read. `Memory` in, `Attended` out.
 
-The named attentions are functions that fill the three slots of `Attention`; every part can be
-exchanged for one of your own.
+The named attentions are functions that fill the three slots of `Attention`. You can replace every part
+with a custom one.
 """
 
 from ._additive import additive_scores as additive_scores

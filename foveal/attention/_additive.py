@@ -1,16 +1,16 @@
-"""The additive score of all queries at all places, a piece at a time.
+"""Additive scores of all queries at all positions, computed in blocks.
 
     score[q, s] = v . tanh( query[q] + key[s] )
 
     with t = tanh(query[q] + key[s]) and g the gradient of the scores,
     d v = sum over q, s of g t,   d query[q] = v * sum over s of g (1 - t^2),   d key[s] = the same over q
 
-The table t has the width of the scorer times as many entries as the scores. As operations of their
-own the sum, the tanh and the product each pass over all of it, and autograd keeps it; here a piece
-that stays in the processor's cache goes through all of them, and the backward makes it again rather
-than keep it: half the time, and memory for the scores alone.
+The table t has H times the size of the scores. Separate sum, tanh and product operations would each
+pass over the whole table, and autograd would keep it for the backward pass. This implementation applies
+all three to one block that fits in the CPU cache, and the backward pass recomputes the block: it takes
+half the time and stores only the scores.
 
-Axes: *batch any leading shape, B that shape flattened, Q queries, S places, H width of the scorer.
+Axes: *batch any leading shape, B that shape flattened, Q queries, S positions, H width of the scorer.
 Reference: Bahdanau et al. 2015, appendix A.1.2.
 """
 
@@ -21,7 +21,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-# Entries of a piece: 1 MB of float32, which with what is made of it stays in a second-level cache.
+# Entries of a block: 1 MB of float32, so the block and its intermediate results fit in the L2 cache.
 _PIECE = 2**18
 
 
@@ -30,12 +30,12 @@ def additive_scores(
     keys: Float[Tensor, "*#batch S H"],
     weight: Float[Tensor, " H"],
 ) -> Float[Tensor, "*batch Q S"]:
-    """v . tanh(query + key) for every pair; in half precision the inside is float32.
+    """Compute v . tanh(query + key) for every pair; half-precision inputs are computed in float32.
 
     >>> additive_scores(torch.zeros(1, 2), torch.tensor([[0.0, 0.0], [9.0, -9.0]]), torch.ones(2))
     tensor([[0., 0.]])
     """
-    if torch.compiler.is_compiling():  # a compiler makes one pass of it by itself
+    if torch.compiler.is_compiling():  # the compiler fuses the operations
         return torch.tanh(query.unsqueeze(-2) + keys.unsqueeze(-3)) @ weight
     live = query.requires_grad or keys.requires_grad or weight.requires_grad
     live = live and torch.is_grad_enabled()
@@ -67,7 +67,7 @@ class _AdditiveScores(torch.autograd.Function):
     @staticmethod
     def backward(ctx: Any, *grads: Tensor) -> tuple[Tensor, Tensor, Tensor]:
         (grad,), (query, keys, weight) = grads, ctx.saved_tensors
-        if torch.is_grad_enabled():  # a derivative of this is wanted too: operations autograd knows
+        if torch.is_grad_enabled():  # double backward: use differentiable operations
             tanh = _tanh(query, keys)
             inner = (1 - tanh.square()) * grad.unsqueeze(-1) * weight
             return inner.sum(2), inner.sum(1), (tanh * grad.unsqueeze(-1)).sum((0, 1, 2))
@@ -96,11 +96,11 @@ def _tanh(query: Tensor, keys: Tensor) -> Float[Tensor, "B Q S H"]:
 
 
 def _pieces(query: Tensor, keys: Tensor) -> Iterator[tuple[slice, slice]]:
-    """Items and queries whose part of the table is about one piece."""
+    """Yield slices of items and queries whose part of the table is about one block."""
     num_items, num_queries, width = query.shape
     per_query = max(1, keys.shape[1] * width)
     items = max(1, _PIECE // max(1, per_query * num_queries))
-    queries = max(1, _PIECE // per_query)  # all of them, where an item is less than a piece
+    queries = max(1, _PIECE // per_query)  # all queries if an item is smaller than a block
     for item in range(0, num_items, items):
         for some in range(0, num_queries, queries):
             yield slice(item, item + items), slice(some, some + queries)

@@ -2,7 +2,7 @@
 
     context = E[ read(values, z) ],   z ~ p(z | score(query, keys))
 
-Axes: *batch any leading shape, Q queries, S places, D width of a query, V width of a value.
+Axes: *batch any leading shape, Q queries, S positions, D width of a query, V width of a value.
 """
 
 from collections.abc import Callable
@@ -15,12 +15,12 @@ from ._memory import Memory
 from ._readers import AbstractReader, Selection
 from ._scorers import AbstractScorer, potentials_of
 
-# Potentials, and the memory for its mask (*batch, S) and its layout -> a distribution.
+# Maps potentials and a memory, which has the mask (*batch, S) and the layout, to a distribution.
 Distribute = Callable[[tuple[Tensor, ...], Memory], Selection]
 
 
 class Attended(NamedTuple):
-    """What attention gives back: the context, and where it came from."""
+    """The output of an attention: the context, its weights and the distribution."""
 
     context: Float[Tensor, "*batch Q V"]
     weights: Float[Tensor, "*batch Q S"]
@@ -28,7 +28,7 @@ class Attended(NamedTuple):
 
 
 class Attention(nn.Module):
-    """score -> distribute -> read, for any number of queries in one call.
+    """Attention in three steps, score -> distribute -> read, for any number of queries in one call.
 
     The named attentions of this package are functions that fill the three slots.
 
@@ -47,8 +47,9 @@ class Attention(nn.Module):
         self.scorer, self.distribute, self.reader = scorer, distribute, reader
 
     def remember(self, memory: Memory) -> Memory:
-        """The memory with its keys computed, once for all the queries to come, and with 0 on
-        padding, so that what it held reaches neither scores nor context.
+        """Compute the keys once for all later queries, and set padding to 0.
+
+        Padding then affects neither scores nor context.
         """
         memory = memory.cleared("Attention")
         return memory._replace(keys=self.scorer.remember(memory.values))
@@ -56,8 +57,8 @@ class Attention(nn.Module):
     def forward(self, query: Float[Tensor, "*batch Q D"], memory: Memory) -> Attended:
         """Attend with every query at once.
 
-        A memory without keys is remembered here. To ask one memory in several calls, such as the
-        steps of a decoder, call `remember` once before them.
+        If the memory has no keys, this call computes them. To query one memory in several calls, such as
+        the steps of a decoder, call `remember` once before them.
         """
         memory = self.remember(memory) if memory.keys is None else memory
         potentials = potentials_of(self.scorer, self._cleared(query, memory), memory.keys)
@@ -68,8 +69,9 @@ class Attention(nn.Module):
     def _cleared(
         self, query: Float[Tensor, "*batch Q D"], memory: Memory
     ) -> Float[Tensor, "*batch Q D"]:
-        """The queries with 0 on padding, where they are the places of the memory themselves. The
-        scorer refuses another number of queries than places.
+        """Set padded queries to 0 if the queries are the positions of the memory.
+
+        The scorer raises an error if the number of queries differs from the number of positions.
         """
         places, mask = self.scorer.queries_are_places, memory.mask
         if not places or mask is None or query.shape[-2] != mask.shape[-1]:

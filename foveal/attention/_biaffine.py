@@ -3,8 +3,8 @@
     arcs[h, d]      = x_h . W y_d + u . x_h
     labels[d, k]    = [x_h; 1] . W_k [y_d; 1],    h the head of d
 
-x_h are the vectors of heads, with a learned vector for the root in front, and y_d those of words. The
-parser of the paper makes both from the states of a BiLSTM, each with an MLP of its own.
+Here x_h is the vector of head h, with a learned vector for the root in front, and y_d is the vector of
+word d. The parser of the paper computes both from the states of a BiLSTM, with two separate MLPs.
 
 Reference: Dozat and Manning 2017, Deep biaffine attention for neural dependency parsing, section 3.1.
 
@@ -27,7 +27,7 @@ from ._scorers import AbstractScorer, check_width
 
 @final
 class BiaffineScorer(AbstractScorer):
-    """Scores every arc of a dependency tree, `arcs[h, d]` as `SpanningTree` and `ProjectiveTree` take it.
+    """Scores every arc of a dependency tree: `arcs[h, d]`, as `SpanningTree` and `ProjectiveTree` expect.
 
     The queries are the words that look for their heads, and the memory holds the same words as heads.
 
@@ -53,7 +53,7 @@ class BiaffineScorer(AbstractScorer):
 
     @override
     def remember(self, values: Float[Tensor, "*batch n V"]) -> Float[Tensor, "*batch m V"]:
-        """The heads with the root in front."""
+        """Prepend the root to the heads."""
         check_width("BiaffineScorer", "value", values.shape[-1], self.word.out_features)
         return _with_root(values, self.root)
 
@@ -61,7 +61,7 @@ class BiaffineScorer(AbstractScorer):
     def forward(
         self, query: Float[Tensor, "*batch n D"], keys: Float[Tensor, "*batch m V"]
     ) -> Float[Tensor, "*batch m m"]:
-        """The score of each head for each word; column 0, the head of the root, is 0 and is never read."""
+        """Score each head for each word; column 0, the head of the root, is 0 and is ignored."""
         check_width("BiaffineScorer", "query", query.shape[-1], self.word.in_features)
         _check_words("BiaffineScorer", query, keys)
         return pad(keys @ self.word(query).transpose(-1, -2), (1, 0))
@@ -69,7 +69,7 @@ class BiaffineScorer(AbstractScorer):
 
 @final
 class BiaffineLabeler(nn.Module):
-    """Scores every label of given arcs, one arc for each word.
+    """Scores every label of the given arcs, one arc for each word.
 
     >>> labeler = BiaffineLabeler(4, 6, num_labels=3)
     >>> words, heads = torch.randn(2, 5, 4), torch.randn(2, 5, 6)
@@ -85,12 +85,12 @@ class BiaffineLabeler(nn.Module):
     def __init__(self, query_size: int, value_size: int, num_labels: int) -> None:
         super().__init__()
         self.query_size, self.value_size, self.num_labels = query_size, value_size, num_labels
-        # Labels begin equally probable: a product of two vectors of any size has no scale of its own.
+        # Zeros make all labels equally probable at first: a product of two arbitrary vectors has no natural scale.
         self.weight = nn.Parameter(torch.zeros(num_labels * (query_size + 1), value_size + 1))
         self.root = nn.Parameter(torch.empty(value_size).uniform_(-0.1, 0.1))
 
     def remember(self, values: Float[Tensor, "*batch n V"]) -> Float[Tensor, "*batch m V"]:
-        """The heads with the root in front."""
+        """Prepend the root to the heads."""
         check_width("BiaffineLabeler", "value", values.shape[-1], self.value_size)
         return _with_root(values, self.root)
 
@@ -101,12 +101,12 @@ class BiaffineLabeler(nn.Module):
         keys: Float[Tensor, "*batch m V"],
         heads: Int[Tensor, "*batch n"],
     ) -> Float[Tensor, "*batch n K"]:
-        """The scores of the labels of each word's arc.
+        """Score the labels of each word's arc.
 
         Args:
             query: the vectors of words.
             keys: the heads, as `remember` returns them.
-            heads: the head of each word, 0 for the root; -1, on padding, is read as the root.
+            heads: the head of each word, 0 for the root; -1, on padding, counts as the root.
         """
         check_width("BiaffineLabeler", "query", query.shape[-1], self.query_size)
         _check_words("BiaffineLabeler", query, keys)

@@ -1,8 +1,8 @@
-"""Copying: a mixture of generating a word and pointing at one in the source.
+"""Copying: a mixture of generating a word and copying one from the source.
 
-    p(y) = g P_vocabulary(y) + (1 - g) sum over places s with source[s] = y of weight[s]
+    p(y) = g P_vocabulary(y) + (1 - g) sum over positions s with source[s] = y of weight[s]
 
-Axes: *batch any leading shape, Q queries, S places, W words of the (extended) vocabulary.
+Axes: *batch any leading shape, Q queries, S positions, W words of the (extended) vocabulary.
 Reference: See et al. 2017, eq. 8 and 9 (pointer-generator).
 """
 
@@ -18,10 +18,10 @@ from ..batch_invariant import Linear
 
 @final
 class PointerGenerator(nn.Module):
-    """The log-probabilities of a word, generated or copied; g comes from the query and context.
+    """Computes the log-probabilities of words, generated or copied; g depends on the query and the context.
 
-    Words of the source that the vocabulary lacks have ids from its size on: `num_words` counts
-    vocabulary and these together.
+    Source words outside the vocabulary have ids that start at the vocabulary size; `num_words` counts
+    the vocabulary and these words.
     """
 
     def __init__(self, query_size: int, value_size: int) -> None:
@@ -37,13 +37,13 @@ class PointerGenerator(nn.Module):
         source: Int[Tensor, "*batch S"],
         num_words: int,
     ) -> Float[Tensor, "*batch Q {num_words}"]:
-        """Mix the two distributions in log-space; the weights of a query sum to 1 or 0."""
+        """Mix the two distributions in log space; the weights of a query sum to 1 or 0."""
         gate = self.gate(torch.cat([query, context], -1))
         missing = num_words - log_probs.shape[-1]
         generated = pad(log_probs, (0, missing), value=-torch.inf) + logsigmoid(gate)
         index = source.unsqueeze(-2).expand_as(weights)
         pointed = weights.new_zeros(*weights.shape[:-1], num_words).scatter_add(-1, index, weights)
-        # log 0, and the log-sum of two -inf, have no gradient: both are taken only where they have.
+        # log 0 and the log-sum of two -inf have no gradient, so compute both only where they are finite.
         points, possible = pointed > 0, (pointed > 0) | (generated > -torch.inf)
         copied = torch.where(points, torch.where(points, pointed, 1.0).log(), -torch.inf)
         copied = torch.where(possible, copied + logsigmoid(-gate), 0.0)

@@ -1,8 +1,8 @@
-"""Coverage: what has been read already, as a loss and as a score.
+"""Coverage: the attention that each position has received so far, as a loss and as a score.
 
     coverage[q, s] = sum of weights[q', s] over the queries q' < q
 
-Axes: *batch any leading shape, Q queries, S places.
+Axes: *batch any leading shape, Q queries, S positions.
 References: Tu et al. 2016; See et al. 2017, eq. 10 to 13.
 """
 
@@ -16,7 +16,7 @@ from ._scorers import AbstractScorer, scores_of
 
 
 def coverage(weights: Float[Tensor, "*batch Q S"]) -> Float[Tensor, "*batch Q S"]:
-    """How much of each place the queries before this one have read.
+    """Sum the weights that earlier queries gave to each position.
 
     >>> coverage(torch.tensor([[1.0, 0.0], [0.5, 0.5], [0.0, 1.0]]))
     tensor([[0.0000, 0.0000],
@@ -29,15 +29,16 @@ def coverage(weights: Float[Tensor, "*batch Q S"]) -> Float[Tensor, "*batch Q S"
 def coverage_loss(
     weights: Float[Tensor, "*batch Q S"], mask: Bool[Tensor, "*batch Q"] | None = None
 ) -> Float[Tensor, "*batch"]:
-    """sum over queries and places of min(weight, coverage): the price of reading again."""
+    """Penalize repeated attention: the sum over queries and positions of min(weight, coverage)."""
     again = torch.minimum(weights, coverage(weights)).sum(-1)
     return (again if mask is None else torch.where(mask, again, 0.0)).sum(-1)
 
 
 @final
 class CoverageScorer(nn.Module):
-    """Adds a learned multiple of the coverage to a scorer's scores, for one query at a time (the
-    coverage of a step is known only after the steps before it).
+    """Adds a learned multiple of the coverage to the scores of another scorer.
+
+    It takes one query at a time, because the coverage of a step is known only after the earlier steps.
 
         score[s] = inner score[s] + w * coverage[s]
     """
@@ -48,11 +49,11 @@ class CoverageScorer(nn.Module):
         self.weight = nn.Parameter(torch.zeros(()))
 
     def remember(self, values: Float[Tensor, "*batch S V"]) -> Any:
-        """The keys of the inner scorer."""
+        """Return the keys of the inner scorer."""
         return self.inner.remember(values)
 
     def forward(
         self, query: Float[Tensor, "*batch Q D"], keys: Any, covered: Float[Tensor, "*batch Q S"]
     ) -> tuple[Float[Tensor, "*batch Q S"]]:
-        """Scores that know what has been read."""
+        """Compute the scores, given the coverage."""
         return (scores_of(self.inner, query, keys) + self.weight * covered,)

@@ -1,7 +1,7 @@
-"""Distribute: potentials and a memory become a distribution over selections.
+"""Distribute: map potentials and a memory to a distribution over selections.
 
-Each function here takes the potentials of a scorer and the memory that they are about, and puts its
-mask, (*batch, S), where the distribution wants it.
+Each function takes the potentials of a scorer and the memory that they refer to. It passes the memory's
+mask, (*batch, S), to the distribution in the shape that the distribution expects.
 """
 
 from collections.abc import Callable
@@ -20,8 +20,9 @@ from ._readers import Selection
 
 @dataclass(frozen=True)
 class PerQuery:
-    """What `per_query` gives: queries that know nothing of each other, so that they may be the
-    steps of a decoder, or its hypotheses, as well as the words of a sentence.
+    """The result of `per_query`: one independent distribution for each query.
+
+    The queries can be the steps of a decoder, its hypotheses, or the words of a sentence.
     """
 
     make: Callable[..., Selection]
@@ -32,12 +33,12 @@ class PerQuery:
 
 
 def per_query(make: Callable[..., Selection]) -> PerQuery:
-    """One distribution over the places for each query: `make(*potentials, mask=(*batch, 1, S))`."""
+    """Build one distribution over the positions for each query: `make(*potentials, mask=(*batch, 1, S))`."""
     return PerQuery(make)
 
 
 def per_memory(make: Callable[..., Selection]) -> Distribute:
-    """One distribution for the whole memory: `make(*potentials, mask=(*batch, S))`."""
+    """Build one distribution for the whole memory: `make(*potentials, mask=(*batch, S))`."""
 
     def distribute(potentials: tuple[Tensor, ...], memory: Memory) -> Selection:
         return make(*potentials, mask=memory.mask)
@@ -46,13 +47,13 @@ def per_memory(make: Callable[..., Selection]) -> Distribute:
 
 
 def local_window(window: float) -> PerQuery:
-    """One place for each query, drawn to the place p that it predicts.
+    """Select one position for each query, near the position p that the query predicts.
 
-        p = share * (number of real places - 1)
+        p = share * (number of real positions - 1)
         score = score - (s - p)^2 / (2 sigma^2),   sigma = window / 2
 
-    Luong et al. 2015, eq. 10, multiply the softmax by the bell curve; adding its logarithm to the
-    score is the same up to normalization, and leaves a distribution. Only real places count.
+    Luong et al. 2015, eq. 10, multiply the softmax by a Gaussian. Adding the logarithm of the Gaussian
+    to the score is equal up to normalization, and the result is a distribution. Padding does not count.
     """
     return per_query(partial(_near_place, window=window))
 
@@ -60,7 +61,7 @@ def local_window(window: float) -> PerQuery:
 def _near_place(
     scores: Tensor, share: Tensor, *, mask: Tensor | None, window: float
 ) -> Categorical:
-    # In float32 whatever the scores are: half precision cannot count to 300.
+    # Always in float32: half precision cannot represent positions up to 300.
     real = torch.ones(scores.shape[-1:], device=scores.device) if mask is None else mask.float()
     places = real.cumsum(-1) - 1
     center = share * (real.sum(-1, keepdim=True) - 1).clamp(min=0)
@@ -68,8 +69,9 @@ def _near_place(
 
 
 def head_selection(potentials: tuple[Tensor, ...], memory: Memory) -> Categorical:
-    """One head for each word by itself, any other word or the root: `arcs[h, d]` of `ArcScorer`
-    become choices `(*batch, n, n+1)`, the root first. Nothing keeps the heads from forming a cycle.
+    """Select one head for each word independently: another word or the root.
+
+    `arcs[h, d]` of `ArcScorer` become choices `(*batch, n, n+1)`, root first. The heads may form a cycle.
     """
     (arcs,), mask = potentials, memory.mask
     words = arcs.shape[-1] - 1
@@ -80,21 +82,23 @@ def head_selection(potentials: tuple[Tensor, ...], memory: Memory) -> Categorica
 
 
 def chain_over_steps(potentials: tuple[Tensor, ...], memory: Memory) -> LinearChain:
-    """A chain whose positions are the queries and whose states are the places: padding is a state
-    that is forbidden, not a position that is skipped.
+    """Build a chain whose positions are the queries and whose states are the positions of the memory.
+
+    Padding is a forbidden state, not a skipped position.
     """
     (unary, transitions), mask = potentials, memory.mask
     if mask is not None:
         unary = unary.masked_fill(~mask.unsqueeze(-2), -torch.inf)
-        # The scores of padding may be anything; both ends of a step have to be real.
+        # The scores of padding are arbitrary; both ends of a transition must be real.
         pair = mask.unsqueeze(-1) & mask.unsqueeze(-2)
         transitions = transitions.masked_fill(~pair.unsqueeze(-3), -torch.inf)
     return LinearChain(unary, transitions)
 
 
 def monotone_alignment(potentials: tuple[Tensor, ...], memory: Memory) -> Alignment:
-    """An alignment of all queries to the places, in order: each query is given one place, never an
-    earlier one than the query before it.
+    """Align all queries to positions in order.
+
+    Each query gets one position, which is never before the position of the previous query.
     """
     (scores,) = potentials
     return Alignment.one_to_many(scores.transpose(-1, -2), source_mask=memory.mask)

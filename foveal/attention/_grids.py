@@ -1,16 +1,16 @@
 """Structures over the cells of a grid: runs within a row, and a path from column to column.
 
-    runs    z_s is "skip" or "read"; neighbors in a row are joined by the table, the last cell of a row
-            and the first of the next are not
-    path    z_c is "skip" or the row that column c is read in; neighboring columns are joined by
+    runs    z_s is "skip" or "read"; the table scores neighbors in a row, but not the last cell of a row
+            with the first cell of the next
+    path    z_c is "skip" or the row that is read in column c; neighboring columns are scored by
 
                 skip to skip, skip to a row, a row to skip,
-                a row to the same row, to one beside it, to any other
+                a row to the same row, to an adjacent row, to any other row
 
-A memory that is no grid is a grid of one row, where both are segment attention.
+A memory without a grid counts as a grid with one row; both are then segment attention.
 
 Axes: *batch any leading shape, Q queries, S = h * w cells, h rows, w columns, K = h + 1 states.
-Reference: Kim et al. 2017, section 3.1 (a chain over places).
+Reference: Kim et al. 2017, section 3.1 (a chain over positions).
 """
 
 from collections.abc import Callable
@@ -33,8 +33,9 @@ _SKIP_ON, _ENTER, _LEAVE, _STAY, _BESIDE, _FAR = range(6)
 
 @dataclass(frozen=True)
 class PerQueryOnGrid:
-    """One distribution over the cells for each query: `make(*potentials, mask=(*batch, 1, S),
-    layout=...)`. Queries know nothing of each other, as with `PerQuery`.
+    """One distribution over the cells for each query: `make(*potentials, mask=(*batch, 1, S), layout=...)`.
+
+    The queries are independent of each other, as with `PerQuery`.
     """
 
     make: Callable[..., Selection]
@@ -51,12 +52,12 @@ def runs(
     mask: Bool[Tensor, "*#batch 1 S"] | None,
     layout: Layout,
 ) -> LinearChain:
-    """A chain along each row."""
+    """Build a chain along each row."""
     size = unary.shape[-2]
     columns = _columns(layout, size)
     if columns == size:
         return LinearChain(unary, transitions, mask=mask)
-    # The step into the first real cell of a row scores nothing: what comes before it does not matter.
+    # The transition into the first real cell of a row has score 0, whichever state precedes it.
     if mask is None:
         inside = torch.arange(1, size, device=unary.device) % columns != 0
     else:
@@ -73,7 +74,7 @@ def path(
     mask: Bool[Tensor, "*#batch 1 S"] | None,
     layout: Layout,
 ) -> LinearChain:
-    """A chain over columns whose states are "skip" and the rows."""
+    """Build a chain over columns whose states are "skip" and the rows."""
     columns = _columns(layout, scores.shape[-1])
     cells = scores.unflatten(-1, (-1, columns)).mT
     real = None
@@ -89,7 +90,7 @@ def _columns(layout: Layout, size: int) -> int:
 
 
 def _steps(rows: int) -> Int[Tensor, "K K"]:
-    """Which entry of the table scores the step from one state to another."""
+    """Map each pair of states to the table entry that scores the transition."""
     row = torch.arange(rows)
     apart = (row - row[:, None]).abs().clamp(max=2) + _STAY
     steps = pad(apart, (1, 0, 1, 0), value=_SKIP_ON)
@@ -99,7 +100,7 @@ def _steps(rows: int) -> Int[Tensor, "K K"]:
 
 @final
 class PathScorer(AbstractScorer):
-    """The scores of cells, and a learned table of the six kinds of steps between columns."""
+    """Scores cells and has a learned table for the six kinds of transitions between columns."""
 
     def __init__(self, inner: AbstractScorer) -> None:
         super().__init__()
@@ -119,7 +120,7 @@ class PathScorer(AbstractScorer):
 
 @final
 class ExpectedPath(AbstractReader):
-    """The weight of a cell is the probability that the path goes through it, scaled to `total`."""
+    """Weights each cell by the probability that the path crosses it, scaled to `total`."""
 
     def __init__(self, total: float | None = None) -> None:
         super().__init__()

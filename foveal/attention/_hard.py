@@ -1,12 +1,13 @@
-"""Hard attention: one selection is read, not the expectation of all.
+"""Hard attention: read one selection instead of the expectation over all selections.
 
-By sampling, the gradient is an estimate: `SampledValue` reads a draw and passes the gradient of the
-marginals (straight through). Exactly, the selection is a latent variable that is summed out:
+With sampling, the gradient is an estimate: `SampledValue` reads a sample and uses the gradient of the
+marginals (straight-through). The exact alternative sums out the selection as a latent variable:
 
     log p(y) = log sum_z p(z) p(y | z) = log Z(scores + emissions) - log Z(scores)
 
-where emissions score what each part of z would say of y; it holds for every distribution whose
-scores are sums over parts (Xu et al. 2015, section 4.1; Wu et al. 2018, for monotone alignments).
+where the emissions are the log-likelihoods of y given each part of z. The equation holds for every
+distribution whose scores are sums over parts (Xu et al. 2015, section 4.1; Wu et al. 2018, for monotone
+alignments).
 """
 
 from collections.abc import Callable
@@ -26,8 +27,9 @@ from ._scorers import AbstractScorer, AdditiveScorer
 
 @final
 class SampledValue(AbstractReader):
-    """Reads one draw while training, the most probable selection otherwise; the gradient is that
-    of the marginals. Every query must have a place it may read.
+    """Reads a sample during training and the most probable selection otherwise.
+
+    The gradient is the gradient of the marginals. Every query must have at least one real position.
     """
 
     @override
@@ -40,8 +42,9 @@ class SampledValue(AbstractReader):
 def hard_attention(
     query_size: int, value_size: int, scorer: AbstractScorer | None = None
 ) -> Attention:
-    """One place is read, drawn from the softmax of the scores (Xu et al. 2015, section 4.1), with
-    the straight-through estimate of the gradient.
+    """Read one position, sampled from the softmax of the scores (Xu et al. 2015, section 4.1).
+
+    The gradient is the straight-through estimate.
     """
     return Attention(
         scorer=scorer or AdditiveScorer(query_size, value_size, hidden_size=query_size),
@@ -53,7 +56,7 @@ def hard_attention(
 def marginal_log_likelihood(
     make: Callable[[Tensor], AbstractDistribution], scores: Tensor, emissions: Tensor
 ) -> Float[Tensor, "*batch"]:
-    """log p(y), with the selection summed out exactly.
+    """Compute log p(y), with the selection summed out exactly.
 
     Args:
         make: scores -> distribution, for example `Categorical` or `Alignment.one_to_many`.

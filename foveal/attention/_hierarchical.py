@@ -3,8 +3,8 @@
     s_i     = sum_w b_iw value_iw,    b_i ~ word attention within sentence i
     context = sum_i a_i s_i,          a   ~ sentence attention over s_1 .. s_n
 
-so that word w of sentence i has weight a_i b_iw in all. Between the two levels a document encoder
-may run over the sentences (`between`).
+Word w of sentence i therefore has the total weight a_i b_iw. A document encoder (`between`) can process
+the sentence vectors between the two levels.
 
 Reference: Yang et al. 2016, eq. 5 to 10.
 
@@ -22,26 +22,28 @@ from ._memory import Layout, Memory
 
 
 class HierarchicalAttended(NamedTuple):
-    """The context, and where it came from at both levels."""
+    """The context, and the attention at both levels."""
 
     context: Float[Tensor, "*batch Q V"]
-    weights: Float[Tensor, "*batch Q n w"]  # of each word in all
+    weights: Float[Tensor, "*batch Q n w"]  # the total weight of each word
     words: Attended  # within each sentence: weights (*batch, n, Q, w)
-    sentences: Attended  # over the sentences, given each query's own reading of them
+    sentences: Attended  # over the sentences, given each query's reading of them
 
 
 def sentences_memory(
     values: Float[Tensor, "*batch n w V"], mask: Bool[Tensor, "*batch n w"] | None = None
 ) -> Memory:
-    """Words in sentences; a sentence without a real word is padding."""
+    """Build a memory of words in sentences; a sentence without a real word is padding."""
     sentences, words = values.shape[-3:-1]
     return Memory(values, mask, layout=Layout("sentences", sentences, words))
 
 
 @final
 class HierarchicalAttention(nn.Module):
-    """Word attention inside sentence attention. `between` maps the sentence vectors
-    `(*batch, n, V)` and their mask to vectors of the same count: a document encoder.
+    """Applies word attention inside each sentence, then sentence attention.
+
+    `between` is a document encoder: it maps the sentence vectors `(*batch, n, V)` and their mask to n
+    vectors.
     """
 
     def __init__(
@@ -54,11 +56,11 @@ class HierarchicalAttention(nn.Module):
         self.words, self.sentences, self.between = words, sentences, between
 
     def remember(self, memory: Memory) -> Memory:
-        """Project the words, once."""
+        """Compute the keys of the words once."""
         return self.words.remember(memory)
 
     def forward(self, query: Float[Tensor, "*batch Q D"], memory: Memory) -> HierarchicalAttended:
-        """Read the words of every sentence for every query, then the sentences."""
+        """Attend to the words of every sentence for every query, then to the sentences."""
         num_sentences = memory.values.shape[-3]
         per_sentence = query.unsqueeze(-3).expand(*query.shape[:-2], num_sentences, -1, -1)
         words = self.words(per_sentence, memory)  # context (*batch, n, Q, V)

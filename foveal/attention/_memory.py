@@ -1,6 +1,6 @@
-"""What attention reads: values with a mask, and how they lie.
+"""Memory: the values that attention reads, with their mask and their layout.
 
-Axes: *batch any leading shape, S places in memory, V width of a value.
+Axes: *batch any leading shape, S positions in memory, V width of a value.
 """
 
 from typing import Any, Literal, NamedTuple
@@ -14,16 +14,18 @@ from ..errors import ShapeError
 
 
 class Layout(NamedTuple):
-    """How the S places lie: in a row, on a grid of rows and columns, as sentences of words, or
-    as a list of facts. Attention that selects one place, or each by itself, does not care; runs of
-    places end with the rows of a grid, and pictures are laid out like this.
+    """Layout of the S positions: a sequence, a grid of rows and columns, sentences of words, or a list
+    of facts.
+
+    Segment attention ends its segments at the rows of a grid, and plots follow the layout. Attention
+    that selects positions one by one ignores it.
     """
 
     kind: Literal["sequence", "grid", "sentences", "facts"] = "sequence"
     rows: int | None = None  # grid: its height; sentences: how many
     columns: int | None = None  # grid: its width; sentences: words in the longest
-    # Of a grid over an image: pixels from the center of a cell to the next, down and right, where the
-    # first cell is centered on the first pixel. None: the cells share the image evenly.
+    # For a grid over an image: pixels between the centers of neighboring cells, down and right; the
+    # first cell is centered on the first pixel. None: the cells divide the image evenly.
     pitch: tuple[int, int] | None = None
 
 
@@ -31,19 +33,21 @@ SEQUENCE = Layout()
 
 
 class Memory(NamedTuple):
-    """Encoded inputs. `keys` is what one scorer made of the values: made once by
-    `Attention.remember`, read at every step.
+    """Encoded inputs.
+
+    `Attention.remember` computes `keys` from the values once, and every step reads them.
     """
 
     values: Float[Tensor, "*batch S V"]
-    mask: Bool[Tensor, "*batch S"] | None = None  # True on real places
-    summary: Float[Tensor, "*batch D"] | None = None  # one vector for all of it, if there is one
+    mask: Bool[Tensor, "*batch S"] | None = None  # True on real positions
+    summary: Float[Tensor, "*batch D"] | None = None  # one vector for the whole memory, if any
     layout: Layout = SEQUENCE
     keys: Any = None
 
     def cleared(self, owner: str) -> "Memory":
-        """The memory with 0 in place of what padding holds, so that it reaches neither a result nor
-        the gradient of a weight: 0 * NaN is NaN.
+        """Return the memory with padding set to 0.
+
+        Padding then affects neither the output nor the gradients, even if it holds NaN (0 * NaN is NaN).
 
         Raises:
             ShapeError: the mask is not boolean.
@@ -54,14 +58,12 @@ class Memory(NamedTuple):
         return self._replace(values=self.values.masked_fill(~self.mask.unsqueeze(-1), 0.0))
 
     def take(self, items: Int[Tensor, " B"]) -> "Memory":
-        """The memories of these items of a batch, in this order; keys are whatever a scorer or a
-        reader has made of the values.
-        """
+        """Select these items of a batch, in this order, with all tensors in their keys."""
         return pytree.tree_map_only(Tensor, lambda part: part.index_select(0, items), self)
 
 
 def check_boolean(mask: Tensor, owner: str) -> None:
-    """Refuse a mask of numbers."""
+    """Raise an error unless the mask is boolean."""
     if mask.dtype != torch.bool:
         raise ShapeError(
             f"{owner}: the mask of a memory must be boolean, True on real places, got "
@@ -70,7 +72,7 @@ def check_boolean(mask: Tensor, owner: str) -> None:
 
 
 def grid_memory(features: Float[Tensor, "*batch h w V"]) -> Memory:
-    """The cells of an image grid as S = h * w places, row by row.
+    """Flatten the cells of an image grid to S = h * w positions, row by row.
 
     >>> import torch
     >>> grid_memory(torch.zeros(1, 14, 14, 512)).values.shape

@@ -1,10 +1,10 @@
-"""Several heads over one memory: the heads are one more batch axis of one attention.
+"""Multi-head attention: the heads are an extra batch axis of one attention.
 
     head_h = attention( P_h q, C_h values ),   context = O [head_1; ...; head_H]
 
-Reference: Vaswani et al. 2017, section 3.2.2, for any attention in place of scaled dot products.
+Reference: Vaswani et al. 2017, section 3.2.2, with any attention instead of scaled dot products.
 
-Axes: *batch any leading shape, H heads, Q queries, S places, D width of a query, V of a value.
+Axes: *batch any leading shape, H heads, Q queries, S positions, D width of a query, V of a value.
 """
 
 from typing import final
@@ -20,8 +20,9 @@ from ._memory import Memory
 
 @final
 class MultiHead(nn.Module):
-    """Runs `attention`, made for queries of D/H and values of V/H, on H projections at once. The
-    distribution and the weights have an axis H after the batch: `(*batch, H, Q, S)`.
+    """Runs `attention`, built for queries of width D/H and values of width V/H, on H projections at once.
+
+    The distribution and the weights have an axis H after the batch: `(*batch, H, Q, S)`.
     """
 
     def __init__(
@@ -40,14 +41,14 @@ class MultiHead(nn.Module):
         self.output = Linear(value_size, value_size, bias=False)
 
     def remember(self, memory: Memory) -> Memory:
-        """Project the values for every head, once."""
+        """Project the values for every head once."""
         memory = memory.cleared("MultiHead")
         values = self._split(self.value(memory.values))
         mask = None if memory.mask is None else memory.mask.unsqueeze(-2)
         return self.attention.remember(memory._replace(values=values, mask=mask))
 
     def forward(self, query: Float[Tensor, "*batch Q D"], memory: Memory) -> Attended:
-        """Attend with every head and join what they read."""
+        """Attend with every head and concatenate the contexts."""
         memory = self.remember(memory) if memory.keys is None else memory
         read = self.attention(self._split(self.query(query)), memory)
         joined = read.context.transpose(-2, -3).flatten(-2)

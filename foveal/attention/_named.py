@@ -1,6 +1,6 @@
-"""The attentions that have names: each is a choice of scorer, distribution and reader.
+"""Named attentions: each is a choice of scorer, distribution and reader.
 
-Axes: *batch any leading shape, Q queries, S places, D width of a query, V width of a value.
+Axes: *batch any leading shape, Q queries, S positions, D width of a query, V width of a value.
 """
 
 from functools import partial
@@ -31,14 +31,14 @@ from ._structured_scorers import ArcScorer, SelectionScorer, StepScorer
 
 
 def _scorer(scorer: AbstractScorer | None, query_size: int, value_size: int) -> AbstractScorer:
-    """The one given, or an additive scorer as wide as the query."""
+    """Return the given scorer, or an additive scorer with the width of the query."""
     return scorer or AdditiveScorer(query_size, value_size, hidden_size=query_size)
 
 
 def softmax_attention(
     query_size: int, value_size: int, scorer: AbstractScorer | None = None
 ) -> Attention:
-    """One place is read: weights = softmax(scores) (Bahdanau et al. 2015, eq. 5 and 6).
+    """Read one position: weights = softmax(scores) (Bahdanau et al. 2015, eq. 5 and 6).
 
     >>> softmax_attention(4, 6).scorer
     AdditiveScorer(
@@ -57,7 +57,7 @@ def softmax_attention(
 def sigmoid_attention(
     query_size: int, value_size: int, scorer: AbstractScorer | None = None
 ) -> Attention:
-    """Each place is read or not by itself: weights = sigmoid(scores) (Kim et al. 2017, section 4.2)."""
+    """Read each position independently: weights = sigmoid(scores) (Kim et al. 2017, section 4.2)."""
     return Attention(
         scorer=_scorer(scorer, query_size, value_size),
         distribute=per_query(Subset),
@@ -72,12 +72,13 @@ def segment_attention(
     *,
     total: float | None = None,
 ) -> Attention:
-    """Runs of neighboring places are read: a chain of the states "skip" and "read" whose learned
-    transitions let a place follow its neighbor (Kim et al. 2017, section 3.1).
+    """Read segments of neighboring positions (Kim et al. 2017, section 3.1).
+
+    The distribution is a chain with the states "skip" and "read" and learned transitions.
 
         weights[s] = p(z_s = read), or scaled to `total` (the paper's lambda = 2)
 
-    On a grid no run goes on from the end of a row to the beginning of the next.
+    On a grid, segments end at the end of a row.
     """
     return Attention(
         scorer=SelectionScorer(_scorer(scorer, query_size, value_size)),
@@ -93,8 +94,10 @@ def path_attention(
     *,
     total: float | None = 1.0,
 ) -> Attention:
-    """At most one cell of each column of a grid is read: a chain over columns whose states are "skip"
-    and the rows, with learned scores for skipping, staying in a row and leaving it.
+    """Read at most one cell in each column of a grid.
+
+    The distribution is a chain over columns whose states are "skip" and the rows, with learned scores
+    for skipping, staying in a row and leaving it.
 
         weights[r, c] = p(column c is read in row r), scaled to `total`
     """
@@ -112,8 +115,9 @@ def k_step_attention(
     *,
     repeat: bool = True,
 ) -> Attention:
-    """A chain over facts: query k is step k, each step reads one place, and which one depends on
-    the step before (Kim et al. 2017, section 4.3).
+    """Read one fact at each step, where each step depends on the previous one (Kim et al. 2017, section 4.3).
+
+    Query k is step k of a chain over facts.
 
         weights[k, s] = p(step k reads s)
     """
@@ -135,12 +139,12 @@ def syntactic_attention(
     bounded: bool = False,
     read: str = "heads",
 ) -> Attention:
-    """Each word reads its head in a dependency tree over all words (Kim et al. 2017, section 3.2).
+    """Read the head of each word in a dependency tree over all words (Kim et al. 2017, section 3.2).
 
-        weights[d, h] = p(h is the head of d), or the other way round with read="children"
+        weights[d, h] = p(h is the head of d), or transposed with read="children"
 
-    The queries are the words themselves, one for each place in memory. `key_size` is the width of
-    what is scored, where that is not the values themselves.
+    The queries are the words, one for each position in memory. If the scored vectors are not the values,
+    `key_size` is the width of the scored vectors.
     """
     readers: dict[str, AbstractReader] = {
         "heads": ExpectedHeadReader(value_size),
@@ -169,8 +173,9 @@ def head_selection_attention(
     key_size: int | None = None,
     bounded: bool = False,
 ) -> Attention:
-    """Each word reads its head, which it chooses by itself (Zhang et al. 2017): syntactic attention
-    without the tree, with the same scores, and so what a tree has to be better than.
+    """Read the head that each word selects independently (Zhang et al. 2017).
+
+    It has the same scores as syntactic attention but no tree constraint: the baseline for a tree.
 
         weights[d, h] = softmax over h of arcs[h, d],  h another word or the root
     """
@@ -190,7 +195,7 @@ def local_attention(
     *,
     window: float = 10.0,
 ) -> Attention:
-    """Softmax around a place that the query predicts (Luong et al. 2015, section 3.2, local-p)."""
+    """Apply softmax around a position that the query predicts (Luong et al. 2015, section 3.2, local-p)."""
     inner = _scorer(scorer, query_size, value_size)
     return Attention(
         scorer=LocalScorer(inner, query_size),
@@ -202,13 +207,15 @@ def local_attention(
 def monotone_attention(
     query_size: int, value_size: int, scorer: AbstractScorer | None = None
 ) -> Attention:
-    """All queries are aligned to the places in order: each is given one place, never an earlier one
-    than the query before it (Raffel et al. 2017; exact, by the lattice of Wu & Cotterell 2019).
+    """Align all queries to positions in order (Raffel et al. 2017).
 
-        weights[q, s] = p(query q is given place s)
+    Each query gets one position, which is never before the position of the previous query. The marginals
+    are exact, by the lattice of Wu & Cotterell 2019.
 
-    The weights of a query depend on the queries after it as well: for whole sequences, not for a
-    decoder that has yet to choose its next word.
+        weights[q, s] = p(query q is aligned to position s)
+
+    The weights of a query also depend on later queries. Use it for whole sequences, not in a decoder that
+    generates one token at a time.
     """
     return Attention(
         scorer=_scorer(scorer, query_size, value_size),
@@ -220,7 +227,7 @@ def monotone_attention(
 def sparsemax_attention(
     query_size: int, value_size: int, scorer: AbstractScorer | None = None
 ) -> Attention:
-    """One place is read, and most have weight exactly 0 (Martins & Astudillo 2016)."""
+    """Read one position with sparse weights: most are exactly 0 (Martins & Astudillo 2016)."""
     return Attention(
         scorer=_scorer(scorer, query_size, value_size),
         distribute=per_query(Sparsemax),
@@ -231,7 +238,8 @@ def sparsemax_attention(
 def spatial_attention(
     query_size: int, value_size: int, scorer: AbstractScorer | None = None
 ) -> Attention:
-    """Softmax over the cells of an image grid (Xu et al. 2015, section 4.2); the memory is made by
-    `grid_memory`, and a trace keeps its height and width.
+    """Apply softmax to the cells of an image grid (Xu et al. 2015, section 4.2).
+
+    Build the memory with `grid_memory`; a trace keeps its height and width.
     """
     return softmax_attention(query_size, value_size, scorer)

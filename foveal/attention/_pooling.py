@@ -1,9 +1,9 @@
-"""Pooling: one vector for the whole memory, without a query. The baselines of the lectures.
+"""Pooling: one vector for the whole memory, without a query. These are the baselines of the lectures.
 
-    mean   context = sum over real places of value / number of them
-    max    context = largest value of each coordinate over real places
+    mean   context = sum over real positions of value / number of real positions
+    max    context = largest value of each coordinate over real positions
 
-Attention pooling is attention whose query is learned: `AttentionPooling`.
+Attention pooling is attention with a learned query: `AttentionPooling`.
 """
 
 from typing import final
@@ -17,7 +17,7 @@ from ._memory import Memory, check_boolean
 
 
 def mean_pooling(memory: Memory) -> Float[Tensor, "*batch V"]:
-    """The mean over real places; 0 where there is none.
+    """Average the values over real positions; without a real position, return 0.
 
     >>> mean_pooling(Memory(torch.tensor([[1.0], [3.0]])))
     tensor([2.])
@@ -31,7 +31,7 @@ def mean_pooling(memory: Memory) -> Float[Tensor, "*batch V"]:
 
 
 def max_pooling(memory: Memory) -> Float[Tensor, "*batch V"]:
-    """The largest value of each coordinate over real places; 0 where there is none.
+    """Take the maximum of each coordinate over real positions; without a real position, return 0.
 
     >>> max_pooling(Memory(torch.tensor([[1.0, 5.0], [3.0, 2.0]])))
     tensor([3., 5.])
@@ -54,6 +54,6 @@ class AttentionPooling(nn.Module):
         self.query = nn.Parameter(torch.empty(query_size).uniform_(-0.1, 0.1))
 
     def forward(self, memory: Memory) -> Attended:
-        """One context for each memory: `(*batch, 1, V)`."""
+        """Compute one context for each memory: `(*batch, 1, V)`."""
         query = self.query.expand(*memory.values.shape[:-2], 1, -1)
         return self.attention(query, memory)

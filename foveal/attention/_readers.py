@@ -1,10 +1,10 @@
-"""Readers: the expectation of what a selection reads, under the distribution.
+"""Readers: the expected value of a selection under the distribution.
 
-    context = E[ read(values, z) ] = sum over places of weight * value
+    context = E[ read(values, z) ] = sum over positions of weight * value
 
-The weights are marginals, or simple functions of them; each reader says which.
+The weights are marginals, or simple functions of marginals; each reader documents its weights.
 
-Axes: *batch any leading shape, Q queries, S places (n words), V width of a value.
+Axes: *batch any leading shape, Q queries, S positions (n words), V width of a value.
 """
 
 from abc import ABC, abstractmethod
@@ -18,35 +18,36 @@ from typing_extensions import override
 from ..distributions import AbstractDistribution
 from ..distributions._sparse import AbstractSparseDistribution
 
-# What a reader takes: any distribution over selections, dense or sparse.
+# A reader takes any distribution over selections, dense or sparse.
 Selection = AbstractDistribution | AbstractSparseDistribution
 
 
 class Read(NamedTuple):
-    """What was read, and how much of each place."""
+    """The context, and the weight of each position."""
 
     context: Float[Tensor, "*batch Q V"]
     weights: Float[Tensor, "*batch Q S"]
 
 
 def read_by(weights: Float[Tensor, "*batch Q S"], values: Float[Tensor, "*#batch S V"]) -> Read:
-    """The weighted sum of the values, in their precision. The weights keep their own, which is
-    float32 where the values are in half precision.
+    """Compute the weighted sum of the values, in the dtype of the values.
+
+    The weights keep their dtype, which is float32 for values in half precision.
     """
     return Read(weights.to(values.dtype) @ values, weights)
 
 
 class AbstractReader(nn.Module, ABC):
-    """The context that a distribution over selections gives."""
+    """Computes the context from a distribution over selections."""
 
     @abstractmethod
     def forward(self, distribution: Selection, values: Float[Tensor, "*batch S V"]) -> Read:
-        """The expected value for every query, with the weights that gave it."""
+        """Compute the expected value for every query, and its weights."""
 
 
 @final
 class ExpectedValue(AbstractReader):
-    """The weights are the marginals: softmax, sigmoid and their kin."""
+    """Uses the marginals as weights: softmax, sigmoid and similar distributions."""
 
     @override
     def forward(self, distribution: Selection, values: Tensor) -> Read:
@@ -56,9 +57,9 @@ class ExpectedValue(AbstractReader):
 
 @final
 class ExpectedSelection(AbstractReader):
-    """The weights are the marginals of one state of a chain (Kim et al. 2017, section 4.2).
+    """Uses the marginals of one state of a chain as weights (Kim et al. 2017, section 4.2).
 
-    weight[s] = p(z_s = state)                        as it is, with total=None
+    weight[s] = p(z_s = state)                        with total=None
     weight[s] = total * p(z_s = state) / sum_s p      scaled to a total: the paper's lambda, 2
     """
 
@@ -75,7 +76,7 @@ class ExpectedSelection(AbstractReader):
 def to_total(
     weights: Float[Tensor, "*batch Q S"], total: float | None
 ) -> Float[Tensor, "*batch Q S"]:
-    """The weights of each query scaled to a sum, or as they are; 0 stays 0."""
+    """Scale the weights of each query to the sum `total`, if given; weights that are all 0 stay 0."""
     if total is None:
         return weights
     mass = weights.sum(-1, keepdim=True)
@@ -84,8 +85,9 @@ def to_total(
 
 @final
 class ExpectedHeadReader(AbstractReader):
-    """Each word reads its expected head: weight[d, h] = p(h is the head of d). A word that heads
-    the sentence reads `root`, a learned vector (Kim et al. 2017, section 4.4, "soft parent").
+    """Reads the expected head of each word: weight[d, h] = p(h is the head of d).
+
+    The root word of the sentence reads `root`, a learned vector (Kim et al. 2017, section 4.4, "soft parent").
     """
 
     def __init__(self, value_size: int) -> None:
@@ -99,7 +101,7 @@ class ExpectedHeadReader(AbstractReader):
 
 @final
 class SelectedHeadReader(AbstractReader):
-    """The same where each word has chosen its head by itself: `head_selection`."""
+    """Reads the head that each word selects independently, see `head_selection`."""
 
     def __init__(self, value_size: int) -> None:
         super().__init__()
@@ -115,7 +117,7 @@ def _read_heads(
     values: Float[Tensor, "*batch n V"],
     root: Float[Tensor, " V"],
 ) -> Read:
-    """The expected head of each word; the first of the m = n + 1 heads is the root."""
+    """Compute the expected head of each word; the first of the m = n + 1 heads is the root."""
     from_root, weights = heads[..., :1], heads[..., 1:]
     context, _ = read_by(weights, values)
     return Read(context + (from_root * root).to(context.dtype), weights)
@@ -123,7 +125,7 @@ def _read_heads(
 
 @final
 class ExpectedChildReader(AbstractReader):
-    """Each word reads its expected children: weight[h, d] = p(h is the head of d)."""
+    """Reads the expected children of each word: weight[h, d] = p(h is the head of d)."""
 
     @override
     def forward(self, distribution: Selection, values: Tensor) -> Read:
@@ -133,8 +135,9 @@ class ExpectedChildReader(AbstractReader):
 
 @final
 class AlignedValue(AbstractReader):
-    """Queries are aligned to places in order: weight[q, s] = p(query q is given place s), from the
-    lattice of `Alignment.one_to_many`.
+    """Aligns queries to positions in order: weight[q, s] = p(query q is aligned to position s).
+
+    The distribution is the lattice of `Alignment.one_to_many`.
     """
 
     @override

@@ -1,4 +1,4 @@
-"""Score functions: how well a query fits each place in memory.
+"""Score functions: how well a query matches each position in memory.
 
     dot        score = q . k
     scaled     score = q . k / sqrt(D)                     Vaswani et al. 2017, eq. 1
@@ -7,9 +7,9 @@
     additive   score = v . tanh(W q + U k + b)             Bahdanau et al. 2015, appendix A.1.2
     linear     score = w . [q; k]                          the lectures' simplest learned score
 
-Whatever depends on the memory alone is computed once, by `remember`, and comes back as `keys`.
+`remember` computes the part that depends only on the memory once and returns it as `keys`.
 
-Axes: *batch any leading shape, Q queries, S places, D width of a query, V width of a value.
+Axes: *batch any leading shape, Q queries, S positions, D width of a query, V width of a value.
 """
 
 import math
@@ -27,29 +27,29 @@ from ._additive import additive_scores
 
 
 class AbstractScorer(nn.Module, ABC):
-    """Log-potentials from a query and the keys of a memory.
+    """Computes log-potentials from a query and the keys of a memory.
 
     `forward` returns the potentials that a distribution takes: one tensor, which for most scorers
     holds scores `(*batch, Q, S)`, or a tuple of tensors.
     """
 
-    # True where query s is place s of the memory: a padded place is then a padded query as well,
-    # and the attention clears both.
+    # True if query s is position s of the memory: a padded position is then also a padded query, and the
+    # attention sets both to 0.
     queries_are_places: ClassVar[bool] = False
 
     @abstractmethod
     def remember(self, values: Float[Tensor, "*batch S V"]) -> Any:
-        """The keys: what the score needs of the memory, computed once."""
+        """Compute the keys: the part of the score that depends only on the memory."""
 
     @abstractmethod
     def forward(self, query: Float[Tensor, "*batch Q D"], keys: Any) -> Tensor | tuple[Tensor, ...]:
-        """The potentials of every query at every place."""
+        """Compute the potentials of every query at every position."""
 
 
 def potentials_of(
     scorer: AbstractScorer, query: Float[Tensor, "*batch Q D"], keys: Any
 ) -> tuple[Tensor, ...]:
-    """The potentials as a tuple, also if the scorer returns a bare tensor."""
+    """Return the potentials as a tuple, even if the scorer returns a single tensor."""
     potentials = scorer(query, keys)
     return (potentials,) if isinstance(potentials, Tensor) else potentials
 
@@ -57,7 +57,7 @@ def potentials_of(
 def scores_of(
     scorer: AbstractScorer, query: Float[Tensor, "*batch Q D"], keys: Any
 ) -> Float[Tensor, "*batch Q S"]:
-    """The scores of a scorer whose potentials are one tensor.
+    """Return the scores of a scorer whose potentials are one tensor.
 
     Raises:
         ShapeError: The scorer returns several tensors.
@@ -72,7 +72,7 @@ def scores_of(
 
 
 def check_width(owner: str, name: str, got: int, expected: int) -> None:
-    """A last axis against the size that a module was made for."""
+    """Check the last axis of a tensor against the expected size."""
     if got != expected:
         raise ShapeError(
             f"{owner}: {name} must have width {expected}, got {got}. "
@@ -82,7 +82,7 @@ def check_width(owner: str, name: str, got: int, expected: int) -> None:
 
 @final
 class DotScorer(AbstractScorer):
-    """score = q . k, times `scale`; no parameters, so queries and values have one width.
+    """score = q . k, times `scale`; it has no parameters, so queries and values must have the same width.
 
     >>> DotScorer()(torch.ones(1, 2), torch.eye(2))[0]
     tensor([[1., 1.]])
@@ -109,10 +109,10 @@ def scaled_dot_scorer(size: int) -> DotScorer:
 
 @final
 class BilinearScorer(AbstractScorer):
-    """score = q W k, over the square root of the query's width when scaled.
+    """score = q W k, divided by the square root of the query's width if scaled.
 
-    W has many weights for one score: where each moves by a step of Adam, the score of a wide query moves
-    by more than one, and a softmax over many places can close on one of them before it has learnt which.
+    Many weights of W contribute to one score. When a step of Adam moves each of them, the score of a wide
+    query changes by more than one, and a softmax over many positions can saturate too early.
     """
 
     def __init__(self, query_size: int, value_size: int, *, scaled: bool = False) -> None:
@@ -157,7 +157,7 @@ class AdditiveScorer(AbstractScorer):
 
 @final
 class LinearScorer(AbstractScorer):
-    """score = w . [q; k], which is the sum of a score of the query and one of the key."""
+    """score = w . [q; k], the sum of a score of the query and a score of the key."""
 
     def __init__(self, query_size: int, value_size: int) -> None:
         super().__init__()
@@ -177,8 +177,10 @@ class LinearScorer(AbstractScorer):
 
 @final
 class LocalScorer(AbstractScorer):
-    """Scores, and a place that the query predicts (Luong et al. 2015, section 3.2, local-p), as the
-    share of the way from the first real place to the last; `local_window` draws the one to the other.
+    """Computes scores and a position that the query predicts (Luong et al. 2015, section 3.2, local-p).
+
+    The position is a fraction of the distance from the first to the last real position; `local_window`
+    combines it with the scores.
 
         share = sigmoid( v . tanh(W q) )
     """

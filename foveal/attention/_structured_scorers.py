@@ -1,6 +1,6 @@
-"""Scores for structures: states of a chain, steps over facts, heads in a tree.
+"""Scorers for structures: states of a chain, steps over facts, heads in a tree.
 
-Axes: *batch any leading shape, Q queries, S places (n words), K states, V width of a value.
+Axes: *batch any leading shape, Q queries, S positions (n words), K states, V width of a value.
 Reference: Kim et al. 2017, sections 3.1 and 3.2.
 """
 
@@ -20,8 +20,9 @@ from ._scorers import AbstractScorer, check_width, scores_of
 
 @final
 class SelectionScorer(AbstractScorer):
-    """A chain of two states, 0 = "skip" and 1 = "read": the score of a place goes to "read", and a
-    learned 2 x 2 table scores neighbors (Kim et al. 2017, section 3.1 and eq. for theta).
+    """Scores a chain with two states, 0 = "skip" and 1 = "read" (Kim et al. 2017, section 3.1, eq. for theta).
+
+    "read" gets the score of the position, and a learned 2 x 2 table scores neighbors.
 
         unary[s, 1] = score of s,   unary[s, 0] = 0,   transitions[i, j] = b[i, j]
     """
@@ -45,12 +46,13 @@ class SelectionScorer(AbstractScorer):
 
 @final
 class StepScorer(AbstractScorer):
-    """A chain over steps whose states are the places: step k reads one place, and the next step's
-    depends on it (Kim et al. 2017, section 4.3, the K-step CRF over facts).
+    """Scores a chain over steps whose states are the positions of the memory (Kim et al. 2017, section 4.3).
 
-        unary[k, i] = inner score of query k at place i,   transitions[k, i, j] = x_i W x_j
+    Each step reads one position, which depends on the previous step: the K-step CRF over facts.
 
-    With `repeat=False` no place is read at two steps in a row.
+        unary[k, i] = inner score of query k at position i,   transitions[k, i, j] = x_i W x_j
+
+    With `repeat=False`, no position is read at two consecutive steps.
     """
 
     def __init__(self, inner: AbstractScorer, value_size: int, *, repeat: bool = True) -> None:
@@ -79,13 +81,14 @@ class StepScorer(AbstractScorer):
 
 @final
 class ArcScorer(AbstractScorer):
-    """Scores of every head for every word: the queries are the words that look for their heads,
-    the memory holds the heads, with a learned root in front (Kim et al. 2017, section 4.4).
+    """Scores every head for every word (Kim et al. 2017, section 4.4).
+
+    The queries are the words that look for their heads; the memory holds the heads, after a learned root.
 
         arcs[h, d] = s . tanh( W x_h + U q_d + b ),    bounded: tanh of that
 
-    The paper's code bounds the scores, which keeps a softmax over 20 words below 0.28 whatever it
-    learns, while a tree can still be sharp; unbounded is the fair baseline.
+    The paper's code bounds the scores. Bounded scores keep a softmax over 20 words below 0.28, while a tree
+    can still be sharp; unbounded scores are the fair baseline.
     """
 
     queries_are_places = True
@@ -118,4 +121,4 @@ class ArcScorer(AbstractScorer):
         scores = additive_scores(keys, self.word(query), self.combine.weight[0])
         if self.bounded:
             scores = torch.tanh(scores)
-        return (pad(scores, (1, 0)),)  # nothing is the head of the root: column 0 is never read
+        return (pad(scores, (1, 0)),)  # the root has no head: column 0 is ignored

@@ -1,6 +1,6 @@
-"""AttentionTrace: what was attended to, as plain data.
+"""AttentionTrace: attention weights as plain data.
 
-A picture, a report, a server and a test all read this, and none of them needs torch for it.
+Plots, reports, servers and tests read a trace, and none of them needs torch to do so.
 """
 
 import json
@@ -18,20 +18,20 @@ from ._memory import SEQUENCE, Layout
 
 @dataclass(frozen=True, kw_only=True)
 class AttentionTrace:
-    """The weights of one item: `weights[q][s]` is how much query q read of place s.
+    """The attention weights of one item: `weights[q][s]` is the weight of position s for query q.
 
     >>> trace = AttentionTrace(kind="softmax", sources=("a", "b"), targets=("x",), weights=((0.9, 0.1),))
     >>> AttentionTrace.from_json(trace.to_json()) == trace
     True
     """
 
-    kind: str  # which attention: "softmax", "segment", "syntactic", ...
-    sources: tuple[str, ...]  # a label for each place
+    kind: str  # the attention: "softmax", "segment", "syntactic", ...
+    sources: tuple[str, ...]  # a label for each position
     targets: tuple[str, ...]  # a label for each query
     weights: tuple[tuple[float, ...], ...]
     layout: Layout = SEQUENCE
-    # The most probable selection as a whole, in the shape of the weights: the segments, the chain of
-    # facts, the tree (best[d][h] is True where h heads d; a word without one heads the sentence).
+    # The most probable selection, in the shape of the weights: the segments, the chain of facts, or the
+    # tree (best[d][h] is True if h is the head of d; the root word of the sentence has no head).
     best: tuple[tuple[bool, ...], ...] | None = None
 
     def __post_init__(self) -> None:
@@ -51,12 +51,12 @@ class AttentionTrace:
             )
 
     def to_json(self) -> str:
-        """One line of JSON."""
+        """Serialize to one line of JSON."""
         return json.dumps(asdict(self) | {"layout": self.layout._asdict()}, ensure_ascii=False)
 
     @classmethod
     def from_json(cls, text: str) -> "AttentionTrace":
-        """Read what `to_json` wrote."""
+        """Parse the output of `to_json`."""
         data: dict[str, Any] = json.loads(text)
         pitch = data["layout"].get("pitch")
         return cls(
@@ -78,9 +78,9 @@ def trace_of(
     layout: Layout = SEQUENCE,
     best: Bool[Tensor, "Q S"] | None = None,
 ) -> AttentionTrace:
-    """The trace of one item without batch axes; places beyond the labels are padding.
+    """Build the trace of one item without batch axes; positions beyond the labels are padding.
 
-    `best` says what the most probable structure selects. How to get it depends on the attention:
+    `best` marks the selection of the most probable structure. It depends on the attention:
 
         segment     attended.distribution.argmax() == 1
         k-step      one_hot(attended.distribution.argmax(), S).bool()
@@ -99,8 +99,9 @@ def trace_of(
 def sentences_trace(
     attended: HierarchicalAttended, *, kind: str, sentences: list[list[str]], targets: list[str]
 ) -> AttentionTrace:
-    """The trace of one document without batch axes: its places are the words of every sentence,
-    each sentence filled up with empty labels to the length of the longest.
+    """Build the trace of one document without batch axes.
+
+    Its positions are the words of every sentence; empty labels pad each sentence to the longest.
     """
     longest = max((len(words) for words in sentences), default=0)
     weights = attended.weights[: len(targets), : len(sentences), :longest]
