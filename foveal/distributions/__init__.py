@@ -1,9 +1,9 @@
-"""Distributions over structures: values with one set of verbs.
+"""Distributions over structures with a common set of methods.
 
-Every one has `log_partition, log_prob, score, marginals, argmax, sample, topk, entropy,
-cross_entropy, kl`, takes any leading batch shape, and masks that are True on real items.
-The sparse ones (`Entmax, Sparsemax, SparseChain`) have `smoothed_max` in place of `log_partition`,
-and `gibbs()` for what else they lack.
+Every distribution has `log_partition, log_prob, score, marginals, argmax, sample, topk, entropy,
+cross_entropy, kl`. It accepts any leading batch shape, and masks that are True on real items.
+Sparse distributions (`Entmax, Sparsemax, SparseChain`) have `smoothed_max` instead of `log_partition`,
+and `gibbs()` for the methods they lack.
 """
 
 from ._alignment import Alignment as Alignment

@@ -10,10 +10,10 @@ r"""A monotone alignment of two sequences: a path through a grid.
     i = 2    o---o---o
              S = 2 source items
 
-Node (i, j) stands for i source and j target items consumed; a path leads from (0, 0) to (S, T),
-and moves[i, j, m] scores the move m that enters node (i, j). Edit distance, soft dynamic time
-warping, CTC and monotone attention are choices of the scores. Time and memory are O(S T), also
-for training through the marginals.
+Node (i, j) means that i source items and j target items are consumed. A path leads from (0, 0) to
+(S, T), and moves[i, j, m] scores the move m that enters node (i, j). Edit distance, soft dynamic time
+warping, CTC and monotone attention are choices of the scores. Time and memory are O(S T), also when
+training through the marginals.
 
 Axes: *batch any leading shape, R = S + 1 rows and C = T + 1 columns of nodes, 3 moves; for CTC,
 T frames, V symbols, L labels.
@@ -43,14 +43,13 @@ from ._distribution import AbstractDistribution, expectation
 class Alignment(AbstractDistribution):
     """A path of moves; a value is boolean `(..., S+1, T+1, 3)`, True on the moves of the path.
 
-    `moves[i, j, m]` scores the move that enters node (i, j), which stands for i source and j
-    target items consumed: m = 0 a match from (i-1, j-1), m = 1 a skip of source item i from
-    (i-1, j), m = 2 a skip of target item j from (i, j-1). What would enter from outside the grid
-    is never read.
+    `moves[i, j, m]` scores the move that enters node (i, j), which means that i source items and j
+    target items are consumed: m = 0 is a match from (i-1, j-1), m = 1 a skip of source item i from
+    (i-1, j), m = 2 a skip of target item j from (i, j-1). Moves from outside the grid are ignored.
 
-    `source_mask` is `(..., S)` and `target_mask` `(..., T)`, each of any pattern. An item left out
-    is skipped for free: its row or column of nodes is not there. Where a side has no real item,
-    one path is left, which skips the other side.
+    `source_mask` is `(..., S)` and `target_mask` is `(..., T)`, with any pattern. A masked item is
+    skipped at no cost: its row or column of nodes does not exist. If one side has no real item, the
+    only path skips the other side.
 
     >>> costs = torch.tensor([0.0, -1.0, -1.0]).expand(3, 4, 3)    # 2 source, 3 target items
     >>> path = Alignment(costs).argmax()
@@ -85,12 +84,12 @@ class Alignment(AbstractDistribution):
         source_mask: Bool[Tensor, "*#batch S"] | None = None,
         target_mask: Bool[Tensor, "*#batch T"] | None = None,
     ) -> "Alignment":
-        """Every target item is given one source item, never an earlier one than its predecessor.
+        """Align every target item to one source item, never before the source item of its predecessor.
 
             score = sum_j scores[a_j, j],   a_1 <= a_2 <= ... <= a_T
 
-        The lattice of hard monotone attention. A path skips target items along the row of their
-        source item, so that p(a_j = i), the expected attention, is `marginals()[..., 1:, 1:, 2]`.
+        This is the lattice of hard monotone attention. A path skips target items along the row of their
+        source item, so p(a_j = i), the expected attention, is `marginals()[..., 1:, 1:, 2]`.
 
         >>> Alignment.one_to_many(torch.zeros(2, 3)).marginals()[1:, 1:, 2]
         tensor([[0.7500, 0.5000, 0.2500],
@@ -111,14 +110,14 @@ class Alignment(AbstractDistribution):
         target_mask: Bool[Tensor, "*#batch L"] | None = None,
         blank: int = 0,
     ) -> "Alignment":
-        """Connectionist temporal classification: frames spell the labels, with repeats and blanks.
+        """Build the CTC alignment: frames emit the labels, with repeats and blanks.
 
         `log_partition()` is the log-likelihood of the labels, the negative of
-        `torch.nn.functional.ctc_loss`. The source items are the T frames, the target items the
-        2 L + 1 states blank, label, blank, ..., label, blank. A frame is emitted by the state
-        that a path is in (skip source) or leaves (match); a blank that may stay silent is left
-        by a skip of target. So with `m = marginals()`, the probability that frame t is emitted
-        by state s is `m[..., 1:, :-1, 1] + m[..., 1:, 1:, 0]`.
+        `torch.nn.functional.ctc_loss`. The source items are the T frames; the target items are the
+        2 L + 1 states blank, label, blank, ..., label, blank. A frame is emitted by the state that the
+        path stays in (skip source) or leaves (match); the path leaves an optional blank without
+        emission by a skip of target. With `m = marginals()`, the probability that state s emits
+        frame t is therefore `m[..., 1:, :-1, 1] + m[..., 1:, 1:, 0]`.
 
         >>> even = torch.full((3, 2), 0.5).log()
         >>> Alignment.ctc(even, torch.tensor([1])).log_partition().exp()    # 6 of 8 spell it
@@ -158,7 +157,7 @@ class Alignment(AbstractDistribution):
         return join_batch_shapes("Alignment", **shapes)
 
     def _flat(self) -> tuple[Tensor, Tensor | None, Tensor | None]:
-        """The potentials with one leading axis, as `inference` takes them."""
+        """Flatten the potentials to one leading axis, as `inference` expects."""
         batch = self.batch_shape
         source, target = (
             None if side is None else flatten_batch(side, batch, 1)
@@ -172,12 +171,12 @@ class Alignment(AbstractDistribution):
 
     @override
     def marginals(self) -> Float[Tensor, "*batch R C 3"]:
-        """p(the path has a move), 0 on padding; differentiable."""
+        """Compute p(the path has a move), 0 on padding; differentiable."""
         return alignment_marginals(*self._flat()).reshape(*self.batch_shape, *self.moves.shape[-3:])
 
     @override
     def _best(self, k: int) -> tuple[Tensor, Tensor]:
-        """The k best paths (k, *batch, S+1, T+1, 3) and their scores (k, *batch)."""
+        """Find the k best paths (k, *batch, S+1, T+1, 3) and their scores (k, *batch)."""
         shape = (k, *self.batch_shape)
         found = alignment_best(*self._flat(), k=k)
         return found.paths.reshape(*shape, *self.moves.shape[-3:]), found.scores.reshape(shape)
@@ -189,7 +188,7 @@ class Alignment(AbstractDistribution):
         return paths, drawn.possible.reshape(self.batch_shape)
 
     def _real(self) -> tuple[Bool[Tensor, "... R"], Bool[Tensor, "... C"]]:
-        """The rows and the columns of nodes: the first, and one for each real item."""
+        """Return masks of the rows and columns of nodes: the first, and one for each real item."""
         sides = []
         sizes = self.moves.shape[-3:-1]
         for side, size in zip((self.source_mask, self.target_mask), sizes, strict=True):
@@ -202,7 +201,7 @@ class Alignment(AbstractDistribution):
         return tuple(self.moves.shape[-3:])
 
     def _on_real(self, value: Bool[Tensor, "... R C 3"]) -> Bool[Tensor, "... R C 3"]:
-        """The moves into nodes that are there."""
+        """Select the moves into existing nodes."""
         rows, columns = self._real()
         return value & rows[..., :, None, None] & columns[..., None, :, None]
 
@@ -223,8 +222,10 @@ class Alignment(AbstractDistribution):
 def _ctc_states(
     targets: Int[Tensor, "*#batch L"], target_mask: Bool[Tensor, "*#batch L"] | None, blank: int
 ) -> tuple[Int[Tensor, "*states N"], Bool[Tensor, "*states N"], Bool[Tensor, "*states N"]]:
-    """The N = 2 L + 1 states with real labels first: their symbols, whether they may stay silent,
-    and whether they are real.
+    """Build the N = 2 L + 1 states, real labels first.
+
+    Returns:
+        The symbol of each state, whether it can be skipped without emission, and whether it is real.
     """
     size = targets.shape[-1]
     given = torch.ones_like(targets, dtype=torch.bool) if target_mask is None else target_mask
@@ -235,7 +236,7 @@ def _ctc_states(
     real = state <= 2 * given.sum(-1, keepdim=True)
     symbols = torch.full_like(real, blank, dtype=labels.dtype)
     symbols = pad(torch.stack([symbols[..., 1::2], labels], -1).flatten(-2), (0, 1), value=blank)
-    # Between two equal labels a blank must be heard, or the frames would spell one of them.
+    # Two equal labels need a blank between them, or the frames would merge them into one.
     before, after = pad(labels, (1, 0), value=-1), pad(labels, (0, 1), value=-2)
     silent = (before != after).repeat_interleave(2, -1)[..., :-1] & (state % 2 == 0)
     return symbols, silent, real
@@ -244,7 +245,7 @@ def _ctc_states(
 def _require_targets(
     targets: Tensor, target_mask: Tensor | None, num_symbols: int, blank: int
 ) -> None:
-    """Raise where a target is no symbol, or the blank (not checked while compiling)."""
+    """Raise if a target is the blank or is not a symbol (not checked while compiling)."""
     real = torch.ones_like(targets, dtype=torch.bool) if target_mask is None else target_mask
     targets, real = torch.broadcast_tensors(targets, real)
     require_labels("Alignment.ctc", targets, real, num_symbols)
@@ -259,12 +260,13 @@ def _require_targets(
 def _require_paths(
     value: Bool[Tensor, "... R C 3"], rows: Bool[Tensor, "... R"], columns: Bool[Tensor, "... C"]
 ) -> None:
-    """Raise where the moves are no path from the first to the last node: every node must be left
-    as often as it is entered, but for those two.
+    """Raise if the moves are not a path from the first to the last node.
+
+    In a path, every other node has one move into it for each move out of it.
     """
     shape = value.shape[:-3]
     for side, axis in ((rows, -3), (columns, -2)):
-        order = (~side).int().argsort(stable=True, dim=-1)  # real ones first
+        order = (~side).int().argsort(stable=True, dim=-1)  # real items first
         index = order.unsqueeze(-1).unsqueeze(-1) if axis == -3 else order[..., None, :, None]
         value = value.gather(axis, index.expand(value.shape))
     wide = pad(value.int(), (0, 0, 0, 1, 0, 1))

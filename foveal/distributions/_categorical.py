@@ -1,4 +1,4 @@
-"""One choice out of n: the softmax over positions.
+"""One choice out of n: softmax over positions.
 
     p(z = i) = exp( scores[i] ) / sum_j exp( scores[j] )
 
@@ -44,8 +44,10 @@ class Categorical(AbstractDistribution):
         return masked_batch_shape("Categorical", self.scores, self.mask)
 
     def _allowed(self) -> tuple[Float[Tensor, "*batch n"], Bool[Tensor, "*batch 1"]]:
-        """Scores with padding forbidden, and whether any choice is left. Rows without one are 0
-        throughout, so that softmax and logsumexp are never differentiated at -inf alone.
+        """Mask padding with -inf, and return whether any choice is left.
+
+        Rows without a choice are set to 0, because softmax and logsumexp have no gradient where every
+        score is -inf.
         """
         scores = self.scores.to(self._dtype()).expand(*self.batch_shape, -1)
         scores = forbid_padding(scores, self.mask)
@@ -75,7 +77,7 @@ class Categorical(AbstractDistribution):
     def _draw(self, num_samples: int, generator: torch.Generator | None) -> tuple[Tensor, Tensor]:
         marginals = self._widen().marginals().detach()
         noise = marginals.new_empty(num_samples, *marginals.shape)
-        # argmax(p / e) with e exponential is a draw from p (a race of exponentials).
+        # argmax(p / e) with exponential e is a sample from p (a race of exponentials).
         values = (marginals / noise.exponential_(generator=generator)).argmax(-1)
         return values, marginals.sum(-1) > 0
 

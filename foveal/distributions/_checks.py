@@ -1,4 +1,4 @@
-"""The checks that every distribution makes of what a user hands it."""
+"""Argument checks that all distributions share."""
 
 import torch
 from torch import Tensor
@@ -9,7 +9,7 @@ from ..shapes import join_batch_shapes
 
 
 def check_scores(owner: str, name: str, scores: Tensor, axes: str) -> None:
-    """Log-potentials: a floating-point tensor with at least the named axes, none of size 0."""
+    """Check log-potentials: a floating-point tensor with at least the named axes, none of size 0."""
     names = axes.split()
     if not scores.is_floating_point():
         raise ShapeError(
@@ -25,7 +25,7 @@ def check_scores(owner: str, name: str, scores: Tensor, axes: str) -> None:
 
 
 def check_sizes(owner: str, name: str, got: tuple[int, ...], expected: tuple[int, ...]) -> None:
-    """The trailing sizes of one argument against those that the others imply."""
+    """Check the trailing sizes of one argument against the sizes that the other arguments imply."""
     if tuple(got) != expected:
         raise ShapeError(
             f"{owner}: {name} must end in sizes {expected} to fit the other arguments, "
@@ -34,7 +34,7 @@ def check_sizes(owner: str, name: str, got: tuple[int, ...], expected: tuple[int
 
 
 def check_mask(owner: str, mask: Tensor | None, *event: int) -> None:
-    """A boolean mask, True on real items, over the same items as the scores."""
+    """Check that the mask is boolean, True on real items, and has the same items as the scores."""
     if mask is None:
         return
     if mask.dtype != torch.bool:
@@ -46,7 +46,7 @@ def check_mask(owner: str, mask: Tensor | None, *event: int) -> None:
 
 
 def masked_batch_shape(owner: str, scores: Tensor, mask: Tensor | None) -> torch.Size:
-    """The leading shape of scores and mask together, each with one axis of items at its end."""
+    """Broadcast the leading shapes of scores and mask, which both have a last axis of items."""
     shapes = {"scores": scores.shape[:-1]}
     if mask is not None:
         shapes["mask"] = mask.shape[:-1]
@@ -61,7 +61,7 @@ def check_value(
     *,
     is_boolean: bool,
 ) -> Tensor:
-    """Structures that a user hands in: their dtype and shape. Gives indices as int64."""
+    """Check the dtype and shape of structures that the user passes, and convert indices to int64."""
     if is_boolean and value.dtype != torch.bool:
         raise ShapeError(
             f"{owner}: a value must be boolean, True on the parts of the structure, got "
@@ -87,14 +87,15 @@ def check_value(
 
 
 def reads_values() -> bool:
-    """Whether Python can look at the entries of a tensor: not while compiling, and not under the
-    transforms of `torch.func`. Checks of entries are left out there.
+    """Return whether Python can read the entries of a tensor.
+
+    It cannot while compiling or under the transforms of `torch.func`; checks of entries are skipped there.
     """
     return not torch.compiler.is_compiling() and not torch._C._are_functorch_transforms_active()
 
 
 def refuse_vmap(owner: str) -> None:
-    """Raise inside `torch.vmap`, which cannot map searches and samples."""
+    """Raise inside `torch.vmap`, which does not support search and sampling."""
     if torch.compiler.is_compiling():
         return
     levels = get_interpreter_stack() or ()
@@ -106,7 +107,7 @@ def refuse_vmap(owner: str) -> None:
 
 
 def check_rank(owner: str, k: int) -> None:
-    """How many structures `topk` is asked for."""
+    """Check the number of structures that `topk` returns."""
     if k < 1:
         raise ValueRangeError(
             f"{owner}.topk: k must be at least 1, got {k}. Pass k=1 for the best."
@@ -114,7 +115,7 @@ def check_rank(owner: str, k: int) -> None:
 
 
 def require_numbers(owner: str, log_partition: Tensor) -> None:
-    """Raise where log Z is NaN or +inf, because scores are."""
+    """Raise if log Z is NaN or +inf because of NaN or infinite scores."""
     broken = log_partition.isnan() | (log_partition == torch.inf)
     if not bool(broken.any()):
         return
@@ -127,7 +128,7 @@ def require_numbers(owner: str, log_partition: Tensor) -> None:
 
 
 def require_possible(owner: str, possible: Tensor) -> None:
-    """Raise where `argmax` or `sample` has nothing to return (not checked while compiling)."""
+    """Raise if `argmax` or `sample` has no structure to return (not checked while compiling)."""
     if not reads_values() or bool(possible.all()):
         return
     first = (~possible).nonzero()[0].tolist()
@@ -140,7 +141,7 @@ def require_possible(owner: str, possible: Tensor) -> None:
 
 
 def require_labels(owner: str, labels: Tensor, real: Tensor | None, num_states: int) -> None:
-    """Raise where a real position holds no state (not checked while compiling)."""
+    """Raise if the label of a real position is not a state (not checked while compiling)."""
     if not reads_values():
         return
     outside = (labels < 0) | (labels >= num_states)

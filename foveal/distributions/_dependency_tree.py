@@ -1,4 +1,4 @@
-"""What dependency trees have in common, projective or not: arcs in, heads out.
+"""The base class of dependency trees, projective or not: arcs in, heads out.
 
     score(tree) = sum over words d of arcs[head of d, d]
 
@@ -22,12 +22,12 @@ from ._distribution import AbstractDistribution, expectation
 
 
 class TreeInference(NamedTuple):
-    """The functions of `inference` for one kind of tree, called with arcs, mask, single_root."""
+    """The functions of `inference` for one kind of tree, which take arcs, mask and single_root."""
 
     log_partition: Callable[..., Tensor]
     marginals: Callable[..., Tensor]
-    best: Callable[..., Any]  # also k; gives heads (k, B, n), scores (k, B)
-    sample: Callable[..., Any]  # also num_samples, generator; gives heads (S, B, n), possible (B,)
+    best: Callable[..., Any]  # also takes k; returns heads (k, B, n), scores (k, B)
+    sample: Callable[..., Any]  # also num_samples, generator; heads (S, B, n), possible (B,)
 
 
 class _Flat(TypedDict):
@@ -38,9 +38,7 @@ class _Flat(TypedDict):
 
 @dataclass(frozen=True, eq=False)
 class AbstractDependencyTree(AbstractDistribution):
-    """A dependency tree; a value is the head of each word `(..., n)`, 0 for the root and -1 on
-    padding.
-    """
+    """A dependency tree; a value is the head of each word `(..., n)`, 0 for the root, -1 on padding."""
 
     arcs: Float[Tensor, "*#batch m m"]
     single_root: bool = field(default=True, kw_only=True)
@@ -48,17 +46,17 @@ class AbstractDependencyTree(AbstractDistribution):
 
     @abstractmethod
     def _inference(self) -> TreeInference:
-        """The functions for this kind of tree."""
+        """Return the functions for this kind of tree."""
 
     @abstractmethod
     def _is_allowed(
         self, heads: Int[Tensor, "*shape n"], real: Bool[Tensor, "*shape n"]
     ) -> Bool[Tensor, "*shape"]:
-        """Whether heads of the real words, known to be a tree, are one of this kind."""
+        """Return whether heads of the real words, which form a tree, form a tree of this kind."""
 
     @abstractmethod
     def _advice(self) -> str:
-        """What to do about heads that are no tree of this kind, for the error text."""
+        """Advise, in the error message, how to handle heads that are not a tree of this kind."""
 
     def __post_init__(self) -> None:
         owner = type(self).__name__
@@ -81,7 +79,7 @@ class AbstractDependencyTree(AbstractDistribution):
         return join_batch_shapes(type(self).__name__, **shapes)
 
     def _flat(self) -> _Flat:
-        """The potentials with one leading axis, as `inference` takes them."""
+        """Flatten the potentials to one leading axis, as `inference` expects."""
         batch = self.batch_shape
         return {
             "arcs": flatten_batch(self.arcs, batch, 2),
@@ -95,12 +93,12 @@ class AbstractDependencyTree(AbstractDistribution):
 
     @override
     def marginals(self) -> Float[Tensor, "*batch m m"]:
-        """p(h is the head of d), 0 on the diagonal, on column 0 and on padding; differentiable."""
+        """Compute p(h is the head of d), 0 on the diagonal, on column 0 and on padding; differentiable."""
         return restore_batch(self._inference().marginals(**self._flat()), self.batch_shape)
 
     @override
     def _best(self, k: int) -> tuple[Tensor, Tensor]:
-        """The k best trees (k, *batch, n) and their scores (k, *batch)."""
+        """Find the k best trees (k, *batch, n) and their scores (k, *batch)."""
         shape = (k, *self.batch_shape)
         with torch.no_grad():
             found = self._inference().best(**self._flat(), k=k)
@@ -125,7 +123,7 @@ class AbstractDependencyTree(AbstractDistribution):
     def _expanded(
         self, value: Int[Tensor, "... n"]
     ) -> tuple[Int[Tensor, "*shape n"], Bool[Tensor, "*shape n"]]:
-        """Heads with all batch axes, and which words are real."""
+        """Expand heads to all batch axes, and return which words are real."""
         shape = torch.broadcast_shapes(value.shape[:-1], self.batch_shape)
         value = value.expand(*shape, -1)
         real = torch.ones_like(value, dtype=torch.bool)
@@ -146,7 +144,7 @@ class AbstractDependencyTree(AbstractDistribution):
         return torch.where(real, held, 0.0).sum(-1)
 
     def allows(self, heads: Int[Tensor, "... n"]) -> Bool[Tensor, "..."]:
-        """Whether heads are a tree of this kind, which `score` and `log_prob` ask for.
+        """Return whether heads are a tree of this kind, as `score` and `log_prob` require.
 
         >>> from foveal.distributions import ProjectiveTree
         >>> crossing, nested = torch.tensor([[0, 3, 1, 2], [0, 1, 2, 2]])
@@ -169,7 +167,7 @@ class AbstractDependencyTree(AbstractDistribution):
     def _require_trees(
         self, heads: Int[Tensor, "*shape n"], real: Bool[Tensor, "*shape n"]
     ) -> None:
-        """Raise where the heads of the real words are no tree."""
+        """Raise if the heads of the real words are not a tree."""
         good = self._are_trees(heads, real)
         if bool(good.all()):
             return
@@ -189,8 +187,8 @@ class AbstractDependencyTree(AbstractDistribution):
 def _is_tree(
     heads: Int[Tensor, "*shape n"], real: Bool[Tensor, "*shape n"]
 ) -> Bool[Tensor, "*shape"]:
-    """Whether the real words hang from node 0 through real words only."""
-    # Twice as far up in each round: after log2(n) rounds every word of a tree is at the root.
+    """Return whether the real words are descendants of node 0 through real words only."""
+    # Each round doubles the number of steps up: after log2(n) rounds every word of a tree is at the root.
     up = torch.cat([torch.zeros_like(heads[..., :1]), heads], -1)
     on_real = torch.cat([torch.ones_like(real[..., :1]), real], -1).gather(-1, heads)
     for _ in range(up.shape[-1].bit_length()):

@@ -1,8 +1,8 @@
-"""What every distribution over structures can do.
+"""The base class of distributions over structures.
 
     p(z) = exp( score(z) - log Z ),     score(z) = sum of the log-potentials of the parts of z
 
-A structure gives its score and what needs a dynamic program: log Z, marginals, the best ones,
+A structure implements its score and the dynamic programs: log Z, marginals, the best structures and
 samples. The information measures follow from the marginals, since scores are linear in the parts:
 
     log p(z)  = score(z) - log Z
@@ -33,8 +33,8 @@ from ._fields import AbstractFields
 class TopK(NamedTuple):
     """The k most probable structures, best first, along a new leading axis.
 
-    Where there are fewer than k, the ranks beyond the last hold log-probability -inf and a value
-    of padding (-1, or False).
+    If there are fewer than k structures, the remaining ranks have log-probability -inf and a padding
+    value (-1, or False).
     """
 
     values: Tensor  # (k, *batch, *event)
@@ -43,73 +43,76 @@ class TopK(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class AbstractDistribution(AbstractFields):
-    """A distribution over structures, given by log-potentials; subclasses are frozen dataclasses
-    whose floating-point fields are the potentials.
+    """A distribution over structures, given by log-potentials.
 
-    A structure with a `-inf` part has probability 0 and passes no gradient. Where no structure
-    is possible, log Z is -inf, marginals and gradients are 0, entropies are 0, and `argmax` and
-    `sample` raise `ImpossibleError`. Where a score is NaN, so are log Z, marginals, gradients and
-    entropies, and `argmax`, `topk` and `sample` raise `NonFiniteError`; entries that no structure
-    reads, such as padding, may be NaN.
+    Subclasses are frozen dataclasses whose floating-point fields are the potentials.
+
+    A structure with a `-inf` part has probability 0 and gets no gradient. If no structure is possible,
+    log Z is -inf, marginals, gradients and entropies are 0, and `argmax` and `sample` raise
+    `ImpossibleError`. If a score is NaN, then log Z, marginals, gradients and entropies are NaN, and
+    `argmax`, `topk` and `sample` raise `NonFiniteError`. Entries that no structure uses, such as
+    padding, may be NaN.
     """
 
-    # Whether a structure is a boolean tensor, True on its parts; else it consists of indices.
+    # Whether a structure is a boolean tensor, True on its parts; otherwise it is a tensor of indices.
     _is_boolean: ClassVar[bool] = False
 
     @abstractmethod
     def log_partition(self) -> Float[Tensor, "*batch"]:
-        """log Z: the log-sum of exp(score) over all structures."""
+        """Compute log Z: the log-sum of exp(score) over all structures."""
 
     @abstractmethod
     def marginals(self) -> Tensor:
-        """The probability of each part, in the shape of the first potential; differentiable."""
+        """Compute the probability of each part, in the shape of the first potential; differentiable."""
 
     @abstractmethod
     def _best(self, k: int) -> tuple[Tensor, Tensor]:
-        """The k best structures (k, *batch, *event), best first, and their scores (k, *batch),
-        -inf where there are fewer.
+        """Find the k best structures (k, *batch, *event), best first, and their scores (k, *batch).
+
+        If there are fewer than k structures, the remaining scores are -inf.
         """
 
     @abstractmethod
     def _draw(self, num_samples: int, generator: torch.Generator | None) -> tuple[Tensor, Tensor]:
-        """Exact samples (S, *batch, *event), and where there is one to draw (*batch)."""
+        """Draw exact samples (S, *batch, *event), and return whether each item has a structure (*batch)."""
 
     @abstractmethod
     def _value_shape(self) -> tuple[int, ...]:
-        """The shape of one structure, without batch axes."""
+        """Return the shape of one structure, without batch axes."""
 
     @abstractmethod
     def _score(self, value: Tensor) -> Tensor:
-        """`score` of values of the right shape, in the dtype of the potentials and at least
-        float32. Indices are in range; where the value is no structure, the result may be anything.
+        """Score values of the right shape, in the dtype of the potentials and at least float32.
+
+        Indices are in range. If the value is not a structure, the result is arbitrary.
         """
 
     @abstractmethod
     def _expected_score(self, other: Any) -> Float[Tensor, "*batch"]:
-        """E[ other.score(z) ] for z drawn from this distribution; `other` is of the same class."""
+        """Compute E[ other.score(z) ] for z sampled from this distribution; `other` has the same class."""
 
     def _require_structures(self, value: Tensor) -> None:
-        """Raise where a value of the right shape is no structure at all."""
+        """Raise if a value of the right shape is not a structure."""
         del value
 
     def score(self, value: Tensor) -> Tensor:
-        """The sum of the log-potentials of a structure's parts (unnormalized log-probability).
+        """Sum the log-potentials of a structure's parts (unnormalized log-probability).
 
-        Axes that `value` has before the batch shape are kept.
+        Leading axes of `value` before the batch shape are kept.
 
         Raises:
-            ShapeError: the shape or the dtype of `value` does not fit the distribution.
-            ValueRangeError: `value` is no structure.
+            ShapeError: the shape or the dtype of `value` does not match the distribution.
+            ValueRangeError: `value` is not a structure.
         """
         value = self._checked(value)
         return self._score(value)
 
     def argmax(self) -> Tensor:
-        """The most probable structure.
+        """Return the most probable structure.
 
         Raises:
             ImpossibleError: an item of the batch has no structure.
-            NonFiniteError: a score that is read is NaN or +inf.
+            NonFiniteError: a score in use is NaN or +inf.
         """
         self._require_numbers("argmax")
         with torch.no_grad():
@@ -118,10 +121,10 @@ class AbstractDistribution(AbstractFields):
         return values[0]
 
     def topk(self, k: int) -> TopK:
-        """The k most probable structures and their log-probabilities, which are differentiable.
+        """Return the k most probable structures and their log-probabilities, which are differentiable.
 
         Raises:
-            NonFiniteError: a score that is read is NaN or +inf.
+            NonFiniteError: a score in use is NaN or +inf.
         """
         check_rank(type(self).__name__, k)
         self._require_numbers("topk")
@@ -139,11 +142,11 @@ class AbstractDistribution(AbstractFields):
         *,
         generator: torch.Generator | None = None,
     ) -> Tensor:
-        """Independent exact samples, `sample_shape` leading.
+        """Draw independent exact samples, with leading axes `sample_shape`.
 
         Raises:
             ImpossibleError: an item of the batch has no structure.
-            NonFiniteError: a score that is read is NaN or +inf.
+            NonFiniteError: a score in use is NaN or +inf.
         """
         self._require_numbers("sample")
         with torch.no_grad():
@@ -152,33 +155,33 @@ class AbstractDistribution(AbstractFields):
         return values.reshape((*sample_shape, *values.shape[1:]))
 
     def log_prob(self, value: Tensor) -> Tensor:
-        """log p(value) = score(value) - log Z.
+        """Compute log p(value) = score(value) - log Z.
 
-        The difference is taken in float64, so that float32 scores lose no digits to cancellation;
-        while autograd records, it is taken in the dtype of the potentials, for speed.
+        The difference is computed in float64 to avoid cancellation of float32 scores. While autograd
+        records, it is computed in the dtype of the potentials, for speed.
         """
         return self._log_prob(self._checked(value))
 
     def _log_prob(self, value: Tensor) -> Tensor:
-        """`log_prob` without a check of the value."""
+        """Compute `log_prob` without checking the value."""
         wide = self if self._records_gradient() else self._widen()
         log_partition = wide.log_partition()
-        # -inf - -inf is NaN; where nothing is possible, every structure has log-probability -inf.
+        # -inf - -inf is NaN; if no structure is possible, every log-probability is -inf.
         shift = torch.where(log_partition == -torch.inf, 0.0, log_partition)
         return (wide._score(value) - shift).to(self._dtype())
 
     def cross_entropy(self, other: "AbstractDistribution") -> Float[Tensor, "*batch"]:
-        """H(self, other) = - E[ log other.p(z) ] for z drawn from self, in nats.
+        """Compute H(self, other) = - E[ log other.p(z) ] for z sampled from self, in nats.
 
-        `other` has the same sizes and the same mask. Infinite where it forbids what self allows;
-        0 where self has no structure.
+        `other` has the same sizes and the same mask. The result is infinite if `other` forbids a
+        structure that self allows, and 0 if self has no structure.
         """
         if type(other) is not type(self):
             raise ShapeError(
                 f"{type(self).__name__}.cross_entropy: expected another {type(self).__name__}, got "
                 f"{type(other).__name__}; only distributions over the same structures compare."
             )
-        # In float64, because log Z and the expected score cancel in all but a few digits.
+        # In float64, because log Z and the expected score cancel in most of their digits.
         wide_self, wide_other = self._widen(), other._widen()
         log_partition = wide_other.log_partition()
         own = log_partition if other is self else wide_self.log_partition()
@@ -188,33 +191,33 @@ class AbstractDistribution(AbstractFields):
         return torch.where(own == -torch.inf, 0.0, difference).to(self._dtype())
 
     def entropy(self) -> Float[Tensor, "*batch"]:
-        """H(self) = - E[ log p(z) ], in nats.
+        """Compute H(self) = - E[ log p(z) ], in nats.
 
-        It is a difference of two numbers as large as the scores, so its absolute error is about
-        1e-16 times the score of the best structure: below 1e-6 for scores up to 1e9, and without
-        meaning for scores of 1e15 and more. Never negative.
+        The entropy is a difference of two numbers of the magnitude of the scores. Its absolute error is
+        about 1e-16 times the score of the best structure: below 1e-6 for scores up to 1e9, and too large
+        to be useful from scores of 1e15. The result is never negative.
         """
         return self.cross_entropy(self).clamp(min=0.0)
 
     def kl(self, other: "AbstractDistribution") -> Float[Tensor, "*batch"]:
-        """KL(self || other) = H(self, other) - H(self) >= 0."""
+        """Compute KL(self || other) = H(self, other) - H(self) >= 0."""
         wide_self = self._widen()
         difference = wide_self.cross_entropy(other._widen()) - wide_self.entropy()
         return difference.clamp(min=0.0).to(self._dtype())
 
     def indicators(self, value: Tensor) -> Tensor:
-        """The parts of a structure in the layout of `marginals()`: 1 on those it has, 0 elsewhere.
+        """Return the parts of a structure in the layout of `marginals()`: 1 on its parts, 0 elsewhere.
 
-        Their expectation is the marginals. Axes that `value` has before the batch shape are kept.
+        Their expectation is the marginals. Leading axes of `value` before the batch shape are kept.
         """
         value = self._checked(value)
         with torch.no_grad():
             shape = self._score(value).shape
         first, like = self._first_potential()
         event = like.shape[like.ndim - self._num_event_axes(first) :]
-        # A score is a sum of entries of the potentials, whatever they hold: its gradient says
-        # which. Each value has its own copy of the first potential. What autograd keeps must not
-        # stem from an enclosing inference mode, hence the clones.
+        # A score is a sum of entries of the potentials, so its gradient marks the parts. Each value has
+        # a separate copy of the first potential. Autograd cannot save tensors of an enclosing inference
+        # mode, hence the clones.
         with torch.inference_mode(False), torch.enable_grad():
             parts = torch.zeros(*shape, *event, dtype=self._dtype(), device=like.device)
             changes: dict[str, Any] = {first: parts.requires_grad_()}
@@ -225,18 +228,18 @@ class AbstractDistribution(AbstractFields):
             return torch.autograd.grad(total, parts, materialize_grads=True)[0]
 
     def tilt(self, parts: Tensor) -> "AbstractDistribution":
-        """The distribution with `parts`, in the layout of `marginals()`, added to the first potential.
+        """Add `parts`, in the layout of `marginals()`, to the first potential.
 
             score'(z) = score(z) + sum of parts * indicators(z)
 
-        Axes that `parts` has before the batch shape become leading batch axes.
+        Leading axes of `parts` before the batch shape become leading batch axes.
         """
         name, first = self._first_potential()
         changes: dict[str, Any] = {name: first + parts}
         return replace(self, **changes)
 
     def log_potentials(self) -> dict[str, Tensor]:
-        """The log-potentials by the names of their fields."""
+        """Return the log-potentials by field name."""
         tensors = self._tensors().items()
         return {name: field for name, field in tensors if field.is_floating_point()}
 
@@ -244,7 +247,7 @@ class AbstractDistribution(AbstractFields):
         return next(iter(self.log_potentials().items()))
 
     def _checked(self, value: Tensor) -> Tensor:
-        """A value that `_score` takes; raise for any other."""
+        """Return the value in the form that `_score` expects; raise if it is invalid."""
         owner = f"{type(self).__name__}.score"
         value = check_value(
             owner, value, self._value_shape(), self.batch_shape, is_boolean=self._is_boolean
@@ -254,8 +257,10 @@ class AbstractDistribution(AbstractFields):
         return value
 
     def _require_numbers(self, verb: str) -> None:
-        """Raise where a structure reads a score that is NaN or +inf. Unread ones do no harm, so
-        log Z decides; it is computed only if there is such a score at all.
+        """Raise if a structure uses a score that is NaN or +inf.
+
+        Unused scores are harmless, so the check looks at log Z. It computes log Z only if such a score
+        exists.
         """
         owner = f"{type(self).__name__}.{verb}"
         refuse_vmap(owner)
@@ -271,12 +276,12 @@ class AbstractDistribution(AbstractFields):
         return torch.is_grad_enabled() and any(part.requires_grad for part in parts)
 
     def _dtype(self) -> torch.dtype:
-        """The dtype of results: that of the potentials, at least float32."""
+        """Return the dtype of results: the dtype of the potentials, at least float32."""
         dtypes = [part.dtype for part in self.log_potentials().values()]
         return reduce(torch.promote_types, dtypes, torch.float32)
 
     def _widen(self) -> "AbstractDistribution":
-        """The same distribution in float64."""
+        """Convert the distribution to float64."""
         potentials = self.log_potentials().items()
         changes: dict[str, Any] = {name: part.double() for name, part in potentials}
         return replace(self, **changes)
@@ -285,9 +290,9 @@ class AbstractDistribution(AbstractFields):
 def expectation(
     marginals: Tensor, potentials: Tensor, num_event_axes: int
 ) -> Float[Tensor, "*batch"]:
-    """sum of marginal * potential over the event axes; a part of probability 0 adds 0.
+    """Sum marginal * potential over the event axes; a part with probability 0 adds 0.
 
-    Such a part may hold -inf, or anything at all where it is padding.
+    The potential of such a part may be -inf, or arbitrary on padding.
     """
     held = torch.where(marginals == 0, 0.0, potentials)
     return (marginals * held).sum(tuple(range(-num_event_axes, 0)))

@@ -1,9 +1,9 @@
-"""One choice out of n, most of them with probability exactly 0.
+"""One choice out of n, where most choices have probability exactly 0.
 
     p = argmax over the simplex of  <p, scores> + H_alpha(p),     H_alpha(p) = sum_i ( p_i - p_i^alpha ) / ( alpha (alpha - 1) )
 
-Sparsemax is alpha = 2: the point of the simplex nearest to the scores. Softmax is the limit
-alpha -> 1. The higher alpha, the fewer choices are left.
+Sparsemax is alpha = 2: the Euclidean projection of the scores onto the simplex. Softmax is the limit
+alpha -> 1. Higher values of alpha leave fewer choices.
 
 Axes: *batch any leading shape, n choices.
 References: Martins & Astudillo 2016 (sparsemax); Peters et al. 2019 (entmax).
@@ -35,7 +35,7 @@ class _AbstractEntmax(AbstractSparseDistribution):
 
     @abstractmethod
     def _order(self) -> float:
-        """alpha."""
+        """Return alpha."""
 
     def __post_init__(self) -> None:
         owner = type(self).__name__
@@ -49,14 +49,14 @@ class _AbstractEntmax(AbstractSparseDistribution):
         return masked_batch_shape(type(self).__name__, self.scores, self.mask)
 
     def _flat(self) -> tuple[Tensor, Tensor | None]:
-        """Scores and mask with one leading axis, as `inference` takes them."""
+        """Flatten scores and mask to one leading axis, as `inference` expects."""
         batch = self.batch_shape
         mask = None if self.mask is None else flatten_batch(self.mask, batch, 1)
         return flatten_batch(self.scores, batch, 1), mask
 
     @override
     def smoothed_max(self) -> Float[Tensor, "*batch"]:
-        """max over p of <p, scores> + H_alpha(p)."""
+        """Compute max over p of <p, scores> + H_alpha(p)."""
         return restore_batch(entmax_maximum(*self._flat(), alpha=self._order()), self.batch_shape)
 
     @override

@@ -1,4 +1,4 @@
-"""The tensors that define a distribution: shown, moved, detached and indexed together."""
+"""The tensors that define a distribution: printing, moving, detaching and indexing."""
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, fields, replace
@@ -9,7 +9,7 @@ from torch import Tensor
 
 from ..shapes import flatten_batch
 
-# typing.Self is not used: beartype takes it in decorated classes only.
+# typing.Self is not used: beartype supports it only in decorated classes.
 Fields = TypeVar("Fields", bound="AbstractFields")
 
 
@@ -19,17 +19,17 @@ class AbstractFields(ABC):
 
     def __init_subclass__(cls, **options: Any) -> None:
         super().__init_subclass__(**options)
-        # `dataclass` leaves a `__repr__` alone that stands in the class itself.
+        # `dataclass` does not replace a `__repr__` that the class defines.
         if "__repr__" not in cls.__dict__:
             cls.__repr__ = AbstractFields.__repr__
 
     @property
     @abstractmethod
     def batch_shape(self) -> torch.Size:
-        """The leading shape that the tensors share."""
+        """Return the leading shape that the tensors share."""
 
     def __repr__(self) -> str:
-        """The fields, with dtype and shape in place of the entries of a tensor."""
+        """Show the fields, with dtype and shape instead of the entries of a tensor."""
         shown = []
         for field in fields(self):
             value = self.__dict__[field.name]
@@ -41,9 +41,9 @@ class AbstractFields(ABC):
         return f"{type(self).__name__}({', '.join(shown)}, device={' and '.join(devices)})"
 
     def to(self: Fields, *args: Any, **options: Any) -> Fields:
-        """The same distribution on another device or in another dtype.
+        """Move the distribution to another device or convert it to another dtype.
 
-        Arguments are those of `torch.Tensor.to`. A dtype applies to the scores, not to the masks.
+        It takes the arguments of `torch.Tensor.to`. A dtype applies to the scores, not to the masks.
 
         >>> from foveal.distributions import Categorical
         >>> Categorical(torch.zeros(3)).to(torch.float64)
@@ -60,13 +60,14 @@ class AbstractFields(ABC):
         return replace(self, **changes, **masks)
 
     def detach(self: Fields) -> Fields:
-        """The same distribution with scores that pass no gradient on."""
+        """Detach the scores from the autograd graph."""
         changes: dict[str, Any] = {name: part.detach() for name, part in self._tensors().items()}
         return replace(self, **changes)
 
     def __getitem__(self: Fields, index: Any) -> Fields:
-        """The distributions at an index over the batch axes: an integer, a slice, a tensor, or a
-        tuple of them, as for a tensor of shape `batch_shape`.
+        """Index the batch axes with an integer, a slice, a tensor, or a tuple of them.
+
+        Indexing works as for a tensor of shape `batch_shape`.
 
         >>> from foveal.distributions import Categorical
         >>> Categorical(torch.zeros(4, 2, 3))[1:3, 0].batch_shape
@@ -83,7 +84,7 @@ class AbstractFields(ABC):
         changes: dict[str, Any] = {}
         for name, tensor in tensors.items():
             num_event_axes = self._num_event_axes(name)
-            if tensor.ndim > num_event_axes:  # else it is shared by the whole batch
+            if tensor.ndim > num_event_axes:  # otherwise the whole batch shares it
                 changes[name] = flatten_batch(tensor, batch, num_event_axes)[places]
         return replace(self, **changes)
 
@@ -92,9 +93,9 @@ class AbstractFields(ABC):
         return {name: value for name, value in values.items() if isinstance(value, Tensor)}
 
     def _num_event_axes(self, name: str) -> int:
-        """How many of the last axes of a tensor are not batch axes."""
+        """Return the number of last axes of a tensor that are not batch axes."""
         tensor = self.__dict__[name]
-        # With more leading axes than any other tensor, it alone decides how many there are.
+        # A tensor with more leading axes than any other determines the number of leading axes.
         num_extra = len(self.batch_shape) + 1
         changes: dict[str, Any] = {name: tensor.reshape((1,) * num_extra + tensor.shape)}
         return tensor.ndim + num_extra - len(replace(self, **changes).batch_shape)

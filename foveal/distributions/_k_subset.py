@@ -2,8 +2,8 @@
 
     score(z) = sum_i scores[i] z_i  for |z| = k,       Z = e_k( exp(scores) )
 
-e_k is the elementary symmetric polynomial of degree k; for k = 1 this is the softmax. Time and
-memory are O(n k), also for training through the marginals.
+e_k is the elementary symmetric polynomial of degree k; k = 1 is the softmax. Time and memory are
+O(n k), also when training through the marginals.
 
 Axes: *batch any leading shape, n items.
 References: Chen & Liu 1997 (conditional Bernoulli); Kulesza & Taskar 2012, section 5 (k-DPP).
@@ -25,16 +25,16 @@ from ..shapes import flatten_batch, restore_batch
 from ._checks import check_mask, check_scores, masked_batch_shape
 from ._distribution import AbstractDistribution, expectation
 
-# No tensor has as many items along an axis; larger numbers are taken for mistakes.
+# No tensor axis has this many items; larger numbers are mistakes.
 _MOST = 2**31
 
 
 @final
 @dataclass(frozen=True, eq=False)
 class KSubset(AbstractDistribution):
-    """Subsets of exactly k of n items; a value is boolean `(..., n)`, True on items chosen.
+    """Subsets of exactly k of n items; a value is boolean `(..., n)`, True on selected items.
 
-    Impossible where fewer than k items are real and finite; k = 0 leaves the empty set alone.
+    No subset is possible if fewer than k items are real and finite; for k = 0 the only subset is empty.
 
     >>> chosen = KSubset(torch.tensor([2.0, 1.0, 0.0]), k=2)
     >>> chosen.marginals()       # 2 in total
@@ -65,10 +65,10 @@ class KSubset(AbstractDistribution):
         return masked_batch_shape("KSubset", self.scores, self.mask)
 
     def _flat(self) -> tuple[Tensor, int, Tensor | None]:
-        """The arguments with one leading axis, as `inference` takes them."""
+        """Flatten the arguments to one leading axis, as `inference` expects."""
         batch = self.batch_shape
         mask = None if self.mask is None else flatten_batch(self.mask, batch, 1)
-        # All sizes above n are equally impossible, and n + 1 costs least.
+        # All sizes above n are impossible, and n + 1 is the cheapest.
         k = min(self.k, self.scores.shape[-1] + 1)
         return flatten_batch(self.scores, batch, 1), k, mask
 
@@ -78,12 +78,12 @@ class KSubset(AbstractDistribution):
 
     @override
     def marginals(self) -> Float[Tensor, "*batch n"]:
-        """p(item is chosen), 0 on padding; differentiable."""
+        """Compute p(item is selected), 0 on padding; differentiable."""
         return restore_batch(k_subset_marginals(*self._flat()), self.batch_shape)
 
     @override
     def _best(self, k: int) -> tuple[Tensor, Tensor]:
-        """The best subsets; this k is how many of them, not their size."""
+        """Find the best subsets; here k is the number of subsets, not their size."""
         shape = (k, *self.batch_shape)
         found = k_subset_best(*self._flat(), num_ranks=k)
         return found.values.reshape(*shape, *self._value_shape()), found.scores.reshape(shape)
@@ -100,7 +100,7 @@ class KSubset(AbstractDistribution):
 
     @override
     def _score(self, value: Bool[Tensor, "... n"]) -> Float[Tensor, "..."]:
-        """The sum of the scores of the items; -inf where they are not k real ones."""
+        """Sum the scores of the items; -inf unless they are k real items."""
         scores = forbid_padding(self.scores.to(self._dtype()), self.mask)
         total = torch.where(value, scores, 0.0).sum(-1)
         return torch.where(value.sum(-1) == self.k, total, -torch.inf)

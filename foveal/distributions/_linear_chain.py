@@ -1,9 +1,9 @@
-"""A labeling of a sequence, each label depending on its neighbor.
+"""A labeling of a sequence in which each label depends on its neighbor.
 
     score(y) = start[y_1] + sum_t unary[t, y_t] + sum_t transitions[t, y_t, y_{t+1}] + end[y_T]
 
-Segment attention is the chain of two states, "read" and "skip"; a tagger's CRF has a state per
-tag. Time and memory are O(T K^2), also for training through the marginals.
+Segment attention is a chain with two states, "read" and "skip"; the CRF of a tagger has one state per
+tag. Time and memory are O(T K^2), also when training through the marginals.
 
 Axes: *batch any leading shape, T positions, K states.
 References: Lafferty et al. 2001 (CRF); Kim et al. 2017, section 3.1 (segment attention).
@@ -39,11 +39,11 @@ class LinearChain(AbstractDistribution):
     """Labels y_1 .. y_T; a value is `(..., T)`, -1 on padding.
 
     `transitions` is `(K, K)`, shared by all positions, or `(..., T-1, K, K)`: entry [t, i, j]
-    scores state i at t followed by j at t+1. A position that `mask` leaves out is skipped: its
-    neighbors become adjacent, joined by the transition into the later one.
+    scores state i at t followed by j at t+1. A position outside `mask` is skipped: its neighbors become
+    adjacent, with the transition into the later one.
 
     `start` and `end` score the states of the first and the last real position of each sequence:
-    `(K,)`, shared by the batch, or `(..., K)`. A sequence of padding only reads neither.
+    `(K,)`, shared by the batch, or `(..., K)`. A sequence with only padding uses neither.
 
     >>> unary = torch.tensor([[0.0, 1.0], [0.0, 0.0], [0.0, 1.0]])
     >>> stay = torch.tensor([[1.0, 0.0], [0.0, 1.0]])
@@ -85,13 +85,13 @@ class LinearChain(AbstractDistribution):
         return join_batch_shapes("LinearChain", **shapes)
 
     def _unary(self) -> Float[Tensor, "*#batch T K"]:
-        """The scores of states, with `start` and `end` added where they are read."""
+        """Add `start` and `end` to the scores of the first and the last real position."""
         if self.start is None and self.end is None:
             return self.unary
         unary, mask = self.unary.to(self._dtype()), self.mask
         if mask is None:
             mask = torch.ones(unary.shape[-2], dtype=torch.bool, device=unary.device)
-        # `where`, since a product with a one-hot mask would turn -inf into NaN at the other positions.
+        # `where`, because the product with a one-hot mask would turn -inf into NaN at the other positions.
         for scores, position in ((self.start, first_real), (self.end, last_real)):
             if scores is not None:
                 unary = torch.where(
@@ -100,7 +100,7 @@ class LinearChain(AbstractDistribution):
         return unary
 
     def _flat(self) -> tuple[Tensor, Tensor, Tensor | None]:
-        """The potentials with one leading axis, as `inference` takes them."""
+        """Flatten the potentials to one leading axis, as `inference` expects."""
         batch = self.batch_shape
         unary = flatten_batch(self._unary(), batch, 2)
         transitions = flatten_transitions(self.transitions, batch)
@@ -113,15 +113,14 @@ class LinearChain(AbstractDistribution):
 
     @override
     def marginals(self) -> Float[Tensor, "*batch T K"]:
-        """p(y_t = j), 0 on padding; differentiable."""
+        """Compute p(y_t = j), 0 on padding; differentiable."""
         return restore_batch(chain_node_marginals(*self._flat()), self.batch_shape)
 
     def pair_marginals(self) -> Float[Tensor, "*batch N K K"]:
-        """p(y_t = i, y_{t+1} = j) for the N = T - 1 steps, in the layout of per-position
-        transitions; differentiable.
+        """Compute p(y_t = i, y_{t+1} = j) for the N = T - 1 transitions; differentiable.
 
-        Entry t belongs to the step into position t+1, from the nearest real position before it;
-        0 where there is no such step.
+        The layout matches per-position transitions. Entry t is the transition into position t+1 from
+        the nearest real position before it, and 0 if there is no such transition.
 
         >>> LinearChain(torch.zeros(2, 2), torch.zeros(2, 2)).pair_marginals()
         tensor([[[0.2500, 0.2500],
@@ -136,7 +135,7 @@ class LinearChain(AbstractDistribution):
 
     @override
     def _best(self, k: int) -> tuple[Tensor, Tensor]:
-        """The k best labelings (k, *batch, T) and their scores (k, *batch)."""
+        """Find the k best labelings (k, *batch, T) and their scores (k, *batch)."""
         shape = (k, *self.batch_shape)
         found = chain_best(*self._flat(), k=k)
         labels = found.labels.reshape(*shape, *self._value_shape())

@@ -1,9 +1,9 @@
-"""A dependency tree over a sentence in which no two arcs cross.
+"""A dependency tree over a sentence without crossing arcs.
 
     score(tree) = sum over words d of arcs[head of d, d]
 
-Syntactic attention reads, for each word, its expected head. Time is O(n^3), memory too when
-marginals are trained through.
+Syntactic attention reads the expected head of each word. Time is O(n^3); so is memory when training
+through the marginals.
 
 Axes: n words, m = n + 1 words and the root.
 References: Eisner 1996, 2000 (the algorithm); Kim et al. 2017, section 3.2 (syntactic attention).
@@ -29,13 +29,14 @@ _INFERENCE = TreeInference(
 @final
 @dataclass(frozen=True, eq=False)
 class ProjectiveTree(AbstractDependencyTree):
-    """A projective dependency tree; a value is the head of each word `(..., n)`, 0 for the root
-    and -1 on padding.
+    """A projective dependency tree.
 
-    `arcs[h, d]` scores head h of word d, as in CoNLL-U: words count from 1, index 0 is the root,
-    which has no head and stands to the left of all words. With `single_root` exactly one word
-    hangs from the root. `mask` is over the words: one that it leaves out is skipped, its
-    neighbors become adjacent.
+    A value is the head of each word `(..., n)`, 0 for the root and -1 on padding.
+
+    `arcs[h, d]` scores head h of word d, as in CoNLL-U: words are numbered from 1. Index 0 is the root,
+    which has no head and is to the left of all words. With `single_root`, exactly one word is attached
+    to the root. `mask` selects the words: a word outside it is skipped, and its neighbors become
+    adjacent.
 
     >>> arcs = torch.zeros(4, 4)
     >>> arcs[0, 2] = arcs[2, 1] = arcs[2, 3] = 2.0
@@ -55,7 +56,7 @@ class ProjectiveTree(AbstractDependencyTree):
         self, heads: Int[Tensor, "*shape n"], real: Bool[Tensor, "*shape n"]
     ) -> Bool[Tensor, "*shape"]:
         words = torch.arange(1, heads.shape[-1] + 1, device=heads.device)
-        # An arc from 0 to 0 stands for a word that is not real: it crosses no other.
+        # An arc from 0 to 0 represents padding: it crosses no other arc.
         near = torch.where(real, torch.minimum(heads, words), 0)
         far = torch.where(real, torch.maximum(heads, words), 0)
         near, far, other_near, other_far = (

@@ -1,12 +1,12 @@
-"""A sequence cut into labeled segments, each scored as a whole.
+"""A segmentation of a sequence into labeled segments, each scored as a whole.
 
     score(y) = sum over segments (t, d, k) of segments[t, d, k]
              + sum over neighbors of transitions[t, i, j],   i ends with t, j starts at t+1
 
-A segment starts at t, has d + 1 positions and label k. Phrases, named entities, phones with a
-duration: where a linear chain sees one step at a time, a segment may be scored by all of its
-positions and by its length. Time and memory are O(T K (K + D)), also for training through the
-marginals; nothing of the size (K D)^2 is made.
+A segment starts at t, has d + 1 positions and label k; examples are phrases, named entities, and phones
+with a duration. A linear chain scores one position at a time, whereas the score of a segment can depend
+on all of its positions and on its length. Time and memory are O(T K (K + D)), also when training through
+the marginals; no intermediate result has size (K D)^2.
 
 Axes: *batch any leading shape, T positions, D lengths, K labels.
 References: Sarawagi & Cohen 2004 (semi-Markov CRF); Kong et al. 2016 (segmental RNN).
@@ -38,16 +38,16 @@ from ._transitions import (
 @final
 @dataclass(frozen=True, eq=False)
 class SemiMarkov(AbstractDistribution):
-    """Labeled segments that cover a sequence; a value is `(..., T)`: the label of a segment at
-    its first position, -1 at its other positions and on padding.
+    """Labeled segments that cover a sequence.
 
-    So `[2, -1, 0]` is a segment of label 2 and length 2, then one of label 0 and length 1. What
-    `segments` holds for segments that would run past the end is never read.
+    A value is `(..., T)`: the label of a segment at its first position, -1 at its other positions and
+    on padding. For example, `[2, -1, 0]` is a segment with label 2 and length 2, then a segment with
+    label 0 and length 1. Entries of `segments` for segments beyond the end are ignored.
 
     `transitions` is `(K, K)`, shared by all positions, or `(..., T-1, K, K)`: entry [t, i, j]
-    scores a segment of label i that ends with t followed by one of j that starts at t+1. A
-    position that `mask` leaves out is skipped: its neighbors become adjacent, a segment covers
-    d + 1 real positions, and the transition into the start of a segment is the one that counts.
+    scores a segment with label i that ends at t, followed by a segment with label j that starts at t+1.
+    A position outside `mask` is skipped: its neighbors become adjacent, a segment covers d + 1 real
+    positions, and the score is the transition into the start of a segment.
 
     >>> segments = torch.zeros(3, 2, 1)       # three positions, lengths 1 and 2, one label
     >>> segments[0, 1] = 1.0                  # the first two belong together
@@ -79,7 +79,7 @@ class SemiMarkov(AbstractDistribution):
         return join_batch_shapes("SemiMarkov", **shapes)
 
     def _flat(self) -> tuple[Tensor, Tensor, Tensor | None]:
-        """The potentials with one leading axis, as `inference` takes them."""
+        """Flatten the potentials to one leading axis, as `inference` expects."""
         batch = self.batch_shape
         segments = flatten_batch(self.segments, batch, 3)
         transitions = flatten_transitions(self.transitions, batch)
@@ -92,12 +92,13 @@ class SemiMarkov(AbstractDistribution):
 
     @override
     def marginals(self) -> Float[Tensor, "*batch T D K"]:
-        """p(a segment starts at t, has length d+1 and label k); differentiable."""
+        """Compute p(a segment starts at t, has length d+1 and label k); differentiable."""
         return self._marginals()[0]
 
     def pair_marginals(self) -> Float[Tensor, "*batch N K K"]:
-        """p(a segment of j starts at t+1 and follows one of i) for the N = T - 1 steps, in the
-        layout of per-position transitions; differentiable.
+        """Compute p(a segment of j starts at t+1 and follows a segment of i) for the N = T - 1 transitions.
+
+        The layout matches per-position transitions; the result is differentiable.
 
         >>> SemiMarkov(torch.zeros(2, 2, 1), torch.zeros(1, 1)).pair_marginals()
         tensor([[[0.5000]]])
@@ -111,7 +112,7 @@ class SemiMarkov(AbstractDistribution):
 
     @override
     def _best(self, k: int) -> tuple[Tensor, Tensor]:
-        """The k best segmentations (k, *batch, T) and their scores (k, *batch)."""
+        """Find the k best segmentations (k, *batch, T) and their scores (k, *batch)."""
         shape = (k, *self.batch_shape)
         found = semi_markov_best(*self._flat(), k=k)
         return found.labels.reshape(*shape, *self._value_shape()), found.scores.reshape(shape)
@@ -133,7 +134,7 @@ class SemiMarkov(AbstractDistribution):
     def _expanded(
         self, value: Int[Tensor, "... T"]
     ) -> tuple[Int[Tensor, "*shape T"], Bool[Tensor, "*shape T"], Bool[Tensor, "*shape T"]]:
-        """Values with all batch axes, where they are real, and where segments start."""
+        """Expand values to all batch axes, and return masks of real positions and of segment starts."""
         shape = torch.broadcast_shapes(value.shape[:-1], self.batch_shape)
         value = value.expand(*shape, -1)
         mask = torch.ones_like(value, dtype=torch.bool)
@@ -175,7 +176,7 @@ class SemiMarkov(AbstractDistribution):
 def _lengths_less_one(
     starts: Bool[Tensor, "... T"], mask: Bool[Tensor, "... T"]
 ) -> Int[Tensor, "... T"]:
-    """How many real positions follow each start within its segment: its d, the length less 1."""
+    """Count the real positions after each start within its segment: d, the length minus 1."""
     rank = mask.cumsum(-1)
     total = rank[..., -1:]
     # From the right: the rank of the nearest start at or after each position.
@@ -190,7 +191,7 @@ def _require_segments(
     less_one: Int[Tensor, "... T"],
     num_lengths: int,
 ) -> None:
-    """Raise where segments do not cover a row, or one is too long."""
+    """Raise if the segments do not cover a row, or if a segment is too long."""
     uncovered = mask & (starts.cumsum(-1) == 0)
     if bool(uncovered.any()):
         raise ValueRangeError(

@@ -1,9 +1,9 @@
-"""A binary bracketing of a sentence: every span of it is a word, or made of two others.
+"""A binary bracketing of a sentence: every span is a word or consists of two smaller spans.
 
     score(tree) = sum over the spans i..j of the tree of spans[i, j]
 
-Words and the whole sentence are spans of every tree. With labels, each span carries one, and
-spans[i, j, l] scores it. Time is O(n^3), also for training through the marginals.
+Words and the whole sentence are spans of every tree. In a labeled tree, each span has a label, and
+spans[i, j, l] scores it. Time is O(n^3), also when training through the marginals.
 
 Axes: *batch any leading shape, n words, L labels.
 References: Younger 1967 (CKY); Finkel et al. 2008 (CRF); Stern et al. 2017 (scores of spans).
@@ -27,13 +27,14 @@ from ._distribution import AbstractDistribution, expectation
 @final
 @dataclass(frozen=True, eq=False)
 class SpanTree(AbstractDistribution):
-    """Binary trees over n words; a value is boolean `(..., n, n)`, True at [i, j] if the words
-    i..j, both included, are a span of the tree.
+    """Binary trees over n words.
 
-    With `labeled=True`, `spans` is `(..., n, n, L)` and so are values and marginals; it is said
-    and not guessed, because `(..., n, n)` may have a batch axis. Entries below the diagonal
-    are never read. Words that `mask` leaves out are skipped: i and j are the first and the last
-    real word of a span. A sentence without a real word has one tree, without spans.
+    A value is boolean `(..., n, n)`, True at [i, j] if the words i..j, inclusive, are a span of the tree.
+
+    With `labeled=True`, `spans`, values and marginals are `(..., n, n, L)`. The flag is explicit because
+    `(..., n, n)` may have a batch axis. Entries below the diagonal are ignored. Words outside `mask` are
+    skipped: i and j are the first and the last real word of a span. A sentence without a real word has
+    one tree, without spans.
 
     >>> spans = torch.tensor([[0.0, 1.0, 0.0], [0.0, 0.0, 0.0], [0.0, 0.0, 0.0]])
     >>> tree = SpanTree(spans)
@@ -71,7 +72,7 @@ class SpanTree(AbstractDistribution):
         return join_batch_shapes("SpanTree", **shapes)
 
     def _flat(self) -> tuple[Tensor, Tensor | None]:
-        """The potentials with one leading axis and an axis of labels, as `inference` takes them."""
+        """Flatten the potentials to one leading axis and add an axis of labels, as `inference` expects."""
         batch, event = self.batch_shape, self._event_shape()
         spans = flatten_batch(self.spans, batch, len(event))
         mask = None if self.mask is None else flatten_batch(self.mask, batch, 1)
@@ -83,12 +84,12 @@ class SpanTree(AbstractDistribution):
 
     @override
     def marginals(self) -> Float[Tensor, "..."]:
-        """p(the tree has span i..j, with label l), in the shape of `spans`; differentiable."""
+        """Compute p(the tree has span i..j, with label l), in the shape of `spans`; differentiable."""
         return span_marginals(*self._flat()).reshape(*self.batch_shape, *self._event_shape())
 
     @override
     def _best(self, k: int) -> tuple[Tensor, Tensor]:
-        """The k best trees (k, *batch, *event) and their scores (k, *batch)."""
+        """Find the k best trees (k, *batch, *event) and their scores (k, *batch)."""
         shape = (k, *self.batch_shape)
         found = span_best(*self._flat(), k=k)
         return found.values.reshape(*shape, *self._event_shape()), found.scores.reshape(shape)
@@ -105,7 +106,7 @@ class SpanTree(AbstractDistribution):
 
     @override
     def _score(self, value: Bool[Tensor, "..."]) -> Float[Tensor, "..."]:
-        """The sum of the scores of a tree's spans; -inf where `value` is no tree of real words."""
+        """Sum the scores of a tree's spans; -inf if `value` is not a tree of real words."""
         axes = tuple(range(-len(self._event_shape()), 0))
         held = torch.where(value, self.spans.to(self._dtype()), 0.0).sum(axes)
         count = value.sum(-1) if self.labeled else value.long()
@@ -117,10 +118,10 @@ class SpanTree(AbstractDistribution):
 
 
 def _is_tree(count: Tensor, mask: Tensor | None) -> Bool[Tensor, "..."]:
-    """Whether spans, as numbers of times (..., n, n) each is given, are those of one binary tree.
+    """Return whether spans, given by their counts (..., n, n), form one binary tree.
 
-    They are if there are 2 m - 1 for m real words (0 for m = 0), none is given twice or reaches to
-    a word that is not there, and no two cross: without a crossing there can be no more.
+    They do if there are 2 m - 1 spans for m real words (0 for m = 0), no span occurs twice or contains
+    padding, and no two spans cross: more spans without a crossing are impossible.
     """
     num_words = count.shape[-1]
     real = count.new_ones(num_words, dtype=torch.bool) if mask is None else mask

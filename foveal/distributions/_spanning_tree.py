@@ -1,8 +1,8 @@
-"""A dependency tree over a sentence, arcs crossing or not.
+"""A dependency tree over a sentence, with or without crossing arcs.
 
     score(tree) = sum over words d of arcs[head of d, d]
 
-Time is O(n^3), memory too when marginals are trained through.
+Time is O(n^3); so is memory when training through the marginals.
 
 Axes: n words, m = n + 1 words and the root.
 References: Koo et al. 2007, McDonald & Satta 2007, Smith & Smith 2007 (matrix-tree theorem for
@@ -29,12 +29,13 @@ _INFERENCE = TreeInference(
 @final
 @dataclass(frozen=True, eq=False)
 class SpanningTree(AbstractDependencyTree):
-    """A dependency tree, projective or not; a value is the head of each word `(..., n)`, 0 for
-    the root and -1 on padding.
+    """A dependency tree, projective or not.
 
-    `arcs[h, d]` scores head h of word d, as in CoNLL-U: words count from 1, index 0 is the root,
-    which has no head. With `single_root` exactly one word hangs on the root. `mask` is over the
-    words: one that it leaves out is neither word nor head.
+    A value is the head of each word `(..., n)`, 0 for the root and -1 on padding.
+
+    `arcs[h, d]` scores head h of word d, as in CoNLL-U: words are numbered from 1, and index 0 is the
+    root, which has no head. With `single_root`, exactly one word is attached to the root. `mask` selects
+    the words: a word outside it is neither word nor head.
 
     >>> arcs = torch.zeros(5, 5)
     >>> arcs[0, 1] = arcs[1, 3] = arcs[3, 2] = arcs[2, 4] = 3.0

@@ -1,12 +1,11 @@
-"""What a sparse distribution over structures can do.
+"""The base class of sparse distributions over structures.
 
     marginals() = the gradient of smoothed_max()
 
-A sparse distribution gives most structures probability exactly 0. It is not proportional to
-exp(score), so it has no log-partition; what takes its place is the maximum of the score smoothed
-by a Tsallis entropy. Once its probabilities are known it is a distribution like any other, whose
-log-potentials are logarithms of probabilities: `gibbs()` gives it so, with all the verbs of
-`AbstractDistribution`, and the verbs below come from there.
+A sparse distribution assigns probability exactly 0 to most structures. It is not proportional to
+exp(score), so it has no log-partition; its counterpart is the maximum of the score, smoothed by a Tsallis
+entropy. `gibbs()` converts it to an `AbstractDistribution` whose log-potentials are logarithms of
+probabilities. The methods below use that conversion.
 """
 
 from abc import abstractmethod
@@ -21,38 +20,38 @@ from ._fields import AbstractFields
 
 
 class AbstractSparseDistribution(AbstractFields):
-    """A distribution over structures, most of which have probability exactly 0; subclasses are
-    frozen dataclasses.
+    """A distribution over structures, most of which have probability exactly 0.
 
-    Masks and `-inf` mean what they mean for an `AbstractDistribution`. Where no structure is
-    possible, `smoothed_max` is -inf and the marginals are 0. Where a score that is read is NaN or
+    Subclasses are frozen dataclasses. Masks and `-inf` work as for an `AbstractDistribution`. If no
+    structure is possible, `smoothed_max` is -inf and the marginals are 0. If a score in use is NaN or
     +inf, both are NaN.
     """
 
     @abstractmethod
     def smoothed_max(self) -> Float[Tensor, "*batch"]:
-        """The smoothed maximum of the score; where one structure alone is possible, its score."""
+        """Compute the smoothed maximum of the score; with only one possible structure, it is its score."""
 
     @abstractmethod
     def marginals(self) -> Tensor:
-        """The probability of each part, in the shape of the scores; differentiable where the
-        support does not change, which is almost everywhere.
+        """Compute the probability of each part, in the shape of the scores.
+
+        The marginals are differentiable wherever the support does not change, which is almost everywhere.
         """
 
     @abstractmethod
     def gibbs(self) -> AbstractDistribution:
-        """The same distribution given by log-potentials, -inf outside the support."""
+        """Convert to a distribution with log-potentials, which are -inf outside the support."""
 
     def support(self) -> Bool[Tensor, "..."]:
-        """True on the parts of probability above 0."""
+        """Return a mask that is True on parts with probability above 0."""
         return self.marginals() > 0
 
     def log_prob(self, value: Tensor) -> Tensor:
-        """log p(value), -inf outside the support."""
+        """Compute log p(value), -inf outside the support."""
         return self.gibbs().score(value)  # its log Z is 0
 
     def argmax(self) -> Tensor:
-        """The most probable structure."""
+        """Return the most probable structure."""
         return self.gibbs().argmax()
 
     def sample(
@@ -61,24 +60,24 @@ class AbstractSparseDistribution(AbstractFields):
         *,
         generator: torch.Generator | None = None,
     ) -> Tensor:
-        """Independent exact samples, `sample_shape` leading."""
+        """Draw independent exact samples, with leading axes `sample_shape`."""
         return self.gibbs().sample(sample_shape, generator=generator)
 
     def topk(self, k: int) -> TopK:
-        """The k most probable structures and their log-probabilities."""
+        """Return the k most probable structures and their log-probabilities."""
         return self.gibbs().topk(k)
 
     def entropy(self) -> Float[Tensor, "*batch"]:
-        """H(self) = - E[ log p(z) ], Shannon's, in nats."""
+        """Compute the Shannon entropy H(self) = - E[ log p(z) ], in nats."""
         return self.gibbs().entropy()
 
     def indicators(self, value: Tensor) -> Tensor:
-        """The parts of a structure in the layout of `marginals()`: 1 on those it has, 0 elsewhere."""
+        """Return the parts of a structure in the layout of `marginals()`: 1 on its parts, 0 elsewhere."""
         return self.gibbs().indicators(value)
 
 
 def check_alpha(owner: str, alpha: float) -> None:
-    """The order of the Tsallis entropy."""
+    """Check the order of the Tsallis entropy."""
     if not 1 < alpha < torch.inf:
         raise ValueRangeError(
             f"{owner}: alpha must be above 1 and finite, got {alpha}. Pass 1.5 or 2; at 1 the "
@@ -87,6 +86,6 @@ def check_alpha(owner: str, alpha: float) -> None:
 
 
 def log_or_forbid(probabilities: Tensor) -> Tensor:
-    """log p, and -inf with gradient 0 where p is 0."""
-    inside = probabilities != 0  # also where it is NaN
+    """Compute log p; if p is 0, the result is -inf with gradient 0."""
+    inside = probabilities != 0  # also True for NaN
     return torch.where(inside, torch.where(inside, probabilities, 1.0).log(), -torch.inf)

@@ -1,11 +1,11 @@
-"""A labeling of a sequence, most labelings having probability exactly 0.
+"""A labeling of a sequence, where most labelings have probability exactly 0.
 
     a[t, j] = unary[t, j] + max_alpha over i of ( a[t-1, i] + transitions[t-1, i, j] )
     p(y)    = p( y_T ) prod_t p( y_{t-1} | y_t ),   each factor the alpha-entmax of that step
 
-This is Viterbi with a sparse maximum (SparseDP), read from the first position to the last: it is
-sparse step by step. It is not SparseMAP, which regularizes the whole vector of marginals and
-treats both directions alike.
+This is Viterbi with a sparse maximum (SparseDP), from the first position to the last: each step is
+sparse. It differs from SparseMAP, which regularizes the whole vector of marginals and treats both
+directions alike.
 
 Axes: *batch any leading shape, T positions, K states.
 References: Mensch & Blondel 2018; Niculae et al. 2018 (SparseMAP).
@@ -31,8 +31,9 @@ from ._transitions import last_real
 @final
 @dataclass(frozen=True, eq=False)
 class SparseChain(AbstractSparseDistribution):
-    """Labels y_1 .. y_T; a value is `(..., T)`, -1 on padding. Scores and mask are those of a
-    `LinearChain`.
+    """Labels y_1 .. y_T; a value is `(..., T)`, -1 on padding.
+
+    It takes the same scores and mask as a `LinearChain`.
 
     >>> unary = torch.tensor([[0.0, 1.0], [0.0, 0.0], [0.0, 1.0]])
     >>> stay = torch.tensor([[1.0, 0.0], [0.0, 1.0]])
@@ -57,7 +58,7 @@ class SparseChain(AbstractSparseDistribution):
         return 3 if name == "transitions" else super()._num_event_axes(name)
 
     def _chain(self) -> LinearChain:
-        """The chain with these scores, which checks and flattens them."""
+        """Build the chain with these scores, which checks and flattens them."""
         return LinearChain(self.unary, self.transitions, self.mask)
 
     @property
@@ -72,11 +73,11 @@ class SparseChain(AbstractSparseDistribution):
 
     @override
     def marginals(self) -> Float[Tensor, "*batch T K"]:
-        """p(y_t = j), 0 on padding; differentiable."""
+        """Compute p(y_t = j), 0 on padding; differentiable."""
         return self._marginals()[0]
 
     def pair_marginals(self) -> Float[Tensor, "*batch N K K"]:
-        """p(y_t = i, y_{t+1} = j) for the N = T - 1 steps, as `LinearChain.pair_marginals`."""
+        """Compute p(y_t = i, y_{t+1} = j) for the N = T - 1 transitions, as `LinearChain.pair_marginals`."""
         return self._marginals()[1]
 
     def _marginals(self) -> tuple[Tensor, Tensor]:
@@ -86,7 +87,7 @@ class SparseChain(AbstractSparseDistribution):
 
     @override
     def gibbs(self) -> LinearChain:
-        """The Markov chain with these marginals.
+        """Build the Markov chain with these marginals.
 
         p(y) = prod_t pairs[t-1, y_{t-1}, y_t] / nodes[t, y_t]  *  nodes[T, y_T]
         """
@@ -94,10 +95,10 @@ class SparseChain(AbstractSparseDistribution):
         mask = torch.ones_like(nodes[..., 0], dtype=torch.bool)
         if self.mask is not None:
             mask = self.mask.expand_as(mask)
-        # Every position with a step into it divides by its marginals; the last one multiplies.
+        # Every position with a transition into it divides by its marginals; the last one multiplies.
         divides = torch.cat([torch.zeros_like(mask[..., :1]), linked_steps(mask)], -1)
         power = (last_real(mask).to(nodes.dtype) - divides.to(nodes.dtype)).unsqueeze(-1)
         log_nodes = log_or_forbid(nodes)
-        inside = nodes != 0  # also where they are NaN
+        inside = nodes != 0  # also True for NaN
         unary = torch.where(inside, power * torch.where(inside, log_nodes, 0.0), -torch.inf)
         return LinearChain(unary, log_or_forbid(pairs), self.mask)

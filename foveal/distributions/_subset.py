@@ -1,4 +1,4 @@
-"""Any subset of n items, each in or out by itself: the sigmoid attention.
+"""Any subset of n items, each selected independently: sigmoid attention.
 
     p(z) = prod_i sigmoid( scores[i] )^z_i (1 - sigmoid( scores[i] ))^(1 - z_i)
     log Z = sum_i log( 1 + exp( scores[i] ) )
@@ -21,14 +21,14 @@ from ..masking import forbid_padding
 from ._checks import check_mask, check_scores, masked_batch_shape
 from ._distribution import AbstractDistribution, expectation
 
-# Above this, log(1 + exp(x)) is x to the last bit of float64.
+# Above this threshold, log(1 + exp(x)) equals x in float64.
 _THRESHOLD = 40.0
 
 
 @final
 @dataclass(frozen=True, eq=False)
 class Subset(AbstractDistribution):
-    """Each of n items in or out by itself; a value is boolean `(..., n)`, True on items chosen.
+    """Independent selection of n items; a value is boolean `(..., n)`, True on selected items.
 
     The empty subset is always possible, with score 0.
 
@@ -68,7 +68,7 @@ class Subset(AbstractDistribution):
 
     @override
     def _best(self, k: int) -> tuple[Tensor, Tensor]:
-        # In or out is a chain of two states whose transitions say nothing.
+        # Independent selection is a chain of two states whose transitions are all 0.
         scores = self._allowed().reshape(-1, self.scores.shape[-1])
         unary = torch.stack([torch.zeros_like(scores), scores], -1)
         found = chain_best(unary, scores.new_zeros(1, 1, 2, 2), k=k)

@@ -1,6 +1,6 @@
 """Transitions between neighbors: shared by all positions, `(K, K)`, or `(..., T-1, K, K)`.
 
-Entry [t, i, j] scores state i at t followed by j at t+1. What chains and segments do with them.
+Entry [t, i, j] scores state i at t followed by j at t+1. Chains and segments share these functions.
 """
 
 import torch
@@ -13,7 +13,7 @@ from ._checks import check_sizes
 
 
 def check_transitions(owner: str, transitions: Tensor, length: int, num_states: int) -> None:
-    """The two forms, told apart by the number of axes."""
+    """Check the sizes; the number of axes distinguishes the two forms."""
     expected = (num_states, num_states)
     if transitions.ndim != 2:
         expected = (length - 1, *expected)
@@ -22,12 +22,12 @@ def check_transitions(owner: str, transitions: Tensor, length: int, num_states: 
 
 
 def batch_of_transitions(transitions: Tensor) -> dict[str, torch.Size]:
-    """Their leading shape by name, if they have one."""
+    """Return the leading shape of the transitions by name, if they have one."""
     return {"transitions": transitions.shape[:-3]} if transitions.ndim > 3 else {}
 
 
 def flatten_transitions(transitions: Tensor, batch: torch.Size) -> Float[Tensor, "#B #N K K"]:
-    """As `inference` takes them: size 1 where they are shared."""
+    """Flatten the transitions as `inference` expects: shared axes have size 1."""
     if transitions.ndim == 2:
         return transitions[None, None]
     if transitions.shape[:-3].numel() == 1:
@@ -36,12 +36,12 @@ def flatten_transitions(transitions: Tensor, batch: torch.Size) -> Float[Tensor,
 
 
 def per_step(transitions: Tensor) -> Float[Tensor, "... #N K K"]:
-    """With an axis of steps, of size 1 where they are shared."""
+    """Add an axis of steps, of size 1 for shared transitions."""
     return transitions.unsqueeze(0) if transitions.ndim == 2 else transitions
 
 
 def first_real(mask: Bool[Tensor, "*batch T"]) -> Bool[Tensor, "*batch T"]:
-    """True on the first real position of each sequence; nowhere if all of it is padding.
+    """Mark the first real position of each sequence with True; a sequence of padding has none.
 
     >>> first_real(torch.tensor([False, True, False, True]))
     tensor([False,  True, False, False])
@@ -50,7 +50,7 @@ def first_real(mask: Bool[Tensor, "*batch T"]) -> Bool[Tensor, "*batch T"]:
 
 
 def last_real(mask: Bool[Tensor, "*batch T"]) -> Bool[Tensor, "*batch T"]:
-    """True on the last real position of each sequence; nowhere if all of it is padding.
+    """Mark the last real position of each sequence with True; a sequence of padding has none.
 
     >>> last_real(torch.tensor([True, False, True, False]))
     tensor([False, False,  True, False])
@@ -61,7 +61,7 @@ def last_real(mask: Bool[Tensor, "*batch T"]) -> Bool[Tensor, "*batch T"]:
 def score_of_steps(
     transitions: Tensor, labels: Int[Tensor, "*shape T"], real: Bool[Tensor, "*shape T"]
 ) -> Float[Tensor, "*shape"]:
-    """The sum of the transitions into every real position from the real one before it."""
+    """Sum the transitions into every real position from the previous real position."""
     num_states = transitions.shape[-1]
     before, after = labels.gather(-1, previous_real(real)), labels[..., 1:]
     if transitions.ndim == 2:

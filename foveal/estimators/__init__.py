@@ -2,8 +2,8 @@
 
     gradient of E[ f(z) ],   z ~ p(z | scores)
 
-A sample is discrete and has no gradient of its own. Each estimator is a function of a
-distribution, any of them, and gives a tensor whose backward estimates that gradient.
+A sample is discrete and has no gradient. Each estimator takes any distribution and returns a tensor
+whose backward pass estimates that gradient.
 """
 
 from ._perturb_and_map import perturb_and_map as perturb_and_map

@@ -1,20 +1,20 @@
-"""The best structure under noise, and the derivative of its expectation.
+"""Perturb-and-MAP: the best structure under noise, and the derivative of its expectation.
 
     z(x, G)  = argmax over z of  score(z) + sum of G * indicators(z),       G Gumbel noise of mean 0, one for each part
     m(x)     = E[ indicators( z(x, G) ) ]
 
 Sampling needs only `argmax`. For a `Categorical`, z is an exact sample and m are the marginals.
-For other structures the noise is one number per part, not per structure: z is only near to a
-sample, and m near to the marginals (Papandreou & Yuille 2011; Hazan & Jaakkola 2012).
+For other structures there is one noise value per part, not per structure: z is an approximate sample,
+and m approximates the marginals (Papandreou & Yuille 2011; Hazan & Jaakkola 2012).
 
 m is the gradient of F(x) = E[ max over z of (...) ], so its Jacobian is symmetric, and its product
-with an incoming gradient g is its derivative in the direction g: here a central difference,
+with an incoming gradient g is its derivative in the direction g. The estimate is a central difference,
 
     g^T dm/dx  ~  ( |g| / 2e ) ( parts of z(x + e g/|g|, G)  -  parts of z(x - e g/|g|, G) ),
 
-with the same noise on both sides and |g| the largest entry, so that no score moves by more than e.
-Its expectation is the difference quotient of m: the bias is O(e^2) and the variance O(1/e). It
-reaches all potentials of a structure, not only those that carry noise.
+with the same noise on both sides and |g| the largest entry, so no score moves by more than e.
+Its expectation is the difference quotient of m: the bias is O(e^2) and the variance O(1/e). All
+potentials of a structure get a gradient, not only the potentials with noise.
 
 References: Domke 2010 (the difference); Niepert et al. 2021 (implicit MLE).
 """
@@ -28,7 +28,7 @@ from torch import Tensor
 from ..distributions import AbstractDistribution
 from ..errors import DerivativeError, ValueRangeError
 
-# The mean of a standard Gumbel variable. Without it, structures of many parts would be preferred.
+# The mean of a standard Gumbel variable. Without subtracting it, structures with many parts would be preferred.
 _EULER_GAMMA = 0.5772156649015329
 
 
@@ -39,16 +39,16 @@ def perturb_and_map(
     step: float = 0.5,
     generator: torch.Generator | None = None,
 ) -> Tensor:
-    """The indicators of `num_samples` perturbed best structures, along a new leading axis.
+    """Compute the indicators of `num_samples` perturbed best structures, along a new leading axis.
 
     Args:
         distribution: any distribution given by log-potentials.
-        num_samples: how many to draw; their mean estimates m.
-        step: e above, in the units of the scores. Smaller is less biased and noisier.
-        generator: of the noise.
+        num_samples: number of samples; their mean estimates m.
+        step: e above, in the units of the scores. A smaller step has less bias and more variance.
+        generator: random generator for the noise.
 
-    Backward runs `argmax` twice for each sample. The estimate is of m, so a function of one sample
-    that is not linear in its parts has a biased gradient.
+    The backward pass runs `argmax` twice for each sample. The function estimates m, so the gradient is
+    biased for a function of one sample that is not linear in its parts.
 
     >>> from foveal.distributions import Categorical
     >>> choice = Categorical(torch.tensor([0.0, 1.0, -torch.inf]))
@@ -72,7 +72,7 @@ def perturb_and_map(
 
 
 class _PerturbAndMap(torch.autograd.Function):
-    """The potentials are inputs so that they get the gradient; they are read from the distribution."""
+    """The potentials are inputs because they get the gradient; the values come from the distribution."""
 
     @staticmethod
     def forward(
@@ -97,7 +97,7 @@ class _PerturbAndMap(torch.autograd.Function):
 
 
 class _Difference(torch.autograd.Function):
-    """The backward of the above, whose own derivative does not exist."""
+    """The backward pass of `_PerturbAndMap`, which has no second derivative."""
 
     @staticmethod
     def forward(
@@ -109,12 +109,12 @@ class _Difference(torch.autograd.Function):
         grad: Tensor,
         *potentials: Tensor,
     ) -> tuple[Tensor, ...]:
-        # What no structure reaches, padding above all, must not set the scale.
+        # Entries that no structure uses, such as padding, must not set the scale.
         direction = torch.where(reached, grad.double(), 0.0)
         axes = tuple(range(1 + len(distribution.batch_shape), grad.ndim))
         size = direction.abs().amax(axes, keepdim=True)
         direction = direction * (step / torch.where(size > 0, size, 1.0))
-        # Leaves of their own: the same structures, whose scores can be differentiated alone.
+        # New leaves: the same structures, but autograd can differentiate their scores separately.
         names = list(distribution.log_potentials())
         leaves = [part.detach().requires_grad_() for part in potentials]
         changes: dict[str, Any] = dict(zip(names, leaves, strict=True))

@@ -3,8 +3,8 @@
     gradient of E[ f(z) ]  ~  1/S sum_s ( f(z_s) - b_s ) gradient of log p(z_s),
     b_s = mean of f(z_r) over r != s
 
-Unbiased for any reward f, differentiable or not, since b_s does not depend on z_s. It needs no
-more of f than its value, and pays for that with variance.
+The estimate is unbiased for any reward f, differentiable or not, since b_s does not depend on z_s. It
+needs only the values of f, at the cost of a high variance.
 
 References: Williams 1992; Kool et al. 2019 (the leave-one-out baseline).
 """
@@ -22,14 +22,14 @@ def score_function(
     samples: Tensor,
     rewards: Float[Tensor, "S *batch"],
 ) -> Float[Tensor, "*batch"]:
-    """The mean reward, with an unbiased gradient of the expected reward.
+    """Compute the mean reward, with an unbiased gradient of the expected reward.
 
     Args:
         distribution: any distribution.
-        samples: drawn from it by `distribution.sample((S,))`. With S = 1 there is no baseline.
-        rewards: f of each sample. Where they depend on parameters, that gradient is added.
+        samples: samples from `distribution.sample((S,))`. With S = 1 there is no baseline.
+        rewards: f of each sample. If they depend on parameters, their gradient is added.
 
-    Minimize its negative to raise the reward.
+    Minimize the negative of the result to increase the reward.
 
     >>> import torch
     >>> from foveal.distributions import Categorical
@@ -54,6 +54,6 @@ def score_function(
     num_samples = len(rewards)
     value = rewards.detach()
     baseline = (value.sum(0) - value) / max(1, num_samples - 1)
-    # 0 forward; backward, the gradient of log p weighed by how much better than its peers.
+    # 0 in the forward pass; in the backward pass, the gradient of log p weighted by the advantage.
     score = (value - baseline) * (log_probs - log_probs.detach())
     return (rewards + score).mean(0)

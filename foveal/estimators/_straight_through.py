@@ -1,11 +1,11 @@
-"""A structure forward, the marginals backward.
+"""Straight-through estimator: a structure in the forward pass, the marginals in the backward pass.
 
     forward    indicators(z)
-    backward   that of marginals()
+    backward   gradient of marginals()
 
-For a function f of the result, this sends the gradient of f at the structure through the Jacobian
-of the marginals. It is exact where f is linear in the parts, and biased elsewhere: f is asked how
-it changes between structures, where it may mean nothing. What the bias buys is a low variance.
+For a function f of the result, the estimator multiplies the gradient of f at the structure with the
+Jacobian of the marginals. The result is exact if f is linear in the parts, and biased otherwise, because
+f may be meaningless between structures. In exchange, the variance is low.
 
 References: Bengio et al. 2013.
 """
@@ -19,12 +19,12 @@ from ..distributions._sparse import AbstractSparseDistribution
 def straight_through(
     distribution: AbstractDistribution | AbstractSparseDistribution, value: Tensor
 ) -> Tensor:
-    """The indicators of a structure, with the gradient of the marginals.
+    """Return the indicators of a structure, with the gradient of the marginals.
 
     Args:
         distribution: any distribution.
-        value: `distribution.argmax()`, or samples `distribution.sample((S,))`; the axes that it
-            has before the batch shape are kept.
+        value: `distribution.argmax()`, or samples `distribution.sample((S,))`; leading axes before the
+            batch shape are kept.
 
     >>> import torch
     >>> from foveal.distributions import Categorical

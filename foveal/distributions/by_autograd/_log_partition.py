@@ -3,7 +3,7 @@
     log Z = log sum over z of exp( score(z) ),      gradient of log Z = expected parts (the marginals)
 
 The recursion for log Z sums with a function that it receives as an argument (see `_reductions`). One recursion
-therefore serves every verb: with `maximum` its gradient is the best structure, with `draw` an exact sample.
+therefore serves every method: with `maximum` its gradient is the best structure, with `draw` an exact sample.
 
 Axes: *batch any leading shape, B the leading shape as one axis, *event axes of a potential.
 References: Eisner 2016; Stanojevic & Sartran 2023 (SynJax).
@@ -29,7 +29,7 @@ from ._reductions import Reduction, draw, logsumexp, maximum
 
 @dataclass(frozen=True, eq=False)
 class LogPartitionDistribution(AbstractDistribution):
-    """A distribution over structures of your own, given by its log-partition.
+    """A custom distribution over structures, given by its log-partition.
 
     A subclass is a frozen dataclass. Its floating-point tensors are log-potentials, its other tensors
     are masks or indices, and `axes` names the axes of each tensor after the batch axes. The entries of
@@ -37,7 +37,7 @@ class LogPartitionDistribution(AbstractDistribution):
     a boolean tensor in the shape of the first potential, True on the parts of the structure.
 
     `log_partition_of` computes log Z with sums of entries of the potentials and with the `logsumexp`
-    that it receives. Four conditions make all verbs exact:
+    that it receives. Four conditions make all methods exact:
 
     - every structure is summed once, and is determined by its parts;
     - a structure has a part at most once, and uses each intermediate result at most once;
@@ -75,7 +75,7 @@ class LogPartitionDistribution(AbstractDistribution):
 
     @abstractmethod
     def log_partition_of(self, logsumexp: Reduction, *args: Any, **tensors: Any) -> Tensor:
-        """log Z of each item of a batch (B,).
+        """Compute log Z of each item of a batch (B,).
 
         Args:
             logsumexp: `logsumexp(scores, axis)` sums exp(scores) along an axis, in log space, and
@@ -87,13 +87,14 @@ class LogPartitionDistribution(AbstractDistribution):
         """
 
     def parts_of(self, value: Tensor) -> Bool[Tensor, "..."]:
-        """The parts of a structure, in the shape of the first potential. Override it, `value_of` and
-        `_value_shape` for values that are not boolean.
+        """Return the parts of a structure, in the shape of the first potential.
+
+        For values that are not boolean, override `parts_of`, `value_of` and `_value_shape`.
         """
         return value
 
     def value_of(self, parts: Bool[Tensor, "..."]) -> Tensor:
-        """The structure that has these parts."""
+        """Return the structure that has these parts."""
         return parts
 
     def __post_init__(self) -> None:
@@ -130,7 +131,7 @@ class LogPartitionDistribution(AbstractDistribution):
         return len(self.axes[name].split())
 
     def _recursion(self, shape: torch.Size | None = None) -> Recursion:
-        """The recursion with the tensors flattened to one batch axis, over a leading shape."""
+        """Build the recursion with the tensors flattened to one batch axis, over a leading shape."""
         shape = self.batch_shape if shape is None else shape
         tensors = {
             name: flatten_batch(tensor, shape, self._num_event_axes(name))
@@ -148,7 +149,7 @@ class LogPartitionDistribution(AbstractDistribution):
 
     @override
     def marginals(self) -> Float[Tensor, "..."]:
-        """The probability of each part, in the shape of the first potential; differentiable."""
+        """Compute the probability of each part, in the shape of the first potential; differentiable."""
         first = next(iter(self._expected_parts().values()))
         return restore_batch(first.to(self._dtype()), self.batch_shape)
 
@@ -158,7 +159,7 @@ class LogPartitionDistribution(AbstractDistribution):
         return restore_batch(_weighted(self._expected_parts(), potentials), self.batch_shape)
 
     def _expected_parts(self) -> Tensors:
-        """How often each entry of each potential is expected to be used (B, *event)."""
+        """Compute the expected number of uses of each entry of each potential (B, *event)."""
         return self._recursion().outcome(logsumexp, records=self._records_gradient()).used
 
     @override
@@ -167,7 +168,7 @@ class LogPartitionDistribution(AbstractDistribution):
         return tuple(first.shape[first.ndim - self._num_event_axes(name) :])
 
     def _used(self, value: Tensor) -> tuple[Bool[Tensor, "*shape"], Tensors]:
-        """Which of the values are structures, and how often each uses each entry of each potential."""
+        """Return which values are structures, and how often each uses each entry of each potential."""
         event = self._value_shape()
         leading = value.shape[: value.ndim - len(event)]
         shape = torch.broadcast_shapes(leading, self.batch_shape)
@@ -193,7 +194,7 @@ class LogPartitionDistribution(AbstractDistribution):
 
     @override
     def _score(self, value: Tensor) -> Tensor:
-        """The score of each value; -inf where it is no structure."""
+        """Score each value; the score is -inf if the value is not a structure."""
         is_structure, used = self._used(value)
         scores = _weighted(used, self._recursion(is_structure.shape).potentials)
         scores = scores.reshape(is_structure.shape)
@@ -222,7 +223,7 @@ class LogPartitionDistribution(AbstractDistribution):
         return values, self.log_partition() > -torch.inf
 
     def _values(self, outcome: Outcome, shape: tuple[int, ...]) -> Tensor:
-        """The structures that an outcome uses; where none is possible, anything."""
+        """Return the structures that an outcome uses; if none is possible, they are arbitrary."""
         used = next(iter(outcome.used.values()))
         possible = (outcome.total > -torch.inf).reshape(-1, *(1,) * (used.ndim - 1))
         wrong = possible & (used != 0) & (used != 1)
@@ -236,6 +237,6 @@ class LogPartitionDistribution(AbstractDistribution):
 
 
 def _weighted(used: Tensors, potentials: Tensors) -> Float[Tensor, " B"]:
-    """The sum of the potentials, each as often as it is used."""
+    """Sum the potentials, weighted by their number of uses."""
     sums = [expectation(used[name], part, part.ndim - 1) for name, part in potentials.items()]
     return torch.stack(sums).sum(0)

@@ -1,4 +1,4 @@
-"""The trees of a grammar over a sentence: a PCFG whose sentence is given.
+"""A PCFG: a distribution over the trees of a given sentence.
 
     score(tree) = root[A of the whole] + sum over spans (i, j) with label A of spans[i, j, A]
                   + sum over nodes A -> B C of rules[A, B, C]
@@ -27,9 +27,9 @@ from ._reductions import Reduction
 class PCFG(LogPartitionDistribution):
     """Binary trees with a symbol on each span; a value is boolean, `(..., n, n, K)`.
 
-    `spans[i, j, A]` scores symbol A over words i to j, and `spans[i, i, A]` the word i as an A: in a
-    grammar with probabilities the log-probability of the word, and 0 on longer spans. `rules[A, B, C]`
-    scores A -> B C, and `root[A]` the symbol of the whole sentence. A word that `mask` leaves out is
+    `spans[i, j, A]` scores symbol A over words i to j, and `spans[i, i, A]` scores word i as an A: for a
+    probabilistic grammar, use the log-probability of the word, and 0 on longer spans. `rules[A, B, C]`
+    scores A -> B C, and `root[A]` scores the symbol of the whole sentence. A word outside `mask` is
     skipped.
 
     >>> from foveal.distributions import PCFG
@@ -63,8 +63,8 @@ class PCFG(LogPartitionDistribution):
         root: Float[Tensor, "B K"],
         mask: Bool[Tensor, "B n"] | None,
     ) -> Float[Tensor, " B"]:
-        """The inside algorithm: `inside[w][:, i]` sums the trees over words i to i + w, by symbol."""
-        if mask is not None:  # real words to the end of each row
+        """Run the inside algorithm: `inside[w][:, i]` sums the trees over words i to i + w, by symbol."""
+        if mask is not None:  # move real words to the end of each row
             padding = ~(mask.unsqueeze(2) & mask.unsqueeze(1)).unsqueeze(-1)
             moved = order(mask)
             spans = take(take(spans.masked_fill(padding, -torch.inf), moved, 1), moved, 2)
@@ -84,4 +84,4 @@ class PCFG(LogPartitionDistribution):
             return logsumexp(whole[:, -1] + root, -1)
         length = mask.sum(1)
         found = logsumexp(take(whole, (length - 1).clamp(min=0).unsqueeze(1))[:, 0] + root, -1)
-        return torch.where(length > 0, found, 0.0)  # one tree over nothing
+        return torch.where(length > 0, found, 0.0)  # an empty sentence has one tree

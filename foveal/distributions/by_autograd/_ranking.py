@@ -1,8 +1,8 @@
-"""The k best structures, by repeated search for the best structure that has given parts and lacks others.
+"""The k best structures, by repeated search for the best structure with required and forbidden parts.
 
-The structures other than the best one are divided into regions, each with parts that are required and
-parts that are forbidden. The next best structure is the best of one of these regions, which is then
-divided in turn. With e_1 .. e_m the parts of the best structure of a region:
+The algorithm divides the structures other than the best one into regions, each with required and
+forbidden parts. The next best structure is the best of one of these regions, which is then divided in
+turn. With e_1 .. e_m the parts of the best structure of a region:
 
     structures that lack a part:    require e_1 .. e_{j-1} and forbid e_j           for j = 1 .. m
     structures with further parts:  require e_1 .. e_m and f, forbid f' before f    for each other part f
@@ -24,16 +24,16 @@ from torch import Tensor
 from ._recursion import Recursion
 from ._reductions import preferred_maximum
 
-# Regions that are searched in one run of the recursion; more need more memory and are no faster.
+# Regions searched in one run of the recursion; more need more memory and are not faster.
 MOST_REGIONS = 256
 
 
 class Best(NamedTuple):
-    """For each region, a structure with the highest total weight, and of these the best."""
+    """For each region, the best among the structures with the highest total weight."""
 
     parts: Bool[Tensor, "R P"]
     weights: Float[Tensor, " R"]
-    scores: Float[Tensor, " R"]  # -inf where there is no structure
+    scores: Float[Tensor, " R"]  # -inf if there is no structure
 
 
 # items (R,) of the batch, weights (R, P) of parts, forbidden (R, P)
@@ -41,7 +41,7 @@ Solve = Callable[[Tensor, Tensor, Tensor], Best]
 
 
 class Region(NamedTuple):
-    """Structures that have the required parts and none of the forbidden ones, and the best of them."""
+    """The structures with all required parts and no forbidden parts, and the best of them."""
 
     item: int
     required: Bool[Tensor, " P"]
@@ -51,13 +51,15 @@ class Region(NamedTuple):
 
 
 def ranked(recursion: Recursion, k: int) -> list[list[Region]]:
-    """For each item of the batch, the regions whose best structures are the k best, best first; fewer if
-    there are fewer. The parts are the entries of the first potential.
+    """Find, for each item of the batch, the regions whose best structures are the k best, best first.
+
+    If there are fewer than k structures, it returns fewer regions. The parts are the entries of the
+    first potential.
     """
     first = next(iter(recursion.potentials.values())).flatten(1)
     nothing = torch.zeros_like(first, dtype=torch.bool)
     solve = _solver(recursion)
-    order = count()  # decides between equal scores
+    order = count()  # breaks ties between equal scores
     queues: list[list[tuple[float, int, Region]]] = [[] for _ in first]
     found: list[list[Region]] = [[] for _ in first]
     items = torch.arange(len(first), device=first.device)
@@ -78,7 +80,7 @@ def ranked(recursion: Recursion, k: int) -> list[list[Region]]:
 
 
 def _solver(recursion: Recursion) -> Solve:
-    """Runs of the recursion: weights in the first half of the batch, scores in the second."""
+    """Run the recursion with weights in the first half of the batch and scores in the second."""
     first = next(iter(recursion.potentials))
 
     def solve_some(items: Tensor, weights: Tensor, forbidden: Tensor) -> Best:
@@ -108,7 +110,7 @@ def _solver(recursion: Recursion) -> Solve:
 def _regions(
     solve: Solve, items: Int[Tensor, " R"], required: Tensor, forbidden: Tensor
 ) -> list[Region]:
-    """The regions (R, P) that have a structure."""
+    """Build the regions (R, P) that have a structure."""
     if not len(items):
         return []
     found = solve(items, required.double(), forbidden)
@@ -121,7 +123,7 @@ def _regions(
 
 
 def _divided(solve: Solve, regions: list[Region]) -> list[Region]:
-    """The regions into which the structures other than the best ones are divided."""
+    """Divide the structures other than the best ones into regions."""
     if not regions:
         return []
     rows = [_lacking_a_part(region) for region in regions]
@@ -137,7 +139,7 @@ def _lacking_a_part(region: Region) -> tuple[Tensor, Tensor, Tensor]:
 
 
 def _has_larger(solve: Solve, regions: list[Region]) -> list[bool]:
-    """Whether a structure has all parts of the best one and further ones. In most families none has."""
+    """Return whether a structure has all parts of the best one and more; in most families none has."""
     best = torch.stack([region.best for region in regions])
     forbidden = torch.stack([region.forbidden for region in regions])
     items = torch.tensor([region.item for region in regions], device=best.device)
@@ -153,10 +155,10 @@ def _with_further_parts(region: Region) -> tuple[Tensor, Tensor, Tensor]:
 
 
 def _each(parts: Bool[Tensor, " P"]) -> Bool[Tensor, "R P"]:
-    """A row for each of the parts."""
+    """Return a row for each of the parts."""
     return torch.eye(len(parts), dtype=torch.bool, device=parts.device)[parts]
 
 
 def _before(rows: Bool[Tensor, "R P"]) -> Bool[Tensor, "R P"]:
-    """For each row, the parts of the rows before it."""
+    """Return, for each row, the parts of the rows before it."""
     return (rows.cumsum(0) > 0) & ~rows

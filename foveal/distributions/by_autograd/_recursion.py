@@ -1,4 +1,4 @@
-"""A recursion for log Z with the tensors that it reads: its value and its gradient under any reduction.
+"""A recursion for log Z and its input tensors: its value and its gradient under any reduction.
 
 Axes: B batch, *event axes of a potential.
 """
@@ -30,13 +30,13 @@ class Outcome(NamedTuple):
 class Recursion:
     """`function(reduction, **potentials, **others)`; tensors have one batch axis."""
 
-    owner: str  # for the error text
+    owner: str  # for error messages
     function: Callable[..., Tensor]
     potentials: Tensors  # float64
     others: dict[str, Tensor | None]  # masks and indices
 
     def solve(self, reduction: Reduction) -> Float[Tensor, " B"]:
-        """The value."""
+        """Compute the value."""
         found = self.function(reduction, **self.potentials, **self.others)
         size = len(next(iter(self.potentials.values())))
         if found.shape != (size,):
@@ -47,8 +47,9 @@ class Recursion:
         return found
 
     def without_unread(self) -> "Recursion":
-        """The recursion with 0 for NaN and +inf that no structure reads, such as padding: with a weight
-        of 0 they would still make sums and gradients NaN.
+        """Replace NaN and +inf that no structure uses, such as padding, with 0.
+
+        Even with weight 0, they would make sums and gradients NaN.
         """
         if not reads_values() or all(
             bool((part.detach() < torch.inf).all()) for part in self.potentials.values()
@@ -62,11 +63,11 @@ class Recursion:
         return replace(self, potentials=potentials)
 
     def outcome(self, reduction: Reduction, *, records: bool = False) -> Outcome:
-        """The value and its gradient. `records`: a gradient of the gradient may be taken."""
+        """Compute the value and its gradient; `records` allows a second derivative."""
         if reads_values() and forward_ad._current_level < 0:
             return self._differentiated(reduction, records=records)
 
-        # `torch.autograd.grad` ignores transforms and forward-mode AD; that of `torch.func` composes.
+        # `torch.autograd.grad` ignores transforms and forward-mode AD; `torch.func.grad` composes.
         def total(potentials: Tensors) -> tuple[Tensor, Tensor]:
             found = replace(self, potentials=potentials).solve(reduction)
             return found.sum(), found
@@ -88,7 +89,7 @@ class Recursion:
                 name: None if part is None else part.clone() for name, part in self.others.items()
             }
             total = replace(self, potentials=leaves, others=others).solve(reduction)
-            if not total.requires_grad:  # it reads no potential: there is no choice
+            if not total.requires_grad:  # it uses no potential, so there is no choice
                 return Outcome(total, {name: torch.zeros_like(leaves[name]) for name in leaves})
             gradients = torch.autograd.grad(
                 total.sum(), list(leaves.values()), create_graph=records, materialize_grads=True

@@ -1,7 +1,7 @@
 """A projective dependency tree that also scores pairs of adjacent siblings.
 
     score(tree) = sum over words d of arcs[head of d, d] + siblings[head of d, s, d]
-    s = the dependent of the same head next to d, between the two; the head itself if d is the innermost
+    s = the next dependent of the same head between d and the head; the head itself if d is the innermost
 
 Time is O(n^3).
 
@@ -27,12 +27,13 @@ from ._reductions import Reduction
 @final
 @dataclass(frozen=True, eq=False)
 class SiblingTree(LogPartitionDistribution):
-    """A projective dependency tree; a value is the head of each word `(..., n)`, 0 for the root and -1
-    on padding.
+    """A projective dependency tree.
+
+    A value is the head of each word `(..., n)`, 0 for the root and -1 on padding.
 
     `arcs[h, d]` scores head h of word d, as in `ProjectiveTree`. `siblings[h, s, d]` is added if s is
     the next dependent of h on the way from d to h, and `siblings[h, h, d]` if there is none. With
-    `single_root` exactly one word hangs from the root. A word that `mask` leaves out is skipped.
+    `single_root`, exactly one word is attached to the root. A word outside `mask` is skipped.
 
     >>> from foveal.distributions import SiblingTree
     >>> arcs, siblings = torch.zeros(4, 4), torch.zeros(4, 4, 4)
@@ -65,8 +66,10 @@ class SiblingTree(LogPartitionDistribution):
         siblings: Float[Tensor, "B m m m"],
         mask: Bool[Tensor, "B n"] | None,
     ) -> Float[Tensor, " B"]:
-        """`right[w][:, i]` sums the trees over i to i + w whose head is i, `left` those whose head is the
-        other end; `out` and `back` have an arc between the ends, `between` two siblings at the ends.
+        """Run the inside algorithm.
+
+        `right[w][:, i]` sums the trees over i to i + w whose head is i, and `left` the trees whose head
+        is the other end; `out` and `back` have an arc between the ends, `between` two siblings at the ends.
         """
         arcs, siblings, length = self._readable(arcs, siblings, mask)
         none = arcs.new_zeros(arcs.shape[:2])
@@ -90,7 +93,7 @@ class SiblingTree(LogPartitionDistribution):
     def _readable(
         self, arcs: Tensor, siblings: Tensor, mask: Tensor | None
     ) -> tuple[Tensor, Tensor, Int[Tensor, " B"]]:
-        """The scores with real words first, and -inf on arcs to the root and to padding; the number of words."""
+        """Return the scores with real words first, -inf on arcs to the root and to padding, and the lengths."""
         size = arcs.shape[1]
         real = arcs.new_ones(len(arcs), size, dtype=torch.bool)
         if mask is not None:
@@ -103,7 +106,7 @@ class SiblingTree(LogPartitionDistribution):
         allowed = real.unsqueeze(2) & word.unsqueeze(1)
         arcs = arcs.masked_fill(~allowed, -torch.inf)
         triples = allowed.unsqueeze(2) & real[:, None, :, None]
-        if self.single_root:  # the root has no two dependents
+        if self.single_root:  # the root has at most one dependent
             triples[:, 0, 1:] = False
         return arcs, siblings.masked_fill(~triples, -torch.inf), word.sum(1)
 
@@ -131,8 +134,9 @@ class SiblingTree(LogPartitionDistribution):
 def _joined(
     first: list[Tensor], second: list[Tensor], splits: range, total: int, width: int
 ) -> Float[Tensor, "B num D"]:
-    """Sums of two items for each i and j = i + width: one of width d at i, for d in `splits`, and one of
-    width total - d that ends at j.
+    """Sum two items for each i and j = i + width.
+
+    The first has width d and starts at i, for d in `splits`; the second has width total - d and ends at j.
     """
     num = first[0].shape[1] - width
     if not splits:
@@ -143,10 +147,11 @@ def _joined(
 
 
 def _by_width(siblings: Float[Tensor, "B m m m"]) -> list[tuple[Tensor, Tensor]]:
-    """For each width w from 1, the scores (B, m - w, w) of arcs from i to j = i + w with the sibling i + d,
-    and of arcs from j to i with the sibling i + d + 1, for d below w.
+    """Group the scores of siblings by the width w of the arc, for each w from 1.
 
-    One index for all of them, because the gradient of each index is as large as the scores.
+    Each entry holds the scores (B, m - w, w) of arcs from i to j = i + w with the sibling i + d, and of
+    arcs from j to i with the sibling i + d + 1, for d below w. All scores share one indexing operation,
+    because the gradient of each indexing operation has the size of the scores.
     """
     size, device = siblings.shape[1], siblings.device
     grids = []
