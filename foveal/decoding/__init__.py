@@ -1,6 +1,6 @@
-"""Decoding: search for outputs of any model that can be stepped, a whole batch at a time.
+"""Decoding: search for the outputs of any autoregressive model, a whole batch at a time.
 
-A search knows the `Stepper` protocol and nothing of the model behind it.
+A search uses only the `Stepper` protocol and does not depend on the model.
 """
 
 from ._automaton import Automaton as Automaton

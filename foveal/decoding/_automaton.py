@@ -1,10 +1,10 @@
-"""Finite automata over tokens: which outputs are allowed.
+"""Finite automata over tokens, which define the allowed outputs.
 
     an output y_1 ... y_n (then the end symbol) is allowed if  accepting[ q_n ],
     q_0 = start,   q_t = target of the edge (q_{t-1}, y_t)
 
-A search never walks into a dead end: each edge knows how many tokens an accepting state is away, and
-an edge is left out where that is more than what the maximum length leaves.
+A search never enters a dead end: each edge stores the number of tokens to the nearest accepting state, and
+the search skips an edge if this number exceeds the remaining length.
 
 Axes: Q states, E edges, W tokens of the vocabulary, B items, K hypotheses.
 """
@@ -20,30 +20,33 @@ from torch import Tensor
 
 from ..errors import ShapeError, ValueRangeError
 
-# The distance to acceptance of a state that has none; and what an absent edge needs.
+# The distance of a state that cannot reach acceptance, and of an absent edge.
 FAR = 2**30
-# Up to so many entries (states x tokens, 4 bytes each) the table of all rows is kept: a step then
-# reads whole rows. Larger automata, such as lexicons, fill their rows from the edges.
+# Up to this many entries (states x tokens, 4 bytes each), the automaton keeps the table of all rows, and a
+# step reads whole rows. Larger automata, such as lexicons, fill their rows from the edges.
 MAX_TABLE_ENTRIES = 2**22
 
 
 class _Moves(NamedTuple):
-    """Edges, and the end symbol wherever it is allowed, by (source, token); one of no state at the
-    end, so that whatever is looked for has a place.
+    """Edges and allowed end symbols, sorted by (source, token).
+
+    A last entry that belongs to no state makes every lookup valid.
     """
 
     keys: Int[Tensor, " M"]  # source * W + token, ascending
     targets: Int[Tensor, " M"]
-    needs: Int[Tensor, " M"]  # how many tokens to acceptance, this one counted; the end symbol 0
-    first: Int[Tensor, " Q+1"]  # where the moves of each state begin
-    widest: int  # the most moves that one state has
+    needs: Int[Tensor, " M"]  # number of tokens to acceptance, including this one; the end symbol 0
+    first: Int[Tensor, " Q+1"]  # the first move of each state
+    widest: int  # the largest number of moves of a state
 
 
 @final
 @dataclass(frozen=True, eq=False)
 class Automaton:
-    """A deterministic automaton; absent edges are forbidden tokens. `from_table`, `allowed_tokens`,
-    `lexicon` and `regular_expression` make one. `a & b` allows what both allow.
+    """A deterministic automaton; tokens without an edge are forbidden.
+
+    `from_table`, `allowed_tokens`, `lexicon` and `regular_expression` build automata. `a & b` allows the
+    outputs that both allow.
 
     >>> table = torch.tensor([[1, -1, -1], [-1, 0, -1]])  # token 0, then token 1, and again
     >>> pairs = Automaton.from_table(table, torch.tensor([True, False]), end=2)
@@ -53,7 +56,7 @@ class Automaton:
 
     edges: Int[Tensor, "E 3"]  # source, token, target; ascending by source, then token
     accepting: Bool[Tensor, " Q"]
-    starts: Int[Tensor, " B"]  # one state for all items, or one for each
+    starts: Int[Tensor, " B"]  # one state for all items, or one for each item
     num_tokens: int
     end: int
 
@@ -87,7 +90,7 @@ class Automaton:
         end: int,
         start: int = 0,
     ) -> "Automaton":
-        """`table[q, w]` is the state after token w in state q, or -1 where w is not allowed."""
+        """Build an automaton from a table: `table[q, w]` is the state after token w in state q, -1 if forbidden."""
         sources, tokens = (table >= 0).nonzero().unbind(1)
         edges = torch.stack([sources, tokens, table[sources, tokens].long()], 1)
         starts = torch.tensor([start], device=table.device)
@@ -95,7 +98,7 @@ class Automaton:
 
     @classmethod
     def for_items(cls, automata: Iterable["Automaton"]) -> "Automaton":
-        """An automaton of its own for each item of a batch."""
+        """Combine one automaton for each item of a batch."""
         parts = tuple(automata)
         same = {(part.num_tokens, part.end, len(part.starts)) for part in parts}
         if len(same) != 1 or parts[0].starts.shape != (1,):
@@ -114,12 +117,12 @@ class Automaton:
         )
 
     def to(self, device: torch.device | str) -> "Automaton":
-        """The same on another device; do it once, as the tables of steps are made anew."""
+        """Move to another device; do it once, because it rebuilds the tables of steps."""
         edges, accepting = self.edges.to(device), self.accepting.to(device)
         return replace(self, edges=edges, accepting=accepting, starts=self.starts.to(device))
 
     def accepts(self, output: Sequence[int]) -> bool:
-        """Whether an output (without its end symbol) is allowed; with one start for all items."""
+        """Return whether an output (without its end symbol) is allowed; needs one start for all items."""
         state = self.starts[:1]
         for token in output:
             if not 0 <= token < self.num_tokens:
@@ -133,7 +136,7 @@ class Automaton:
 
     @cached_property
     def distances(self) -> Int[Tensor, " Q"]:
-        """How many tokens an accepting state is away from each; `FAR` where there is no way."""
+        """Count the tokens from each state to the nearest accepting state; `FAR` if there is none."""
         sources, _, targets = self.edges.unbind(1)
         distances = torch.where(self.accepting, 0, FAR)
         while True:
@@ -144,8 +147,9 @@ class Automaton:
             distances = shorter
 
     def needs(self, states: Int[Tensor, "B K"]) -> Int[Tensor, "B K W"]:
-        """How many tokens each token would need to acceptance, itself counted; `FAR` for those that
-        are not allowed. The end symbol needs 0 in an accepting state.
+        """Count the tokens to acceptance after each token, including it; `FAR` for forbidden tokens.
+
+        The end symbol needs 0 in an accepting state.
         """
         if self._table is not None:
             return self._table.index_select(0, states.flatten()).unflatten(0, states.shape)
@@ -158,12 +162,12 @@ class Automaton:
         return rows.scatter_(2, tokens, self._moves.needs[places])[..., :-1]
 
     def follow(self, states: Int[Tensor, "B K"], tokens: Int[Tensor, "B K"]) -> Int[Tensor, "B K"]:
-        """The states after these tokens; any state where there is no such edge."""
+        """Return the states after these tokens; without a matching edge, the state is arbitrary."""
         places = torch.searchsorted(self._moves.keys, states * self.num_tokens + tokens)
         return self._moves.targets[places]
 
     def at_least(self, num_tokens: int) -> "Automaton":
-        """The same outputs, without those of fewer tokens: a copy of the states for each token."""
+        """Remove the outputs with fewer tokens, by a copy of the states for each token."""
         if num_tokens <= 0:
             return self
         Q, copies = len(self.accepting), torch.arange(num_tokens + 1, device=self.edges.device)
@@ -173,7 +177,7 @@ class Automaton:
         return replace(self, edges=edges, accepting=torch.cat([accepting, self.accepting]))
 
     def __and__(self, other: "Automaton") -> "Automaton":
-        """What both allow: the pairs of states that can be reached together."""
+        """Intersect two automata: the states are the pairs that can be reached together."""
         if (self.num_tokens, self.end) != (other.num_tokens, other.end):
             raise ShapeError(
                 f"Automaton &: expected one vocabulary and one end symbol, got num_tokens "
@@ -203,7 +207,7 @@ class Automaton:
         )
 
     def _joint_edges(self, other: "Automaton", pairs: Tensor) -> Tensor:
-        """Edges from these pairs of states (as numbers own * Q + other) to pairs."""
+        """Compute the edges from these pairs of states (numbered own * Q + other) to pairs."""
         Q, W = len(other.accepting), self.num_tokens
         own, others = pairs // Q, pairs % Q
         own_keys = self._edge_keys
@@ -242,7 +246,7 @@ class Automaton:
 
     @cached_property
     def _table(self) -> Int[Tensor, "Q W"] | None:
-        """The needs of all tokens in all states, unless it is too large to keep."""
+        """Return the needs of all tokens in all states, unless the table is too large to keep."""
         Q, W = len(self.accepting), self.num_tokens
         if Q * W > MAX_TABLE_ENTRIES:
             return None

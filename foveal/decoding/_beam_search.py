@@ -1,4 +1,4 @@
-"""Beam search: the K best prefixes of each length are continued.
+"""Beam search: extend the K best prefixes of each length.
 
 Axes: B items, K hypotheses, W tokens of the vocabulary, P tokens of the longest prefix.
 """
@@ -40,36 +40,37 @@ def beam_search(
     constraints: Sequence[Automaton] = (),
     with_weights: bool = False,
 ) -> Hypotheses:
-    """The best outputs that a beam finds, the best first, all distinct. They are complete: at
-    `max_length` nothing but the end symbol may come.
+    """Find the best outputs with a beam, best first, all distinct.
 
-    Outputs are ranked by their log-probability unless a penalty is given: it is what the model was
-    trained to give, needs no constant to be tuned, makes a beam of 1 greedy search, lets an item
-    stop as early as possible, and gives n-best lists whose scores are probabilities. Models of long
-    outputs, such as translation, lose by it with wide beams, as every token costs: give them a
-    `LengthPenalty`. The search then runs until no live hypothesis can overtake, so that a `max_length`
-    for each item, such as twice its source, saves time and keeps out endless repetition.
+    Outputs are complete: at `max_length` only the end symbol is allowed.
+
+    Without a penalty, outputs are ranked by log-probability. The model was trained for this score, there is
+    no constant to tune, a beam of 1 is greedy search, items stop as early as possible, and the scores of
+    n-best lists are probabilities. For long outputs such as translations, wide beams prefer outputs that
+    are too short, because every token lowers the score; use a `LengthPenalty`. The search then runs until
+    no live hypothesis can overtake. A `max_length` for each item, such as twice its source length, saves
+    time and prevents endless repetition.
 
     Args:
         stepper: the model.
-        state: where it starts, with one hypothesis for each of B items.
-        begin: the symbol that is read first; a tensor for one of each item, or for its device.
-        end: the symbol that ends an output.
-        max_length: longest output, the end symbol counted; a tensor for one of each item.
-        beam_size: hypotheses that live on at each step.
-        nbest: outputs for each item, at most the beam_size.
-        length_penalty: for outputs of different lengths; None ranks by log-probability.
-        coverage_penalty: for places of the memory that were not read.
-        min_length: shortest output, the end symbol counted.
-        prefix: tokens that outputs begin with; their log-probabilities count.
-        prefix_mask: True on the tokens of each prefix, which stand first in their row.
-        no_repeat_ngram: no sequence of so many tokens occurs twice; 0 allows it.
-        constraints: automata, all of which must accept the output; `a & b` beforehand is faster
-            than two of them here.
-        with_weights: keep what was read to choose each token.
+        state: initial state, with one hypothesis for each of B items.
+        begin: begin symbol; a tensor gives one for each item and sets the device.
+        end: end symbol.
+        max_length: maximum output length, including the end symbol; a tensor gives one for each item.
+        beam_size: number of live hypotheses at each step.
+        nbest: number of outputs for each item, at most beam_size.
+        length_penalty: normalization of scores by length; None ranks by log-probability.
+        coverage_penalty: penalty for positions of the memory with little attention.
+        min_length: minimum output length, including the end symbol.
+        prefix: forced first tokens of the outputs; their log-probabilities count.
+        prefix_mask: True on the tokens of each prefix, which come first in their row.
+        no_repeat_ngram: size of the n-grams that may not occur twice; 0 allows repetition.
+        constraints: automata, all of which must accept the output. It is faster to combine two with
+            `a & b` beforehand.
+        with_weights: return the attention weights of each token.
 
     Raises:
-        ImpossibleError: nothing is allowed, or no_repeat_ngram has left all hypotheses of an item
+        ImpossibleError: no output is allowed, or no_repeat_ngram leaves all hypotheses of an item
             without a token.
     """
     if not 1 <= nbest <= beam_size:
@@ -113,17 +114,17 @@ def beam_search(
 
 @final
 class _Sum(AbstractExpansion):
-    """The log-probability of a hypothesis is the sum of those of its tokens."""
+    """Adds the log-probabilities of the tokens of a hypothesis."""
 
     @override
     def scores(self, before: Tensor, log_probs: Tensor) -> Tensor:
-        """Of all continuations."""
+        """Score all continuations."""
         return log_probs + before.unsqueeze(2)
 
     @override
     def choose(self, places: Tensor) -> None:
-        """Scores are all there is."""
+        """Do nothing: there is no state apart from the scores."""
 
     @override
     def keep(self, items: Tensor) -> None:
-        """Nothing is kept for items."""
+        """Do nothing: there is no state for items."""

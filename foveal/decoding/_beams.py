@@ -1,19 +1,19 @@
-"""The engine of beam search: K live hypotheses for each item, and those that have ended.
+"""The engine of beam search: K live hypotheses for each item, and the finished hypotheses.
 
-At each step every live hypothesis is continued by every token. The K best continuations live on. A
-hypothesis may end where fewer than K of the continuations are better; its score then competes with
-those that have ended before. An item is done when no live hypothesis can overtake its N-th best any
-more, which the penalties must not spoil:
+Each step extends every live hypothesis with every token and keeps the K best continuations. A hypothesis
+can end if fewer than K of the continuations are better; its score then competes with the hypotheses that
+ended before. An item is done when no live hypothesis can overtake its N-th best output. The bound holds
+with penalties:
 
-    bound(live) = score(live) / divisor(max_length) >= whatever it can come to
+    bound(live) = score(live) / divisor(max_length) >= every score that it can reach
 
-as log-probabilities only fall, and divisors and coverage only rise.
+because log-probabilities only decrease, and divisors and coverage only increase.
 
-Nothing is copied from step to step but scores: each step writes down which hypothesis was continued
-(`parents`) and by what (`tokens`), and the outputs are traced back once, at the end.
+Only scores are copied from step to step. Each step records the extended hypotheses (`parents`) and their
+new tokens (`tokens`), and the outputs are traced back once, at the end.
 
-Axes: B items, b those still in the batch, K hypotheses, N outputs, W tokens of the vocabulary, S
-places in memory, T steps.
+Axes: B items, b items still in the batch, K hypotheses, N outputs, W tokens of the vocabulary, S
+positions in memory, T steps.
 """
 
 from abc import ABC, abstractmethod
@@ -34,41 +34,39 @@ from ._stepper import Stepper
 
 
 class AbstractExpansion(ABC):
-    """How the score of a hypothesis and the log-probability of a token make one score."""
+    """Combines the score of a hypothesis and the log-probability of a token into one score."""
 
     @abstractmethod
     def scores(
         self, before: Float[Tensor, "b K"], log_probs: Float[Tensor, "b K W"]
     ) -> Float[Tensor, "b K W"]:
-        """Scores of all continuations, none better than what it continues. A new tensor: the search
-        writes into it.
-        """
+        """Score all continuations, none higher than its parent, in a new tensor that the search may modify."""
 
     @abstractmethod
     def choose(self, places: Int[Tensor, "b k"]) -> None:
-        """These continuations, numbered `parent * W + token`, live on."""
+        """Keep these continuations, numbered `parent * W + token`."""
 
     @abstractmethod
     def keep(self, items: Int[Tensor, " n"]) -> None:
-        """Only these items are left."""
+        """Keep only these items."""
 
 
 class Searched(NamedTuple):
-    """What a search leaves behind, for its outputs to be traced back."""
+    """The record of a search, from which its outputs are traced back."""
 
     journal: Journal
     cut: Float[Tensor, "B K"]  # scores of hypotheses that were alive at the limit
     with_weights: bool
 
 
-# The entries of the journal, in order; those of the second row are of the hypotheses before the step.
+# The entries of the journal, in order; the second row refers to the hypotheses before the step.
 PARENTS, TOKENS, LOG_PROBS = 0, 1, 2
 ENDED, END_LOG_PROBS, WAS_DONE, WEIGHTS = 3, 4, 5, 6
 
 
 @final
 class Beams:
-    """One search: what it looks for, and where it is."""
+    """One beam search: its settings and its state."""
 
     def __init__(
         self,
@@ -89,13 +87,13 @@ class Beams:
         self._length_penalty, self._coverage_penalty = length_penalty, coverage_penalty
         self._with_weights = with_weights
         self._coverage: Tensor | None = None
-        # The most that the score of a live hypothesis can be divided by.
+        # The largest possible divisor of the score of a live hypothesis.
         self._bound: float | Tensor | None = None
         if length_penalty is not None:
             self._bound = _divisors(length_penalty, limit)
 
     def run(self, state: Any, tokens: Int[Tensor, "B 1"], scores: Float[Tensor, "B 1"]) -> Searched:
-        """Search from one hypothesis for each item, which has this score."""
+        """Search from one hypothesis for each item, with the given score."""
         journal, longest = Journal(len(tokens)), self._limit.longest
         cut = pool = torch.empty(0)
         weights: Tensor | None = None
@@ -103,7 +101,7 @@ class Beams:
         for step in range(longest):
             state, log_probs, weights = self._stepper.step(state, tokens)
             ended, scores, places = self._continue(step, scores, log_probs)
-            if step == 0:  # not before: scores now have the precision of the model's
+            if step == 0:  # not earlier: only now do the scores have the dtype of the model
                 cut = scores.new_full((len(tokens), self._beam_size), -torch.inf)
                 pool = scores.new_full((len(tokens), self._nbest), -torch.inf)
             num_tokens = log_probs.shape[2]
@@ -127,7 +125,7 @@ class Beams:
         return Searched(journal, cut, self._with_weights and weights is not None)
 
     def _continue(self, step: int, scores: Tensor, log_probs: Tensor) -> tuple[Tensor, ...]:
-        """The scores of hypotheses that end now, of those that live on, and which these are."""
+        """Return the scores of ending hypotheses, the scores of live ones, and the kept continuations."""
         beam_size = 1 if self._rules.is_forced(step) else self._beam_size
         continued = self._expansion.scores(scores, self._rules.allow(step, log_probs))
         ending = continued[..., self._end]
@@ -142,7 +140,7 @@ class Beams:
     def _penalized(
         self, ended: Tensor, step: int, parents: Tensor, weights: Tensor | None
     ) -> Tensor:
-        """Scores of ended hypotheses as they are ranked; notes what the live ones have covered."""
+        """Return the ranking scores of ended hypotheses, and update the coverage of the live ones."""
         if self._length_penalty is not None:
             ended = ended / self._length_penalty.divisor(step + 1)
         if self._coverage_penalty is not None:
@@ -157,7 +155,7 @@ class Beams:
         return ended
 
     def _cut_off(self, cut: Tensor, scores: Tensor, step: int, done: Tensor) -> Tensor:
-        """Scores of live hypotheses of the items that have reached their limit."""
+        """Record the scores of live hypotheses of the items that have reached their limit."""
         if self._length_penalty is not None:
             scores = scores / self._length_penalty.divisor(step + 1)
         if self._coverage_penalty is not None and self._coverage is not None:
@@ -169,7 +167,7 @@ class Beams:
         return torch.where(now, scores, cut)
 
     def _is_done(self, step: int, pool: Tensor, scores: Tensor) -> Tensor:
-        """Items of which no live hypothesis can overtake the N-th best that has ended."""
+        """Return the items whose N-th best finished hypothesis no live hypothesis can overtake."""
         best = scores[:, :1] if self._bound is None else scores[:, :1] / self._bound
         done = (pool if self._nbest == 1 else pool[:, -1:]) >= best
         if self._limit.each is not None:
@@ -177,7 +175,7 @@ class Beams:
         return done
 
     def _keep(self, state: Any, items: Tensor) -> Any:
-        """Only these items are left."""
+        """Keep only these items."""
         self._limit = self._limit.keep(items)
         self._expansion.keep(items)
         self._rules.keep(items)
@@ -199,7 +197,7 @@ class Beams:
         done: Tensor,
         weights: Tensor | None,
     ) -> None:
-        """One row of the journal; the first steps may have fewer hypotheses than the others."""
+        """Write one row of the journal; the first steps may have fewer hypotheses than later ones."""
         entries = [parents, tokens, log_probs.flatten(1).gather(1, places)]
         entries += [ended, log_probs[..., self._end].clone()]
         if self._with_weights and weights is not None:
@@ -213,7 +211,7 @@ class Beams:
 
 
 def _merged(pool: Float[Tensor, "b N"], ended: Float[Tensor, "b K"]) -> Float[Tensor, "b N"]:
-    """The N best scores, the best first."""
+    """Return the N best scores, best first."""
     if pool.shape[1] == 1:
         return torch.maximum(pool, ended.amax(1, keepdim=True))
     return torch.cat([pool, ended], 1).topk(pool.shape[1]).values
@@ -224,7 +222,7 @@ def _wide(parents: Int[Tensor, "b k"], values: Float[Tensor, "b K S"]) -> Int[Te
 
 
 def _divisors(penalty: LengthPenalty, limit: Limit) -> float | Tensor:
-    """Of the longest outputs: they divide by the most."""
+    """Return the divisors of the longest outputs, which are the largest."""
     if limit.each is None:
         return penalty.divisor(limit.longest)
     each = [[penalty.divisor(length)] for length in limit.each.tolist()]

@@ -1,10 +1,10 @@
-"""K outputs of each item, written side by side, none of which looks at the others.
+"""K outputs for each item, generated in parallel and independently of each other.
 
     y_t = choose( log p(. | y_<t) )
 
-Greedy search chooses the most probable token, sampling draws one.
+Greedy search chooses the most probable token; sampling draws a token.
 
-Axes: B items, b those still in the batch, K outputs of each, W tokens of the vocabulary.
+Axes: B items, b items still in the batch, K outputs of each, W tokens of the vocabulary.
 """
 
 from abc import ABC, abstractmethod
@@ -22,15 +22,15 @@ from ._stepper import Stepper
 
 
 class AbstractChoice(ABC):
-    """How the next token is chosen."""
+    """Chooses the next token."""
 
     @abstractmethod
     def choose(self, step: int, allowed: Float[Tensor, "b K W"]) -> tuple[Tensor, Tensor]:
-        """The log-probability and the token of every output, both `(b, K)`."""
+        """Return the log-probability and the token of every output, both `(b, K)`."""
 
     @abstractmethod
     def keep(self, items: Int[Tensor, " n"]) -> None:
-        """Only these items are left."""
+        """Keep only these items."""
 
 
 def write_chains(
@@ -45,7 +45,7 @@ def write_chains(
     rules: Rules,
     with_weights: bool,
 ) -> Hypotheses:
-    """Write until every output has ended; items leave the batch when theirs have."""
+    """Generate until every output has ended; finished items leave the batch."""
     journal, whole, each = Journal(len(tokens)), limit, limit.each
     ended = torch.zeros_like(tokens, dtype=torch.bool)
     weights: Tensor | None = None
@@ -78,7 +78,7 @@ def _hypotheses(
 ) -> Hypotheses:
     tokens = journal.read(0, end)
     values = journal.read(1, 0.0)
-    # The first end symbol counts, or else the limit.
+    # The output ends at its first end symbol, or else at the limit.
     so_far = torch.arange(1, tokens.shape[1] + 1, device=tokens.device)
     longest = limit.longest if limit.each is None else limit.each[:, None]
     lengths = torch.where(tokens == end, so_far[:, None], limit.longest).amin(1).clamp(max=longest)

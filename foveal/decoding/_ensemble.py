@@ -1,12 +1,12 @@
-"""Several models as one.
+"""Ensembles: several models combined into one.
 
     mixture   p(w) = sum_m share[m] p_m(w)
     product   p(w) ~ prod_m p_m(w)^share[m]
 
-A mixture allows what any of its members allows; a product needs all of them to agree, and is often a
-little better when they were trained alike (log-linear interpolation, as in Marian and Sockeye).
+A mixture allows every token that any member allows. A product requires all members to agree, and is often
+slightly better for members with similar training (log-linear interpolation, as in Marian and Sockeye).
 
-Axes: B items, K hypotheses, W tokens of the vocabulary, S places in memory.
+Axes: B items, K hypotheses, W tokens of the vocabulary, S positions in memory.
 """
 
 import math
@@ -24,9 +24,9 @@ from ._stepper import Stepper
 
 @final
 class Ensemble:
-    """A stepper whose state is a tuple: the state of each member, in their order.
+    """A stepper that combines several models; its state is a tuple of the members' states, in order.
 
-    What was read is the mean over the members, if all of them read the same places.
+    The attention weights are the mean over the members, if all members attend to the same positions.
     """
 
     def __init__(
@@ -54,11 +54,11 @@ class Ensemble:
         self.num_tokens = steppers[0].num_tokens
 
     def batch_size(self, state: Sequence[Any]) -> int:
-        """As its members have."""
+        """Return the batch size of the members."""
         return self.steppers[0].batch_size(state[0])
 
     def step(self, state: Sequence[Any], tokens: Int[Tensor, "B K"]) -> SearchStep:
-        """Every member reads the tokens."""
+        """Feed the tokens to every member."""
         pairs = zip(self.steppers, state, strict=True)
         stepped = [stepper.step(own, tokens) for stepper, own in pairs]
         states = tuple(each.state for each in stepped)
@@ -74,12 +74,12 @@ class Ensemble:
         return SearchStep(states, log_probs, _mean([each.weights for each in stepped]))
 
     def reorder(self, state: Sequence[Any], parents: Int[Tensor, "B k"]) -> tuple[Any, ...]:
-        """In every member."""
+        """Reorder the hypotheses of every member."""
         pairs = zip(self.steppers, state, strict=True)
         return tuple(stepper.reorder(own, parents) for stepper, own in pairs)
 
     def keep(self, state: Sequence[Any], items: Int[Tensor, " b"]) -> tuple[Any, ...]:
-        """In every member."""
+        """Keep only these items in every member."""
         pairs = zip(self.steppers, state, strict=True)
         return tuple(stepper.keep(own, items) for stepper, own in pairs)
 

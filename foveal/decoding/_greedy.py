@@ -1,4 +1,4 @@
-"""Greedy search: at every step the most probable token.
+"""Greedy search: choose the most probable token at every step.
 
 Axes: B items, P tokens of the longest prefix, W tokens of the vocabulary.
 """
@@ -34,25 +34,26 @@ def greedy(
     constraints: Sequence[Automaton] = (),
     with_weights: bool = False,
 ) -> Hypotheses:
-    """The most probable next token, one after the other, until the end symbol, which is all that may
-    come when `max_length` is reached; one output for each item, whose score is its log-probability.
+    """Generate one output for each item by choosing the most probable token at every step.
+
+    At `max_length` only the end symbol is allowed. The score of an output is its log-probability.
 
     Args:
         stepper: the model.
-        state: where it starts, with one hypothesis for each of B items.
-        begin: the symbol that is read first; a tensor for one of each item, or for its device.
-        end: the symbol that ends an output.
-        max_length: longest output, the end symbol counted; a tensor for one of each item.
-        min_length: shortest output, the end symbol counted.
-        prefix: tokens that outputs begin with; their log-probabilities count.
-        prefix_mask: True on the tokens of each prefix, which stand first in their row.
-        no_repeat_ngram: no sequence of so many tokens occurs twice; 0 allows it.
+        state: initial state, with one hypothesis for each of B items.
+        begin: begin symbol; a tensor gives one for each item and sets the device.
+        end: end symbol.
+        max_length: maximum output length, including the end symbol; a tensor gives one for each item.
+        min_length: minimum output length, including the end symbol.
+        prefix: forced first tokens of the outputs; their log-probabilities count.
+        prefix_mask: True on the tokens of each prefix, which come first in their row.
+        no_repeat_ngram: size of the n-grams that may not occur twice; 0 allows repetition.
         constraints: automata, all of which must accept the output.
-        with_weights: keep what was read to choose each token.
+        with_weights: return the attention weights of each token.
 
     Raises:
-        ImpossibleError: nothing is allowed; a greedy choice looks back at nothing, so that
-            no_repeat_ngram can lead it where no token is left. Use beam search then.
+        ImpossibleError: no output is allowed. Greedy search cannot backtrack, so no_repeat_ngram can leave
+            it without a token; use beam search instead.
     """
     num_items = stepper.batch_size(state)
     limit = limit_of(max_length, min_length, num_items, "greedy")
@@ -86,13 +87,13 @@ def greedy(
 
 @final
 class _MostProbable(AbstractChoice):
-    """One output for each item."""
+    """Chooses the most probable token of one output for each item."""
 
     @override
     def choose(self, step: int, allowed: Tensor) -> tuple[Tensor, Tensor]:
-        """The largest of each row."""
+        """Return the largest entry of each row."""
         return largest(allowed.squeeze(1), 1)
 
     @override
     def keep(self, items: Tensor) -> None:
-        """Nothing is kept for items."""
+        """Do nothing: there is no state for items."""

@@ -1,6 +1,6 @@
-"""What every search returns: N outputs for each item, with their scores and their traces.
+"""The result of every search: N outputs for each item, with scores and attention weights.
 
-Axes: B items, N outputs of each, T tokens of the longest, S places in memory.
+Axes: B items, N outputs of each, T tokens of the longest, S positions in memory.
 """
 
 from typing import NamedTuple
@@ -13,26 +13,28 @@ from ..errors import ImpossibleError
 
 
 class Hypotheses(NamedTuple):
-    """N outputs for each item. The begin symbol is not among the tokens; the end symbol is, where it
-    was produced, and fills up what comes after.
+    """N outputs for each item.
 
-    What a search (greedy, beam) finds has an end symbol; a sample of `max_length` tokens may have been
-    cut off, and then its last token is another.
+    The tokens exclude the begin symbol. They include the end symbol if it was generated; it also fills
+    the positions after the end.
+
+    Outputs of greedy and beam search have an end symbol. A sample of `max_length` tokens may be truncated
+    and then has no end symbol.
     """
 
     tokens: Int[Tensor, "B N T"]
-    lengths: Int[Tensor, "B N"]  # the end symbol counted
-    scores: Float[Tensor, "B N"]  # what they were ranked by; -inf where there is no n-th output
-    log_probs: Float[Tensor, "B N T"]  # the model's, of each token; 0 after the end
-    weights: Float[Tensor, "B N T S"] | None  # what was read to choose each token; 0 after the end
+    lengths: Int[Tensor, "B N"]  # including the end symbol
+    scores: Float[Tensor, "B N"]  # the ranking scores; -inf if there is no n-th output
+    log_probs: Float[Tensor, "B N T"]  # of each token, by the model; 0 after the end
+    weights: Float[Tensor, "B N T S"] | None  # attention weights of each token; 0 after the end
 
     @property
     def totals(self) -> Float[Tensor, "B N"]:
-        """The log-probability of each output as a whole; -inf where there is none."""
+        """Compute the log-probability of each whole output; -inf if there is none."""
         return total(self.log_probs).masked_fill(self.lengths == 0, -torch.inf)
 
     def token_lists(self, end: int) -> list[list[list[int]]]:
-        """Tokens as lists, for each item and output, without the end symbol."""
+        """Convert tokens to lists, for each item and output, without the end symbol."""
         return [
             [
                 [token for token in row[:length] if token != end]
@@ -43,21 +45,22 @@ class Hypotheses(NamedTuple):
 
 
 def total(log_probs: Float[Tensor, "*batch T"]) -> Float[Tensor, "*batch"]:
-    """Their sum, one after the other, so that 0 after the end changes nothing: `sum` would add them up in
-    an order that depends on T, which is that of the longest output in the batch.
+    """Add the log-probabilities sequentially, which makes the result independent of padding.
+
+    The order of additions in `sum` depends on T, the length of the longest output in the batch.
     """
     return log_probs.cumsum(-1)[..., -1]
 
 
 def ordinary(hypotheses: Hypotheses) -> Hypotheses:
-    """Copies that autograd may save: tensors made in inference mode cannot take part in training."""
+    """Copy tensors for autograd: tensors from inference mode cannot be used in training."""
     tokens, lengths, scores, log_probs, weights = hypotheses
     weights = None if weights is None else weights.clone()
     return Hypotheses(tokens.clone(), lengths.clone(), scores.clone(), log_probs.clone(), weights)
 
 
 def check_found(best: Float[Tensor, " B"], search: str) -> None:
-    """Every item must have an output; `best` is the score of the first, -inf (or NaN) if it died."""
+    """Check that every item has an output; `best` is the score of the first, -inf (or NaN) if it died."""
     dead = ~(best > -torch.inf)
     if dead.any():
         items = dead.nonzero().flatten().tolist()

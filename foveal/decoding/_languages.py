@@ -1,4 +1,4 @@
-"""Sets of allowed outputs as automata: some tokens, a list of outputs, a regular expression.
+"""Automata for sets of allowed outputs: a set of tokens, a list of outputs, a regular expression.
 
 Axes: Q states, W tokens of the vocabulary.
 """
@@ -14,14 +14,14 @@ from ..errors import ValueRangeError
 from ..extras import required
 from ._automaton import Automaton
 
-# An escaped character, a class of characters, or one character of a pattern.
+# An escaped character, a character class, or one character of a pattern.
 _PIECE = re.compile(r"\\.|\[(?:\\.|[^\]\\])*\]|.", re.DOTALL)
-# greenery takes these two characters in classes only.
+# greenery accepts these two characters only in classes.
 _LITERAL = {r"\^": r"[\^]", r"\$": "[$]"}
 
 
 def allowed_tokens(tokens: Iterable[int], *, num_tokens: int, end: int) -> Automaton:
-    """Outputs of these tokens alone, of any length.
+    """Allow outputs of any length that consist only of these tokens.
 
     >>> digits = allowed_tokens(range(4, 14), num_tokens=50, end=3)
     >>> digits.accepts([4, 13]), digits.accepts([4, 14])
@@ -38,7 +38,7 @@ def allowed_tokens(tokens: Iterable[int], *, num_tokens: int, end: int) -> Autom
 
 
 def lexicon(outputs: Iterable[Sequence[int]], *, num_tokens: int, end: int) -> Automaton:
-    """These outputs and no others, as a trie; outputs are without their end symbol.
+    """Allow exactly these outputs, stored as a trie; pass outputs without their end symbol.
 
     >>> words = lexicon([[4, 5], [4, 5, 6]], num_tokens=9, end=3)
     >>> words.accepts([4, 5]), words.accepts([4])
@@ -50,7 +50,7 @@ def lexicon(outputs: Iterable[Sequence[int]], *, num_tokens: int, end: int) -> A
             "lexicon: expected at least one output, got none. Without a lexicon everything is "
             "allowed: leave the constraint out."
         )
-    # One level of the trie after the other: a node is a pair (its parent, its token).
+    # Build the trie level by level: a node is a pair (its parent, its token).
     longest = max(map(len, words))
     tokens = torch.tensor([word + [-1] * (longest - len(word)) for word in words])
     nodes = torch.zeros(len(words), dtype=torch.long)
@@ -70,7 +70,7 @@ def lexicon(outputs: Iterable[Sequence[int]], *, num_tokens: int, end: int) -> A
 
 
 def balanced(opening: int, closing: int, *, deepest: int, num_tokens: int, end: int) -> Automaton:
-    """Outputs in which every opening token has its closing one, at most so many inside each other.
+    """Allow outputs with balanced opening and closing tokens, nested at most `deepest` levels.
 
     >>> braces = balanced(4, 5, deepest=3, num_tokens=9, end=3)
     >>> braces.accepts([4, 7, 5]), braces.accepts([4, 7]), braces.accepts([5, 4])
@@ -85,13 +85,13 @@ def balanced(opening: int, closing: int, *, deepest: int, num_tokens: int, end: 
 
 
 def regular_expression(pattern: str, tokens: Sequence[str | None], *, end: int) -> Automaton:
-    r"""Outputs whose text matches the whole pattern.
+    r"""Allow outputs whose text matches the whole pattern.
 
     Args:
-        pattern: as in Python's `re`, without anchors, look-around and references to groups.
-        tokens: the text of each token of the vocabulary, of any number of characters; None or ""
-            for those that never occur, such as padding and the begin symbol.
-        end: the end symbol; its text is not looked at.
+        pattern: a pattern of Python's `re`, without anchors, look-around and references to groups.
+        tokens: the text of each token of the vocabulary, with any number of characters; None or ""
+            for tokens that never occur, such as padding and the begin symbol.
+        end: the end symbol; its text is ignored.
 
     >>> tokens = [None, None, None, None, "1", "2", "22", "a"]
     >>> numbers = regular_expression(r"\d{2,3}", tokens, end=3)
@@ -102,7 +102,7 @@ def regular_expression(pattern: str, tokens: Sequence[str | None], *, end: int) 
     order = sorted(machine.states, key=lambda state: (state != machine.initial, state))
     number = {state: i for i, state in enumerate(order)}
     written = [text if text and i != end else "" for i, text in enumerate(tokens)]
-    # For each character, the state after it: a row for each state. A token composes its characters.
+    # Maps each character to the next state of every state. The map of a token composes its characters.
     after: dict[str, np.ndarray] = {}
     for character in set("".join(written)):
         symbol = next(each for each in machine.alphabet if each.accepts(character))
@@ -119,7 +119,7 @@ def regular_expression(pattern: str, tokens: Sequence[str | None], *, end: int) 
 
 
 def _machine(pattern: str) -> Any:
-    """The smallest automaton over characters."""
+    """Build the smallest automaton over characters."""
     pieces: list[str] = _PIECE.findall(pattern)
     if "^" in pieces or "$" in pieces:
         raise ValueRangeError(
@@ -138,7 +138,7 @@ def _machine(pattern: str) -> Any:
 
 
 def _without_dead_states(automaton: Automaton) -> Automaton:
-    """Edges into states from which nothing is accepted are of no use."""
+    """Remove edges into states from which no output is accepted."""
     alive = automaton.distances[automaton.edges[:, 2]] <= len(automaton.accepting)
     return Automaton(
         automaton.edges[alive],

@@ -1,4 +1,4 @@
-"""How long outputs may be: one number, or one for each item.
+"""Length limits of outputs: one number, or one for each item.
 
 Axes: B items.
 """
@@ -13,25 +13,25 @@ from ..errors import ShapeError, ValueRangeError
 
 
 class Limit(NamedTuple):
-    """The end symbol is counted. `stops` are the lengths at which some item must stop."""
+    """The limits include the end symbol. `stops` are the lengths at which an item must stop."""
 
     longest: int
-    each: Int[Tensor, " B"] | None  # None: all items have the longest
+    each: Int[Tensor, " B"] | None  # None: the same limit for all items
     stops: frozenset[int]
 
     def lengths(self, num_items: int) -> list[int]:
-        """The limit of each item."""
+        """Return the limit of each item."""
         return [self.longest] * num_items if self.each is None else self.each.tolist()
 
     def keep(self, items: Int[Tensor, " b"]) -> "Limit":
-        """For these items only."""
+        """Select these items."""
         return self if self.each is None else self._replace(each=self.each[items])
 
 
 def limit_of(
     max_length: int | Int[Tensor, " B"], min_length: int, num_items: int, search: str
 ) -> Limit:
-    """The limit, checked."""
+    """Check the arguments and build the limit."""
     if isinstance(max_length, Tensor):
         if max_length.shape != (num_items,):
             raise ShapeError(
@@ -51,7 +51,7 @@ def limit_of(
 
 
 def first_tokens(begin: int | Int[Tensor, " B"], num_items: int) -> Int[Tensor, "B 1"]:
-    """The begin symbol of every item; a tensor also says the device."""
+    """Return the begin symbol of every item; a tensor also sets the device."""
     if isinstance(begin, Tensor):
         return begin.unsqueeze(1)
     return torch.full((num_items, 1), begin)

@@ -1,6 +1,6 @@
 """Random numbers for a batch, from one generator or from one for each item.
 
-With a generator of its own, an item gets the same numbers alone and in any batch.
+With a separate generator, an item gets the same numbers in every batch.
 
 Axes: B items.
 """
@@ -20,7 +20,7 @@ Generators = torch.Generator | Sequence[torch.Generator] | None
 
 @final
 class Noise:
-    """Draws for the items that are left."""
+    """Draws random numbers for the remaining items."""
 
     def __init__(self, generator: Generators, num_items: int, search: str) -> None:
         self._one: torch.Generator | None = None
@@ -37,10 +37,10 @@ class Noise:
             )
 
     def uniform(self, lengths: Sequence[int], width: int) -> Float[Tensor, "B T {width}"]:
-        """Numbers in [0, 1), `lengths[i]` rows for item i, and 0 after them up to the longest.
+        """Draw numbers in [0, 1), `lengths[i]` rows for item i, padded with 0 to the longest.
 
-        Double precision: a multiple of 2^-24, as float32 has it, never falls on most tokens with a
-        probability below that.
+        They have double precision: float32 draws are multiples of 2^-24 and would miss most tokens with
+        a smaller probability.
         """
         if self._each is None:
             shape = (self._num_items, max(lengths, default=0), width)
@@ -54,7 +54,7 @@ class Noise:
         return pad_sequence(rows, batch_first=True)
 
     def gumbel(self, *shape: int) -> Float[Tensor, "B ..."]:
-        """Standard Gumbel noise, in double precision: its tail decides."""
+        """Draw standard Gumbel noise in double precision, because its tail decides."""
         size = shape if self._each is not None else (self._num_items, *shape)
         draws = [
             torch.empty(size, dtype=torch.float64, device=self._device()).exponential_(
@@ -66,7 +66,7 @@ class Noise:
         return -whole.clamp_min(torch.finfo(whole.dtype).tiny).log()
 
     def keep(self, items: Int[Tensor, " b"]) -> None:
-        """Only these items are left."""
+        """Keep only these items."""
         self._num_items = len(items)
         if self._each is not None:
             self._each = [self._each[item] for item in items.tolist()]

@@ -1,8 +1,8 @@
-"""From what a search has written down to its N best outputs.
+"""Trace the N best outputs back from the journal of a search.
 
     slot_T = the hypothesis that ended,   slot_{t-1} = parents[ t, slot_t ]
 
-Axes: B items, N outputs, K hypotheses, T steps, S places in memory.
+Axes: B items, N outputs, K hypotheses, T steps, S positions in memory.
 """
 
 import torch
@@ -17,18 +17,18 @@ from ._limits import Limit
 def best_outputs(
     search: str, searched: Searched, nbest: int, *, end: int, limit: Limit
 ) -> Hypotheses:
-    """The N best of all hypotheses that ended or were cut off at the limit."""
+    """Return the N best of all hypotheses that ended or were truncated at the limit."""
     journal, cut, with_weights = searched
     T, K = journal.num_steps, cut.shape[1]
     was_done = journal.read(WAS_DONE, True)
-    # An item may stay in the batch after it is done; what it does then must not count.
+    # An item may stay in the batch after it is done; its later hypotheses must not count.
     ended = journal.read(ENDED, -torch.inf).masked_fill(was_done, -torch.inf)
     scores, places = torch.cat([ended.flatten(1), cut], 1).topk(nbest)
     check_found(scores[:, 0], search)
     step, slot = places // K, places % K
     is_cut, absent = step == T, scores == -torch.inf
     longest = limit.longest if limit.each is None else limit.each.unsqueeze(1)
-    # Tokens of the output that are not the end symbol, and all of them.
+    # The number of tokens without the end symbol, and the length with it.
     num_written = torch.where(is_cut, longest, step).masked_fill_(absent, 0)
     lengths = torch.where(is_cut, num_written, num_written + 1).masked_fill_(absent, 0)
     size = int(lengths.max()) if len(lengths) else 1
@@ -46,7 +46,7 @@ def best_outputs(
     )
     weights = None
     if with_weights:
-        # A token was chosen by what its parent had read; the end symbol by what its own had.
+        # A token was chosen with the attention of its parent, the end symbol with its own attention.
         readers = torch.where(written, parents.gather(2, slots), slots).unsqueeze(3)
         weights = journal.read(WEIGHTS, 0.0)[:, :size]
         weights = weights.gather(2, readers.expand(-1, -1, -1, weights.shape[3]))
@@ -57,7 +57,7 @@ def best_outputs(
 def _traced(
     parents: Int[Tensor, "B T K"], slot: Int[Tensor, "B N"], written: Bool[Tensor, "B T N"]
 ) -> Int[Tensor, "B T N"]:
-    """The slot of each output at each step; at steps after its last token, its last slot."""
+    """Compute the slot of each output at each step; after its last token, its last slot."""
     slots = []
     for before, real in zip(reversed(parents.unbind(1)), reversed(written.unbind(1)), strict=True):
         slots.append(slot)

@@ -1,8 +1,8 @@
-"""Minimum Bayes risk: the output that is most like all the others.
+"""Minimum Bayes risk decoding: the output that is most similar to all other outputs.
 
     utility(y) = sum_n p(y_n) similarity(y, y_n),    p over the N outputs of an item
 
-Where the most probable output is an odd one out, the middle of many good ones is often better.
+The most probable output can be an outlier; the output closest to many good ones is often better.
 Reference: Kumar and Byrne 2004; over samples, Eikema and Aziz 2022.
 
 Axes: B items, N outputs of each.
@@ -29,13 +29,15 @@ def _levenshtein() -> Any:
 
 @cache
 def _chrf() -> Any:
-    """n-grams up to 6 characters, recall counting twice."""
+    """Build chrF: n-grams up to 6 characters, with recall weighted twice."""
     return required("toolkit", "sacrebleu.metrics.chrf", needed_by="ngram_similarity").CHRF()
 
 
 def edit_similarity(one: Sequence[int], other: Sequence[int]) -> float:
-    """1 less the edit distance over the longer length: what phone, character and word error rates
-    count. It suits short outputs in order: pronunciations, transliterations, inflected forms.
+    """Compute 1 minus the edit distance divided by the longer length.
+
+    Phone, character and word error rates count the same edits. It suits short outputs with a fixed order:
+    pronunciations, transliterations, inflected forms.
 
     >>> edit_similarity([1, 2, 3], [1, 3])
     0.6666666666666667
@@ -44,13 +46,15 @@ def edit_similarity(one: Sequence[int], other: Sequence[int]) -> float:
 
 
 def ngram_similarity(one: Sequence[int], other: Sequence[int]) -> float:
-    """chrF over tokens: the F-score of n-grams up to 6 tokens, between 0 and 1. It suits translations,
-    where a phrase may stand elsewhere and still be right. With characters as tokens it is chrF.
+    """Compute chrF over tokens: the F-score of n-grams up to 6 tokens, between 0 and 1.
+
+    It suits translations, where a phrase may move and still be correct. With characters as tokens it
+    equals chrF.
 
     >>> ngram_similarity([5, 6, 7], [5, 6, 7]), ngram_similarity([5], [6])
     (1.0, 0.0)
     """
-    if list(one) == list(other):  # of two empty outputs, chrF would say 0
+    if list(one) == list(other):  # chrF of two empty outputs is 0
         return 1.0
     return _chrf().sentence_score(_text(one), [_text(other)]).score / 100
 
@@ -62,14 +66,14 @@ def minimum_bayes_risk(
     similarity: Similarity = edit_similarity,
     weigh_by: Literal["probability", "count"] = "probability",
 ) -> Hypotheses:
-    """The same outputs, the one with the highest utility first; scores become utilities.
+    """Sort the outputs by utility, highest first; scores become utilities.
 
     Args:
         hypotheses: an n-best list, or samples.
-        end: the end symbol, which is not compared.
-        similarity: of two outputs, as lists of tokens.
-        weigh_by: "probability" for outputs that are distinct (beam search, stochastic beam search),
-            "count" for independent samples, of which likely ones are there more often.
+        end: the end symbol, which is ignored.
+        similarity: similarity of two outputs, as lists of tokens.
+        weigh_by: "probability" for distinct outputs (beam search, stochastic beam search), "count" for
+            independent samples, which repeat likely outputs.
     """
     if weigh_by not in ("probability", "count"):
         raise ValueRangeError(
@@ -102,5 +106,5 @@ def minimum_bayes_risk(
 
 
 def _text(tokens: Sequence[int]) -> str:
-    """A character of the private use planes for each token: none is a space, none is joined."""
+    """Map each token to a character of the private use planes, which is neither a space nor combining."""
     return "".join(chr(0xF0000 + token) for token in tokens)

@@ -1,6 +1,6 @@
-"""What may come next, apart from what the model says: prefixes, lengths, repetition, automata.
+"""Rules that restrict the next token: prefixes, lengths, repetition, automata.
 
-A rule takes tokens away by setting their log-probability to -inf; the others keep theirs.
+A rule forbids tokens by setting their log-probability to -inf; other tokens are unchanged.
 
 Axes: B items, K hypotheses of each, W tokens of the vocabulary, P tokens of the longest prefix, t
 tokens so far.
@@ -21,16 +21,16 @@ from ._limits import Limit
 
 
 class Prefix(NamedTuple):
-    """Tokens that outputs must begin with."""
+    """Forced first tokens of the outputs."""
 
     tokens: Int[Tensor, "B P"]
     mask: Bool[Tensor, "B P"]
-    shortest: int  # so many steps have no choice for any item
+    shortest: int  # in this many steps no item has a choice
 
 
 @final
 class Rules:
-    """The rules of one search, with what they need to know of its hypotheses."""
+    """The rules of one search, with the required state of its hypotheses."""
 
     def __init__(
         self,
@@ -45,18 +45,18 @@ class Rules:
         states: Int[Tensor, "B 1"] | None,
     ) -> None:
         self.end, self.limit, self.min_length = end, limit, min_length
-        # Outputs must end within the limit; otherwise they are cut off there.
+        # Outputs must end within the limit; otherwise they are truncated there.
         self.complete = complete
         self.prefix, self.no_repeat_ngram, self.automaton = prefix, no_repeat_ngram, automaton
         self._states = states
         self._history: Tensor | None = None
 
     def is_forced(self, step: int) -> bool:
-        """Whether no item has a choice at this step."""
+        """Return whether no item has a choice at this step."""
         return self.prefix is not None and step < self.prefix.shortest
 
     def allow(self, step: int, log_probs: Float[Tensor, "B K W"]) -> Float[Tensor, "B K W"]:
-        """The log-probabilities, -inf for the tokens that may not come at this step."""
+        """Set the log-probabilities of forbidden tokens to -inf."""
         allowed = log_probs
         if self._history is not None and self._history.shape[2] >= self.no_repeat_ngram:
             allowed = self._without_repetition(allowed, self._history)
@@ -78,7 +78,7 @@ class Rules:
         return allowed
 
     def advance(self, tokens: Int[Tensor, "B k"], parents: Int[Tensor, "B k"] | None) -> None:
-        """Hypotheses have read these tokens; None where each has continued itself."""
+        """Append tokens to the hypotheses; with parents=None each hypothesis continues itself."""
         if self.automaton is not None and self._states is not None:
             states = self._states
             if parents is not None:
@@ -95,7 +95,7 @@ class Rules:
                 self._history = torch.cat([before, latest], 2)
 
     def keep(self, items: Int[Tensor, " b"]) -> None:
-        """Only these items are left."""
+        """Keep only these items."""
         self.limit = self.limit.keep(items)
         if self._states is not None:
             self._states = self._states[items]
@@ -106,7 +106,7 @@ class Rules:
             self.prefix = Prefix(tokens[items], mask[items], shortest)
 
     def _ending(self, step: int, log_probs: Tensor) -> Tensor:
-        """Nothing but the end symbol for items that have reached their limit."""
+        """Allow only the end symbol for items that have reached their limit."""
         last = torch.full_like(log_probs, -torch.inf)
         last[..., self.end] = log_probs[..., self.end]
         if self.limit.each is None:
@@ -114,12 +114,12 @@ class Rules:
         return torch.where((self.limit.each == step + 1)[:, None, None], last, log_probs)
 
     def _without_repetition(self, log_probs: Tensor, history: Tensor) -> Tensor:
-        """Forbid what has followed the latest n - 1 tokens before."""
+        """Forbid tokens that have already followed the last n - 1 tokens."""
         n = self.no_repeat_ngram
         ngrams = history.unfold(2, n, 1)
         latest = history[:, :, None, history.shape[2] - n + 1 :]
         repeats = (ngrams[..., :-1] == latest).all(-1)
-        # A token may follow several times: sums of 0 and -inf are right however many there are.
+        # A token may repeat several times: a sum of several -inf is still -inf.
         forbidden = torch.zeros_like(repeats, dtype=log_probs.dtype)
         forbidden = forbidden.masked_fill(repeats, -torch.inf)
         return log_probs.scatter_add(2, ngrams[..., -1], forbidden)
@@ -139,7 +139,7 @@ def rules_of(
     no_repeat_ngram: int,
     constraints: Sequence[Automaton],
 ) -> Rules:
-    """The rules that were asked for, checked."""
+    """Check the arguments and build the rules."""
     if not 0 <= end < num_tokens:
         raise ValueRangeError(f"{search}: end must be in 0..{num_tokens - 1}, got {end}.")
     if no_repeat_ngram < 0:
@@ -226,7 +226,7 @@ def _check_way(
     limit: Limit,
     complete: bool,
 ) -> None:
-    """There must be an allowed output that begins with the prefix and is short enough."""
+    """Check that an allowed output begins with the prefix and is short enough."""
     lost = torch.zeros_like(states, dtype=torch.bool)
     left = limit.longest if limit.each is None else limit.each.unsqueeze(1)
     left = left - 1 if complete else left

@@ -1,12 +1,12 @@
-"""Sampling: draws from the model's distribution, or from its likely part.
+"""Sampling: draw outputs from the model's distribution, or from its most probable part.
 
-    p(y) ~ exp( log p(y) / temperature ),   of the k most probable tokens (top-k),
-                                            of the fewest that have mass p together (nucleus)
+    p(y) ~ exp( log p(y) / temperature ),   over the k most probable tokens (top-k),
+                                            over the fewest tokens with total mass p (nucleus)
 
-Reference: nucleus sampling, Holtzman et al. 2020. A token is drawn by one uniform number, looked up
+Reference: nucleus sampling, Holtzman et al. 2020. Each token takes one uniform number, which is looked up
 in the cumulative distribution.
 
-Axes: B items, b those still in the batch, K samples of each, M tokens that are drawn from.
+Axes: B items, b items still in the batch, K samples of each, M candidate tokens.
 """
 
 from collections.abc import Sequence
@@ -46,31 +46,32 @@ def sample(
     constraints: Sequence[Automaton] = (),
     with_weights: bool = False,
 ) -> Hypotheses:
-    """Independent samples, in the order drawn, cut off at `max_length`; their scores and
-    log-probabilities are the model's, whatever they were drawn from. What the rules leave is
-    renormalized at each step.
+    """Draw independent samples, truncated at `max_length`.
+
+    Scores and log-probabilities are always the model's, for any temperature, top_k or top_p. The
+    probabilities of allowed tokens are renormalized at each step.
 
     Args:
         stepper: the model.
-        state: where it starts, with one hypothesis for each of B items.
-        begin: the symbol that is read first; a tensor for one of each item, or for its device.
-        end: the symbol that ends an output.
-        max_length: longest output, the end symbol counted; a tensor for one of each item.
-        num_samples: how many for each item.
+        state: initial state, with one hypothesis for each of B items.
+        begin: begin symbol; a tensor gives one for each item and sets the device.
+        end: end symbol.
+        max_length: maximum output length, including the end symbol; a tensor gives one for each item.
+        num_samples: number of samples for each item.
         temperature: above 1 flatter, below 1 sharper than the model.
-        top_k: draw from so many tokens only, the most probable.
-        top_p: then draw from the fewest tokens that have this much mass together.
-        generator: the source of randomness; one for each item makes what is drawn for an item
-            independent of the batch it is in.
-        min_length: shortest output, the end symbol counted.
-        prefix: tokens that outputs begin with; their log-probabilities count.
-        prefix_mask: True on the tokens of each prefix, which stand first in their row.
-        no_repeat_ngram: no sequence of so many tokens occurs twice; 0 allows it.
+        top_k: sample only from this many most probable tokens.
+        top_p: then sample from the fewest tokens with this total probability.
+        generator: random generator; a separate one for each item makes the samples of an item
+            independent of its batch.
+        min_length: minimum output length, including the end symbol.
+        prefix: forced first tokens of the outputs; their log-probabilities count.
+        prefix_mask: True on the tokens of each prefix, which come first in their row.
+        no_repeat_ngram: size of the n-grams that may not occur twice; 0 allows repetition.
         constraints: automata, all of which must accept the output.
-        with_weights: keep what was read to choose each token.
+        with_weights: return the attention weights of each token.
 
     Raises:
-        ImpossibleError: nothing is allowed, or no_repeat_ngram has left a sample without a token.
+        ImpossibleError: no output is allowed, or no_repeat_ngram leaves a sample without a token.
     """
     if num_samples < 1:
         raise ValueRangeError(f"sample: num_samples must be at least 1, got {num_samples}.")
@@ -109,8 +110,9 @@ def sample(
 
 @final
 class _Draw(AbstractChoice):
-    """One token for each sample. All uniform numbers are drawn beforehand, so that they do not
-    depend on when other items leave the batch.
+    """Draws one token for each sample.
+
+    All uniform numbers are drawn beforehand, so they do not depend on when other items leave the batch.
     """
 
     def __init__(
@@ -134,26 +136,26 @@ class _Draw(AbstractChoice):
     def choose(
         self, step: int, allowed: Float[Tensor, "b K W"]
     ) -> tuple[Float[Tensor, "b K"], Int[Tensor, "b K"]]:
-        """The log-probability and the token of each sample."""
+        """Return the log-probability and the token of each sample."""
         order = None
         scores = allowed if self.temperature == 1.0 else allowed / self.temperature
         if self.top_k is not None and self.top_k < scores.shape[2]:
             scores, order = scores.topk(self.top_k)
         elif self.top_p < 1.0:
             scores, order = scores.sort(descending=True)
-        # Double precision: a draw below 1 stays below the sum of all, and rare tokens keep their share.
+        # Double precision: a draw below 1 stays below the total, and rare tokens keep their probability.
         probs = scores.softmax(-1, torch.float64)
         below = probs.cumsum(-1)
         mass = below[..., -1:]
         if self.top_p < 1.0:
             mass = torch.where(below - probs < self.top_p, below, 0.0).amax(-1, keepdim=True)
         wanted = self._draws[:, step, :, None] * mass
-        # The first place whose cumulative mass is above the draw has mass of its own.
+        # The first entry whose cumulative mass exceeds the draw has a probability above 0.
         places = torch.searchsorted(below, wanted, right=True).clamp(max=below.shape[2] - 1)
         tokens = places if order is None else order.gather(2, places)
         return allowed.gather(2, tokens).squeeze(2), tokens.squeeze(2)
 
     @override
     def keep(self, items: Int[Tensor, " n"]) -> None:
-        """Only these items are left."""
+        """Keep only these items."""
         self._draws = self._draws[items]

@@ -1,6 +1,6 @@
-"""The best of many: the k largest entries of each row.
+"""Top-k selection: the k largest entries of each row.
 
-Axes: B rows, M entries of each, k chosen.
+Axes: B rows, M entries of each, k selected.
 """
 
 from typing import NamedTuple
@@ -10,31 +10,30 @@ from jaxtyping import Float, Int
 from torch import Tensor
 from torch.nn.functional import pad
 
-# torch looks at the entries of a row one after the other, and takes the maxima of short blocks many
-# at once. From this length on (measured on one core) it pays to look into the best blocks only.
+# torch.topk scans a row entry by entry, whereas the maxima of short blocks are vectorized. From this row
+# length (measured on one core) it is faster to search only the best blocks.
 LONG_ROW = 4096
 BLOCK = 64
-# torch.topk selects with a heap from this many entries for each chosen one on, and before that by
-# partitioning, which takes three times as long just below: rows that are nearly long enough are
-# filled up.
+# torch.topk uses a heap from this many entries per selected entry. Below, it partitions, which takes three
+# times longer just below this limit; rows that are nearly long enough are padded.
 ENTRIES_FOR_A_HEAP = 64
 
 
 class Selected(NamedTuple):
-    """The largest first."""
+    """The selected entries, largest first."""
 
     values: Float[Tensor, "B k"]
     places: Int[Tensor, "B k"]
 
 
 def largest(rows: Float[Tensor, "B M"], k: int) -> Selected:
-    """The k largest entries of each row; all of them, if there are fewer.
+    """Select the k largest entries of each row, or all of them if there are fewer.
 
-    The k largest entries are in the k blocks with the largest maxima, so that of a long row only
-    those are searched, and what is left over after the last block.
+    The k largest entries are in the k blocks with the largest maxima. In a long row, the search therefore
+    covers only these blocks and the remainder after the last block.
 
-    Which of several equal entries is chosen depends on the row, its length and k only. A choice of
-    the algorithm by the number of rows would make the result of an item depend on its batch.
+    Ties are broken by the row, its length and k only. If the algorithm depended on the number of rows,
+    the result of an item would depend on its batch.
     """
     size = rows.shape[1]
     if size >= max(LONG_ROW, 4 * BLOCK * k):
@@ -43,7 +42,7 @@ def largest(rows: Float[Tensor, "B M"], k: int) -> Selected:
         return Selected(*rows.max(1, keepdim=True))
     if size < ENTRIES_FOR_A_HEAP * k <= 2 * size:
         values, places = pad(rows, (0, ENTRIES_FOR_A_HEAP * k - size), value=-torch.inf).topk(k)
-        return Selected(values, places.clamp(max=size - 1))  # of what is impossible, any will do
+        return Selected(values, places.clamp(max=size - 1))  # impossible entries may have any index
     return Selected(*rows.topk(min(k, size)))
 
 

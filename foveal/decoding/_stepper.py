@@ -1,12 +1,12 @@
-"""What a search needs of a model.
+"""The interface between a search and a model.
 
     state, log_probs, weights = stepper.step( state, tokens )
 
-A search holds K hypotheses for each of B items. The state holds everything, the memory too: tensors
-of the memory begin with (B,), those of the hypotheses with (B, K), so that the hypotheses of an item
-are K queries of one memory and nothing is repeated. A fresh state has K = 1.
+A search holds K hypotheses for each of B items. The state includes the memory: tensors of the memory have
+a first axis B, tensors of the hypotheses start with the axes (B, K). The hypotheses of an item are
+K queries of one memory, so the memory is not repeated. An initial state has K = 1.
 
-Axes: B items, K hypotheses of each, k as many after a choice, b items that stay, W tokens of the
+Axes: B items, K hypotheses of each, k hypotheses after a selection, b remaining items, W tokens of the
 vocabulary.
 """
 
@@ -20,28 +20,28 @@ from ..networks import SearchStep
 
 @runtime_checkable
 class Stepper(Protocol):
-    """A model that can be searched; `foveal.networks.DecoderStepper` makes one of a decoder.
+    """A model that a search can run; `foveal.networks.DecoderStepper` builds one from a decoder.
 
-    Nothing is kept on it between calls, and no state that it was given is changed.
+    A stepper keeps no state between calls and does not modify the states that it receives.
     """
 
     @property
     def num_tokens(self) -> int:
-        """W, the size of the vocabulary."""
+        """Return W, the size of the vocabulary."""
         ...
 
     def batch_size(self, state: Any) -> int:
-        """B, the number of items in the state."""
+        """Return B, the number of items in the state."""
         ...
 
     def step(self, state: Any, tokens: Int[Tensor, "B K"]) -> SearchStep:
-        """Every hypothesis reads one token; what may come next, as normalized log-probabilities."""
+        """Feed one token to every hypothesis and return normalized log-probabilities of the next token."""
         ...
 
     def reorder(self, state: Any, parents: Int[Tensor, "B k"]) -> Any:
-        """Hypothesis k of item b continues `parents[b, k]`; there may be more or fewer than before."""
+        """Select hypotheses: hypothesis k of item b continues `parents[b, k]`; their number may change."""
         ...
 
     def keep(self, state: Any, items: Int[Tensor, " b"]) -> Any:
-        """Only these items, in this order, the memory too."""
+        """Select these items, in this order, including their memory."""
         ...

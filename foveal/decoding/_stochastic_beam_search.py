@@ -2,17 +2,17 @@
 
     G(y) = log p(y) + Gumbel noise
 
-The K outputs with the largest G are a sample without replacement. The largest G of all outputs that
-begin with a prefix is distributed as log p(prefix) + Gumbel noise, so that the tree of prefixes can
-be perturbed from its root down: noise for the children of a prefix, shifted so that their maximum is
-the G of the prefix itself. Children are never above their parents, and beam search finds the K
-largest exactly.
+The K outputs with the largest G are a sample without replacement. The largest G of all outputs with a
+given prefix is distributed as log p(prefix) + Gumbel noise. The tree of prefixes can therefore be
+perturbed from its root down: add noise to the children of a prefix, then shift them until their maximum
+equals the G of the prefix. Children never exceed their parents, and beam search finds the K largest
+exactly.
 
     Z = max_w G(w),   G~(w) = -log( exp(-G) - exp(-Z) + exp(-G(w)) )
 
 Reference: Kool et al. 2019, section 4, and appendix B.3 for the stable form.
 
-Axes: B items, b those still in the batch, K hypotheses, W tokens of the vocabulary.
+Axes: B items, b items still in the batch, K hypotheses, W tokens of the vocabulary.
 """
 
 from collections.abc import Sequence
@@ -50,33 +50,32 @@ def stochastic_beam_search(
     constraints: Sequence[Automaton] = (),
     with_weights: bool = False,
 ) -> Hypotheses:
-    """Distinct samples in the order in which draws without replacement would come, cut off at
-    `max_length`.
+    """Draw distinct samples, in the order of sampling without replacement, truncated at `max_length`.
 
-    Scores are perturbed log-probabilities G, the largest first. With `num_samples = k + 1`, the last
-    score kappa makes unbiased estimates of the first k possible: an output of log-probability l was
-    among them with probability `1 - exp(-exp(l - kappa))`. Where fewer outputs are possible than
-    samples asked for, the rest have score -inf. What the rules leave is renormalized at each step;
-    `log_probs` are the model's.
+    Scores are perturbed log-probabilities G, largest first. With `num_samples = k + 1`, the last score kappa
+    allows unbiased estimates from the first k: an output with log-probability l is among them with
+    probability `1 - exp(-exp(l - kappa))`. If fewer outputs than `num_samples` are possible, the remaining
+    scores are -inf. The probabilities of allowed tokens are renormalized at each step; `log_probs` are
+    the model's.
 
     Args:
         stepper: the model.
-        state: where it starts, with one hypothesis for each of B items.
-        begin: the symbol that is read first; a tensor for one of each item, or for its device.
-        end: the symbol that ends an output.
-        max_length: longest output, the end symbol counted; a tensor for one of each item.
-        num_samples: how many for each item.
-        generator: the source of randomness; one for each item makes what is drawn for an item
-            independent of the batch it is in.
-        min_length: shortest output, the end symbol counted.
-        prefix: tokens that outputs begin with; their log-probabilities count.
-        prefix_mask: True on the tokens of each prefix, which stand first in their row.
-        no_repeat_ngram: no sequence of so many tokens occurs twice; 0 allows it.
+        state: initial state, with one hypothesis for each of B items.
+        begin: begin symbol; a tensor gives one for each item and sets the device.
+        end: end symbol.
+        max_length: maximum output length, including the end symbol; a tensor gives one for each item.
+        num_samples: number of samples for each item.
+        generator: random generator; a separate one for each item makes the samples of an item
+            independent of its batch.
+        min_length: minimum output length, including the end symbol.
+        prefix: forced first tokens of the outputs; their log-probabilities count.
+        prefix_mask: True on the tokens of each prefix, which come first in their row.
+        no_repeat_ngram: size of the n-grams that may not occur twice; 0 allows repetition.
         constraints: automata, all of which must accept the output.
-        with_weights: keep what was read to choose each token.
+        with_weights: return the attention weights of each token.
 
     Raises:
-        ImpossibleError: nothing is allowed.
+        ImpossibleError: no output is allowed.
     """
     if num_samples < 1:
         raise ValueRangeError(
@@ -123,7 +122,7 @@ def stochastic_beam_search(
 
 @final
 class _Perturbed(AbstractExpansion):
-    """Scores G~ of all continuations, whose maximum is the score of what they continue."""
+    """Scores continuations by G~; the maximum over the continuations equals the score of their parent."""
 
     def __init__(self, log_probs: Float[Tensor, "B 1"], noise: Noise, width: int) -> None:
         self._log_probs, self._noise, self._width = log_probs, noise, width
@@ -133,14 +132,14 @@ class _Perturbed(AbstractExpansion):
     def scores(
         self, before: Float[Tensor, "b K"], log_probs: Float[Tensor, "b K W"]
     ) -> Float[Tensor, "b K W"]:
-        """Of all continuations."""
+        """Score all continuations."""
         K, W = log_probs.shape[1:]
         before, log_probs = before.unsqueeze(2), log_probs.double()
         total = log_probs.logsumexp(2, keepdim=True)
         alive = (total > -torch.inf) & (before > -torch.inf)
         log_probs = torch.where(alive, log_probs - total, -torch.inf)
         self._continued = self._log_probs.unsqueeze(2) + log_probs
-        # As many numbers at every step, whatever the other items need.
+        # Draw the same count at every step, independently of the other items.
         noise = self._noise.gumbel(self._width, W)[:, :K].to(log_probs.device)
         perturbed = self._continued + noise
         largest = torch.where(alive, perturbed.amax(2, keepdim=True), 0.0)
@@ -152,11 +151,11 @@ class _Perturbed(AbstractExpansion):
 
     @override
     def choose(self, places: Int[Tensor, "b k"]) -> None:
-        """These continuations live on."""
+        """Keep these continuations."""
         self._log_probs = self._continued.flatten(1).gather(1, places)
 
     @override
     def keep(self, items: Int[Tensor, " n"]) -> None:
-        """Only these items are left."""
+        """Keep only these items."""
         self._noise.keep(items)
         self._log_probs = self._log_probs[items]
