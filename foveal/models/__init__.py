@@ -1,7 +1,7 @@
-"""Models: whole networks wired for one shape of problem; tensors in, tensors out.
+"""Models: complete networks for one kind of problem; tensors in, tensors out.
 
-Each has a spec, a frozen dataclass that holds its free choices and builds it; `foveal.specs`
-writes a spec as JSON and reads it back.
+Each model has a spec, a frozen dataclass that holds its hyperparameters and builds it; `foveal.specs`
+converts specs to and from JSON.
 """
 
 from ._captioner import Captioner as Captioner, CaptionerSpec as CaptionerSpec

@@ -1,10 +1,10 @@
-"""A captioner: an image or a sequence of frames in, a text out.
+"""Captioning model: an image or a sequence of frames in, a text out.
 
     memory = grid of an image, or states over frames,   p(y) = prod over t of p(y_t | y_<t, memory)
 
 References: Xu et al. 2015 (attention over an image's grid); Venugopalan et al. 2015 (video to text).
 
-Axes: B items of a batch, C channels, h and w height and width, F frames, T tokens written.
+Axes: B items of a batch, C channels, h and w height and width, F frames, T output tokens.
 """
 
 from dataclasses import dataclass
@@ -26,8 +26,10 @@ from .parts._vision_specs import FramesEncoderSpec, ImageEncoderSpec
 
 @final
 class Captioner(AbstractEncoderDecoder):
-    """`source` is images `(B, C, h, w)`, frames `(B, F, C, h, w)` or vectors of frames `(B, F, D)`;
-    its mask says which pixels `(B, h, w)` or which frames `(B, F)` are real.
+    """Generates a text from an image or a sequence of frames.
+
+    `source` holds images `(B, C, h, w)`, frames `(B, F, C, h, w)` or frame vectors `(B, F, D)`; its mask
+    marks the real pixels `(B, h, w)` or the real frames `(B, F)`.
 
     >>> import torch
     >>> model = CaptionerSpec().build(vocabulary=40)
@@ -49,7 +51,7 @@ class Captioner(AbstractEncoderDecoder):
 @final
 @dataclass(frozen=True, kw_only=True, slots=True)
 class CaptionerSpec:
-    """An image or a sequence of frames in, a text out."""
+    """A model that generates a text from an image or a sequence of frames."""
 
     kind: Literal["captioner"] = "captioner"
     encoder: ImageEncoderSpec | FramesEncoderSpec | BackboneSpec | AbstractImageEncoderSpec = (
@@ -60,7 +62,7 @@ class CaptionerSpec:
     decoder: DecoderSpec | AbstractDecoderSpec = setting(DecoderSpec(), "what writes the text")
 
     def build(self, *, vocabulary: int) -> Captioner:
-        """Build the model with fresh weights for so many tokens that it may write."""
+        """Build the model with new weights for an output vocabulary of this size."""
         check(self)
         check_sizes("Captioner", vocabulary=vocabulary)
         encoder = self.encoder.build()

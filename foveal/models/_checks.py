@@ -1,4 +1,4 @@
-"""What a caller can get wrong in the tensors of a model, said in words."""
+"""Checks of the tensors that callers pass to models, with clear error messages."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -10,7 +10,7 @@ from ..errors import ShapeError, ValueRangeError
 
 
 def check_mask(owner: str, name: str, tokens: Tensor, mask: Tensor | None) -> None:
-    """A mask has the shape of its tokens."""
+    """Check that a mask has the shape of its tokens."""
     if mask is not None and mask.shape != tokens.shape:
         raise ShapeError(
             f"{owner}: the mask of {name} must have its shape {tuple(tokens.shape)}, got "
@@ -19,7 +19,7 @@ def check_mask(owner: str, name: str, tokens: Tensor, mask: Tensor | None) -> No
 
 
 def check_sizes(owner: str, **sizes: int) -> None:
-    """The numbers of tokens, tags and the like that a model is built for are at least 1."""
+    """Check that the numbers of tokens, tags and similar sizes of a model are at least 1."""
     for name, size in sizes.items():
         if size < 1:
             raise ValueRangeError(
@@ -29,7 +29,7 @@ def check_sizes(owner: str, **sizes: int) -> None:
 
 
 def check_batch(owner: str, **batches: torch.Size) -> None:
-    """Parts have one leading shape."""
+    """Check that all parts have the same leading shape."""
     if len(set(batches.values())) > 1:
         listed = ", ".join(f"{name} {tuple(shape)}" for name, shape in batches.items())
         raise ShapeError(
@@ -40,10 +40,10 @@ def check_batch(owner: str, **batches: torch.Size) -> None:
 
 @contextmanager
 def checked_tokens(owner: str, size: int, mask: Tensor | None, **parts: Tensor) -> Iterator[None]:
-    """Explain wrong tokens and masks to the caller of a model. Put the block around the embedding.
+    """Report invalid tokens and masks to the caller of a model; wrap the embedding in this context.
 
-    The mask is compared with the shape of the tokens first. If the block fails, the tokens are searched for
-    one that the vocabulary does not have; a block that succeeds pays nothing for this.
+    It first compares the mask with the shape of the tokens. If the block fails, it searches the tokens for
+    one outside the vocabulary; a block that succeeds has no overhead.
 
     >>> embedding, tokens = torch.nn.Embedding(9, 4), torch.tensor([[3, 9]])
     >>> with checked_tokens("Mine", 9, None, tokens=tokens):
@@ -52,10 +52,10 @@ def checked_tokens(owner: str, size: int, mask: Tensor | None, **parts: Tensor) 
     foveal.errors.ValueRangeError: Mine: tokens must hold tokens 0 to 8, got 9. Encode with ...
 
     Args:
-        owner: the name of the model, which errors begin with.
+        owner: the name of the model, used at the start of error messages.
         size: the number of tokens in the vocabulary.
         mask: True on real tokens; padding may hold any number. None if all tokens are real.
-        parts: tokens by the name that errors use.
+        parts: tokens by the names used in error messages.
 
     Raises:
         ShapeError: the mask does not have the shape of the tokens.

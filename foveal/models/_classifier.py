@@ -1,11 +1,11 @@
-"""A classifier: one label for a whole text or document.
+"""Classifier: one label for a whole text or document.
 
     memory = encoder(tokens),   log p(class) = log_softmax( W pool(memory) + b )
 
-    pool = the encoder's summary, the mean or the largest value of the places, or attention with one
-    learned query, whose weights say which words decided
+    pool = the encoder's summary, the mean or the maximum over positions, or attention with one learned
+    query, whose weights show which words decided
 
-Over a document the pool is of sentences, each of which has pooled its words.
+For a document, the pool combines sentence vectors, each of which is pooled from its words.
 
 References: Yang et al. 2016 (attention at two levels); Lin et al. 2017.
 
@@ -32,13 +32,13 @@ from .parts._attention_specs import PerQueryAttentionSpec, SoftmaxSpec
 from .parts._document_spec import DocumentEncoderSpec
 from .parts._encoder_specs import EncoderSpec, TextEncoderSpec
 
-# One vector for each memory: (*batch, S, V) -> (*batch, V).
+# Computes one vector for each memory: (*batch, S, V) -> (*batch, V).
 Pool = Callable[[Memory], Tensor]
 Pooling = Literal["summary", "mean", "max"] | PerQueryAttentionSpec
 
 
 class Classified(NamedTuple):
-    """The classes, and what was read to tell."""
+    """The class probabilities, and the attention behind them."""
 
     log_probs: Float[Tensor, "B C"]
     attended: Attended | None  # over the tokens, or over the sentences of a document
@@ -46,8 +46,10 @@ class Classified(NamedTuple):
 
     @property
     def weights(self) -> Tensor | None:
-        """How much each token counted: `(B, S)`, or `(B, n, w)` in a document; None where nothing
-        attends, or only one of the two levels of a document does.
+        """Return the weight of each token: `(B, S)`, or `(B, n, w)` in a document.
+
+        The result is None if the model has no attention, or if only one of the two levels of a document
+        has attention.
         """
         if self.attended is None:
             return None
@@ -59,7 +61,7 @@ class Classified(NamedTuple):
 
 @final
 class Classifier(nn.Module):
-    """Tokens in, log-probabilities of the classes out.
+    """Computes log-probabilities of the classes from tokens.
 
     >>> import torch
     >>> classifier = ClassifierSpec().build(vocabulary=30, num_classes=4)
@@ -104,7 +106,7 @@ class Classifier(nn.Module):
 def pooled(
     pool: Pool | AttentionPooling, memory: Memory
 ) -> tuple[Float[Tensor, "B V"], Attended | None]:
-    """One vector for each memory, and what was read for it."""
+    """Pool each memory to one vector, and return the attention of the pool, if any."""
     found = pool(memory)
     if isinstance(found, Tensor):
         return found, None
@@ -112,43 +114,47 @@ def pooled(
 
 
 class AbstractClassifierSpec(AbstractSpec):
-    """A classifier of texts. Derive from it to use your whole model in `ClassificationSpec`."""
+    """A text classifier. Derive from it to use a custom model in `ClassificationSpec`."""
 
     __slots__ = ()
 
     @abstractmethod
     def build(self, *, vocabulary: int, num_classes: int) -> nn.Module:
-        """Build the model with fresh weights. The task calls it with tokens `(B, S)` and a mask `(B, S)`, which is
-        True on real tokens, or with tokens only. It returns a `Classified`.
+        """Build the model with new weights.
+
+        The task calls the model with tokens `(B, S)` and a mask `(B, S)`, which is True on real tokens, or
+        with tokens only. The model returns a `Classified`.
         """
 
     @property
     def attention_kind(self) -> str | None:
-        """The name of the attention over the tokens in traces; None if the model returns no weights."""
+        """Return the name of the attention over tokens in traces; None if the model returns no weights."""
         return None
 
     @property
     def is_exclusive(self) -> bool:
-        """Whether the weights of a text are probabilities of one token, and so add up to 1."""
+        """Return whether the weights of a text are probabilities of one token and therefore sum to 1."""
         return True
 
     @property
     def is_bridged(self) -> bool:
-        """Whether tokens reach the output other than through a recurrence: by attention, or by a pool over all
-        positions. The doctor does not worry about small gradients through time then.
+        """Return whether the tokens also reach the output without a recurrence.
+
+        They do with attention, or with a pool over all positions. The doctor then ignores small gradients
+        through time.
         """
         return self.attention_kind is not None
 
     @property
     def reads_documents(self) -> bool:
-        """Whether tokens and mask have the shape `(B, n, w)`: n sentences of w words."""
+        """Return whether tokens and mask have the shape `(B, n, w)`: n sentences of w words."""
         return False
 
 
 @final
 @dataclass(frozen=True, kw_only=True, slots=True)
 class ClassifierSpec(AbstractClassifierSpec):
-    """One label for a whole text or document."""
+    """A model that predicts one label for a whole text or document."""
 
     kind: Literal["classifier"] = "classifier"
     encoder: EncoderSpec | DocumentEncoderSpec = setting(TextEncoderSpec(), "what reads the text")
@@ -159,7 +165,7 @@ class ClassifierSpec(AbstractClassifierSpec):
 
     @override
     def build(self, *, vocabulary: int, num_classes: int) -> Classifier:
-        """Build the model with fresh weights for so many tokens and classes."""
+        """Build the model with new weights for this vocabulary size and number of classes."""
         check(self)
         check_sizes("Classifier", vocabulary=vocabulary, num_classes=num_classes)
         encoder = self.encoder.build(vocabulary)
@@ -191,7 +197,7 @@ class ClassifierSpec(AbstractClassifierSpec):
 def build_pool(
     pooling: Pooling, encoder: AbstractEncoder | DocumentEncoder
 ) -> tuple[Pool | AttentionPooling, int]:
-    """What makes one vector of all places, and its width."""
+    """Return the function that pools all positions to one vector, and the width of that vector."""
     size = encoder.value_size
     if not isinstance(pooling, str):
         return AttentionPooling(pooling.build(size, size), query_size=size), size
@@ -200,5 +206,5 @@ def build_pool(
 
 
 def _summary(memory: Memory) -> Tensor:
-    """The encoder's own vector; the mean where it has none."""
+    """Return the encoder's summary, or the mean if it has none."""
     return mean_pooling(memory) if memory.summary is None else memory.summary

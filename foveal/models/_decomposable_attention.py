@@ -1,14 +1,14 @@
-"""A matcher of pairs: what does one text say of another? Entailment, paraphrase, answer selection.
+"""Decomposable attention: classify a pair of texts, for entailment, paraphrase or answer selection.
 
     e_ij = F(a_i) . F(b_j)
-    attend      B_i = sum over j of softmax_j(e_ij) b_j          what of b goes with word i of a
-                A_j = sum over i of softmax_i(e_ij) a_i          and the other way round
+    attend      B_i = sum over j of softmax_j(e_ij) b_j          the part of b that matches word i of a
+                A_j = sum over i of softmax_i(e_ij) a_i          the part of a that matches word j of b
     compare     u_i = G( [a_i; B_i] ),   v_j = G( [b_j; A_j] )
     aggregate   p = softmax( H( [sum of u; sum of v] ) )
 
-F, G and H are perceptrons with two layers. The words a and b come from an encoder: embeddings alone
-in Parikh et al. 2016 (decomposable attention); embeddings with the expected head of each word, by
-syntactic attention, in Kim et al. 2017, section 4.4.
+F, G and H are MLPs with two layers. An encoder computes the words a and b: only embeddings in Parikh
+et al. 2016 (decomposable attention); embeddings with the expected head of each word, by syntactic
+attention, in Kim et al. 2017, section 4.4.
 
 Axes: B items of a batch, S words of the first text, R of the second, C classes, V width of a word.
 """
@@ -31,16 +31,16 @@ from .parts._scorer_specs import DotSpec
 
 
 class Matched(NamedTuple):
-    """The classes, and which words of either text read which of the other."""
+    """The class probabilities, and the attention between the words of the two texts."""
 
     log_probs: Float[Tensor, "B C"]
-    first: Attended  # the words of the first text read the second: weights (B, S, R)
-    second: Attended  # the words of the second text read the first: weights (B, R, S)
+    first: Attended  # the words of the first text attend to the second: weights (B, S, R)
+    second: Attended  # the words of the second text attend to the first: weights (B, R, S)
 
 
 @final
 class DecomposableAttention(nn.Module):
-    """Two texts in, log-probabilities of the classes out; both texts are read by the same weights.
+    """Computes log-probabilities of the classes from two texts, which share all weights.
 
     >>> matcher = DecomposableAttentionSpec().build(vocabulary=30, num_classes=3)
     >>> matched = matcher(torch.randint(30, (2, 7)), None, torch.randint(30, (2, 5)), None)
@@ -72,7 +72,7 @@ class DecomposableAttention(nn.Module):
         second: Int[Tensor, "B R"],
         second_mask: Bool[Tensor, "B R"] | None,
     ) -> Matched:
-        """Match each first text with its second."""
+        """Classify each pair of a first and a second text."""
         check_batch("DecomposableAttention", first=first.shape[:-1], second=second.shape[:-1])
         a = self._words("first", first, first_mask)
         b = self._words("second", second, second_mask)
@@ -87,12 +87,12 @@ class DecomposableAttention(nn.Module):
             return self.encoder(tokens, mask)
 
     def _read(self, queries: Tensor, keys: Tensor, memory: Memory) -> Attended:
-        """The words themselves, read by what F makes of them."""
+        """Attend to the words, scored by their projections F."""
         remembered = self.attention.remember(memory._replace(values=keys))
         return self.attention(queries, remembered._replace(values=memory.values))
 
     def _compared(self, words: Memory, reads: Attended) -> Tensor:
-        """The sum over the real words."""
+        """Sum the comparisons over the real words."""
         compared = self.compare(torch.cat([words.values, reads.context], -1))
         if words.mask is not None:
             compared = compared.masked_fill(~words.mask.unsqueeze(-1), 0.0)
@@ -100,9 +100,10 @@ class DecomposableAttention(nn.Module):
 
 
 def _perceptron(input_size: int, size: int, dropout: float) -> nn.Sequential:
-    """Two layers whose first weights keep the size of what they read (He et al. 2015), so that equal
-    words have a larger product than others from the start. With torch's own it is a tenth of that,
-    and attention to all words alike, which few thousand pairs do not teach out of.
+    """Build two layers whose first weights preserve the scale of their inputs (He et al. 2015).
+
+    Equal words then have a larger product than other words from the start. With torch's default, the
+    product is ten times smaller and attention is uniform; a few thousand pairs are not enough to change it.
     """
     layers = []
     for width in (input_size, size):
@@ -116,7 +117,7 @@ def _perceptron(input_size: int, size: int, dropout: float) -> nn.Sequential:
 @final
 @dataclass(frozen=True, kw_only=True, slots=True)
 class DecomposableAttentionSpec:
-    """What does one text say of another?"""
+    """A model that classifies pairs of texts."""
 
     kind: Literal["decomposable_attention"] = "decomposable_attention"
     encoder: EncoderSpec = setting(WordEncoderSpec(dropout=0.0), "what reads either text")
@@ -133,7 +134,7 @@ class DecomposableAttentionSpec:
     )
 
     def build(self, *, vocabulary: int, num_classes: int) -> DecomposableAttention:
-        """Build the model with fresh weights for so many tokens and classes."""
+        """Build the model with new weights for this vocabulary size and number of classes."""
         check(self)
         check_sizes("DecomposableAttention", vocabulary=vocabulary, num_classes=num_classes)
         return DecomposableAttention(

@@ -1,8 +1,8 @@
-"""An encoder and a decoder: what every model that reads one thing and writes another has.
+"""Encoder-decoder: the base of all models that generate an output from an input.
 
     memory = encoder(inputs),   p(y | inputs) = prod over t of p(y_t | y_<t, memory)
 
-Axes: B items of a batch, T tokens written, S places of the memory.
+Axes: B items of a batch, T output tokens, S positions of the memory.
 """
 
 from abc import ABC, abstractmethod
@@ -22,12 +22,12 @@ from ..networks.search._prepared_encoder import PreparedEncoder
 from ..networks.search._stepping_state import SteppingState
 from ._checks import check_batch, checked_tokens
 
-# Inputs and their mask -> the memory.
+# Maps inputs and their mask to the memory.
 Encode = Callable[[Tensor, Tensor | None], Memory]
 
 
 class AbstractEncoderDecoder(nn.Module, ABC):
-    """Encode once, then score what should have been written, or search for what to write."""
+    """Encodes an input once, then scores given outputs or starts a search."""
 
     def __init__(self, encoder: AbstractEncoder, decoder: AbstractRecurrentDecoder) -> None:
         super().__init__()
@@ -35,10 +35,10 @@ class AbstractEncoderDecoder(nn.Module, ABC):
 
     @abstractmethod
     def encode_by(self, encoder: Encode, source: Tensor, source_mask: Tensor | None) -> Memory:
-        """What the decoder reads, made by this encoder: the model's own, or one prepared from it."""
+        """Compute the decoder's memory with this encoder: the model's encoder, or a prepared one."""
 
     def encode(self, source: Tensor, source_mask: Tensor | None = None) -> Memory:
-        """What the decoder reads."""
+        """Compute the decoder's memory."""
         return self.encode_by(self.encoder, source, source_mask)
 
     def forward(
@@ -48,7 +48,7 @@ class AbstractEncoderDecoder(nn.Module, ABC):
         tokens: Int[Tensor, "B T"],
         mask: Bool[Tensor, "B T"] | None = None,
     ) -> Unrolled:
-        """Log-probabilities of every token after each of `tokens`, the begin symbol first."""
+        """Compute log-probabilities of the next token after each of `tokens`; the first is the begin symbol."""
         memory = self.encode(source, source_mask)
         self._check(memory, tokens)
         with checked_tokens(self._name, self.num_tokens, mask, tokens=tokens):
@@ -64,8 +64,9 @@ class AbstractEncoderDecoder(nn.Module, ABC):
         *,
         label_smoothing: float = 0.0,
     ) -> TokenLosses:
-        """Teacher forcing with its loss: `targets[t]` should come after `tokens[t]`. The table of
-        log-probabilities that `forward` gives is never made.
+        """Compute the loss with teacher forcing: `targets[t]` is the target after `tokens[t]`.
+
+        It never creates the table of log-probabilities that `forward` returns.
         """
         memory = self.encode(source, source_mask)
         self._check(memory, tokens)
@@ -75,23 +76,25 @@ class AbstractEncoderDecoder(nn.Module, ABC):
             )
 
     def stepper(self) -> DecoderStepper | LatentStepper:
-        """Steps for search, prepared from the weights as they are now; the model is in `eval()`."""
+        """Prepare a stepper for search from the current weights; the model must be in `eval()` mode."""
         return _stepper(self.decoder, half=False)
 
     @torch.no_grad()
     def start(self, source: Tensor, source_mask: Tensor | None = None) -> SteppingState:
-        """The state of a search before its first token, one hypothesis for each item."""
+        """Return the initial state of a search, with one hypothesis for each item."""
         return self.stepper().start(self.encode(source, source_mask))
 
     def prepare(self, *, half: bool = False) -> "Prepared":
-        """The model made ready for many searches; it is in `eval()`. With `half`, matrix products
-        are in bfloat16: faster for batches of some tens and more, and good to two or three digits.
+        """Prepare the model, which must be in `eval()` mode, for many searches.
+
+        With `half`, matrix products use bfloat16: faster for batches of more than a few dozen items, with
+        two or three digits of precision.
         """
         return Prepared(self, half=half)
 
     @property
     def num_tokens(self) -> int:
-        """How many tokens there are to write."""
+        """Return the size of the output vocabulary."""
         return self.decoder.embedding.num_embeddings
 
     @property
@@ -104,9 +107,9 @@ class AbstractEncoderDecoder(nn.Module, ABC):
 
 @final
 class Prepared:
-    """A model made ready for search, once from its weights; make another when they have changed.
+    """A model prepared for search from its current weights; prepare it again when they change.
 
-    `stepper` is what a search asks for; `start` encodes faster than the model's own does.
+    Pass `stepper` to a search; `start` encodes faster than the model.
     """
 
     def __init__(self, model: AbstractEncoderDecoder, *, half: bool = False) -> None:
@@ -115,12 +118,12 @@ class Prepared:
 
     @torch.no_grad()
     def start(self, source: Tensor, source_mask: Tensor | None = None) -> SteppingState:
-        """The state of a search before its first token, one hypothesis for each item."""
+        """Return the initial state of a search, with one hypothesis for each item."""
         return self.stepper.start(self._model.encode_by(self._encoder, source, source_mask))
 
 
 def _stepper(decoder: AbstractRecurrentDecoder, *, half: bool) -> DecoderStepper | LatentStepper:
-    """The steps that this decoder takes."""
+    """Build the stepper for this decoder."""
     if isinstance(decoder, LatentDecoder):
         return LatentStepper(decoder, half=half)
     if not isinstance(decoder, AbstractDecoder):

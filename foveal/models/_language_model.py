@@ -1,10 +1,10 @@
-"""A language model: how likely is a text, and what comes next?
+"""Language model: the probability of a text, and of its next token.
 
     p(y) = prod over t of p(y_t | y_<t)
 
-It is a decoder that knows of no source. A text too long for one pass is read in pieces, each from
-the state of the one before (truncated back-propagation through time: gradients end where a piece
-begins, since `detached` cuts them).
+The model is a decoder without a source. A long text is processed in chunks, each from the final state of
+the previous one (truncated backpropagation through time: `detached` stops gradients at the start of a
+chunk).
 
 References: Mikolov et al. 2010; Zaremba et al. 2014; Press and Wolf 2017 (tied tables).
 
@@ -31,7 +31,7 @@ from .parts._recurrent_spec import AbstractRecurrentSpec
 
 @final
 class LanguageModel(nn.Module):
-    """Tokens in, log-probabilities of the next out.
+    """Computes log-probabilities of the next token.
 
     >>> model = LanguageModelSpec().build(vocabulary=40)
     >>> model(torch.randint(40, (2, 5))).log_probs.shape
@@ -48,7 +48,7 @@ class LanguageModel(nn.Module):
         mask: Bool[Tensor, "B T"] | None = None,
         state: DecoderState | None = None,
     ) -> Unrolled:
-        """Log-probabilities of every token after each of `tokens`, the begin symbol first."""
+        """Compute log-probabilities of the next token after each of `tokens`; the first is the begin symbol."""
         with checked_tokens("LanguageModel", self.num_tokens, mask, tokens=tokens):
             return self.decoder.unroll(tokens, self._no_memory(tokens.shape[:-1]), mask, state)
 
@@ -61,8 +61,9 @@ class LanguageModel(nn.Module):
         *,
         label_smoothing: float = 0.0,
     ) -> TokenLosses:
-        """The loss of each target, which should come after the token at its place, read from `state`
-        on; the state after the last is part of the result.
+        """Compute the loss of each target, given the token at the same position, starting from `state`.
+
+        The result includes the final state.
         """
         memory = self._no_memory(tokens.shape[:-1])
         with checked_tokens("LanguageModel", self.num_tokens, mask, tokens=tokens, targets=targets):
@@ -71,17 +72,17 @@ class LanguageModel(nn.Module):
             )
 
     def stepper(self) -> DecoderStepper:
-        """Steps for search, prepared from the weights as they are now; the model is in `eval()`."""
+        """Prepare a stepper for search from the current weights; the model must be in `eval()` mode."""
         return DecoderStepper(self.decoder)
 
     @torch.no_grad()
     def start(self, batch_size: int) -> SteppingState:
-        """The state of a search before its first token, one hypothesis for each item."""
+        """Return the initial state of a search, with one hypothesis for each item."""
         return self.stepper().start(self._no_memory([batch_size]))
 
     @property
     def num_tokens(self) -> int:
-        """How many tokens there are."""
+        """Return the size of the vocabulary."""
         return self.decoder.embedding.num_embeddings
 
     def _no_memory(self, batch: Sequence[int]) -> Memory:
@@ -90,21 +91,21 @@ class LanguageModel(nn.Module):
 
 
 def detached(state: DecoderState) -> DecoderState:
-    """The state without its history: no gradient goes back beyond it."""
+    """Detach the state from the autograd graph: no gradient flows back beyond it."""
     return state.map(Tensor.detach)
 
 
 @final
 @dataclass(frozen=True, kw_only=True, slots=True)
 class LanguageModelSpec(AbstractRecurrentSpec):
-    """How likely is a text, and what comes next?"""
+    """A model that predicts the next token of a text."""
 
     kind: Literal["language_model"] = "language_model"
     embedding_size: int = setting(128, "width of a token's vector", at_least=1)
     tie_embeddings: bool = setting(False, "the output layer shares the table of the embeddings")
 
     def build(self, *, vocabulary: int) -> LanguageModel:
-        """Build the model with fresh weights for so many tokens."""
+        """Build the model with new weights for this vocabulary size."""
         check(self)
         check_sizes("LanguageModel", vocabulary=vocabulary)
         if self.tie_embeddings and self.embedding_size != self.hidden_size:

@@ -1,10 +1,10 @@
-"""A reader of facts: a question over a list of facts, answered in K steps of attention.
+"""Memory network: answer a question about a list of facts in K steps of attention.
 
     x_i = A(fact i),   c_i = C(fact i),   q = A(question)
-    u = K steps of reading c by x, from q,      p(answer) = softmax( W u + b )
+    u = K steps of attention to c with keys x, from q,      p(answer) = softmax( W u + b )
 
-A and C are bags of words, weighted by position, with a vector for the age of the fact; the question
-counts as the newest of them, so that one table serves both.
+A and C are bags of words, weighted by position, with a vector for the age of the fact. The question counts
+as the newest fact, so facts and question share one table.
 
 References: Sukhbaatar et al. 2015; Kim et al. 2017, section 4.3.
 
@@ -28,24 +28,24 @@ from ._reading_steps import AbstractSteps, SoftStepsSpec, StepsSpec
 
 
 class Answered(NamedTuple):
-    """The answers, and what each step has read."""
+    """The answer probabilities, and the attention of each step."""
 
     log_probs: Float[Tensor, "B C"]
     attended: tuple[Attended, ...]
 
     @property
     def weights(self) -> Float[Tensor, "B K n"]:
-        """How much each step read of each fact."""
+        """Return the attention weights of each step over the facts."""
         return torch.cat([read.weights for read in self.attended], -2)
 
     def facts(self) -> Int[Tensor, "B K"]:
-        """The fact of each step: the best of each softmax, or the best sequence of a chain."""
+        """Return the fact of each step: the argmax of each softmax, or the best sequence of a chain."""
         return torch.cat([read.distribution.argmax() for read in self.attended], -1)
 
 
 @final
 class MemoryNetwork(nn.Module):
-    """Facts and a question in, log-probabilities of the answers out.
+    """Computes log-probabilities of the answers from facts and a question.
 
     >>> reader = MemoryNetworkSpec().build(vocabulary=30, num_answers=4)
     >>> answered = reader(torch.randint(30, (2, 5, 7)), None, torch.randint(30, (2, 4)), None)
@@ -81,7 +81,7 @@ class MemoryNetwork(nn.Module):
         both = _joined(facts, question)
         both_mask = _joined(facts_mask, _mask_of(question, question_mask))
         with checked_tokens("MemoryNetwork", self.vocabulary, both_mask, facts_and_question=both):
-            # Values first: too many facts are refused by their number, without the question.
+            # Values first: an error about too many facts then reports their number without the question.
             values = self.values(facts, facts_mask).values
             encoded = self.keys(both, both_mask).values
         layout = Layout("facts", rows=facts.shape[-2])
@@ -95,7 +95,7 @@ def _mask_of(tokens: Tensor, mask: Tensor | None) -> Tensor:
 
 
 def _joined(facts: Tensor, question: Tensor) -> Tensor:
-    """The question as one more fact, both as wide as the wider; for tokens and for masks."""
+    """Append the question as a fact, padded to the same width; works for tokens and for masks."""
     width = max(facts.shape[-1], question.shape[-1])
     rows = [pad(part, (0, width - part.shape[-1])) for part in (facts, question.unsqueeze(-2))]
     return torch.cat(rows, -2)
@@ -104,7 +104,7 @@ def _joined(facts: Tensor, question: Tensor) -> Tensor:
 @final
 @dataclass(frozen=True, kw_only=True, slots=True)
 class MemoryNetworkSpec:
-    """A question over a list of facts."""
+    """A model that answers questions about a list of facts."""
 
     kind: Literal["memory_network"] = "memory_network"
     embedding_size: int = setting(32, "width of a fact", at_least=1)
@@ -131,7 +131,7 @@ class MemoryNetworkSpec:
     positions: bool = setting(True, "weight words by their position; false: plain bags of words")
 
     def build(self, *, vocabulary: int, num_answers: int) -> MemoryNetwork:
-        """Build the model with fresh weights for so many tokens and answers."""
+        """Build the model with new weights for this vocabulary size and number of answers."""
         check(self)
         check_sizes("MemoryNetwork", vocabulary=vocabulary, num_answers=num_answers)
         keys = self._facts(vocabulary, None if self.max_facts is None else self.max_facts + 1)
@@ -148,9 +148,9 @@ class MemoryNetworkSpec:
         encoder = FactsEncoder(
             embedding, positions=self.positions, max_facts=max_facts, random_noise=self.random_noise
         )
-        # A word that its position weights by about a half then has a length of about 1, so that scores
-        # count shared words. Unit normals saturate the softmax. The papers' 0.1 learns late, but from
-        # 1,000 questions a chain learns to answer new ones, where with more it learns them by heart.
+        # With this deviation, a word with a position weight of about a half has a length of about 1, so the
+        # scores count shared words. Unit normals saturate the softmax. The papers' 0.1 learns late, but with
+        # 1,000 training questions a chain then generalizes to new questions; larger values overfit.
         deviation = self.init_std or 2 / self.embedding_size**0.5
         for table in encoder.parameters():
             nn.init.normal_(table, std=deviation)

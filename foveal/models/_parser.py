@@ -1,4 +1,4 @@
-"""A dependency parser: one head and one label for each word.
+"""Dependency parser: one head and one label for each word.
 
     word vector    x_t = [ E[word_t]; S[f_1]; ...; S[f_F]; characters(word_t) ]
     states         h = BiLSTM( x ),   after its first layer: tags_t = softmax( W h_t )
@@ -7,9 +7,9 @@
 
     p(tree, labels | words) = p(tree) * product over words of p(label | arc)
 
-Arcs and labels have biaffine scores of vectors that MLPs make from the states, one MLP for heads and one for
-words. If there are parts of speech to learn from, the lowest layer predicts them, and the layers above read
-the mean embedding of what it predicts; nobody has to give them to the finished parser.
+Arcs and labels have biaffine scores of vectors that MLPs compute from the states, one MLP for heads and one
+for words. If the training set has parts of speech, the lowest layer predicts them, and the layers above read
+the mean embedding of the predicted tags; the trained parser needs no tags as input.
 
 References: Dozat and Manning 2017 (biaffine scores); Koo et al. 2007 (likelihood of whole trees); Nguyen and
 Verspoor 2018 (tags as a second task); Gal and Ghahramani 2016 (shared dropout).
@@ -41,13 +41,13 @@ from ..networks import (
 from ..specs import check, setting
 from ._checks import checked_tokens
 
-_SLOPE = 0.1  # of leaky rectifiers, as in the parser of the paper
+_SLOPE = 0.1  # negative slope of the leaky ReLUs, as in the parser of the paper
 
 
 @final
 @dataclass(frozen=True, kw_only=True, slots=True)
 class ParserSizes:
-    """How many of each thing a treebank has."""
+    """The sizes of the vocabularies of a treebank."""
 
     vocabulary: int = setting(about="number of words", at_least=1)
     num_labels: int = setting(about="number of labels of arcs", at_least=1)
@@ -61,29 +61,29 @@ class ParserSizes:
 @final
 @dataclass(frozen=True, eq=False)
 class Parses:
-    """The distribution over labeled trees of some sentences: p(tree) times p(label | arc) of each word.
+    """The distribution over labeled trees of sentences: p(tree) times p(label | arc) of each word.
 
-    `tree` is the distribution over trees; ask it for `marginals()`, `argmax()`, `topk(5)`.
+    `tree` is the distribution over trees, with `marginals()`, `argmax()`, `topk(5)`.
     """
 
     tree: SpanningTree | ProjectiveTree
     words: Float[Tensor, "B n D"]
-    heads: Float[Tensor, "B m V"]  # as keys of the labeler
+    heads: Float[Tensor, "B m V"]  # the keys of the labeler
     labeler: BiaffineLabeler
     tags: Float[Tensor, "B n G"] | None = None  # scores
 
     def label_log_probs(self, heads: Int[Tensor, "B n"]) -> Float[Tensor, "B n K"]:
-        """log p(label | arc), of the arc from each word's head."""
+        """Compute log p(label | arc) for the arc from each word's head."""
         return self.labeler(self.words, self.heads, heads).log_softmax(-1)
 
     def log_prob(
         self, heads: Int[Tensor, "B n"], labels: Int[Tensor, "B n"]
     ) -> Float[Tensor, " B"]:
-        """log p(tree, labels) of each sentence.
+        """Compute log p(tree, labels) of each sentence.
 
-        A tree with crossing arcs has no probability under a `ProjectiveTree`. Sentences with such a tree
-        are scored by the `SpanningTree` of the same arc scores, so that a projective parser can be trained
-        on every sentence of a treebank.
+        A tree with crossing arcs has probability 0 under a `ProjectiveTree`. The `SpanningTree` with the same
+        arc scores scores such sentences instead, so a projective parser can be trained on every sentence of a
+        treebank.
         """
         labels = labels.clamp(min=0).unsqueeze(-1)
         chosen = self.label_log_probs(heads).gather(-1, labels).squeeze(-1)
@@ -98,7 +98,7 @@ class Parses:
         of_all = SpanningTree(
             self.tree.arcs, single_root=self.tree.single_root, mask=self.tree.mask
         ).log_prob(heads)
-        # A stand-in that is a tree of either kind: each word hangs from the one before it.
+        # A placeholder that is a tree of either kind: the head of each word is the previous word.
         chain = torch.arange(heads.shape[-1], device=heads.device).expand_as(heads)
         own = self.tree.log_prob(torch.where(allowed.unsqueeze(-1), heads, chain))
         return torch.where(allowed, own, of_all)
@@ -106,7 +106,7 @@ class Parses:
 
 @final
 class Parser(nn.Module):
-    """Words in, a distribution over labeled dependency trees out.
+    """Computes a distribution over labeled dependency trees from words.
 
     >>> sizes = ParserSizes(vocabulary=30, num_labels=4)
     >>> parser = ParserSpec(hidden_size=8).build(sizes)
@@ -151,16 +151,16 @@ class Parser(nn.Module):
         mask: Bool[Tensor, "B n"] | None = None,
         spelling: Int[Tensor, "B n P"] | None = None,
     ) -> Parses:
-        """The distribution over labeled trees of each sentence.
+        """Compute the distribution over labeled trees of each sentence.
 
         Args:
-            tokens: numbers of the words.
-            mask: True on real words; None where all are.
-            spelling: for each word its spelling features, then its characters with 0 after the last one;
-                None for a model of words only.
+            tokens: ids of the words.
+            mask: True on real words; None if all are real.
+            spelling: for each word its spelling features, then its characters, padded with 0;
+                None for a model that uses only words.
         """
         with checked_tokens("Parser", self.sizes.vocabulary, mask, tokens=tokens):
-            if mask is not None:  # whatever is on padding is no word of the vocabulary
+            if mask is not None:  # padding may hold ids outside the vocabulary
                 tokens = torch.where(mask, tokens, 0)
                 if spelling is not None:
                     spelling = torch.where(mask.unsqueeze(-1), spelling, 0)
@@ -190,16 +190,16 @@ class Parser(nn.Module):
         return torch.cat(parts, -1)
 
     def _spelled(self, characters: Int[Tensor, "B n C"]) -> Float[Tensor, "B n D"]:
-        """A vector for the characters of each word. A word that occurs several times is read once."""
+        """Compute a vector from the characters of each word; a repeated word is encoded once."""
         encoder = self.characters
         assert encoder is not None
         rows = characters.flatten(0, -2).cpu().numpy()
         different, which = np.unique(rows, axis=0, return_inverse=True)
         read = torch.from_numpy(different).to(characters.device)
-        # For fewer rows there are other kernels, which round otherwise: see foveal.batch_invariant.
+        # Kernels for fewer rows round differently: see foveal.batch_invariant.
         read = pad(read, (0, 0, 0, max(0, LEAST_ROWS - len(read))))
         mask = read != 0
-        mask[:, 0] = True  # padding is read as a word of one character
+        mask[:, 0] = True  # padding counts as a word of one character
         summary = encoder(read, mask).summary
         assert summary is not None
         index = torch.from_numpy(which.reshape(-1)).to(characters.device)
@@ -229,7 +229,7 @@ def _character_encoder(spec: "ParserSpec", sizes: ParserSizes) -> TextEncoder | 
 @final
 @dataclass(frozen=True, kw_only=True, slots=True)
 class ParserSpec:
-    """One head and one label for each word."""
+    """A model that predicts one head and one label for each word."""
 
     kind: Literal["parser"] = "parser"
     embedding_size: int = setting(100, "width of a word's vector", at_least=1)
@@ -266,7 +266,7 @@ class ParserSpec:
     single_root: bool = setting(True, "exactly one word hangs from the root, as in UD")
 
     def build(self, sizes: ParserSizes) -> Parser:
-        """Build the model with fresh weights."""
+        """Build the model with new weights."""
         check(self)
         check(sizes)
         parser = Parser(self, sizes)

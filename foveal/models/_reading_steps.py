@@ -1,12 +1,11 @@
-"""How a question is answered from facts in K steps.
+"""Attention to facts in K steps to answer a question.
 
     soft    u_1 = q,   o_k = softmax(u_k . x) over the facts' values,   u_{k+1} = H u_k + o_k
     chain   z_1 .. z_K ~ a chain over facts: score of fact i at step k = (Q_k q) . x_i, of i followed
             by j = x_i W x_j;   u = q + O [E c_{z_1}; ...; E c_{z_K}]
 
-The steps of "soft" are K softmaxes, one after the other, each of which knows what the one before
-has read. Those of "chain" are one distribution over sequences of facts, and its best sequence is
-one question to it.
+"soft" applies K softmaxes in sequence, each of which depends on the result of the previous one. "chain" is
+one distribution over sequences of facts, so it can return the best sequence directly.
 
 References: Sukhbaatar et al. 2015, section 2.2 (layer-wise); Kim et al. 2017, section 4.3.
 
@@ -30,25 +29,25 @@ from ..specs import setting
 
 
 class Stepwise(NamedTuple):
-    """What the steps came to, and what each has read: K readings of one query, or one of K."""
+    """The result of the steps, and their attention: K with one query each, or one with K queries."""
 
     vector: Float[Tensor, "B D"]
     attended: tuple[Attended, ...]
 
 
 class AbstractSteps(nn.Module, ABC):
-    """A question and facts in, a vector out. The keys say which fact is read, the values what is."""
+    """Maps a question and facts to a vector; the keys decide which facts are read, the values are the content."""
 
     @abstractmethod
     def forward(
         self, question: Float[Tensor, "B D"], keys: Memory, values: Float[Tensor, "B n D"]
     ) -> Stepwise:
-        """Read the facts."""
+        """Attend to the facts."""
 
 
 @final
 class SoftSteps(AbstractSteps):
-    """K softmaxes, one after the other."""
+    """Applies K softmaxes in sequence."""
 
     def __init__(self, size: int, num_steps: int) -> None:
         super().__init__()
@@ -69,7 +68,7 @@ class SoftSteps(AbstractSteps):
 
 @final
 class ChainSteps(AbstractSteps):
-    """One chain over the facts."""
+    """Applies one chain over the facts."""
 
     def __init__(self, size: int, num_steps: int, *, repeat: bool) -> None:
         super().__init__()
@@ -80,8 +79,8 @@ class ChainSteps(AbstractSteps):
         )
         self.queries = Linear(size, num_steps * size, bias=False)
         self.join = Linear(num_steps * size, size, bias=False)
-        # Identities: before anything is learned, a fact is read that shares words with the question,
-        # and is followed by one that shares words with it. From random maps a chain finds neither.
+        # Identities: without training, the chain reads a fact that shares words with the question, followed
+        # by a fact that shares words with the first fact. With random maps a chain learns neither.
         with torch.no_grad():
             scorer.follow.weight.copy_(torch.eye(size))
             self.queries.weight.copy_(torch.eye(size).repeat(num_steps, 1))
@@ -98,12 +97,12 @@ class ChainSteps(AbstractSteps):
 @final
 @dataclass(frozen=True, kw_only=True, slots=True)
 class SoftStepsSpec:
-    """K softmaxes, one after the other (Sukhbaatar et al. 2015)."""
+    """K softmaxes in sequence (Sukhbaatar et al. 2015)."""
 
     kind: Literal["soft"] = "soft"
 
     def build(self, size: int, num_steps: int) -> SoftSteps:
-        """The steps."""
+        """Build the steps."""
         return SoftSteps(size, num_steps)
 
 
@@ -116,7 +115,7 @@ class ChainStepsSpec:
     repeat: bool = setting(False, "let two steps in a row read the same fact")
 
     def build(self, size: int, num_steps: int) -> ChainSteps:
-        """The steps."""
+        """Build the steps."""
         return ChainSteps(size, num_steps, repeat=self.repeat)
 
 

@@ -1,16 +1,16 @@
-"""Sequence to sequence: a text in, a text out. Pronunciation, transliteration, inflection,
+"""Sequence to sequence: a text in, a text out. Examples: pronunciation, transliteration, inflection,
 translation.
 
     memory = encoder(source),   p(y | source) = prod over t of p(y_t | y_<t, memory)
 
-Features, which say what form is wanted ("V;PST"), are symbols of their own that stand in front of
-the source: the encoder reads them, and each is a place of the memory, so that the attention shows
-which feature brought about which letters (Kann and Schuetze 2016). A bag of features added to every
-letter would be shorter by as many places, and would show nothing.
+Features that describe the requested form ("V;PST") are extra tokens before the source. The encoder reads
+them, and each is a position of the memory, so the attention shows which feature caused which letters (Kann
+and Schuetze 2016). Adding a bag of features to every letter would make the source shorter but would not
+show this.
 
 References: Sutskever et al. 2014; Bahdanau et al. 2015; Luong et al. 2015.
 
-Axes: B items of a batch, S tokens of the source, F features, T tokens written.
+Axes: B items of a batch, S tokens of the source, F features, T output tokens.
 """
 
 from dataclasses import dataclass
@@ -33,7 +33,7 @@ from .parts._encoder_specs import EncoderSpec, TextEncoderSpec
 
 
 class Source(NamedTuple):
-    """What a model reads: tokens, and which of them are real."""
+    """The input of a model: tokens, and a mask of the real tokens."""
 
     tokens: Int[Tensor, "B S"]
     mask: Bool[Tensor, "B S"]
@@ -41,8 +41,9 @@ class Source(NamedTuple):
 
 @final
 class Seq2Seq(AbstractEncoderDecoder):
-    """`source` is `(B, S)`: tokens 0 to `source_vocabulary` - 1, and features as `with_features`
-    puts them before.
+    """Generates a text from a text.
+
+    `source` is `(B, S)`: tokens 0 to `source_vocabulary` - 1, after the features from `with_features`.
 
     >>> model = Seq2SeqSpec().build(source_vocabulary=30, target_vocabulary=40)
     >>> source, tokens = torch.randint(30, (2, 7)), torch.randint(40, (2, 5))
@@ -80,7 +81,7 @@ class Seq2Seq(AbstractEncoderDecoder):
         source: Int[Tensor, "B S"],
         source_mask: Bool[Tensor, "B S"],
     ) -> Source:
-        """The features 0 to `num_features` - 1 in front of the source, as tokens after its own."""
+        """Prepend the features 0 to `num_features` - 1 to the source; their ids follow the source vocabulary."""
         if self.num_features == 0:
             raise ValueRangeError(
                 "Seq2Seq: the model was built for no features, got some. "
@@ -95,7 +96,7 @@ class Seq2Seq(AbstractEncoderDecoder):
 @final
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Seq2SeqSpec:
-    """A text in, a text out."""
+    """A model that generates a text from a text."""
 
     kind: Literal["seq2seq"] = "seq2seq"
     encoder: EncoderSpec = setting(TextEncoderSpec(), "what reads the source")
@@ -104,12 +105,12 @@ class Seq2SeqSpec:
     def build(
         self, *, source_vocabulary: int, target_vocabulary: int, num_features: int = 0
     ) -> Seq2Seq:
-        """Build the model with fresh weights.
+        """Build the model with new weights.
 
         Args:
-            source_vocabulary: number of tokens that the encoder reads.
-            target_vocabulary: number of tokens that the decoder may write.
-            num_features: number of feature symbols in front of the source.
+            source_vocabulary: number of source tokens.
+            target_vocabulary: number of target tokens.
+            num_features: number of feature tokens before the source.
         """
         check(self)
         check_sizes(

@@ -1,9 +1,9 @@
-"""A tagger: one tag for each token.
+"""Tagger: one tag for each token.
 
     score(y) = sum_t unary[t, y_t] + sum_t transitions[y_t, y_{t+1}],   unary = W encoder(tokens) + b
 
-With learned transitions this is a conditional random field on top of the encoder. With transitions of
-0 it is a softmax at each token, which is the same chain.
+With learned transitions, the model is a conditional random field on top of the encoder. With transitions
+of 0, it is a softmax at each token.
 
 References: Lafferty et al. 2001; Huang et al. 2015 (bidirectional LSTM with a CRF, and spelling features).
 
@@ -31,8 +31,10 @@ from .parts._encoder_specs import EncoderSpec, TextEncoderSpec
 
 @final
 class Tagger(nn.Module):
-    """Tokens in, a distribution over taggings out: ask it for `log_prob(tags)`, `argmax()`,
-    `marginals()`, `topk(5)`. Tags on padding are -1 in outputs and are ignored in inputs.
+    """Computes a distribution over taggings from tokens.
+
+    Call its `log_prob(tags)`, `argmax()`, `marginals()` or `topk(5)`. Tags on padding are -1 in outputs and
+    are ignored in inputs.
 
     >>> tagger = TaggerSpec().build(vocabulary=30, num_tags=4)
     >>> taggings = tagger(torch.randint(30, (2, 7)))
@@ -40,11 +42,11 @@ class Tagger(nn.Module):
     (torch.Size([2, 7]), torch.Size([2]))
 
     Args:
-        encoder: reads the tokens, or tokens and their spelling features along one more axis.
+        encoder: encodes the tokens, or tokens and their spelling features along an extra axis.
         vocabulary: number of tokens.
         num_tags: number of tags.
         crf: learn transitions between adjacent tags.
-        num_features: number of spelling features of each token; 0 for an encoder of tokens only.
+        num_features: number of spelling features of each token; 0 for an encoder that takes only tokens.
     """
 
     def __init__(
@@ -67,13 +69,12 @@ class Tagger(nn.Module):
         mask: Bool[Tensor, "B T"] | None = None,
         spelling: Int[Tensor, "B T F"] | None = None,
     ) -> LinearChain:
-        """The distribution over taggings of each text.
+        """Compute the distribution over taggings of each text.
 
         Args:
-            tokens: numbers of the words.
-            mask: True on real tokens; None where all are.
-            spelling: numbers of the spelling features of each word, for a model that was built with
-                `num_features`.
+            tokens: ids of the words.
+            mask: True on real tokens; None if all are real.
+            spelling: ids of the spelling features of each word, for a model built with `num_features`.
         """
         inputs = self._checked(tokens, spelling)
         with checked_tokens("Tagger", self.vocabulary, mask, tokens=tokens):
@@ -83,7 +84,7 @@ class Tagger(nn.Module):
         return LinearChain(unary, free if self.transitions is None else self.transitions, mask)
 
     def _checked(self, tokens: Tensor, spelling: Tensor | None) -> Tensor:
-        """Tokens with their features, if the model reads features."""
+        """Combine tokens with their features, if the model uses features."""
         got = "none" if spelling is None else tuple(spelling.shape)
         expected = (*tokens.shape, self.num_features) if self.num_features else "none"
         if got != expected:
@@ -95,21 +96,25 @@ class Tagger(nn.Module):
 
 
 class AbstractTaggerSpec(AbstractSpec):
-    """A tagger of words. Derive from it to use your whole model in `TaggingSpec`."""
+    """A tagger of words. Derive from it to use a custom model in `TaggingSpec`."""
 
     __slots__ = ()
 
     @abstractmethod
     def build(self, *, vocabulary: int, num_tags: int) -> nn.Module:
-        """Build the model with fresh weights. The task calls it with tokens `(B, T)` and a mask `(B, T)`, which is
-        True on real tokens. It returns a `LinearChain` over the tags, with the mask; `ChainCRF` makes one.
+        """Build the model with new weights.
+
+        The task calls the model with tokens `(B, T)` and a mask `(B, T)`, which is True on real tokens. The
+        model returns a `LinearChain` over the tags, with the mask; `ChainCRF` builds one.
         """
 
     def build_spelled(
         self, *, vocabulary: int, num_tags: int, num_features: int, num_buckets: int
     ) -> nn.Module:
-        """Build the model for spelling features. The task then also passes the features `(B, T, F)`, numbers below
-        `num_buckets`. A spec that does not override it reads words only.
+        """Build the model for spelling features.
+
+        The task then also passes the features `(B, T, F)`, which are ids below `num_buckets`. A spec that
+        does not override this method supports only words.
         """
         raise ValueRangeError(
             f"{type(self).__name__}: the model reads words only, got spelling features. Set spelling to none, or "
@@ -117,16 +122,14 @@ class AbstractTaggerSpec(AbstractSpec):
         )
 
     def tag_bias(self, model: nn.Module) -> Float[Tensor, " K"] | None:
-        """The parameter that is added to the scores of the tags, for `tune_recall` of the task; None if the model
-        has none.
-        """
+        """Return the bias of the tag scores, for `tune_recall` of the task; None if the model has none."""
         return None
 
 
 @final
 @dataclass(frozen=True, kw_only=True, slots=True)
 class TaggerSpec(AbstractTaggerSpec):
-    """One tag for each token."""
+    """A model that predicts one tag for each token."""
 
     kind: Literal["tagger"] = "tagger"
     encoder: EncoderSpec = setting(TextEncoderSpec(), "what reads the text")
@@ -140,12 +143,12 @@ class TaggerSpec(AbstractTaggerSpec):
     def build(
         self, *, vocabulary: int, num_tags: int, num_features: int = 0, num_buckets: int = 0
     ) -> Tagger:
-        """Build the model with fresh weights.
+        """Build the model with new weights.
 
         Args:
             vocabulary: number of words.
             num_tags: number of tags.
-            num_features: number of spelling features of each word; 0: the model reads words only.
+            num_features: number of spelling features of each word; 0 for a model that uses only words.
             num_buckets: number of rows in the table of spelling features, if there are any.
         """
         check(self)

@@ -1,9 +1,9 @@
-"""A classifier of clips: one label for a sequence of frames.
+"""Video classifier: one label for a sequence of frames.
 
     memory = states over frames,   log p(class) = log_softmax( W pool(memory) + b )
 
-Attention with one learned query says which frames decided; it may be global, a softmax over all frames,
-or local, around one place in time.
+The weights of attention with one learned query show which frames decided. The attention can be global, a
+softmax over all frames, or local, around one position in time.
 
 Axes: B items of a batch, F frames, C channels, h and w height and width, K classes.
 """
@@ -26,7 +26,7 @@ from .parts._vision_specs import FramesEncoderSpec
 
 @final
 class VideoClassifier(nn.Module):
-    """Frames `(B, F, C, h, w)` in, log-probabilities of the classes out.
+    """Computes log-probabilities of the classes from frames `(B, F, C, h, w)`.
 
     >>> import torch
     >>> classifier = VideoClassifierSpec().build(num_classes=4)
@@ -52,7 +52,7 @@ class VideoClassifier(nn.Module):
         frames: Float[Tensor, "B F C h w"],
         mask: Bool[Tensor, "B F"] | Bool[Tensor, "B F h w"] | None = None,
     ) -> Classified:
-        """Classify clips; the mask says which frames, or which of their pixels, are real."""
+        """Classify clips; the mask marks the real frames or the real pixels of each frame."""
         vector, attended = pooled(self.pool, self.encoder(frames, mask))
         return Classified(self.output(self.dropout(vector)).log_softmax(-1), attended)
 
@@ -60,7 +60,7 @@ class VideoClassifier(nn.Module):
 @final
 @dataclass(frozen=True, kw_only=True, slots=True)
 class VideoClassifierSpec:
-    """One label for a clip."""
+    """A model that predicts one label for a clip."""
 
     kind: Literal["video_classifier"] = "video_classifier"
     encoder: FramesEncoderSpec = setting(FramesEncoderSpec(), "what reads the frames")
@@ -70,7 +70,7 @@ class VideoClassifierSpec:
     )
 
     def build(self, *, num_classes: int) -> VideoClassifier:
-        """Build the model with fresh weights for so many classes."""
+        """Build the model with new weights for this number of classes."""
         check(self)
         check_sizes("VideoClassifier", num_classes=num_classes)
         encoder = self.encoder.build()

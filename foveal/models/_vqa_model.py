@@ -1,18 +1,18 @@
-"""A visual reader: an image and a question about it in, one of a set of answers out.
+"""Visual question answering: an image and a question about it in, one of a set of answers out.
 
     q = summary of encoder(question),   x = grid of the image
-    c = attention(q, x), or the mean of x without one
-    m = relu( (1 + G norm(q)) * A norm(c) + B norm(q) )               the question says what to make of c
+    c = attention(q, x), or the mean of x without attention
+    m = relu( (1 + G norm(q)) * A norm(c) + B norm(q) )               the question modulates c
     log p(answer) = log_softmax( W relu( U m ) )
 
-Both are normed: what tells images apart is a few hundredths of c where most of an image is empty, and a
-product with the small numbers of a fresh q would leave nothing of it to learn from.
+Both c and q are normalized. In mostly empty images, the differences between images are only a few
+hundredths of c, and a product with the small values of an untrained q would remove this signal.
 
-References: Lu et al. 2016; Yang et al. 2016 (attention to where a question is about); Perez et al. 2018
+References: Lu et al. 2016; Yang et al. 2016 (attention to the relevant part of an image); Perez et al. 2018
 (feature-wise linear modulation).
 
 Axes: B questions, P images, C channels, h and w height and width, S tokens of the question, K answers, R
-places of the grid.
+cells of the grid.
 """
 
 from dataclasses import dataclass
@@ -36,20 +36,20 @@ from .parts._vision_specs import ImageEncoderSpec
 
 
 class LookedUp(NamedTuple):
-    """The answers, and where the image was looked at."""
+    """The answer probabilities, and the attention over the image."""
 
     log_probs: Float[Tensor, "B K"]
     attended: Attended | None
 
     @property
     def weights(self) -> Float[Tensor, "B R"] | None:
-        """How much each cell of the grid was read; None without attention."""
+        """Return the weight of each cell of the grid; None without attention."""
         return None if self.attended is None else self.attended.weights.squeeze(-2)
 
 
 @final
 class VQAModel(nn.Module):
-    """Images `(B, C, h, w)` and questions `(B, S)` in, log-probabilities of the answers out.
+    """Computes log-probabilities of the answers from images `(B, C, h, w)` and questions `(B, S)`.
 
     >>> reader = VQAModelSpec().build(vocabulary=30, num_answers=5)
     >>> found = reader(torch.rand(2, 3, 32, 24), None, torch.randint(30, (2, 7)), None)
@@ -88,8 +88,9 @@ class VQAModel(nn.Module):
         question_mask: Bool[Tensor, "B S"] | None,
         about: Int[Tensor, " B"] | None = None,
     ) -> LookedUp:
-        """Answer a question about each image; or several, if `about` says which image each is about:
-        every image is encoded once.
+        """Answer one question for each image, or several with `about`, the image index of each question.
+
+        Every image is encoded once.
         """
         asked_of = images.shape[:1] if about is None else about.shape
         check_batch("VQAModel", images=asked_of, question=question.shape[:1])
@@ -113,7 +114,7 @@ class VQAModel(nn.Module):
 @final
 @dataclass(frozen=True, kw_only=True, slots=True)
 class VQAModelSpec:
-    """A question about an image, answered by one of a set of answers."""
+    """A model that answers a question about an image with one of a set of answers."""
 
     kind: Literal["vqa_model"] = "vqa_model"
     encoder: ImageEncoderSpec | BackboneSpec | AbstractImageEncoderSpec = setting(
@@ -129,7 +130,7 @@ class VQAModelSpec:
     )
 
     def build(self, *, vocabulary: int, num_answers: int) -> VQAModel:
-        """Build the model with fresh weights for so many tokens of questions, and answers."""
+        """Build the model with new weights for this question vocabulary size and number of answers."""
         check(self)
         check_sizes("VQAModel", vocabulary=vocabulary, num_answers=num_answers)
         image, question = self.encoder.build(), self.question.build(vocabulary)

@@ -1,13 +1,12 @@
-"""Which attention reads the memory.
+"""Specs of attentions over a memory.
 
-`PerQueryAttentionSpec` is every attention whose queries know nothing of each other, and which may
-therefore be the steps of a decoder; `AttentionSpec` has several heads of one as well, and
-`SummedAttentionSpec`, which reads one place at a time and sums over which: a likelihood of its own,
-so that a decoder alone can have it. Syntactic attention makes one tree of all its queries, the words
-of a sentence, and is for encoders.
+The members of `PerQueryAttentionSpec` are attentions with independent queries, which can therefore be the
+steps of a decoder. `AttentionSpec` adds multi-head attention and `SummedAttentionSpec`, which reads one
+position at a time and sums over all choices; only decoders support it, because it defines a likelihood.
+Syntactic attention builds one tree over all queries, the words of a sentence, and is for encoders.
 
-Each builds an attention for queries and values of given widths; the equations are in
-`foveal.attention`, those of summed attention in `foveal.networks.LatentDecoder`.
+Each spec builds an attention for queries and values of given widths. The equations are in
+`foveal.attention`, and in `foveal.networks.LatentDecoder` for summed attention.
 """
 
 from abc import abstractmethod
@@ -35,31 +34,33 @@ from ._scorer_specs import AdditiveSpec, ScorerSpec
 
 
 class BaseAttentionSpec(AbstractSpec):
-    """What a decoder asks of any attention."""
+    """The properties that a decoder needs of any attention."""
 
     __slots__ = ()
 
     @property
     def is_exclusive(self) -> bool:
-        """Whether one position is chosen, so that the weights of a step sum to 1; otherwise each position
-        is read or not.
+        """Return whether one position is chosen: the weights of a step then sum to 1.
+
+        Otherwise each position is read or skipped.
         """
         return True
 
     @property
     def most_weight(self) -> float:
-        """The largest weight of a position, where positions are read or not by themselves."""
+        """Return the largest possible weight of a position in an attention that is not exclusive."""
         return 1.0
 
     @property
     def has_heads(self) -> bool:
-        """Whether the weights have an axis of heads."""
+        """Return whether the weights have an axis of heads."""
         return False
 
 
 class AbstractAttentionSpec(BaseAttentionSpec):
-    """An attention whose queries know nothing of each other. Derive from it to use an attention of your
-    own in decoders, in pooling, and in the heads of `MultiHeadSpec`.
+    """An attention with independent queries.
+
+    Derive from it to use a custom attention in decoders, in pooling, and in the heads of `MultiHeadSpec`.
     """
 
     __slots__ = ()
@@ -70,21 +71,24 @@ class AbstractAttentionSpec(BaseAttentionSpec):
 
 
 class AbstractSelfAttentionSpec(AbstractSpec):
-    """An attention of the words of a text to each other. Derive from it, beside `AbstractAttentionSpec` if
-    decoders may use it too, for a self-attention of your own in encoders.
+    """A self-attention of the words of a text.
+
+    Derive from it to use a custom self-attention in encoders, and also from `AbstractAttentionSpec` if
+    decoders may use it.
     """
 
     __slots__ = ()
 
     @abstractmethod
     def build_self(self, key_size: int, value_size: int) -> Attention:
-        """Build the attention of words of width `value_size` to each other, scored by states of width
-        `key_size`: the words themselves, or those of a network that reads them.
+        """Build the self-attention of words of width `value_size`, scored by states of width `key_size`.
+
+        The states are the words, or the outputs of a network over the words.
         """
 
 
 class _EitherSpec(AbstractAttentionSpec, AbstractSelfAttentionSpec):
-    """An attention of decoders that encoders may have as well."""
+    """An attention for decoders and for encoders."""
 
     __slots__ = ()
 
@@ -96,14 +100,14 @@ class _EitherSpec(AbstractAttentionSpec, AbstractSelfAttentionSpec):
 @final
 @dataclass(frozen=True, kw_only=True, slots=True)
 class SoftmaxSpec(_EitherSpec):
-    """One place is read: weights = softmax(scores)."""
+    """Attention to one position: weights = softmax(scores)."""
 
     kind: Literal["softmax"] = "softmax"
     scorer: ScorerSpec = setting(AdditiveSpec(), "score function")
 
     @override
     def build(self, query_size: int, value_size: int) -> Attention:
-        """The attention."""
+        """Build the attention."""
         scorer = self.scorer.build(query_size, value_size)
         return softmax_attention(query_size, value_size, scorer)
 
@@ -111,7 +115,7 @@ class SoftmaxSpec(_EitherSpec):
 @final
 @dataclass(frozen=True, kw_only=True, slots=True)
 class SigmoidSpec(_EitherSpec):
-    """Each place is read or not by itself: weights = sigmoid(scores)."""
+    """Independent attention to each position: weights = sigmoid(scores)."""
 
     kind: Literal["sigmoid"] = "sigmoid"
     scorer: ScorerSpec = setting(AdditiveSpec(), "score function")
@@ -123,7 +127,7 @@ class SigmoidSpec(_EitherSpec):
 
     @override
     def build(self, query_size: int, value_size: int) -> Attention:
-        """The attention."""
+        """Build the attention."""
         scorer = self.scorer.build(query_size, value_size)
         return sigmoid_attention(query_size, value_size, scorer)
 
@@ -131,8 +135,9 @@ class SigmoidSpec(_EitherSpec):
 @final
 @dataclass(frozen=True, kw_only=True, slots=True)
 class SegmentSpec(_EitherSpec):
-    """Runs of neighboring places, on a grid within rows, are read: a chain of "skip" and "read" (Kim
-    et al. 2017).
+    """Attention to segments of neighboring positions: a chain of "skip" and "read" (Kim et al. 2017).
+
+    On a grid, segments end at the end of a row.
     """
 
     kind: Literal["segment"] = "segment"
@@ -155,7 +160,7 @@ class SegmentSpec(_EitherSpec):
 
     @override
     def build(self, query_size: int, value_size: int) -> Attention:
-        """The attention."""
+        """Build the attention."""
         scorer = self.scorer.build(query_size, value_size)
         return segment_attention(query_size, value_size, scorer, total=self.total)
 
@@ -163,7 +168,7 @@ class SegmentSpec(_EitherSpec):
 @final
 @dataclass(frozen=True, kw_only=True, slots=True)
 class LocalSpec(AbstractAttentionSpec):
-    """Softmax around a place that the query predicts (Luong et al. 2015, local-p)."""
+    """Softmax around a position that the query predicts (Luong et al. 2015, local-p)."""
 
     kind: Literal["local"] = "local"
     scorer: ScorerSpec = setting(AdditiveSpec(), "score function")
@@ -171,7 +176,7 @@ class LocalSpec(AbstractAttentionSpec):
 
     @override
     def build(self, query_size: int, value_size: int) -> Attention:
-        """The attention."""
+        """Build the attention."""
         scorer = self.scorer.build(query_size, value_size)
         return local_attention(query_size, value_size, scorer, window=self.window)
 
@@ -179,14 +184,14 @@ class LocalSpec(AbstractAttentionSpec):
 @final
 @dataclass(frozen=True, kw_only=True, slots=True)
 class SparsemaxSpec(_EitherSpec):
-    """One place is read, and most have weight exactly 0 (Martins & Astudillo 2016)."""
+    """Attention to one position, where most weights are exactly 0 (Martins & Astudillo 2016)."""
 
     kind: Literal["sparsemax"] = "sparsemax"
     scorer: ScorerSpec = setting(AdditiveSpec(), "score function")
 
     @override
     def build(self, query_size: int, value_size: int) -> Attention:
-        """The attention."""
+        """Build the attention."""
         scorer = self.scorer.build(query_size, value_size)
         return sparsemax_attention(query_size, value_size, scorer)
 
@@ -194,14 +199,14 @@ class SparsemaxSpec(_EitherSpec):
 @final
 @dataclass(frozen=True, kw_only=True, slots=True)
 class HardSpec(AbstractAttentionSpec):
-    """One place is read, drawn while training and the best otherwise (Xu et al. 2015)."""
+    """Attention to one position, sampled during training and the best otherwise (Xu et al. 2015)."""
 
     kind: Literal["hard"] = "hard"
     scorer: ScorerSpec = setting(AdditiveSpec(), "score function")
 
     @override
     def build(self, query_size: int, value_size: int) -> Attention:
-        """The attention."""
+        """Build the attention."""
         scorer = self.scorer.build(query_size, value_size)
         return hard_attention(query_size, value_size, scorer)
 
@@ -209,7 +214,7 @@ class HardSpec(AbstractAttentionSpec):
 @final
 @dataclass(frozen=True, kw_only=True, slots=True)
 class PathSpec(AbstractAttentionSpec):
-    """At most one cell of each column of a grid is read: a chain over columns of "skip" and rows."""
+    """Attention to at most one cell of each column of a grid: a chain over columns of "skip" and rows."""
 
     kind: Literal["path"] = "path"
     scorer: ScorerSpec = setting(AdditiveSpec(), "score function")
@@ -229,7 +234,7 @@ class PathSpec(AbstractAttentionSpec):
 
     @override
     def build(self, query_size: int, value_size: int) -> Attention:
-        """The attention."""
+        """Build the attention."""
         scorer = self.scorer.build(query_size, value_size)
         return path_attention(query_size, value_size, scorer, total=self.total)
 
@@ -273,7 +278,7 @@ class MultiHeadSpec(BaseAttentionSpec):
         return True
 
     def build(self, query_size: int, value_size: int) -> MultiHead:
-        """The attention."""
+        """Build the attention."""
         heads = self.num_heads
         head = self.attention.build(max(query_size // heads, 1), max(value_size // heads, 1))
         return MultiHead(head, num_heads=heads, query_size=query_size, value_size=value_size)
@@ -282,28 +287,28 @@ class MultiHeadSpec(BaseAttentionSpec):
 @final
 @dataclass(frozen=True, kw_only=True, slots=True)
 class LatentHardSpec(BaseAttentionSpec):
-    """Each step reads one place, any; which one is summed out exactly (Wu et al. 2018)."""
+    """Attention to any one position at each step, summed out exactly (Wu et al. 2018)."""
 
     kind: Literal["latent_hard"] = "latent_hard"
     scorer: ScorerSpec = setting(AdditiveSpec(), "score function")
 
     def walk(self) -> IndependentPositions:
-        """How places follow each other."""
+        """Return the model of position sequences."""
         return IndependentPositions()
 
 
 @final
 @dataclass(frozen=True, kw_only=True, slots=True)
 class LatentMonotoneSpec(BaseAttentionSpec):
-    """Each step reads one place, never one before the last step's; which ones is summed out exactly
-    (Wu & Cotterell 2019).
+    """Attention to one position at each step, never before the previous one, summed out exactly (Wu &
+    Cotterell 2019).
     """
 
     kind: Literal["latent_monotone"] = "latent_monotone"
     scorer: ScorerSpec = setting(AdditiveSpec(), "score function")
 
     def walk(self) -> MonotonicTransitions:
-        """How places follow each other."""
+        """Return the model of position sequences."""
         return MonotonicTransitions()
 
 
@@ -314,7 +319,7 @@ AttentionSpec = PerQueryAttentionSpec | MultiHeadSpec | SummedAttentionSpec
 @final
 @dataclass(frozen=True, kw_only=True, slots=True)
 class SyntacticSpec(AbstractSelfAttentionSpec):
-    """Each word reads its head in a dependency tree over all words (Kim et al. 2017)."""
+    """Attention of each word to its head in a dependency tree over all words (Kim et al. 2017)."""
 
     kind: Literal["syntactic"] = "syntactic"
     hidden_size: int | None = setting(
@@ -342,7 +347,7 @@ class SyntacticSpec(AbstractSelfAttentionSpec):
 @final
 @dataclass(frozen=True, kw_only=True, slots=True)
 class HeadSelectionSpec(AbstractSelfAttentionSpec):
-    """Each word reads its head, which it chooses by itself: syntactic attention without the tree."""
+    """Attention of each word to an independently selected head: syntactic attention without the tree."""
 
     kind: Literal["head_selection"] = "head_selection"
     hidden_size: int | None = setting(

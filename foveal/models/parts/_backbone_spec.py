@@ -1,11 +1,11 @@
-"""A vision backbone of Hugging Face as what looks at an image. Needs `foveal[hf]`.
+"""A Hugging Face vision backbone as image encoder. Needs `foveal[hf]`.
 
     spec = backbone_spec("folder/of/resnet-18")          reads its config.json
     spec.build()                                         and, once, its model.safetensors
 
-The spec holds the configuration as text, so that a bundle, which has weights of its own, needs neither
-the folder nor the network. Weights are read from safetensors alone, and no code that comes with a model
-is run: both would execute what a stranger wrote.
+The spec holds the configuration as text. A bundle, which contains the weights, therefore needs neither the
+folder nor the network. Weights are read only from safetensors, and no code from a model is run, because
+both pickled weights and model code could execute untrusted code.
 """
 
 import json
@@ -21,15 +21,15 @@ from ...networks.encoders._hugging_face import backbone, backbone_config
 from ...specs import check, setting
 from ._image_spec import AbstractImageEncoderSpec
 
-# Of the images of ImageNet, which most backbones were trained on.
+# The statistics of ImageNet, on which most backbones were trained.
 _MEAN, _STD = (0.485, 0.456, 0.406), (0.229, 0.224, 0.225)
-_SIDE = 224  # pixels that a backbone is tried on which does not say what it was made for
+_SIDE = 224  # default image size in pixels, for a configuration without an image size
 
 
 @final
 @dataclass(frozen=True, kw_only=True, slots=True)
 class BackboneSpec(AbstractImageEncoderSpec):
-    """Any vision model of `AutoBackbone`; `backbone_spec` fills in what its folder says."""
+    """Any vision model of `AutoBackbone`; `backbone_spec` fills in the settings from its folder."""
 
     kind: Literal["backbone"] = "backbone"
     config: str = setting(about="the config.json of the backbone, as text")
@@ -46,7 +46,7 @@ class BackboneSpec(AbstractImageEncoderSpec):
 
     @override
     def build(self) -> HuggingFaceImageEncoder:
-        """The encoder."""
+        """Build the encoder."""
         check(self)
         if not self.num_channels == len(self.mean) == len(self.std):
             raise SpecError(
@@ -69,15 +69,16 @@ class BackboneSpec(AbstractImageEncoderSpec):
 
     @override
     def built(self) -> "BackboneSpec":
-        """Without the folder of the weights, which are saved with the task."""
+        """Return the spec without the folder of the weights, which are saved with the task."""
         return replace(self, weights=None)
 
 
 def backbone_spec(
     weights: str, *, mean: tuple[float, ...] = _MEAN, std: tuple[float, ...] = _STD
 ) -> BackboneSpec:
-    """The backbone in a folder, or with a name on the hub: its configuration, and the stride of its last
-    feature map, which is tried out on an empty image.
+    """Build the spec of the backbone in a folder, or with a name on the hub.
+
+    It reads the configuration and measures the stride of the last feature map on an empty image.
     """
     text = backbone_config(weights)
     config: dict[str, Any] = json.loads(text)

@@ -1,4 +1,4 @@
-"""Which decoder writes: its recurrent network, its attention, and what it knows beside it."""
+"""Specs of decoders: recurrent network, attention and additional inputs."""
 
 from abc import abstractmethod
 from dataclasses import dataclass
@@ -28,28 +28,29 @@ from ._recurrent_spec import AbstractRecurrentSpec
 
 @dataclass(frozen=True, kw_only=True)
 class AbstractDecoderSpec(AbstractSpec):
-    """A decoder. Derive from it to write with a decoder of your own."""
+    """A decoder. Derive from it to use a custom decoder."""
 
     __slots__ = ()
 
-    attention: AttentionSpec | None  # how the decoder reads the memory; None: not at all
+    attention: AttentionSpec | None  # how the decoder reads the memory; None: no attention
 
     @abstractmethod
     def build(
         self, vocabulary: int, value_size: int, summary_size: int
     ) -> AbstractRecurrentDecoder:
-        """Build the decoder of tokens 0 to `vocabulary` - 1, for a memory of these widths. Yours derives from
-        `foveal.networks.AbstractDecoder`.
+        """Build the decoder for tokens 0 to `vocabulary` - 1 and a memory of these widths.
+
+        A custom decoder derives from `foveal.networks.AbstractDecoder`.
         """
 
 
 @final
 @dataclass(frozen=True, kw_only=True, slots=True)
 class DecoderSpec(AbstractRecurrentSpec, AbstractDecoderSpec):
-    """A recurrent network that writes one token after another, with or without attention.
+    """A recurrent network that generates one token after another, with or without attention.
 
-    Widths that follow from others are not here: the stack's input, the vector before the output
-    (as wide as the embedding if tie_embeddings, as the state otherwise), the bridge.
+    Some widths follow from other settings: the input of the stack, the vector before the output (the width
+    of the embedding if tie_embeddings, otherwise the width of the state), the bridge.
     """
 
     kind: Literal["recurrent"] = "recurrent"
@@ -67,7 +68,7 @@ class DecoderSpec(AbstractRecurrentSpec, AbstractDecoderSpec):
     def build(
         self, vocabulary: int, value_size: int, summary_size: int
     ) -> AbstractRecurrentDecoder:
-        """The decoder of tokens 0 to `vocabulary` - 1, for a memory of these widths."""
+        """Build the decoder for tokens 0 to `vocabulary` - 1 and a memory of these widths."""
         self._check()
         embedding = nn.Embedding(vocabulary, self.embedding_size)
         vector_size = self.embedding_size if self.tie_embeddings else self.hidden_size
@@ -113,7 +114,7 @@ class DecoderSpec(AbstractRecurrentSpec, AbstractDecoderSpec):
                 return NoBridge()
 
     def _check(self) -> None:
-        """Choices that do not go together."""
+        """Raise an error for incompatible settings."""
         if self.input_feeding and isinstance(self.attention, LatentHardSpec | LatentMonotoneSpec):
             raise ValueRangeError(
                 f"DecoderSpec: input_feeding feeds back one context, got attention "

@@ -1,4 +1,4 @@
-"""Which encoder makes the memory of a document: words make sentences, sentences the document."""
+"""Spec of document encoders, which combine words into sentences and sentences into the document."""
 
 from dataclasses import dataclass
 from typing import Literal, final
@@ -15,8 +15,9 @@ from ._recurrent_spec import RecurrentSpec
 @final
 @dataclass(frozen=True, kw_only=True, slots=True)
 class DocumentEncoderSpec:
-    """An encoder over the words of each sentence, a recurrent network over the sentences (Yang et al.
-    2016, where the words are read by a recurrent network too).
+    """An encoder over the words of each sentence, then a recurrent network over the sentences.
+
+    In Yang et al. 2016, the encoder of words is a recurrent network too.
     """
 
     kind: Literal["document"] = "document"
@@ -29,7 +30,7 @@ class DocumentEncoderSpec:
     sentences: RecurrentSpec = setting(RecurrentSpec(), "what reads the sentences")
 
     def build(self, vocabulary: int) -> DocumentEncoder:
-        """The encoder of tokens 0 to `vocabulary` - 1."""
+        """Build the encoder for tokens 0 to `vocabulary` - 1."""
         words = self.words.build(vocabulary)
         if isinstance(words, SelfAttentiveEncoder):
             raise ValueRangeError(

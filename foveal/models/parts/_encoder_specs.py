@@ -1,7 +1,7 @@
-"""Which encoder makes the memory of a text: one that reads it in order, or words by themselves.
+"""Specs of text encoders: recurrent, or embeddings of words.
 
-Either may then attend to itself: each word also carries what it read of the others, its expected
-head in a dependency tree with syntactic attention.
+Both can add self-attention, which appends the words that each word attends to; with syntactic attention,
+the expected head in a dependency tree.
 """
 
 from abc import abstractmethod
@@ -19,27 +19,28 @@ from ...specs import AbstractSpec, setting
 from ._attention_specs import SelfAttentionSpec
 from ._recurrent_spec import AbstractRecurrentSpec, RecurrentSpec
 
-# Makes the table of word vectors of a given width.
+# Builds the table of word vectors of a given width.
 Embed: TypeAlias = Callable[[int], nn.Embedding | SpelledEmbedding]
 
 
 class AbstractEncoderSpec(AbstractSpec):
-    """An encoder of texts. Derive from it to use an encoder of your own in every task on texts."""
+    """A text encoder. Derive from it to use a custom encoder in every task on texts."""
 
     __slots__ = ()
 
     @abstractmethod
     def build(self, vocabulary: int) -> AbstractEncoder:
-        """Build the encoder of tokens 0 to `vocabulary` - 1."""
+        """Build the encoder for tokens 0 to `vocabulary` - 1."""
 
     @property
     def attention_kind(self) -> str | None:
-        """The name of the attention of words to each other in traces; None where there is none."""
+        """Return the name of the self-attention in traces; None if there is none."""
         return None
 
     def build_on(self, embed: Embed) -> AbstractEncoder:
-        """Build the encoder on the table of vectors that `embed` makes for a width. Taggers with spelling
-        features call it; an encoder that does not override it reads tokens only.
+        """Build the encoder on the table of vectors that `embed` builds for a width.
+
+        Taggers with spelling features call it. An encoder that does not override it takes only tokens.
         """
         raise ValueRangeError(
             f"{type(self).__name__}: the encoder reads tokens only, got spelling features. Set spelling "
@@ -50,7 +51,7 @@ class AbstractEncoderSpec(AbstractSpec):
 @final
 @dataclass(frozen=True, kw_only=True, slots=True)
 class TextEncoderSpec(AbstractRecurrentSpec, AbstractEncoderSpec):
-    """Embeddings, and a recurrent network that reads them in order."""
+    """Embeddings, and a recurrent network over them."""
 
     kind: Literal["text"] = "text"
     embedding_size: int = setting(128, "width of a token's vector", at_least=1)
@@ -66,7 +67,7 @@ class TextEncoderSpec(AbstractRecurrentSpec, AbstractEncoderSpec):
 
     @override
     def build(self, vocabulary: int) -> AbstractEncoder:
-        """The encoder of tokens 0 to `vocabulary` - 1."""
+        """Build the encoder for tokens 0 to `vocabulary` - 1."""
         stack = self.stack(self.embedding_size, bidirectional=self.bidirectional)
         embedding = nn.Embedding(vocabulary, self.embedding_size)
         encoder = TextEncoder(embedding, stack, self.dropout)
@@ -74,7 +75,7 @@ class TextEncoderSpec(AbstractRecurrentSpec, AbstractEncoderSpec):
 
     @override
     def build_on(self, embed: Embed) -> AbstractEncoder:
-        """The encoder that reads vectors which `embed` makes, of words `embedding_size` wide."""
+        """Build the encoder on the vectors from `embed`, of width `embedding_size`."""
         embedding = embed(self.embedding_size)
         stack = self.stack(embedding.embedding_dim, bidirectional=self.bidirectional)
         encoder = TextEncoder(embedding, stack, self.dropout)
@@ -84,7 +85,7 @@ class TextEncoderSpec(AbstractRecurrentSpec, AbstractEncoderSpec):
 @final
 @dataclass(frozen=True, kw_only=True, slots=True)
 class WordEncoderSpec(AbstractEncoderSpec):
-    """Embeddings alone: a word is the same wherever it stands, but for what it reads of others."""
+    """Embeddings without context: the vector of a word depends on other words only through self-attention."""
 
     kind: Literal["words"] = "words"
     embedding_size: int = setting(128, "width of a token's vector", at_least=1)
@@ -101,12 +102,12 @@ class WordEncoderSpec(AbstractEncoderSpec):
 
     @override
     def build(self, vocabulary: int) -> AbstractEncoder:
-        """The encoder of tokens 0 to `vocabulary` - 1."""
+        """Build the encoder for tokens 0 to `vocabulary` - 1."""
         return self.build_on(lambda size: nn.Embedding(vocabulary, size))
 
     @override
     def build_on(self, embed: Embed) -> AbstractEncoder:
-        """The encoder that reads vectors which `embed` makes, of words `embedding_size` wide."""
+        """Build the encoder on the vectors from `embed`, of width `embedding_size`."""
         if self.states is not None and self.self_attention is None:
             raise ValueRangeError(
                 "WordEncoderSpec: states score the self-attention, got states and no "
@@ -122,7 +123,7 @@ EncoderSpec = TextEncoderSpec | WordEncoderSpec | AbstractEncoderSpec
 def _attending(
     encoder: AbstractEncoder, spec: SelfAttentionSpec | None, states: RecurrentSpec | None
 ) -> AbstractEncoder:
-    """The encoder with self-attention, if there is any."""
+    """Add self-attention to the encoder, if there is any."""
     if spec is None:
         return encoder
     value_size = encoder.value_size

@@ -1,4 +1,4 @@
-"""The choices that every recurrent network has, and a network of these alone."""
+"""Specs of recurrent networks and of their cells."""
 
 from abc import abstractmethod
 from dataclasses import dataclass
@@ -11,7 +11,7 @@ _CELLS: dict[str, type[AbstractCell]] = {"lstm": LSTMCell, "gru": GRUCell, "elma
 
 
 class AbstractCellSpec(AbstractSpec):
-    """A recurrent cell. Derive from it to use a cell of your own in every recurrent network."""
+    """A recurrent cell. Derive from it to use a custom cell in every recurrent network."""
 
     __slots__ = ()
 
@@ -22,7 +22,7 @@ class AbstractCellSpec(AbstractSpec):
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class AbstractRecurrentSpec:
-    """What encoders, decoders and language models say of their recurrent layers."""
+    """The recurrent layers of encoders, decoders and language models."""
 
     cell: Literal["lstm", "gru", "elman"] | AbstractCellSpec = setting(
         "lstm", "kind of recurrent cell"
@@ -39,7 +39,7 @@ class AbstractRecurrentSpec:
     )
 
     def stack(self, input_size: int, *, bidirectional: bool = False) -> RecurrentStack:
-        """The layers."""
+        """Build the layers."""
         return recurrent_stack(
             input_size,
             self.hidden_size,
@@ -55,11 +55,11 @@ class AbstractRecurrentSpec:
 @final
 @dataclass(frozen=True, kw_only=True, slots=True)
 class RecurrentSpec(AbstractRecurrentSpec):
-    """A recurrent network by itself, over vectors."""
+    """A separate recurrent network over vectors."""
 
     kind: Literal["recurrent"] = "recurrent"
     bidirectional: bool = setting(True, "read from both ends")
 
     def build(self, input_size: int) -> RecurrentStack:
-        """The layers."""
+        """Build the layers."""
         return self.stack(input_size, bidirectional=self.bidirectional)

@@ -1,6 +1,6 @@
-"""Which score function an attention has.
+"""Specs of the score functions of attention.
 
-Each builds a scorer for queries and values of given widths; the equations are in
+Each spec builds a scorer for queries and values of given widths; the equations are in
 `foveal.attention`.
 """
 
@@ -23,7 +23,7 @@ from ...specs import AbstractSpec, setting
 
 
 class AbstractScorerSpec(AbstractSpec):
-    """A score function. Derive from it to use a scorer of your own wherever a score function is chosen."""
+    """A score function. Derive from it to use a custom scorer in any attention."""
 
     __slots__ = ()
 
@@ -44,7 +44,7 @@ class AdditiveSpec(AbstractScorerSpec):
 
     @override
     def build(self, query_size: int, value_size: int) -> AbstractScorer:
-        """The scorer."""
+        """Build the scorer."""
         hidden_size = query_size if self.hidden_size is None else self.hidden_size
         return AdditiveScorer(query_size, value_size, hidden_size)
 
@@ -52,14 +52,14 @@ class AdditiveSpec(AbstractScorerSpec):
 @final
 @dataclass(frozen=True, kw_only=True, slots=True)
 class DotSpec(AbstractScorerSpec):
-    """score = q . k, over the square root of their width when scaled."""
+    """score = q . k, divided by the square root of their width if scaled."""
 
     kind: Literal["dot"] = "dot"
     scaled: bool = setting(True, "divide by the square root of the width (Vaswani et al. 2017)")
 
     @override
     def build(self, query_size: int, value_size: int) -> AbstractScorer:
-        """The scorer."""
+        """Build the scorer."""
         if query_size != value_size:
             raise ShapeError(
                 f"DotSpec: a dot product needs queries and values of one width, got {query_size} "
@@ -72,7 +72,7 @@ class DotSpec(AbstractScorerSpec):
 @final
 @dataclass(frozen=True, kw_only=True, slots=True)
 class BilinearSpec(AbstractScorerSpec):
-    """score = q W k (Luong et al. 2015, "general"), over the square root of the query's width when scaled."""
+    """score = q W k (Luong et al. 2015, "general"), divided by the square root of the query's width if scaled."""
 
     kind: Literal["bilinear"] = "bilinear"
     scaled: bool = setting(
@@ -81,22 +81,24 @@ class BilinearSpec(AbstractScorerSpec):
 
     @override
     def build(self, query_size: int, value_size: int) -> AbstractScorer:
-        """The scorer."""
+        """Build the scorer."""
         return BilinearScorer(query_size, value_size, scaled=self.scaled)
 
 
 @final
 @dataclass(frozen=True, kw_only=True, slots=True)
 class LinearSpec(AbstractScorerSpec):
-    """score = w . [q; k], the lectures' simplest. Under a softmax the query's part falls out, since
-    it is the same for every place; under a sigmoid or a chain it does not.
+    """score = w . [q; k], the simplest score of the lectures.
+
+    Under a softmax, the part of the query cancels, because it is equal for every position; under a sigmoid
+    or a chain it does not.
     """
 
     kind: Literal["linear"] = "linear"
 
     @override
     def build(self, query_size: int, value_size: int) -> AbstractScorer:
-        """The scorer."""
+        """Build the scorer."""
         return LinearScorer(query_size, value_size)
 
 

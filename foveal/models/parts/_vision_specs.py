@@ -1,4 +1,4 @@
-"""Which encoder makes the memory of an image, or of a sequence of frames."""
+"""Specs of encoders of images and of sequences of frames."""
 
 import math
 from dataclasses import dataclass, replace
@@ -18,7 +18,7 @@ from ._recurrent_spec import AbstractRecurrentSpec, RecurrentSpec
 @final
 @dataclass(frozen=True, kw_only=True, slots=True)
 class ImageEncoderSpec(AbstractImageEncoderSpec):
-    """A small convolutional network, and with `rows` a recurrent one along each row of its grid."""
+    """A small convolutional network; with `rows`, also a recurrent network along each row of its grid."""
 
     kind: Literal["image"] = "image"
     num_channels: int = setting(3, "1 for gray, 3 for color", at_least=1)
@@ -37,7 +37,7 @@ class ImageEncoderSpec(AbstractImageEncoderSpec):
 
     @override
     def build(self) -> ImageEncoder:
-        """The encoder."""
+        """Build the encoder."""
         if not self.sizes:
             raise ValueRangeError(
                 "ImageEncoderSpec: sizes must name at least one stage, got none. "
@@ -62,9 +62,9 @@ class ImageEncoderSpec(AbstractImageEncoderSpec):
 @final
 @dataclass(frozen=True, kw_only=True, slots=True)
 class VectorFrameSpec:
-    """A frame that is a vector already: of speech, or of a network run before."""
+    """Frames that are already vectors: speech features, or the outputs of another network."""
 
-    num_channels: ClassVar[None] = None  # it is no image
+    num_channels: ClassVar[None] = None  # not an image
     shrinking: ClassVar[tuple[int, int]] = (1, 1)
     is_centered: ClassVar[bool] = True
     kind: Literal["vector"] = "vector"
@@ -72,14 +72,14 @@ class VectorFrameSpec:
     size: int = setting(128, "width that it is brought to", at_least=1)
 
     def built(self) -> "VectorFrameSpec":
-        """The spec that a task keeps once the encoder is built: all of it."""
+        """Return the spec that a task keeps after it builds the encoder, here unchanged."""
         return self
 
 
 @final
 @dataclass(frozen=True, kw_only=True, slots=True)
 class FramesEncoderSpec(AbstractRecurrentSpec):
-    """A vector for each frame, and a recurrent network that reads them in order."""
+    """A vector for each frame, and a recurrent network over the frames."""
 
     reads_frames: ClassVar[bool] = True
     kind: Literal["frames"] = "frames"
@@ -94,7 +94,7 @@ class FramesEncoderSpec(AbstractRecurrentSpec):
     bidirectional: bool = setting(True, "read from both ends")
 
     def build(self) -> FramesEncoder:
-        """The encoder."""
+        """Build the encoder."""
         if isinstance(self.frame, VectorFrameSpec):
             if self.regions > 1:
                 raise ValueRangeError(
@@ -109,20 +109,20 @@ class FramesEncoderSpec(AbstractRecurrentSpec):
         return FramesEncoder(frame, stack, regions=self.regions)
 
     def built(self) -> "FramesEncoderSpec":
-        """The spec that a task keeps once the encoder is built: that of its frames may keep less."""
+        """Return the spec that a task keeps after it builds the encoder; the frame spec may omit settings."""
         return replace(self, frame=self.frame.built())
 
     @property
     def num_channels(self) -> int | None:
-        """Those of a frame that is an image."""
+        """Return the number of channels of a frame that is an image."""
         return self.frame.num_channels
 
     @property
     def shrinking(self) -> tuple[int, int]:
-        """The distance of neighboring cells of a frame in pixels, down and right."""
+        """Return the distance between neighboring cells of a frame in pixels, down and right."""
         return self.frame.shrinking
 
     @property
     def is_centered(self) -> bool:
-        """Whether the cells of a frame are centered on pixels."""
+        """Return whether the cells of a frame are centered on pixels."""
         return self.frame.is_centered
