@@ -1,7 +1,6 @@
-"""Networks: recurrent cells and stacks, encoders that make a `Memory`, decoders that read it.
+"""Networks: recurrent cells and stacks, encoders that build a `Memory`, decoders that read it.
 
-Each is an `nn.Module` without state of its own between calls: what one call hands to the next is
-a small named value.
+Each is an `nn.Module` that keeps no state between calls; calls pass state as small named values.
 """
 
 from ._bridges import (

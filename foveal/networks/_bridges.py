@@ -1,11 +1,11 @@
-"""Bridges: how a decoder comes to know what was encoded. The lectures' three ways.
+"""Bridges: how the encoded input reaches a decoder. The lectures present three ways.
 
     initial state   s_0 = tanh( W summary )                        Sutskever et al. 2014; Xu et al. 2015
     every step      s_t = RNN( s_{t-1}, [x_t; summary] )           Cho et al. 2014, eq. 8
     both
 
-and none, which makes the decoder a language model. The summary is one vector of the memory: the
-encoder's own, or the mean of the values (Xu et al. 2015, section 3.1.2).
+A fourth option, no bridge, makes the decoder a language model. The summary is one vector of the memory:
+the summary of the encoder, or the mean of the values (Xu et al. 2015, section 3.1.2).
 
 Axes: *batch any leading shape, D width of a summary.
 """
@@ -26,22 +26,22 @@ from .recurrent._stacks import RecurrentStack, StackState
 
 
 class AbstractBridge(nn.Module, ABC):
-    """What a decoder starts from, and what it reads beside the token at every step."""
+    """Provides the initial state of a decoder, and an additional input of every step."""
 
-    step_size: int  # how much wider than a token's vector the input of a step is
+    step_size: int  # additional width of the input of a step
 
     @abstractmethod
     def start(self, memory: Memory, zero: StackState) -> StackState:
-        """The state to start from; `zero` is the state that knows nothing."""
+        """Return the initial state; `zero` is the zero state."""
 
     @abstractmethod
     def every_step(self, memory: Memory) -> Float[Tensor, "*batch D"]:
-        """The vector that every step reads."""
+        """Return the vector that every step reads."""
 
 
 @final
 class NoBridge(AbstractBridge):
-    """Nothing crosses but what attention reads."""
+    """Passes nothing to the decoder, which then depends on the memory only through attention."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -58,8 +58,9 @@ class NoBridge(AbstractBridge):
 
 @final
 class InitialStateBridge(AbstractBridge):
-    """s_0 = tanh(W summary), for each layer of the decoder; the memory of an LSTM, which is not
-    bounded, is V summary.
+    """Computes s_0 = tanh(W summary) for each layer of the decoder.
+
+    The cell state of an LSTM, which is not bounded, is V summary.
     """
 
     def __init__(self, summary_size: int, stack: RecurrentStack) -> None:
@@ -87,7 +88,7 @@ class InitialStateBridge(AbstractBridge):
 
 @final
 class EveryStepBridge(AbstractBridge):
-    """The summary is a part of the input of every step."""
+    """Appends the summary to the input of every step."""
 
     def __init__(self, summary_size: int) -> None:
         super().__init__()
@@ -104,7 +105,7 @@ class EveryStepBridge(AbstractBridge):
 
 @final
 class InitialStateAndEveryStepBridge(AbstractBridge):
-    """The initial state and every step."""
+    """Uses the summary for the initial state and in every step."""
 
     def __init__(self, summary_size: int, stack: RecurrentStack) -> None:
         super().__init__()
@@ -121,7 +122,7 @@ class InitialStateAndEveryStepBridge(AbstractBridge):
 
 
 def summarized(memory: Memory) -> Memory:
-    """The memory with a summary: its own, or the mean of its values."""
+    """Add a summary to the memory: the mean of its values, unless it has one."""
     if memory.summary is not None:
         return memory
     places = memory
@@ -132,7 +133,7 @@ def summarized(memory: Memory) -> Memory:
 
 
 def summary_of(memory: Memory) -> Float[Tensor, "*batch D"]:
-    """The summary, which a remembered memory has."""
+    """Return the summary, which a remembered memory has."""
     if memory.summary is None:
         raise ShapeError(
             "Decoder: the memory has no summary, expected one from remember(). "
@@ -142,7 +143,7 @@ def summary_of(memory: Memory) -> Float[Tensor, "*batch D"]:
 
 
 def no_memory(*batch: int) -> Memory:
-    """A memory of no places, for a decoder that is a language model.
+    """Build a memory without positions, for a decoder that is a language model.
 
     >>> no_memory(2).values.shape
     torch.Size([2, 0, 0])

@@ -1,4 +1,4 @@
-"""A CRF head: vectors of tokens in, a distribution over taggings out.
+"""CRF layer: maps token vectors to a distribution over taggings.
 
     score(y) = start[y_1] + sum_t (W h_t + b)[y_t] + sum_t transitions[y_t, y_{t+1}] + end[y_T]
 
@@ -48,7 +48,7 @@ class ChainCRF(nn.Module):
         hidden: Float[Tensor, "*batch T D"],
         mask: Bool[Tensor, "*#batch T"] | None = None,
     ) -> LinearChain:
-        """The distribution over taggings of each sequence.
+        """Compute the distribution over taggings of each sequence.
 
         Args:
             hidden: a vector for each token, for example the output of an encoder.

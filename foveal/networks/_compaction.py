@@ -1,4 +1,4 @@
-"""Any mask as right padding: the real positions moved to the front, in order, and back again.
+"""Convert any mask to right padding: move the real positions to the front, in order, and back.
 
 Axes: B batch, T positions, D width.
 """
@@ -13,14 +13,14 @@ from ..masking import mask_from_lengths
 
 
 class Compaction(NamedTuple):
-    """Where each position goes: `order[b, t]` is the one that comes to place t."""
+    """The permutation of positions: position `order[b, t]` moves to position t."""
 
     order: Int[Tensor, "B T"]
     lengths: Int[Tensor, " B"]
 
 
 def compaction(mask: Bool[Tensor, "B T"]) -> Compaction:
-    """Real positions first, in their order.
+    """Move real positions to the front, in their order.
 
     >>> compaction(torch.tensor([[False, True, False, True]]))
     Compaction(order=tensor([[1, 3, 0, 2]]), lengths=tensor([2]))
@@ -29,10 +29,10 @@ def compaction(mask: Bool[Tensor, "B T"]) -> Compaction:
 
 
 def arranged(mask: Bool[Tensor, "B T"]) -> tuple[Int[Tensor, " B"] | None, Compaction | None]:
-    """Lengths and a way to right padding; None where there is no padding, or nothing to move.
+    """Return lengths and the conversion to right padding; None if there is no padding or nothing to move.
 
-    The usual batches have none or theirs at the end, and a look at the mask saves copying all of
-    the inputs, twice. On another device than a CPU the look would wait for all that is under way.
+    Most batches have no padding, or only at the end, and checking the mask saves two copies of the inputs.
+    On devices other than a CPU, the check is skipped because it would synchronize.
     """
     if mask.device.type == "cpu" and not torch.compiler.is_compiling():
         if bool(mask.all()):
@@ -45,11 +45,11 @@ def arranged(mask: Bool[Tensor, "B T"]) -> tuple[Int[Tensor, " B"] | None, Compa
 
 
 def to_front(values: Float[Tensor, "B T D"], moved: Compaction) -> Float[Tensor, "B T D"]:
-    """The real positions at the front."""
+    """Move the real positions to the front."""
     return values.gather(1, moved.order.unsqueeze(-1).expand_as(values))
 
 
 def to_places(values: Float[Tensor, "B T D"], moved: Compaction) -> Float[Tensor, "B T D"]:
-    """Back to where they came from."""
+    """Move the positions back."""
     index = moved.order.unsqueeze(-1).expand_as(values)
     return torch.zeros_like(values).scatter(1, index, values)

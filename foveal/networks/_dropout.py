@@ -1,8 +1,9 @@
-"""Dropout: each number is 0 with probability p, and 1 / (1 - p) times itself otherwise.
+"""Dropout: sets each value to 0 with probability p and multiplies it with 1 / (1 - p) otherwise.
 
-Only the drawing differs from torch's own. That asks its generator once for every number, which takes 13
-nanoseconds of a processor and made a tenth of a training step; here 64 random bits are four numbers from 0
-to 65535, each compared with p, in 3 nanoseconds. The probability is rounded to the next 65536th.
+Only the random numbers differ from torch's dropout. Torch calls its generator once for every value, which
+takes 13 nanoseconds on a CPU and was a tenth of a training step. This version splits 64 random bits into
+four numbers from 0 to 65535 and compares each with p, in 3 nanoseconds. The probability is rounded to a
+multiple of 1/65536.
 
 References: Srivastava et al. 2014; Gal and Ghahramani 2016 (one mask for a whole sequence).
 """
@@ -16,20 +17,20 @@ from typing_extensions import override
 
 from ..errors import ValueRangeError
 
-_PER_DRAW = 4  # numbers of 16 bits
+_PER_DRAW = 4  # 16-bit numbers in 64 random bits
 _HALF = 1 << 15
 
 
 @final
 class Dropout(nn.Module):
-    """Zeros at random, in training only.
+    """Sets values to 0 at random, only in training.
 
     >>> layer = Dropout(0.5).eval()
     >>> layer(torch.ones(3))
     tensor([1., 1., 1.])
 
     Args:
-        p: the probability of a zero.
+        p: probability of a zero.
     """
 
     def __init__(self, p: float) -> None:
@@ -49,11 +50,11 @@ class Dropout(nn.Module):
         return values * self._kept(values)
 
     def _kept(self, values: Float[Tensor, "*shape"]) -> Float[Tensor, "*shape"]:
-        """0 or 1 / (1 - p) for each."""
+        """Return 0 or 1 / (1 - p) for each value."""
         number = values.numel()
         draws = torch.empty(-(-number // _PER_DRAW), dtype=torch.int64)
         drawn = draws.random_(-(2**63), None).view(torch.int16)[:number].view(values.shape)
-        # In place, and in float32: half precision has no 65536 different numbers.
+        # In place, and in float32: half precision cannot represent 65536 different numbers.
         kept = drawn.to(torch.float32).ge_(round(self.p * 2 * _HALF) - _HALF)
         return kept.to(values.dtype).mul_(1 / (1 - self.p))
 
@@ -64,17 +65,17 @@ class Dropout(nn.Module):
 
 @final
 class SharedDropout(nn.Module):
-    """Zeros at random, in training only, with one mask for all positions of a sequence.
+    """Sets features to 0 at random, only in training, with one mask for all positions of a sequence.
 
-    A feature that is dropped is dropped at every position, so that a recurrent network cannot read it from
-    the neighbors (variational dropout, Gal and Ghahramani 2016).
+    A dropped feature is dropped at every position, and a recurrent network cannot recover it from
+    neighboring positions (variational dropout, Gal and Ghahramani 2016).
 
     >>> _ = torch.manual_seed(0)
     >>> SharedDropout(0.5)(torch.ones(2, 4)).unique(dim=0).shape    # two equal rows
     torch.Size([1, 4])
 
     Args:
-        p: the probability of a zero.
+        p: probability of a zero.
     """
 
     def __init__(self, p: float) -> None:

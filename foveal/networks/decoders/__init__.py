@@ -1,1 +1,1 @@
-"""Decoders: recurrent networks that write one token after another."""
+"""Decoders: recurrent networks that generate one token after another."""

@@ -1,4 +1,4 @@
-"""Decoders: a recurrent network that writes, one token after another.
+"""Decoders: recurrent networks that generate one token after another.
 
     s_t = RNN( s_{t-1}, [y_{t-1}; bridge] )
     p(y_t | y_<t) = softmax( W v_t + b )
@@ -6,10 +6,10 @@
     without attention   v_t = s_t
     with attention      v_t = tanh( U [c_t; s_t] ),   c_t = attention(s_t, memory)
 
-Reference: Luong et al. 2015, eq. 5 and 6 (the attentional vector v). Neither reads v at the next
-step, so that teacher forcing runs the stack over all tokens and attends with all steps at once.
+Reference: Luong et al. 2015, eq. 5 and 6 (the attentional vector v). The next step does not read v, so
+teacher forcing runs the stack over all tokens and attends with all steps at once.
 
-Axes: *batch any leading shape, T tokens, Q queries, S places, W tokens of the vocabulary, H width of
+Axes: *batch any leading shape, T tokens, Q queries, S positions, W tokens of the vocabulary, H width of
 the stack's output, A of the vector v.
 """
 
@@ -47,27 +47,28 @@ Attends = Attention | MultiHead | HierarchicalAttention
 
 @runtime_checkable
 class Reading(Protocol):
-    """What a decoder read: `Attended`, or anything else with weights over the positions of the memory."""
+    """The attention of a decoder: `Attended`, or any object with weights over the positions of the memory."""
 
     @property
     def weights(self) -> Tensor:
-        """The weights: `(*batch, Q, S)`, or `(*batch, Q, n, w)` over words in sentences."""
+        """Return the weights: `(*batch, Q, S)`, or `(*batch, Q, n, w)` over words in sentences."""
         ...
 
 
 class DecoderState(NamedTuple):
-    """The state of a decoder between two tokens; every tensor in it has the batch axes first.
+    """The state of a decoder between two tokens; the first axes of every tensor are the batch axes.
 
-    `own` belongs to the kind of decoder: None, a tensor, or a NamedTuple of tensors, some of which may be None.
+    The type of `own` depends on the decoder: None, a tensor, or a NamedTuple of tensors, some of which may
+    be None.
     """
 
     layers: StackState
-    # Not a type parameter: beartype 0.23, which checks shapes in the tests, refuses a generic NamedTuple, and
-    # pytree, by which checkpoints keep the state, knows no dataclass.
+    # Not a type parameter: beartype 0.23, which checks shapes in the tests, rejects a generic NamedTuple, and
+    # pytree, which checkpoints use to save the state, does not support dataclasses.
     own: Any = None
 
     def map(self, function: Callable[[Tensor], Tensor]) -> "DecoderState":
-        """Apply a function to every tensor. Written out, since every step of a beam search calls it."""
+        """Apply a function to every tensor; written without loops because every step of beam search calls it."""
         own = self.own
         if isinstance(own, Tensor):
             own = function(own)
@@ -77,7 +78,7 @@ class DecoderState(NamedTuple):
 
 
 class Step(NamedTuple):
-    """One step: the state after it, what may come next, and what was read (one query)."""
+    """One step: the new state, the log-probabilities of the next token, and the attention (one query)."""
 
     state: DecoderState
     log_probs: Float[Tensor, "*batch W"]
@@ -85,10 +86,10 @@ class Step(NamedTuple):
 
 
 class Unrolled(NamedTuple):
-    """All steps: `log_probs[t]` is of the token after `tokens[t]`, and 0 on padding.
+    """All steps: `log_probs[t]` is for the token after `tokens[t]`, and 0 on padding.
 
-    `attended` holds what was read: one reading with T queries, T readings with one query (input
-    feeding), or none. What a padded token would read is among them, and means nothing.
+    `attended` holds the attention: one result with T queries, T results with one query each (input
+    feeding), or none. The attention of padded tokens is included but meaningless.
     """
 
     log_probs: Float[Tensor, "*batch T W"]
@@ -97,17 +98,18 @@ class Unrolled(NamedTuple):
 
     @property
     def weights(self) -> Tensor | None:
-        """The weights of all steps: `(*batch, T, S)`, or `(*batch, T, n, w)` over words in
-        sentences; None without attention.
+        """Return the weights of all steps; None without attention.
+
+        The shape is `(*batch, T, S)`, or `(*batch, T, n, w)` over words in sentences.
         """
         return _weights(self.attended)
 
 
 class TokenLosses(NamedTuple):
-    """All steps against the tokens that should have come: both figures are 0 on padding.
+    """The losses of all steps, given the target tokens; both values are 0 on padding.
 
-    `loss` is -log p of the target, smoothed where that was asked for, and has the gradient;
-    `log_prob` is that of the target itself, without a gradient.
+    `loss` is -log p of the target, with label smoothing if set, and has the gradient; `log_prob` is the
+    log-probability of the target, without a gradient.
     """
 
     loss: Float[Tensor, "*batch T"]
@@ -117,7 +119,7 @@ class TokenLosses(NamedTuple):
 
     @property
     def weights(self) -> Tensor | None:
-        """The weights of all steps, as in `Unrolled`."""
+        """Return the weights of all steps, as in `Unrolled`."""
         return _weights(self.attended)
 
 
@@ -130,7 +132,7 @@ class TeacherForced(NamedTuple):
 
 
 class DecoderParts(TypedDict):
-    """What every decoder is made of, as keyword arguments."""
+    """The parts of every decoder, as keyword arguments."""
 
     embedding: nn.Embedding
     stack: RecurrentStack
@@ -140,8 +142,9 @@ class DecoderParts(TypedDict):
 
 
 class AbstractRecurrentDecoder(nn.Module, ABC):
-    """A recurrent network that writes. How it reads a memory, and with it a step, all steps at once
-    and their loss, is left open.
+    """A recurrent network that generates tokens.
+
+    Subclasses define how it reads a memory: one step, all steps at once, and their loss.
     """
 
     def __init__(
@@ -169,7 +172,7 @@ class AbstractRecurrentDecoder(nn.Module, ABC):
 
     @abstractmethod
     def step(self, state: DecoderState, token: Int[Tensor, "*batch"], memory: Memory) -> Step:
-        """Read one token; say what may come next."""
+        """Read one token and return log-probabilities of the next."""
 
     @abstractmethod
     def unroll(
@@ -179,8 +182,9 @@ class AbstractRecurrentDecoder(nn.Module, ABC):
         mask: Bool[Tensor, "*batch T"] | None = None,
         state: DecoderState | None = None,
     ) -> Unrolled:
-        """Teacher forcing: read all tokens, the begin symbol first, and say what may come after
-        each. A token that the mask leaves out is skipped: the state is carried over it.
+        """Run teacher forcing: read all tokens, the begin symbol first, and predict the token after each.
+
+        A masked token is skipped: the state does not change.
         """
 
     @abstractmethod
@@ -194,40 +198,42 @@ class AbstractRecurrentDecoder(nn.Module, ABC):
         *,
         label_smoothing: float = 0.0,
     ) -> TokenLosses:
-        """Teacher forcing with its loss: `targets[t]` should come after `tokens[t]`. The table of
-        log-probabilities `(*batch, T, W)`, most of the work and memory of `unroll`, is never made
-        as a whole.
+        """Compute the loss with teacher forcing: `targets[t]` is the target after `tokens[t]`.
+
+        It never builds the whole table of log-probabilities `(*batch, T, W)`, which takes most of the time
+        and memory of `unroll`.
         """
 
     def remember(self, memory: Memory) -> Memory:
-        """What every step needs of the memory, computed once; call it before `start`."""
+        """Compute the parts of the memory that every step needs, once; call it before `start`."""
         return summarized(memory)
 
     def start(self, memory: Memory) -> DecoderState:
-        """The state before the first token; `memory` comes from `remember`."""
+        """Return the state before the first token; `memory` comes from `remember`."""
         zero = self.stack.start(summary_of(memory).shape[:-1])
         return DecoderState(self.bridge.start(memory, zero))
 
     def advance(
         self, state: DecoderState, token: Int[Tensor, "*tokens"], memory: Memory
     ) -> StackStep:
-        """The stack after one more token. The state may have more axes than the memory: several
-        hypotheses of one memory.
+        """Run the stack on one more token.
+
+        The state may have more axes than the memory: several hypotheses of one memory.
         """
         read = self._input(token, memory, *self.fed(state))
         return self.stack.step(read, state.layers)
 
     def fed(self, state: DecoderState) -> tuple[Tensor, ...]:
-        """What the stack reads beside the token and the bridge; `fed_size` is its width."""
+        """Return the inputs of the stack apart from token and bridge; `fed_size` is their width."""
         del state
         return ()
 
     def _remembered(self, memory: Memory) -> Memory:
-        """The memory with keys and summary, whether or not the caller has remembered it."""
+        """Return the memory with keys and summary, whether or not the caller has called `remember`."""
         return memory if memory.keys is not None else self.remember(memory)
 
     def _input(self, token: Tensor, memory: Memory, *others: Tensor) -> Tensor:
-        """What the stack reads: the token `(*batch)` or `(*batch, T)`, the bridge, the rest."""
+        """Concatenate the input of the stack: the token `(*batch)` or `(*batch, T)`, the bridge, the rest."""
         embedded = self.dropout(self.embedding(token))
         bridge = self.bridge.every_step(memory)
         if embedded.ndim > bridge.ndim:
@@ -236,16 +242,17 @@ class AbstractRecurrentDecoder(nn.Module, ABC):
 
 
 class AbstractDecoder(AbstractRecurrentDecoder):
-    """A decoder whose every step ends in one vector, from which the token is predicted. It says what
-    it makes of the stack's outputs, `read`; the rest is here: a step, all steps at once, and their
-    loss.
+    """A decoder that predicts the token of each step from one vector.
+
+    Subclasses implement `read`, which computes this vector from the outputs of the stack. This class
+    implements one step, all steps at once, and their loss.
     """
 
     @abstractmethod
     def read(
         self, hidden: Float[Tensor, "*batch Q H"], memory: Memory
     ) -> tuple[Float[Tensor, "*batch Q A"], Reading | None]:
-        """The vector v for each output of the stack, before dropout, and what was attended to."""
+        """Compute the vector v for each output of the stack, before dropout, and the attention."""
 
     @override
     def step(self, state: DecoderState, token: Int[Tensor, "*batch"], memory: Memory) -> Step:
@@ -256,7 +263,7 @@ class AbstractDecoder(AbstractRecurrentDecoder):
         return Step(DecoderState(layers, self.own(vector)), log_probs, attended)
 
     def own(self, vector: Float[Tensor, "*batch A"]) -> Any:
-        """The decoder's own part of the state after a step that ended in this vector."""
+        """Return the decoder-specific part of the state after a step with this vector."""
         del vector
 
     @override
@@ -293,7 +300,7 @@ class AbstractDecoder(AbstractRecurrentDecoder):
     def _teach(
         self, tokens: Tensor, memory: Memory, mask: Tensor | None, state: DecoderState | None
     ) -> TeacherForced:
-        """The vectors of all steps, on the fused kernel and with one reading of the memory."""
+        """Compute the vectors of all steps, with the fused kernel and one call of the attention."""
         state = self.start(memory) if state is None else state
         tokens = tokens if mask is None else tokens.masked_fill(~mask, 0)
         hidden, layers = self.stack(self._input(tokens, memory), mask, state.layers)
@@ -304,8 +311,10 @@ class AbstractDecoder(AbstractRecurrentDecoder):
 
 @final
 class PlainDecoder(AbstractDecoder):
-    """A decoder without attention: it knows the source by its bridge alone (Sutskever et al. 2014),
-    or not at all (a language model, with `NoBridge` and `no_memory`).
+    """A decoder without attention.
+
+    It depends on the source only through its bridge (Sutskever et al. 2014), or not at all (a language
+    model, with `NoBridge` and `no_memory`).
 
     >>> from foveal.networks import NoBridge, recurrent_stack
     >>> from foveal.networks._bridges import no_memory
@@ -357,7 +366,7 @@ class AbstractAttentionDecoder(AbstractDecoder):
 
 @final
 class AttentionDecoder(AbstractAttentionDecoder):
-    """A decoder that attends and feeds nothing back: the stack does not depend on what was read.
+    """A decoder with attention but without input feeding: the stack does not depend on the attention.
 
     >>> from foveal.attention import softmax_attention
     >>> from foveal.networks import InitialStateBridge, recurrent_stack
@@ -384,7 +393,7 @@ class AttentionDecoder(AbstractAttentionDecoder):
 
 
 def _weights(attended: tuple[Reading, ...]) -> Tensor | None:
-    """The weights of readings one after the other, along the axis of the queries."""
+    """Concatenate the weights along the axis of the queries."""
     if not attended:
         return None
     axis = -3 if isinstance(attended[0], HierarchicalAttended) else -2

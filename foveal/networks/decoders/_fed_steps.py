@@ -1,9 +1,9 @@
-"""Steps of a stack whose input has two parts: one that is known for all steps before the first, and
-one that the step before gives (input feeding).
+"""Steps of a stack with input feeding: one part of the input is known for all steps in advance, the other
+comes from the previous step.
 
     W [x_t; v_{t-1}] + b  =  ( W_x x_t + b )  +  W_v v_{t-1}
 
-The first term of the lowest layer is one product over all steps; the second is left to the loop.
+The first term of the lowest layer is one product over all steps; the loop computes the second.
 
 Axes: *batch any leading shape, T steps, D width of the known part, A of the fed part.
 """
@@ -21,8 +21,10 @@ from ..recurrent._stacks import RecurrentStack, StackState, StackStep
 
 @final
 class FedSteps:
-    """The steps of one sequence through a stack. A stack whose input goes further than its lowest
-    layer, and a cell of one's own, read both parts joined.
+    """The steps of one sequence through a stack.
+
+    A stack that feeds its input to more than the lowest layer, or a custom cell, reads the concatenated
+    parts.
     """
 
     def __init__(self, stack: RecurrentStack, known: Float[Tensor, "*batch T D"]) -> None:
@@ -32,11 +34,11 @@ class FedSteps:
             weights, size = lowest.weights, known.shape[-1]
             known = linear(known, weights.input[:, :size], weights.input_bias)
             self._cell = lowest
-            self._weight = weights.input[:, size:].to(known.dtype)  # autocast would, at every step
-        self._known = known.unbind(-2)  # one backward for all steps, which indexing would not have
+            self._weight = weights.input[:, size:].to(known.dtype)  # autocast would cast every step
+        self._known = known.unbind(-2)  # one backward for all steps, unlike indexing
 
     def step(self, number: int, fed: Float[Tensor, "*batch A"], state: StackState) -> StackStep:
-        """Step `number`, from `state` on."""
+        """Run step `number`, starting from `state`."""
         known = self._known[number]
         if self._cell is None:
             return self._stack.step(torch.cat([known, fed], -1), state)

@@ -1,10 +1,10 @@
-"""Input feeding: the next step reads what the last one attended to.
+"""Input feeding: the next step reads the attentional vector of the previous step.
 
     s_t = RNN( s_{t-1}, [y_{t-1}; bridge; v_{t-1}] )
     v_t = tanh( U [c_t; s_t] ),   c_t = attention(s_t, memory)
 
-so that a decision to attend can take those before it into account. Each step needs the attention
-of the one before, and teacher forcing is a loop over time.
+The attention can then take earlier attention into account. Each step needs the attention of the previous
+step, so teacher forcing is a loop over time.
 
 Reference: Luong et al. 2015, section 3.3.
 
@@ -23,13 +23,14 @@ from ._decoder import AbstractAttentionDecoder, Attends, DecoderParts, DecoderSt
 from ._fed_steps import FedSteps
 from ._shared_operand import shared_operand
 
-_MANY = 48  # places, from which on it pays: benchmarks/input_feeding.py
+_MANY = 48  # minimum number of positions for which it is faster: benchmarks/input_feeding.py
 
 
 @final
 class InputFeedingDecoder(AbstractAttentionDecoder):
-    """A decoder that attends after each step and reads the attentional vector at the next; the
-    stack's input has room for it: embedding + bridge + `vector_size`.
+    """A decoder that attends after each step and reads the attentional vector at the next step.
+
+    The width of the stack's input is embedding + bridge + `vector_size`.
 
     >>> from torch import nn
     >>> from foveal.attention import softmax_attention
@@ -96,8 +97,9 @@ class InputFeedingDecoder(AbstractAttentionDecoder):
 
 
 def _shared(memory: Memory) -> Memory:
-    """The memory, to be read by many steps; keys are whatever the scorer has made. Of few places, gradients
-    are added up sooner than noted.
+    """Prepare the memory, with all tensors in its keys, for many steps.
+
+    With few positions, accumulating gradients directly is faster than deferring them.
     """
     if memory.values.shape[-2] < _MANY:
         return memory
@@ -106,7 +108,7 @@ def _shared(memory: Memory) -> Memory:
 
 
 def _real_items(mask: Tensor | None, num_steps: int) -> list[Tensor | None]:
-    """For each step the items that take it; None where all do, so that nothing is carried."""
+    """Return, for each step, the items that take it; None if all do, in which case no state is carried over."""
     if mask is None:
         return [None] * num_steps
     everyone = mask.reshape(-1, num_steps).all(0).tolist()
@@ -114,7 +116,7 @@ def _real_items(mask: Tensor | None, num_steps: int) -> list[Tensor | None]:
 
 
 def _carried(real: Tensor, after: DecoderState, before: DecoderState) -> DecoderState:
-    """The state after the step where its token was real, the one before it elsewhere."""
+    """Select the new state for items with a real token, the old state for the others."""
     real = real.unsqueeze(-1)
     layers = (carry(real, new, old) for new, old in zip(after.layers, before.layers, strict=True))
     return DecoderState(tuple(layers), torch.where(real, after.own, before.own))

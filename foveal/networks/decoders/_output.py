@@ -1,10 +1,10 @@
-"""From a vector to the log-probabilities of the next token.
+"""Output layer: from a vector to the log-probabilities of the next token.
 
     log p = log_softmax( W x + b )
     loss  = - (1 - e) log p[target] - e mean over w of log p[w]        label smoothing e
 
-Tied, W is the table of the token embeddings (Press and Wolf 2017; Inan et al. 2017). Label smoothing:
-Szegedy et al. 2016, section 7.
+With tied weights, W is the table of token embeddings (Press and Wolf 2017; Inan et al. 2017). Label
+smoothing: Szegedy et al. 2016, section 7.
 
 Axes: *batch any leading shape, D width of the vector, W tokens of the vocabulary.
 """
@@ -22,9 +22,7 @@ from ._token_loss import token_loss
 
 @final
 class TokenOutput(nn.Module):
-    """The output layer of a decoder. Tied, it has no table of its own, so that a saved model has
-    the table once.
-    """
+    """The output layer of a decoder; with tied weights it has no table, so a saved model has the table once."""
 
     def __init__(self, size: int, embedding: nn.Embedding, *, tie_embeddings: bool = False) -> None:
         super().__init__()
@@ -42,11 +40,11 @@ class TokenOutput(nn.Module):
     def forward(
         self, vectors: Float[Tensor, "*batch D"], embedding: nn.Embedding
     ) -> Float[Tensor, "*batch W"]:
-        """Log-probabilities of every token."""
+        """Compute log-probabilities of every token."""
         return linear(vectors, self.table(embedding), self.bias).log_softmax(-1)
 
     def table(self, embedding: nn.Embedding) -> Float[Tensor, "W D"]:
-        """The weights W: the layer's own, or the token embeddings."""
+        """Return the weights W: the weights of the layer, or the token embeddings."""
         return embedding.weight if self.weight is None else self.weight
 
     def score(
@@ -58,8 +56,9 @@ class TokenOutput(nn.Module):
         *,
         label_smoothing: float = 0.0,
     ) -> tuple[Float[Tensor, "*batch"], Float[Tensor, "*batch"]]:
-        """The loss of each target and its log-probability, both 0 on padding; what vectors and
-        targets hold there changes nothing. The gradient goes through the loss alone.
+        """Compute the loss of each target and its log-probability, both 0 on padding.
+
+        The contents of vectors and targets on padding are ignored. Only the loss has a gradient.
         """
         weight = self.table(embedding)
         rows, aims = vectors.reshape(-1, vectors.shape[-1]), targets.flatten()

@@ -1,10 +1,10 @@
-"""Products of many steps with one operand: its gradient is one product at the end, not one in each step.
+"""Products of many steps with one operand, whose gradient is one product at the end, not one per step.
 
     y_t = x_t A,   dA = sum_t x_t' dy_t = [x_1; ...; x_T]' [dy_1; ...; dy_T]
 
-Each term of the sum is as large as A, and in a loop over time autograd makes and adds up all of them: of 200
-cells and 40 symbols that is a quarter of the time of an update. Here each product notes its x_t and dy_t
-instead, and what A came from asks for the gradient when all of them have done so.
+Each term of the sum has the size of A, and in a loop over time autograd computes and adds all of them; for
+200 cells and 40 tokens, this takes a quarter of the time of an update. Here each product stores its x_t and
+dy_t instead, and the backward pass computes the gradient of A once, after all products have done so.
 
 Axes: *batch any leading shape, Q rows of one step, S width of a row, V of a product.
 """
@@ -21,12 +21,12 @@ from typing_extensions import override
 
 from ...errors import DerivativeError
 
-# What `rows @ operand` is, and its other names.
+# The functions behind `rows @ operand`.
 _PRODUCTS = (Tensor.matmul, Tensor.__matmul__, torch.matmul)
 
 
 class _Term(NamedTuple):
-    """What one product has to say of the gradient."""
+    """The contribution of one product to the gradient."""
 
     rows: Float[Tensor, "*batch Q S"]
     grad: Float[Tensor, "*batch Q V"]
@@ -34,9 +34,9 @@ class _Term(NamedTuple):
 
 @final
 class SharedOperand(Tensor):
-    """A tensor for products `rows @ operand`; to all else it is the tensor that it was made of."""
+    """A tensor for products `rows @ operand`; all other operations see the original tensor."""
 
-    tie: Tensor  # nothing but the way from a product back to that tensor
+    tie: Tensor  # connects a product with the original tensor in the autograd graph
     terms: list[_Term]
 
     @classmethod
@@ -59,8 +59,9 @@ class SharedOperand(Tensor):
 
 
 def shared_operand(whole: Float[Tensor, "*batch S V"]) -> Float[Tensor, "*batch S V"]:
-    """The tensor, to be multiplied by the rows of many steps; itself where no gradient is wanted, and
-    under autocast, which casts operands one by one.
+    """Prepare the tensor for products with the rows of many steps.
+
+    Without gradients, and under autocast, which casts operands separately, it returns the tensor unchanged.
 
     >>> weight = torch.eye(2, requires_grad=True)
     >>> operand = shared_operand(weight)
@@ -80,7 +81,7 @@ def shared_operand(whole: Float[Tensor, "*batch S V"]) -> Float[Tensor, "*batch 
 
 @final
 class _Tie(torch.autograd.Function):
-    """Gives the whole its gradient, after all products have got theirs."""
+    """Computes the gradient of the whole tensor after all products have stored their terms."""
 
     @staticmethod
     @override
@@ -91,7 +92,7 @@ class _Tie(torch.autograd.Function):
     @staticmethod
     @override
     def backward(ctx: Any, *grads: Tensor) -> tuple[Tensor, None]:
-        # One for each product of this pass. Those before were noted by a pass that did not come here.
+        # One for each product of this pass. Earlier terms are from a pass that did not reach this function.
         number = int(grads[0].item())
         alike = defaultdict[tuple[torch.Size, torch.Size], list[_Term]](list)
         for term in ctx.terms[-number:]:

@@ -1,4 +1,4 @@
-"""The output layer and its loss in one: from vectors to -log p of the targets, a few rows at a time.
+"""The output layer fused with its loss: from vectors to -log p of the targets, a few rows at a time.
 
     scores = W x + b
     loss   = logsumexp(scores) - (1 - e) scores[target] - e mean(scores)       label smoothing e
@@ -6,11 +6,11 @@
     with p = softmax(scores), q = (1 - e) [w = target] + e / W, and g the gradient of the loss,
     d scores = g (p - q),   d x = d scores W,   d W = d scores^T x,   d b = sum of d scores
 
-The table of scores, one for every word of the vocabulary at every token, is the largest thing a
-small model makes, and layer and loss as operations of their own pass over it and keep it several
-times. Here a few rows of it are made at a time, in one buffer, and turned into their gradient at
-once, as if g were 1. Where g is the same for all tokens, as it is for a sum and for a mean, it is
-multiplied in afterwards; where it is not, the backward makes the rows again.
+The table of scores, one for every word of the vocabulary at every token, is the largest tensor of a small
+model. Separate operations for layer and loss would pass over it and keep it several times. This function
+computes a few rows at a time, in one buffer, and immediately converts them to their gradient, assuming
+g = 1. If g is equal for all tokens, as for a sum or a mean, the backward pass multiplies by it; otherwise
+the backward pass recomputes the rows.
 
 Axes: N tokens, D width of a vector, W tokens of the vocabulary.
 Reference: Szegedy et al. 2016, section 7 (label smoothing).
@@ -23,13 +23,13 @@ from jaxtyping import Float, Int
 from torch import Tensor
 from torch.nn.functional import linear, one_hot
 
-# Entries of the buffer: 4 MB of float32. Fewer make the products inefficient, more leave the cache.
+# Entries of the buffer: 4 MB of float32. Fewer make the products inefficient, more exceed the cache.
 _BUFFER = 2**20
 _LEAST_ROWS = 16
 
 
 class _Layer(NamedTuple):
-    """The output layer with its targets; `product` is the precision of its matrix products."""
+    """The output layer with its targets; `product` is the dtype of its matrix products."""
 
     vectors: Float[Tensor, "N D"]
     weight: Float[Tensor, "W D"]
@@ -40,7 +40,7 @@ class _Layer(NamedTuple):
 
 
 class _Gradients(NamedTuple):
-    """Of the sum of the losses, or of their sum weighted by g."""
+    """Gradients of the sum of the losses, or of their sum weighted by g."""
 
     vectors: Float[Tensor, "N D"]
     weight: Float[Tensor, "W D"]
@@ -54,8 +54,9 @@ def token_loss(
     targets: Int[Tensor, " N"],
     label_smoothing: float = 0.0,
 ) -> tuple[Float[Tensor, " N"], Float[Tensor, " N"]]:
-    """The loss of each target, and its log-probability, which has no gradient. Under autocast the
-    products are of half precision, the rest is float32.
+    """Compute the loss of each target, and its log-probability, which has no gradient.
+
+    Under autocast, products use half precision and everything else float32.
 
     >>> token_loss(torch.ones(1, 2), torch.zeros(4, 2), torch.zeros(4), torch.tensor([3]))[1].exp()
     tensor([0.2500])
@@ -64,7 +65,7 @@ def token_loss(
     product = torch.promote_types(vectors.dtype, weight.dtype)
     if torch.is_autocast_enabled(device):
         product = torch.get_autocast_dtype(device)
-    if torch.compiler.is_compiling():  # a compiler joins the passes by itself
+    if torch.compiler.is_compiling():  # the compiler fuses the operations
         return _plain(vectors, weight, bias, targets, label_smoothing)
     with torch.autocast(device, enabled=False):
         layer = _Layer(vectors, weight, bias, targets, label_smoothing, product)
@@ -76,7 +77,7 @@ def token_loss(
 
 
 class _TokenLoss(torch.autograd.Function):
-    """A layer -> the loss and the log-probability of each target."""
+    """Maps a layer to the loss and the log-probability of each target."""
 
     @staticmethod
     def forward(ctx: Any, *parts: Any) -> tuple[Tensor, Tensor]:
@@ -94,7 +95,7 @@ class _TokenLoss(torch.autograd.Function):
     def backward(ctx: Any, *grads: Tensor) -> tuple[Tensor | None, ...]:
         *parts, of_vectors, of_weight, of_bias = ctx.saved_tensors
         layer, grad = _Layer(*parts, *ctx.settings), grads[0]
-        if torch.is_grad_enabled():  # a derivative of this is wanted too: operations autograd knows
+        if torch.is_grad_enabled():  # double backward: use differentiable operations
             gradients = _differentiable(layer, grad)
         elif len(grad) == 0 or bool((grad == grad[0]).all()):
             every = grad.sum() if len(grad) == 0 else grad[0]
@@ -109,7 +110,7 @@ class _TokenLoss(torch.autograd.Function):
 def _passes(
     layer: _Layer, scale: Float[Tensor, " N"] | None = None
 ) -> tuple[Float[Tensor, " N"], Float[Tensor, " N"], _Gradients | None]:
-    """Losses and log-probabilities, and with a weight g for each row the gradients of the sum."""
+    """Compute losses and log-probabilities and, given a weight g for each row, the gradients of the sum."""
     wide, num_rows = _wide(layer), max(_LEAST_ROWS, _BUFFER // len(layer.weight))
     vectors, weight = layer.vectors.to(layer.product), layer.weight.to(layer.product)
     buffer = vectors.new_empty(min(num_rows, len(vectors)), len(weight), dtype=wide)
@@ -129,7 +130,7 @@ def _passes(
         if gradients is None or scale is None:
             normalizer[some] = scores.logsumexp(-1)
             continue
-        # The largest p is at least 1 / W, so that its logarithm is exact enough: one pass less.
+        # The largest p is at least 1 / W, so its logarithm is accurate enough and saves a pass.
         largest = scores.amax(-1)
         errors = torch.softmax(scores, -1, out=scores)
         normalizer[some] = largest - errors.amax(-1).log()
@@ -146,7 +147,7 @@ def _passes(
 
 
 def _scores(rows: Tensor, weight: Tensor, bias: Tensor, out: Tensor) -> Tensor:
-    """W x + b, into a buffer that may be wider than the product."""
+    """Compute W x + b into a buffer that may be wider than the product."""
     if rows.dtype == out.dtype == bias.dtype:
         return torch.addmm(bias, rows, weight.T, out=out)
     return out.copy_(rows @ weight.T).add_(bias)
@@ -155,7 +156,7 @@ def _scores(rows: Tensor, weight: Tensor, bias: Tensor, out: Tensor) -> Tensor:
 def _add_gradients(
     gradients: _Gradients, some: slice, errors: Tensor, rows: Tensor, weight: Tensor, scale: Tensor
 ) -> None:
-    """What these rows add; g multiplies the narrow side of each product."""
+    """Add the contribution of these rows; g multiplies the narrow side of each product."""
     narrow = errors.to(rows.dtype)
     scaled, column = scale.to(rows.dtype).unsqueeze(-1), scale.to(errors.dtype)
     gradients.vectors[some] = (narrow @ weight).mul_(scaled)
@@ -167,7 +168,7 @@ def _add_gradients(
 
 
 def _differentiable(layer: _Layer, grad: Tensor) -> _Gradients:
-    """The same gradients by operations that can be differentiated again."""
+    """Compute the gradients with differentiable operations, for double backward."""
     vectors, weight = layer.vectors.to(_wide(layer)), layer.weight.to(_wide(layer))
     aim = one_hot(layer.targets, len(weight)) * (1 - layer.label_smoothing)
     aim = aim + layer.label_smoothing / len(weight)
@@ -179,7 +180,7 @@ def _differentiable(layer: _Layer, grad: Tensor) -> _Gradients:
 def _plain(
     vectors: Tensor, weight: Tensor, bias: Tensor, targets: Tensor, label_smoothing: float
 ) -> tuple[Tensor, Tensor]:
-    """Layer and loss as they are written."""
+    """Compute layer and loss as separate operations."""
     log_probs = linear(vectors, weight, bias).log_softmax(-1)
     log_prob = log_probs.gather(-1, targets.unsqueeze(-1)).squeeze(-1)
     loss = -(1 - label_smoothing) * log_prob - label_smoothing * log_probs.mean(-1)
@@ -187,5 +188,5 @@ def _plain(
 
 
 def _wide(layer: _Layer) -> torch.dtype:
-    """Where sums are taken: float32 at least."""
+    """Return the dtype of sums: at least float32."""
     return torch.promote_types(layer.product, torch.float32)

@@ -1,11 +1,11 @@
-"""Channels normed over the real places of a batch.
+"""Batch normalization over the real positions of a batch.
 
-    training    y = ( x - mean ) / sqrt( var + e ) * a + b         of all places of all images
-    after it    the same, with running means of mean and var
+    training    y = ( x - mean ) / sqrt( var + e ) * a + b         over all positions of all images
+    inference   the same formula, with running averages of mean and var
 
-Most of a page is blank. Normed over its channels a blank place is as large as one with ink on it; normed
-over the batch it is near 0 and ink stands out, so that even a mean over the grid tells what is there.
-What is learnt depends on the batch; what is answered does not, to the last bit.
+Most of a page is blank. Layer normalization gives a blank position the same scale as a position with ink;
+batch normalization keeps blank positions near 0, so even a mean over the grid shows the ink. Training
+depends on the batch; inference is bit-identical for every batch.
 
 Axes: B images, C channels, h and w height and width.
 Reference: Ioffe and Szegedy 2015.
@@ -19,12 +19,12 @@ from torch import Tensor, nn
 from torch.nn.functional import batch_norm
 
 _EPSILON = 1e-5
-_MOMENTUM = 0.1  # share of the newest batch in the running means
+_MOMENTUM = 0.1  # weight of the newest batch in the running averages
 
 
 @final
 class BatchNorm(nn.Module):
-    """Of places that a mask leaves out nothing is counted.
+    """Batch normalization that ignores masked positions.
 
     >>> norm = BatchNorm(3)
     >>> y = norm(5 + torch.randn(4, 3, 8, 8))
@@ -45,7 +45,7 @@ class BatchNorm(nn.Module):
     def forward(
         self, features: Float[Tensor, "B C h w"], real: Bool[Tensor, "B h w"] | None = None
     ) -> Float[Tensor, "B C h w"]:
-        """The features, normed in float32 whatever they are in."""
+        """Normalize the features in float32, for any input dtype."""
         if not self.training:
             normed = self._at_rest(features.float())
         elif real is not None:
@@ -71,14 +71,14 @@ class BatchNorm(nn.Module):
     def _of_real(
         self, features: Float[Tensor, "B C h w"], real: Float[Tensor, "B 1 h w"]
     ) -> Float[Tensor, "B C h w"]:
-        # Of an empty mask there is nothing to count: the running means stay as they are.
+        # An empty mask has nothing to average: the running averages do not change.
         momentum = _MOMENTUM * real.amax()
         count = real.sum().clamp(min=1)
         mean = (features * real).sum((0, 2, 3)) / count
         centered = features - mean[:, None, None]
         variance = (centered.square() * real).sum((0, 2, 3)) / count
         with torch.no_grad():
-            unbiased = variance * count / (count - 1).clamp(min=1)  # as batch_norm keeps it
+            unbiased = variance * count / (count - 1).clamp(min=1)  # as batch_norm stores it
             self.mean.lerp_(mean, momentum)
             self.variance.lerp_(unbiased, momentum)
         scale = self.weight * torch.rsqrt(variance + _EPSILON)

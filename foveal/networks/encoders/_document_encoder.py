@@ -1,4 +1,4 @@
-"""Documents: words make sentences, sentences make the document.
+"""Document encoder: words form sentences, sentences form the document.
 
     h1_ij = RNN1( h1_ij-1, w_ij ),   s_i = h1_i at the last word, or attention over the words
     h2_i  = RNN2( h2_i-1, s_i ),     summary = h2 at the last sentence
@@ -21,19 +21,21 @@ from ._encoder import AbstractEncoder
 
 
 class Document(NamedTuple):
-    """A document at both levels. A decoder attends to `sentences`, or to `words` with
-    `HierarchicalAttention`.
+    """A document at both levels.
+
+    A decoder attends to `sentences`, or to `words` with `HierarchicalAttention`.
     """
 
     sentences: Memory  # values (*batch, n, V), summary of the document
     words: Memory  # values (*batch, n, w, V), the same summary
-    attended: Attended | None  # how the words made the sentences: weights (*batch, n, 1, w)
+    attended: Attended | None  # attention of sentences to their words: weights (*batch, n, 1, w)
 
 
 @final
 class DocumentEncoder(nn.Module):
-    """An encoder for the words and a stack for the sentences. A sentence is the summary of its words,
-    or what `pooling` reads of them.
+    """Encodes words with an encoder and sentences with a stack.
+
+    The vector of a sentence is the summary of its words, or the result of `pooling` over its words.
 
     >>> import torch
     >>> from foveal.networks import TextEncoder, recurrent_stack

@@ -1,6 +1,6 @@
-"""What an encoder is: inputs and their mask become a `Memory`.
+"""The base class of encoders, which map inputs and their mask to a `Memory`.
 
-Axes: *batch any leading shape, S places, V width of a value.
+Axes: *batch any leading shape, S positions, V width of a value.
 """
 
 from abc import ABC, abstractmethod
@@ -14,8 +14,9 @@ from ...attention import Memory
 def without_padding(
     inputs: Int[Tensor, "*shape"], mask: Bool[Tensor, "*batch S"] | None
 ) -> Int[Tensor, "*shape"]:
-    """The inputs with 0 on padding, which may contain any number, even one that is no token. Inputs may
-    have one more axis than their mask.
+    """Set padding to 0, because it may contain any number, even one outside the vocabulary.
+
+    Inputs may have one more axis than their mask.
     """
     if mask is None:
         return inputs
@@ -23,12 +24,10 @@ def without_padding(
 
 
 class AbstractEncoder(nn.Module, ABC):
-    """Inputs in, memory out. Values are 0 on padding, and what the padding of the inputs holds
-    changes nothing.
-    """
+    """Maps inputs to a memory; values are 0 on padding, and the contents of padded inputs are ignored."""
 
     value_size: int  # width of a value
-    summary_size: int  # width of the summary; of the mean value, where there is no other
+    summary_size: int  # width of the summary, or of the mean value if there is no summary
 
     @abstractmethod
     def forward(self, inputs: Tensor, mask: Bool[Tensor, "*batch S"] | None = None) -> Memory:

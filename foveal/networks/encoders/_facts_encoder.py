@@ -1,10 +1,10 @@
-"""Facts: each is a bag of words, weighted by position, and knows how long ago it was said.
+"""Facts encoder: each fact is a bag of words, weighted by position, plus a vector for its age.
 
     m_i = sum_j l_j * E[x_ij] + T[age of i]
     l_j[k] = (1 - j/J) - (k/d) (1 - 2 j/J),    j = 1..J words, k = 1..d coordinates
 
-References: Sukhbaatar et al. 2015, section 4.1 (position and temporal encoding); the bag of words
-is l_j = 1.
+References: Sukhbaatar et al. 2015, section 4.1 (position and temporal encoding); l_j = 1 is a plain bag
+of words.
 
 Axes: *batch any leading shape, n facts, w words, d width of an embedding.
 """
@@ -23,10 +23,12 @@ from ._encoder import AbstractEncoder
 
 @final
 class FactsEncoder(AbstractEncoder):
-    """With `positions=False` a fact is a plain bag of words; with `max_facts` each fact has a
-    learned vector for its age, 0 being the last. In training each fact counts for two with the
-    chance `random_noise`, so that those before it seem older: ages are then learned as an order, and not
-    by heart (the paper's random noise). A fact without a real word is padding.
+    """Encodes each fact as a bag of words.
+
+    With `positions=False` the words are not weighted by position. With `max_facts` each fact has a learned
+    vector for its age, where 0 is the last fact. In training, each fact counts twice with probability
+    `random_noise`, which makes earlier facts older: the model then learns the order of ages and does not
+    memorize them (the paper's random noise). A fact without a real word is padding.
 
     >>> encoder = FactsEncoder(nn.Embedding(9, 4), max_facts=10)
     >>> encoder(torch.zeros(2, 3, 7, dtype=torch.long)).values.shape
@@ -64,28 +66,28 @@ class FactsEncoder(AbstractEncoder):
     def _age(
         self, facts: Bool[Tensor, "*batch n"], ages: nn.Embedding
     ) -> Float[Tensor, "*batch n d"]:
-        """The vector of each fact's age; 0 on padding."""
+        """Return the vector of each fact's age; 0 on padding."""
         counts = facts.long()
         if self.training and self.random_noise:
             counts = counts + (
                 facts & (torch.rand(facts.shape, device=facts.device) < self.random_noise)
             )
         since = counts.flip(-1).cumsum(-1).flip(-1) - counts
-        # Padding may go beyond; to count what is real costs time.
+        # Padding may exceed the limit; count real facts only if necessary, because it takes time.
         if facts.shape[-1] > ages.num_embeddings and since.max() >= ages.num_embeddings:
             most = int(since.max()) + 1
             raise ShapeError(
                 f"FactsEncoder: at most {ages.num_embeddings} facts, got {most}. "
                 f"Build it with max_facts={most}, or drop the oldest."
             )
-        oldest = ages.num_embeddings - 1  # noise may go beyond
+        oldest = ages.num_embeddings - 1  # noise may exceed it
         return ages(since.clamp(max=oldest)).masked_fill(~facts.unsqueeze(-1), 0.0)
 
 
 def position_encoding(
     mask: Bool[Tensor, "*batch w"], size: int
 ) -> Float[Tensor, "*batch w {size}"]:
-    """The weights l of the words of each fact; only real words count as positions."""
+    """Compute the weights l of the words of each fact; only real words count as positions."""
     place = mask.cumsum(-1).unsqueeze(-1)
     share = place / mask.sum(-1).clamp(min=1)[..., None, None]  # j / J
     coordinate = torch.arange(1, size + 1, device=mask.device) / size  # k / d

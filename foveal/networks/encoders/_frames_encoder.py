@@ -1,9 +1,9 @@
-"""Sequences of frames: each frame becomes a vector, a stack reads the vectors.
+"""Frames encoder: each frame becomes a vector, and a stack processes the vectors.
 
     x_t = frame(input_t),   h = stack(x),   values = h,   summary = the top layer's state at the end
 
-A frame may be a feature vector (of speech, of a video's CNN) or a whole image, of whose grid the vector is
-the mean, or the largest features of its regions: two things in one frame are told apart by where they are.
+A frame can be a feature vector (of speech, or from the CNN of a video) or an image. The vector of an image
+is the mean of its grid, or the maxima of its regions, which distinguish objects by their location.
 
 Axes: *batch any leading shape, T frames.
 Reference: Venugopalan et al. 2015 (video to text).
@@ -24,8 +24,10 @@ from ._regions import region_maxima
 
 @final
 class FramesEncoder(AbstractEncoder):
-    """`frame` maps `(*batch, T, ...)` to vectors `(*batch, T, D)`: a linear layer, say, or an
-    encoder of images, whose summary is taken, or the features of its regions.
+    """Encodes a sequence of frames.
+
+    `frame` maps `(*batch, T, ...)` to vectors `(*batch, T, D)`. It can be a linear layer, or an image
+    encoder, whose summary or region features are the vector of a frame.
 
     >>> import torch
     >>> from foveal.networks import ImageEncoder, recurrent_stack
@@ -37,10 +39,10 @@ class FramesEncoder(AbstractEncoder):
     torch.Size([2, 6, 5])
 
     Args:
-        frame: what makes a vector, or a grid of them, of a frame.
-        stack: reads the vectors; its inputs are as wide as all regions of a grid together.
-        regions: across and down, of a grid, of each of which the largest features are taken; 1 takes the
-            mean of all.
+        frame: computes a vector, or a grid of vectors, from a frame.
+        stack: processes the vectors; its input width is the total width of all regions of a grid.
+        regions: number of regions of a grid in each direction; the maximum of each feature is taken in
+            each region. 1 takes the mean over the whole grid.
     """
 
     def __init__(self, frame: nn.Module, stack: RecurrentStack, *, regions: int = 1) -> None:
@@ -54,13 +56,15 @@ class FramesEncoder(AbstractEncoder):
         inputs: Tensor,
         mask: Bool[Tensor, "*batch T"] | Bool[Tensor, "*batch T h w"] | None = None,
     ) -> Memory:
-        """Encode frames. The mask says which of them are real or, of images, which of their pixels;
-        a frame without a real pixel is padding.
+        """Encode frames.
+
+        The mask marks the real frames or, for images, the real pixels; a frame without a real pixel is
+        padding.
         """
         frames, pixels = mask, ()
         if mask is not None and isinstance(self.frame, AbstractEncoder):
             if mask.ndim < inputs.ndim - 1:
-                # Of whole frames: their pixels are left out of a norm over the batch too.
+                # Expand to pixels: batch normalization must also ignore padded frames.
                 mask = mask[..., None, None].expand(*mask.shape, *inputs.shape[-2:])
             frames, pixels = mask.flatten(-2).any(-1), (mask,)
         elif mask is not None:

@@ -20,20 +20,19 @@ from .._bridges import summarized
 from .._compaction import compaction, to_places
 from ._encoder import AbstractEncoder
 
-# Settings by which transformers would fetch weights or code from elsewhere.
+# Settings that would make transformers fetch weights or code from elsewhere.
 _FOREIGN = frozenset(
     {"auto_map", "backbone", "backbone_config", "quantization_config", "use_pretrained_backbone"}
 )
-_MOST = 1_000_000  # of any number of a configuration: pixels, channels, layers
+_MOST = 1_000_000  # largest number in a configuration: pixels, channels, layers
 
 
 @final
 class HuggingFaceTextEncoder(AbstractEncoder):
-    """A text model: BERT and its kin, or the encoder of an encoder-decoder. Tokens and mask in,
-    the last hidden states out; the summary is their mean.
+    """A text model such as BERT, or the encoder of an encoder-decoder.
 
-    Real tokens are moved to the front before the model reads them, so that positions count real
-    tokens only and every mask pattern gives the same vectors.
+    It maps tokens and a mask to the last hidden states; the summary is their mean. Real tokens are moved
+    to the front, so positions count only real tokens and every mask pattern results in the same vectors.
     """
 
     def __init__(self, model: nn.Module) -> None:
@@ -45,7 +44,7 @@ class HuggingFaceTextEncoder(AbstractEncoder):
 
     @classmethod
     def from_pretrained(cls, name: str, **options: Any) -> "HuggingFaceTextEncoder":
-        """The weights of a model on the hub or in a directory (`AutoModel.from_pretrained`)."""
+        """Load the weights of a model on the hub or in a directory (`AutoModel.from_pretrained`)."""
         return cls(_transformers().AutoModel.from_pretrained(name, **options))
 
     @override
@@ -56,7 +55,7 @@ class HuggingFaceTextEncoder(AbstractEncoder):
         real = torch.ones_like(inputs, dtype=torch.bool) if mask is None else mask
         moved = compaction(real.reshape(-1, size))
         tokens = inputs.masked_fill(~real, 0).reshape(-1, size).gather(1, moved.order)
-        # A row without a real token reads one, or its softmax would be over nothing.
+        # A row without a real token reads one, because a softmax over nothing is undefined.
         read = mask_from_lengths(moved.lengths.clamp(min=1), size)
         output: Any = self.model(input_ids=tokens, attention_mask=read.long())
         values = to_places(output.last_hidden_state, moved).view(*inputs.shape, -1)
@@ -66,14 +65,14 @@ class HuggingFaceTextEncoder(AbstractEncoder):
 
 @final
 class HuggingFaceImageEncoder(AbstractEncoder):
-    """A vision backbone: images in, its last feature map out as a grid; the summary is the mean.
+    """A vision backbone whose last feature map is the grid of an image; the summary is its mean.
 
     Args:
         backbone: a model of `AutoBackbone`.
-        stride: pixels from one cell of that map to the next; images are then filled up, so that every
-            pixel is in a cell.
-        mean: of the channels of the images that it was trained on, and `std`, their deviation: it is
-            then given ink, from 0 for white to 1 for black, and makes of it what it knows.
+        stride: pixels between neighboring cells of that map; images are padded until every pixel is
+            in a cell.
+        mean: channel means of the training images, with `std` their standard deviations. If given, the
+            inputs are ink, from 0 for white to 1 for black, and the encoder normalizes them.
         std: see `mean`.
     """
 
@@ -98,7 +97,7 @@ class HuggingFaceImageEncoder(AbstractEncoder):
 
     @classmethod
     def from_pretrained(cls, name: str, **options: Any) -> "HuggingFaceImageEncoder":
-        """The weights of a backbone on the hub or in a directory."""
+        """Load the weights of a backbone on the hub or in a directory."""
         config = _transformers().AutoConfig.from_pretrained(name)
         return cls(_backbone_class(config).from_pretrained(name, config=config, **options))
 
@@ -106,9 +105,7 @@ class HuggingFaceImageEncoder(AbstractEncoder):
     def forward(
         self, inputs: Float[Tensor, "*batch C h w"], mask: Bool[Tensor, "*batch h w"] | None = None
     ) -> Memory:
-        """Encode images; pixels that the mask leaves out are 0, and cells that hold only such
-        pixels are padding.
-        """
+        """Encode images; masked pixels are set to 0, and cells with only masked pixels are padding."""
         images = ((1 - inputs) - self.mean) / self.std if self.is_of_ink else inputs
         images = images if mask is None else images.masked_fill(~mask.unsqueeze(-3), 0.0)
         below, right = (-size % self.stride for size in images.shape[-2:])
@@ -128,7 +125,7 @@ class HuggingFaceImageEncoder(AbstractEncoder):
 
 
 def backbone_config(name: str) -> str:
-    """The configuration of a backbone in a folder, or with a name on the hub, as JSON."""
+    """Return the configuration of a backbone in a folder, or with a name on the hub, as JSON."""
     try:
         found: Any = _transformers().AutoConfig.from_pretrained(name)
     except (OSError, ValueError) as error:
@@ -140,9 +137,10 @@ def backbone_config(name: str) -> str:
 
 
 def backbone(config: str, weights: str | None = None) -> nn.Module:
-    """A vision model of `AutoBackbone` from its configuration, with the weights in a folder or of a name
-    on the hub; None: fresh ones. Weights are read from safetensors alone, and no code that comes with
-    a model is run.
+    """Build a vision model of `AutoBackbone` from its configuration.
+
+    The weights come from a folder or from a name on the hub; with None they are new. Weights are read only
+    from safetensors, and no code from a model is run.
     """
     known = _configured(config)
     if weights is None:
@@ -157,7 +155,7 @@ def backbone(config: str, weights: str | None = None) -> nn.Module:
 
 
 def _backbone_class(config: Any) -> Any:
-    """The model of a configuration; `AutoBackbone.from_pretrained` itself reads no directories."""
+    """Return the model class of a configuration; `AutoBackbone.from_pretrained` does not read directories."""
     try:
         return _transformers().MODEL_FOR_BACKBONE_MAPPING[type(config)]
     except KeyError:
@@ -167,7 +165,7 @@ def _backbone_class(config: Any) -> Any:
 
 
 def _configured(text: str) -> Any:
-    """The configuration, of a kind that the package itself has."""
+    """Parse the configuration, whose model type must be part of the package."""
     try:
         data: dict[str, Any] = dict(json.loads(text))
         kind = str(data.pop("model_type"))
@@ -196,8 +194,9 @@ def _configured(text: str) -> Any:
 
 
 def _foreign(data: Mapping[str, Any]) -> str:
-    """The first setting that names code or weights from elsewhere; empty if there is none. An
-    implementation with a slash is the name of a kernel on the hub.
+    """Return the first setting that names external code or weights, or an empty string.
+
+    An implementation with a slash is the name of a kernel on the hub.
     """
     for name, value in data.items():
         is_kernel = "implementation" in name and "/" in json.dumps(value)
@@ -207,7 +206,7 @@ def _foreign(data: Mapping[str, Any]) -> str:
 
 
 def _largest(data: Any) -> int | float:
-    """The largest number in JSON data, by its size without the sign."""
+    """Return the number in JSON data with the largest absolute value."""
     if isinstance(data, dict | list):
         return max(map(_largest, data.values() if isinstance(data, dict) else data), default=0)
     return abs(data) if isinstance(data, int | float) else 0

@@ -1,15 +1,16 @@
-"""Images: a small convolutional network gives an h x w grid of vectors.
+"""Image encoder: a small convolutional network computes an h x w grid of vectors.
 
     x[l] = relu( norm( conv3x3 with a stride (x[l-1]) ) )
     v[i] = RNN along row i of x[L]                                    with `rows`
 
-Each stage divides the height and the width by its stride. The norm is over the channels of one place (Ba
-et al. 2016), so that no place depends on what lies far away or on the other images of a batch, or over all
-places of a batch (Ioffe and Szegedy 2015), from which what is small on a blank page is learnt sooner. The first
-stage has none: it reads pixels, which are all of one size, and is by far the largest. A recurrent network
-along each row lets a cell know what stands beside it (Deng et al. 2017, section 3).
+Each stage divides the height and the width by its stride. Layer normalization over the channels of one
+position (Ba et al. 2016) keeps a position independent of distant positions and of the other images of a
+batch. Batch normalization over all positions of a batch (Ioffe and Szegedy 2015) learns small objects on a
+blank page faster. The first stage has no normalization: its inputs are pixels, which have one scale, and it
+is by far the largest stage. A recurrent network along each row informs a cell about its neighbors (Deng et
+al. 2017, section 3).
 
-Convolutions read channels last: twice as fast on a CPU, three times in bfloat16.
+Convolutions use the channels-last format: twice as fast on a CPU, three times in bfloat16.
 
 Axes: *batch any leading shape, B that shape flattened, C channels, h and w height and width.
 References: Xu et al. 2015, section 3.1.1 (a grid of vectors for attention); LeCun et al. 1998; Liu et al.
@@ -32,16 +33,16 @@ from ..recurrent._stacks import RecurrentStack
 from ._batch_norm import BatchNorm
 from ._encoder import AbstractEncoder
 
-# Rows and columns are told in units of so many pixels: about as large as the pixels' own values.
+# Unit of rows and columns in pixels; it scales them to about the range of the pixel values.
 _UNIT = 64.0
 
 
 @final
 class ImageEncoder(AbstractEncoder):
-    """One stage for each of `sizes`, its number of channels; the summary is the mean over the grid.
+    """Encodes an image with one stage for each of `sizes`; the summary is the mean over the grid.
 
-    A mask says which pixels are real, for images of several sizes in one batch: an image encodes
-    the same, whatever surrounds it.
+    A mask marks the real pixels, for images of several sizes in one batch. The encoding of an image does
+    not depend on its padding.
 
     >>> encoder = ImageEncoder(1, sizes=(8, 16), strides=((2, 2), (4, 2)))
     >>> memory = encoder(torch.zeros(2, 1, 32, 20))
@@ -49,13 +50,13 @@ class ImageEncoder(AbstractEncoder):
     (torch.Size([2, 20, 16]), Layout(kind='grid', rows=4, columns=5, pitch=None))
 
     Args:
-        num_channels: of an image.
-        sizes: channels of each stage.
-        strides: of each stage in height and width; 2 and 2 where it is left out.
-        rows: reads each row of the grid in order, if it is given.
-        positions: the network reads the row and the column of each pixel as two more channels.
-        norm: over what the stages but the first are normed: "layer", the channels of a place, or "batch",
-            the places of a batch.
+        num_channels: channels of an image.
+        sizes: number of channels of each stage.
+        strides: strides of each stage in height and width; defaults to 2 and 2.
+        rows: stack that processes each row of the grid in order, if given.
+        positions: add the row and the column of each pixel as two more channels.
+        norm: normalization of all stages except the first: "layer", over the channels of a position, or
+            "batch", over the positions of a batch.
     """
 
     def __init__(
@@ -99,19 +100,19 @@ class ImageEncoder(AbstractEncoder):
         features = inputs.reshape(-1, *inputs.shape[-3:])
         real = None if mask is None else mask.reshape(-1, *mask.shape[-2:])
         if real is not None and real.all():
-            real = None  # images of one size: nothing to set to 0 after each stage
+            real = None  # images of one size: no padding to reset after each stage
         if self.positions:
             features = torch.cat([features, _positions(features)], -3)
         if real is not None:
-            features = features.masked_fill(~real.unsqueeze(-3), 0.0)  # whatever padding holds
+            features = features.masked_fill(~real.unsqueeze(-3), 0.0)  # padding may hold anything
         features = features.contiguous(memory_format=torch.channels_last)
         for number, convolution in enumerate(self.convolutions):
-            # Place i of the grid is centered on place stride * i of the one below.
+            # Position i of the grid is centered on position stride * i of the grid below.
             down, right = self.strides[number]
             real = None if real is None else real[..., ::down, ::right]
             features = convolution(features)
             features = relu(features if number == 0 else self._normed(number - 1, features, real))
-            if real is not None:  # a product: four times as fast as filling
+            if real is not None:  # a product is four times as fast as masked_fill
                 features = features * real.unsqueeze(-3)
         grid = features.movedim(-3, -1)
         if self.rows is not None:
@@ -127,8 +128,10 @@ class ImageEncoder(AbstractEncoder):
         features: Float[Tensor, "B C h w"],
         real: Bool[Tensor, "B h w"] | None,
     ) -> Float[Tensor, "B C h w"]:
-        """The features of a stage, normed. The sums are in float32 whatever the features are in;
-        autocast would widen the features too, and narrow them again.
+        """Normalize the features of a stage.
+
+        The sums are in float32 for any dtype of the features; autocast would cast the features back and
+        forth.
         """
         norm = self.norms[number]
         with torch.autocast(features.device.type, enabled=False):
@@ -138,7 +141,7 @@ class ImageEncoder(AbstractEncoder):
 
 
 def _positions(images: Float[Tensor, "B C h w"]) -> Float[Tensor, "B 2 h w"]:
-    """The row and the column of each pixel."""
+    """Return the row and the column of each pixel."""
     height, width = images.shape[-2:]
     row, column = (torch.arange(size, device=images.device) / _UNIT for size in (height, width))
     both = torch.stack(torch.meshgrid(row, column, indexing="ij"))

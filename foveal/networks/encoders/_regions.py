@@ -1,10 +1,10 @@
-"""The regions of a grid: one vector of an image that knows what is where.
+"""Regions of a grid: one vector of an image that keeps the location of its features.
 
     v = [v_11; ...; v_nn],   v_ij = the largest of each feature over the cells of region i, j of n x n
 
-The mean over a whole grid adds up what stands in different places, and what is small is little of it (He
-et al. 2014, spatial pyramid pooling, of one level). Regions divide the real part of an image, so that they are the
-same whatever surrounds it.
+The mean over a whole grid mixes features of different positions, and small objects contribute little to it
+(He et al. 2014, spatial pyramid pooling, with one level). Regions divide the real part of an image, so they
+do not depend on padding.
 
 Axes: *batch any leading shape, S = h * w cells, V width of a cell, RV of all n * n regions.
 """
@@ -17,8 +17,9 @@ from ...attention import Memory
 
 
 def region_maxima(memory: Memory, across: int) -> Float[Tensor, "*batch RV"]:
-    """The largest features of `across` times `across` regions, one region after the other; 0 where one
-    has no cell.
+    """Compute the maximum of each feature in `across` x `across` regions, concatenated.
+
+    The maximum of a region without a cell is 0.
 
     >>> from foveal.attention import grid_memory
     >>> region_maxima(grid_memory(torch.arange(8.0).reshape(1, 2, 4, 1)), 2)
@@ -39,6 +40,6 @@ def region_maxima(memory: Memory, across: int) -> Float[Tensor, "*batch RV"]:
 
 
 def _parts(real: Bool[Tensor, "*batch N"], number: int) -> Int[Tensor, "*batch N"]:
-    """Which of so many equal parts of the real places each place is in; 0 where it is not real."""
+    """Assign each position to one of `number` equal parts of the real positions; 0 on padding."""
     before = real.cumsum(-1) - 1
     return torch.where(real, before * number // real.sum(-1, keepdim=True).clamp(min=1), 0)

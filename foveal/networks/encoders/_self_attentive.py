@@ -1,14 +1,14 @@
-"""Self-attention: every place reads the others, and keeps what it read beside what it is.
+"""Self-attention: every position attends to the others and appends the result to its value.
 
     c_i = attention( h_i, memory of h ) over x,    values_i = [x_i; c_i]
 
-    h = x                       the places are scored by what they are
-    h = stack(x)                the places are scored by their states in a recurrent network, and
-                                what is read are the places themselves (Kim et al. 2017, section 4.1)
+    h = x                       scores depend on the values of the positions
+    h = stack(x)                scores depend on the states of a recurrent network, while the attention
+                                reads the values (Kim et al. 2017, section 4.1)
 
 With syntactic attention c_i is the expected head of word i.
 
-Axes: *batch any leading shape, S places, V width of a value.
+Axes: *batch any leading shape, S positions, V width of a value.
 """
 
 from typing import final
@@ -27,10 +27,10 @@ from ._encoder import AbstractEncoder
 
 @final
 class SelfAttentiveEncoder(AbstractEncoder):
-    """Any encoder whose values then attend to each other; the summary stays what it was.
+    """Adds self-attention to the values of any encoder; the summary does not change.
 
-    The attention's queries and keys have the width of the stack's outputs, or of a value where there
-    is no stack; what it reads has the width of a value.
+    Queries and keys of the attention have the width of the stack's outputs, or of a value if there is no
+    stack; the values that it reads have the width of a value.
 
     >>> from torch import nn
     >>> from foveal.attention import syntactic_attention
@@ -63,7 +63,7 @@ class SelfAttentiveEncoder(AbstractEncoder):
         return memory._replace(values=values).cleared("SelfAttentiveEncoder")
 
     def attend(self, inputs: Tensor, mask: Bool[Tensor, "*batch S"] | None = None) -> Attended:
-        """What every place reads of the others, and the distribution over trees that says so."""
+        """Return the attention of every position to the others, with its distribution, such as a tree."""
         return self._attend(self.encoder(inputs, mask))
 
     def _attend(self, memory: Memory) -> Attended:

@@ -1,9 +1,9 @@
-"""Word vectors next to the vectors of how the word is spelled.
+"""Word vectors concatenated with vectors of spelling features.
 
     x = [ E[word] ; S[f_1] ; ... ; S[f_F] ]
 
-The features f of a word (prefixes, suffixes, shape) are rows of one hashed table S, so that a word which
-was never seen in training still has a vector of its own.
+The features f of a word (prefixes, suffixes, shape) are rows of one hashed table S, so an unknown word
+still has a meaningful vector.
 
 Axes: *batch any leading shape, P = 1 + F: the word and its F features, D width of a vector.
 """
@@ -21,22 +21,22 @@ from .._dropout import Dropout
 
 @final
 class SpelledEmbedding(nn.Module):
-    """Embeds the number of a word and the numbers of its spelling features, and concatenates them.
+    """Embeds the id of a word and the ids of its spelling features, and concatenates them.
 
-    In training, each feature of each word is left out with probability `dropout`, so that a model does
-    not rely on one of them.
+    In training, each feature of each word is dropped with probability `dropout`, which prevents a model
+    from relying on one of them.
 
     >>> embedding = SpelledEmbedding(9, 4, num_features=2, num_buckets=50, feature_size=3)
     >>> embedding(torch.tensor([[[8, 49, 0], [1, 7, 7]]])).shape
     torch.Size([1, 2, 10])
 
     Args:
-        num_words: rows of the table of words.
+        num_words: number of rows of the table of words.
         word_size: width of a word's vector.
-        num_features: features of each word.
-        num_buckets: rows of the table of features.
+        num_features: number of features of each word.
+        num_buckets: number of rows of the table of features.
         feature_size: width of a feature's vector.
-        dropout: probability that a feature is left out in training.
+        dropout: probability of dropping a feature in training.
     """
 
     def __init__(
@@ -62,7 +62,7 @@ class SpelledEmbedding(nn.Module):
 
     @override
     def forward(self, inputs: Int[Tensor, "*batch P"]) -> Float[Tensor, "*batch D"]:
-        """The vectors of words, whose numbers come first, followed by those of their features."""
+        """Embed words; the id of a word comes first, then the ids of its features."""
         words, features = inputs[..., 0], inputs[..., 1:]
         vectors = self.features(features)
         if self.training and self.dropout.p:

@@ -1,12 +1,12 @@
-"""Text: tokens to vectors, then a recurrent stack over them.
+"""Text encoder: embeddings of tokens, then a recurrent stack.
 
     x_t = E[token_t],   h = stack(x),   values = h,   summary = the top layer's state at the end
 
-The summary of a bidirectional stack has the end of the text from the one side and its beginning
-from the other (Sutskever et al. 2014; Bahdanau et al. 2015, section 3.2).
+The summary of a bidirectional stack combines the end of the text from the forward direction with its
+beginning from the backward direction (Sutskever et al. 2014; Bahdanau et al. 2015, section 3.2).
 
-With a `SpelledEmbedding`, an input has the numbers of the word's spelling features too, along one more
-axis.
+With a `SpelledEmbedding`, the inputs also have the ids of the spelling features of each word, along an
+extra axis.
 
 Axes: *batch any leading shape, T tokens, V width of a value; *tokens is *batch T, or *batch T P.
 """
@@ -27,7 +27,7 @@ from ._spelled_embedding import SpelledEmbedding
 
 @final
 class TextEncoder(AbstractEncoder):
-    """Embedding, dropout, stack; the outputs have the same dropout, the summary has none.
+    """Applies embedding, dropout and stack; the outputs have the same dropout, the summary has none.
 
     >>> import torch
     >>> from foveal.networks import recurrent_stack

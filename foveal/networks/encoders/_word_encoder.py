@@ -1,4 +1,4 @@
-"""Words by themselves: an embedding for each, and no more.
+"""Word encoder: only an embedding for each word.
 
     values = E[token]
 
@@ -21,8 +21,10 @@ from ._spelled_embedding import SpelledEmbedding
 
 @final
 class WordEncoder(AbstractEncoder):
-    """Embedding and dropout. A word knows neither its neighbors nor its place; the summary is the
-    mean of the words.
+    """Applies embedding and dropout.
+
+    The value of a word depends neither on its neighbors nor on its position; the summary is the mean of
+    the words.
 
     >>> import torch
     >>> WordEncoder(nn.Embedding(9, 4))(torch.tensor([[1, 2, 3]])).values.shape
