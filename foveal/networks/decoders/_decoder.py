@@ -68,7 +68,7 @@ class DecoderState(NamedTuple):
     own: Any = None
 
     def map(self, function: Callable[[Tensor], Tensor]) -> "DecoderState":
-        """Apply a function to every tensor; written without loops because every step of beam search calls it."""
+        """Apply a function to every tensor, without a generic tree map: every step of beam search calls it."""
         own = self.own
         if isinstance(own, Tensor):
             own = function(own)

@@ -1,4 +1,4 @@
-"""A layer that reads both ways: every position knows what came before it and what comes after.
+"""A bidirectional layer: the output at every position depends on all positions before and after it.
 
     output[t] = [ forward[t]; backward[t] ]
 
@@ -21,7 +21,7 @@ from ._layers import AbstractLayer, CellState, RecurrentOutput, map_state
 
 @final
 class Bidirectional(AbstractLayer):
-    """Two cells over one sequence. Outputs and states have both side by side, forward first."""
+    """Runs two cells over one sequence; outputs and states are concatenated, forward first."""
 
     def __init__(self, forward_cell: AbstractCell, backward_cell: AbstractCell) -> None:
         super().__init__()
@@ -55,7 +55,7 @@ class Bidirectional(AbstractLayer):
 def reverse(
     values: Float[Tensor, "B T D"], lengths: Int[Tensor, " B"] | None
 ) -> Float[Tensor, "B T D"]:
-    """The real positions last to first; what stands after the end stays there.
+    """Reverse the real positions; positions after the end do not change.
 
     >>> reverse(torch.tensor([[[1.0], [2.0], [9.0]]]), torch.tensor([2])).flatten()
     tensor([2., 1., 9.])

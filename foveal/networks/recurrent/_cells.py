@@ -1,7 +1,7 @@
 """Recurrent cells: one step of a recurrent network, and a whole sequence on torch's fused kernels.
 
-The parameters are those of torch's own module, `cell.fused`, with its names and its layout; a step
-and a run read the same ones.
+The parameters belong to torch's module, `cell.fused`, with its names and its layout; `forward` and `run`
+share them.
 
 Axes: *batch any leading shape, B that shape flattened, T positions, D width of an input, H of a
 state, G of the scores of all gates.
@@ -20,14 +20,14 @@ from ...errors import ShapeError
 from ...masking import mask_from_lengths
 from ._layers import AbstractLayer, CellState, RecurrentOutput, map_state
 
-# A gate with this score is 1 to the bit, with its negative 0, whatever is added to the score.
+# A gate with this score is exactly 1, and with its negative exactly 0, for any value added to the score.
 _SHUT = 1e4
-# In half precision the kernel is more than twice as slow on inputs whose width is no multiple of this.
+# In half precision, the kernel takes more than twice the time if the input width is not a multiple of this.
 _COLUMNS = 8
 
 
 class AbstractCell(AbstractLayer):
-    """A cell asks for one step; `run` repeats it, and a cell with a fused kernel overrides it."""
+    """A recurrent cell: subclasses implement one step, `run` repeats it, and fused cells override `run`."""
 
     def __init__(self, input_size: int, hidden_size: int) -> None:
         super().__init__()
@@ -35,7 +35,7 @@ class AbstractCell(AbstractLayer):
 
     @abstractmethod
     def forward(self, inputs: Float[Tensor, "*batch D"], state: CellState) -> CellState:
-        """The state after one more input."""
+        """Compute the state after one more input."""
 
     @override
     def run(
@@ -58,7 +58,7 @@ class AbstractCell(AbstractLayer):
 
 
 class CellWeights(NamedTuple):
-    """The parameters of a fused cell, G rows for its gates one after the other."""
+    """The parameters of a fused cell; the G rows are the gates in order."""
 
     input: Float[Tensor, "G D"]
     hidden: Float[Tensor, "G H"]
@@ -67,12 +67,12 @@ class CellWeights(NamedTuple):
 
 
 class AbstractFusedCell(AbstractCell):
-    """A cell with torch's parameters: its gates are scored by the input and by the state, for all
-    gates at once, and a subclass says what becomes of the scores.
+    """A cell with torch's parameters, which computes the scores of all gates at once.
 
         from_input = W x + b,   from_state = U h + c
 
-    The two are apart so that a caller who knows many inputs beforehand can score them together.
+    A subclass computes the new state from the scores. The two terms are separate, because a caller that
+    knows many inputs in advance can compute `from_input` for all of them together.
     """
 
     fused: nn.RNNBase
@@ -84,7 +84,7 @@ class AbstractFusedCell(AbstractCell):
         from_state: Float[Tensor, "*batch G"],
         state: CellState,
     ) -> CellState:
-        """The state after an input whose scores are known."""
+        """Compute the new state from the scores of an input."""
 
     @override
     def forward(self, inputs: Float[Tensor, "*batch D"], state: CellState) -> CellState:
@@ -95,18 +95,18 @@ class AbstractFusedCell(AbstractCell):
         )
 
     def from_state(self, state: CellState) -> Float[Tensor, "*batch G"]:
-        """U h + c."""
+        """Compute U h + c."""
         weights = self.weights
         return linear(state.hidden, weights.hidden, weights.hidden_bias)
 
     @property
     def weights(self) -> CellWeights:
-        """W, U, b and c."""
+        """Return W, U, b and c."""
         return CellWeights(*self.fused.all_weights[0])
 
 
 def carry(real: Tensor, after: CellState, before: CellState) -> CellState:
-    """The state after the step where it was real, the one before it elsewhere."""
+    """Select the new state for items with a real step, the old state for the others."""
     return map_state(lambda new, old: torch.where(real, new, old), after, before)
 
 
@@ -141,10 +141,11 @@ class ElmanCell(AbstractFusedCell):
 
 @final
 class GRUCell(AbstractFusedCell):
-    """The gated recurrent unit (Cho et al. 2014, eq. 5 to 8), in the form of torch and cuDNN, in
-    which the reset gate multiplies U h + c instead of h.
+    """The gated recurrent unit (Cho et al. 2014, eq. 5 to 8), as implemented by torch and cuDNN.
 
-        r = sigmoid( Wr x + Ur h ),   z = sigmoid( Wz x + Uz h )         biases left out
+    In this form, the reset gate multiplies U h + c instead of h.
+
+        r = sigmoid( Wr x + Ur h ),   z = sigmoid( Wz x + Uz h )         biases omitted
         n = tanh( Wn x + r * (Un h) )
         h' = (1 - z) * n + z * h
 
@@ -180,11 +181,11 @@ class LSTMCell(AbstractFusedCell):
     """Long short-term memory (Hochreiter and Schmidhuber 1997; with forget gates, Gers et al. 2000).
 
         i, f, o = sigmoid( W x + U h + b )       input, forget and output gates
-        g       = tanh( Wg x + Ug h + bg )       what may be written
+        g       = tanh( Wg x + Ug h + bg )       candidate values
         c' = f * c + i * g
         h' = o * tanh(c')
 
-    With i = 0, f = 1 the memory is remembered; 1, 1 adds to it; 0, 0 erases; 1, 0 overwrites. The
+    With i = 0, f = 1 the cell keeps its memory; 1, 1 adds to it; 0, 0 erases it; 1, 0 overwrites it. The
     forget gates start open, with a bias of 1 (Jozefowicz et al. 2015, section 3.1).
 
     >>> cell = LSTMCell(3, 4)
@@ -202,7 +203,7 @@ class LSTMCell(AbstractFusedCell):
 
     @torch.no_grad()
     def init_forget_bias(self, bias: float) -> None:
-        """Give every forget gate this bias."""
+        """Set the bias of every forget gate."""
         _, _, bias_input, bias_hidden = self.fused.all_weights[0]
         gates = slice(self.output_size, 2 * self.output_size)
         bias_input[gates] = bias
@@ -223,9 +224,9 @@ class LSTMCell(AbstractFusedCell):
         if lengths is None:
             outputs, (hidden, memory) = self.fused(inputs, first)
             return RecurrentOutput(outputs, CellState(hidden[0], memory[0]))
-        # The kernel gives the memory of the last step only. One more input, 1 after the end of a
-        # sequence, shuts the input gates and opens the forget gates there: the memory is carried.
-        # Packed sequences would give it too, but train up to five times slower on a CPU.
+        # The kernel returns only the memory of the last step. An extra input, 1 after the end of a
+        # sequence, closes the input gates and opens the forget gates, which keeps the memory unchanged.
+        # Packed sequences would also work, but train up to five times slower on a CPU.
         real = mask_from_lengths(lengths, inputs.shape[1]).unsqueeze(-1)
         more = _COLUMNS - self.input_size % _COLUMNS
         ended = (~real).to(inputs.dtype).expand(-1, -1, more)
@@ -244,7 +245,7 @@ class LSTMCell(AbstractFusedCell):
 def _run(
     fused: nn.RNNBase, inputs: Tensor, state: CellState, lengths: Tensor | None
 ) -> RecurrentOutput:
-    """A cell without memory, over a sequence: its state is its output at the end."""
+    """Run a cell without memory over a sequence: its final state is its last output."""
     first = state.hidden.unsqueeze(0)
     if lengths is None:
         outputs, hidden = fused(inputs, first)
@@ -256,7 +257,7 @@ def _run(
 
 
 def _at_end(outputs: Tensor, lengths: Tensor, first: CellState) -> Tensor:
-    """The output at the last real position, or the first state where there is none."""
+    """Return the output at the last real position, or the initial state if there is none."""
     index = (lengths - 1).clamp(min=0).view(-1, 1, 1).expand(-1, 1, outputs.shape[-1])
     last = outputs.gather(1, index).squeeze(1)
     return torch.where((lengths > 0).unsqueeze(-1), last, first.hidden)

@@ -1,7 +1,7 @@
-"""First values of the weights, as the papers choose them. Each function changes a module in place.
+"""Weight initialization from the papers; each function changes a module in place.
 
-Torch's own choice, uniform in +-1/sqrt(H), stands where none of these is called; the forget gates
-of `LSTMCell` start open in any case.
+Without these functions, weights have torch's default, uniform in +-1/sqrt(H). The forget gates of
+`LSTMCell` always start open.
 """
 
 import torch
@@ -12,7 +12,7 @@ from ._cells import AbstractCell, LSTMCell
 
 @torch.no_grad()
 def initialize_uniform(module: nn.Module, bound: float = 0.1) -> None:
-    """Every parameter uniform in +-bound: 0.1 in Luong et al. 2015, 0.08 in Sutskever et al. 2014.
+    """Initialize every parameter uniformly in +-bound: 0.1 in Luong et al. 2015, 0.08 in Sutskever et al. 2014.
 
     >>> layer = nn.Linear(100, 100)
     >>> initialize_uniform(layer)
@@ -24,10 +24,10 @@ def initialize_uniform(module: nn.Module, bound: float = 0.1) -> None:
 
 
 def initialize_embeddings(module: nn.Module, bound: float = 0.1) -> None:
-    """Every vector of every `nn.Embedding` uniform in +-bound.
+    """Initialize every vector of every `nn.Embedding` uniformly in +-bound.
 
-    A word that occurs twice in the training data keeps most of its first vector. At the size that torch
-    chooses, with a variance of 1, such vectors hide the other words of a sentence.
+    A word that occurs twice in the training set keeps most of its initial vector. With torch's default
+    variance of 1, such vectors drown out the other words of a sentence.
 
     >>> model = nn.Sequential(nn.Embedding(100, 8), nn.Linear(8, 2))
     >>> initialize_embeddings(model)
@@ -41,8 +41,9 @@ def initialize_embeddings(module: nn.Module, bound: float = 0.1) -> None:
 
 @torch.no_grad()
 def initialize_orthogonal(module: nn.Module) -> None:
-    """The recurrent matrix of every gate of every cell orthogonal, which neither shrinks nor grows
-    what passes through it (Saxe et al. 2014; Bahdanau et al. 2015, appendix B.1).
+    """Initialize the recurrent matrix of every gate of every cell as orthogonal.
+
+    An orthogonal matrix preserves the norm of its input (Saxe et al. 2014; Bahdanau et al. 2015, appendix B.1).
 
     >>> cell = LSTMCell(3, 4)
     >>> initialize_orthogonal(cell)
@@ -59,8 +60,9 @@ def initialize_orthogonal(module: nn.Module) -> None:
 
 
 def init_forget_bias(module: nn.Module, bias: float = 1.0) -> None:
-    """The bias of every forget gate (Gers et al. 2000; Jozefowicz et al. 2015); call it after a
-    function that has overwritten it.
+    """Set the bias of every forget gate (Gers et al. 2000; Jozefowicz et al. 2015).
+
+    Call it after functions that overwrite the bias.
 
     >>> cell = LSTMCell(3, 2)
     >>> init_forget_bias(cell, 2.0)

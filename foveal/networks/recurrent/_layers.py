@@ -1,9 +1,9 @@
-"""What a recurrent layer is: it reads a sequence and hands on a state.
+"""The base class of recurrent layers, which process a sequence and pass on a state.
 
     outputs[t], state[t] = layer(inputs[t], state[t-1])
 
-A cell is a layer that can also take one step; a bidirectional layer, which reads the future, is
-one that cannot.
+A cell is a layer that can also take a single step; a bidirectional layer cannot, because it reads the
+future.
 
 Axes: *batch any leading shape, B that shape flattened, T positions, D width of an input, H of a
 state.
@@ -25,7 +25,7 @@ class CellState(NamedTuple):
 
 
 def map_state(function: Callable[..., Tensor], *states: CellState) -> CellState:
-    """Each part of a state from the same part of others."""
+    """Apply a function to the corresponding parts of several states."""
     hidden = function(*(state.hidden for state in states))
     if any(state.cell is None for state in states):
         return CellState(hidden)
@@ -33,14 +33,14 @@ def map_state(function: Callable[..., Tensor], *states: CellState) -> CellState:
 
 
 class RecurrentOutput(NamedTuple):
-    """A layer run over a sequence: what it gave at each position, and its state at the end."""
+    """The result of a layer over a sequence: the output at each position, and the final state."""
 
     outputs: Float[Tensor, "B T H"]
     state: CellState
 
 
 class AbstractLayer(nn.Module, ABC):
-    """A recurrent layer over right-padded sequences; `RecurrentStack` brings any mask to that."""
+    """A recurrent layer over right-padded sequences; `RecurrentStack` converts any mask to right padding."""
 
     input_size: int
     output_size: int
@@ -53,11 +53,13 @@ class AbstractLayer(nn.Module, ABC):
         state: CellState,
         lengths: Int[Tensor, " B"] | None = None,
     ) -> RecurrentOutput:
-        """Read `inputs` from `state` on; outputs are 0 after the end of a sequence, and the state
-        is the one at its end. What stands after the end changes nothing.
+        """Process `inputs`, starting from `state`.
+
+        Outputs are 0 after the end of a sequence, and the returned state is the state at its end. Inputs
+        after the end are ignored.
         """
 
     def start(self, batch: Sequence[int]) -> CellState:
-        """The state before anything has been read: 0."""
+        """Return the initial state: 0."""
         zeros = next(self.parameters()).new_zeros(*batch, self.output_size)
         return CellState(zeros, zeros if self.has_memory else None)

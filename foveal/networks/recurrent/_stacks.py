@@ -1,11 +1,11 @@
-"""Recurrent layers on top of each other, over sequences with any mask.
+"""Stacks of recurrent layers, over sequences with any mask.
 
     plain      x[l] = layer_l( x[l-1] )                     Graves 2013, section 2
     residual   x[l] = x[l-1] + layer_l( x[l-1] )            He et al. 2016; Wu et al. 2016, section 3.1
-    skip       x[l] = layer_l( [x[l-1]; x[0]] )             Graves 2013: the input goes to every layer
+    skip       x[l] = layer_l( [x[l-1]; x[0]] )             Graves 2013: every layer reads the input
 
-Between layers there may be dropout (Zaremba et al. 2014), never along time. A position that the
-mask leaves out is skipped: the state is carried over it and its output is 0.
+Dropout is optional between layers (Zaremba et al. 2014), never along time. A masked position is skipped:
+the state does not change and the output is 0.
 
 Axes: *batch any leading shape, T positions, D width of an input, H of an output.
 """
@@ -29,14 +29,14 @@ StackState = tuple[CellState, ...]  # one for each layer, lowest first
 
 
 class StackOutput(NamedTuple):
-    """A stack run over sequences: the outputs of its top layer, and the states at the end."""
+    """The result of a stack over sequences: the outputs of its top layer, and the final states."""
 
     outputs: Float[Tensor, "*batch T H"]
     state: StackState
 
 
 class StackStep(NamedTuple):
-    """One step of a stack: the output of its top layer, and the states after it."""
+    """One step of a stack: the output of its top layer, and the new states."""
 
     output: Float[Tensor, "*batch H"]
     state: StackState
@@ -44,9 +44,9 @@ class StackStep(NamedTuple):
 
 @final
 class RecurrentStack(nn.Module):
-    """Layers, lowest first. `recurrent_stack` makes the usual ones.
+    """A stack of layers, lowest first; `recurrent_stack` builds common stacks.
 
-    A residual connection goes round every layer whose input and output have one width.
+    A residual connection skips every layer whose input and output have the same width.
     """
 
     def __init__(
@@ -72,7 +72,7 @@ class RecurrentStack(nn.Module):
                 )
 
     def start(self, batch: Sequence[int]) -> StackState:
-        """The states before anything has been read: 0."""
+        """Return the initial states: 0."""
         return tuple(layer.start(batch) for layer in self.layers_in_order())
 
     def forward(
@@ -81,7 +81,7 @@ class RecurrentStack(nn.Module):
         mask: Bool[Tensor, "*batch T"] | None = None,
         state: StackState | None = None,
     ) -> StackOutput:
-        """Read whole sequences, from `state` on."""
+        """Process whole sequences, starting from `state`."""
         self._check_width(inputs)
         batch, (size, width) = inputs.shape[:-2], inputs.shape[-2:]
         first = _shaped(self.start(batch) if state is None else state, (-1,))
@@ -90,7 +90,7 @@ class RecurrentStack(nn.Module):
             lengths, moved = arranged(mask.expand(*batch, size).reshape(-1, size))
             below = below if moved is None else to_front(below, moved)
         if lengths is not None:
-            # From here on padding is 0 in every layer, so that a residual has nothing else to add.
+            # From here on, padding is 0 in every layer, so residual connections add 0 there.
             below = below.masked_fill(~mask_from_lengths(lengths, size).unsqueeze(-1), 0.0)
         bottom, last = below, []
         for number, layer in enumerate(self.layers_in_order()):
@@ -102,7 +102,7 @@ class RecurrentStack(nn.Module):
         return StackOutput(below.unflatten(0, batch) if batch else below[0], _shaped(last, batch))
 
     def step(self, inputs: Float[Tensor, "*batch D"], state: StackState) -> StackStep:
-        """Read one more position."""
+        """Process one more position."""
         self._check_width(inputs)
         return self.climb(self.cells_in_order()[0](inputs, state[0]), state, inputs)
 
@@ -112,8 +112,9 @@ class RecurrentStack(nn.Module):
         state: StackState,
         inputs: Float[Tensor, "*batch D"] | None = None,
     ) -> StackStep:
-        """The rest of a step whose lowest layer is done: the layers above it, from `state` on. Only
-        residual and skip connections need the inputs.
+        """Run the layers above the lowest, whose step is done, starting from `state`.
+
+        Only residual and skip connections need the inputs.
         """
         below, after = self._joins(0, inputs, lowest.hidden), [lowest]
         for number, cell in enumerate(self.cells_in_order()[1:], 1):
@@ -123,7 +124,7 @@ class RecurrentStack(nn.Module):
         return StackStep(below, tuple(after))
 
     def cells_in_order(self) -> list[AbstractCell]:
-        """The layers, lowest first, of a stack that can step."""
+        """Return the layers, lowest first, of a stack that can step."""
         cells = []
         for number, layer in enumerate(self.layers):
             if not isinstance(layer, AbstractCell):
@@ -136,7 +137,7 @@ class RecurrentStack(nn.Module):
         return cells
 
     def layers_in_order(self) -> list[AbstractLayer]:
-        """The layers, lowest first."""
+        """Return the layers, lowest first."""
         layers = []
         for layer in self.layers:
             assert isinstance(layer, AbstractLayer)
@@ -144,14 +145,14 @@ class RecurrentStack(nn.Module):
         return layers
 
     def _reads(self, number: int, below: Tensor, bottom: Tensor | None) -> Tensor:
-        """The input of a layer: what the one below gave and, with skips, what that one read."""
+        """Return the input of a layer: the output of the layer below and, with skips, the stack's input."""
         if not self.skip or number == 0:
             return below
         assert bottom is not None
         return torch.cat([below, bottom], -1)
 
     def _joins(self, number: int, below: Tensor | None, outputs: Tensor) -> Tensor:
-        """What a layer hands upwards."""
+        """Return the output of a layer, with the residual connection if there is one."""
         if number < len(self.layers) - 1:
             outputs = self.dropout(outputs)
         if not self.residual:
@@ -179,7 +180,7 @@ def recurrent_stack(
     skip: bool = False,
     dropout: float = 0.0,
 ) -> RecurrentStack:
-    """A stack of layers of one kind; a bidirectional layer gives twice `hidden_size`.
+    """Build a stack of layers of one kind; the output of a bidirectional layer has twice `hidden_size`.
 
     >>> stack = recurrent_stack(3, 4, num_layers=2, bidirectional=True)
     >>> stack(torch.randn(2, 5, 3)).outputs.shape
@@ -202,5 +203,5 @@ def recurrent_stack(
 
 
 def _shaped(state: Sequence[CellState], batch: Sequence[int]) -> StackState:
-    """The states with this leading shape."""
+    """Reshape the states to this leading shape."""
     return tuple(map_state(lambda part: part.reshape(*batch, part.shape[-1]), s) for s in state)

@@ -1,11 +1,11 @@
-"""A recursive network over given parses: the child-sum Tree-LSTM.
+"""The child-sum Tree-LSTM: a recursive network over given parses.
 
     h~_j = sum of h_k over the children k of j
     i, o = sigmoid( W x_j + U h~_j + b ),   u = tanh( W_u x_j + U_u h~_j + b_u )
     f_jk = sigmoid( W_f x_j + U_f h_k + b_f )                   one forget gate for each child
     c_j = i * u + sum of f_jk * c_k,    h_j = o * tanh(c_j)
 
-All nodes of a batch whose children are done are one step, so that the loop is over heights.
+All nodes of a batch whose children are done form one step, so the loop is over heights.
 
 Reference: Tai et al. 2015, eq. 2 to 8.
 
@@ -23,7 +23,7 @@ from ...errors import ValueRangeError
 
 
 class _Nodes(NamedTuple):
-    """The nodes of a batch in one row. `parent` of a root is one more place for each item."""
+    """All nodes of a batch in one row; the `parent` of a root is an extra entry for each item."""
 
     scores: Float[Tensor, "N gates"]  # W x + b: input, output, update and forget gates
     parent: Int[Tensor, " N"]
@@ -33,11 +33,12 @@ class _Nodes(NamedTuple):
 
 @final
 class TreeEncoder(nn.Module):
-    """Reads each tree from its leaves to its root. A tree is the head of each node: 1 .. n, 0 for
-    the root, as dependency distributions give it; padding may hold anything. The nodes of a
-    constituency tree are nodes too, those above words with inputs of 0.
+    """Encodes each tree from its leaves to its root.
 
-    The summary is the state of the root, or the sum of several roots'.
+    A tree is given by the head of each node: 1 .. n, 0 for the root, as in dependency distributions;
+    padding may hold anything. For a constituency tree, use inputs of 0 for the nodes above words.
+
+    The summary is the state of the root, or the sum over several roots.
 
     >>> encoder = TreeEncoder(3, 4)
     >>> heads = torch.tensor([[2, 0, 2]])    # the second word heads the others
@@ -61,7 +62,7 @@ class TreeEncoder(nn.Module):
         heads: Int[Tensor, "*batch n"],
         mask: Bool[Tensor, "*batch n"] | None = None,
     ) -> Memory:
-        """The state of every node."""
+        """Compute the state of every node."""
         batch, size = heads.shape[:-1], heads.shape[-1]
         real = torch.ones_like(heads, dtype=torch.bool) if mask is None else mask
         flat_heads = heads.masked_fill(~real, 0).reshape(-1, size)
@@ -79,7 +80,7 @@ class TreeEncoder(nn.Module):
         return Memory(values, mask, summed[len(hidden) :].view(*batch, -1))
 
     def _climb(self, nodes: _Nodes) -> tuple[Float[Tensor, "N H"], Float[Tensor, "places H"]]:
-        """The state of each node, and the sum of the states of the children of each place."""
+        """Compute the state of each node, and the sum of the children's states for each entry."""
         zeros = nodes.scores.new_zeros(nodes.num_places, self.value_size)
         hidden_sum, memory_sum = zeros, zeros
         waiting_for = torch.bincount(nodes.parent[nodes.real], minlength=nodes.num_places)
@@ -105,20 +106,20 @@ class TreeEncoder(nn.Module):
     def _update(
         self, nodes: _Nodes, index: Tensor, hidden_sum: Tensor, memory_sum: Tensor
     ) -> tuple[Tensor, Tensor]:
-        """The states of nodes whose children are done."""
+        """Compute the states of nodes whose children are done."""
         scores = nodes.scores[index, : 3 * self.value_size] + self.from_children(hidden_sum)
         i, o, u = scores.chunk(3, -1)
         memory = torch.sigmoid(i) * torch.tanh(u) + memory_sum
         return torch.sigmoid(o) * torch.tanh(memory), memory
 
     def _forget_scores(self, nodes: _Nodes, parent: Tensor) -> Tensor:
-        """W_f x + b_f of the parents; above a root there is nothing to forget for."""
+        """Return W_f x + b_f of the parents; the scores above a root are not used."""
         scores = nodes.scores[:, 3 * self.value_size :]
         return scores[parent.clamp(max=len(scores) - 1)]
 
 
 def _check_heads_are_real(heads: Int[Tensor, "B n"], real: Bool[Tensor, "B n"]) -> None:
-    """Refuse a node whose head is padding: its subtree would be attached to nothing."""
+    """Raise if the head of a node is padding: its subtree would be detached from the tree."""
     lost = (heads > 0) & ~real.gather(1, (heads - 1).clamp(min=0))
     if bool(lost.any()):
         item, node = lost.nonzero()[0].tolist()
@@ -130,7 +131,7 @@ def _check_heads_are_real(heads: Int[Tensor, "B n"], real: Bool[Tensor, "B n"]) 
 
 
 def _flatten(scores: Tensor, heads: Int[Tensor, "B n"], real: Tensor) -> _Nodes:
-    """All nodes of the batch in a row, items one after the other; then a place above each root."""
+    """Flatten all nodes of the batch, item by item, followed by an entry above each root."""
     num_items, size = heads.shape
     item = torch.arange(num_items, device=heads.device).unsqueeze(-1)
     parent = torch.where(heads > 0, item * size + heads - 1, num_items * size + item)

@@ -1,11 +1,11 @@
-"""The first half of a step of search: every hypothesis reads a token, and its stack moves on.
+"""The first half of a search step: every hypothesis reads a token, and its stack advances.
 
-A stack of LSTM cells is prepared: where the vocabulary is small, what the lowest cell makes of a
-token is a row of a table,
+A stack of LSTM cells is prepared. With a small vocabulary, the product of the lowest cell with a token is
+a row of a table,
 
     table = E W_x^T + b,   gates = table[token] + bridge W_b^T + fed W_v^T + h U^T
 
-and what it makes of the bridge is computed once for the whole search. Any other stack steps as it is.
+and the product with the bridge is computed once for the whole search. Other stacks step without preparation.
 
 Axes: B items, K hypotheses of each, W tokens of the vocabulary, G width of all gates.
 """
@@ -29,19 +29,19 @@ from ._prepared_lstm import InputGates, PreparedLSTM
 
 
 class AbstractAdvance(ABC):
-    """How the stack moves on."""
+    """Advances the stack by one token."""
 
     @abstractmethod
     def remember(self, memory: Memory) -> Memory:
-        """The memory with what every step needs of its summary in place of it."""
+        """Replace the summary of the memory with its precomputed product."""
 
     @abstractmethod
     def advance(self, state: DecoderState, tokens: Int[Tensor, "B K"], memory: Memory) -> StackStep:
-        """The stack after one more token of every hypothesis."""
+        """Run the stack on one more token of every hypothesis."""
 
 
 def prepare_advance(decoder: AbstractRecurrentDecoder, *, half: bool) -> AbstractAdvance:
-    """The prepared form, for decoders that have one."""
+    """Return the prepared form, if the decoder has one."""
     stack = decoder.stack
     cells = [cell for cell in stack.layers if isinstance(cell, LSTMCell)]
     if stack.residual or stack.skip or len(cells) < len(stack.layers):
@@ -51,7 +51,7 @@ def prepare_advance(decoder: AbstractRecurrentDecoder, *, half: bool) -> Abstrac
 
 @final
 class _AsItIs(AbstractAdvance):
-    """Any stack."""
+    """Advances any stack without preparation."""
 
     def __init__(self, decoder: AbstractRecurrentDecoder) -> None:
         self._decoder = decoder
@@ -68,7 +68,7 @@ class _AsItIs(AbstractAdvance):
 
 @final
 class _LSTMs(AbstractAdvance):
-    """A stack of LSTM cells, each of which reads the one below alone."""
+    """Advances a stack of LSTM cells, each of which reads only the cell below."""
 
     def __init__(
         self, decoder: AbstractRecurrentDecoder, cells: list[LSTMCell], *, half: bool
@@ -78,7 +78,7 @@ class _LSTMs(AbstractAdvance):
 
     @cached_property
     def _prepared(self) -> "_PreparedStack":
-        """At the first step: a stepper that only starts searches has no use for it."""
+        """Prepare the weights at the first step; a stepper that only starts searches does not need them."""
         embeddings, bridge_size = self._embedding.weight.detach(), self._bridge.step_size
         return _PreparedStack(embeddings, bridge_size, self._cells, half=self._half)
 
@@ -111,7 +111,7 @@ class _LSTMs(AbstractAdvance):
 
 @final
 class _PreparedStack:
-    """The cells, and the lowest one's weights for each part of its input."""
+    """The cells, and the lowest cell's weights for each part of its input."""
 
     def __init__(
         self,

@@ -1,14 +1,14 @@
-"""Steps for search of a decoder whose attention is summed out.
+"""Search steps of a decoder with latent attention.
 
-    filtered[s]  = p(a_{t-1} = s | y_<t)      from what the last step predicted, and the token it led to
+    filtered[s]  = p(a_{t-1} = s | y_<t)      from the last step's prediction and the token that followed
     predicted[s] = p(a_t = s | y_<t)          the weights of the step
     p(w | y_<t)  = sum over s of predicted[s] p(w | h_t, a_t = s)
 
-A hypothesis carries what is needed to learn from its next token where it has been: a distribution over
-places, a vector, and the norms of the output layer at each place; not the table of all tokens.
+To locate its last position once the next token is known, a hypothesis carries a distribution over
+positions, a vector, and the norms of the output layer at each position, but not the table of all tokens.
 
-Axes: B items, K hypotheses of each, k as many after a choice, b items that stay, S places, A width of
-the vector v, W tokens of the vocabulary.
+Axes: B items, K hypotheses of each, k hypotheses after a selection, b remaining items, S positions, A width
+of the vector v, W tokens of the vocabulary.
 """
 
 from functools import cached_property
@@ -28,16 +28,16 @@ from ._advancing import prepare_advance
 from ._matrix import Matrix
 from ._stepping_state import SearchStep, SteppingState, kept, map_memory, reordered
 
-# Entries of a table of hypotheses, places and tokens that are made at once: 4 MB of float32.
+# Entries of a table of hypotheses, positions and tokens that are computed at once: 4 MB of float32.
 _TABLE = 2**20
 
 
 @final
 class LatentStepper:
-    """Steps of a decoder with summed attention, prepared once from its weights; make another when they
-    have changed. With `half`, large matrix products are in bfloat16, good to three digits.
+    """Search steps of a decoder with latent attention, prepared from its current weights.
 
-    The weights of a step are p(a_t = s | y_<t), all that can be known before its token is chosen.
+    Build a new stepper when the weights change. With `half`, large matrix products use bfloat16, with
+    three digits of precision. The weights of a step are p(a_t = s | y_<t), because its token is not known yet.
 
     >>> from torch import nn
     >>> from foveal.attention import AdditiveScorer
@@ -65,12 +65,12 @@ class LatentStepper:
 
     @property
     def num_tokens(self) -> int:
-        """W, the size of the vocabulary."""
+        """Return W, the size of the vocabulary."""
         return len(self._bias)
 
     @cached_property
     def _table(self) -> Float[Tensor, "W A"]:
-        """The weights of the output layer, a row for each token."""
+        """Return the weights of the output layer, a row for each token."""
         return self._decoder.output.table(self._decoder.embedding).detach()
 
     @cached_property
@@ -79,13 +79,13 @@ class LatentStepper:
 
     @cached_property
     def _of_hidden(self) -> Matrix:
-        """U_s, which makes a query of the stack's output."""
+        """Return U_s, which maps the stack's output to a query."""
         size = self._decoder.stack.output_size
         return Matrix(self._decoder.combine.weight[:, -size:].T, half=self._half)
 
     @torch.no_grad()
     def start(self, memory: Memory) -> SteppingState:
-        """The state before the first token, one hypothesis for each item."""
+        """Return the state before the first token, with one hypothesis for each item."""
         if memory.mask is not None and bool(memory.mask.all()):
             memory = memory._replace(mask=None)
         with torch.autocast(memory.values.device.type, torch.bfloat16, enabled=self._half):
@@ -101,7 +101,7 @@ class LatentStepper:
         return SteppingState(self._advance.remember(memory), state)
 
     def batch_size(self, state: SteppingState) -> int:
-        """How many items the state has."""
+        """Return the number of items in the state."""
         return state.decoder.layers[0].hidden.shape[0]
 
     @torch.no_grad()
@@ -111,8 +111,10 @@ class LatentStepper:
         tokens: Int[Tensor, "B K"],
         forced: Float[Tensor, "B K S"] | None = None,
     ) -> SearchStep:
-        """Every hypothesis reads one token. `forced` are probabilities of the places to use instead of
-        those that the decoder predicts; padding must have 0.
+        """Feed one token to every hypothesis.
+
+        `forced` are probabilities of the positions that replace the decoder's prediction; they must be 0
+        on padding.
         """
         memory, before = state
         places = memory.keys.vectors
@@ -137,21 +139,21 @@ class LatentStepper:
     def selection(
         self, state: SteppingState, tokens: Int[Tensor, "B K"]
     ) -> Bool[Tensor, "B K S"] | None:
-        """None: a step reads one place, not segments."""
+        """Return None: a step reads one position, not segments."""
         return None
 
     def reorder(self, state: SteppingState, parents: Int[Tensor, "B k"]) -> SteppingState:
-        """Hypothesis k of item b continues `parents[b, k]`; there may be more or fewer than before."""
+        """Select hypotheses: hypothesis k of item b continues `parents[b, k]`; their number may change."""
         return reordered(state, parents)
 
     def keep(self, state: SteppingState, items: Int[Tensor, " b"]) -> SteppingState:
-        """Only these items, in this order."""
+        """Select these items, in this order."""
         return kept(state, items)
 
     def _predicted(
         self, before: PlacesState | None, tokens: Tensor, hidden: Tensor, memory: Memory
     ) -> Float[Tensor, "B K S"]:
-        """log p(a_t | y_<t): the token says where the last step has been, the scores where to go."""
+        """Compute log p(a_t | y_<t): the token determines the last position, the scores the next one."""
         scores = self._widened(scores_of(self._decoder.scorer, hidden, memory.keys.keys))
         if memory.mask is not None:
             scores = scores.masked_fill(~memory.mask.unsqueeze(1), -torch.inf)
@@ -169,8 +171,9 @@ class LatentStepper:
         places: Float[Tensor, "B S A"],
         predicted: Float[Tensor, "B K S"],
     ) -> tuple[Float[Tensor, "B K W"], Float[Tensor, "B K S"]]:
-        """log p(w | y_<t) with the place summed out, and the norms at each place; some items at a
-        time.
+        """Compute log p(w | y_<t) with the position summed out, and the norms at each position.
+
+        It processes a few items at a time.
         """
         found, norms = [], []
         size = predicted[0].numel() * max(self.num_tokens, query.shape[-1])
@@ -181,13 +184,13 @@ class LatentStepper:
             scores = self._output.plus(self._bias, vectors.flatten(0, 2))
             scores = scores.view(*vectors.shape[:3], -1)
             norms.append(scores.logsumexp(-1))
-            # The prediction over the norms, so that the table is passed over once less.
+            # Subtract the norms from the prediction first, which saves a pass over the table.
             scores += (predicted[some] - norms[-1]).unsqueeze(-1)
             found.append(scores.logsumexp(-2))
         return torch.cat(found), torch.cat(norms)
 
     def _widened(self, part: Tensor) -> Tensor:
-        """Sums are in the precision of the model."""
+        """Convert to the dtype of the model, in which sums are computed."""
         return part.to(self._bias.dtype) if part.is_floating_point() else part
 
 

@@ -1,15 +1,14 @@
-"""A matrix of weights made ready for many products, without gradients.
+"""A weight matrix prepared for many products, without gradients.
 
     rows W,   bias + rows W,   sums + rows W
 
-Transposed beforehand, it is multiplied with a few rows in about half the time. In half precision
-products of many rows are made in bfloat16, and what is added up is float32: on a processor with
-instructions for it up to six times faster, at three digits. For a few rows it would be slower there,
-so that these are float32 all the same.
+The matrix is transposed in advance, which halves the time of a product with a few rows. In half precision,
+products of many rows use bfloat16 with float32 accumulation: up to six times faster on CPUs with support
+for it, with three digits of precision. Products of a few rows stay in float32, where they are faster.
 
-What a row gives must not depend on how many others are beside it, and libraries have kernels for one row
-and for many wide ones whose sums are in another order. So a row by itself is multiplied twice over, as two
-rows, and of wide rows no more than some at once; see docs/decisions/0012.
+The result for a row must not depend on the number of other rows, but libraries have kernels for one row and
+for many wide rows that sum in a different order. A single row is therefore duplicated, and the number of
+wide rows in one product is limited; see docs/decisions/0012.
 
 Axes: N rows, D width of a row, G width of a product.
 """
@@ -20,16 +19,16 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-# Measured with MKL 2024.2: for rows as wide as this the order of a sum is the same for any number of
-# them from 2 on, for wider ones from 2 to some 190.
+# Measured with MKL 2024.2: for rows up to this width the order of a sum is the same for any number of rows
+# from 2, for wider rows from 2 to about 190.
 _WIDE, _MOST_WIDE_ROWS = 768, 128
-# From so many rows on half precision is faster; measured for D = 256 and G = 1,024.
+# From this many rows half precision is faster; measured for D = 256 and G = 1,024.
 _MANY_ROWS = 48
 
 
 @final
 class Matrix:
-    """The matrix as it is now.
+    """A matrix with its current values.
 
     >>> Matrix(torch.eye(2)).times(torch.ones(1, 2))
     tensor([[1., 1.]])
@@ -40,7 +39,7 @@ class Matrix:
         self._half = self._weight.to(torch.bfloat16) if half else None
 
     def times(self, rows: Float[Tensor, "N D"]) -> Float[Tensor, "N G"]:
-        """rows W, a new tensor."""
+        """Compute rows W, as a new tensor."""
         if self._is_too_much(rows):
             return torch.cat([self.times(some) for some in rows.split(_MOST_WIDE_ROWS)])
         if len(rows) == 1:
@@ -50,7 +49,7 @@ class Matrix:
         return (rows.to(torch.bfloat16) @ self._half).to(rows.dtype)
 
     def plus(self, bias: Float[Tensor, " G"], rows: Float[Tensor, "N D"]) -> Float[Tensor, "N G"]:
-        """bias + rows W, a new tensor."""
+        """Compute bias + rows W, as a new tensor."""
         if self._is_too_much(rows):
             return torch.cat([self.plus(bias, some) for some in rows.split(_MOST_WIDE_ROWS)])
         if len(rows) == 1:
@@ -60,7 +59,7 @@ class Matrix:
         return (rows.to(torch.bfloat16) @ self._half) + bias
 
     def add_to(self, sums: Float[Tensor, "N G"], rows: Float[Tensor, "N D"]) -> None:
-        """sums + rows W, in place."""
+        """Compute sums + rows W, in place."""
         if self._is_too_much(rows):
             pieces = zip(sums.split(_MOST_WIDE_ROWS), rows.split(_MOST_WIDE_ROWS), strict=True)
             for part, some in pieces:

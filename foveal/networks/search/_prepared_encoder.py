@@ -1,12 +1,12 @@
-"""A text encoder made ready to read many texts, for search: the same memory, in less time.
+"""A text encoder prepared for encoding many texts in search: it returns the same memory in less time.
 
     gates[t] = table[ token_t ] + h U^T,   table = E W^T + b
 
-Where the vocabulary is small, what the lowest layer makes of a token is a row of a table, and of
-the work of a step the product with the state is left. Texts are read longest first, so that at step
-t the first n_t rows are those that still go on: padding is not computed at all.
+With a small vocabulary, the product of the lowest layer with a token is a row of a table, and a step only
+computes the product with the state. Texts are sorted by length, longest first. At step t, the first n_t
+rows are the texts that have not ended, so padding is not computed at all.
 
-Axes: B texts, T tokens, n texts that are as long as a step, W tokens of the vocabulary, D width of
+Axes: B texts, T tokens, n texts that reach a step, W tokens of the vocabulary, D width of
 an input, H of a state, G of all gates.
 """
 
@@ -28,15 +28,16 @@ from ..recurrent._cells import AbstractCell, LSTMCell
 from ._prepared_lstm import InputGates, PreparedLSTM
 from ._stepping_state import map_memory
 
-# Entries of the gates that are made at once: 1 MB of float32, which stays in cache.
+# Entries of the gates that are computed at once: 1 MB of float32, which fits in the cache.
 _PIECE = 2**18
 
 
 @final
 class PreparedEncoder:
-    """An encoder without gradients, prepared once from its weights; make another when they have
-    changed. An encoder that has no faster form reads as it is. With `half`, it computes in bfloat16:
-    faster for some tens of texts and more, and good to two or three digits.
+    """An encoder without gradients, prepared from its current weights.
+
+    Build a new one when the weights change. An encoder without a faster form is used unchanged. With `half`,
+    it computes in bfloat16: faster for more than a few dozen texts, with two or three digits of precision.
 
     >>> from torch import nn
     >>> from foveal.networks import recurrent_stack
@@ -51,13 +52,13 @@ class PreparedEncoder:
                 "PreparedEncoder: the encoder must be in evaluation mode, got training mode, whose "
                 "dropout would be part of the search. Call encoder.eval() first."
             )
-        # In half precision torch's fused kernels are faster than any steps made of operations.
+        # In half precision, torch's fused kernels are faster than steps of separate operations.
         self._encoder = copy.deepcopy(encoder).to(torch.bfloat16) if half else encoder
         self._layers, self._half = [] if half else _prepared_layers(encoder), half
 
     @torch.no_grad()
     def __call__(self, inputs: Tensor, mask: Tensor | None = None) -> Memory:
-        """What the encoder gives."""
+        """Compute the memory, as the encoder does."""
         if not self._layers or inputs.ndim != 2 or inputs.numel() == 0:
             return self._as_it_is(inputs, mask)
         lengths, moved = (None, None) if mask is None else arranged(mask)
@@ -85,9 +86,7 @@ class PreparedEncoder:
 
 
 def _filled_up(encoder: AbstractEncoder, inputs: Tensor, mask: Tensor | None) -> Memory:
-    """What an encoder gives for as many inputs as its kernels need to sum in one order, however few
-    there are.
-    """
+    """Pad the batch to the minimum size at which the kernels sum in a fixed order, and encode it."""
     size, missing = len(inputs), LEAST_ROWS - len(inputs)
     if missing <= 0 or not size:
         return encoder(inputs, mask)
@@ -99,7 +98,7 @@ def _filled_up(encoder: AbstractEncoder, inputs: Tensor, mask: Tensor | None) ->
 
 
 class _Direction(NamedTuple):
-    """One cell of a layer, which reads from the front or from the back."""
+    """One cell of a layer, which reads forward or backward."""
 
     cell: PreparedLSTM
     gates: InputGates
@@ -107,7 +106,7 @@ class _Direction(NamedTuple):
 
 
 def _prepared_layers(encoder: AbstractEncoder) -> list[list[_Direction]]:
-    """The layers, lowest first; none where the encoder has another form."""
+    """Return the layers, lowest first; none if the encoder has a different form."""
     if not isinstance(encoder, TextEncoder) or encoder.stack.residual or encoder.stack.skip:
         return []
     if not isinstance(encoder.embedding, nn.Embedding):
@@ -135,12 +134,12 @@ def _prepared_layers(encoder: AbstractEncoder) -> list[list[_Direction]]:
 def _read(
     layers: list[list[_Direction]], tokens: Int[Tensor, "B T"], rows: list[int]
 ) -> tuple[Float[Tensor, "B T H"], Float[Tensor, "B H"]]:
-    """Outputs and summary of texts, the longest first: `rows[t]` of them have a token t."""
+    """Compute outputs and summary of texts, longest first: `rows[t]` texts have a token t."""
     inputs, summary = tokens, []
     for layer in layers:
         sizes = [direction.cell.size for direction in layer]
         outputs = layer[0].cell.bias.new_empty(*tokens.shape, sum(sizes))
-        if min(rows) < len(tokens):  # what is after the end of a text is written by nobody
+        if min(rows) < len(tokens):  # no step writes the outputs after the end of a text
             outputs.zero_()
         summary = []
         for direction, part in zip(layer, outputs.split(sizes, -1), strict=True):
@@ -153,7 +152,7 @@ def _read(
 def _run(
     direction: _Direction, inputs: Tensor, rows: list[int], outputs: Float[Tensor, "B T H"]
 ) -> None:
-    """Fill in the outputs of one cell; those after the end of a text are 0, and stay it."""
+    """Fill in the outputs of one cell; outputs after the end of a text stay 0."""
     cell, before, num_texts = direction.cell, None, len(outputs)
     memory, at = outputs.new_zeros(num_texts, cell.size), outputs.unbind(1)
     times = [t for t, count in enumerate(rows) if count > 0]
@@ -168,17 +167,17 @@ def _run(
             gates, state, hidden, count = scores[t - first], memory, at[t], rows[t]
             if count < num_texts:
                 gates, state, hidden = gates[:count], state[:count], hidden[:count]
-            if before is not None:  # before the first step the state is 0
+            if before is not None:  # the initial state is 0
                 cell.from_state.add_to(gates, before[:count])
             cell.update_(gates, state, hidden)
             before = at[t]
 
 
 def _at_end(outputs: Float[Tensor, "B T H"], rows: list[int]) -> Float[Tensor, "B H"]:
-    """The output at the last token of each text; the longest come first."""
+    """Return the output at the last token of each text; the longest texts come first."""
     parts, following = [], 0
     for t in reversed(range(len(rows))):
         if rows[t] > following:
             parts.append(outputs[following : rows[t], t])
             following = rows[t]
-    return torch.cat([*parts, outputs[following:, 0]])  # those without a token stay 0
+    return torch.cat([*parts, outputs[following:, 0]])  # texts without a token stay 0

@@ -1,10 +1,9 @@
-"""An LSTM cell made ready to step: its weights laid out for the products of a step, its gates for
-as few operations as there can be.
+"""An LSTM cell prepared for search: its weights and gates are arranged for the fewest operations per
+step.
 
     i, f, o = sigmoid(gates[: 3 H]),   g = tanh(gates[3 H :]),   c' = f * c + i * g,   h' = o * tanh(c')
 
-The order of the gates, which torch has as i, f, g, o, makes the three that are squashed alike one
-block.
+Torch orders the gates as i, f, g, o. Here the three sigmoid gates come first and form one block.
 
 Axes: N rows, W tokens of the vocabulary, D width of an input, H of a state, G of all gates.
 """
@@ -18,14 +17,14 @@ from torch import Tensor
 from ..recurrent._cells import LSTMCell
 from ._matrix import Matrix
 
-# Entries of the largest table, 16 MB of float32: 4,096 words for a hidden size of 256. A row of a
-# larger one is no longer much cheaper to fetch than to compute.
+# Entries of the largest table, 16 MB of float32: 4,096 words for a hidden size of 256. Fetching a row of a
+# larger table is not much cheaper than computing it.
 _TABLE = 2**22
 
 
 @final
 class PreparedLSTM:
-    """The weights of one cell as they are now, without gradients."""
+    """The current weights of one cell, without gradients."""
 
     def __init__(self, cell: LSTMCell, *, half: bool = False) -> None:
         weights = cell.weights
@@ -37,7 +36,7 @@ class PreparedLSTM:
     def update(
         self, gates: Float[Tensor, "*rows G"], memory: Float[Tensor, "*rows H"]
     ) -> tuple[Float[Tensor, "*rows H"], Float[Tensor, "*rows H"]]:
-        """Hidden vector and memory after a step; `gates`, their scores, are used up."""
+        """Compute hidden vector and memory after a step; it overwrites `gates`, the scores."""
         gates.narrow(-1, 0, 3 * self.size).sigmoid_()
         i, f, o, new = gates.chunk(4, -1)
         after = torch.mul(f, memory).addcmul_(i, new.tanh_())
@@ -49,7 +48,7 @@ class PreparedLSTM:
         memory: Float[Tensor, "N H"],
         hidden: Float[Tensor, "N H"],
     ) -> None:
-        """The same with the memory changed in place and the hidden vector written where it goes."""
+        """Update the memory in place and write the hidden vector into `hidden`."""
         gates.narrow(-1, 0, 3 * self.size).sigmoid_()
         i, f, o, new = gates.chunk(4, -1)
         memory.mul_(f).addcmul_(i, new.tanh_())
@@ -62,9 +61,9 @@ class PreparedLSTM:
 
 @final
 class InputGates:
-    """W x + b of the gates, for rows of inputs or, with a table of embeddings, for tokens.
+    """Computes W x + b of the gates, for rows of inputs or, with a table of embeddings, for tokens.
 
-    With a small vocabulary the scores of all its tokens are computed once.
+    With a small vocabulary, the scores of all tokens are computed once.
     """
 
     def __init__(
@@ -81,7 +80,7 @@ class InputGates:
             self._table = torch.addmm(bias, embeddings, weight)
 
     def __call__(self, inputs: Tensor) -> Float[Tensor, "N G"]:
-        """A new tensor."""
+        """Compute the scores, as a new tensor."""
         if self._table is not None:
             return self._table.index_select(0, inputs)
         if self._embeddings is not None:

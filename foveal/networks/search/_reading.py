@@ -1,15 +1,15 @@
-"""The second half of a step of search: from the stack's outputs to the vector before the output.
+"""The second half of a search step: from the stack's outputs to the vector before the output layer.
 
-    v = tanh( U [c; s] ) = tanh( U_c c + U_s s ),   U_c c = sum over places of weight * ( U_c value )
+    v = tanh( U [c; s] ) = tanh( U_c c + U_s s ),   U_c c = sum over positions of weight * ( U_c value )
 
-A context is an expectation, linear in the values, so that the values of the memory go through U_c
-once and no context of any step does. For softmax attention with additive scores the products with
-s, the query and U_s s, are one.
+A context is an expectation and linear in the values, so the values are multiplied with U_c once, not the
+context of every step. For softmax attention with additive scores, the two products with s, the query and
+U_s s, are combined.
 
-What is read may be said from outside: with forced weights the context is their sum of the values,
-and nothing is scored. "What if it had looked here?"
+A caller can force the attention weights, for "what if" questions: the context is then the sum of the values
+with these weights, and no scores are computed.
 
-Axes: B items, K hypotheses of each, S places, H width of the stack's output, Q of the scorer, A of
+Axes: B items, K hypotheses of each, S positions, H width of the stack's output, Q of the scorer, A of
 the vector v.
 """
 
@@ -43,18 +43,18 @@ from ._matrix import Matrix
 
 
 class Vectors(NamedTuple):
-    """What the output layer reads for each hypothesis, and what each has attended to."""
+    """The input of the output layer for each hypothesis, and its attention weights."""
 
     vectors: Float[Tensor, "B K A"]
     weights: Float[Tensor, "B K S"] | None
 
 
 class AbstractRead(ABC):
-    """How the outputs of the stack become vectors."""
+    """Computes vectors from the outputs of the stack."""
 
     @abstractmethod
     def remember(self, memory: Memory) -> Memory:
-        """What every step needs of the memory."""
+        """Compute the parts of the memory that every step needs."""
 
     @abstractmethod
     def read(
@@ -63,8 +63,9 @@ class AbstractRead(ABC):
         memory: Memory,
         forced: Float[Tensor, "B K S"] | None = None,
     ) -> Vectors:
-        """The hypotheses of an item are queries of its one memory; `forced` are weights to read with
-        instead of the attention's own.
+        """Attend to the memory; the hypotheses of an item are queries of one memory.
+
+        `forced` are weights that replace the weights of the attention.
         """
 
 
@@ -74,9 +75,7 @@ def check_forced(
     shape: tuple[int, ...],
     memory: Memory,
 ) -> None:
-    """Whether a decoder can read with given weights, and whether these are of the hypotheses
-    `shape`, (B, K).
-    """
+    """Check that a decoder supports forced weights, and that they match the hypotheses `shape`, (B, K)."""
     attention = decoder.attention if isinstance(decoder, AbstractAttentionDecoder) else None
     head = attention.attention if isinstance(attention, MultiHead) else attention
     if not isinstance(head, Attention) or not isinstance(head.reader, _LINEAR):
@@ -94,7 +93,7 @@ def check_forced(
 
 
 def prepare_read(decoder: AbstractDecoder, *, half: bool) -> AbstractRead:
-    """The prepared form, for decoders that have one."""
+    """Return the prepared form, if the decoder has one."""
     if isinstance(decoder, AttentionDecoder | InputFeedingDecoder):
         attention = decoder.attention
         if isinstance(attention, Attention) and isinstance(attention.reader, _LINEAR):
@@ -106,13 +105,13 @@ def prepare_read(decoder: AbstractDecoder, *, half: bool) -> AbstractRead:
     return _AsItIs(decoder)
 
 
-# Readers whose context is a sum of values and nothing else.
+# Readers whose context is only a weighted sum of values.
 _LINEAR = ExpectedValue, ExpectedSelection, ExpectedPath, SampledValue
 
 
 @final
 class _AsItIs(AbstractRead):
-    """Any decoder."""
+    """Reads with any decoder, without preparation."""
 
     def __init__(self, decoder: AbstractDecoder) -> None:
         self._decoder = decoder
@@ -130,7 +129,7 @@ class _AsItIs(AbstractRead):
         return Vectors(vectors, None if reading is None else self._in_a_row(reading))
 
     def _read_with(self, weights: Tensor, hidden: Tensor, memory: Memory) -> Tensor:
-        """The vectors for given weights; heads all read with the same."""
+        """Compute the vectors for given weights, which all heads share."""
         decoder = self._decoder
         assert isinstance(decoder, AbstractAttentionDecoder)
         if isinstance(decoder.attention, MultiHead):
@@ -141,7 +140,7 @@ class _AsItIs(AbstractRead):
         return torch.tanh(decoder.combine(torch.cat([context, hidden], -1)))
 
     def _in_a_row(self, reading: Reading) -> Float[Tensor, "B K S"]:
-        """Weights of words in sentences as one row of places, those of heads by their mean."""
+        """Flatten weights of words in sentences to one row of positions, and average weights of heads."""
         assert isinstance(self._decoder, AbstractAttentionDecoder)
         attention, weights = self._decoder.attention, reading.weights
         if isinstance(attention, HierarchicalAttention):
@@ -151,7 +150,7 @@ class _AsItIs(AbstractRead):
 
 @final
 class _ProjectedValues(AbstractRead):
-    """Any attention of one level and one head."""
+    """Prepared attention with one level and one head."""
 
     def __init__(
         self, decoder: AbstractAttentionDecoder, attention: Attention, *, half: bool
@@ -178,16 +177,16 @@ class _ProjectedValues(AbstractRead):
 
 
 class _Places(NamedTuple):
-    """The keys of a memory, with what softmax needs to know of its padding, if there is any."""
+    """The keys of a memory, with masks of its padding for the softmax, if there is any."""
 
     keys: Any
-    shut: Float[Tensor, "B 1 S"] | None  # 0 on real places, -inf on padding
-    some: Float[Tensor, "B 1 1"] | None  # 0 for items all of whose places are padding, 1 for others
+    shut: Float[Tensor, "B 1 S"] | None  # 0 on real positions, -inf on padding
+    some: Float[Tensor, "B 1 1"] | None  # 0 for items with only padding, 1 for others
 
 
 @final
 class _Softmax(AbstractRead):
-    """Softmax attention: the commonest, in as few operations as there can be."""
+    """Prepared softmax attention, the most common kind, with the fewest operations."""
 
     def __init__(
         self, decoder: AbstractAttentionDecoder, attention: Attention, *, half: bool
@@ -236,7 +235,7 @@ class _Softmax(AbstractRead):
 def _combine(
     decoder: AbstractAttentionDecoder,
 ) -> tuple[Float[Tensor, "V A"], Float[Tensor, "H A"]]:
-    """The two parts of U, which reads the context and the hidden vector side by side."""
+    """Split U into its two parts, for the context and for the hidden vector."""
     both = decoder.combine.weight.detach().T
     size = len(both) - decoder.stack.output_size
     of_context, of_hidden = both.split([size, decoder.stack.output_size])
@@ -244,5 +243,5 @@ def _combine(
 
 
 def _rows(matrix: Matrix, rows: Float[Tensor, "B K D"]) -> Float[Tensor, "B K G"]:
-    """One product of all rows."""
+    """Multiply all rows in one product."""
     return matrix.times(rows.flatten(0, 1)).view(*rows.shape[:2], -1)

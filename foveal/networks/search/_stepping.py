@@ -1,12 +1,12 @@
-"""A decoder that search can step: K hypotheses for each of B items, all in one call.
+"""A decoder prepared for search: K hypotheses for each of B items, all in one call.
 
     state, log_probs, weights = stepper.step( state, tokens )
 
-The hypotheses of an item are K queries of its one memory, so that values and keys are never
-repeated. The state holds everything, the memory too; the stepper itself has none.
+The hypotheses of an item are K queries of one memory, so values and keys are never repeated. The state
+includes the memory; the stepper is stateless.
 
-Axes: B items, K hypotheses of each, k as many after a choice, b items that stay, S places, W tokens
-of the vocabulary.
+Axes: B items, K hypotheses of each, k hypotheses after a selection, b remaining items, S positions, W
+tokens of the vocabulary.
 """
 
 from functools import cached_property
@@ -30,10 +30,10 @@ from ._stepping_state import SearchStep, SteppingState, kept, map_memory, reorde
 
 @final
 class DecoderStepper:
-    """Steps of a decoder, prepared once from its weights; make another when they have changed.
+    """Search steps of a decoder, prepared from its current weights; build a new one when they change.
 
-    With `half`, the matrix products of a prepared step are in bfloat16: faster for some tens of
-    hypotheses and more, and good to three digits.
+    With `half`, the matrix products of a prepared step use bfloat16: faster for more than a few dozen
+    hypotheses, with three digits of precision.
 
     >>> from torch import nn
     >>> from foveal.networks import PlainDecoder, NoBridge, recurrent_stack
@@ -63,19 +63,19 @@ class DecoderStepper:
 
     @property
     def num_tokens(self) -> int:
-        """W, the size of the vocabulary."""
+        """Return W, the size of the vocabulary."""
         return len(self._bias)
 
     @cached_property
     def _output(self) -> Matrix:
-        """The weights of the output layer; at the first step, as the rest of what a step needs."""
+        """Return the weights of the output layer, prepared at the first step."""
         return Matrix(self._decoder.output.table(self._decoder.embedding).T, half=self._half)
 
     @torch.no_grad()
     def start(self, memory: Memory) -> SteppingState:
-        """The state before the first token, one hypothesis for each item."""
+        """Return the state before the first token, with one hypothesis for each item."""
         if memory.mask is not None and bool(memory.mask.all()):
-            memory = memory._replace(mask=None)  # no padding: nothing to take care of at any step
+            memory = memory._replace(mask=None)  # no padding: steps can skip masking
         with torch.autocast(memory.values.device.type, torch.bfloat16, enabled=self._half):
             memory = self._decoder.remember(memory)
             first = self._decoder.start(memory)
@@ -85,7 +85,7 @@ class DecoderStepper:
         return SteppingState(self._read.remember(self._advance.remember(memory)), state)
 
     def batch_size(self, state: SteppingState) -> int:
-        """How many items the state has."""
+        """Return the number of items in the state."""
         return state.decoder.layers[0].hidden.shape[0]
 
     def step(
@@ -94,8 +94,9 @@ class DecoderStepper:
         tokens: Int[Tensor, "B K"],
         forced: Float[Tensor, "B K S"] | None = None,
     ) -> SearchStep:
-        """Every hypothesis reads one token. `forced` are weights to read the memory with instead of
-        those that the attention would give; padding must have 0.
+        """Feed one token to every hypothesis.
+
+        `forced` are attention weights that replace the weights of the attention; they must be 0 on padding.
         """
         memory, before = state
         hidden, layers = self._advance.advance(before, tokens, memory)
@@ -111,9 +112,7 @@ class DecoderStepper:
     def selection(
         self, state: SteppingState, tokens: Int[Tensor, "B K"]
     ) -> Bool[Tensor, "B K S"] | None:
-        """What the most probable segments are that the next step reads; None for an attention that
-        does not choose segments.
-        """
+        """Return the most probable segments of the next step; None if the attention has no segments."""
         decoder = self._decoder
         if not isinstance(decoder, AbstractAttentionDecoder):
             return None
@@ -126,20 +125,20 @@ class DecoderStepper:
         return attention(hidden, state.memory).distribution.argmax() == 1
 
     def reorder(self, state: SteppingState, parents: Int[Tensor, "B k"]) -> SteppingState:
-        """Hypothesis k of item b continues `parents[b, k]`; there may be more or fewer than before."""
+        """Select hypotheses: hypothesis k of item b continues `parents[b, k]`; their number may change."""
         return reordered(state, parents)
 
     def keep(self, state: SteppingState, items: Int[Tensor, " b"]) -> SteppingState:
-        """Only these items, in this order."""
+        """Select these items, in this order."""
         return kept(state, items)
 
     def _widened(self, part: Tensor) -> Tensor:
-        """Sums are in the precision of the model."""
+        """Convert to the dtype of the model, in which sums are computed."""
         return part.to(self._bias.dtype) if part.is_floating_point() else part
 
 
 def _check_queries(attention: Attends) -> None:
-    """Hypotheses are queries that must know nothing of each other."""
+    """Check that the attention has independent queries, because hypotheses are queries."""
     if isinstance(attention, MultiHead):
         parts = (attention.attention,)
     elif isinstance(attention, HierarchicalAttention):

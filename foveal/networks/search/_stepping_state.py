@@ -1,7 +1,7 @@
-"""Where a search is, and what becomes of it when hypotheses are chosen and items are done.
+"""The state of a search, and its update when hypotheses are selected and items are done.
 
-Axes: B items, K hypotheses of each, k as many after a choice, b items that stay, S places, W tokens
-of the vocabulary.
+Axes: B items, K hypotheses of each, k hypotheses after a selection, b remaining items, S positions, W
+tokens of the vocabulary.
 """
 
 from collections.abc import Callable
@@ -17,7 +17,7 @@ from ..decoders._decoder import DecoderState
 
 
 class SearchStep(NamedTuple):
-    """One step of all hypotheses: what may come next, and what each of them has read."""
+    """One step of all hypotheses: the log-probabilities of the next token, and the attention weights."""
 
     state: Any
     log_probs: Float[Tensor, "B K W"]
@@ -25,14 +25,14 @@ class SearchStep(NamedTuple):
 
 
 class SteppingState(NamedTuple):
-    """Where a search is: tensors of the memory begin with (B,), those of the decoder with (B, K)."""
+    """The state of a search: tensors of the memory start with axes (B,), tensors of the decoder with (B, K)."""
 
     memory: Memory
     decoder: DecoderState
 
 
 def reordered(state: SteppingState, parents: Int[Tensor, "B k"]) -> SteppingState:
-    """Hypothesis k of item b continues `parents[b, k]`; there may be more or fewer than before."""
+    """Select hypotheses: hypothesis k of item b continues `parents[b, k]`; their number may change."""
     num_before = state.decoder.layers[0].hidden.shape[1]
     first = torch.arange(len(parents), device=parents.device).unsqueeze(1) * num_before
     index = (first + parents).flatten()
@@ -44,7 +44,7 @@ def reordered(state: SteppingState, parents: Int[Tensor, "B k"]) -> SteppingStat
 
 
 def kept(state: SteppingState, items: Int[Tensor, " b"]) -> SteppingState:
-    """Only these items, in this order."""
+    """Select these items, in this order."""
 
     def chosen(part: Tensor) -> Tensor:
         return part.index_select(0, items)
@@ -53,5 +53,5 @@ def kept(state: SteppingState, items: Int[Tensor, " b"]) -> SteppingState:
 
 
 def map_memory(function: Callable[[Tensor], Tensor], memory: Memory) -> Memory:
-    """Every tensor of the memory; its keys are whatever a scorer or a reader has made of the values."""
+    """Apply a function to every tensor of the memory, including the tensors in its keys."""
     return pytree.tree_map_only(Tensor, function, memory)

@@ -1,4 +1,4 @@
-"""A decoder whose attention is summed out: at each step it reads one place, and which one is not known.
+"""A decoder with latent attention: each step reads one position, which is summed out.
 
     s_t = RNN( s_{t-1}, [y_{t-1}; bridge] ),     v[t, s] = tanh( U [value_s; s_t] )
     p(y_t | y_<t, a_t = s) = softmax( W v[t, s] + b )
@@ -7,19 +7,19 @@
     forward    p(y) = sum over a_1 <= a_2 <= .. of the product over t of
                       p(a_t | a_{t-1}) p(y_t | y_<t, a_t)                         Wu & Cotterell 2019
 
-Soft attention reads a mean of the places, a value that no place has; here every token comes from one
-place, the likelihood is exact, and so is the posterior p(a | y): the weights that `score` gives. What
-`step` and `unroll` give is p(a_t | y_<t), all that can be known before the token of the step is.
+Soft attention reads a mean of the positions, a value that no position has. Here every token comes from one
+position, the likelihood is exact, and so is the posterior p(a | y), whose weights `score` returns. `step`
+and `unroll` return p(a_t | y_<t), because the token of the step is not known yet.
 
-The price is an output layer for every pair of step and place. Its table is made for a few steps at a
-time and, where there is more than one such piece, made again in the backward.
+The cost is an output layer for every pair of step and position. Its table is computed for a few steps at a
+time and, if there is more than one such chunk, recomputed in the backward pass.
 
-Label smoothing is that of the other decoders: the target of a step is spread over all tokens, and what
-it is held against is p(y_t | y_<t) with the place summed out,
+Label smoothing works as in other decoders: the target distribution of a step is mixed with the uniform
+distribution over tokens and compared with p(y_t | y_<t), with the position summed out,
 
     loss[t] = - (1 - e) log p(y_t | y_<t) - e mean over w of log p(w | y_<t)
 
-Axes: *batch any leading shape, T steps, S places, W tokens of the vocabulary, H width of the stack's
+Axes: *batch any leading shape, T steps, S positions, W tokens of the vocabulary, H width of the stack's
 output, A of the vector v.
 """
 
@@ -60,15 +60,15 @@ from ._tokens import (
 )
 from ._transitions import AbstractTransitions
 
-# Entries of a table of steps, places and tokens that are made at once: 32 MB of float32.
+# Entries of the table of steps, positions and tokens that are computed at once: 32 MB of float32.
 _TABLE = 2**23
 
-# (predicted, scores, norms) -> what is wanted of the table with the place summed out: (*batch, T, any).
+# Maps (predicted, scores, norms) to a result with the position summed out: (*batch, T, any).
 SumUp = Callable[[Tensor, Tensor, Tensor], Tensor]
 
 
 class Marginals(NamedTuple):
-    """Steps with the place summed out; `rest` is what was wanted of the table."""
+    """Steps with the position summed out; `rest` is the result of `SumUp`."""
 
     predicted: Float[Tensor, "*batch T S"]
     emissions: Float[Tensor, "*batch T S"]
@@ -78,7 +78,7 @@ class Marginals(NamedTuple):
 
 
 class _Taught(NamedTuple):
-    """All steps, what they were made of, and the state after them."""
+    """All steps, their inputs, and the final state."""
 
     steps: Marginals
     scores: Float[Tensor, "*batch T S"]
@@ -87,8 +87,7 @@ class _Taught(NamedTuple):
 
 @final
 class LatentDecoder(AbstractRecurrentDecoder):
-    """A decoder that sums over the place that each step reads; `walk` says how places follow each
-    other.
+    """A decoder that sums over the position that each step reads; `walk` models sequences of positions.
 
     >>> from torch import nn
     >>> from foveal.attention import AdditiveScorer
@@ -123,7 +122,7 @@ class LatentDecoder(AbstractRecurrentDecoder):
 
     @override
     def remember(self, memory: Memory) -> Memory:
-        """An item all of whose places are padding reads one empty place, so that there is one."""
+        """Add an empty position to items with only padding, because each item needs at least one."""
         memory = summarized(memory).cleared("LatentDecoder")
         values, mask = memory.values, memory.mask
         if mask is not None:
@@ -170,8 +169,9 @@ class LatentDecoder(AbstractRecurrentDecoder):
         *,
         label_smoothing: float = 0.0,
     ) -> TokenLosses:
-        """Teacher forcing with its loss: `targets[t]` should come after `tokens[t]`, and is what the
-        steps after t take to have been written. The weights are p(a_t = s | all targets).
+        """Compute the loss with teacher forcing: `targets[t]` is the target after `tokens[t]`.
+
+        Steps after t condition on `targets[t]`. The weights are p(a_t = s | all targets).
         """
         memory = self._remembered(memory)
         if mask is not None:
@@ -195,14 +195,12 @@ class LatentDecoder(AbstractRecurrentDecoder):
         memory: Memory,
         mask: Bool[Tensor, "*batch T"] | None = None,
     ) -> Int[Tensor, "*batch T"]:
-        """The place that each target was written from in the most probable alignment of all
-        (Viterbi); -1 on padding.
-        """
+        """Return the position of each target in the most probable alignment (Viterbi); -1 on padding."""
         (posterior,) = self.score(tokens, targets, memory, mask).attended
         assert isinstance(posterior, Posterior)
         if mask is None:
             return posterior.distribution.argmax()
-        if isinstance(posterior.distribution, Categorical):  # it has no place for a padded step
+        if isinstance(posterior.distribution, Categorical):  # it does not mark padded steps
             return torch.where(mask, posterior.weights.argmax(-1), -1)
         return posterior.distribution.argmax()
 
@@ -215,7 +213,7 @@ class LatentDecoder(AbstractRecurrentDecoder):
         state: DecoderState | None,
         sum_up: SumUp | None,
     ) -> _Taught:
-        """All steps; the stack is on the fused kernel."""
+        """Run all steps, with the fused kernel for the stack."""
         state = self.start(memory) if state is None else state
         hidden, layers = self.stack(self._input(tokens, memory), mask, state.layers)
         before = self._before(state.own, tokens, memory, mask)
@@ -232,7 +230,7 @@ class LatentDecoder(AbstractRecurrentDecoder):
         state: DecoderState,
         sum_up: SumUp | None,
     ) -> _Taught:
-        """What follows from the outputs of the stack, a piece of the steps after the other."""
+        """Compute the results from the outputs of the stack, in chunks of steps."""
         query = linear(hidden, self.combine.weight[:, memory.values.shape[-1] :])
         kept = self.dropout(torch.ones_like(query)) if self._drops else None
         scores = self._scores(hidden, memory)
@@ -275,7 +273,7 @@ class LatentDecoder(AbstractRecurrentDecoder):
         before: Tensor,
         sum_up: SumUp | None,
     ) -> tuple[Tensor, ...]:
-        """The parts of `Marginals` for a few steps, and log p(place | what was written) after them."""
+        """Compute the parts of `Marginals` for a few steps, and log p(position | tokens) after them."""
         table, norms = token_scores(vectors_of(query, places, kept), output)
         emissions = chosen(table, norms, targets)
         batch = scores.shape[:-2]
@@ -292,7 +290,7 @@ class LatentDecoder(AbstractRecurrentDecoder):
     def _before(
         self, places: PlacesState | None, tokens: Tensor, memory: Memory, mask: Tensor | None
     ) -> Float[Tensor, "*batch S"]:
-        """log p(place of the last step), now that the first of `tokens` says what was written at it."""
+        """Compute log p(position of the last step), given the first of `tokens`, which is its output."""
         if places is None:
             return self.walk.start(memory.keys.vectors[..., 0].to(self._wide(memory)))
         first = tokens[..., 0]
@@ -302,14 +300,14 @@ class LatentDecoder(AbstractRecurrentDecoder):
         return (places.predicted + emission).log_softmax(-1)
 
     def _scores(self, hidden: Tensor, memory: Memory) -> Float[Tensor, "*batch T S"]:
-        """Of the places at each step, -inf on padding."""
+        """Score the positions at each step, -inf on padding."""
         scores = scores_of(self.scorer, hidden, memory.keys.keys).to(self._wide(memory))
         if memory.mask is None:
             return scores
         return scores.masked_fill(~memory.mask.unsqueeze(-2), -torch.inf)
 
     def _wide(self, memory: Memory) -> torch.dtype:
-        """Sums over places are float32 at least."""
+        """Return the dtype of sums over positions: at least float32."""
         return torch.promote_types(memory.values.dtype, torch.float32)
 
     def _weights(self) -> Output:
@@ -323,7 +321,7 @@ class LatentDecoder(AbstractRecurrentDecoder):
 def following(
     tokens: Int[Tensor, "*batch T"], mask: Bool[Tensor, "*batch T"] | None = None
 ) -> Int[Tensor, "*batch T"]:
-    """The real token after each; what stands at the last one means nothing.
+    """Return the real token after each token; the result at the last token is meaningless.
 
     >>> following(torch.tensor([1, 2, 3, 4]), torch.tensor([True, False, True, True]))
     tensor([3, 3, 4, 4])
@@ -342,7 +340,7 @@ def _last(
     mask: Tensor | None,
     before: PlacesState | None,
 ) -> PlacesState:
-    """What the last real step knew; the state before where there is none."""
+    """Return the state after the last real step, or the previous state if there is no real step."""
     if mask is None:
         parts = (part[..., -1, :] for part in (steps.predicted, query, steps.norms))
         return PlacesState(*parts, kept=None if kept is None else kept[..., -1, :])
@@ -353,7 +351,7 @@ def _last(
     def at_last(part: Tensor, old: Tensor) -> Tensor:
         return torch.where(some, part.take_along_dim(last, -2).squeeze(-2), old)
 
-    if before is None:  # nothing was written: the first place, whatever comes
+    if before is None:  # no real step: the first position
         nowhere = torch.full_like(steps.predicted[..., 0, :], -torch.inf)
         nowhere[..., 0] = 0.0
         blank = torch.zeros_like(query[..., 0, :])
@@ -370,7 +368,7 @@ def _last(
 
 
 def _predicted(steps: Marginals, memory: Memory) -> Attended:
-    """What each step may read, before its token is known."""
+    """Return the predicted attention of each step, before its token is known."""
     weights = steps.predicted.exp()
     return Attended(
         weights.to(memory.values.dtype) @ memory.values, weights, Categorical(steps.predicted)

@@ -1,4 +1,4 @@
-"""Where a decoder that never goes back has been reading, given what it has written so far.
+"""Forward filter of a monotonic alignment: the position of a decoder, given its tokens so far.
 
     p(a_t = j | a_{t-1} = i) = exp( score[t, j] ) / sum over k >= i of exp( score[t, k] ),   j >= i
 
@@ -6,12 +6,12 @@
     p(y_t | y_<t)                        = sum over j of predicted[t, j] p(y_t | a_t = j)
     filtered[t, j]  = p(a_t = j | y_<=t) = predicted[t, j] p(y_t | a_t = j) / p(y_t | y_<t)
 
-A transition is a score of where it goes over a sum that depends on where it comes from, so that a step
-is a running sum over the places: O(S), where a chain with a matrix of transitions takes O(S^2).
-Everything is a logarithm, and -inf, a place that is shut, has gradient exactly 0. The backward goes
-through the steps once more, last first, with the conditional probabilities p(a_{t-1} | a_t, y_<t).
+A transition probability is a score of its target divided by a sum that depends on its source, so a step
+is a cumulative sum over the positions: O(S), whereas a chain with a transition matrix takes O(S^2). All
+values are logarithms, and -inf, a masked position, has gradient exactly 0. The backward pass visits the
+steps in reverse, with the conditional probabilities p(a_{t-1} | a_t, y_<t).
 
-Axes: B items, T steps, S places.
+Axes: B items, T steps, S positions.
 References: Wu & Cotterell 2019, section 4 (the model); Rabiner 1989, section III (the recursion).
 """
 
@@ -25,9 +25,9 @@ from ....errors import DerivativeError
 
 
 class Walked(NamedTuple):
-    """What a walk over the places knew at each step; all are logarithms.
+    """The results of the filter at each step, as logarithms.
 
-    `log_prob` is 0 on padding; `after` is p(place | all that was written).
+    `log_prob` is 0 on padding; `after` is p(position | all tokens).
     """
 
     predicted: Float[Tensor, "B T S"]
@@ -41,13 +41,12 @@ def forward_filter(
     before: Float[Tensor, "B S"],
     mask: Bool[Tensor, "B T"] | None = None,
 ) -> Walked:
-    """All steps of a walk that never goes back, after `before`, log p(a_0). A step that the mask
-    leaves out is skipped.
+    """Filter all steps of a monotonic alignment, after `before`, log p(a_0); masked steps are skipped.
 
     Args:
-        scores: of the places at every step, -inf where one is shut.
-        emissions: log p(y_t | a_t), of the token that was written at each step.
-        before: log-probabilities of the place before the first step.
+        scores: scores of the positions at every step, -inf on masked positions.
+        emissions: log p(y_t | a_t) of the token of each step.
+        before: log-probabilities of the position before the first step.
         mask: True on real steps.
 
     >>> start, say = torch.tensor([[0.0, -torch.inf]]), torch.zeros(1, 2, 2)
@@ -61,12 +60,12 @@ def forward_filter(
 def forward_step(
     before: Float[Tensor, "*batch S"], scores: Float[Tensor, "*batch S"]
 ) -> Float[Tensor, "*batch S"]:
-    """log p(a_t | y_<t) from log p(a_{t-1} | y_<t); without a gradient."""
+    """Compute log p(a_t | y_<t) from log p(a_{t-1} | y_<t), without a gradient."""
     return scores + (before - _log_norms(scores)).logcumsumexp(-1)
 
 
 def transitions(scores: Float[Tensor, "*batch S"]) -> Float[Tensor, "*batch S S"]:
-    """log p(a_t = j | a_{t-1} = i), [i, j]; -inf where it would go back.
+    """Compute log p(a_t = j | a_{t-1} = i) as [i, j]; -inf for backward transitions.
 
     >>> transitions(torch.zeros(2)).exp()
     tensor([[0.5000, 0.5000],
@@ -81,8 +80,9 @@ def transitions(scores: Float[Tensor, "*batch S"]) -> Float[Tensor, "*batch S S"
 
 
 def _log_norms(scores: Tensor) -> Tensor:
-    """log sum over k >= i of exp(score[k]); inf where nothing is open from i on, so that what is
-    there goes nowhere.
+    """Compute log sum over k >= i of exp(score[k]); inf if all positions from i are masked.
+
+    An infinite norm gives transitions from i probability 0.
     """
     norms = scores.flip(-1).logcumsumexp(-1).flip(-1)
     return norms.masked_fill(norms == -torch.inf, torch.inf)
@@ -104,7 +104,7 @@ class _Filter(torch.autograd.Function):
             here = left.logcumsumexp(-1)
             joint = here + step
             total = joint.logsumexp(-1, keepdim=True)
-            now = joint - total.clamp(min=least)  # where nothing is possible all stay -inf
+            now = joint - total.clamp(min=least)  # if nothing is possible, all stay -inf
             last = now if items is None else torch.where(items, now, last)
             leaving.append(left)
             arrived.append(here)
@@ -150,7 +150,7 @@ class _Filter(torch.autograd.Function):
 
 
 def _real_items(mask: Tensor | None, num_steps: int) -> list[Tensor | None]:
-    """For each step the items that take it, (B, 1); None where all do."""
+    """Return, for each step, the items that take it, (B, 1); None if all do."""
     if mask is None:
         return [None] * num_steps
     everyone = mask.all(0).tolist()

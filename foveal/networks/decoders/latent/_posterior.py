@@ -1,6 +1,6 @@
 """The posterior over alignments, p(a | x, y), of a decoder with latent attention.
 
-Axes: *batch any leading shape, T steps, S places.
+Axes: *batch any leading shape, T steps, S positions.
 """
 
 from dataclasses import dataclass
@@ -17,8 +17,10 @@ from ._transitions import AbstractTransitions
 @final
 @dataclass(frozen=True, eq=False)
 class Posterior:
-    """p(a_1, .., a_T | y, x), exactly. It is made when it is first asked for: a training step that
-    looks at no weights does not pay for them. Weights and distribution are differentiable.
+    """The exact posterior p(a_1, .., a_T | y, x).
+
+    It is computed on first use: a training step that does not read weights does not pay for them. Weights
+    and distribution are differentiable.
     """
 
     walk: AbstractTransitions
@@ -29,13 +31,13 @@ class Posterior:
 
     @cached_property
     def distribution(self) -> Categorical | LinearChain:
-        """Over the places of all steps; its argmax is the most probable alignment."""
+        """Return the distribution over the positions of all steps; its argmax is the best alignment."""
         return self.walk.posterior(self.scores, self.emissions, self.predicted, self.mask)
 
     # A plain property, as in the protocol `Reading`.
     @property
     def weights(self) -> Float[Tensor, "*batch T S"]:
-        """p(a_t = s | y, x); 0 on padding."""
+        """Return p(a_t = s | y, x); 0 on padding."""
         return self._marginals
 
     @cached_property

@@ -1,11 +1,11 @@
-"""How the place that is read at one step depends on the place before: the prior of summed attention.
+"""The prior of latent attention: how the position of one step depends on the previous position.
 
-    free      p(a_t = j)                 = softmax over all places of score[t]       Wu et al. 2018
-    forward   p(a_t = j | a_{t-1} = i)   = softmax over the places j >= i            Wu & Cotterell 2019
+    free      p(a_t = j)                 = softmax over all positions of score[t]    Wu et al. 2018
+    forward   p(a_t = j | a_{t-1} = i)   = softmax over the positions j >= i         Wu & Cotterell 2019
 
-Both are normalized at every step, so that a decoder can write from left to right.
+Both are normalized at every step, so a decoder can generate from left to right.
 
-Axes: B items, T steps, S places.
+Axes: B items, T steps, S positions.
 """
 
 from abc import ABC, abstractmethod
@@ -21,17 +21,18 @@ from ._filter import Walked, forward_filter, forward_step, transitions
 
 
 class AbstractTransitions(ABC):
-    """A walk over the places of a memory, one place at each step. Scores are -inf where a place is
-    shut; at least one is open.
+    """A model of sequences of positions, one position for each step.
+
+    Scores are -inf on masked positions; at least one position is not masked.
     """
 
-    remembers: bool  # whether a step depends on where the last one was
+    remembers: bool  # whether a step depends on the position of the previous step
 
     @abstractmethod
     def predict(
         self, before: Float[Tensor, "*batch S"], scores: Float[Tensor, "*batch S"]
     ) -> Float[Tensor, "*batch S"]:
-        """log p(a_t | y_<t) from log p(a_{t-1} | y_<t); without a gradient."""
+        """Compute log p(a_t | y_<t) from log p(a_{t-1} | y_<t), without a gradient."""
 
     @abstractmethod
     def run(
@@ -41,7 +42,7 @@ class AbstractTransitions(ABC):
         before: Float[Tensor, "B S"],
         mask: Bool[Tensor, "B T"] | None,
     ) -> Walked:
-        """All steps, given log p(y_t | a_t) of what was written."""
+        """Run all steps, given log p(y_t | a_t) of the tokens."""
 
     @abstractmethod
     def posterior(
@@ -51,10 +52,10 @@ class AbstractTransitions(ABC):
         predicted: Float[Tensor, "*batch T S"],
         mask: Bool[Tensor, "*batch T"] | None,
     ) -> Categorical | LinearChain:
-        """p(a | y), of all steps given all that was written."""
+        """Compute the posterior p(a | y) of all steps given all tokens."""
 
     def start(self, like: Float[Tensor, "*batch S"]) -> Float[Tensor, "*batch S"]:
-        """log p(a_0): before the first place, from where all may be reached."""
+        """Return log p(a_0): at the first position, from which all positions can be reached."""
         first = torch.full_like(like, -torch.inf)
         first[..., 0] = 0.0
         return first
@@ -62,7 +63,7 @@ class AbstractTransitions(ABC):
 
 @final
 class IndependentPositions(AbstractTransitions):
-    """Any place at any step, whatever came before."""
+    """Any position at any step, independent of the previous steps."""
 
     remembers = False
 
@@ -88,7 +89,7 @@ class IndependentPositions(AbstractTransitions):
 
 @final
 class MonotonicTransitions(AbstractTransitions):
-    """Never back: the same place again, or a later one."""
+    """Monotonic positions: each step stays at the same position or moves to a later one."""
 
     remembers = True
 
@@ -104,8 +105,9 @@ class MonotonicTransitions(AbstractTransitions):
     def posterior(
         self, scores: Tensor, emissions: Tensor, predicted: Tensor, mask: Tensor | None
     ) -> LinearChain:
-        """A chain over the steps whose states are the places. What came before its first real step
-        is in the prediction of that step.
+        """Build a chain over the steps whose states are the positions.
+
+        The prediction of the first real step accounts for the steps before it.
         """
         real = torch.ones(scores.shape[:-1], dtype=torch.bool, device=scores.device)
         real = real if mask is None else mask
