@@ -32,8 +32,9 @@ def additive_scores(
 ) -> Float[Tensor, "*batch Q S"]:
     """Compute v . tanh(query + key) for every pair; half-precision inputs are computed in float32.
 
-    >>> additive_scores(torch.zeros(1, 2), torch.tensor([[0.0, 0.0], [9.0, -9.0]]), torch.ones(2))
-    tensor([[0., 0.]])
+    Examples:
+        >>> additive_scores(torch.zeros(1, 2), torch.tensor([[0.0, 0.0], [9.0, -9.0]]), torch.ones(2))
+        tensor([[0., 0.]])
     """
     if torch.compiler.is_compiling():  # the compiler fuses the operations
         return torch.tanh(query.unsqueeze(-2) + keys.unsqueeze(-3)) @ weight

@@ -32,12 +32,13 @@ class Attention(nn.Module):
 
     The named attentions of this package are functions that fill the three slots.
 
-    >>> import torch
-    >>> from foveal.attention import Memory, softmax_attention
-    >>> attention = softmax_attention(query_size=4, value_size=6)
-    >>> memory = Memory(torch.randn(2, 5, 6))
-    >>> attention(torch.randn(2, 3, 4), memory).context.shape
-    torch.Size([2, 3, 6])
+    Examples:
+        >>> import torch
+        >>> from foveal.attention import Memory, softmax_attention
+        >>> attention = softmax_attention(query_size=4, value_size=6)
+        >>> memory = Memory(torch.randn(2, 5, 6))
+        >>> attention(torch.randn(2, 3, 4), memory).context.shape
+        torch.Size([2, 3, 6])
     """
 
     def __init__(

@@ -31,16 +31,17 @@ class BiaffineScorer(AbstractScorer):
 
     The queries are the words that look for their heads, and the memory holds the same words as heads.
 
-    >>> from foveal.distributions import SpanningTree
-    >>> scorer = BiaffineScorer(4, 6)
-    >>> words, heads = torch.randn(2, 5, 4), torch.randn(2, 5, 6)
-    >>> arcs = scorer(words, scorer.remember(heads))
-    >>> SpanningTree(arcs).argmax().shape
-    torch.Size([2, 5])
-
     Args:
         query_size: width of the vector of a word.
         value_size: width of the vector of a head.
+
+    Examples:
+        >>> from foveal.distributions import SpanningTree
+        >>> scorer = BiaffineScorer(4, 6)
+        >>> words, heads = torch.randn(2, 5, 4), torch.randn(2, 5, 6)
+        >>> arcs = scorer(words, scorer.remember(heads))
+        >>> SpanningTree(arcs).argmax().shape
+        torch.Size([2, 5])
     """
 
     queries_are_places = True
@@ -71,15 +72,16 @@ class BiaffineScorer(AbstractScorer):
 class BiaffineLabeler(nn.Module):
     """Scores every label of the given arcs, one arc for each word.
 
-    >>> labeler = BiaffineLabeler(4, 6, num_labels=3)
-    >>> words, heads = torch.randn(2, 5, 4), torch.randn(2, 5, 6)
-    >>> labeler(words, labeler.remember(heads), torch.zeros(2, 5, dtype=torch.long)).shape
-    torch.Size([2, 5, 3])
-
     Args:
         query_size: width of the vector of a word.
         value_size: width of the vector of a head.
         num_labels: number of labels.
+
+    Examples:
+        >>> labeler = BiaffineLabeler(4, 6, num_labels=3)
+        >>> words, heads = torch.randn(2, 5, 4), torch.randn(2, 5, 6)
+        >>> labeler(words, labeler.remember(heads), torch.zeros(2, 5, dtype=torch.long)).shape
+        torch.Size([2, 5, 3])
     """
 
     def __init__(self, query_size: int, value_size: int, num_labels: int) -> None:

@@ -18,10 +18,11 @@ from ._scorers import AbstractScorer, scores_of
 def coverage(weights: Float[Tensor, "*batch Q S"]) -> Float[Tensor, "*batch Q S"]:
     """Sum the weights that earlier queries gave to each position.
 
-    >>> coverage(torch.tensor([[1.0, 0.0], [0.5, 0.5], [0.0, 1.0]]))
-    tensor([[0.0000, 0.0000],
-            [1.0000, 0.0000],
-            [1.5000, 0.5000]])
+    Examples:
+        >>> coverage(torch.tensor([[1.0, 0.0], [0.5, 0.5], [0.0, 1.0]]))
+        tensor([[0.0000, 0.0000],
+                [1.0000, 0.0000],
+                [1.5000, 0.5000]])
     """
     return weights.cumsum(-2) - weights
 

@@ -63,9 +63,10 @@ def marginal_log_likelihood(
         scores: log-potentials of the selection.
         emissions: log p(y | part) in the shape of the scores.
 
-    >>> import torch
-    >>> scores, emissions = torch.zeros(2), torch.tensor([0.5, 0.25]).log()
-    >>> marginal_log_likelihood(Categorical, scores, emissions).exp()    # (0.5 + 0.25) / 2
-    tensor(0.3750)
+    Examples:
+        >>> import torch
+        >>> scores, emissions = torch.zeros(2), torch.tensor([0.5, 0.25]).log()
+        >>> marginal_log_likelihood(Categorical, scores, emissions).exp()    # (0.5 + 0.25) / 2
+        tensor(0.3750)
     """
     return make(scores + emissions).log_partition() - make(scores).log_partition()

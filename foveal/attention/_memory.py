@@ -74,9 +74,10 @@ def check_boolean(mask: Tensor, owner: str) -> None:
 def grid_memory(features: Float[Tensor, "*batch h w V"]) -> Memory:
     """Flatten the cells of an image grid to S = h * w positions, row by row.
 
-    >>> import torch
-    >>> grid_memory(torch.zeros(1, 14, 14, 512)).values.shape
-    torch.Size([1, 196, 512])
+    Examples:
+        >>> import torch
+        >>> grid_memory(torch.zeros(1, 14, 14, 512)).values.shape
+        torch.Size([1, 196, 512])
     """
     if features.ndim < 3:
         raise ShapeError(

@@ -40,12 +40,13 @@ def softmax_attention(
 ) -> Attention:
     """Read one position: weights = softmax(scores) (Bahdanau et al. 2015, eq. 5 and 6).
 
-    >>> softmax_attention(4, 6).scorer
-    AdditiveScorer(
-      (query): Linear(in_features=4, out_features=4, bias=False)
-      (key): Linear(in_features=6, out_features=4, bias=True)
-      (combine): Linear(in_features=4, out_features=1, bias=False)
-    )
+    Examples:
+        >>> softmax_attention(4, 6).scorer
+        AdditiveScorer(
+          (query): Linear(in_features=4, out_features=4, bias=False)
+          (key): Linear(in_features=6, out_features=4, bias=True)
+          (combine): Linear(in_features=4, out_features=1, bias=False)
+        )
     """
     return Attention(
         scorer=_scorer(scorer, query_size, value_size),

@@ -19,8 +19,9 @@ from ._memory import Memory, check_boolean
 def mean_pooling(memory: Memory) -> Float[Tensor, "*batch V"]:
     """Average the values over real positions; without a real position, return 0.
 
-    >>> mean_pooling(Memory(torch.tensor([[1.0], [3.0]])))
-    tensor([2.])
+    Examples:
+        >>> mean_pooling(Memory(torch.tensor([[1.0], [3.0]])))
+        tensor([2.])
     """
     if memory.mask is None:
         return memory.values.mean(-2)
@@ -33,8 +34,9 @@ def mean_pooling(memory: Memory) -> Float[Tensor, "*batch V"]:
 def max_pooling(memory: Memory) -> Float[Tensor, "*batch V"]:
     """Take the maximum of each coordinate over real positions; without a real position, return 0.
 
-    >>> max_pooling(Memory(torch.tensor([[1.0, 5.0], [3.0, 2.0]])))
-    tensor([3., 5.])
+    Examples:
+        >>> max_pooling(Memory(torch.tensor([[1.0, 5.0], [3.0, 2.0]])))
+        tensor([3., 5.])
     """
     if memory.mask is None:
         return memory.values.amax(-2)

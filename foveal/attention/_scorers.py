@@ -84,8 +84,9 @@ def check_width(owner: str, name: str, got: int, expected: int) -> None:
 class DotScorer(AbstractScorer):
     """score = q . k, times `scale`; it has no parameters, so queries and values must have the same width.
 
-    >>> DotScorer()(torch.ones(1, 2), torch.eye(2))[0]
-    tensor([[1., 1.]])
+    Examples:
+        >>> DotScorer()(torch.ones(1, 2), torch.eye(2))[0]
+        tensor([[1., 1.]])
     """
 
     def __init__(self, scale: float = 1.0) -> None:

@@ -20,9 +20,10 @@ from ._memory import SEQUENCE, Layout
 class AttentionTrace:
     """The attention weights of one item: `weights[q][s]` is the weight of position s for query q.
 
-    >>> trace = AttentionTrace(kind="softmax", sources=("a", "b"), targets=("x",), weights=((0.9, 0.1),))
-    >>> AttentionTrace.from_json(trace.to_json()) == trace
-    True
+    Examples:
+        >>> trace = AttentionTrace(kind="softmax", sources=("a", "b"), targets=("x",), weights=((0.9, 0.1),))
+        >>> AttentionTrace.from_json(trace.to_json()) == trace
+        True
     """
 
     kind: str  # the attention: "softmax", "segment", "syntactic", ...

@@ -48,10 +48,11 @@ class Automaton:
     `from_table`, `allowed_tokens`, `lexicon` and `regular_expression` build automata. `a & b` allows the
     outputs that both allow.
 
-    >>> table = torch.tensor([[1, -1, -1], [-1, 0, -1]])  # token 0, then token 1, and again
-    >>> pairs = Automaton.from_table(table, torch.tensor([True, False]), end=2)
-    >>> pairs.accepts([0, 1, 0, 1]), pairs.accepts([0, 1, 0])
-    (True, False)
+    Examples:
+        >>> table = torch.tensor([[1, -1, -1], [-1, 0, -1]])  # token 0, then token 1, and again
+        >>> pairs = Automaton.from_table(table, torch.tensor([True, False]), end=2)
+        >>> pairs.accepts([0, 1, 0, 1]), pairs.accepts([0, 1, 0])
+        (True, False)
     """
 
     edges: Int[Tensor, "E 3"]  # source, token, target; ascending by source, then token

@@ -23,9 +23,10 @@ _LITERAL = {r"\^": r"[\^]", r"\$": "[$]"}
 def allowed_tokens(tokens: Iterable[int], *, num_tokens: int, end: int) -> Automaton:
     """Allow outputs of any length that consist only of these tokens.
 
-    >>> digits = allowed_tokens(range(4, 14), num_tokens=50, end=3)
-    >>> digits.accepts([4, 13]), digits.accepts([4, 14])
-    (True, False)
+    Examples:
+        >>> digits = allowed_tokens(range(4, 14), num_tokens=50, end=3)
+        >>> digits.accepts([4, 13]), digits.accepts([4, 14])
+        (True, False)
     """
     edges = [[0, token, 0] for token in sorted(set(tokens) - {end})]
     return Automaton(
@@ -40,9 +41,10 @@ def allowed_tokens(tokens: Iterable[int], *, num_tokens: int, end: int) -> Autom
 def lexicon(outputs: Iterable[Sequence[int]], *, num_tokens: int, end: int) -> Automaton:
     """Allow exactly these outputs, stored as a trie; pass outputs without their end symbol.
 
-    >>> words = lexicon([[4, 5], [4, 5, 6]], num_tokens=9, end=3)
-    >>> words.accepts([4, 5]), words.accepts([4])
-    (True, False)
+    Examples:
+        >>> words = lexicon([[4, 5], [4, 5, 6]], num_tokens=9, end=3)
+        >>> words.accepts([4, 5]), words.accepts([4])
+        (True, False)
     """
     words = [list(output) for output in outputs]
     if not words:
@@ -72,9 +74,10 @@ def lexicon(outputs: Iterable[Sequence[int]], *, num_tokens: int, end: int) -> A
 def balanced(opening: int, closing: int, *, deepest: int, num_tokens: int, end: int) -> Automaton:
     """Allow outputs with balanced opening and closing tokens, nested at most `deepest` levels.
 
-    >>> braces = balanced(4, 5, deepest=3, num_tokens=9, end=3)
-    >>> braces.accepts([4, 7, 5]), braces.accepts([4, 7]), braces.accepts([5, 4])
-    (True, False, False)
+    Examples:
+        >>> braces = balanced(4, 5, deepest=3, num_tokens=9, end=3)
+        >>> braces.accepts([4, 7, 5]), braces.accepts([4, 7]), braces.accepts([5, 4])
+        (True, False, False)
     """
     depth = torch.arange(deepest + 1)
     table = depth[:, None].repeat(1, num_tokens)
@@ -93,10 +96,11 @@ def regular_expression(pattern: str, tokens: Sequence[str | None], *, end: int) 
             for tokens that never occur, such as padding and the begin symbol.
         end: the end symbol; its text is ignored.
 
-    >>> tokens = [None, None, None, None, "1", "2", "22", "a"]
-    >>> numbers = regular_expression(r"\d{2,3}", tokens, end=3)
-    >>> numbers.accepts([4, 6]), numbers.accepts([6, 6]), numbers.accepts([4, 7])
-    (True, False, False)
+    Examples:
+        >>> tokens = [None, None, None, None, "1", "2", "22", "a"]
+        >>> numbers = regular_expression(r"\d{2,3}", tokens, end=3)
+        >>> numbers.accepts([4, 6]), numbers.accepts([6, 6]), numbers.accepts([4, 7])
+        (True, False, False)
     """
     machine = _machine(pattern)
     order = sorted(machine.states, key=lambda state: (state != machine.initial, state))

@@ -29,8 +29,9 @@ class LengthPenalty:
 
     `LengthPenalty(alpha=1, offset=0)` ranks by the mean log-probability of a token.
 
-    >>> round(LengthPenalty(alpha=1.0).divisor(13), 6)
-    3.0
+    Examples:
+        >>> round(LengthPenalty(alpha=1.0).divisor(13), 6)
+        3.0
     """
 
     alpha: float = setting(0.6, "0 ranks by probability, more favors longer outputs", at_least=0)

@@ -39,8 +39,9 @@ def edit_similarity(one: Sequence[int], other: Sequence[int]) -> float:
     Phone, character and word error rates count the same edits. It suits short outputs with a fixed order:
     pronunciations, transliterations, inflected forms.
 
-    >>> edit_similarity([1, 2, 3], [1, 3])
-    0.6666666666666667
+    Examples:
+        >>> edit_similarity([1, 2, 3], [1, 3])
+        0.6666666666666667
     """
     return _levenshtein().normalized_similarity(one, other)
 
@@ -51,8 +52,9 @@ def ngram_similarity(one: Sequence[int], other: Sequence[int]) -> float:
     It suits translations, where a phrase may move and still be correct. With characters as tokens it
     equals chrF.
 
-    >>> ngram_similarity([5, 6, 7], [5, 6, 7]), ngram_similarity([5], [6])
-    (1.0, 0.0)
+    Examples:
+        >>> ngram_similarity([5, 6, 7], [5, 6, 7]), ngram_similarity([5], [6])
+        (1.0, 0.0)
     """
     if list(one) == list(other):  # chrF of two empty outputs is 0
         return 1.0

@@ -51,12 +51,13 @@ class Alignment(AbstractDistribution):
     skipped at no cost: its row or column of nodes does not exist. If one side has no real item, the
     only path skips the other side.
 
-    >>> costs = torch.tensor([0.0, -1.0, -1.0]).expand(3, 4, 3)    # 2 source, 3 target items
-    >>> path = Alignment(costs).argmax()
-    >>> path[..., 0].sum(), path[..., 1].sum(), path[..., 2].sum()    # matches, skips of each side
-    (tensor(2), tensor(0), tensor(1))
-    >>> Alignment(torch.zeros(3, 4, 3)).log_partition().exp()    # a Delannoy number
-    tensor(25.0000)
+    Examples:
+        >>> costs = torch.tensor([0.0, -1.0, -1.0]).expand(3, 4, 3)    # 2 source, 3 target items
+        >>> path = Alignment(costs).argmax()
+        >>> path[..., 0].sum(), path[..., 1].sum(), path[..., 2].sum()    # matches, skips of each side
+        (tensor(2), tensor(0), tensor(1))
+        >>> Alignment(torch.zeros(3, 4, 3)).log_partition().exp()    # a Delannoy number
+        tensor(25.0000)
     """
 
     _is_boolean: ClassVar[bool] = True
@@ -91,9 +92,10 @@ class Alignment(AbstractDistribution):
         This is the lattice of hard monotone attention. A path skips target items along the row of their
         source item, so p(a_j = i), the expected attention, is `marginals()[..., 1:, 1:, 2]`.
 
-        >>> Alignment.one_to_many(torch.zeros(2, 3)).marginals()[1:, 1:, 2]
-        tensor([[0.7500, 0.5000, 0.2500],
-                [0.2500, 0.5000, 0.7500]])
+        Examples:
+            >>> Alignment.one_to_many(torch.zeros(2, 3)).marginals()[1:, 1:, 2]
+            tensor([[0.7500, 0.5000, 0.2500],
+                    [0.2500, 0.5000, 0.7500]])
         """
         check_scores("Alignment.one_to_many", "scores", scores, "S T")
         chosen = pad(scores, (1, 0, 1, 0), value=-torch.inf)
@@ -119,9 +121,10 @@ class Alignment(AbstractDistribution):
         emission by a skip of target. With `m = marginals()`, the probability that state s emits
         frame t is therefore `m[..., 1:, :-1, 1] + m[..., 1:, 1:, 0]`.
 
-        >>> even = torch.full((3, 2), 0.5).log()
-        >>> Alignment.ctc(even, torch.tensor([1])).log_partition().exp()    # 6 of 8 spell it
-        tensor(0.7500)
+        Examples:
+            >>> even = torch.full((3, 2), 0.5).log()
+            >>> Alignment.ctc(even, torch.tensor([1])).log_partition().exp()    # 6 of 8 spell it
+            tensor(0.7500)
         """
         check_scores("Alignment.ctc", "log_probs", log_probs, "T V")
         _require_targets(targets, target_mask, log_probs.shape[-1], blank)

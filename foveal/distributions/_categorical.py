@@ -24,11 +24,12 @@ from ._distribution import AbstractDistribution, expectation
 class Categorical(AbstractDistribution):
     """One of n positions; a value is its index `(...)`.
 
-    >>> choice = Categorical(torch.zeros(3), mask=torch.tensor([True, True, False]))
-    >>> choice.marginals()
-    tensor([0.5000, 0.5000, 0.0000])
-    >>> choice.entropy()     # log 2
-    tensor(0.6931)
+    Examples:
+        >>> choice = Categorical(torch.zeros(3), mask=torch.tensor([True, True, False]))
+        >>> choice.marginals()
+        tensor([0.5000, 0.5000, 0.0000])
+        >>> choice.entropy()     # log 2
+        tensor(0.6931)
     """
 
     scores: Float[Tensor, "*#batch n"]

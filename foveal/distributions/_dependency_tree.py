@@ -146,10 +146,11 @@ class AbstractDependencyTree(AbstractDistribution):
     def allows(self, heads: Int[Tensor, "... n"]) -> Bool[Tensor, "..."]:
         """Return whether heads are a tree of this kind, as `score` and `log_prob` require.
 
-        >>> from foveal.distributions import ProjectiveTree
-        >>> crossing, nested = torch.tensor([[0, 3, 1, 2], [0, 1, 2, 2]])
-        >>> ProjectiveTree(torch.zeros(5, 5)).allows(torch.stack([crossing, nested]))
-        tensor([False,  True])
+        Examples:
+            >>> from foveal.distributions import ProjectiveTree
+            >>> crossing, nested = torch.tensor([[0, 3, 1, 2], [0, 1, 2, 2]])
+            >>> ProjectiveTree(torch.zeros(5, 5)).allows(torch.stack([crossing, nested]))
+            tensor([False,  True])
         """
         heads, real = self._expanded(heads)
         require_labels(f"{type(self).__name__}.allows", heads, real, self.arcs.shape[-1])

@@ -73,13 +73,14 @@ class _AbstractEntmax(AbstractSparseDistribution):
 class Sparsemax(_AbstractEntmax):
     """One of n positions, most with probability 0: the Euclidean projection onto the simplex.
 
-    >>> choice = Sparsemax(torch.tensor([1.0, 0.6, 0.1]))
-    >>> choice.marginals()
-    tensor([0.7000, 0.3000, 0.0000])
-    >>> choice.smoothed_max()
-    tensor(1.0900)
-    >>> choice.log_prob(torch.tensor(2))
-    tensor(-inf)
+    Examples:
+        >>> choice = Sparsemax(torch.tensor([1.0, 0.6, 0.1]))
+        >>> choice.marginals()
+        tensor([0.7000, 0.3000, 0.0000])
+        >>> choice.smoothed_max()
+        tensor(1.0900)
+        >>> choice.log_prob(torch.tensor(2))
+        tensor(-inf)
     """
 
     @override
@@ -92,8 +93,9 @@ class Sparsemax(_AbstractEntmax):
 class Entmax(_AbstractEntmax):
     """One of n positions, many with probability 0; between softmax (alpha 1) and sparsemax (2).
 
-    >>> Entmax(torch.tensor([1.0, 0.6, 0.1, -2.0])).marginals()
-    tensor([0.5835, 0.3180, 0.0985, 0.0000])
+    Examples:
+        >>> Entmax(torch.tensor([1.0, 0.6, 0.1, -2.0])).marginals()
+        tensor([0.5835, 0.3180, 0.0985, 0.0000])
     """
 
     alpha: float = field(default=1.5, kw_only=True)

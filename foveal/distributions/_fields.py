@@ -45,9 +45,10 @@ class AbstractFields(ABC):
 
         It takes the arguments of `torch.Tensor.to`. A dtype applies to the scores, not to the masks.
 
-        >>> from foveal.distributions import Categorical
-        >>> Categorical(torch.zeros(3)).to(torch.float64)
-        Categorical(scores=float64[3], mask=None, device=cpu)
+        Examples:
+            >>> from foveal.distributions import Categorical
+            >>> Categorical(torch.zeros(3)).to(torch.float64)
+            Categorical(scores=float64[3], mask=None, device=cpu)
         """
         tensors = self._tensors()
         changes: dict[str, Any] = {
@@ -69,9 +70,10 @@ class AbstractFields(ABC):
 
         Indexing works as for a tensor of shape `batch_shape`.
 
-        >>> from foveal.distributions import Categorical
-        >>> Categorical(torch.zeros(4, 2, 3))[1:3, 0].batch_shape
-        torch.Size([2])
+        Examples:
+            >>> from foveal.distributions import Categorical
+            >>> Categorical(torch.zeros(4, 2, 3))[1:3, 0].batch_shape
+            torch.Size([2])
         """
         batch, tensors = self.batch_shape, self._tensors()
         if not batch:

@@ -36,12 +36,13 @@ class KSubset(AbstractDistribution):
 
     No subset is possible if fewer than k items are real and finite; for k = 0 the only subset is empty.
 
-    >>> chosen = KSubset(torch.tensor([2.0, 1.0, 0.0]), k=2)
-    >>> chosen.marginals()       # 2 in total
-    tensor([0.9100, 0.7553, 0.3348])
-    >>> chosen.topk(2).values
-    tensor([[ True,  True, False],
-            [ True, False,  True]])
+    Examples:
+        >>> chosen = KSubset(torch.tensor([2.0, 1.0, 0.0]), k=2)
+        >>> chosen.marginals()       # 2 in total
+        tensor([0.9100, 0.7553, 0.3348])
+        >>> chosen.topk(2).values
+        tensor([[ True,  True, False],
+                [ True, False,  True]])
     """
 
     _is_boolean: ClassVar[bool] = True

@@ -45,15 +45,16 @@ class LinearChain(AbstractDistribution):
     `start` and `end` score the states of the first and the last real position of each sequence:
     `(K,)`, shared by the batch, or `(..., K)`. A sequence with only padding uses neither.
 
-    >>> unary = torch.tensor([[0.0, 1.0], [0.0, 0.0], [0.0, 1.0]])
-    >>> stay = torch.tensor([[1.0, 0.0], [0.0, 1.0]])
-    >>> chain = LinearChain(unary, stay)
-    >>> chain.argmax()
-    tensor([1, 1, 1])
-    >>> chain.marginals()[:, 1]
-    tensor([0.7682, 0.7042, 0.7682])
-    >>> LinearChain(unary, stay, start=torch.tensor([0.0, -torch.inf])).marginals()[0]
-    tensor([1., 0.])
+    Examples:
+        >>> unary = torch.tensor([[0.0, 1.0], [0.0, 0.0], [0.0, 1.0]])
+        >>> stay = torch.tensor([[1.0, 0.0], [0.0, 1.0]])
+        >>> chain = LinearChain(unary, stay)
+        >>> chain.argmax()
+        tensor([1, 1, 1])
+        >>> chain.marginals()[:, 1]
+        tensor([0.7682, 0.7042, 0.7682])
+        >>> LinearChain(unary, stay, start=torch.tensor([0.0, -torch.inf])).marginals()[0]
+        tensor([1., 0.])
     """
 
     unary: Float[Tensor, "*#batch T K"]
@@ -122,9 +123,10 @@ class LinearChain(AbstractDistribution):
         The layout matches per-position transitions. Entry t is the transition into position t+1 from
         the nearest real position before it, and 0 if there is no such transition.
 
-        >>> LinearChain(torch.zeros(2, 2), torch.zeros(2, 2)).pair_marginals()
-        tensor([[[0.2500, 0.2500],
-                 [0.2500, 0.2500]]])
+        Examples:
+            >>> LinearChain(torch.zeros(2, 2), torch.zeros(2, 2)).pair_marginals()
+            tensor([[[0.2500, 0.2500],
+                     [0.2500, 0.2500]]])
         """
         return self._marginals()[1]
 

@@ -38,13 +38,14 @@ class ProjectiveTree(AbstractDependencyTree):
     to the root. `mask` selects the words: a word outside it is skipped, and its neighbors become
     adjacent.
 
-    >>> arcs = torch.zeros(4, 4)
-    >>> arcs[0, 2] = arcs[2, 1] = arcs[2, 3] = 2.0
-    >>> tree = ProjectiveTree(arcs)
-    >>> tree.argmax()                    # both neighbors hang from the second word
-    tensor([2, 0, 2])
-    >>> tree.marginals()[:, 2]           # heads of the second word
-    tensor([0.9555, 0.0222, 0.0000, 0.0222])
+    Examples:
+        >>> arcs = torch.zeros(4, 4)
+        >>> arcs[0, 2] = arcs[2, 1] = arcs[2, 3] = 2.0
+        >>> tree = ProjectiveTree(arcs)
+        >>> tree.argmax()                    # both neighbors hang from the second word
+        tensor([2, 0, 2])
+        >>> tree.marginals()[:, 2]           # heads of the second word
+        tensor([0.9555, 0.0222, 0.0000, 0.0222])
     """
 
     @override

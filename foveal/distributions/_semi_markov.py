@@ -49,15 +49,16 @@ class SemiMarkov(AbstractDistribution):
     A position outside `mask` is skipped: its neighbors become adjacent, a segment covers d + 1 real
     positions, and the score is the transition into the start of a segment.
 
-    >>> segments = torch.zeros(3, 2, 1)       # three positions, lengths 1 and 2, one label
-    >>> segments[0, 1] = 1.0                  # the first two belong together
-    >>> model = SemiMarkov(segments, torch.zeros(1, 1))
-    >>> model.argmax()
-    tensor([ 0, -1,  0])
-    >>> model.marginals()[..., 0]
-    tensor([[0.4239, 0.5761],
-            [0.2119, 0.2119],
-            [0.7881, 0.0000]])
+    Examples:
+        >>> segments = torch.zeros(3, 2, 1)       # three positions, lengths 1 and 2, one label
+        >>> segments[0, 1] = 1.0                  # the first two belong together
+        >>> model = SemiMarkov(segments, torch.zeros(1, 1))
+        >>> model.argmax()
+        tensor([ 0, -1,  0])
+        >>> model.marginals()[..., 0]
+        tensor([[0.4239, 0.5761],
+                [0.2119, 0.2119],
+                [0.7881, 0.0000]])
     """
 
     segments: Float[Tensor, "*#batch T D K"]
@@ -100,8 +101,9 @@ class SemiMarkov(AbstractDistribution):
 
         The layout matches per-position transitions; the result is differentiable.
 
-        >>> SemiMarkov(torch.zeros(2, 2, 1), torch.zeros(1, 1)).pair_marginals()
-        tensor([[[0.5000]]])
+        Examples:
+            >>> SemiMarkov(torch.zeros(2, 2, 1), torch.zeros(1, 1)).pair_marginals()
+            tensor([[[0.5000]]])
         """
         return self._marginals()[1]
 

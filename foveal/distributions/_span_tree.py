@@ -36,16 +36,17 @@ class SpanTree(AbstractDistribution):
     skipped: i and j are the first and the last real word of a span. A sentence without a real word has
     one tree, without spans.
 
-    >>> spans = torch.tensor([[0.0, 1.0, 0.0], [0.0, 0.0, 0.0], [0.0, 0.0, 0.0]])
-    >>> tree = SpanTree(spans)
-    >>> tree.argmax()        # (0 1) 2
-    tensor([[ True,  True,  True],
-            [False,  True, False],
-            [False, False,  True]])
-    >>> tree.marginals()
-    tensor([[1.0000, 0.7311, 1.0000],
-            [0.0000, 1.0000, 0.2689],
-            [0.0000, 0.0000, 1.0000]])
+    Examples:
+        >>> spans = torch.tensor([[0.0, 1.0, 0.0], [0.0, 0.0, 0.0], [0.0, 0.0, 0.0]])
+        >>> tree = SpanTree(spans)
+        >>> tree.argmax()        # (0 1) 2
+        tensor([[ True,  True,  True],
+                [False,  True, False],
+                [False, False,  True]])
+        >>> tree.marginals()
+        tensor([[1.0000, 0.7311, 1.0000],
+                [0.0000, 1.0000, 0.2689],
+                [0.0000, 0.0000, 1.0000]])
     """
 
     _is_boolean: ClassVar[bool] = True

@@ -37,13 +37,14 @@ class SpanningTree(AbstractDependencyTree):
     root, which has no head. With `single_root`, exactly one word is attached to the root. `mask` selects
     the words: a word outside it is neither word nor head.
 
-    >>> arcs = torch.zeros(5, 5)
-    >>> arcs[0, 1] = arcs[1, 3] = arcs[3, 2] = arcs[2, 4] = 3.0
-    >>> tree = SpanningTree(arcs)
-    >>> tree.argmax()                    # the arcs 1 -> 3 and 2 -> 4 cross
-    tensor([0, 3, 1, 2])
-    >>> tree.marginals()[:, 3].round(decimals=3)    # heads of the third word
-    tensor([0.0070, 0.9850, 0.0030, 0.0000, 0.0050])
+    Examples:
+        >>> arcs = torch.zeros(5, 5)
+        >>> arcs[0, 1] = arcs[1, 3] = arcs[3, 2] = arcs[2, 4] = 3.0
+        >>> tree = SpanningTree(arcs)
+        >>> tree.argmax()                    # the arcs 1 -> 3 and 2 -> 4 cross
+        tensor([0, 3, 1, 2])
+        >>> tree.marginals()[:, 3].round(decimals=3)    # heads of the third word
+        tensor([0.0070, 0.9850, 0.0030, 0.0000, 0.0050])
     """
 
     @override

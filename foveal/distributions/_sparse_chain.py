@@ -35,13 +35,14 @@ class SparseChain(AbstractSparseDistribution):
 
     It takes the same scores and mask as a `LinearChain`.
 
-    >>> unary = torch.tensor([[0.0, 1.0], [0.0, 0.0], [0.0, 1.0]])
-    >>> stay = torch.tensor([[1.0, 0.0], [0.0, 1.0]])
-    >>> chain = SparseChain(unary, stay)
-    >>> chain.marginals()[:, 1]
-    tensor([1., 1., 1.])
-    >>> chain.smoothed_max()     # one labeling alone is left: its score
-    tensor(4.)
+    Examples:
+        >>> unary = torch.tensor([[0.0, 1.0], [0.0, 0.0], [0.0, 1.0]])
+        >>> stay = torch.tensor([[1.0, 0.0], [0.0, 1.0]])
+        >>> chain = SparseChain(unary, stay)
+        >>> chain.marginals()[:, 1]
+        tensor([1., 1., 1.])
+        >>> chain.smoothed_max()     # one labeling alone is left: its score
+        tensor(4.)
     """
 
     unary: Float[Tensor, "*#batch T K"]

@@ -32,12 +32,13 @@ class Subset(AbstractDistribution):
 
     The empty subset is always possible, with score 0.
 
-    >>> chosen = Subset(torch.tensor([1.0, -torch.inf]))
-    >>> chosen.marginals()
-    tensor([0.7311, 0.0000])
-    >>> chosen.topk(2).values
-    tensor([[ True, False],
-            [False, False]])
+    Examples:
+        >>> chosen = Subset(torch.tensor([1.0, -torch.inf]))
+        >>> chosen.marginals()
+        tensor([0.7311, 0.0000])
+        >>> chosen.topk(2).values
+        tensor([[ True, False],
+                [False, False]])
     """
 
     _is_boolean: ClassVar[bool] = True

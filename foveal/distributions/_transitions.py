@@ -43,8 +43,9 @@ def per_step(transitions: Tensor) -> Float[Tensor, "... #N K K"]:
 def first_real(mask: Bool[Tensor, "*batch T"]) -> Bool[Tensor, "*batch T"]:
     """Mark the first real position of each sequence with True; a sequence of padding has none.
 
-    >>> first_real(torch.tensor([False, True, False, True]))
-    tensor([False,  True, False, False])
+    Examples:
+        >>> first_real(torch.tensor([False, True, False, True]))
+        tensor([False,  True, False, False])
     """
     return mask & (mask.cumsum(-1) == 1)
 
@@ -52,8 +53,9 @@ def first_real(mask: Bool[Tensor, "*batch T"]) -> Bool[Tensor, "*batch T"]:
 def last_real(mask: Bool[Tensor, "*batch T"]) -> Bool[Tensor, "*batch T"]:
     """Mark the last real position of each sequence with True; a sequence of padding has none.
 
-    >>> last_real(torch.tensor([True, False, True, False]))
-    tensor([False, False,  True, False])
+    Examples:
+        >>> last_real(torch.tensor([True, False, True, False]))
+        tensor([False, False,  True, False])
     """
     return first_real(mask.flip(-1)).flip(-1)
 

@@ -50,13 +50,14 @@ def perturb_and_map(
     The backward pass runs `argmax` twice for each sample. The function estimates m, so the gradient is
     biased for a function of one sample that is not linear in its parts.
 
-    >>> from foveal.distributions import Categorical
-    >>> choice = Categorical(torch.tensor([0.0, 1.0, -torch.inf]))
-    >>> parts = perturb_and_map(choice, 1000, generator=torch.Generator().manual_seed(0))
-    >>> parts.shape
-    torch.Size([1000, 3])
-    >>> (parts.mean(0) - choice.marginals()).abs().max() < 0.05
-    tensor(True)
+    Examples:
+        >>> from foveal.distributions import Categorical
+        >>> choice = Categorical(torch.tensor([0.0, 1.0, -torch.inf]))
+        >>> parts = perturb_and_map(choice, 1000, generator=torch.Generator().manual_seed(0))
+        >>> parts.shape
+        torch.Size([1000, 3])
+        >>> (parts.mean(0) - choice.marginals()).abs().max() < 0.05
+        tensor(True)
     """
     if num_samples < 1 or not step > 0:
         raise ValueRangeError(

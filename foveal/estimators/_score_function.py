@@ -31,16 +31,17 @@ def score_function(
 
     Minimize the negative of the result to increase the reward.
 
-    >>> import torch
-    >>> from foveal.distributions import Categorical
-    >>> scores = torch.zeros(3, requires_grad=True)
-    >>> choice = Categorical(scores)
-    >>> samples = torch.tensor([0, 1])                # as choice.sample((2,)) may give
-    >>> mean = score_function(choice, samples, rewards=torch.tensor([1.0, 0.0]))
-    >>> mean.detach()
-    tensor(0.5000)
-    >>> torch.autograd.grad(mean, scores)[0]
-    tensor([ 0.5000, -0.5000,  0.0000])
+    Examples:
+        >>> import torch
+        >>> from foveal.distributions import Categorical
+        >>> scores = torch.zeros(3, requires_grad=True)
+        >>> choice = Categorical(scores)
+        >>> samples = torch.tensor([0, 1])                # as choice.sample((2,)) may give
+        >>> mean = score_function(choice, samples, rewards=torch.tensor([1.0, 0.0]))
+        >>> mean.detach()
+        tensor(0.5000)
+        >>> torch.autograd.grad(mean, scores)[0]
+        tensor([ 0.5000, -0.5000,  0.0000])
     """
     log_probs = distribution.log_prob(samples)
     batch = tuple(distribution.batch_shape)

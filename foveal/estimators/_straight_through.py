@@ -26,15 +26,16 @@ def straight_through(
         value: `distribution.argmax()`, or samples `distribution.sample((S,))`; leading axes before the
             batch shape are kept.
 
-    >>> import torch
-    >>> from foveal.distributions import Categorical
-    >>> scores = torch.tensor([0.0, 1.0], requires_grad=True)
-    >>> choice = Categorical(scores)
-    >>> hard = straight_through(choice, choice.argmax())
-    >>> hard.detach()
-    tensor([0., 1.])
-    >>> torch.autograd.grad(hard[1], scores)[0]      # p_1 (1 - p_1)
-    tensor([-0.1966,  0.1966])
+    Examples:
+        >>> import torch
+        >>> from foveal.distributions import Categorical
+        >>> scores = torch.tensor([0.0, 1.0], requires_grad=True)
+        >>> choice = Categorical(scores)
+        >>> hard = straight_through(choice, choice.argmax())
+        >>> hard.detach()
+        tensor([0., 1.])
+        >>> torch.autograd.grad(hard[1], scores)[0]      # p_1 (1 - p_1)
+        tensor([-0.1966,  0.1966])
     """
     marginals = distribution.marginals()
     return distribution.indicators(value) + (marginals - marginals.detach())

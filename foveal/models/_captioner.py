@@ -31,11 +31,12 @@ class Captioner(AbstractEncoderDecoder):
     `source` holds images `(B, C, h, w)`, frames `(B, F, C, h, w)` or frame vectors `(B, F, D)`; its mask
     marks the real pixels `(B, h, w)` or the real frames `(B, F)`.
 
-    >>> import torch
-    >>> model = CaptionerSpec().build(vocabulary=40)
-    >>> unrolled = model(torch.rand(2, 3, 32, 24), None, torch.randint(40, (2, 5)))
-    >>> unrolled.log_probs.shape, unrolled.weights.shape     # a grid of 4 x 3 places
-    (torch.Size([2, 5, 40]), torch.Size([2, 5, 12]))
+    Examples:
+        >>> import torch
+        >>> model = CaptionerSpec().build(vocabulary=40)
+        >>> unrolled = model(torch.rand(2, 3, 32, 24), None, torch.randint(40, (2, 5)))
+        >>> unrolled.log_probs.shape, unrolled.weights.shape     # a grid of 4 x 3 places
+        (torch.Size([2, 5, 40]), torch.Size([2, 5, 12]))
     """
 
     @override

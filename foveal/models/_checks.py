@@ -45,12 +45,6 @@ def checked_tokens(owner: str, size: int, mask: Tensor | None, **parts: Tensor) 
     It first compares the mask with the shape of the tokens. If the block fails, it searches the tokens for
     one outside the vocabulary; a block that succeeds has no overhead.
 
-    >>> embedding, tokens = torch.nn.Embedding(9, 4), torch.tensor([[3, 9]])
-    >>> with checked_tokens("Mine", 9, None, tokens=tokens):
-    ...     embedding(tokens)
-    Traceback (most recent call last):
-    foveal.errors.ValueRangeError: Mine: tokens must hold tokens 0 to 8, got 9. Encode with ...
-
     Args:
         owner: the name of the model, used at the start of error messages.
         size: the number of tokens in the vocabulary.
@@ -60,6 +54,13 @@ def checked_tokens(owner: str, size: int, mask: Tensor | None, **parts: Tensor) 
     Raises:
         ShapeError: the mask does not have the shape of the tokens.
         ValueRangeError: a real token is negative, or `size` or more.
+
+    Examples:
+        >>> embedding, tokens = torch.nn.Embedding(9, 4), torch.tensor([[3, 9]])
+        >>> with checked_tokens("Mine", 9, None, tokens=tokens):
+        ...     embedding(tokens)
+        Traceback (most recent call last):
+        foveal.errors.ValueRangeError: Mine: tokens must hold tokens 0 to 8, got 9. Encode with ...
     """
     for name, tokens in parts.items():
         check_mask(owner, name, tokens, mask)

@@ -63,11 +63,12 @@ class Classified(NamedTuple):
 class Classifier(nn.Module):
     """Computes log-probabilities of the classes from tokens.
 
-    >>> import torch
-    >>> classifier = ClassifierSpec().build(vocabulary=30, num_classes=4)
-    >>> classified = classifier(torch.randint(30, (2, 7)))
-    >>> classified.log_probs.shape, classified.weights.shape
-    (torch.Size([2, 4]), torch.Size([2, 7]))
+    Examples:
+        >>> import torch
+        >>> classifier = ClassifierSpec().build(vocabulary=30, num_classes=4)
+        >>> classified = classifier(torch.randint(30, (2, 7)))
+        >>> classified.log_probs.shape, classified.weights.shape
+        (torch.Size([2, 4]), torch.Size([2, 7]))
     """
 
     def __init__(

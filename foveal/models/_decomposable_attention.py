@@ -42,10 +42,11 @@ class Matched(NamedTuple):
 class DecomposableAttention(nn.Module):
     """Computes log-probabilities of the classes from two texts, which share all weights.
 
-    >>> matcher = DecomposableAttentionSpec().build(vocabulary=30, num_classes=3)
-    >>> matched = matcher(torch.randint(30, (2, 7)), None, torch.randint(30, (2, 5)), None)
-    >>> matched.log_probs.shape, matched.first.weights.shape
-    (torch.Size([2, 3]), torch.Size([2, 7, 5]))
+    Examples:
+        >>> matcher = DecomposableAttentionSpec().build(vocabulary=30, num_classes=3)
+        >>> matched = matcher(torch.randint(30, (2, 7)), None, torch.randint(30, (2, 5)), None)
+        >>> matched.log_probs.shape, matched.first.weights.shape
+        (torch.Size([2, 3]), torch.Size([2, 7, 5]))
     """
 
     def __init__(

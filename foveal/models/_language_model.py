@@ -33,9 +33,10 @@ from .parts._recurrent_spec import AbstractRecurrentSpec
 class LanguageModel(nn.Module):
     """Computes log-probabilities of the next token.
 
-    >>> model = LanguageModelSpec().build(vocabulary=40)
-    >>> model(torch.randint(40, (2, 5))).log_probs.shape
-    torch.Size([2, 5, 40])
+    Examples:
+        >>> model = LanguageModelSpec().build(vocabulary=40)
+        >>> model(torch.randint(40, (2, 5))).log_probs.shape
+        torch.Size([2, 5, 40])
     """
 
     def __init__(self, decoder: PlainDecoder) -> None:

@@ -47,10 +47,11 @@ class Answered(NamedTuple):
 class MemoryNetwork(nn.Module):
     """Computes log-probabilities of the answers from facts and a question.
 
-    >>> reader = MemoryNetworkSpec().build(vocabulary=30, num_answers=4)
-    >>> answered = reader(torch.randint(30, (2, 5, 7)), None, torch.randint(30, (2, 4)), None)
-    >>> answered.log_probs.shape, answered.weights.shape
-    (torch.Size([2, 4]), torch.Size([2, 2, 5]))
+    Examples:
+        >>> reader = MemoryNetworkSpec().build(vocabulary=30, num_answers=4)
+        >>> answered = reader(torch.randint(30, (2, 5, 7)), None, torch.randint(30, (2, 4)), None)
+        >>> answered.log_probs.shape, answered.weights.shape
+        (torch.Size([2, 4]), torch.Size([2, 2, 5]))
     """
 
     def __init__(

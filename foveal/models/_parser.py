@@ -108,11 +108,12 @@ class Parses:
 class Parser(nn.Module):
     """Computes a distribution over labeled dependency trees from words.
 
-    >>> sizes = ParserSizes(vocabulary=30, num_labels=4)
-    >>> parser = ParserSpec(hidden_size=8).build(sizes)
-    >>> parses = parser(torch.randint(30, (2, 7)))
-    >>> parses.tree.argmax().shape
-    torch.Size([2, 7])
+    Examples:
+        >>> sizes = ParserSizes(vocabulary=30, num_labels=4)
+        >>> parser = ParserSpec(hidden_size=8).build(sizes)
+        >>> parses = parser(torch.randint(30, (2, 7)))
+        >>> parses.tree.argmax().shape
+        torch.Size([2, 7])
     """
 
     def __init__(self, spec: "ParserSpec", sizes: ParserSizes) -> None:

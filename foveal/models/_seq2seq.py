@@ -45,11 +45,12 @@ class Seq2Seq(AbstractEncoderDecoder):
 
     `source` is `(B, S)`: tokens 0 to `source_vocabulary` - 1, after the features from `with_features`.
 
-    >>> model = Seq2SeqSpec().build(source_vocabulary=30, target_vocabulary=40)
-    >>> source, tokens = torch.randint(30, (2, 7)), torch.randint(40, (2, 5))
-    >>> unrolled = model(source, None, tokens)
-    >>> unrolled.log_probs.shape, unrolled.weights.shape
-    (torch.Size([2, 5, 40]), torch.Size([2, 5, 7]))
+    Examples:
+        >>> model = Seq2SeqSpec().build(source_vocabulary=30, target_vocabulary=40)
+        >>> source, tokens = torch.randint(30, (2, 7)), torch.randint(40, (2, 5))
+        >>> unrolled = model(source, None, tokens)
+        >>> unrolled.log_probs.shape, unrolled.weights.shape
+        (torch.Size([2, 5, 40]), torch.Size([2, 5, 7]))
     """
 
     def __init__(

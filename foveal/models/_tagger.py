@@ -36,17 +36,18 @@ class Tagger(nn.Module):
     Call its `log_prob(tags)`, `argmax()`, `marginals()` or `topk(5)`. Tags on padding are -1 in outputs and
     are ignored in inputs.
 
-    >>> tagger = TaggerSpec().build(vocabulary=30, num_tags=4)
-    >>> taggings = tagger(torch.randint(30, (2, 7)))
-    >>> taggings.argmax().shape, taggings.log_prob(torch.zeros(2, 7, dtype=torch.long)).shape
-    (torch.Size([2, 7]), torch.Size([2]))
-
     Args:
         encoder: encodes the tokens, or tokens and their spelling features along an extra axis.
         vocabulary: number of tokens.
         num_tags: number of tags.
         crf: learn transitions between adjacent tags.
         num_features: number of spelling features of each token; 0 for an encoder that takes only tokens.
+
+    Examples:
+        >>> tagger = TaggerSpec().build(vocabulary=30, num_tags=4)
+        >>> taggings = tagger(torch.randint(30, (2, 7)))
+        >>> taggings.argmax().shape, taggings.log_prob(torch.zeros(2, 7, dtype=torch.long)).shape
+        (torch.Size([2, 7]), torch.Size([2]))
     """
 
     def __init__(

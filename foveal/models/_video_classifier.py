@@ -28,11 +28,12 @@ from .parts._vision_specs import FramesEncoderSpec
 class VideoClassifier(nn.Module):
     """Computes log-probabilities of the classes from frames `(B, F, C, h, w)`.
 
-    >>> import torch
-    >>> classifier = VideoClassifierSpec().build(num_classes=4)
-    >>> classified = classifier(torch.rand(2, 6, 3, 16, 16))
-    >>> classified.log_probs.shape, classified.weights.shape
-    (torch.Size([2, 4]), torch.Size([2, 6]))
+    Examples:
+        >>> import torch
+        >>> classifier = VideoClassifierSpec().build(num_classes=4)
+        >>> classified = classifier(torch.rand(2, 6, 3, 16, 16))
+        >>> classified.log_probs.shape, classified.weights.shape
+        (torch.Size([2, 4]), torch.Size([2, 6]))
     """
 
     def __init__(

@@ -51,10 +51,11 @@ class LookedUp(NamedTuple):
 class VQAModel(nn.Module):
     """Computes log-probabilities of the answers from images `(B, C, h, w)` and questions `(B, S)`.
 
-    >>> reader = VQAModelSpec().build(vocabulary=30, num_answers=5)
-    >>> found = reader(torch.rand(2, 3, 32, 24), None, torch.randint(30, (2, 7)), None)
-    >>> found.log_probs.shape, found.weights.shape
-    (torch.Size([2, 5]), torch.Size([2, 12]))
+    Examples:
+        >>> reader = VQAModelSpec().build(vocabulary=30, num_answers=5)
+        >>> found = reader(torch.rand(2, 3, 32, 24), None, torch.randint(30, (2, 7)), None)
+        >>> found.log_probs.shape, found.weights.shape
+        (torch.Size([2, 5]), torch.Size([2, 12]))
     """
 
     def __init__(

@@ -145,7 +145,8 @@ def summary_of(memory: Memory) -> Float[Tensor, "*batch D"]:
 def no_memory(*batch: int) -> Memory:
     """Build a memory without positions, for a decoder that is a language model.
 
-    >>> no_memory(2).values.shape
-    torch.Size([2, 0, 0])
+    Examples:
+        >>> no_memory(2).values.shape
+        torch.Size([2, 0, 0])
     """
     return Memory(torch.zeros(*batch, 0, 0), summary=torch.zeros(*batch, 0))

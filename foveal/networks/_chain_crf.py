@@ -27,12 +27,13 @@ class ChainCRF(nn.Module):
         input_size: width of the vectors.
         num_tags: number of tags.
 
-    >>> crf = ChainCRF(input_size=8, num_tags=3)
-    >>> mask = torch.tensor([[True, True, True, True], [True, True, False, False]])
-    >>> chain = crf(torch.randn(2, 4, 8), mask)
-    >>> loss = -chain.log_prob(torch.zeros(2, 4, dtype=torch.long)).mean()  # padding may hold any tag
-    >>> chain.argmax().shape, chain.marginals().shape
-    (torch.Size([2, 4]), torch.Size([2, 4, 3]))
+    Examples:
+        >>> crf = ChainCRF(input_size=8, num_tags=3)
+        >>> mask = torch.tensor([[True, True, True, True], [True, True, False, False]])
+        >>> chain = crf(torch.randn(2, 4, 8), mask)
+        >>> loss = -chain.log_prob(torch.zeros(2, 4, dtype=torch.long)).mean()  # padding may hold any tag
+        >>> chain.argmax().shape, chain.marginals().shape
+        (torch.Size([2, 4]), torch.Size([2, 4, 3]))
     """
 
     def __init__(self, input_size: int, num_tags: int) -> None:

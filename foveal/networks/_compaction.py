@@ -22,8 +22,9 @@ class Compaction(NamedTuple):
 def compaction(mask: Bool[Tensor, "B T"]) -> Compaction:
     """Move real positions to the front, in their order.
 
-    >>> compaction(torch.tensor([[False, True, False, True]]))
-    Compaction(order=tensor([[1, 3, 0, 2]]), lengths=tensor([2]))
+    Examples:
+        >>> compaction(torch.tensor([[False, True, False, True]]))
+        Compaction(order=tensor([[1, 3, 0, 2]]), lengths=tensor([2]))
     """
     return Compaction(torch.argsort((~mask).int(), dim=-1, stable=True), mask.sum(-1))
 

@@ -25,12 +25,13 @@ _HALF = 1 << 15
 class Dropout(nn.Module):
     """Sets values to 0 at random, only in training.
 
-    >>> layer = Dropout(0.5).eval()
-    >>> layer(torch.ones(3))
-    tensor([1., 1., 1.])
-
     Args:
         p: probability of a zero.
+
+    Examples:
+        >>> layer = Dropout(0.5).eval()
+        >>> layer(torch.ones(3))
+        tensor([1., 1., 1.])
     """
 
     def __init__(self, p: float) -> None:
@@ -70,12 +71,13 @@ class SharedDropout(nn.Module):
     A dropped feature is dropped at every position, and a recurrent network cannot recover it from
     neighboring positions (variational dropout, Gal and Ghahramani 2016).
 
-    >>> _ = torch.manual_seed(0)
-    >>> SharedDropout(0.5)(torch.ones(2, 4)).unique(dim=0).shape    # two equal rows
-    torch.Size([1, 4])
-
     Args:
         p: probability of a zero.
+
+    Examples:
+        >>> _ = torch.manual_seed(0)
+        >>> SharedDropout(0.5)(torch.ones(2, 4)).unique(dim=0).shape    # two equal rows
+        torch.Size([1, 4])
     """
 
     def __init__(self, p: float) -> None:

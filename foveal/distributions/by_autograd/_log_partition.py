@@ -46,25 +46,26 @@ class LogPartitionDistribution(AbstractDistribution):
 
     `foveal.testing.check_distribution` compares your distribution with an enumeration of its structures.
 
-    >>> from dataclasses import dataclass
-    >>> @dataclass(frozen=True, eq=False)
-    ... class Path(LogPartitionDistribution):
-    ...     steps: Tensor                      # (..., T, K, K)
-    ...     axes = {"steps": "T K K"}
-    ...
-    ...     def log_partition_of(self, logsumexp, steps):
-    ...         ends = steps[:, 0, 0]          # every path starts in state 0
-    ...         for t in range(1, steps.shape[1]):
-    ...             ends = logsumexp(ends.unsqueeze(-1) + steps[:, t], -2)
-    ...         return logsumexp(ends, -1)
-    >>> path = Path(torch.zeros(3, 2, 2))
-    >>> path.log_partition().exp()             # 2^3 paths
-    tensor(8.)
-    >>> path.marginals()[1]
-    tensor([[0.2500, 0.2500],
-            [0.2500, 0.2500]])
-    >>> path.entropy().exp()
-    tensor(8.)
+    Examples:
+        >>> from dataclasses import dataclass
+        >>> @dataclass(frozen=True, eq=False)
+        ... class Path(LogPartitionDistribution):
+        ...     steps: Tensor                      # (..., T, K, K)
+        ...     axes = {"steps": "T K K"}
+        ...
+        ...     def log_partition_of(self, logsumexp, steps):
+        ...         ends = steps[:, 0, 0]          # every path starts in state 0
+        ...         for t in range(1, steps.shape[1]):
+        ...             ends = logsumexp(ends.unsqueeze(-1) + steps[:, t], -2)
+        ...         return logsumexp(ends, -1)
+        >>> path = Path(torch.zeros(3, 2, 2))
+        >>> path.log_partition().exp()             # 2^3 paths
+        tensor(8.)
+        >>> path.marginals()[1]
+        tensor([[0.2500, 0.2500],
+                [0.2500, 0.2500]])
+        >>> path.entropy().exp()
+        tensor(8.)
     """
 
     _is_boolean: ClassVar[bool] = True

@@ -32,14 +32,15 @@ class PCFG(LogPartitionDistribution):
     scores A -> B C, and `root[A]` scores the symbol of the whole sentence. A word outside `mask` is
     skipped.
 
-    >>> from foveal.distributions import PCFG
-    >>> spans = torch.zeros(3, 3, 2)
-    >>> rules = torch.tensor([[[0.0, 1.0], [2.0, 0.0]], [[0.0, 0.0], [0.0, 0.0]]])
-    >>> trees = PCFG(spans, rules, root=torch.zeros(2))
-    >>> trees.log_partition().exp() > 2 * 2**5     # two bracketings, five nodes with two symbols
-    tensor(True)
-    >>> trees.argmax()[0, 2], trees.argmax()[0, 1].any()     # 0 -> 1 0 twice: (0 (1 2))
-    (tensor([ True, False]), tensor(False))
+    Examples:
+        >>> from foveal.distributions import PCFG
+        >>> spans = torch.zeros(3, 3, 2)
+        >>> rules = torch.tensor([[[0.0, 1.0], [2.0, 0.0]], [[0.0, 0.0], [0.0, 0.0]]])
+        >>> trees = PCFG(spans, rules, root=torch.zeros(2))
+        >>> trees.log_partition().exp() > 2 * 2**5     # two bracketings, five nodes with two symbols
+        tensor(True)
+        >>> trees.argmax()[0, 2], trees.argmax()[0, 1].any()     # 0 -> 1 0 twice: (0 (1 2))
+        (tensor([ True, False]), tensor(False))
     """
 
     spans: Float[Tensor, "*#batch n n K"]

@@ -35,14 +35,15 @@ class SiblingTree(LogPartitionDistribution):
     the next dependent of h on the way from d to h, and `siblings[h, h, d]` if there is none. With
     `single_root`, exactly one word is attached to the root. A word outside `mask` is skipped.
 
-    >>> from foveal.distributions import SiblingTree
-    >>> arcs, siblings = torch.zeros(4, 4), torch.zeros(4, 4, 4)
-    >>> siblings[1, 2, 3] = 2.0              # 2 and 3 like to hang from 1 together
-    >>> tree = SiblingTree(arcs, siblings)
-    >>> tree.argmax()
-    tensor([0, 1, 1])
-    >>> tree.log_partition()                 # log(6 + e^2): 7 trees have one root
-    tensor(2.5944)
+    Examples:
+        >>> from foveal.distributions import SiblingTree
+        >>> arcs, siblings = torch.zeros(4, 4), torch.zeros(4, 4, 4)
+        >>> siblings[1, 2, 3] = 2.0              # 2 and 3 like to hang from 1 together
+        >>> tree = SiblingTree(arcs, siblings)
+        >>> tree.argmax()
+        tensor([0, 1, 1])
+        >>> tree.log_partition()                 # log(6 + e^2): 7 trees have one root
+        tensor(2.5944)
     """
 
     _is_boolean: ClassVar[bool] = False

@@ -316,13 +316,14 @@ class PlainDecoder(AbstractDecoder):
     It depends on the source only through its bridge (Sutskever et al. 2014), or not at all (a language
     model, with `NoBridge` and `no_memory`).
 
-    >>> from foveal.networks import NoBridge, recurrent_stack
-    >>> from foveal.networks._bridges import no_memory
-    >>> decoder = PlainDecoder(
-    ...     embedding=nn.Embedding(9, 4), stack=recurrent_stack(4, 5), bridge=NoBridge()
-    ... )
-    >>> decoder.unroll(torch.tensor([[1, 2, 3]]), no_memory(1)).log_probs.shape
-    torch.Size([1, 3, 9])
+    Examples:
+        >>> from foveal.networks import NoBridge, recurrent_stack
+        >>> from foveal.networks._bridges import no_memory
+        >>> decoder = PlainDecoder(
+        ...     embedding=nn.Embedding(9, 4), stack=recurrent_stack(4, 5), bridge=NoBridge()
+        ... )
+        >>> decoder.unroll(torch.tensor([[1, 2, 3]]), no_memory(1)).log_probs.shape
+        torch.Size([1, 3, 9])
     """
 
     def __init__(self, **parts: Unpack[DecoderParts]) -> None:
@@ -368,16 +369,17 @@ class AbstractAttentionDecoder(AbstractDecoder):
 class AttentionDecoder(AbstractAttentionDecoder):
     """A decoder with attention but without input feeding: the stack does not depend on the attention.
 
-    >>> from foveal.attention import softmax_attention
-    >>> from foveal.networks import InitialStateBridge, recurrent_stack
-    >>> stack = recurrent_stack(4, 5)
-    >>> decoder = AttentionDecoder(
-    ...     embedding=nn.Embedding(9, 4), stack=stack, bridge=InitialStateBridge(6, stack),
-    ...     attention=softmax_attention(5, 6), value_size=6,
-    ... )
-    >>> unrolled = decoder.unroll(torch.tensor([[1, 2, 3]]), Memory(torch.randn(1, 7, 6)))
-    >>> unrolled.log_probs.shape, unrolled.weights.shape
-    (torch.Size([1, 3, 9]), torch.Size([1, 3, 7]))
+    Examples:
+        >>> from foveal.attention import softmax_attention
+        >>> from foveal.networks import InitialStateBridge, recurrent_stack
+        >>> stack = recurrent_stack(4, 5)
+        >>> decoder = AttentionDecoder(
+        ...     embedding=nn.Embedding(9, 4), stack=stack, bridge=InitialStateBridge(6, stack),
+        ...     attention=softmax_attention(5, 6), value_size=6,
+        ... )
+        >>> unrolled = decoder.unroll(torch.tensor([[1, 2, 3]]), Memory(torch.randn(1, 7, 6)))
+        >>> unrolled.log_probs.shape, unrolled.weights.shape
+        (torch.Size([1, 3, 9]), torch.Size([1, 3, 7]))
     """
 
     def __init__(

@@ -32,17 +32,18 @@ class InputFeedingDecoder(AbstractAttentionDecoder):
 
     The width of the stack's input is embedding + bridge + `vector_size`.
 
-    >>> from torch import nn
-    >>> from foveal.attention import softmax_attention
-    >>> from foveal.networks import InitialStateBridge, recurrent_stack
-    >>> stack = recurrent_stack(4 + 5, 5)
-    >>> decoder = InputFeedingDecoder(
-    ...     embedding=nn.Embedding(9, 4), stack=stack, bridge=InitialStateBridge(6, stack),
-    ...     attention=softmax_attention(5, 6), value_size=6, vector_size=5,
-    ... )
-    >>> unrolled = decoder.unroll(torch.tensor([[1, 2, 3]]), Memory(torch.randn(1, 7, 6)))
-    >>> unrolled.log_probs.shape, unrolled.weights.shape
-    (torch.Size([1, 3, 9]), torch.Size([1, 3, 7]))
+    Examples:
+        >>> from torch import nn
+        >>> from foveal.attention import softmax_attention
+        >>> from foveal.networks import InitialStateBridge, recurrent_stack
+        >>> stack = recurrent_stack(4 + 5, 5)
+        >>> decoder = InputFeedingDecoder(
+        ...     embedding=nn.Embedding(9, 4), stack=stack, bridge=InitialStateBridge(6, stack),
+        ...     attention=softmax_attention(5, 6), value_size=6, vector_size=5,
+        ... )
+        >>> unrolled = decoder.unroll(torch.tensor([[1, 2, 3]]), Memory(torch.randn(1, 7, 6)))
+        >>> unrolled.log_probs.shape, unrolled.weights.shape
+        (torch.Size([1, 3, 9]), torch.Size([1, 3, 7]))
     """
 
     def __init__(

@@ -63,12 +63,13 @@ def shared_operand(whole: Float[Tensor, "*batch S V"]) -> Float[Tensor, "*batch 
 
     Without gradients, and under autocast, which casts operands separately, it returns the tensor unchanged.
 
-    >>> weight = torch.eye(2, requires_grad=True)
-    >>> operand = shared_operand(weight)
-    >>> sum((torch.ones(1, 2) @ operand).sum() for _ in range(3)).backward()
-    >>> weight.grad
-    tensor([[3., 3.],
-            [3., 3.]])
+    Examples:
+        >>> weight = torch.eye(2, requires_grad=True)
+        >>> operand = shared_operand(weight)
+        >>> sum((torch.ones(1, 2) @ operand).sum() for _ in range(3)).backward()
+        >>> weight.grad
+        tensor([[3., 3.],
+                [3., 3.]])
     """
     wanted = torch.is_grad_enabled() and whole.requires_grad
     if not wanted or torch.is_autocast_enabled(whole.device.type):

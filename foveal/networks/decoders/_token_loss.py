@@ -58,8 +58,9 @@ def token_loss(
 
     Under autocast, products use half precision and everything else float32.
 
-    >>> token_loss(torch.ones(1, 2), torch.zeros(4, 2), torch.zeros(4), torch.tensor([3]))[1].exp()
-    tensor([0.2500])
+    Examples:
+        >>> token_loss(torch.ones(1, 2), torch.zeros(4, 2), torch.zeros(4), torch.tensor([3]))[1].exp()
+        tensor([0.2500])
     """
     device = vectors.device.type
     product = torch.promote_types(vectors.dtype, weight.dtype)

@@ -26,10 +26,11 @@ _MOMENTUM = 0.1  # weight of the newest batch in the running averages
 class BatchNorm(nn.Module):
     """Batch normalization that ignores masked positions.
 
-    >>> norm = BatchNorm(3)
-    >>> y = norm(5 + torch.randn(4, 3, 8, 8))
-    >>> bool((y.mean((0, 2, 3)).abs() < 1e-4).all()), norm.training
-    (True, True)
+    Examples:
+        >>> norm = BatchNorm(3)
+        >>> y = norm(5 + torch.randn(4, 3, 8, 8))
+        >>> bool((y.mean((0, 2, 3)).abs() < 1e-4).all()), norm.training
+        (True, True)
     """
 
     mean: Tensor

@@ -37,13 +37,14 @@ class DocumentEncoder(nn.Module):
 
     The vector of a sentence is the summary of its words, or the result of `pooling` over its words.
 
-    >>> import torch
-    >>> from foveal.networks import TextEncoder, recurrent_stack
-    >>> words = TextEncoder(nn.Embedding(9, 4), recurrent_stack(4, 5))
-    >>> encoder = DocumentEncoder(words, recurrent_stack(5, 6))
-    >>> document = encoder(torch.zeros(2, 3, 7, dtype=torch.long))
-    >>> document.sentences.values.shape, document.words.values.shape
-    (torch.Size([2, 3, 6]), torch.Size([2, 3, 7, 5]))
+    Examples:
+        >>> import torch
+        >>> from foveal.networks import TextEncoder, recurrent_stack
+        >>> words = TextEncoder(nn.Embedding(9, 4), recurrent_stack(4, 5))
+        >>> encoder = DocumentEncoder(words, recurrent_stack(5, 6))
+        >>> document = encoder(torch.zeros(2, 3, 7, dtype=torch.long))
+        >>> document.sentences.values.shape, document.words.values.shape
+        (torch.Size([2, 3, 6]), torch.Size([2, 3, 7, 5]))
     """
 
     def __init__(

@@ -30,9 +30,10 @@ class FactsEncoder(AbstractEncoder):
     `random_noise`, which makes earlier facts older: the model then learns the order of ages and does not
     memorize them (the paper's random noise). A fact without a real word is padding.
 
-    >>> encoder = FactsEncoder(nn.Embedding(9, 4), max_facts=10)
-    >>> encoder(torch.zeros(2, 3, 7, dtype=torch.long)).values.shape
-    torch.Size([2, 3, 4])
+    Examples:
+        >>> encoder = FactsEncoder(nn.Embedding(9, 4), max_facts=10)
+        >>> encoder(torch.zeros(2, 3, 7, dtype=torch.long)).values.shape
+        torch.Size([2, 3, 4])
     """
 
     def __init__(

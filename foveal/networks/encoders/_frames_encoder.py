@@ -29,20 +29,21 @@ class FramesEncoder(AbstractEncoder):
     `frame` maps `(*batch, T, ...)` to vectors `(*batch, T, D)`. It can be a linear layer, or an image
     encoder, whose summary or region features are the vector of a frame.
 
-    >>> import torch
-    >>> from foveal.networks import ImageEncoder, recurrent_stack
-    >>> speech = FramesEncoder(nn.Linear(40, 8), recurrent_stack(8, 5))
-    >>> speech(torch.zeros(2, 100, 40)).values.shape
-    torch.Size([2, 100, 5])
-    >>> video = FramesEncoder(ImageEncoder(3, sizes=(4, 8)), recurrent_stack(8, 5))
-    >>> video(torch.zeros(2, 6, 3, 16, 16)).values.shape
-    torch.Size([2, 6, 5])
-
     Args:
         frame: computes a vector, or a grid of vectors, from a frame.
         stack: processes the vectors; its input width is the total width of all regions of a grid.
         regions: number of regions of a grid in each direction; the maximum of each feature is taken in
             each region. 1 takes the mean over the whole grid.
+
+    Examples:
+        >>> import torch
+        >>> from foveal.networks import ImageEncoder, recurrent_stack
+        >>> speech = FramesEncoder(nn.Linear(40, 8), recurrent_stack(8, 5))
+        >>> speech(torch.zeros(2, 100, 40)).values.shape
+        torch.Size([2, 100, 5])
+        >>> video = FramesEncoder(ImageEncoder(3, sizes=(4, 8)), recurrent_stack(8, 5))
+        >>> video(torch.zeros(2, 6, 3, 16, 16)).values.shape
+        torch.Size([2, 6, 5])
     """
 
     def __init__(self, frame: nn.Module, stack: RecurrentStack, *, regions: int = 1) -> None:

@@ -44,11 +44,6 @@ class ImageEncoder(AbstractEncoder):
     A mask marks the real pixels, for images of several sizes in one batch. The encoding of an image does
     not depend on its padding.
 
-    >>> encoder = ImageEncoder(1, sizes=(8, 16), strides=((2, 2), (4, 2)))
-    >>> memory = encoder(torch.zeros(2, 1, 32, 20))
-    >>> memory.values.shape, memory.layout
-    (torch.Size([2, 20, 16]), Layout(kind='grid', rows=4, columns=5, pitch=None))
-
     Args:
         num_channels: channels of an image.
         sizes: number of channels of each stage.
@@ -57,6 +52,12 @@ class ImageEncoder(AbstractEncoder):
         positions: add the row and the column of each pixel as two more channels.
         norm: normalization of all stages except the first: "layer", over the channels of a position, or
             "batch", over the positions of a batch.
+
+    Examples:
+        >>> encoder = ImageEncoder(1, sizes=(8, 16), strides=((2, 2), (4, 2)))
+        >>> memory = encoder(torch.zeros(2, 1, 32, 20))
+        >>> memory.values.shape, memory.layout
+        (torch.Size([2, 20, 16]), Layout(kind='grid', rows=4, columns=5, pitch=None))
     """
 
     def __init__(

@@ -21,9 +21,10 @@ def region_maxima(memory: Memory, across: int) -> Float[Tensor, "*batch RV"]:
 
     The maximum of a region without a cell is 0.
 
-    >>> from foveal.attention import grid_memory
-    >>> region_maxima(grid_memory(torch.arange(8.0).reshape(1, 2, 4, 1)), 2)
-    tensor([[1., 3., 5., 7.]])
+    Examples:
+        >>> from foveal.attention import grid_memory
+        >>> region_maxima(grid_memory(torch.arange(8.0).reshape(1, 2, 4, 1)), 2)
+        tensor([[1., 3., 5., 7.]])
     """
     values, mask = memory.values, memory.mask
     if mask is None:

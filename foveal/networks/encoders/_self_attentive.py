@@ -32,14 +32,15 @@ class SelfAttentiveEncoder(AbstractEncoder):
     Queries and keys of the attention have the width of the stack's outputs, or of a value if there is no
     stack; the values that it reads have the width of a value.
 
-    >>> from torch import nn
-    >>> from foveal.attention import syntactic_attention
-    >>> from foveal.networks import WordEncoder
-    >>> words = WordEncoder(nn.Embedding(9, 4))
-    >>> encoder = SelfAttentiveEncoder(words, syntactic_attention(4, 4, hidden_size=8))
-    >>> memory = encoder(torch.tensor([[1, 2, 3]]))
-    >>> memory.values.shape, encoder.attend(torch.tensor([[1, 2, 3]])).weights.shape
-    (torch.Size([1, 3, 8]), torch.Size([1, 3, 3]))
+    Examples:
+        >>> from torch import nn
+        >>> from foveal.attention import syntactic_attention
+        >>> from foveal.networks import WordEncoder
+        >>> words = WordEncoder(nn.Embedding(9, 4))
+        >>> encoder = SelfAttentiveEncoder(words, syntactic_attention(4, 4, hidden_size=8))
+        >>> memory = encoder(torch.tensor([[1, 2, 3]]))
+        >>> memory.values.shape, encoder.attend(torch.tensor([[1, 2, 3]])).weights.shape
+        (torch.Size([1, 3, 8]), torch.Size([1, 3, 3]))
     """
 
     def __init__(

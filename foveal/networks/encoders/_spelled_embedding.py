@@ -26,10 +26,6 @@ class SpelledEmbedding(nn.Module):
     In training, each feature of each word is dropped with probability `dropout`, which prevents a model
     from relying on one of them.
 
-    >>> embedding = SpelledEmbedding(9, 4, num_features=2, num_buckets=50, feature_size=3)
-    >>> embedding(torch.tensor([[[8, 49, 0], [1, 7, 7]]])).shape
-    torch.Size([1, 2, 10])
-
     Args:
         num_words: number of rows of the table of words.
         word_size: width of a word's vector.
@@ -37,6 +33,11 @@ class SpelledEmbedding(nn.Module):
         num_buckets: number of rows of the table of features.
         feature_size: width of a feature's vector.
         dropout: probability of dropping a feature in training.
+
+    Examples:
+        >>> embedding = SpelledEmbedding(9, 4, num_features=2, num_buckets=50, feature_size=3)
+        >>> embedding(torch.tensor([[[8, 49, 0], [1, 7, 7]]])).shape
+        torch.Size([1, 2, 10])
     """
 
     def __init__(

@@ -29,12 +29,13 @@ from ._spelled_embedding import SpelledEmbedding
 class TextEncoder(AbstractEncoder):
     """Applies embedding, dropout and stack; the outputs have the same dropout, the summary has none.
 
-    >>> import torch
-    >>> from foveal.networks import recurrent_stack
-    >>> encoder = TextEncoder(nn.Embedding(9, 4), recurrent_stack(4, 5, bidirectional=True))
-    >>> memory = encoder(torch.tensor([[1, 2, 3]]))
-    >>> memory.values.shape, memory.summary.shape
-    (torch.Size([1, 3, 10]), torch.Size([1, 10]))
+    Examples:
+        >>> import torch
+        >>> from foveal.networks import recurrent_stack
+        >>> encoder = TextEncoder(nn.Embedding(9, 4), recurrent_stack(4, 5, bidirectional=True))
+        >>> memory = encoder(torch.tensor([[1, 2, 3]]))
+        >>> memory.values.shape, memory.summary.shape
+        (torch.Size([1, 3, 10]), torch.Size([1, 10]))
     """
 
     def __init__(

@@ -26,9 +26,10 @@ class WordEncoder(AbstractEncoder):
     The value of a word depends neither on its neighbors nor on its position; the summary is the mean of
     the words.
 
-    >>> import torch
-    >>> WordEncoder(nn.Embedding(9, 4))(torch.tensor([[1, 2, 3]])).values.shape
-    torch.Size([1, 3, 4])
+    Examples:
+        >>> import torch
+        >>> WordEncoder(nn.Embedding(9, 4))(torch.tensor([[1, 2, 3]])).values.shape
+        torch.Size([1, 3, 4])
     """
 
     def __init__(self, embedding: nn.Embedding | SpelledEmbedding, dropout: float = 0.0) -> None:

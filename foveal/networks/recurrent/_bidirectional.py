@@ -57,8 +57,9 @@ def reverse(
 ) -> Float[Tensor, "B T D"]:
     """Reverse the real positions; positions after the end do not change.
 
-    >>> reverse(torch.tensor([[[1.0], [2.0], [9.0]]]), torch.tensor([2])).flatten()
-    tensor([2., 1., 9.])
+    Examples:
+        >>> reverse(torch.tensor([[[1.0], [2.0], [9.0]]]), torch.tensor([2])).flatten()
+        tensor([2., 1., 9.])
     """
     if lengths is None:
         return values.flip(1)

@@ -116,9 +116,10 @@ class ElmanCell(AbstractFusedCell):
 
         h' = tanh( W x + b + U h + c )
 
-    >>> cell = ElmanCell(3, 4)
-    >>> cell(torch.randn(2, 3), cell.start([2])).hidden.shape
-    torch.Size([2, 4])
+    Examples:
+        >>> cell = ElmanCell(3, 4)
+        >>> cell(torch.randn(2, 3), cell.start([2])).hidden.shape
+        torch.Size([2, 4])
     """
 
     has_memory = False
@@ -149,9 +150,10 @@ class GRUCell(AbstractFusedCell):
         n = tanh( Wn x + r * (Un h) )
         h' = (1 - z) * n + z * h
 
-    >>> cell = GRUCell(3, 4)
-    >>> cell(torch.randn(2, 3), cell.start([2])).hidden.shape
-    torch.Size([2, 4])
+    Examples:
+        >>> cell = GRUCell(3, 4)
+        >>> cell(torch.randn(2, 3), cell.start([2])).hidden.shape
+        torch.Size([2, 4])
     """
 
     has_memory = False
@@ -188,10 +190,11 @@ class LSTMCell(AbstractFusedCell):
     With i = 0, f = 1 the cell keeps its memory; 1, 1 adds to it; 0, 0 erases it; 1, 0 overwrites it. The
     forget gates start open, with a bias of 1 (Jozefowicz et al. 2015, section 3.1).
 
-    >>> cell = LSTMCell(3, 4)
-    >>> after = cell(torch.randn(2, 3), cell.start([2]))
-    >>> after.hidden.shape, after.cell.shape
-    (torch.Size([2, 4]), torch.Size([2, 4]))
+    Examples:
+        >>> cell = LSTMCell(3, 4)
+        >>> after = cell(torch.randn(2, 3), cell.start([2]))
+        >>> after.hidden.shape, after.cell.shape
+        (torch.Size([2, 4]), torch.Size([2, 4]))
     """
 
     has_memory = True

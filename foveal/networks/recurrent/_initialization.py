@@ -14,10 +14,11 @@ from ._cells import AbstractCell, LSTMCell
 def initialize_uniform(module: nn.Module, bound: float = 0.1) -> None:
     """Initialize every parameter uniformly in +-bound: 0.1 in Luong et al. 2015, 0.08 in Sutskever et al. 2014.
 
-    >>> layer = nn.Linear(100, 100)
-    >>> initialize_uniform(layer)
-    >>> bool((layer.weight.abs() <= 0.1).all())
-    True
+    Examples:
+        >>> layer = nn.Linear(100, 100)
+        >>> initialize_uniform(layer)
+        >>> bool((layer.weight.abs() <= 0.1).all())
+        True
     """
     for parameter in module.parameters():
         parameter.uniform_(-bound, bound)
@@ -29,10 +30,11 @@ def initialize_embeddings(module: nn.Module, bound: float = 0.1) -> None:
     A word that occurs twice in the training set keeps most of its initial vector. With torch's default
     variance of 1, such vectors drown out the other words of a sentence.
 
-    >>> model = nn.Sequential(nn.Embedding(100, 8), nn.Linear(8, 2))
-    >>> initialize_embeddings(model)
-    >>> bool((model[0].weight.abs() <= 0.1).all())
-    True
+    Examples:
+        >>> model = nn.Sequential(nn.Embedding(100, 8), nn.Linear(8, 2))
+        >>> initialize_embeddings(model)
+        >>> bool((model[0].weight.abs() <= 0.1).all())
+        True
     """
     for part in module.modules():
         if isinstance(part, nn.Embedding):
@@ -45,11 +47,12 @@ def initialize_orthogonal(module: nn.Module) -> None:
 
     An orthogonal matrix preserves the norm of its input (Saxe et al. 2014; Bahdanau et al. 2015, appendix B.1).
 
-    >>> cell = LSTMCell(3, 4)
-    >>> initialize_orthogonal(cell)
-    >>> gate = cell.fused.weight_hh_l0[:4]
-    >>> torch.allclose(gate @ gate.T, torch.eye(4), atol=1e-5)
-    True
+    Examples:
+        >>> cell = LSTMCell(3, 4)
+        >>> initialize_orthogonal(cell)
+        >>> gate = cell.fused.weight_hh_l0[:4]
+        >>> torch.allclose(gate @ gate.T, torch.eye(4), atol=1e-5)
+        True
     """
     for cell in module.modules():
         if isinstance(cell, AbstractCell):
@@ -64,10 +67,11 @@ def init_forget_bias(module: nn.Module, bias: float = 1.0) -> None:
 
     Call it after functions that overwrite the bias.
 
-    >>> cell = LSTMCell(3, 2)
-    >>> init_forget_bias(cell, 2.0)
-    >>> cell.fused.bias_ih_l0[2:4].tolist()
-    [2.0, 2.0]
+    Examples:
+        >>> cell = LSTMCell(3, 2)
+        >>> init_forget_bias(cell, 2.0)
+        >>> cell.fused.bias_ih_l0[2:4].tolist()
+        [2.0, 2.0]
     """
     for cell in module.modules():
         if isinstance(cell, LSTMCell):

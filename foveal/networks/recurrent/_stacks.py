@@ -182,9 +182,10 @@ def recurrent_stack(
 ) -> RecurrentStack:
     """Build a stack of layers of one kind; the output of a bidirectional layer has twice `hidden_size`.
 
-    >>> stack = recurrent_stack(3, 4, num_layers=2, bidirectional=True)
-    >>> stack(torch.randn(2, 5, 3)).outputs.shape
-    torch.Size([2, 5, 8])
+    Examples:
+        >>> stack = recurrent_stack(3, 4, num_layers=2, bidirectional=True)
+        >>> stack(torch.randn(2, 5, 3)).outputs.shape
+        torch.Size([2, 5, 8])
     """
     if num_layers < 1:
         raise ValueRangeError(

@@ -40,11 +40,12 @@ class TreeEncoder(nn.Module):
 
     The summary is the state of the root, or the sum over several roots.
 
-    >>> encoder = TreeEncoder(3, 4)
-    >>> heads = torch.tensor([[2, 0, 2]])    # the second word heads the others
-    >>> memory = encoder(torch.randn(1, 3, 3), heads)
-    >>> bool((memory.values[0, 1] == memory.summary[0]).all())
-    True
+    Examples:
+        >>> encoder = TreeEncoder(3, 4)
+        >>> heads = torch.tensor([[2, 0, 2]])    # the second word heads the others
+        >>> memory = encoder(torch.randn(1, 3, 3), heads)
+        >>> bool((memory.values[0, 1] == memory.summary[0]).all())
+        True
     """
 
     def __init__(self, input_size: int, hidden_size: int) -> None:

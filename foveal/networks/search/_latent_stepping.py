@@ -39,18 +39,19 @@ class LatentStepper:
     Build a new stepper when the weights change. With `half`, large matrix products use bfloat16, with
     three digits of precision. The weights of a step are p(a_t = s | y_<t), because its token is not known yet.
 
-    >>> from torch import nn
-    >>> from foveal.attention import AdditiveScorer
-    >>> from foveal.networks.decoders.latent._transitions import IndependentPositions
-    >>> from foveal.networks import NoBridge, recurrent_stack
-    >>> decoder = LatentDecoder(
-    ...     embedding=nn.Embedding(9, 4), stack=recurrent_stack(4, 5), bridge=NoBridge(),
-    ...     scorer=AdditiveScorer(5, 6, hidden_size=5), walk=IndependentPositions(), value_size=6,
-    ... )
-    >>> stepper = LatentStepper(decoder.eval())
-    >>> state = stepper.start(Memory(torch.randn(2, 7, 6)))
-    >>> stepper.step(state, torch.zeros(2, 1, dtype=torch.long)).weights.shape
-    torch.Size([2, 1, 7])
+    Examples:
+        >>> from torch import nn
+        >>> from foveal.attention import AdditiveScorer
+        >>> from foveal.networks.decoders.latent._transitions import IndependentPositions
+        >>> from foveal.networks import NoBridge, recurrent_stack
+        >>> decoder = LatentDecoder(
+        ...     embedding=nn.Embedding(9, 4), stack=recurrent_stack(4, 5), bridge=NoBridge(),
+        ...     scorer=AdditiveScorer(5, 6, hidden_size=5), walk=IndependentPositions(), value_size=6,
+        ... )
+        >>> stepper = LatentStepper(decoder.eval())
+        >>> state = stepper.start(Memory(torch.randn(2, 7, 6)))
+        >>> stepper.step(state, torch.zeros(2, 1, dtype=torch.long)).weights.shape
+        torch.Size([2, 1, 7])
     """
 
     def __init__(self, decoder: LatentDecoder, *, half: bool = False) -> None:

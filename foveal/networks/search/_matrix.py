@@ -30,8 +30,9 @@ _MANY_ROWS = 48
 class Matrix:
     """A matrix with its current values.
 
-    >>> Matrix(torch.eye(2)).times(torch.ones(1, 2))
-    tensor([[1., 1.]])
+    Examples:
+        >>> Matrix(torch.eye(2)).times(torch.ones(1, 2))
+        tensor([[1., 1.]])
     """
 
     def __init__(self, weight: Float[Tensor, "D G"], *, half: bool = False) -> None:

@@ -39,11 +39,12 @@ class PreparedEncoder:
     Build a new one when the weights change. An encoder without a faster form is used unchanged. With `half`,
     it computes in bfloat16: faster for more than a few dozen texts, with two or three digits of precision.
 
-    >>> from torch import nn
-    >>> from foveal.networks import recurrent_stack
-    >>> encoder = TextEncoder(nn.Embedding(9, 4), recurrent_stack(4, 5, bidirectional=True)).eval()
-    >>> PreparedEncoder(encoder)(torch.tensor([[1, 2, 3]])).values.shape
-    torch.Size([1, 3, 10])
+    Examples:
+        >>> from torch import nn
+        >>> from foveal.networks import recurrent_stack
+        >>> encoder = TextEncoder(nn.Embedding(9, 4), recurrent_stack(4, 5, bidirectional=True)).eval()
+        >>> PreparedEncoder(encoder)(torch.tensor([[1, 2, 3]])).values.shape
+        torch.Size([1, 3, 10])
     """
 
     def __init__(self, encoder: AbstractEncoder, *, half: bool = False) -> None:

@@ -35,16 +35,17 @@ class DecoderStepper:
     With `half`, the matrix products of a prepared step use bfloat16: faster for more than a few dozen
     hypotheses, with three digits of precision.
 
-    >>> from torch import nn
-    >>> from foveal.networks import PlainDecoder, NoBridge, recurrent_stack
-    >>> from foveal.networks._bridges import no_memory
-    >>> decoder = PlainDecoder(
-    ...     embedding=nn.Embedding(9, 4), stack=recurrent_stack(4, 5), bridge=NoBridge()
-    ... )
-    >>> stepper = DecoderStepper(decoder.eval())
-    >>> state = stepper.reorder(stepper.start(no_memory(2)), torch.zeros(2, 3, dtype=torch.long))
-    >>> stepper.step(state, torch.zeros(2, 3, dtype=torch.long)).log_probs.shape
-    torch.Size([2, 3, 9])
+    Examples:
+        >>> from torch import nn
+        >>> from foveal.networks import PlainDecoder, NoBridge, recurrent_stack
+        >>> from foveal.networks._bridges import no_memory
+        >>> decoder = PlainDecoder(
+        ...     embedding=nn.Embedding(9, 4), stack=recurrent_stack(4, 5), bridge=NoBridge()
+        ... )
+        >>> stepper = DecoderStepper(decoder.eval())
+        >>> state = stepper.reorder(stepper.start(no_memory(2)), torch.zeros(2, 3, dtype=torch.long))
+        >>> stepper.step(state, torch.zeros(2, 3, dtype=torch.long)).log_probs.shape
+        torch.Size([2, 3, 9])
     """
 
     def __init__(self, decoder: AbstractDecoder, *, half: bool = False) -> None:

@@ -89,20 +89,21 @@ class _Taught(NamedTuple):
 class LatentDecoder(AbstractRecurrentDecoder):
     """A decoder that sums over the position that each step reads; `walk` models sequences of positions.
 
-    >>> from torch import nn
-    >>> from foveal.attention import AdditiveScorer
-    >>> from foveal.networks.decoders.latent._transitions import MonotonicTransitions
-    >>> from foveal.networks import InitialStateBridge, recurrent_stack
-    >>> stack = recurrent_stack(4, 5)
-    >>> decoder = LatentDecoder(
-    ...     embedding=nn.Embedding(9, 4), stack=stack, bridge=InitialStateBridge(6, stack),
-    ...     scorer=AdditiveScorer(5, 6, hidden_size=5), walk=MonotonicTransitions(), value_size=6,
-    ... )
-    >>> tokens, memory = torch.tensor([[1, 2, 3]]), Memory(torch.randn(1, 7, 6))
-    >>> decoder.unroll(tokens, memory).log_probs.shape
-    torch.Size([1, 3, 9])
-    >>> decoder.best_alignment(tokens, torch.tensor([[2, 3, 4]]), memory).shape
-    torch.Size([1, 3])
+    Examples:
+        >>> from torch import nn
+        >>> from foveal.attention import AdditiveScorer
+        >>> from foveal.networks.decoders.latent._transitions import MonotonicTransitions
+        >>> from foveal.networks import InitialStateBridge, recurrent_stack
+        >>> stack = recurrent_stack(4, 5)
+        >>> decoder = LatentDecoder(
+        ...     embedding=nn.Embedding(9, 4), stack=stack, bridge=InitialStateBridge(6, stack),
+        ...     scorer=AdditiveScorer(5, 6, hidden_size=5), walk=MonotonicTransitions(), value_size=6,
+        ... )
+        >>> tokens, memory = torch.tensor([[1, 2, 3]]), Memory(torch.randn(1, 7, 6))
+        >>> decoder.unroll(tokens, memory).log_probs.shape
+        torch.Size([1, 3, 9])
+        >>> decoder.best_alignment(tokens, torch.tensor([[2, 3, 4]]), memory).shape
+        torch.Size([1, 3])
     """
 
     def __init__(
@@ -323,8 +324,9 @@ def following(
 ) -> Int[Tensor, "*batch T"]:
     """Return the real token after each token; the result at the last token is meaningless.
 
-    >>> following(torch.tensor([1, 2, 3, 4]), torch.tensor([True, False, True, True]))
-    tensor([3, 3, 4, 4])
+    Examples:
+        >>> following(torch.tensor([1, 2, 3, 4]), torch.tensor([True, False, True, True]))
+        tensor([3, 3, 4, 4])
     """
     size = tokens.shape[-1]
     index = torch.arange(size, device=tokens.device).expand(tokens.shape)

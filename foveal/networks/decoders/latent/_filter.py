@@ -49,10 +49,11 @@ def forward_filter(
         before: log-probabilities of the position before the first step.
         mask: True on real steps.
 
-    >>> start, say = torch.tensor([[0.0, -torch.inf]]), torch.zeros(1, 2, 2)
-    >>> forward_filter(torch.zeros(1, 2, 2), say, start).predicted.exp()     # once there, stay there
-    tensor([[[0.5000, 0.5000],
-             [0.2500, 0.7500]]])
+    Examples:
+        >>> start, say = torch.tensor([[0.0, -torch.inf]]), torch.zeros(1, 2, 2)
+        >>> forward_filter(torch.zeros(1, 2, 2), say, start).predicted.exp()     # once there, stay there
+        tensor([[[0.5000, 0.5000],
+                 [0.2500, 0.7500]]])
     """
     return Walked(*_Filter.apply(scores, emissions, before, mask))
 
@@ -67,9 +68,10 @@ def forward_step(
 def transitions(scores: Float[Tensor, "*batch S"]) -> Float[Tensor, "*batch S S"]:
     """Compute log p(a_t = j | a_{t-1} = i) as [i, j]; -inf for backward transitions.
 
-    >>> transitions(torch.zeros(2)).exp()
-    tensor([[0.5000, 0.5000],
-            [0.0000, 1.0000]])
+    Examples:
+        >>> transitions(torch.zeros(2)).exp()
+        tensor([[0.5000, 0.5000],
+                [0.0000, 1.0000]])
     """
     pairs = scores.unsqueeze(-2).expand(*scores.shape, scores.shape[-1])
     back = torch.ones(pairs.shape[-2:], dtype=torch.bool, device=scores.device).tril(-1)
