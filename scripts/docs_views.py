@@ -94,9 +94,9 @@ def _sentence(shown: Exhibit) -> str:
     facts = shown.shown.facts
     num_right = sum(map(int.__eq__, facts["output"], facts["reference"]))
     return (
-        f"English Web Treebank, syntactic attention that learnt from given trees. "
+        f"English Web Treebank, a parser that was trained on given trees. "
         f"{num_right} of the {len(facts['reference'])} heads in the most probable tree are those of "
-        f"the treebank; its probability is {facts['probability']:.2f}. {scores(shown)}"
+        f"the treebank; its probability, with its labels, is {facts['probability']:.2f}. {scores(shown)}"
     )
 
 

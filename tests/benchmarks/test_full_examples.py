@@ -6,7 +6,6 @@ from pathlib import Path
 import pytest
 
 from benchmarks import examples
-from examples.support import polarity
 from foveal.errors import DataError
 
 ROOT = Path(examples.ROOT)
@@ -65,7 +64,8 @@ def test_the_files_are_those_that_the_examples_read(monkeypatch: pytest.MonkeyPa
     read = {parser["FILE"].format(part=part) for part in ("train", "test")}
     assert read == set(examples.FILES["dependency_parser"])
     assert all(name.startswith(tagger["FOLDER"]) for name in examples.FILES["crf_tagger"])
-    assert examples.FILES["sentiment"] == [polarity.ARCHIVE]
+    sentiment = runpy.run_path(str(ROOT / "examples/sentiment.py"))
+    assert examples.FILES["sentiment"] == [sentiment["ARCHIVE"]]
     model = (ROOT / "examples/character_language_model.py").read_text(encoding="utf-8")
     assert all(f'"{name}"' in model for name in examples.FILES["character_language_model"])
 

@@ -1,14 +1,12 @@
 """Texts are found, cut and split as the examples say."""
 
 import gzip
-import zipfile
 from pathlib import Path
 
 import pytest
 import torch
 from torch import nn
 
-from examples.support.polarity import ARCHIVE, read_polarity
 from examples.support.texts import Descent, read_lines
 
 
@@ -31,24 +29,6 @@ def test_without_the_file_the_program_ends_well(
         read_lines("text.gz", cut=None)
     assert end.value.code == 0
     assert capsys.readouterr().out.startswith(f"skipped: data not found at {data}")
-
-
-def test_the_last_tenth_of_either_polarity_is_held_out(data: Path) -> None:
-    (data / ARCHIVE).parent.mkdir()
-    with zipfile.ZipFile(data / ARCHIVE, "w") as archive:
-        for name in ("neg", "pos"):
-            lines = "".join(f"{name} word{number}\n" for number in range(20))
-            archive.writestr(f"sentence_polarity/rt-polarity.{name}", lines)
-    corpus = read_polarity(cut=None)
-    assert len(corpus.train) == 36
-    assert corpus.test == [
-        [([name], label), ([f"word{number}"], label)]
-        for label, name in enumerate(("neg", "pos"))
-        for number in (18, 19)
-    ]
-    assert corpus.num_features == 1 + 2 + 18  # unknown, the names, the words that were seen
-    cut = read_polarity(cut=10)
-    assert (len(cut.train), len(cut.test)) == (18, 2)
 
 
 def test_a_descent_goes_down() -> None:
