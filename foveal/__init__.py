@@ -34,9 +34,8 @@ so every attention is score -> distribute -> read. Each package imports only pac
     scale            many files, many processes; the only package that imports Ray
     cli              the command `foveal`, one file for each command
 
-In short: `task = foveal.fit("train.tsv")`, `task.predict("text")`, `task = foveal.load("runs/first")`. Both
-functions are imported when they are used first, and with them the packages of the toolkit; `import foveal`
-imports nothing.
+In short: `task = foveal.fit("train.tsv")`, `task.predict("text")`, `task = foveal.load("runs/first")`. `import foveal`
+is fast, because it imports no other package: the first use of `fit` or `load` does.
 """
 
 from importlib import import_module

@@ -1,10 +1,9 @@
-"""Operations in which what a row gives does not depend on how many other rows there are, to the last bit.
+"""Batch-invariant operations: the result for a row is bit-identical for every batch size.
 
-For a few rows, libraries of linear algebra choose other kernels than for many, whose sums are in another
-order. And of a whole tensor, torch takes the sigmoid of the first entries by vectors and of the last ones
-one by one, which rounds differently. Where no gradient is wanted, as in prediction, rows are therefore
-filled up to the least for which there is but one kernel, and the sigmoid is made of an exponential. See
-docs/decisions/0012.
+Linear algebra libraries use different kernels for few rows and for many, and these kernels add up in different
+orders. torch computes the sigmoid of most entries of a tensor with vector instructions and the last entries one by
+one, which rounds differently. Without gradients, as in prediction, `linear` therefore pads the rows up to the
+smallest number for which only one kernel is used, and `sigmoid` computes an exponential. See docs/decisions/0012.
 
 Axes: *batch any leading shape, D width of an input, G of an output.
 """
@@ -17,7 +16,7 @@ from torch import Tensor, nn
 from torch.nn.functional import pad
 from typing_extensions import override
 
-# From so many rows on the kernel is the same: measured with MKL 2024.2 for D = 16 to 2,048.
+# From this number of rows on the kernel is the same: measured with MKL 2024.2 for D = 16 to 2,048.
 LEAST_ROWS = 16
 
 
@@ -26,16 +25,17 @@ def linear(
     weight: Float[Tensor, "G D"],
     bias: Float[Tensor, " G"] | None = None,
 ) -> Float[Tensor, "*batch G"]:
-    """W x + b of every row.
+    """Compute W x + b for every row.
 
-    >>> linear(torch.ones(1, 2), torch.eye(2))
-    tensor([[1., 1.]])
+    Examples:
+        >>> linear(torch.ones(1, 2), torch.eye(2))
+        tensor([[1., 1.]])
     """
     if torch.is_grad_enabled():
         return nn.functional.linear(inputs, weight, bias)
     if (
         len(weight) == 1
-    ):  # kernels for a matrix times a vector take rows by fours, and those left over
+    ):  # matrix-vector kernels process rows in groups of four and the remaining rows differently
         scores = (inputs * weight[0]).sum(-1, keepdim=True)
         return scores if bias is None else scores + bias
     num_rows = inputs.numel() // max(1, inputs.shape[-1])
@@ -47,10 +47,11 @@ def linear(
 
 
 def sigmoid(scores: Float[Tensor, "*batch"]) -> Float[Tensor, "*batch"]:
-    """1 / (1 + exp(-x)).
+    """Compute 1 / (1 + exp(-x)).
 
-    >>> sigmoid(torch.tensor([-torch.inf, 0.0, torch.inf]))
-    tensor([0.0000, 0.5000, 1.0000])
+    Examples:
+        >>> sigmoid(torch.tensor([-torch.inf, 0.0, torch.inf]))
+        tensor([0.0000, 0.5000, 1.0000])
     """
     if torch.is_grad_enabled():
         return torch.sigmoid(scores)
@@ -59,7 +60,7 @@ def sigmoid(scores: Float[Tensor, "*batch"]) -> Float[Tensor, "*batch"]:
 
 @final
 class Linear(nn.Linear):
-    """torch's layer, with its parameters and their names."""
+    """A batch-invariant `torch.nn.Linear` with the same parameters and parameter names."""
 
     @override
     def forward(self, input: Tensor) -> Tensor:

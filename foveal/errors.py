@@ -1,27 +1,27 @@
-"""The errors a user can cause; each says what, got, expected and what to do.
+"""Exceptions for errors that a user can cause. Each message names the problem, the value, the expected value and a fix.
 
     FovealError
     ├── ShapeError            sizes that do not fit together
-    ├── ValueRangeError       a value outside what the structure allows
+    ├── ValueRangeError       a value outside the range that the structure allows
     ├── ImpossibleError       no structure has positive probability
-    ├── DerivativeError       a derivative of higher order than the passes give
+    ├── DerivativeError       a derivative of a higher order than the algorithm supports
     ├── TransformError        a transform of torch.func that a function does not support
     ├── MissingPackageError   an optional package that is not installed
     ├── SpecError             a spec, or text for one, that does not fit its annotations
     ├── DataError             a file, or a line of one, that cannot be used
     │   └── ImageError        an image, or a clip, that cannot be used
-    ├── CheckpointError       a checkpoint that is torn, changed or of another run
-    ├── BundleError           a bundle that is torn, changed or of another version
+    ├── CheckpointError       a checkpoint that is incomplete, changed or from another run
+    ├── BundleError           a bundle that is incomplete, changed or from another version
     └── NonFiniteError        a score, a loss or a gradient that is not a finite number
 
-Each is also the built-in that it is closest to, so `except ValueError` works too.
+Each exception also derives from the closest built-in exception, so `except ValueError` works too.
 
-`MissingKernelsWarning` is a warning, given once, and never raised.
+`MissingKernelsWarning` is a warning that is issued once and never raised.
 """
 
 
 class FovealError(Exception):
-    """The root: `except FovealError` catches what this library raises on purpose."""
+    """The base class of all exceptions that this library raises on purpose."""
 
 
 class ShapeError(FovealError, ValueError):
@@ -29,7 +29,7 @@ class ShapeError(FovealError, ValueError):
 
 
 class ValueRangeError(FovealError, ValueError):
-    """A value outside what the structure allows."""
+    """A value outside the range that the structure allows."""
 
 
 class ImpossibleError(FovealError, ValueError):
@@ -37,7 +37,7 @@ class ImpossibleError(FovealError, ValueError):
 
 
 class DerivativeError(FovealError, RuntimeError):
-    """A derivative of higher order than the passes give."""
+    """A derivative of a higher order than the algorithm supports."""
 
 
 class TransformError(FovealError, RuntimeError):
@@ -61,15 +61,15 @@ class DataError(FovealError, ValueError):
 
 
 class ImageError(DataError):
-    """An image, or a clip, that cannot be used. Training leaves its example out and says so."""
+    """An image, or a clip, that cannot be used. Training skips its example and reports it."""
 
 
 class CheckpointError(FovealError, ValueError):
-    """A checkpoint that is torn, changed or of another run."""
+    """A checkpoint that is incomplete, changed or from another run."""
 
 
 class BundleError(FovealError, ValueError):
-    """A bundle that is torn, changed or of another version."""
+    """A bundle that is incomplete, changed or from another version."""
 
 
 class NonFiniteError(FovealError, FloatingPointError):
@@ -80,10 +80,11 @@ _UNITS = ("bytes", "kB", "MB", "GB", "TB", "PB", "EB")
 
 
 def size_text(number: int) -> str:
-    """A number of bytes for a reader.
+    """Format a number of bytes for display.
 
-    >>> size_text(999), size_text(160_000_000_000)
-    ('999 bytes', '160 GB')
+    Examples:
+        >>> size_text(999), size_text(160_000_000_000)
+        ('999 bytes', '160 GB')
     """
     size, unit = float(number), 0
     while size >= 1000 and unit < len(_UNITS) - 1:

@@ -1,4 +1,4 @@
-"""Optional packages: one check, one sentence for whoever lacks one."""
+"""Optional packages: check that they are installed, and raise one clear error if they are not."""
 
 from importlib import import_module
 from importlib.util import find_spec

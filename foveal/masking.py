@@ -1,6 +1,6 @@
-"""The one mask convention: boolean, True on real tokens, any pattern.
+"""The mask convention: masks are boolean and True on real tokens; any pattern is allowed.
 
-What a padded position holds (junk, NaN, inf) never reaches a result.
+The values at padded positions (junk, NaN, inf) never influence a result.
 """
 
 import torch
@@ -9,11 +9,12 @@ from torch import Tensor
 
 
 def mask_from_lengths(lengths: Int[Tensor, "*batch"], size: int) -> Bool[Tensor, "*batch {size}"]:
-    """True on the first `lengths` positions of each row.
+    """Return a mask that is True on the first `lengths` positions of each row.
 
-    >>> mask_from_lengths(torch.tensor([1, 3]), 3)
-    tensor([[ True, False, False],
-            [ True,  True,  True]])
+    Examples:
+        >>> mask_from_lengths(torch.tensor([1, 3]), 3)
+        tensor([[ True, False, False],
+                [ True,  True,  True]])
     """
     return torch.arange(size, device=lengths.device) < lengths.unsqueeze(-1)
 
@@ -21,28 +22,30 @@ def mask_from_lengths(lengths: Int[Tensor, "*batch"], size: int) -> Bool[Tensor,
 def forbid_padding(
     scores: Float[Tensor, "*#batch n"], mask: Bool[Tensor, "*#batch n"] | None
 ) -> Float[Tensor, "*#batch n"]:
-    """Log-potentials with padding forbidden: -inf where the mask is False."""
+    """Return the log-potentials with -inf where the mask is False."""
     return scores if mask is None else scores.masked_fill(~mask, -torch.inf)
 
 
 def linked_steps(mask: Bool[Tensor, "*batch T"]) -> Bool[Tensor, "*batch T-1"]:
-    """True at t-1 where t is real and some real position precedes it.
+    """Return a mask that is True at t-1 where t is real and some real position precedes it.
 
-    The step into such a t joins it to the nearest real position before; every other step
-    joins nothing. A hole between two real positions makes them neighbors.
+    The step into such a t connects it to the nearest real position before it; every other step connects nothing.
+    Two real positions with only padding between them are neighbors.
 
-    >>> linked_steps(torch.tensor([False, True, False, True]))
-    tensor([False, False,  True])
+    Examples:
+        >>> linked_steps(torch.tensor([False, True, False, True]))
+        tensor([False, False,  True])
     """
     seen = mask.cumsum(-1) > 0
     return mask[..., 1:] & seen[..., :-1]
 
 
 def previous_real(mask: Bool[Tensor, "*batch T"]) -> Int[Tensor, "*batch T-1"]:
-    """The index of the nearest real position before each t = 1..T-1 (0 where there is none).
+    """Return the index of the nearest real position before each t = 1..T-1 (0 where there is none).
 
-    >>> previous_real(torch.tensor([True, False, True, True]))
-    tensor([0, 0, 2])
+    Examples:
+        >>> previous_real(torch.tensor([True, False, True, True]))
+        tensor([0, 0, 2])
     """
     index = torch.arange(mask.shape[-1], device=mask.device).expand(mask.shape)
     latest = torch.where(mask, index, 0).cummax(-1).values

@@ -1,4 +1,4 @@
-"""The axis legend, and how leading batch shapes are joined and flattened.
+"""The names of tensor axes, and functions that broadcast and flatten leading batch shapes.
 
     *batch   any leading shape         B   the leading shape flattened to one axis
     T        positions                 K   states of a position
@@ -17,8 +17,9 @@ from .errors import ShapeError
 def join_batch_shapes(owner: str, **parts: torch.Size) -> torch.Size:
     """Broadcast named leading shapes to one.
 
-    >>> join_batch_shapes("LinearChain", unary=torch.Size([4, 1]), mask=torch.Size([3]))
-    torch.Size([4, 3])
+    Examples:
+        >>> join_batch_shapes("LinearChain", unary=torch.Size([4, 1]), mask=torch.Size([3]))
+        torch.Size([4, 3])
     """
     shapes = set(parts.values())
     if len(shapes) == 1:
@@ -34,13 +35,13 @@ def join_batch_shapes(owner: str, **parts: torch.Size) -> torch.Size:
 
 
 def flatten_batch(tensor: Tensor, batch: torch.Size, num_event_axes: int) -> Tensor:
-    """Bring the leading shape to `batch` and flatten it: (*batch, *event) -> (B, *event)."""
+    """Broadcast the leading shape to `batch` and flatten it: (*batch, *event) -> (B, *event)."""
     if len(batch) == 1 and tensor.shape[: tensor.ndim - num_event_axes] == batch:
-        return tensor  # as it comes in most calls; a view that changes nothing is not free
+        return tensor  # most calls end here, and even a view that changes nothing costs time
     event = tensor.shape[tensor.ndim - num_event_axes :]
     return tensor.expand(*batch, *event).reshape(batch.numel(), *event)
 
 
 def restore_batch(tensor: Tensor, batch: torch.Size) -> Tensor:
-    """The way back: (B, *event) -> (*batch, *event)."""
+    """Undo `flatten_batch`: (B, *event) -> (*batch, *event)."""
     return tensor if len(batch) == 1 else tensor.reshape((*batch, *tensor.shape[1:]))

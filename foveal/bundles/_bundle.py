@@ -1,15 +1,14 @@
-"""A bundle: a task in a folder, ready to be used anywhere.
+"""A bundle: a trained task saved in a folder, ready to load anywhere.
 
-    spec.json             what the task was built from, tokenizers and model included
-    vocabulary.json       symbols, labels, lengths
-    weights.safetensors   the model's weights
-    calibration.json      from probabilities to confidence
-    manifest.json         size and sha256 of the others
+    spec.json             the spec of the task, including tokenizers and model
+    vocabulary.json       tokens, labels, lengths
+    weights.safetensors   the weights of the model
+    calibration.json      the mapping from probabilities to confidence
+    manifest.json         size and SHA-256 of the other files
 
-All of it is JSON and tensors: loading executes no code, opens no connection and reads no other
-file. A bundle that is torn, changed, or of another version is refused with a `BundleError`. So is
-every other bundle that cannot be used: loading takes time and memory in proportion to the size of
-the files, whatever they say.
+A bundle contains only JSON and tensors: loading executes no code, opens no connection and reads no other file.
+`load_bundle` raises `BundleError` for a bundle that is incomplete, changed, from another version or unusable for any
+other reason. Loading takes time and memory in proportion to the size of the files, even if their content is malicious.
 """
 
 import json
@@ -32,31 +31,31 @@ from ..tasks.base._task import AbstractTask
 from ._manifest import MANIFEST, read_sealed, write_sealed
 from ._outline import outline
 
-FORMAT = 1  # raised when an older version could not read what this one writes
+FORMAT = 1  # increased when older versions cannot read new bundles
 _SPEC, _VOCABULARY, _WEIGHTS, _CALIBRATION = (
     "spec.json",
     "vocabulary.json",
     "weights.safetensors",
     "calibration.json",
 )
-# The most bytes of JSON that are read beyond the size of the weights. Parsed JSON takes up to 25
-# times the memory of its text; a vocabulary of 100,000 words has about 1.5 MB.
+# Maximum number of JSON bytes in addition to the size of the weights. Parsed JSON takes up to 25 times the memory of
+# its text; a vocabulary of 100,000 words has about 1.5 MB.
 _MOST_JSON = 8 << 20
 _MOST_HEADER = 1 << 20  # bytes: names and shapes of some 8,000 tensors
 # The square of a weight must be finite in float32. Trained weights are far below this.
 _MOST_WEIGHT = 1e18
-_MOST_REASON = 400  # characters of an error's text that are repeated in ours
+_MOST_REASON = 400  # characters of another error's message that our message quotes
 
 
 def bundle_files(folder: str | Path) -> tuple[Path, ...]:
-    """The files that a bundle in a folder has."""
+    """Return the paths of the files of a bundle."""
     names = (_SPEC, _VOCABULARY, _WEIGHTS, _CALIBRATION, MANIFEST)
     return tuple(Path(folder) / name for name in names)
 
 
 def save_bundle(task: AbstractTask[Any], folder: str | Path) -> None:
-    """Write a task into a folder, which may hold other files. Interrupted at any moment, the folder
-    has the bundle that it had before or the new one, whole.
+    """Write a task into a folder, which may contain other files. Saving is atomic: after an interruption at any
+    moment, the folder contains either the complete old bundle or the complete new one.
     """
     weights = {
         name: tensor.detach().cpu().contiguous() for name, tensor in task.model.state_dict().items()
@@ -72,11 +71,11 @@ def save_bundle(task: AbstractTask[Any], folder: str | Path) -> None:
 
 
 def load_bundle(folder: str | Path, *, also: Sequence[type] = ()) -> AbstractTask[Any]:
-    """The task in a folder, verified, in evaluation mode on the CPU.
+    """Load and verify the task in a folder. It is in evaluation mode on the CPU.
 
     Args:
         folder: the folder.
-        also: spec classes of parts that are not from this package, for a model that has some.
+        also: spec classes of user-defined parts, for a model that has some.
 
     Raises:
         BundleError: the folder has no bundle, or one that is damaged, malformed, or not finite.
@@ -109,7 +108,7 @@ def _load(folder: Path, also: Sequence[type]) -> AbstractTask[Any]:
     task: AbstractTask[Any] = outline(lambda: spec.build(vocabularies), len(weights))
     _check_weights(folder, task.model.state_dict(keep_vars=True), weights)
     if _is_complete(task, weights):
-        # Copied, since a tensor of torch's own allocator is aligned and a part of a file is not.
+        # Clone, because torch aligns its own allocations and a part of a file is not aligned.
         own = {name: weights.pop(name).clone() for name in list(weights)}
         task.model.load_state_dict(own, assign=True)
     else:
@@ -121,7 +120,7 @@ def _load(folder: Path, also: Sequence[type]) -> AbstractTask[Any]:
 
 
 def _check_sizes(folder: Path, sizes: Mapping[str, int]) -> None:
-    """Refuse JSON that is much larger than the weights it describes."""
+    """Refuse JSON files that are much larger than the weights that they describe."""
     most = _MOST_JSON + sizes[_WEIGHTS]
     for name in (_SPEC, _VOCABULARY, _CALIBRATION):
         if sizes[name] > most:
@@ -132,8 +131,8 @@ def _check_sizes(folder: Path, sizes: Mapping[str, int]) -> None:
 
 
 def _check_header(folder: Path, weights: bytes) -> None:
-    """Refuse weights in so many pieces that taking them apart would cost more than using them."""
-    size = int.from_bytes(weights[:8], "little")  # how a file of safetensors begins
+    """Refuse weights in too many small tensors, because parsing would cost more than using them."""
+    size = int.from_bytes(weights[:8], "little")  # the first field of a safetensors file
     if size > _MOST_HEADER:
         raise BundleError(
             f"{folder}: the header of {_WEIGHTS} has {size:,} bytes, expected at most "
@@ -142,7 +141,7 @@ def _check_header(folder: Path, weights: bytes) -> None:
 
 
 def _check_self_contained(folder: Path, data: Any, path: str = "") -> None:
-    """Refuse a spec that names weights elsewhere: in another folder, or on the network."""
+    """Refuse a spec that names weights in another folder or on the network."""
     for name, value in data.items() if isinstance(data, dict) else ():
         where = f"{path}.{name}" if path else name
         if name == "weights" and value is not None:
@@ -157,7 +156,7 @@ def _check_self_contained(folder: Path, data: Any, path: str = "") -> None:
 def _check_weights(
     folder: Path, expected: Mapping[str, Tensor], weights: Mapping[str, Tensor]
 ) -> None:
-    """Refuse weights that are not those of the model, or not numbers that a model can use."""
+    """Refuse weights that do not match the model, or values that a model cannot use."""
     for name in sorted({*expected, *weights}):
         sides = [
             f"{tuple(side[name].shape)} of {side[name].dtype}" if name in side else "nothing"
@@ -181,7 +180,7 @@ def _check_weights(
 
 
 def _is_complete(task: AbstractTask[Any], weights: Mapping[str, Tensor]) -> bool:
-    """Whether the weights are all that the model's outline lacks: no buffers that building computes."""
+    """Return True if the weights fill the whole outline of the model: no buffer is computed while building."""
     return all(name in weights for name, _ in task.model.named_buffers())
 
 

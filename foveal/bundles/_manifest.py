@@ -1,12 +1,10 @@
-"""Files that belong together, under a seal: `manifest.json` has the size and sha256 of each.
+"""A set of files with a manifest: `manifest.json` has the size and SHA-256 of each file.
 
-Saving is all or nothing, in a folder that may hold other files too. New files are written beside the
-old ones as `name.new` and synchronized; then the new manifest takes the place of the old one, which
-is one rename and the moment at which the new files count; then they take their names. Whoever reads
-in between finds a file of the manifest under one of its two names.
+Saving is atomic, even in a folder that contains other files. `write_sealed` writes and synchronizes the new files as
+`name.new`, then renames the new manifest over the old one, and finally renames the files. The rename of the manifest
+is the commit point. A reader at any time in between finds each file of the manifest under one of its two names.
 
-The seal tells of damage and of files mixed up. It is no signature: who can write the folder can
-write a manifest that fits.
+Checksums detect corruption and mixed-up files, not tampering: anyone with write access can replace the manifest.
 """
 
 import hashlib
@@ -20,20 +18,20 @@ from ..errors import BundleError
 
 MANIFEST = "manifest.json"
 _NEW = ".new"
-_SHORT = 12  # digits of a seal that people are shown
+_SHORT = 12  # digits of a seal in messages
 _SHOWN = 200  # characters of a value in an error
-_MOST_BYTES = 1 << 20  # of a manifest; ours has some hundred
+_MOST_BYTES = 1 << 20  # size limit of a manifest; ours has a few hundred bytes
 
 
 class Sealed(NamedTuple):
-    """What was under the seal."""
+    """The verified content of a set of files."""
 
     about: dict[str, Any]  # the other fields of the manifest
     files: dict[str, bytes]
 
 
 def write_sealed(folder: Path, files: Mapping[str, bytes], about: Mapping[str, Any]) -> None:
-    """Put files under a seal, in place of those that are there."""
+    """Write files with a manifest, replacing the previous version."""
     folder.mkdir(parents=True, exist_ok=True)
     _settle(folder, files)
     listed = {name: _entry(content) for name, content in files.items()}
@@ -46,7 +44,7 @@ def write_sealed(folder: Path, files: Mapping[str, bytes], about: Mapping[str, A
                 os.fsync(file.fileno())
     except OSError:
         for name in (*files, MANIFEST):
-            (folder / (name + _NEW)).unlink(missing_ok=True)  # a full disk needs the room
+            (folder / (name + _NEW)).unlink(missing_ok=True)  # frees space if the disk is full
         raise
     for name in [MANIFEST, *files]:
         (folder / (name + _NEW)).replace(folder / name)
@@ -54,8 +52,8 @@ def write_sealed(folder: Path, files: Mapping[str, bytes], about: Mapping[str, A
 
 
 def _settle(folder: Path, names: Collection[str]) -> None:
-    """Finish a save that was cut short after its manifest took its place. Some files of that manifest are
-    still called `name.new`, and the next save would overwrite them.
+    """Complete a save that was interrupted after the rename of its manifest. Some of its files are still named
+    `name.new`, and the next save would overwrite them.
     """
     try:
         listed = _manifest(folder).get("files")
@@ -71,12 +69,15 @@ def _settle(folder: Path, names: Collection[str]) -> None:
 
 
 def read_sealed(folder: Path, names: Collection[str], formats: Collection[int]) -> Sealed:
-    """What `write_sealed` wrote, or `BundleError`.
+    """Read and verify the files that `write_sealed` wrote.
 
     Args:
-        folder: where the files are.
-        names: the files that must be there; no others may be listed.
-        formats: values of the manifest's `format` that can be read.
+        folder: the folder of the files.
+        names: the required files; the manifest may list no others.
+        formats: supported values of the manifest's `format`.
+
+    Raises:
+        BundleError: a file is missing, damaged, or in an unsupported format.
     """
     about = _manifest(folder)
     if about["format"] not in formats:
@@ -95,8 +96,8 @@ def read_sealed(folder: Path, names: Collection[str], formats: Collection[int]) 
 
 
 def seal_of(folder: Path) -> str:
-    """What tells a version from any other; nothing where there is none. Whether it is whole, reading it
-    tells.
+    """Return an identifier of the saved version, or an empty text if there is none. This does not verify the files;
+    `read_sealed` does.
     """
     try:
         return str(json.loads((folder / MANIFEST).read_bytes())["seal"])[:_SHORT]
@@ -130,7 +131,7 @@ def _manifest(folder: Path) -> dict[str, Any]:
 
 
 def _verified(folder: Path, name: str, entry: Any) -> bytes:
-    """The bytes of a file, under its name or, after a save that was cut short, its new one."""
+    """Return the bytes of a file under its name or, after an interrupted save, under its new name."""
     if not isinstance(entry, dict) or set(entry) != {"size", "sha256"}:
         raise _refusal(folder, f"{MANIFEST} has no size and sha256 for {name}")
     reasons = []
@@ -156,13 +157,13 @@ def _refusal(folder: Path, why: str) -> BundleError:
 
 
 def _manifest_bytes(data: Mapping[str, Any]) -> bytes:
-    """The one way to write this manifest, with the digest of the rest as its seal."""
+    """Serialize a manifest, with the digest of all other fields as its seal."""
     body = json.dumps(data, indent=1, sort_keys=True)
     return json.dumps({**data, "seal": _digest(body.encode())}, indent=1, sort_keys=True).encode()
 
 
 def _entry(content: bytes) -> dict[str, Any]:
-    """The entry of a file in a manifest."""
+    """Return the manifest entry of a file."""
     return {"size": len(content), "sha256": _digest(content)}
 
 
@@ -171,7 +172,7 @@ def _digest(content: bytes) -> str:
 
 
 def synchronize(folder: Path) -> None:
-    """Make what a folder lists outlive a loss of power."""
+    """Flush a directory to disk, so its entries survive a power failure."""
     descriptor = os.open(folder, os.O_RDONLY)
     try:
         os.fsync(descriptor)

@@ -1,8 +1,8 @@
-"""The outline of a model: its parts with names, shapes and dtypes, but without any numbers.
+"""The outline of a model: its modules with names, shapes and dtypes, without values.
 
-Building a model from a bundle's spec must cost nothing that the bundle does not pay for: a spec of
-one kilobyte can ask for terabytes. So the model is built on torch's meta device, which allocates
-nothing, and building stops when it has taken more steps than a model with that many tensors needs.
+A spec of one kilobyte can request terabytes of weights, and loading a bundle must not cost more than its size
+justifies. Therefore the model is built on torch's meta device, which allocates nothing, and building stops after
+more steps than a model with this number of tensors needs.
 """
 
 import math
@@ -19,8 +19,8 @@ from ..tasks.base._text_spec import AbstractTextSpec
 
 Built = TypeVar("Built")
 
-# Calls that only fill a tensor. On the meta device there is nothing to fill, and torch's own
-# version of them for that device is written in Python and takes seconds to import.
+# Calls that only fill a tensor. On the meta device there is nothing to fill, and torch's implementation of these
+# calls for that device is written in Python and takes seconds to import.
 _FILLS = frozenset(
     {
         "__setitem__",
@@ -34,14 +34,14 @@ _FILLS = frozenset(
         "zero_",
     }
 )
-# Calls to torch that building takes: our own models need 5 to 9 for each tensor, backbones of
-# transformers about 20. The first number is for parts without tensors.
+# Limits of calls to torch while building: our models need 5 to 9 for each tensor, backbones of transformers about
+# 20. The first number is for modules without tensors.
 _CALLS, _CALLS_PER_TENSOR = 2_000, 50
 
 
 def num_weights(spec: AbstractTextSpec[Any], examples: Iterable[Example]) -> int:
-    """Return how many weights the model of a task has for these examples. It is built without any memory for
-    them.
+    """Return the number of weights of the model of a task for these examples, without allocating memory for the
+    weights.
     """
     with torch.random.fork_rng(devices=[]):
         built = outline(lambda: spec.build_from(examples))
@@ -49,14 +49,14 @@ def num_weights(spec: AbstractTextSpec[Any], examples: Iterable[Example]) -> int
 
 
 def outline(build: Callable[[], Built], num_tensors: int | None = None) -> Built:
-    """Build a model without numbers, on the meta device.
+    """Build a model without values, on the meta device.
 
     Args:
-        build: makes the model, or an object that has one.
-        num_tensors: number of tensors that the model is expected to have; None for any.
+        build: creates the model, or an object that contains one.
+        num_tensors: expected number of tensors of the model; None for any.
 
     Raises:
-        ValueRangeError: the model has far more parts than that.
+        ValueRangeError: the model has far more modules than this number of tensors needs.
     """
     with torch.device("meta"), _Outlining(num_tensors):
         return build()
@@ -64,7 +64,7 @@ def outline(build: Callable[[], Built], num_tensors: int | None = None) -> Built
 
 @final
 class _Outlining(TorchFunctionMode):
-    """Counts calls to torch, and leaves out those that fill tensors."""
+    """Counts calls to torch, and skips calls that fill tensors."""
 
     def __init__(self, num_tensors: int | None) -> None:
         super().__init__()

@@ -1,10 +1,10 @@
-"""Beginning with the weights of another model, whose symbols may be others.
+"""Warm start: initialize a model with the weights of another model, whose vocabulary may differ.
 
-    W'[row of a symbol] = W[row of the symbol]     where both know it; else W' as it was drawn
-    W' = W                                         of all that has no rows for symbols
+    W'[row of a token] = W[row of the token]     if both vocabularies have the token; otherwise W' is unchanged
+    W' = W                                       for weights without a row for each token
 
-Which weights have rows for symbols is not told by their names: the other model is built once more with one
-symbol more, and what has grown is a table.
+To find the weights that have a row for each token, the other model is built again with one more token: every weight
+that grows is such a table. The names of the weights play no role.
 """
 
 from collections.abc import Sequence
@@ -27,16 +27,18 @@ _KINDS = ("source", "target", "features", "labels")
 
 
 class _Axis(NamedTuple):
-    """The axis of a weight along which symbols of one kind lie."""
+    """The axis of a weight that is indexed by tokens of one kind."""
 
     kind: str
     axis: int
 
 
 def warm_start(task: AbstractTask[Any], folder: str | Path) -> None:
-    """Give a task the weights of a bundle: of tables, those of symbols that both know; all others whole.
+    """Copy the weights of a bundle into a task. Tables are copied for the tokens that both vocabularies have, all
+    other weights completely.
 
-    The models must be the same but for their symbols and labels; `BundleError` says where they are not.
+    Raises:
+        BundleError: the models differ in more than their tokens and labels.
     """
     other = load_bundle(folder, also=outside_specs(task.spec))
     own, theirs = task.model.state_dict(), other.model.state_dict()
@@ -61,7 +63,7 @@ def warm_start(task: AbstractTask[Any], folder: str | Path) -> None:
 
 
 def _tables(task: AbstractTask[Any]) -> dict[str, list[_Axis]]:
-    """The weights of a task that have a place for each symbol of some kind, and along which axes."""
+    """Return the weights of a task that have an entry for each token of some kind, and the axes of these entries."""
     shapes = {name: weights.shape for name, weights in task.model.state_dict().items()}
     tables: dict[str, list[_Axis]] = {}
     for kind in _KINDS:
@@ -78,12 +80,12 @@ def _tables(task: AbstractTask[Any]) -> dict[str, list[_Axis]]:
 
 
 def _with_one_more(vocabularies: Vocabularies, kind: str) -> Vocabularies | None:
-    """The vocabularies with one symbol more of a kind, if they have that kind."""
+    """Return the vocabularies with one more token of a kind, or None if they do not have that kind."""
     symbols = getattr(vocabularies, kind)
     if symbols is None:
         return None
     names = _names(symbols)
-    new = "+" * (1 + max((len(name) for name in names), default=0))  # longer than all: none of them
+    new = "+" * (1 + max((len(name) for name in names), default=0))  # longer, so different from all
     return replace(vocabularies, **{kind: type(symbols)((*names, new))})
 
 
@@ -92,7 +94,7 @@ def _names(symbols: Vocabulary | Labels) -> tuple[str, ...]:
 
 
 def _shared(own: Vocabularies, other: Vocabularies, kind: str) -> tuple[Tensor, Tensor]:
-    """The numbers of symbols that both have, ours and theirs; those that stand for no symbol are alike."""
+    """Return the ids of the common tokens in both vocabularies. The ids of special tokens are equal in both."""
     ours, theirs = _names(getattr(own, kind)), _names(getattr(other, kind))
     special = len(getattr(own, kind)) - len(ours)
     known = {name: special + number for number, name in enumerate(theirs)}
@@ -103,7 +105,7 @@ def _shared(own: Vocabularies, other: Vocabularies, kind: str) -> tuple[Tensor, 
 
 
 def _shape(weights: Tensor | None, axes: Sequence[_Axis]) -> str:
-    """What has to be alike of two weights: all but how many symbols there are."""
+    """Describe the shape of a weight without the axes of tokens, which may differ between the two models."""
     if weights is None:
         return "not there"
     sizes = [str(size) for size in weights.shape]

@@ -1,15 +1,15 @@
-"""Specs: frozen dataclasses that say what to build, as JSON and as single settings.
+"""Specs: frozen dataclasses that describe an object to build, as JSON and as single settings.
 
     @dataclass(frozen=True, kw_only=True, slots=True)
     class SegmentSpec:
         kind: Literal["segment"] = "segment"
         hidden_size: int = setting(128, "width of the score's hidden layer", at_least=1)
 
-A field is an int, float, str, bool, Literal, tuple of these, another spec, or a union of them with
-or without None. Members of a union of specs are told apart by `kind`. A union that names an abstract
-base, such as `AbstractScorerSpec`, takes every spec that derives from it, yours too. The annotations are
-all that is read: there is no table of specs to add a new one to, and reading JSON imports nothing. Specs
-of your own are given by name: `from_json(TaskSpec, text, also=(MySpec,))`.
+A field is an int, float, str, bool, Literal, tuple of these, another spec, or a union of them with or without
+None. In a union of specs, `kind` selects the member. A union that names an abstract base class, such as
+`AbstractScorerSpec`, accepts every spec that derives from it, including your own. There is no registry: the functions
+read only the annotations, and reading JSON imports nothing. Pass your own classes explicitly:
+`from_json(TaskSpec, text, also=(MySpec,))`.
 """
 
 from ._checking import check as check

@@ -1,4 +1,4 @@
-"""What an annotation allows, taken apart and in words."""
+"""Annotations of spec fields: parse them, test values against them, and describe them in words."""
 
 import dataclasses
 import difflib
@@ -23,8 +23,8 @@ _LEAVES = {
 
 @functools.cache
 def members_of(annotation: Any) -> tuple[Any, ...]:
-    """The members of a union, or the annotation itself; the stricter first: an int is read as one
-    before it is a float, and text is a str only if it is nothing else.
+    """Return the members of a union, or the annotation itself. The strictest member comes first: int before float,
+    and str last, because every text is a str.
     """
     if typing.get_origin(annotation) not in (Union, types.UnionType):
         return (annotation,)
@@ -39,7 +39,7 @@ def members_of(annotation: Any) -> tuple[Any, ...]:
 
 @functools.cache
 def specs_among(members: tuple[Any, ...]) -> tuple[type, ...]:
-    """Those that are specs, and not abstract."""
+    """Return the members that are concrete specs."""
     return tuple(
         member
         for member in members
@@ -51,23 +51,23 @@ def specs_among(members: tuple[Any, ...]) -> tuple[type, ...]:
 
 @functools.cache
 def bases_among(members: tuple[Any, ...]) -> tuple[type, ...]:
-    """Those that are abstract: any spec that derives from one may stand at the field."""
+    """Return the members that are abstract base classes; the field accepts any spec that derives from one."""
     return tuple(m for m in members if isinstance(m, type) and inspect.isabstract(m))
 
 
 def choices_among(members: tuple[Any, ...], also: Sequence[type]) -> tuple[type, ...]:
-    """The specs of a union, and those of `also` that derive from one of its abstract bases."""
+    """Return the specs of a union, and the classes in `also` that derive from one of its abstract bases."""
     specs, bases = specs_among(members), bases_among(members)
     return specs + tuple(one for one in also if issubclass(one, bases) and one not in specs)
 
 
 def tuple_among(members: Iterable[Any]) -> Any:
-    """The one that is a tuple, or None."""
+    """Return the member that is a tuple, or None."""
     return next((member for member in members if typing.get_origin(member) is tuple), None)
 
 
 def items_of(annotation: Any, size: int) -> tuple[Any, ...] | None:
-    """The annotations of the items of a tuple with so many; None if it cannot have so many."""
+    """Return the annotations of the items of a tuple with `size` items; None if it cannot have this size."""
     items = typing.get_args(annotation)
     if items[-1] is Ellipsis:
         return (items[0],) * size
@@ -75,8 +75,8 @@ def items_of(annotation: Any, size: int) -> tuple[Any, ...] | None:
 
 
 def fits(member: Any, data: Any) -> bool:
-    """Whether data is a value of a member that is neither spec nor tuple. True is no number here,
-    and what is not finite is no number either: JSON cannot hold it.
+    """Return True if data is a value of a member that is neither spec nor tuple. Booleans do not count as numbers,
+    and neither do infinities and NaN, which JSON cannot represent.
     """
     if typing.get_origin(member) is Literal:
         return any(type(data) is type(c) and data == c for c in typing.get_args(member))
@@ -86,10 +86,11 @@ def fits(member: Any, data: Any) -> bool:
 
 
 def in_words(annotation: Any, bounds: Bounds) -> str:
-    """What may stand at a field.
+    """Describe the values that a field accepts.
 
-    >>> in_words(int | None, Bounds(at_least=1))
-    'a whole number of at least 1, or none'
+    Examples:
+        >>> in_words(int | None, Bounds(at_least=1))
+        'a whole number of at least 1, or none'
     """
     members = members_of(annotation)
     bases = bases_among(members)
@@ -116,7 +117,7 @@ def _in_words(member: Any, bounds: Bounds) -> str:
 
 
 def choices_of(annotation: Any) -> list[str]:
-    """The words among which a union of specs or literals lets one choose."""
+    """Return the options of a union of specs or literals."""
     choices = []
     for member in members_of(annotation):
         if typing.get_origin(member) is Literal:
@@ -126,23 +127,23 @@ def choices_of(annotation: Any) -> list[str]:
 
 
 def advice(got: str, options: Iterable[str], otherwise: str) -> str:
-    """What to do about a word that is none of the options: the nearest, if one is near."""
+    """Suggest the option closest to an unknown word, or return `otherwise` if none is close."""
     near = difflib.get_close_matches(got, list(options), n=3)
     return f"Did you mean {either(near)}?" if near else otherwise
 
 
 def unfit(annotation: Any, data: Any, path: str, bounds: Bounds) -> str:
-    """The text of the error: data is no value of the annotation."""
+    """Return the error message for data that does not fit the annotation."""
     got = "none" if data is None else repr(data)
     near = advice(data if isinstance(data, str) else "", choices_of(annotation), "Replace it.")
     return f"{path or 'the spec'}: expected {in_words(annotation, bounds)}, got {got}. {near}"
 
 
 def either(words: Sequence[str]) -> str:
-    """A list of alternatives."""
+    """Join alternatives to an English list."""
     return " or ".join(words) if len(words) < 3 else f"{', '.join(words[:-1])} or {words[-1]}"
 
 
 def join(path: str, name: str) -> str:
-    """The path of a field below a path."""
+    """Append a field name to a path."""
     return f"{path}.{name}" if path else name

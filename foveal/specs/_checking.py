@@ -1,4 +1,4 @@
-"""Whether the values of a spec fit the annotations and limits of its fields."""
+"""Check that the values of a spec fit the annotations and limits of its fields."""
 
 import dataclasses
 from typing import Any
@@ -19,9 +19,9 @@ from ._fields import Bounds, fields_of, kind_of
 
 
 def check(spec: Any) -> None:
-    """Raise `SpecError` where a value does not fit its field's annotation or limits.
+    """Raise `SpecError` if a value does not fit the annotation or the limits of its field.
 
-    A dataclass takes whatever it is given; whoever builds from one calls this first.
+    Dataclasses do not check their arguments, so call this function before you build from a spec.
     """
     _check_fields(spec, "")
 
@@ -53,8 +53,8 @@ def _fits(member: Any, value: Any, bounds: Bounds) -> bool:
 
 
 def _check_class(annotation: Any, cls: type, path: str, bounds: Bounds) -> None:
-    """Refuse a spec that is none of a union, nor derives from an abstract base in it, and one that
-    could not be told apart from another in JSON.
+    """Refuse a spec that is not a member of the union and does not derive from an abstract base in it, and a spec
+    that JSON could not distinguish from another member.
     """
     members = members_of(annotation)
     specs, bases = specs_among(members), bases_among(members)

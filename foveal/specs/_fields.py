@@ -1,4 +1,4 @@
-"""A field of a spec: its default, what it does, and the numbers that it may hold."""
+"""Fields of a spec: the default, the description, and the limits of numbers."""
 
 import dataclasses
 import functools
@@ -17,7 +17,7 @@ class Bounds(NamedTuple):
     at_most: int | float | None = None
 
     def allow(self, number: int | float) -> bool:
-        """Whether the number is within."""
+        """Return True if the number is within the limits."""
         return not (
             (self.at_least is not None and number < self.at_least)
             or (self.above is not None and number <= self.above)
@@ -64,14 +64,24 @@ def setting(
     above: int | float | None = None,
     at_most: int | float | None = None,
 ) -> Any:
-    """A field: its default (without one it must be given), one line on what it does, and the limits
-    of a number or of each number of a tuple.
+    """Declare a field of a spec.
 
-    >>> @dataclasses.dataclass(frozen=True, kw_only=True, slots=True)
-    ... class DropoutSpec:
-    ...     rate: float = setting(0.1, "share of what is set to 0", at_least=0, at_most=1)
-    >>> DropoutSpec()
-    DropoutSpec(rate=0.1)
+    Args:
+        default: Default value. Without one, the field is required.
+        about: One-line description.
+        at_least: Inclusive lower limit of a number, or of each number of a tuple.
+        above: Exclusive lower limit.
+        at_most: Inclusive upper limit.
+
+    Returns:
+        A dataclass field with this metadata.
+
+    Examples:
+        >>> @dataclasses.dataclass(frozen=True, kw_only=True, slots=True)
+        ... class DropoutSpec:
+        ...     rate: float = setting(0.1, "share of what is set to 0", at_least=0, at_most=1)
+        >>> DropoutSpec()
+        DropoutSpec(rate=0.1)
     """
     bounds = Bounds(at_least, above, at_most)
     return dataclasses.field(default=default, metadata={"about": about, "bounds": bounds})
@@ -79,17 +89,17 @@ def setting(
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class AbstractSpec(ABC):
-    """The base of all bases of specs. A field whose annotation names such a base takes any spec that
+    """The root of all abstract spec classes. A field whose annotation names such a class accepts any spec that
     derives from it, from this package or from yours.
     """
 
     __slots__ = ()
 
-    kind: str  # what tells specs apart in JSON: `kind: Literal["mine"] = "mine"`
+    kind: str  # distinguishes specs in JSON: `kind: Literal["mine"] = "mine"`
 
 
 class Field(NamedTuple):
-    """What the functions of this package know of a field."""
+    """A field of a spec, as the functions of this package use it."""
 
     name: str
     annotation: Any
@@ -100,7 +110,7 @@ class Field(NamedTuple):
 
 @functools.cache
 def fields_of(spec: type) -> dict[str, Field]:
-    """The fields of a spec, by name and in order."""
+    """Return the fields of a spec, by name and in order."""
     hints = typing.get_type_hints(spec)
     missing = dataclasses.MISSING
     return {
@@ -116,7 +126,7 @@ def fields_of(spec: type) -> dict[str, Field]:
 
 
 def kind_of(spec: type) -> str:
-    """What tells a spec apart in a union."""
+    """Return the name that identifies a spec in a union."""
     field = fields_of(spec).get("kind")
     if field is None or typing.get_origin(field.annotation) is not Literal:
         raise SpecError(

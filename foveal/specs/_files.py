@@ -1,7 +1,7 @@
-"""Specs from outside of the package, named by a Python file: `SPECS = (MySpec,)`.
+"""User-defined specs, listed in a Python file as `SPECS = (MySpec,)`.
 
-Reading the file runs it, as importing a module does. Only a user's own words lead here: the command line's
-`--recipe` and `--with-specs`. No bundle and no JSON can name a file to run.
+Reading the file executes it, like importing a module. Only the user can name such a file, with the options
+`--recipe` and `--with-specs` of the command line. No bundle and no JSON can name a file to execute.
 """
 
 import dataclasses
@@ -19,12 +19,12 @@ _NAME = "SPECS"
 
 
 def run_file(path: str | Path, option: str) -> ModuleType:
-    """Run a Python file, once in a process, and return it as a module. It may import files next to it, and
-    packages next to its folder or in the current one.
+    """Run a Python file, once per process, and return it as a module. It may import files next to it, and
+    packages next to its folder or in the current folder.
 
     Args:
         path: the file.
-        option: how the user named it, for errors.
+        option: the option that named the file, for error messages.
     """
     path = Path(path).resolve()
     if not path.is_file() or path.suffix != ".py":
@@ -39,7 +39,7 @@ def run_file(path: str | Path, option: str) -> ModuleType:
         ) from error
 
 
-@functools.cache  # by the file alone, so that its classes are the same whichever option named it
+@functools.cache  # keyed by the file only: its classes are the same for every option that names it
 def _run(path: Path) -> ModuleType:
     spec = importlib.util.spec_from_file_location(path.stem, path)
     assert spec is not None
@@ -47,14 +47,14 @@ def _run(path: Path) -> ModuleType:
     module = importlib.util.module_from_spec(spec)
     folder = path.parent
     sys.path += [str(folder.parent), str(folder), str(Path.cwd())]
-    # Classes know their module by its name; one that is imported already keeps it.
+    # Classes refer to their module by name. A module of this name that is already imported stays.
     sys.modules.setdefault(path.stem, module)
     spec.loader.exec_module(module)
     return module
 
 
 def specs_of(module: ModuleType, option: str) -> tuple[type, ...]:
-    """The classes that a module lists as `SPECS`; none where it has no such list."""
+    """Return the classes that a module lists as `SPECS`; none if it has no such list."""
     found: Any = vars(module).get(_NAME, ())
     if not isinstance(found, list | tuple):
         raise SpecError(
@@ -75,10 +75,10 @@ def specs_of(module: ModuleType, option: str) -> tuple[type, ...]:
 
 
 def specs_in(path: str | Path | None, option: str = "--with-specs") -> tuple[type, ...]:
-    """The specs that a Python file lists, by running it; none without a file.
+    """Run a Python file and return the specs that it lists; none without a file.
 
     Raises:
-        SpecError: there is no such file, or it lists none.
+        SpecError: the file does not exist, or lists no specs.
     """
     if path is None:
         return ()

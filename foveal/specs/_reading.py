@@ -1,4 +1,4 @@
-"""Specs as JSON, exact both ways; errors name the path of the field."""
+"""Specs as JSON: reading and writing are exact inverses, and errors name the path of the field."""
 
 import dataclasses
 import json
@@ -24,19 +24,19 @@ from ._fields import NO_BOUNDS, Bounds, fields_of, kind_of
 
 
 class OutsideError(SpecError):
-    """A spec needs a class that is not part of the package and was not given."""
+    """A spec needs a user-defined class that was not passed."""
 
 
-CLASS = "class"  # in JSON: the class of a spec from outside of the package
+CLASS = "class"  # in JSON: the class of a user-defined spec
 
 
 def to_data(spec: Any, annotation: Any = None) -> dict[str, Any]:
-    """The spec as what JSON can hold: its kind first, then every field, those at their defaults too. A
-    spec of a class that the annotation of its field does not list says which class it is.
+    """Convert a spec to data for JSON: its kind first, then every field, including defaults. A spec whose class is
+    not listed in the annotation of its field also contains the name of its class.
 
     Args:
         spec: the spec.
-        annotation: the specs that could stand here; None: this one only.
+        annotation: the specs that the field accepts; by default only this one.
     """
     cls = type(spec)
     known = fields_of(cls)
@@ -58,31 +58,31 @@ def _to_data(value: Any, annotation: Any) -> Any:
 
 
 def from_data(annotation: Any, data: Any, *, also: Sequence[type] = ()) -> Any:
-    """The spec that `to_data` wrote. A field that is missing takes its default, so that a spec
-    written before the field existed can still be read.
+    """Read a spec that `to_data` wrote. Missing fields take their defaults, so specs written before a field existed
+    remain readable.
 
     Args:
         annotation: a spec, or a union of specs.
-        data: what JSON gave.
-        also: specs from outside of the package, which may stand wherever the annotation of a field names
-            their abstract base. No other class is looked for, and nothing is imported.
+        data: parsed JSON.
+        also: user-defined specs, which are accepted if the annotation of a field names their abstract base.
+            No other class is looked up, and nothing is imported.
     """
     return read(annotation, data, "", NO_BOUNDS, also)
 
 
 def to_json(spec: Any, annotation: Any = None) -> str:
-    """The spec as JSON, indented for a reader; `annotation` as in `to_data`."""
+    """Convert a spec to indented JSON; for `annotation` see `to_data`."""
     check(spec)
     return json.dumps(to_data(spec, annotation), indent=2, ensure_ascii=False)
 
 
 def from_json(annotation: Any, text: str, *, also: Sequence[type] = ()) -> Any:
-    """The spec that `to_json` wrote; `annotation` and `also` as in `from_data`."""
+    """Read a spec that `to_json` wrote; for `annotation` and `also` see `from_data`."""
     return from_data(annotation, parse_json(text, "the spec"), also=also)
 
 
 def read(annotation: Any, data: Any, path: str, bounds: Bounds, also: Sequence[type] = ()) -> Any:
-    """The value that data gives at a path."""
+    """Read the value at a path from data."""
     members = members_of(annotation)
     specs, items = choices_among(members, also), tuple_among(members)
     if (specs or bases_among(members)) and isinstance(data, Mapping):
@@ -128,7 +128,7 @@ def _read_spec(spec: type, data: Mapping[str, Any], path: str, also: Sequence[ty
 
 
 def _chosen(specs: Sequence[type], data: Mapping[str, Any], path: str) -> type:
-    """The member of a union that data names."""
+    """Return the member of a union that data names."""
     if len(specs) == 1 and CLASS not in data:
         return specs[0]
     kinds = {kind_of(spec): spec for spec in specs}
@@ -162,7 +162,7 @@ def _taken_twice(specs: Sequence[type], path: str) -> str:
 
 
 def made(spec: type, values: Mapping[str, Any], path: str) -> Any:
-    """The spec with these values; what it refuses itself is said with the path."""
+    """Construct a spec from values; if its constructor raises an error, add the path to the message."""
     try:
         return spec(**values)
     except FovealError as error:
@@ -170,21 +170,22 @@ def made(spec: type, values: Mapping[str, Any], path: str) -> Any:
 
 
 def parse_json(text: str, what: str) -> Any:
-    r"""Parse JSON strictly: a name may occur once in an object, and a text must be valid Unicode.
+    r"""Parse JSON strictly: names in an object must be unique, and texts must be valid Unicode.
 
     Args:
         text: the JSON.
-        what: what it is, for the error.
+        what: a description of the text, for error messages.
 
     Raises:
         SpecError: the text is not JSON, is nested too deeply, or repeats a name.
 
-    >>> parse_json('{"a": [1, 2]}', "the list")
-    {'a': [1, 2]}
+    Examples:
+        >>> parse_json('{"a": [1, 2]}', "the list")
+        {'a': [1, 2]}
     """
     try:
         data = json.loads(text, object_pairs_hook=_without_repeats)
-        if "\\ud" in text.lower():  # maybe half of a surrogate pair, which no output can hold
+        if "\\ud" in text.lower():  # possibly an unpaired surrogate, which cannot be encoded as UTF-8
             json.dumps(data, ensure_ascii=False).encode()
     except SpecError:
         raise

@@ -1,8 +1,8 @@
-"""A spec as a list of settings, and one setting replaced from text.
+"""A spec as a list of settings, and functions that replace one setting from text.
 
 encoder.num_layers        a path: the fields from the root to a value
-decoder.attention         the path of a choice between specs; its value is the kind chosen
-stages.0.size             an item of a tuple of specs goes by its number
+decoder.attention         the path of a choice between specs; its value is the chosen kind
+stages.0.size             items of a tuple of specs are numbered
 """
 
 import dataclasses
@@ -31,29 +31,29 @@ from ._reading import made, parse_json, read
 
 
 class Setting(NamedTuple):
-    """One value of a spec: where it stands, what it does, and what may stand there."""
+    """One value of a spec: its path, its value, its description and the accepted values."""
 
     path: str
-    value: Any  # of a choice between specs: the kind of the one chosen
+    value: Any  # for a choice between specs: the kind of the chosen spec
     about: str
     expected: str
 
     @property
     def text(self) -> str:
-        """The value as `with_setting` reads it."""
+        """The value in the form that `with_setting` parses."""
         if self.value is None or isinstance(self.value, bool):
             return str(self.value).lower()
         return self.value if isinstance(self.value, str) else json.dumps(self.value)
 
 
 def settings(spec: Any) -> tuple[Setting, ...]:
-    """Every value of a spec, in the order of its fields; a choice stands before what it chose."""
+    """Return every value of a spec, in the order of its fields; a choice precedes the settings of the chosen spec."""
     return tuple(_walk(_root(spec), spec, ""))
 
 
 def outside_specs(spec: Any) -> tuple[type, ...]:
-    """The classes of a spec, and of all specs within it, that the annotations do not list: what
-    `from_json(..., also=...)` needs to read it.
+    """Return the classes of a spec and of all nested specs that the annotations do not list. Pass them as `also` to
+    `from_json` to read the spec again.
     """
     found = {
         type(value): None
@@ -64,7 +64,7 @@ def outside_specs(spec: Any) -> tuple[type, ...]:
 
 
 def _specs_within(field: Field, value: Any) -> Iterator[tuple[Field, Any]]:
-    """Every spec, with the field that it stands at."""
+    """Yield every nested spec with its field."""
     if isinstance(value, tuple) and _holds_specs(value):
         for index, item in enumerate(value):
             yield from _specs_within(_item(field, value, index), item)
@@ -75,11 +75,10 @@ def _specs_within(field: Field, value: Any) -> Iterator[tuple[Field, Any]]:
 
 
 def with_setting(spec: Any, path: str, text: str, *, also: Sequence[type] = ()) -> Any:
-    """The spec with one value replaced, read from text by the annotation of its field.
+    """Return the spec with one value replaced. The annotation of the field determines how the text is parsed.
 
-    `none` is None, a choice between specs is made by its kind (which then has its defaults), a
-    tuple is `1,2,3`; specs and tuples may also be given as JSON. Kinds of specs from outside of the
-    package are known if `also` has their classes.
+    `none` is None, the kind selects a spec (with its defaults), and a tuple is written `1,2,3`; specs and tuples may
+    also be given as JSON. To use kinds of user-defined specs, pass their classes as `also`.
     """
     known = settings(spec)
     if not any(s.path == path or s.path.startswith(f"{path}.") for s in known):
@@ -92,7 +91,7 @@ def _root(spec: Any) -> Field:
 
 
 def _walk(field: Field, value: Any, path: str) -> Iterator[Setting]:
-    """The settings at a path and below it."""
+    """Yield the settings at a path and below it."""
     here = Setting(path, value, field.about, in_words(field.annotation, field.bounds))
     if _holds_specs(value):
         for index, item in enumerate(value):
@@ -112,14 +111,14 @@ def _holds_specs(value: Any) -> bool:
 
 
 def _item(field: Field, value: tuple[Any, ...], index: int) -> Field:
-    """One item of a tuple as a field of its own."""
+    """Return one item of a tuple as a separate field."""
     items = items_of(tuple_among(members_of(field.annotation)), len(value))
     assert items is not None
     return field._replace(name=str(index), annotation=items[index])
 
 
 def _unknown(path: str, known: Sequence[Setting]) -> str:
-    """The text of the error: there is no such path."""
+    """Return the error message for an unknown path."""
     paths = [setting.path for setting in known]
     same_end = [other for other in paths if other.endswith(f".{path}")]
     near = same_end or difflib.get_close_matches(path, paths, cutoff=0.9)
@@ -139,7 +138,7 @@ def _unknown(path: str, known: Sequence[Setting]) -> str:
 def _replaced(
     field: Field, value: Any, parts: Sequence[str], text: str, path: str, also: Sequence[type]
 ) -> Any:
-    """The value with what stands at the end of a path, known to exist, read anew from text."""
+    """Return the value with the setting at the end of an existing path parsed from text."""
     if not parts:
         return _from_text(field, value, text, path, also)
     name, rest = parts[0], parts[1:]
@@ -154,7 +153,7 @@ def _replaced(
 
 
 def _from_text(field: Field, value: Any, text: str, path: str, also: Sequence[type]) -> Any:
-    """A whole value, from text."""
+    """Parse a complete value from text."""
     members = members_of(field.annotation)
     specs = choices_among(members, also)
     if text.startswith(("{", "[")) and (specs or tuple_among(members)):
@@ -175,12 +174,12 @@ def _from_text(field: Field, value: Any, text: str, path: str, also: Sequence[ty
     return read(field.annotation, data, path, field.bounds)
 
 
-_NOTHING = object()  # None is a value
+_NOTHING = object()  # a sentinel, because None is a value
 
 
 def _data_of(annotation: Any, text: str) -> Any:
-    """What JSON would hold instead of the text, by the first member that can take it; any text is a str,
-    which therefore comes last.
+    """Convert text to JSON data for the first member that accepts it. A str accepts any text and therefore comes
+    last.
     """
     members = sorted(members_of(annotation), key=lambda member: member is str)
     readings = (_member_data(member, text) for member in members)
@@ -208,7 +207,7 @@ def _member_data(member: Any, text: str) -> Any:
 
 
 def _items_data(annotation: Any, texts: Sequence[str]) -> list[Any]:
-    """The items of a tuple; one that cannot be read stays text, for the error to show."""
+    """Convert the items of a tuple; an item that cannot be parsed stays text, and the error shows it."""
     items = items_of(annotation, len(texts))
     if items is None:
         return list(texts)
