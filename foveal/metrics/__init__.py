@@ -1,4 +1,4 @@
-"""Scores of outputs, with intervals, calibration, reliability and slices; no model is needed."""
+"""Metrics of outputs with confidence intervals, calibration, reliability and slices; independent of models."""
 
 from ..extras import require as _require
 

@@ -1,11 +1,11 @@
-"""Alignments against known ones (Och and Ney 2003).
+"""Scores of word alignments against gold alignments (Och and Ney 2003).
 
-    A links found, S sure links, P possible links (S among them)
+    A predicted links, S sure links, P possible links (including S)
 
     precision = |A & P| / |A|       recall = |A & S| / |S|
     AER = 1 - (|A & S| + |A & P|) / (|A| + |S|)
 
-over the links of all pairs together, in per cent, with the 95 % interval of the bootstrap over pairs.
+over the links of all pairs together, in percent, with the 95 % bootstrap interval over pairs.
 """
 
 from collections.abc import Callable, Collection, Sequence
@@ -19,12 +19,12 @@ from ..errors import ShapeError
 from ._intervals import Metric, measure
 from ._statistics import Statistics
 
-# Sums of counts to scores, many at a time.
+# Maps sums of counts to scores, many at a time.
 Score: TypeAlias = Callable[[Float[np.ndarray, "R 4"]], Float[np.ndarray, " R"]]
 
 
 class AlignmentScores(NamedTuple):
-    """How good the links of some pairs are, and how many there are."""
+    """Scores of the links of some pairs, and the numbers of links."""
 
     aer: Metric  # alignment error rate: lower is better
     precision: Metric
@@ -32,16 +32,17 @@ class AlignmentScores(NamedTuple):
     f1: Metric
     num_links: int
     num_sure: int
-    num_possible: int  # the sure ones too
+    num_possible: int  # including the sure links
 
 
 def alignment_scores(links: Sequence[Collection[Link]], gold: Sequence[Gold]) -> AlignmentScores:
-    """The scores of the links found for some pairs, given those that are known.
+    """Compute the scores of predicted links against gold links.
 
-    >>> known = Gold(frozenset({(0, 0), (1, 1)}), frozenset({(0, 0), (1, 1), (1, 2)}))
-    >>> scores = alignment_scores([{(0, 0), (1, 2), (2, 2)}], [known])
-    >>> [round(one.value, 2) for one in (scores.precision, scores.recall, scores.aer)]    # 2/3, 1/2, 1 - 3/5
-    [66.67, 50.0, 40.0]
+    Examples:
+        >>> known = Gold(frozenset({(0, 0), (1, 1)}), frozenset({(0, 0), (1, 1), (1, 2)}))
+        >>> scores = alignment_scores([{(0, 0), (1, 2), (2, 2)}], [known])
+        >>> [round(one.value, 2) for one in (scores.precision, scores.recall, scores.aer)]    # 2/3, 1/2, 1 - 3/5
+        [66.67, 50.0, 40.0]
     """
     if len(links) != len(gold) or not gold:
         raise ShapeError(
@@ -64,7 +65,7 @@ def alignment_scores(links: Sequence[Collection[Link]], gold: Sequence[Gold]) ->
 def _counts(
     found: frozenset[Link], sure: frozenset[Link], possible: frozenset[Link]
 ) -> tuple[float, ...]:
-    """|A & S|, |A & P|, |A|, |S| of one pair."""
+    """Return |A & S|, |A & P|, |A|, |S| of one pair."""
     parts = found & sure, found & possible, found, sure
     return tuple(float(len(part)) for part in parts)
 
@@ -82,7 +83,7 @@ def _statistics(name: str, rows: Float[np.ndarray, "N 4"], score: Score) -> Stat
 def _aer(sums: Float[np.ndarray, "R 4"]) -> Float[np.ndarray, " R"]:
     right = sums[:, 0] + sums[:, 1]
     both = sums[:, 2] + sums[:, 3]
-    # Where nothing is to be found and nothing was, nothing is wrong.
+    # Without predicted and sure links there is no error.
     return 100 * (1 - np.divide(right, both, out=np.ones_like(both), where=both > 0))
 
 
@@ -95,7 +96,7 @@ def _recall(sums: Float[np.ndarray, "R 4"]) -> Float[np.ndarray, " R"]:
 
 
 def _f1(sums: Float[np.ndarray, "R 4"]) -> Float[np.ndarray, " R"]:
-    """The harmonic mean of precision and recall."""
+    """Compute the harmonic mean of precision and recall."""
     precision, recall = _precision(sums), _recall(sums)
     return 2 * _share(precision * recall, precision + recall)
 

@@ -1,7 +1,7 @@
-"""Attachment scores of dependency trees, over all words with punctuation.
+"""Attachment scores of dependency trees, over all words including punctuation.
 
-    UAS   words with the right head, in per cent
-    LAS   words with the right head and the right label
+    UAS   words with the correct head, in percent
+    LAS   words with the correct head and the correct label
 
 Reference: Buchholz and Marsi 2006 (CoNLL-X shared task). The CoNLL 2018 shared task compares labels without
 their subtypes; here `nsubj:pass` and `nsubj` differ.
@@ -18,13 +18,14 @@ from ._statistics import Statistics, check_pairs
 def attachment_score(
     references: Sequence[Sequence[str]], hypotheses: Sequence[Sequence[str]], *, labeled: bool
 ) -> Statistics:
-    """UAS, or LAS if `labeled`; an arc is written as its head and its label, `2:nsubj`.
+    """Compute UAS, or LAS if `labeled`. An arc is written as its head and its label, `2:nsubj`.
 
-    >>> gold, found = (("2:nsubj", "0:root", "2:obj"),), (("2:obj", "0:root", "1:obj"),)
-    >>> round(attachment_score(gold, found, labeled=False).value, 1)
-    66.7
-    >>> round(attachment_score(gold, found, labeled=True).value, 1)
-    33.3
+    Examples:
+        >>> gold, found = (("2:nsubj", "0:root", "2:obj"),), (("2:obj", "0:root", "1:obj"),)
+        >>> round(attachment_score(gold, found, labeled=False).value, 1)
+        66.7
+        >>> round(attachment_score(gold, found, labeled=True).value, 1)
+        33.3
     """
     check_pairs("attachment_score", len(references), len(hypotheses))
     rows = []

@@ -1,17 +1,17 @@
-"""Confidence that means something: of the outputs said with confidence 0.8, four in five are right.
+"""Calibrated confidence: of the outputs with confidence 0.8, four in five are correct.
 
-A model gives the n candidates of a list log-probabilities s_1 .. s_n and all other outputs together
-what is left, r = log( 1 - sum exp s_i ). Two numbers fitted on development data make calibrated
-probabilities of these:
+A model gives the n candidates of a list log-probabilities s_1 .. s_n. The remaining probability, of all other outputs
+together, is r = log( 1 - sum exp s_i ). Two parameters fitted on validation data turn these into calibrated
+probabilities:
 
     p_i = exp( s_i / T ) / ( sum over j of exp( s_j / T ) + exp( r / T + b ) )
 
-T is a temperature (Guo et al. 2017), b moves probability from the candidates to "none of these"
-(for a list of one this is Platt's scaling of its log-odds, Platt 1999). T = 1 and b = 0 are the
-model's own probabilities. A model trained with label smoothing thinks too little of whole
-sequences, and a temperature alone does not repair that; b does. What is left over depends on how
-long the list is, so there is a pair of numbers for each length. Where the candidates are all there
-is, as in classification, there is no "none of these", and T alone is fitted.
+T is a temperature (Guo et al. 2017), and b moves probability from the candidates to "none of these"
+(for a list of one candidate, this is Platt scaling of its log-odds, Platt 1999). T = 1 and b = 0 give the
+probabilities of the model. A model trained with label smoothing assigns too little probability to whole sequences.
+A temperature cannot correct this, but b can. The remaining probability depends on the length of the list, so each
+length has a pair of parameters. If the candidates are complete, as in classification, there is no "none of these", and
+only T is fitted.
 
 Axes: N examples, n candidates.
 """
@@ -24,28 +24,28 @@ from jaxtyping import Bool, Float, Int
 
 from ..errors import DataError
 
-# Sums of probabilities in float32 are no more exact than this, so that what is left is no less.
+# Sums of probabilities in float32 are accurate to about this value, so the remaining probability is at least this.
 _LEAST_REST = 1e-6
-# Standard deviations of 1/T around 1 and of b around 0 that are taken for likely. They matter where
-# the data says little: without them a model that never errs on it would be said never to err.
+# Standard deviations of the prior of 1/T around 1 and of b around 0. The prior matters if there is little data:
+# without it, a model without errors on the validation set would always get confidence 1.
 _PRIOR_SHARPNESS, _PRIOR_OTHERS = 1.0, 3.0
 _LEAST_SHARPNESS = 0.05
 _NEWTON_STEPS = 50
 NONE_OF_THESE = -1
-# What is read. Fitting keeps 1/T above 0.05 and, by its prior, b near 0; a list has at most as many
-# scalings as a search has candidates.
+# Accepted values when a calibration is loaded. Fitting keeps 1/T above 0.05 and, by its prior, b near 0; the number
+# of scalings is at most the number of candidates of a search.
 _TEMPERATURES, _MOST_OTHERS, _MOST_SCALINGS = (1e-3, 1e3), 1e3, 10_000
 
 
 @dataclass(frozen=True, kw_only=True)
 class Scaling:
-    """T and b for lists of one length."""
+    """The parameters T and b for lists of one length."""
 
     temperature: float = 1.0
-    others: float | None = 0.0  # b; None where the candidates are all there is
+    others: float | None = 0.0  # b; None if the candidates are complete
 
     def probabilities(self, log_probs: Float[np.ndarray, "N n"]) -> Float[np.ndarray, "N n+1"]:
-        """The probability of each candidate to be right and, last, of none of them."""
+        """Compute the probability that each candidate is correct and, in the last column, that none is."""
         logits = _with_rest(log_probs, complete=self.others is None) / self.temperature
         logits[:, -1] += self.others or 0.0
         return _softmax(logits)
@@ -53,17 +53,18 @@ class Scaling:
 
 @dataclass(frozen=True)
 class Calibration:
-    """From log-probabilities to probabilities that can be trusted: `scalings[n - 1]` is for lists of
-    n candidates. In a longer list, those after the first n share what "none of these" has.
+    """Maps log-probabilities to calibrated probabilities. `scalings[n - 1]` is for lists of n candidates. In a longer
+    list, the candidates after the first n share the probability of "none of these".
 
-    >>> Calibration().probabilities(np.log([[0.5, 0.25]])).round(3).tolist()
-    [[0.5, 0.25]]
+    Examples:
+        >>> Calibration().probabilities(np.log([[0.5, 0.25]])).round(3).tolist()
+        [[0.5, 0.25]]
     """
 
     scalings: tuple[Scaling, ...] = (Scaling(),)
 
     def probabilities(self, log_probs: Float[np.ndarray, "N n"]) -> Float[np.ndarray, "N n"]:
-        """The probability of each candidate to be right; -inf stands for no candidate."""
+        """Compute the probability that each candidate is correct; -inf marks a missing candidate."""
         if self.scalings[0].others is None:
             return self.scalings[0].probabilities(log_probs)[:, :-1]
         size = min(log_probs.shape[1], len(self.scalings))
@@ -73,15 +74,15 @@ class Calibration:
         return np.concatenate([scaled[:, :-1], scaled[:, -1:] * share], 1)
 
     def to_data(self) -> list[dict[str, float | None]]:
-        """What JSON can hold."""
+        """Convert to data for JSON."""
         return [{"temperature": s.temperature, "others": s.others} for s in self.scalings]
 
     @classmethod
     def from_data(cls, data: Any) -> "Calibration":
-        """What `to_data` wrote.
+        """Read data that `to_data` wrote.
 
         Raises:
-            DataError: it is something else, or a number is not finite or out of range.
+            DataError: the data has another structure, or a number is not finite or out of range.
         """
         if not isinstance(data, list) or not 0 < len(data) <= _MOST_SCALINGS:
             raise DataError(
@@ -101,12 +102,12 @@ class Calibration:
 def fit_calibration(
     log_probs: Float[np.ndarray, "N n"], right: Int[np.ndarray, " N"], *, complete: bool = False
 ) -> Calibration:
-    """The most probable T and b, given which candidates were right on development data.
+    """Fit T and b on validation data by maximum a posteriori.
 
     Args:
-        log_probs: of the candidates of each example, best first; -inf where there is none.
-        right: which candidate was right; -1 for none of these.
-        complete: the candidates are all there is.
+        log_probs: log-probabilities of the candidates of each example, best first; -inf if there is none.
+        right: index of the correct candidate; -1 if none is correct.
+        complete: True if no other output is possible.
     """
     if complete:
         return Calibration((_fit(log_probs, right, complete=True),))
@@ -121,7 +122,7 @@ def fit_calibration(
 def _fit(
     log_probs: Float[np.ndarray, "N n"], right: Int[np.ndarray, " N"], *, complete: bool
 ) -> Scaling:
-    """The loss is convex in 1/T and b; Newton's method finds its minimum."""
+    """Minimize the loss, which is convex in 1/T and b, with Newton's method."""
     features = _with_rest(log_probs, complete=complete)
     is_rest = np.zeros(features.shape[1])
     is_rest[-1] = 0.0 if complete else 1.0
@@ -160,8 +161,8 @@ def _newton_step(
     point: Float[np.ndarray, " 2"],
     precision: Float[np.ndarray, " 2"],
 ) -> Float[np.ndarray, " 2"]:
-    """Minus gradient over Hessian: the mean and covariance of the two statistics (s, "none of
-    these") under the probabilities at this point.
+    """Return minus gradient over Hessian, from the mean and covariance of the two statistics (s, "none of these")
+    under the probabilities at this point.
     """
     logits = np.where(real, point[0] * features + point[1] * is_rest, -np.inf)
     weights = _softmax(logits)
@@ -200,7 +201,7 @@ def _is_number(value: Any) -> bool:
 
 
 def _with_rest(log_probs: Float[np.ndarray, "N n"], *, complete: bool) -> Float[np.ndarray, "N m"]:
-    """The candidates and, last, all other outputs together; -inf if there are no others."""
+    """Append the log-probability of all other outputs; -inf if there are no others."""
     log_probs = np.asarray(log_probs, np.float64)
     left = np.maximum(1 - np.exp(log_probs).sum(1, keepdims=True), _LEAST_REST)
     rest = np.full_like(left, -np.inf) if complete else np.log(left)

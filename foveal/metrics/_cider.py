@@ -1,11 +1,10 @@
-"""CIDEr-D: how much a caption has of what is particular to its references.
+"""CIDEr-D: the similarity of a caption and its references, weighted by how specific their n-grams are.
 
-    g_n(text)[w] = count of w * log( N / number of pictures with w in a reference )
+    g_n(text)[w] = count of w * log( N / number of images with w in a reference )
     similarity = sum over w of min(g_n(output)[w], g_n(reference)[w]) g_n(reference)[w] / (|g_n(output)| |g_n(reference)|)
     score = 10 * mean over references and n of exp( - (difference of lengths)^2 / (2 * 6^2) ) * similarity
 
-over n-grams w of n = 1 to 4 tokens and N pictures, in per cent as captions are compared: equal texts have
-1000.
+over n-grams w of n = 1 to 4 tokens and N images, in percent as in papers on captioning: equal texts score 1000.
 
 Reference: Vedantam et al. 2015.
 """
@@ -25,13 +24,13 @@ Grams = Counter[tuple[str, ...]]
 
 
 def cider(references: Sequence[str | Sequence[str]], hypotheses: Sequence[str]) -> Statistics:
-    """CIDEr-D of each output against its reference, or its references, averaged; tokens stand between
-    spaces.
+    """Compute the mean CIDEr-D of outputs, each against one or more references. Tokens are separated by whitespace.
 
-    >>> round(cider(["a red cat", "a blue dog"], ["a red cat", "a red dog"]).value, 1)
-    437.5
-    >>> round(cider([["a red cat", "a cat"], "a blue dog"], ["a red cat", "a red dog"]).value, 1)
-    293.6
+    Examples:
+        >>> round(cider(["a red cat", "a blue dog"], ["a red cat", "a red dog"]).value, 1)
+        437.5
+        >>> round(cider([["a red cat", "a cat"], "a blue dog"], ["a red cat", "a red dog"]).value, 1)
+        293.6
     """
     check_pairs("cider", len(references), len(hypotheses))
     expected = [[text.split() for text in texts] for texts in each_of(references)]

@@ -1,9 +1,8 @@
-"""How sure a score is: confidence intervals, and whether two systems differ.
+"""Confidence intervals of scores, and significance tests of the difference between two systems.
 
-An interval is that of the bootstrap: examples are drawn with replacement, and the score of each
-draw is one score that might have been seen (Efron 1979; for BLEU, Koehn 2004). Two systems on the
-same examples are compared on the same draws. A share of examples has Wilson's interval instead:
-the bootstrap of 0 errors in 100 words would say that there can be none.
+Intervals come from the bootstrap: draw examples with replacement and compute the score of each draw (Efron 1979; for
+BLEU, Koehn 2004). Two systems on the same examples are compared on the same draws. Fractions of examples have a Wilson
+interval instead, because the bootstrap of 0 errors in 100 words has no width.
 
 Axes: N examples, R draws.
 """
@@ -24,7 +23,7 @@ _BLOCK = 4_000_000  # counts of examples in memory at a time
 
 
 class Metric(NamedTuple):
-    """A score with its confidence interval, and how it was computed."""
+    """A score with its confidence interval and the signature of its computation."""
 
     value: float
     low: float
@@ -33,18 +32,18 @@ class Metric(NamedTuple):
 
 
 class Comparison(NamedTuple):
-    """System b against system a on the same examples."""
+    """The comparison of system b with system a on the same examples."""
 
     difference: float  # value of b - value of a
     low: float
     high: float
-    p_value: float  # two-sided, of no difference
+    p_value: float  # two-sided, for the hypothesis of no difference
 
 
 def measure(
     statistics: Statistics, *, level: float = LEVEL, num_draws: int = NUM_DRAWS, seed: int = 0
 ) -> Metric:
-    """The value of a metric, with its interval."""
+    """Compute the value of a metric and its confidence interval."""
     low, high = (
         _wilson(statistics, level)
         if statistics.share
@@ -61,7 +60,7 @@ def compare(
     num_draws: int = NUM_DRAWS,
     seed: int = 0,
 ) -> Comparison:
-    """The paired bootstrap (Koehn 2004): how the difference varies over draws of examples."""
+    """Compare two systems with the paired bootstrap (Koehn 2004): the difference over draws of examples."""
     if a.num_examples != b.num_examples or a.name != b.name:
         raise ShapeError(
             f"compare: got {a.name} on {a.num_examples} examples and {b.name} on {b.num_examples}, "
@@ -70,14 +69,14 @@ def compare(
     first, second = _draws(num_draws, seed, a, b)
     differences = second - first
     low, high = _percentiles(differences, level)
-    # The draw that was seen counts too, so that no p-value is 0.
+    # Count the observed sample as one more draw, so no p-value is 0.
     tail = min((differences <= 0).sum(), (differences >= 0).sum())
     p_value = min(1.0, 2 * (tail + 1) / (num_draws + 1))
     return Comparison(b.value - a.value, low, high, float(p_value))
 
 
 def _draws(num_draws: int, seed: int, *of: Statistics) -> list[Float[np.ndarray, " R"]]:
-    """The score of each draw, of every system on the same draws."""
+    """Compute the score of each draw for every system on the same draws."""
     scores: list[list[Float[np.ndarray, " r"]]] = [[] for _ in of]
     for block in _counts(of[0].num_examples, num_draws, seed):
         for some, statistics in zip(scores, of, strict=True):
@@ -86,7 +85,7 @@ def _draws(num_draws: int, seed: int, *of: Statistics) -> list[Float[np.ndarray,
 
 
 def _counts(num_examples: int, num_draws: int, seed: int) -> Iterator[Float[np.ndarray, "R N"]]:
-    """How often each draw has each example, some draws at a time."""
+    """Yield how often each draw contains each example, a block of draws at a time."""
     generator = np.random.default_rng(seed)
     at_once = max(1, _BLOCK // num_examples)
     for start in range(0, num_draws, at_once):
@@ -103,7 +102,7 @@ def _percentiles(scores: Float[np.ndarray, " R"], level: float) -> tuple[float, 
 
 
 def _wilson(statistics: Statistics, level: float) -> tuple[float, float]:
-    """Wilson's interval of a share, in per cent (Wilson 1927; Brown et al. 2001)."""
+    """Compute the Wilson interval of a fraction, in percent (Wilson 1927; Brown et al. 2001)."""
     n, share = statistics.num_examples, statistics.value / 100
     z = NormalDist().inv_cdf((1 + level) / 2)
     center = (share + z**2 / (2 * n)) / (1 + z**2 / n)

@@ -1,4 +1,4 @@
-"""What a metric from outside of the package gives."""
+"""The base class of user-defined metrics."""
 
 from abc import abstractmethod
 from collections.abc import Sequence
@@ -8,8 +8,8 @@ from ._statistics import Statistics
 
 
 class AbstractMetricSpec(AbstractSpec):
-    """A metric. Derive from it, and list it among the `metrics` of a task spec: `fit` and `evaluate` then
-    report it next to the task's own, with an interval.
+    """A user-defined metric. Derive from it, and list it among the `metrics` of a task spec: `fit` and `evaluate`
+    then report it next to the built-in metrics of the task, with a confidence interval.
     """
 
     __slots__ = ()

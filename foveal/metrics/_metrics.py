@@ -1,8 +1,8 @@
 """Metrics: from references and hypotheses to counts for each example.
 
-Edit distances are jiwer's, BLEU and chrF sacrebleu's. Rates and scores are in per cent, perplexity
+jiwer computes edit distances, sacrebleu computes BLEU and chrF. Rates and scores are in percent, perplexity
 is not. References: Papineni et al. 2002; Popovic 2015; Tjong Kim Sang and Buchholz 2000 (F1 of
-spans, as their script conlleval counts them).
+spans, counted as in their script conlleval).
 
 Axes: N examples, F counts of an example, R sums of rows.
 """
@@ -23,21 +23,22 @@ from ._statistics import Statistics, check_pairs, each_of
 
 
 def exact_match(references: Sequence[str | Sequence[str]], hypotheses: Sequence[str]) -> Statistics:
-    """The share of outputs that are their reference, or one of their references, character for
-    character.
+    """Compute the fraction of outputs that equal their reference, or one of their references, character by character.
 
-    >>> exact_match(["a b", "c"], ["a b", "d"]).value
-    50.0
+    Examples:
+        >>> exact_match(["a b", "c"], ["a b", "d"]).value
+        50.0
     """
     return _share("exact_match", references, hypotheses, wrong=False)
 
 
 def wrong_words(references: Sequence[str], hypotheses: Sequence[str]) -> Statistics:
-    """The WER of grapheme-to-phoneme conversion and transliteration, where every output is one
-    word: the share of outputs that are not their reference, 100 - exact match.
+    """Compute the WER of grapheme-to-phoneme conversion and transliteration, where every output is one
+    word: the fraction of outputs that differ from their reference, 100 - exact match.
 
-    >>> wrong_words(["p a", "t a"], ["p a", "t o"]).value
-    50.0
+    Examples:
+        >>> wrong_words(["p a", "t a"], ["p a", "t o"]).value
+        50.0
     """
     return _share("wer", references, hypotheses, wrong=True)
 
@@ -45,11 +46,12 @@ def wrong_words(references: Sequence[str], hypotheses: Sequence[str]) -> Statist
 def word_error_rate(
     references: Sequence[str], hypotheses: Sequence[str], *, name: str = "wer"
 ) -> Statistics:
-    """Insertions, deletions and substitutions for each hundred tokens of the references; tokens
-    stand between spaces. Where they are phones this is the PER (`name="per"`).
+    """Compute insertions, deletions and substitutions per hundred reference tokens, separated by whitespace. If the
+    tokens are phones, this is the phone error rate (`name="per"`).
 
-    >>> word_error_rate(["a b c d"], ["a x c"]).value
-    50.0
+    Examples:
+        >>> word_error_rate(["a b c d"], ["a x c"]).value
+        50.0
     """
     check_pairs("word_error_rate", len(references), len(hypotheses))
     output = jiwer.process_words(list(references), list(hypotheses))
@@ -57,11 +59,12 @@ def word_error_rate(
 
 
 def length_to_failure(references: Sequence[str], hypotheses: Sequence[str]) -> Statistics:
-    """How far an output goes before its first error, in per cent of the reference, on average over
-    outputs; tokens stand between spaces, and the end is one of them (Kim et al. 2017, section 4.1).
+    """Compute the mean length of outputs before their first error, in percent of the reference. Tokens are separated
+    by whitespace, and the end counts as a token (Kim et al. 2017, section 4.1).
 
-    >>> length_to_failure(["a b c", "a"], ["a b x", "b"]).value
-    25.0
+    Examples:
+        >>> length_to_failure(["a b c", "a"], ["a b x", "b"]).value
+        25.0
     """
     check_pairs("length_to_failure", len(references), len(hypotheses))
     rows = [
@@ -78,10 +81,11 @@ def length_to_failure(references: Sequence[str], hypotheses: Sequence[str]) -> S
 
 
 def character_error_rate(references: Sequence[str], hypotheses: Sequence[str]) -> Statistics:
-    """Insertions, deletions and substitutions for each hundred code points of the references.
+    """Compute insertions, deletions and substitutions per hundred reference code points.
 
-    >>> character_error_rate(["abcd"], ["abc"]).value
-    25.0
+    Examples:
+        >>> character_error_rate(["abcd"], ["abc"]).value
+        25.0
     """
     check_pairs("character_error_rate", len(references), len(hypotheses))
     output = jiwer.process_characters(list(references), list(hypotheses))
@@ -91,25 +95,26 @@ def character_error_rate(references: Sequence[str], hypotheses: Sequence[str]) -
 def bleu(
     references: Sequence[str | Sequence[str]], hypotheses: Sequence[str], *, tokenize: str = "13a"
 ) -> Statistics:
-    """Corpus BLEU by sacrebleu, with one reference for each output or several. `tokenize` is one of its tokenizers: "none" for text that comes
-    tokenized, "13a" for text as it is written.
+    """Compute corpus BLEU with sacrebleu, with one or more references for each output. `tokenize` is one of its
+    tokenizers: "none" for tokenized text, "13a" for raw text.
     """
     metric = BLEU(tokenize=tokenize, force=True)
     return _by_sacrebleu("bleu", metric, references, hypotheses)
 
 
 def chrf(references: Sequence[str], hypotheses: Sequence[str]) -> Statistics:
-    """Corpus chrF2 by sacrebleu."""
+    """Compute corpus chrF2 with sacrebleu."""
     return _by_sacrebleu("chrf", CHRF(), references, hypotheses)
 
 
 def accuracy(
     references: Sequence[Sequence[str]], hypotheses: Sequence[Sequence[str]]
 ) -> Statistics:
-    """The share of labels that are right; an example has one label or many.
+    """Compute the fraction of correct labels; an example has one label or many.
 
-    >>> accuracy([["N", "V"], ["D"]], [["N", "N"], ["D"]]).value.__round__(1)
-    66.7
+    Examples:
+        >>> accuracy([["N", "V"], ["D"]], [["N", "N"], ["D"]]).value.__round__(1)
+        66.7
     """
     check_pairs("accuracy", len(references), len(hypotheses))
     rows = [
@@ -133,10 +138,11 @@ def f1(
     *,
     average: Literal["macro", "micro"] = "macro",
 ) -> Statistics:
-    """F1 of labels: the mean over labels that occur (macro), or over all labels at once (micro).
+    """Compute the F1 of labels: the mean over the labels that occur (macro), or over all labels at once (micro).
 
-    >>> f1([["a"], ["a"], ["b"]], [["a"], ["b"], ["b"]]).value.__round__(1)
-    66.7
+    Examples:
+        >>> f1([["a"], ["a"], ["b"]], [["a"], ["b"], ["b"]]).value.__round__(1)
+        66.7
     """
     check_pairs("f1", len(references), len(hypotheses))
     labels = sorted({label for side in (references, hypotheses) for row in side for label in row})
@@ -159,10 +165,11 @@ def f1(
 
 
 def span_f1(references: Sequence[Sequence[str]], hypotheses: Sequence[Sequence[str]]) -> Statistics:
-    """F1 of spans in tags B-X, I-X and O: a span is right if its start, end and type are.
+    """Compute the F1 of spans in tags B-X, I-X and O. A span is correct if its start, end and type are.
 
-    >>> span_f1([["B-A", "I-A", "O", "B-B"]], [["B-A", "I-A", "O", "B-A"]]).value
-    50.0
+    Examples:
+        >>> span_f1([["B-A", "I-A", "O", "B-B"]], [["B-A", "I-A", "O", "B-A"]]).value
+        50.0
     """
     check_pairs("span_f1", len(references), len(hypotheses))
     rows = [
@@ -182,7 +189,7 @@ def span_f1(references: Sequence[Sequence[str]], hypotheses: Sequence[Sequence[s
 
 
 def perplexity(log_probs: Sequence[float], num_tokens: Sequence[int]) -> Statistics:
-    """exp of the mean negative log-probability of a token; `log_probs` are natural and summed over
+    """Compute exp of the mean negative log-probability of a token. `log_probs` are natural logarithms, summed over
     the tokens of each example.
     """
     check_pairs("perplexity", len(log_probs), len(num_tokens))
@@ -196,11 +203,12 @@ def perplexity(log_probs: Sequence[float], num_tokens: Sequence[int]) -> Statist
 
 
 def spans(tags: Sequence[str]) -> set[tuple[int, int, str]]:
-    """Start, end and type of every span. As in conlleval, an I-X that continues no span of type X
+    """Return the start, end and type of every span. As in conlleval, an I-X that continues no span of type X
     begins one.
 
-    >>> sorted(spans(["B-A", "I-A", "I-B", "O"]))
-    [(0, 2, 'A'), (2, 3, 'B')]
+    Examples:
+        >>> sorted(spans(["B-A", "I-A", "I-B", "O"]))
+        [(0, 2, 'A'), (2, 3, 'B')]
     """
     ends = [t + 1 for t, tag in enumerate(tags) if [*tags[t + 1 : t + 2]] != [f"I{tag[1:]}"]]
     return {
@@ -232,7 +240,7 @@ def _share(
 
 
 def _edits(name: str, output: jiwer.WordOutput | jiwer.CharacterOutput, units: str) -> Statistics:
-    """Edits and reference units of each example, from jiwer's alignments."""
+    """Return the edits and reference units of each example from the alignments of jiwer."""
     rows = [
         (
             sum(_num_edits(chunk) for chunk in chunks if chunk.type != "equal"),
@@ -250,13 +258,13 @@ def _edits(name: str, output: jiwer.WordOutput | jiwer.CharacterOutput, units: s
 
 
 def _num_edits(chunk: jiwer.AlignmentChunk) -> int:
-    """A chunk of substitutions is as long on both sides; one of the others is empty on one."""
+    """Count the edits of a chunk. Substitutions have equal lengths on both sides; other edits are empty on one."""
     return max(chunk.ref_end_idx - chunk.ref_start_idx, chunk.hyp_end_idx - chunk.hyp_start_idx)
 
 
 def _num_right(reference: Sequence[str], hypothesis: Sequence[str]) -> int:
-    """Tokens before the first that differs, with the end as one more token of both."""
-    pairs = zip_longest(reference, hypothesis)  # where one has ended, the other differs from None
+    """Count the tokens before the first difference, with the end as one more token of both."""
+    pairs = zip_longest(reference, hypothesis)  # after the end of one, the other differs from None
     right = next((n for n, (gold, said) in enumerate(pairs) if gold != said), None)
     return len(reference) + 1 if right is None else right
 
@@ -267,11 +275,11 @@ def _by_sacrebleu(
     references: Sequence[str | Sequence[str]],
     hypotheses: Sequence[str],
 ) -> Statistics:
-    """sacrebleu's own counts for each sentence and its own score of their sum, which its bootstrap
-    uses too; it offers them only as protected methods.
+    """Use the sentence counts of sacrebleu and its score of their sum, as its bootstrap does. sacrebleu offers both
+    only as protected methods.
     """
     check_pairs(name, len(references), len(hypotheses))
-    # A list of all first references, one of all second ones, with None where there is no such.
+    # One list of all first references, one of all second references, ..., with None for missing references.
     streams = [list(texts) for texts in zip_longest(*each_of(references))]
     rows = metric._extract_corpus_statistics(list(hypotheses), streams)
 
@@ -289,12 +297,12 @@ def _by_sacrebleu(
 
 
 def _ratio(sums: Float[np.ndarray, "R F"]) -> Float[np.ndarray, " R"]:
-    """100 a / b; where b is 0, as jiwer has it for empty references, 100 a."""
+    """Compute 100 a / b, or 100 a if b is 0, which is the convention of jiwer for empty references."""
     return 100 * sums[:, 0] / np.maximum(sums[:, 1], 1)
 
 
 def _mean_f1(sums: Float[np.ndarray, "R F"]) -> Float[np.ndarray, " R"]:
-    """200 right / (predicted + gold), averaged over the classes that occur; 0 where none does."""
+    """Compute 200 right / (predicted + gold), averaged over the classes that occur; 0 if none does."""
     right, predicted, gold = np.moveaxis(sums.reshape(len(sums), 3, -1), 1, 0)
     occurs = predicted + gold > 0
     each = np.where(occurs, 200 * right / np.where(occurs, predicted + gold, 1), 0.0)

@@ -1,16 +1,15 @@
-"""Whether confidence can be trusted: expected calibration error, and risk against coverage.
+"""The reliability of confidence: expected calibration error, and risk against coverage.
 
-    ECE = sum over bins of |bin| / N * | mean confidence in the bin - share right in the bin |
+    ECE = sum over bins of |bin| / N * | mean confidence in the bin - fraction correct in the bin |
 
-Bins hold as many examples each, and there are as many of them as keep the share right from falling
-as confidence rises (the monotone sweep of Roelofs et al. 2022): with a fixed number of bins the
-error of a perfect model on 100 examples would look like 0.1. What is left of that noise is told
-apart in two ways: `chance` is what a perfectly calibrated model with these confidences would show
-on so few examples, and `debiased` is an error from which the noise has been taken (Kumar et al. 2019),
+Bins have equal sizes. Their number is the largest for which the fraction correct never falls as confidence rises (the
+monotone sweep of Roelofs et al. 2022): with a fixed number of bins, the error of a perfect model on 100 examples would
+look like 0.1. Two more figures separate the remaining noise: `chance` is the error of a perfectly calibrated model with
+these confidences on this number of examples, and `debiased` is an error without the noise (Kumar et al. 2019),
 
     sqrt( sum over bins of |bin| / N * ( (confidence - right)^2 - right (1 - right) / (|bin| - 1) ) )
 
-or 0 where the sum is below 0; over many tests, the sum is right on average whatever their size.
+or 0 if the sum is negative. The sum is an unbiased estimate for test sets of any size.
 
 Axes: N examples, M bins or points.
 """
@@ -26,19 +25,19 @@ _NUM_CHANCES = 200
 
 
 class Bin(NamedTuple):
-    """Examples of about one confidence."""
+    """Examples with similar confidence."""
 
     num_examples: int
     confidence: float  # mean
-    right: float  # share
+    right: float  # fraction correct
 
 
 class Reliability(NamedTuple):
-    """How far confidence is from the share that is right.
+    """The distance between confidence and the fraction correct.
 
-    `chance` is the error that perfect calibration would show on average on so few examples: an ECE
-    below it gives no reason to doubt the confidence. `debiased` is a root mean square, and so no
-    smaller than a mean; 0 where nothing is left beyond the noise.
+    `chance` is the mean error of a perfectly calibrated model on this number of examples: an ECE below it gives no
+    reason to doubt the confidence. `debiased` is a root mean square, and therefore at least a mean; it is 0 if nothing
+    remains beyond the noise.
     """
 
     ece: float
@@ -48,14 +47,14 @@ class Reliability(NamedTuple):
 
 
 class RiskCoverage(NamedTuple):
-    """Of the most confident outputs, a share `coverage` of all, a share `risk` is wrong."""
+    """Risk-coverage curve: `risk` is the error rate of the fraction `coverage` of most confident outputs."""
 
     coverage: tuple[float, ...]
     risk: tuple[float, ...]
     area: float  # mean risk over all coverages; lower is better
 
     def coverage_at(self, risk: float) -> float:
-        """The largest share of outputs that can be kept with at most this risk."""
+        """Return the largest fraction of outputs that can be kept with at most this risk."""
         kept = (c for c, r in zip(self.coverage, self.risk, strict=True) if r <= risk)
         return max(kept, default=0.0)
 
@@ -63,7 +62,7 @@ class RiskCoverage(NamedTuple):
 def reliability(
     confidence: Float[np.ndarray, " N"], right: Bool[np.ndarray, " N"], *, seed: int = 0
 ) -> Reliability:
-    """The expected calibration error, with what it is by chance."""
+    """Compute the expected calibration error and its value by chance."""
     _check("reliability", confidence, right)
     order = np.argsort(confidence, kind="stable")
     confidence, right = confidence[order], right[order]
@@ -80,8 +79,8 @@ def reliability(
 def risk_coverage(
     confidence: Float[np.ndarray, " N"], right: Bool[np.ndarray, " N"]
 ) -> RiskCoverage:
-    """The curve over all thresholds of confidence (El-Yaniv and Wiener 2010); outputs of the same
-    confidence are kept or left together.
+    """Compute the curve over all thresholds of confidence (El-Yaniv and Wiener 2010). Outputs with equal confidence
+    are kept or rejected together.
     """
     _check("risk_coverage", confidence, right)
     order = np.argsort(-confidence, kind="stable")
@@ -93,8 +92,8 @@ def risk_coverage(
 
 
 def mean_square(confidence: Float[np.ndarray, " N"], right: Bool[np.ndarray, " N"]) -> float:
-    """The sum under the root of `debiased`, of examples by rising confidence, in bins of twenty, but no
-    fewer than five bins and no more than fifteen.
+    """Compute the sum under the root of `debiased` for examples sorted by ascending confidence, in bins of twenty, but
+    at least five and at most fifteen bins.
     """
     num_bins = min(15, max(5, len(right) // 20), max(1, len(right) // 2))
     sizes, means, shares = _bins(_running_sums(confidence, right), num_bins)
@@ -105,7 +104,7 @@ def mean_square(confidence: Float[np.ndarray, " N"], right: Bool[np.ndarray, " N
 def _running_sums(
     confidence: Float[np.ndarray, " N"], right: Bool[np.ndarray, " N"]
 ) -> Float[np.ndarray, "3 n"]:
-    """Of examples, of their confidences and of the right ones among them, from 0 on."""
+    """Return running sums, starting at 0, of the examples, their confidences and the correct ones among them."""
     columns = np.stack([np.ones(len(right)), confidence, right])
     return np.cumsum(np.pad(columns, ((0, 0), (1, 0))), 1)
 
@@ -113,7 +112,7 @@ def _running_sums(
 def _sweep(
     confidence: Float[np.ndarray, " N"], right: Bool[np.ndarray, " N"]
 ) -> Float[np.ndarray, "3 M"]:
-    """The most bins such that in these, and in fewer, the share right never falls."""
+    """Return the largest number of bins for which the fraction correct never falls, here and with fewer bins."""
     sums = _running_sums(confidence, right)
     best = _bins(sums, 1)
     for num_bins in range(2, len(right) + 1):
@@ -125,8 +124,8 @@ def _sweep(
 
 
 def _bins(sums: Float[np.ndarray, "3 n"], num_bins: int) -> Float[np.ndarray, "3 M"]:
-    """Bins of as many examples each, by rising confidence: their sizes, mean confidences and shares
-    right, from running sums of the three.
+    """Divide examples by ascending confidence into bins of equal size. Return their sizes, mean confidences and
+    fractions correct, computed from running sums of the three.
     """
     bounds = np.arange(num_bins + 1) * (sums.shape[1] - 1) // num_bins
     sizes, confidence, right = np.diff(sums[:, bounds])

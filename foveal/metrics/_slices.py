@@ -1,4 +1,4 @@
-"""Where the errors are: the main metric by kind, by length of the source, and by rare symbols in it."""
+"""Slices of the test set: the main metric by kind, by length of the source, and by rare tokens in it."""
 
 from collections import Counter
 from collections.abc import Container, Sequence
@@ -16,7 +16,7 @@ NUM_KINDS = 12
 
 
 class Slice(NamedTuple):
-    """Some of the examples, and the main metric on them."""
+    """A subset of the examples, and the main metric on it."""
 
     name: str
     num_examples: int
@@ -24,11 +24,11 @@ class Slice(NamedTuple):
 
 
 def kind_slices(statistics: Statistics, kinds: Sequence[str | None]) -> tuple[Slice, ...]:
-    """A slice for each kind of example, the most frequent first; examples without one are in none.
+    """Return a slice for each kind of example, the most frequent first. Examples without a kind are in no slice.
 
     Args:
-        statistics: the metric on all the examples.
-        kinds: of each example.
+        statistics: the metric on all examples.
+        kinds: the kind of each example.
     """
     counts = Counter(kind for kind in kinds if kind is not None)
     return tuple(
@@ -40,12 +40,12 @@ def kind_slices(statistics: Statistics, kinds: Sequence[str | None]) -> tuple[Sl
 def length_slices(
     statistics: Statistics, lengths: Sequence[int], *, unit: str = "symbols"
 ) -> tuple[Slice, ...]:
-    """Up to four slices of about the same number of examples, short to long.
+    """Return up to four slices with about the same number of examples, short to long.
 
     Args:
-        statistics: the metric on all the examples.
-        lengths: how long each example is.
-        unit: what is counted, for the names of the slices.
+        statistics: the metric on all examples.
+        lengths: the length of each example.
+        unit: the unit of the lengths, for the names of the slices.
     """
     parts = length_parts(lengths, unit=unit)
     return tuple(_slice(name, statistics, chosen) for name, chosen in parts.items())
@@ -54,10 +54,11 @@ def length_slices(
 def length_parts(
     lengths: Sequence[int], *, unit: str = "symbols"
 ) -> dict[str, Bool[np.ndarray, " N"]]:
-    """Which examples are in each of these slices, by name.
+    """Return a mask of the examples for each slice of `length_slices`, by name.
 
-    >>> {name: chosen.sum().item() for name, chosen in length_parts([5, 1, 2, 2, 9]).items()}
-    {'1 to 2 symbols': 3, '5 symbols': 1, '9 symbols': 1}
+    Examples:
+        >>> {name: chosen.sum().item() for name, chosen in length_parts([5, 1, 2, 2, 9]).items()}
+        {'1 to 2 symbols': 3, '5 symbols': 1, '9 symbols': 1}
     """
     sizes = np.asarray(lengths)
     bounds = np.quantile(sizes, np.linspace(0, 1, NUM_LENGTHS + 1)[1:], method="lower")
@@ -78,14 +79,14 @@ def rarity_slices(
     known: Container[str],
     rare: Container[str],
 ) -> tuple[Slice, ...]:
-    """Examples with a symbol that is not known, with a rare one at worst, and with common ones
-    only; slices without an example are left out.
+    """Return slices of examples with an unknown token, with a rare but no unknown token, and with only common
+    tokens. Empty slices are omitted.
 
     Args:
-        statistics: the metric on all the examples.
-        texts: the symbols of each example.
-        known: the symbols that the model has.
-        rare: those that the training data has, but not often.
+        statistics: the metric on all examples.
+        texts: the tokens of each example.
+        known: the tokens in the vocabulary of the model.
+        rare: tokens that occur in the training set, but rarely.
     """
     unknown = np.array([any(symbol not in known for symbol in text) for text in texts])
     unusual = np.array([any(symbol in rare for symbol in text) for text in texts])

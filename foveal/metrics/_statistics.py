@@ -2,8 +2,8 @@
 
     value = score( sum over i of rows[i] )
 
-Whatever is written so, corpus BLEU and macro F1 as much as an error rate, can be taken on a slice
-of the examples and resampled for a confidence interval without looking at an output again.
+Error rates, corpus BLEU and macro F1 all have this form. Such a metric can be computed on a slice of the examples and
+resampled for a confidence interval without reading the outputs again.
 
 Axes: N examples, F counts of an example, R sums of rows.
 """
@@ -16,7 +16,7 @@ from jaxtyping import Bool, Float
 
 from ..errors import ShapeError
 
-# Sums of rows to scores, many at a time.
+# Maps sums of rows to scores, many at a time.
 Score = Callable[[Float[np.ndarray, "R F"]], Float[np.ndarray, " R"]]
 
 
@@ -24,43 +24,44 @@ Score = Callable[[Float[np.ndarray, "R F"]], Float[np.ndarray, " R"]]
 class Statistics:
     """A metric on N examples.
 
-    >>> right = Statistics(
-    ...     name="accuracy", rows=np.array([[1.0], [0.0], [1.0], [1.0]]),
-    ...     score=lambda sums: 25 * sums[:, 0], signature="by hand", higher_is_better=True,
-    ... )
-    >>> right.value
-    75.0
+    Examples:
+        >>> right = Statistics(
+        ...     name="accuracy", rows=np.array([[1.0], [0.0], [1.0], [1.0]]),
+        ...     score=lambda sums: 25 * sums[:, 0], signature="by hand", higher_is_better=True,
+        ... )
+        >>> right.value
+        75.0
     """
 
     name: str
     rows: Float[np.ndarray, "N F"]
     score: Score
-    signature: str  # what computed it and how: enough to repeat the figure elsewhere
+    signature: str  # the software and its options, enough to reproduce the figure elsewhere
     higher_is_better: bool
-    share: bool = False  # a share in per cent of examples that are 1 rather than 0
+    share: bool = False  # True for the fraction of rows that are 1, not 0, in percent
 
     @property
     def num_examples(self) -> int:
-        """N."""
+        """The number of examples, N."""
         return len(self.rows)
 
     @property
     def value(self) -> float:
-        """The metric on all the examples."""
+        """The metric on all examples."""
         return float(self.score(self.rows.sum(0, keepdims=True))[0])
 
     def subset(self, chosen: Bool[np.ndarray, " N"]) -> "Statistics":
-        """The same metric on some of the examples."""
+        """Return the metric on a subset of the examples."""
         return replace(self, rows=self.rows[chosen])
 
 
 def each_of(references: Sequence[str | Sequence[str]]) -> list[list[str]]:
-    """The references of each example, of which one alone may be given as it is."""
+    """Return the references of each example as a list; a single reference may be given as a plain string."""
     return [[one] if isinstance(one, str) else list(one) for one in references]
 
 
 def check_pairs(metric: str, references: int, hypotheses: int) -> None:
-    """Raise unless there is one hypothesis for each reference, and at least one."""
+    """Raise an error unless there is one hypothesis for each reference, and at least one."""
     if references != hypotheses or not references:
         raise ShapeError(
             f"{metric}: got {references} references and {hypotheses} hypotheses, expected as many of "

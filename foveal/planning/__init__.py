@@ -1,4 +1,4 @@
-"""From files to a plan: which task they are for, which settings fit them, and why."""
+"""Planning: infer the task and its settings from files, with a reason for each choice."""
 
 from ._checks import check_data as check_data
 from ._inferring import infer_task as infer_task

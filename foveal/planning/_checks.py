@@ -1,4 +1,4 @@
-"""check_data: what a user would want to know about a corpus before training on it."""
+"""check_data: find problems of a corpus before training on it."""
 
 import unicodedata
 from collections import Counter
@@ -13,10 +13,10 @@ from ..data._example import Example, Where, quoted
 from ..data.tokenizers._tokenizers import TokenizerSpec, graphemes
 from ._sketch import Keys, Sketch
 
-MAX_HELD = 500_000  # examples of a corpus that are compared with each other and with others
+MAX_HELD = 500_000  # examples of a corpus that are compared with each other and with other corpora
 MAX_SYMBOLS = 1_000_000
 NUM_SHOWN = 3
-MANY_TIMES = 4  # as long as 99 of 100: an outlier
+MANY_TIMES = 4  # an outlier is longer than 99 % of the texts by this factor
 
 _UNSEEN = {
     "source": "They are read as unknown",
@@ -30,11 +30,11 @@ Tokens: TypeAlias = Callable[[str], Sequence[str]]
 
 
 class Finding(NamedTuple):
-    """One thing found: what, where, how often, and what to do about it."""
+    """One problem: its kind, its location, its frequency, and advice."""
 
     kind: Kind
     corpus: str  # train, dev or test
-    num: int  # examples concerned
+    num: int  # number of affected examples
     sentence: str
     remedy: str
     places: tuple[Where, ...]  # the first few
@@ -42,14 +42,14 @@ class Finding(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Findings:
-    """What `check_data` found, and how much it compared."""
+    """The problems that `check_data` found, and the fraction of examples that it compared."""
 
     findings: tuple[Finding, ...]
     num_examples: dict[str, int]
-    share_compared: float  # below 1, numbers of duplicates, conflicts and leaks are estimates
+    share_compared: float  # below 1, the numbers of duplicates, conflicts and leaks are estimates
 
     def lines(self) -> list[str]:
-        """One line for each finding, and one if they are estimates."""
+        """Return one line for each finding, and one more if the numbers are estimates."""
         said = [f"{found.corpus}: {found.sentence} {found.remedy}" for found in self.findings]
         if self.share_compared < 1 and said:
             one_in = round(1 / self.share_compared)
@@ -66,23 +66,24 @@ def check_data(
     target_tokenizer: TokenizerSpec | None = None,
     max_held: int = MAX_HELD,
 ) -> Findings:
-    """Look through corpora for what spoils training or measuring.
+    """Search corpora for problems that harm training or evaluation.
 
-    Duplicates, equal sources with different targets, examples of dev and test that are in train,
-    mixed Unicode normal forms, empty sides, outliers of length, symbols of dev and test that train
-    does not have. Each corpus is read once; memory is bounded, whatever its size.
-
-    >>> found = check_data([Example("a", "x"), Example("a", "x")], dev=[Example("a", "y")])
-    >>> ", ".join(finding.kind for finding in found.findings)
-    'duplicates, unseen, seen_sources'
+    The check finds duplicates, equal sources with different targets, validation and test examples that are also in
+    the training set, mixed Unicode normal forms, empty sides, unusually long texts, and tokens of the validation and
+    test sets that do not occur in the training set. It reads each corpus once, in bounded memory.
 
     Args:
-        train: examples to train on.
-        dev: examples to choose by.
-        test: examples to measure on.
-        source_tokenizer: what the symbols of sources are; characters if not given.
-        target_tokenizer: what the symbols of targets are; characters if not given.
-        max_held: examples of each corpus that are compared; beyond it, a sample.
+        train: the training set.
+        dev: the validation set.
+        test: the test set.
+        source_tokenizer: the tokenizer of sources; characters by default.
+        target_tokenizer: the tokenizer of targets; characters by default.
+        max_held: maximum number of examples of each corpus to compare; of a larger corpus, a sample is compared.
+
+    Examples:
+        >>> found = check_data([Example("a", "x"), Example("a", "x")], dev=[Example("a", "y")])
+        >>> ", ".join(finding.kind for finding in found.findings)
+        'duplicates, unseen, seen_sources'
     """
     tokens = (
         graphemes if source_tokenizer is None else source_tokenizer.encode,
@@ -110,7 +111,7 @@ def check_data(
 
 
 class _Lengths:
-    """How long texts are, and the longest few."""
+    """Lengths of texts, and the longest few texts."""
 
     def __init__(self) -> None:
         self._counts: Counter[int] = Counter()
@@ -124,7 +125,7 @@ class _Lengths:
             ]
 
     def outliers(self) -> tuple[int, int, tuple[Where, ...]]:
-        """How many texts are far longer than 99 of 100, than how many characters, and which."""
+        """Return the number of texts far longer than 99 % of them, the threshold in characters, and their locations."""
         if not self._counts:
             return 0, 0, ()
         lengths = sorted(self._counts)
@@ -136,7 +137,7 @@ class _Lengths:
 
 
 class _Survey:
-    """What one reading of a corpus gathers."""
+    """Statistics from one pass over a corpus."""
 
     def __init__(
         self, name: str, tokens: tuple[Tokens, Tokens], max_held: int, known: "_Survey | None"
@@ -155,7 +156,7 @@ class _Survey:
         self._num_unseen: Counter[str] = Counter()
 
     def read(self, corpus: Iterable[Example]) -> "_Survey":
-        """Look at every example once."""
+        """Read every example once."""
         for example in corpus:
             self.num += 1
             where = example.where or Where(self.name, self.num)
@@ -185,7 +186,7 @@ class _Survey:
             _note(self._unseen_places[side], where)
 
     def findings(self, num_bits: int) -> Iterator[Finding]:
-        """What is found in this corpus by itself."""
+        """Yield the problems within this corpus."""
         if not self.num:
             yield Finding("empty", self.name, 0, "there is no example.", "Give more data.", ())
             return
@@ -259,7 +260,7 @@ class _Survey:
 
 
 def _leaks(survey: _Survey, other: _Survey, num_bits: int) -> Iterator[Finding]:
-    """Examples of a corpus that another, which comes before it, has too."""
+    """Yield findings about examples of a corpus that an earlier corpus also contains."""
     ours, theirs = survey.sketch.keys(num_bits), other.sketch.keys(num_bits)
     both = np.isin(ours.whole, theirs.whole)
     source_only = np.isin(ours.asked, theirs.asked) & ~both
@@ -292,7 +293,7 @@ def _leaks(survey: _Survey, other: _Survey, num_bits: int) -> Iterator[Finding]:
 
 
 def _mixed_forms(surveys: Sequence[_Survey]) -> Iterator[Finding]:
-    """Texts in more than one normal form, which look equal and are not."""
+    """Yield findings about texts in different normal forms, which look equal but differ."""
     for side in ("source", "target"):
         totals: Counter[str] = Counter()
         for survey in surveys:
@@ -315,7 +316,7 @@ def _mixed_forms(surveys: Sequence[_Survey]) -> Iterator[Finding]:
 
 
 def _form(text: str) -> str | None:
-    """Whether letters with marks are composed; None if there are none that could be."""
+    """Return the normal form of letters with marks; None if the text has no such letters."""
     composed = unicodedata.is_normalized("NFC", text)
     decomposed = unicodedata.is_normalized("NFD", text)
     if composed and decomposed:

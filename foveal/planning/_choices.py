@@ -1,4 +1,4 @@
-"""Choices: which settings of a run are not their defaults, who made them so, and why."""
+"""Choices: settings of a run that differ from their defaults, with their origin and reason."""
 
 import json
 from collections.abc import Sequence
@@ -16,27 +16,27 @@ Origin = Literal["data", "command", "recipe"]
 
 
 class Choice(NamedTuple):
-    """One setting, or a group of them, that somebody chose."""
+    """One setting, or a group of settings, that was chosen."""
 
     path: str
-    origin: Origin  # what the data is and how much of it there is, the user's command, a recipe
+    origin: Origin  # the kind or the size of the data, the user's command, or a recipe
     reason: str
 
 
 class Planned(NamedTuple):
-    """A run, and the choices that made it."""
+    """A run and the choices that led to it."""
 
     run: Run
     choices: tuple[Choice, ...]
 
     def choice_of(self, path: str) -> Choice | None:
-        """Who chose the setting at a path. Below a setting that says which spec stands there, the
-        settings of that spec are its defaults, unless they were chosen too.
+        """Return the choice that determines the setting at a path, if any. If a choice selected a spec, the settings
+        of that spec are its defaults unless they were chosen too.
         """
         return next((choice for choice in reversed(self.choices) if choice.path == path), None)
 
     def save(self, folder: Path) -> None:
-        """Write both into the folder of a run."""
+        """Write the run and its choices into the folder of the run."""
         folder.mkdir(parents=True, exist_ok=True)
         replace_text(folder / RUN, to_json(self.run) + "\n")
         rows = [choice._asdict() for choice in self.choices]
@@ -45,7 +45,7 @@ class Planned(NamedTuple):
 
 
 def load_plan(folder: Path, *, also: Sequence[type] = ()) -> Planned:
-    """What `Planned.save` wrote; a run without choices has none. `also` as in `load_bundle`."""
+    """Read a plan that `Planned.save` wrote; a run without choices has none. For `also` see `load_bundle`."""
     try:
         run = from_json(Run, (folder / RUN).read_text(encoding="utf-8"), also=also)
         written = folder / CHOICES
@@ -66,6 +66,6 @@ def load_plan(folder: Path, *, also: Sequence[type] = ()) -> Planned:
 
 
 def chosen(choices: Sequence[Choice], path: str, origin: Origin, reason: str) -> tuple[Choice, ...]:
-    """The choices and one more, in place of an earlier one of the same path."""
+    """Add a choice, replacing an earlier choice for the same path."""
     others = (choice for choice in choices if choice.path != path)
     return (*others, Choice(path, origin, reason))

@@ -1,4 +1,4 @@
-"""A run that is planned and not written yet: everything is checked before the folder is touched."""
+"""A planned run that is not written yet: everything is checked before the folder is changed."""
 
 import os
 from collections.abc import Iterable
@@ -17,21 +17,21 @@ from ..training.checkpoints._inputs import Input, Inputs, check_inputs, write_in
 from ._choices import Planned
 from ._held_out import DATA, Divided
 
-_OWN = ("run.json", CHECKPOINTS)  # what tells the folder of a run from others
-_BEFORE = (DATA,)  # what a run writes before that
-_NUM_TRIED = 10_000  # examples that the model is built for on trial
+_OWN = ("run.json", CHECKPOINTS)  # names that identify the folder of a run
+_BEFORE = (DATA,)  # a run writes this folder before the names above
+_NUM_TRIED = 10_000  # examples for which the model is built as a test
 
 
 class Draft(NamedTuple):
-    """A plan, and the parts into which its training files are to be divided, if they are."""
+    """A plan, and the division of its training files into training and validation set, if there is one."""
 
     planned: Planned
     divided: Divided | None = None
-    given: Inputs = MappingProxyType({})  # the files that are divided
-    epochs: float | None = None  # readings of the data that are recommended, whatever was given
+    given: Inputs = MappingProxyType({})  # the divided files
+    epochs: float | None = None  # the recommended number of epochs, also if the user set another
 
     def train(self) -> Iterable[Example]:
-        """The training examples, wherever they are now."""
+        """Return the training examples, divided or not."""
         if self.divided is not None:
             return self.divided.train_examples
         train = self.planned.run.train
@@ -39,17 +39,17 @@ class Draft(NamedTuple):
         return train
 
     def dev(self) -> Iterable[Example] | None:
-        """The validation examples."""
+        """Return the validation examples."""
         return self.planned.run.dev if self.divided is None else self.divided.dev_examples
 
     def inputs(self) -> dict[str, list[Input]]:
-        """The fingerprints of all files that the run will read."""
+        """Return the fingerprints of all files that the run will read."""
         known = {} if self.divided is None else self.divided.inputs()
         return self.planned.run.inputs(known)
 
     def check_model(self) -> None:
-        """Raise `SpecError` or `ShapeError` if no model can be built from the settings. It is built without
-        memory for its weights, for the symbols of some examples.
+        """Raise `SpecError` or `ShapeError` if no model can be built from the settings. The model is built for the
+        vocabulary of some examples, without memory for its weights.
         """
         run = self.planned.run
         if not isinstance(run.task, AbstractTextSpec) or isinstance(run.train, PreparedCorpus):
@@ -69,7 +69,7 @@ class Draft(NamedTuple):
         _check_memory(number)
 
     def check_folder(self, out: Path, *, fresh: bool) -> None:
-        """Raise an error if the folder is not one to write the run to."""
+        """Raise an error if the run cannot be written to the folder."""
         refuse_foreign(out, _OWN)
         if not fresh:
             if any((out / CHECKPOINTS).glob("*")):
@@ -77,7 +77,7 @@ class Draft(NamedTuple):
             self.planned.run.check_resumable(out, self.inputs())
 
     def check_given(self) -> None:
-        """Raise `CheckpointError` if the parts in the folder were made of other files."""
+        """Raise `CheckpointError` if the parts in the folder were made from other files."""
         if self.divided is not None:
             check_inputs(self.divided.folder, self.given)
 
@@ -95,7 +95,7 @@ class Draft(NamedTuple):
 
 def _check_memory(num_weights: int) -> None:
     """Raise `SpecError` if training needs more memory than the machine has."""
-    # Weights, gradients and the two means of the optimizer, four bytes each.
+    # Weights, gradients and the two moments of the optimizer, four bytes each.
     needed = 4 * 4 * num_weights
     there = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
     if needed > there:
@@ -106,7 +106,7 @@ def _check_memory(num_weights: int) -> None:
 
 
 def refuse_foreign(out: Path, own: tuple[str, ...]) -> None:
-    """Raise `SpecError` if a folder has files and none of the names that tell whose it is."""
+    """Raise `SpecError` if a folder has files but none of the names that identify its owner."""
     names = (
         {path.name for path in out.iterdir() if not path.name.startswith(".")}
         if out.is_dir()

@@ -1,4 +1,4 @@
-"""The run that a command calls for: from files or a recipe, and settings that were given."""
+"""Plan the run of a command from files or a recipe, and from the given settings."""
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
@@ -32,7 +32,7 @@ from ._signs import working
 
 _TRAIN = "train."
 _LONGEST_VALUE = 40  # characters that are printed
-_FEW = 20  # training examples, from which nothing can be learned but themselves
+_FEW = 20  # training examples; with fewer, a model can only memorize them
 
 
 def given_settings(
@@ -43,8 +43,8 @@ def given_settings(
     seed: int | None,
     threads: int | None,
 ) -> list[str]:
-    """All settings of the command, the short forms written out and first: what --set says may be about
-    the attention that was chosen.
+    """Return all settings of the command. The short forms are expanded and come first, because `--set` may refer to
+    the chosen attention.
     """
     given = list[str]()
     if attention is not None:
@@ -60,21 +60,21 @@ def given_settings(
 
 
 def recipe_specs(recipe: str | None) -> tuple[type, ...]:
-    """The spec classes of parts that are not from foveal, which a recipe's file lists as SPECS."""
+    """Return the user-defined spec classes that the file of a recipe lists as SPECS."""
     if recipe is None:
         return ()
     return specs_of(run_file(recipe.partition(":")[0], f"--recipe {recipe}"), f"--recipe {recipe}")
 
 
 def specs_file(recipe: str | None) -> Path | None:
-    """The file of a recipe that lists SPECS, for processes that must run it too; None for any other."""
+    """Return the file of a recipe if it lists SPECS, for processes that must run it too; otherwise None."""
     if recipe is None or not recipe_specs(recipe):
         return None
     return Path(recipe.partition(":")[0]).resolve()
 
 
 class Asked(NamedTuple):
-    """The run that is asked for: files, rows or a recipe, and settings as path=value."""
+    """The arguments of a command: files, rows or a recipe, and settings as path=value."""
 
     train: Sequence[str] | Rows
     dev: Sequence[str] | Rows
@@ -86,7 +86,7 @@ class Asked(NamedTuple):
 
 
 def draft_run(console: Console, asked: Asked) -> Draft:
-    """Plan the run that a command is asked for. It is checked and explained, and nothing is written."""
+    """Plan, check and explain the run of a command, without writing anything."""
     if asked.recipe:
         draft = Draft(_plan_from_recipe(asked.recipe))
     elif isinstance(asked.train, Rows):
@@ -107,7 +107,7 @@ def draft_run(console: Console, asked: Asked) -> Draft:
 
 
 def _plan_from_rows(console: Console, train: Rows, dev: Sequence[str] | Rows, out: Path) -> Draft:
-    """Plan the run that rows call for. The rows become files in the folder of the run."""
+    """Plan a run for rows. The rows become files in the folder of the run."""
     console.print(train.reason, markup=False, soft_wrap=True)
     if not dev:
         return _plan_divided(console, InMemory(train.examples), out)
@@ -129,7 +129,7 @@ def _plan_divided(
     test: SourceSpec | None = None,
     by: Callable[[Iterable[Example]], Recommendation] = recommend,
 ) -> Draft:
-    """Plan the run of which some training examples are held out for validation."""
+    """Plan a run that holds out some training examples for validation."""
     with working(console, "holding out some examples"):
         parts = hold_out(whole, out / DATA, files=files)
     held_out = (
@@ -146,8 +146,8 @@ def _plan_divided(
 
 
 def _plan_from_files(console: Console, asked: Asked, train: Sequence[str]) -> Draft:
-    """Plan the run that the files call for, and print what was inferred. Settings of the training files
-    (train.target=2) hold for validation and test files too, and are applied here.
+    """Plan a run for files, and print the inferred settings. Settings of the training files (train.target=2) also
+    apply to validation and test files, and are applied here.
     """
     dev, test, out, given = asked.dev, asked.test, asked.out, asked.given
     if not train:
@@ -186,7 +186,7 @@ def _path_of(text: str) -> str:
 
 
 def _with_columns(source: SourceSpec, given: Sequence[str]) -> SourceSpec:
-    """The source with the settings that were given for the training files."""
+    """Return the source with the settings that were given for the training files."""
     for text in _of_train(given):
         path, _, value = text.removeprefix(_TRAIN).partition("=")
         source = with_setting(source, path, value)
@@ -199,7 +199,7 @@ def _with_columns(source: SourceSpec, given: Sequence[str]) -> SourceSpec:
 
 
 def say_reasons(console: Console, planned: Planned) -> None:
-    """Print the settings that were chosen, with their values and the reasons."""
+    """Print the chosen settings with their values and reasons."""
     values = {setting.path: setting.text for setting in settings(planned.run)}
     by_reason = dict[str, list[str]]()
     for choice in planned.choices:
@@ -214,7 +214,7 @@ def say_reasons(console: Console, planned: Planned) -> None:
 def _plan_from_corpus(
     console: Console, folder: Path, dev: Sequence[str], test: Sequence[str]
 ) -> Planned:
-    """The run that a prepared corpus was made for."""
+    """Return the run for which a prepared corpus was made."""
     planned = load_plan(folder)
     corpus = planned.run.train
     assert isinstance(corpus, PreparedCorpus)
@@ -240,7 +240,7 @@ def _plan_from_corpus(
 
 
 def _plan_from_recipe(text: str) -> Planned:
-    """The run that a function in a file returns."""
+    """Return the run that a function in a file returns."""
     path, _, name = text.partition(":")
     name, option = name or "recipe", f"--recipe {text}"
     if not Path(path).is_file():
@@ -268,7 +268,7 @@ def _plan_from_recipe(text: str) -> Planned:
 def _plan_from_bundle(
     console: Console, planned: Planned, folder: str, *, keeps_task: bool
 ) -> Planned:
-    """The run, begun with the weights of a model, and with the model's settings unless it keeps its own."""
+    """Start the run from the weights of a model, with the settings of that model unless `keeps_task`."""
     run, reason = replace(planned.run, start_from=folder), f"--start-from {folder}"
     choices = chosen(planned.choices, "start_from", "command", reason)
     if keeps_task:
@@ -289,7 +289,7 @@ def _plan_from_bundle(
 
 
 def _with_all_given(draft: Draft, given: Sequence[str], *, recipe: str | None) -> Draft:
-    """The draft with all settings of the command, but for those that `_plan_from_files` has applied."""
+    """Apply all settings of the command, except those that `_plan_from_files` has applied."""
     planned = draft.planned
     if recipe is None and not isinstance(planned.run.train, PreparedCorpus):
         given = [text for text in given if not text.startswith(_TRAIN)]
@@ -300,7 +300,7 @@ def _with_all_given(draft: Draft, given: Sequence[str], *, recipe: str | None) -
 
 
 def with_given(planned: Planned, text: str, also: Sequence[type] = ()) -> Planned:
-    """One setting changed. The beginnings task.model., task. and training. may be left out."""
+    """Change one setting. The prefixes task.model., task. and training. may be omitted."""
     path, sign, value = text.partition("=")
     if not sign:
         raise SpecError(f"--set {text}: expected path=value, as in encoder.num_layers=2")
@@ -310,9 +310,7 @@ def with_given(planned: Planned, text: str, also: Sequence[type] = ()) -> Planne
 
 
 def whole_path(run: Run, path: str) -> str:
-    """The path of a setting of which the beginning may have been left out: task.model., task. or
-    training.
-    """
+    """Return the full path of a setting whose prefix task.model., task. or training. may be omitted."""
     known = {setting.path for setting in settings(run)}
     groups = {known_path.rpartition(".")[0] for known_path in known}
     begun = (f"{start}{path}" for start in ("", "task.", "task.model.", "training."))
@@ -320,7 +318,7 @@ def whole_path(run: Run, path: str) -> str:
 
 
 def _say_findings(console: Console, draft: Draft) -> None:
-    """Print what a user would want to know of the data before training on it."""
+    """Print problems of the data that a user should know before training."""
     run = draft.planned.run
     task = run.task
     source = task.tokenizer("source")

@@ -1,4 +1,4 @@
-"""Files as a user names them: one format for all, or two whose lines go together."""
+"""Open files named by a user: one file format for all, or two parallel files."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -18,8 +18,8 @@ _PACKED = (".gz", ".zst")
 
 
 def open_files(files: Sequence[str]) -> Opened:
-    """The source that files are. Two files whose names differ in their endings alone (dev.ja and
-    dev.en) have the source in the one and the target in the other.
+    """Open files as a source. If two file names differ only in their extensions (dev.ja and dev.en), the first file
+    has the sources and the second the targets.
     """
     if len(files) == 2:
         first, second = map(_unpacked, files)
@@ -29,29 +29,27 @@ def open_files(files: Sequence[str]) -> Opened:
 
 
 def open_like(other: SourceSpec, files: Sequence[str]) -> SourceSpec:
-    """The source that files are, with the columns of another where it has the same format."""
+    """Open files as a source, with the columns of another source if it has the same format."""
     source = open_files(files).source
     if isinstance(source, Parallel):
         return source
     if isinstance(source, AbstractTable) and isinstance(other, type(source)):
         return in_files(other, source)
-    # A word and its tag on each line look like two columns if a file has no empty line yet.
+    # A file of words and tags without empty lines looks like a table of two columns.
     is_tagged = isinstance(source, TabSeparated) and isinstance(other, ConllU)
     # CoNLL-U is opened for its tags, unless the training files were opened for their trees.
     is_treebank = isinstance(source, ConllU) and isinstance(other, Treebank)
     is_alike = is_tagged or is_treebank or source.kind == other.kind
-    assert not isinstance(
-        source, AbstractSourceSpec
-    )  # files have one of the formats of the package
+    assert not isinstance(source, AbstractSourceSpec)  # files have one of the built-in formats
     return replace(other, paths=source.paths) if is_alike else source
 
 
 def open_same(train: SourceSpec, files: Sequence[str], role: str) -> SourceSpec:
-    """The source that files are, in the format and with the columns of the training files.
+    """Open files as a source, in the format and with the columns of the training files.
 
     Args:
         train: the training files.
-        files: those for validation or for the test.
+        files: the validation or test files.
         role: the option that names them, dev or test.
 
     Raises:
@@ -68,20 +66,20 @@ def open_same(train: SourceSpec, files: Sequence[str], role: str) -> SourceSpec:
 
 
 def open_for(bundle: Path, files: Sequence[str], also: Sequence[type] = ()) -> Opened:
-    """The source that files are, with the columns that the model was trained on, if that is known:
-    ten lines do not tell labels from texts.
+    """Open files as a source, with the columns that the model was trained on if they are known. Ten lines are too few
+    to distinguish labels from texts.
     """
     opened = open_files(files)
     try:
         source = open_like(_trained_on(bundle, also), files)
-    except SpecError:  # a bundle by itself, without its run
+    except SpecError:  # a bundle without its run
         return opened
     return opened if source == opened.source else Opened(source, "columns as in training")
 
 
 def open_table(bundle: Path, file: str, also: Sequence[type] = ()) -> AbstractTable | None:
-    """The table that a file of questions is: a comma-separated file, or a tab-separated one if the training
-    files name the columns that are read. None for other files.
+    """Open a file of inputs as a table: a comma-separated file, or a tab-separated file if the training files have
+    named columns. Return None for other files.
     """
     suffix = _unpacked(file).suffix.lower()
     if suffix not in (".csv", ".tsv") or (
@@ -97,13 +95,13 @@ def open_table(bundle: Path, file: str, also: Sequence[type] = ()) -> AbstractTa
 def _are_columns_named(bundle: Path, also: Sequence[type]) -> bool:
     try:
         train = _trained_on(bundle, also)
-    except SpecError:  # a bundle by itself, without its run
+    except SpecError:  # a bundle without its run
         return False
     return isinstance(train, AbstractTable) and train.is_named
 
 
 def _trained_on(bundle: Path, also: Sequence[type]) -> SourceSpec:
-    """The files that a run was given, also if some of their examples were held out."""
+    """Return the files that a run was given, also if some of their examples were held out."""
     train = load_plan(bundle, also=also).run.train
     if isinstance(train, PreparedCorpus):
         return train.like
@@ -111,7 +109,7 @@ def _trained_on(bundle: Path, also: Sequence[type]) -> SourceSpec:
 
 
 def own_examples(bundle: Path, also: Sequence[type] = ()) -> Opened:
-    """The test file of a run or, if it has none, its dev file."""
+    """Open the test file of a run or, if it has none, its validation file."""
     run = load_plan(bundle, also=also).run
     for name, source in (("test", run.test), ("dev", run.dev)):
         if source is not None:
@@ -122,11 +120,11 @@ def own_examples(bundle: Path, also: Sequence[type] = ()) -> Opened:
 
 
 def validation_examples(bundle: Path, also: Sequence[type] = ()) -> list[Example]:
-    """The examples that told the best weights of a run; none where they are not to be found again."""
+    """Return the examples that selected the best weights of a run; none if they cannot be found."""
     try:
         dev = load_plan(bundle, also=also).run.dev
         return [] if dev is None else [example for example in dev if example.target is not None]
-    except (FovealError, OSError):  # a bundle without its run, or a file moved or changed since
+    except (FovealError, OSError):  # a bundle without its run, or a file that was moved or changed
         return []
 
 

@@ -1,4 +1,4 @@
-"""The front door: from files or rows to a trained task, in one call."""
+"""fit: train a task from files or rows in one call."""
 
 import dataclasses
 import json
@@ -34,8 +34,8 @@ def fit(
 ) -> AbstractTask[Any]:
     """Train a model on files or rows, and return it ready to predict.
 
-    `fit` infers the task, the tokenization, the sizes and the length of training from the examples, as the
-    command `foveal fit` does, and prints what it inferred and how training proceeds on the standard error.
+    `fit` infers the task, the tokenization, the sizes and the length of training from the examples, like the
+    command `foveal fit`, and prints the inferred settings and the progress of training to the standard error.
 
     Args:
         train: Training examples: the path of a file, a list of paths, or rows. Rows are pairs
@@ -46,7 +46,7 @@ def fit(
             resumes it. By default, the run is in a temporary folder, which is deleted at the end.
         quiet: Print nothing.
         **settings: Any setting of `foveal fit --set`, with two underscores in place of each dot:
-            `encoder__num_layers=2`. `attention`, `minutes`, `seed` and `threads` are those of the command. The
+            `encoder__num_layers=2`. `attention`, `minutes`, `seed` and `threads` are the options of the command. The
             columns of tables and rows are `train__source`, `train__target` and so on.
 
     Returns:
@@ -54,12 +54,13 @@ def fit(
 
     Raises:
         DataError: A file or a row cannot be read.
-        SpecError: There is no such setting, or it has another kind of value.
+        SpecError: A setting does not exist, or its value has another type.
 
-    >>> words = [(a + b, f"{a} {b}") for a in "abcd" for b in "abcd"]
-    >>> task = fit(words, steps=2, encoder__hidden_size=8, seed=1, quiet=True)
-    >>> task.spec.model.encoder.hidden_size
-    8
+    Examples:
+        >>> words = [(a + b, f"{a} {b}") for a in "abcd" for b in "abcd"]
+        >>> task = fit(words, steps=2, encoder__hidden_size=8, seed=1, quiet=True)
+        >>> task.spec.model.encoder.hidden_size
+        8
     """
     texts = {name.replace("__", "."): value for name, value in settings.items()}
     short = {name: texts.pop(name, None) for name in _SHORT}
@@ -84,7 +85,7 @@ def fit(
 def _examples(
     train: Any, dev: Any, texts: Mapping[str, Any]
 ) -> tuple[Sequence[str] | Rows, Sequence[str] | Rows]:
-    """Training and validation examples, as paths or rows."""
+    """Return training and validation examples, as paths or rows."""
     files, dev_files = _paths(train), () if dev is None else _paths(dev)
     if files is not None:
         return files, read_rows(dev) if dev_files is None else dev_files
@@ -100,7 +101,7 @@ def _examples(
 
 
 def _paths(given: Any) -> tuple[str, ...] | None:
-    """Files as the command takes them; None if rows are given."""
+    """Return files as the command takes them; None for rows."""
     if isinstance(given, str | Path):
         return (str(given),)
     if (
@@ -113,7 +114,7 @@ def _paths(given: Any) -> tuple[str, ...] | None:
 
 
 def _text(value: Any) -> str:
-    """A value as `--set` takes it."""
+    """Format a value for `--set`."""
     if isinstance(value, str):
         return value
     if value is None:

@@ -1,8 +1,8 @@
-"""A validation set for a user who has none: some training examples, in a file of their own.
+"""Hold out training examples as a validation set, for users who have none.
 
-The text of the source decides which examples are held out, so that equal sources stay on one side and the
-same file is always divided in the same way. Of running text, which has no targets, the last lines are held
-out, so that the rest stays connected.
+A hash of the source decides which examples are held out. Equal sources therefore stay in the same set, and a file is
+always divided in the same way. For running text, which has no targets, the last lines are held out, which keeps the
+rest connected.
 """
 
 import hashlib
@@ -17,17 +17,17 @@ from ..specs import from_json, to_json
 from ..training.checkpoints._inputs import Input, Inputs
 from ..training.checkpoints._whole import replace_text, replacing
 
-DATA = "data"  # the folder of the parts, in that of a run
+DATA = "data"  # the folder of the parts, in the folder of a run
 FILES = "files.json"
 ONE_IN = 10
-MOST = 1000  # examples held out: enough to choose by, and few enough to decode often
+MOST = 1000  # examples held out: enough for model selection, and few enough to decode often
 
 _Rule = Callable[[int, Example], bool]  # whether the example with this number is held out
 
 
 @dataclass(frozen=True, kw_only=True)
 class Divided:
-    """Training and validation examples that become two files of a run. Nothing is written before `write`."""
+    """Training and validation examples that become two files of a run. Only `write` writes them."""
 
     train: JsonLines
     dev: JsonLines
@@ -36,17 +36,17 @@ class Divided:
     num_train: int
     num_dev: int
     folder: Path
-    files: SourceSpec | None = None  # the files that are divided, if the examples come from files
+    files: SourceSpec | None = None  # the divided files, if the examples come from files
 
     def inputs(self) -> Inputs:
-        """The fingerprints that the two files will have."""
+        """Return the fingerprints that the two files will have."""
         return {
             "train": [self._fingerprint(self.train, self.train_examples)],
             "dev": [self._fingerprint(self.dev, self.dev_examples)],
         }
 
     def write(self) -> None:
-        """Write both parts, and how the files were read that they come from."""
+        """Write both parts, and a description of the files that they come from."""
         self.folder.mkdir(parents=True, exist_ok=True)
         if self.files is not None:
             replace_text(self.folder / FILES, to_json(self.files) + "\n")
@@ -65,7 +65,7 @@ class Divided:
 
 @dataclass(frozen=True)
 class Part:
-    """One part of a corpus that is divided, which can be iterated over any number of times."""
+    """One part of a divided corpus, which can be iterated any number of times."""
 
     whole: Iterable[Example]
     is_held: _Rule
@@ -82,7 +82,7 @@ class Part:
 
 
 def keep(train: Sequence[Example], dev: Sequence[Example], folder: Path) -> Divided:
-    """Examples at hand that become `train.jsonl` and `dev.jsonl` of a folder. Nothing is written yet."""
+    """Keep examples in memory that become `train.jsonl` and `dev.jsonl` of a folder. Nothing is written yet."""
     has_target = any(example.target is not None for example in train)
     return Divided(
         train=_part_file(folder / "train.jsonl", has_target=has_target),
@@ -96,23 +96,23 @@ def keep(train: Sequence[Example], dev: Sequence[Example], folder: Path) -> Divi
 
 
 def divided_files(folder: Path) -> SourceSpec | None:
-    """The files that were divided into the parts in a folder; None if that is not known."""
+    """Return the files that were divided into the parts in a folder; None if unknown."""
     try:
         return from_json(SourceSpec, (folder / FILES).read_text(encoding="utf-8"))
-    except (OSError, SpecError):  # a folder by itself, or written before this was recorded
+    except (OSError, SpecError):  # not the folder of a run, or written before this was recorded
         return None
 
 
 def hold_out(
     examples: Iterable[Example], folder: Path, *, files: SourceSpec | None = None
 ) -> Divided:
-    """Divide examples into `train.jsonl` and `dev.jsonl` of a folder: one in ten is in the latter, at most
+    """Divide examples into `train.jsonl` and `dev.jsonl` of a folder. One in ten examples is in `dev.jsonl`, at most
     1,000 and at least one. Nothing is written yet; the examples are read as a stream, more than once.
 
     Args:
-        examples: what is divided.
-        folder: where the parts will be.
-        files: the files that the examples come from, to be recorded with the parts.
+        examples: the examples to divide.
+        folder: the folder for the parts.
+        files: the files that the examples come from, recorded with the parts.
 
     Raises:
         DataError: if there are too few examples to divide.
@@ -131,11 +131,11 @@ def hold_out(
     is_held: _Rule
     if not has_target:
         num_dev = max(1, min(MOST, num // ONE_IN))
-        is_held = lambda number, _: number >= num - num_dev  # noqa: E731 - beside its two siblings
+        is_held = lambda number, _: number >= num - num_dev  # noqa: E731 - next to two similar rules
     elif 0 < num_chosen < num:
         num_dev = min(MOST, num_chosen)
         is_held = lambda _, example: _digest(example) % ONE_IN == 0  # noqa: E731
-    else:  # a file of few examples
+    else:  # few examples
         num_dev = min(MOST, num_lowest)
         is_held = lambda _, example: _digest(example) == lowest  # noqa: E731
     if num_dev >= num:
@@ -178,7 +178,9 @@ def _line(example: Example) -> str:
 
 
 def _digest(example: Example) -> int:
-    """In a pair of texts the first one decides, so all pairs with the same first text stay together."""
+    """Hash the source of an example. For a pair of texts only the first text counts, so pairs with equal first texts
+    stay together.
+    """
     source = example.source
     group = source if isinstance(source, str) else source.group
     return int.from_bytes(hashlib.blake2b(group.encode(), digest_size=8).digest())

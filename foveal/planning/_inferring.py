@@ -1,17 +1,18 @@
-"""What a corpus is for, and what its symbols are: inferred from examples, with a sentence for each.
+"""Infer the task and the tokenization of a corpus from examples, with a reason for each.
 
 characters, words or subwords, for each side:
 
     most texts have no space                        characters: words, names, unspaced sentences
-    what stands between spaces is one character     whitespace: phones, letters set apart
-    a script that is written without spaces         characters, of a source without the spaces
+    most whitespace-separated tokens are single     whitespace: phones, separated letters
+      characters
+    a script that is written without spaces         characters; spaces of a source are dropped
     few words will be unknown                       whitespace: words
     otherwise                                       sentencepiece: subwords
 
-and characters are graphemes, unless too many of them will be unknown and few of their parts will:
-code points (Khmer, Hindi), of a source after decomposition (Korean).
+Characters are graphemes. If too many graphemes will be unknown but few of their parts, characters are code points
+(Khmer, Hindi), for a source after decomposition (Korean).
 
-The share of symbols in new text that will be unknown is estimated by the share of symbols seen once
+The fraction of unknown tokens in new text is estimated by the fraction of tokens that occur once
 (Good 1953).
 """
 
@@ -35,7 +36,7 @@ from ..data.tokenizers._tokenizers import (
 from ..errors import DataError
 
 NUM_SAMPLED = 10_000  # examples
-MAX_UNKNOWN_WORDS = 0.05  # share
+MAX_UNKNOWN_WORDS = 0.05  # fraction
 MAX_UNKNOWN_CHARACTERS = 0.005
 MAX_WORDS = 20_000
 MAX_LABELS = 500
@@ -43,31 +44,32 @@ MIN_PER_LABEL = 5  # examples, on average
 
 
 class InferredTokenizer(NamedTuple):
-    """A tokenizer, and why it is the one."""
+    """A tokenizer, and the reason for it."""
 
     spec: TokenizerSpec
     reason: str
 
 
 class InferredTask(NamedTuple):
-    """What a corpus is for and how its sides are cut into symbols, with a reason for each."""
+    """The task of a corpus and the tokenizers of its sides, with a reason for each."""
 
     task: Literal[
         "transduction", "classification", "pair_classification", "tagging", "language_modeling"
     ]
     source: TokenizerSpec
-    target: TokenizerSpec | None  # None where there is no target, or labels
+    target: TokenizerSpec | None  # None if there is no target, or if targets are labels
     features: FeaturesSpec | None
     reasons: tuple[str, ...]
 
 
 def infer_task(examples: Iterable[Example]) -> InferredTask:
-    """The task and the tokenizers for a corpus, from its first 10,000 examples.
+    """Infer the task and the tokenizers of a corpus from its first 10,000 examples.
 
-    >>> words = ("cat", "K AE T"), ("act", "AE K T"), ("tack", "T AE K")
-    >>> found = infer_task(Example(source, target) for source, target in words)
-    >>> found.task, found.source.kind, found.target.kind
-    ('transduction', 'characters', 'whitespace')
+    Examples:
+        >>> words = ("cat", "K AE T"), ("act", "AE K T"), ("tack", "T AE K")
+        >>> found = infer_task(Example(source, target) for source, target in words)
+        >>> found.task, found.source.kind, found.target.kind
+        ('transduction', 'characters', 'whitespace')
     """
     sample = list(islice(examples, NUM_SAMPLED))
     if not sample:
@@ -113,10 +115,11 @@ def infer_task(examples: Iterable[Example]) -> InferredTask:
 def infer_tokenizer(
     texts: Iterable[str], *, side: Literal["source", "target"] = "source"
 ) -> InferredTokenizer:
-    """The tokenizer for texts, from the first 10,000 of them. Subwords are trained on these.
+    """Infer the tokenizer for texts from the first 10,000 of them. Subwords are trained on these texts.
 
-    >>> infer_tokenizer(["a few words", "a few more words"] * 20).reason
-    'words between spaces, 4 different ones'
+    Examples:
+        >>> infer_tokenizer(["a few words", "a few more words"] * 20).reason
+        'words between spaces, 4 different ones'
     """
     sample = [text for text in islice(texts, NUM_SAMPLED) if text.strip()]
     words = Counter(word for text in sample for word in pieces(text))
@@ -151,11 +154,11 @@ def _characters(
     spaces: Literal["keep", "drop"],
     reason: str,
 ) -> InferredTokenizer:
-    """Graphemes, or parts of them where that leaves far fewer unknown."""
+    """Return a tokenizer for graphemes, or for their parts if far fewer of these are unknown."""
     usual = CharacterSpec(spaces=spaces)
     unknown = _unknown(Counter(symbol for text in sample for symbol in usual.encode(text)))
     others = [(CharacterSpec(unit="code_point", spaces=spaces), "code points")]
-    if side == "source":  # a target must come out as it is written
+    if side == "source":  # decomposition would change the spelling of a target
         decomposed = CharacterSpec(unit="code_point", spaces=spaces, normalization="NFD")
         others.append((decomposed, "decomposed code points"))
     for spec, name in others if unknown > MAX_UNKNOWN_CHARACTERS else ():
@@ -169,12 +172,12 @@ def _characters(
 
 
 def _unknown(counts: Counter[str]) -> float:
-    """The share of symbols in new text that will be unknown."""
+    """Estimate the fraction of unknown tokens in new text."""
     return sum(number == 1 for number in counts.values()) / max(1, counts.total())
 
 
 def _are_tags(pairs: Sequence[tuple[str, str]]) -> bool:
-    """As many symbols on both sides, mostly more than one, few of one kind and others of another."""
+    """Return True if targets look like tags: one for each source token, of few types, mostly unlike the words."""
     words: set[str] = set()
     tags: Counter[str] = Counter()
     num_longer = 0
@@ -190,5 +193,5 @@ def _are_tags(pairs: Sequence[tuple[str, str]]) -> bool:
 
 
 def _share(counts: Counter[str], holds: Callable[[str], bool]) -> float:
-    """The share of what is counted for which something holds."""
+    """Return the fraction of counts for which a condition holds."""
     return sum(n for item, n in counts.items() if holds(item)) / max(1, counts.total())

@@ -1,4 +1,4 @@
-"""From files to a whole run, with a reason for everything that is not simply a default."""
+"""Plan a whole run for files, with a reason for every setting that is not a default."""
 
 from collections.abc import Callable, Iterable
 
@@ -17,10 +17,16 @@ def plan(
     examples: Iterable[Example] | None = None,
     by: Callable[[Iterable[Example]], Recommendation] = recommend,
 ) -> Planned:
-    """The run for these files: what the task is, how texts are cut into symbols, how large the
-    model is and how long it is trained. The training files are read as a stream, more than once.
-    `examples` are those of `train`, where they lie elsewhere than on this machine or are not written yet. `by`
-    chooses the task: `recommend` for texts, `recommend_pictures` for images.
+    """Plan the run for files: the task, the tokenization, the size of the model and the length of training.
+
+    The training files are read as a stream, more than once.
+
+    Args:
+        train: the training files.
+        dev: the validation files.
+        test: the test files.
+        examples: the examples of `train`, if they are on another machine or not written yet.
+        by: chooses the task: `recommend` for texts, `recommend_pictures` for images.
     """
     found = by(train if examples is None else examples)
     run = Run(
@@ -31,7 +37,7 @@ def plan(
 
 
 def _path(path: str) -> str:
-    """Where a recommended setting stands in a run."""
+    """Return the path of a recommended setting in a run."""
     if path == "kind":
         return "task"
     return path if path.startswith("training.") else f"task.{path}"

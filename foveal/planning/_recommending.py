@@ -1,9 +1,9 @@
-"""A whole spec for a corpus, with a reason for every choice that is not a default.
+"""Recommend a whole spec for a corpus, with a reason for every setting that is not a default.
 
-What is chosen comes from measured runs (the documentation has them) and depends on the kind of task,
-on what a symbol is, and on how many examples there are:
+The recommendations come from measured runs (see the documentation). They depend on the kind of task, on the
+tokenization, and on the number of examples:
 
-    readings of the data   100 * (800 / n) ** 0.6     100 for 800 words, 25 for 8,000, 8 for 50,000
+    epochs   100 * (800 / n) ** 0.6     100 for 800 words, 25 for 8,000, 8 for 50,000
 """
 
 from collections.abc import Iterable, Sequence
@@ -43,19 +43,19 @@ from ..tasks._transduction import TransductionSpec
 from ..tasks.base._prediction import PredictionSpec
 from ._inferring import InferredTask, infer_task
 
-_MOST_SAMPLED = 10_000  # examples that are looked at
-_MOST_MEASURED = 1_000  # examples whose lengths decide the size of a batch
-_MOST_COUNTED = 1_000_000  # beyond it, what is chosen does not change
+_MOST_SAMPLED = 10_000  # examples that are read
+_MOST_MEASURED = 1_000  # examples whose lengths determine the size of a batch
+_MOST_COUNTED = 1_000_000  # more examples do not change the recommendation
 _FEW, _MANY = 3_000, 30_000  # examples: small networks below, wide ones above
-_ENOUGH_TAGGED = 10_000  # tagged sentences from which on less dropout and larger batches do as well
+_ENOUGH_TAGGED = 10_000  # tagged sentences: less dropout and larger batches from here on
 _LONG_SYMBOL = 2.5  # characters, on average: words rather than phones
 _LONG_WORD = 30  # characters, on average: texts rather than words
 _LONG_TEXT = 100  # words, on average: documents rather than sentences
 
 
 class Reason(NamedTuple):
-    """Why a setting has the value that it has; `path` is as in `foveal.specs.settings`, and
-    settings of training are below `training`.
+    """The reason for the value of a setting. `path` is as in `foveal.specs.settings`; settings of training are
+    below `training`.
     """
 
     path: str
@@ -63,7 +63,7 @@ class Reason(NamedTuple):
 
 
 class Recommendation(NamedTuple):
-    """What to train and how."""
+    """A recommended task and its training settings."""
 
     task: TaskSpec
     training: dict[str, Any]  # fields of a TrainingSpec
@@ -72,30 +72,31 @@ class Recommendation(NamedTuple):
 
 @dataclass
 class _Choices:
-    """Settings with their reasons, as they are made."""
+    """Collects settings with their reasons."""
 
     num_examples: int
     reasons: list[Reason] = field(default_factory=list)
 
     def because(self, value: Any, sentence: str, *paths: str) -> Any:
-        """The value; the sentence is remembered for every path that it stands at."""
+        """Return the value, and remember the sentence as the reason for every path."""
         self.reasons += [Reason(path, sentence) for path in paths]
         return value
 
     def by_size(self, few: Any, some: Any, many: Any, sentence: str, *paths: str) -> Any:
-        """One of three values, for few examples, some, or many."""
+        """Return one of three values, for few examples, some, or many."""
         n = self.num_examples
         value = few if n < _FEW else some if n < _MANY else many
         return self.because(value, f"{n} training examples: {sentence}", *paths)
 
 
 def recommend(examples: Iterable[Example]) -> Recommendation:
-    """A spec for these training examples, which are read more than once.
+    """Recommend a spec for training examples, which are read more than once.
 
-    >>> words = [Example("ab" * n, "x y " * n) for n in range(1, 9)]
-    >>> found = recommend(words)
-    >>> found.task.kind, found.task.outputs, found.training["epochs"]
-    ('transduction', 'words', 100.0)
+    Examples:
+        >>> words = [Example("ab" * n, "x y " * n) for n in range(1, 9)]
+        >>> found = recommend(words)
+        >>> found.task.kind, found.task.outputs, found.training["epochs"]
+        ('transduction', 'words', 100.0)
     """
     inferred = infer_task(examples)
     sample = list(islice(examples, _MOST_SAMPLED))
@@ -181,7 +182,7 @@ def _transduction(
 
 
 def _attention(choices: _Choices) -> AttentionSpec:
-    """Of words, whose symbols each come from about one place."""
+    """Recommend an attention for words, where each target token depends on about one source position."""
     if choices.num_examples >= _FEW:
         return SoftmaxSpec()
     return choices.because(
@@ -200,7 +201,7 @@ def _pair_classification(inferred: InferredTask, choices: _Choices) -> PairClass
 
 
 def _words(source: TokenizerSpec, choices: _Choices) -> TokenizerSpec:
-    """Of texts that have one label: words rather than subwords, unless there are many."""
+    """Recommend a tokenizer for texts with one label: words rather than subwords, unless there are many examples."""
     if not isinstance(source, SentencePieceSpec) or choices.num_examples >= _MANY:
         return source
     choices.reasons = [reason for reason in choices.reasons if reason.path != "source"]
@@ -292,7 +293,7 @@ def _language_modeling(inferred: InferredTask, choices: _Choices) -> LanguageMod
 def _document_reader(
     sample: Sequence[Example], choices: _Choices
 ) -> TextEncoderSpec | DocumentEncoderSpec:
-    """Two levels for documents with a sentence on each line, one for other texts."""
+    """Recommend two levels for documents with a sentence on each line, one for other texts."""
     if mean("\n" in str(example.source).strip() for example in sample) > 0.5:
         words = _reader(choices, "model.encoder.words")
         return choices.because(
@@ -315,7 +316,7 @@ def _document_reader(
 
 
 def _reader(choices: _Choices, path: str) -> TextEncoderSpec:
-    """Of whole texts, whose words are sparse: narrow, with much dropout."""
+    """Recommend an encoder for whole texts, whose words are sparse: narrow, with much dropout."""
     return TextEncoderSpec(
         embedding_size=choices.by_size(
             64, 64, 128, "rare words fill no wide vectors", f"{path}.embedding_size"
@@ -349,7 +350,7 @@ def _word_dropout(choices: _Choices) -> float:
 
 
 def _is_text(target: TokenizerSpec, targets: Sequence[str]) -> tuple[bool, str]:
-    """Whether targets are texts, which may be right in part, rather than single words."""
+    """Return True if targets are texts, which can be partly correct, rather than single words."""
     symbols = [target.encode(text) for text in targets]
     if isinstance(target, CharacterSpec):
         spaced = mean([" " in text.strip() for text in targets])
@@ -367,12 +368,12 @@ def _is_text(target: TokenizerSpec, targets: Sequence[str]) -> tuple[bool, str]:
 
 
 def _training(kind: str, widths: Sequence[int], choices: _Choices) -> dict[str, Any]:
-    """How long to train, and on how large batches.
+    """Recommend the length of training and the size of batches.
 
     Args:
         kind: the task.
-        widths: positions of some examples in a batch.
-        choices: is told the reasons.
+        widths: numbers of positions of some examples in a batch.
+        choices: collects the reasons.
     """
     n = choices.num_examples
     match kind:
@@ -404,5 +405,5 @@ def _training(kind: str, widths: Sequence[int], choices: _Choices) -> dict[str, 
 
 
 def _widths(tokenizer: TokenizerSpec, examples: Sequence[Example]) -> list[int]:
-    """The positions of the sources in a batch, the end symbol among them."""
+    """Return the number of positions of each source in a batch, including the end token."""
     return [len(tokenizer.encode(str(example.source))) + 1 for example in examples]

@@ -1,11 +1,11 @@
-"""A whole spec for a corpus of images, with a reason for every choice that is not a default.
+"""Recommend a whole spec for a corpus of images, with a reason for every setting that is not a default.
 
-    images and questions     visual question answering: the answer is one of those seen in training
-    images and few labels    captioning, each output right or wrong as a whole
-    images and captions      captioning, each output one way of many to say it
+    images and questions     visual question answering: the answer is one of the answers in the training set
+    images and few labels    captioning, where an output is correct or wrong as a whole
+    images and captions      captioning, where many different outputs can be correct
 
-The settings are those of the recipes for easy-VQA and for captions of scenes, which were measured. Photographs
-need more: larger images, a pretrained encoder, and a GPU.
+The settings come from the measured recipes for easy-VQA and for captions of scenes. Photographs need more: larger
+images, a pretrained encoder, and a GPU.
 """
 
 from collections.abc import Iterable
@@ -28,15 +28,15 @@ from ..tasks.pictures._visual_question_answering import VisualQuestionAnsweringS
 from ._inferring import infer_tokenizer
 from ._recommending import Reason, Recommendation
 
-_MOST_SAMPLED = 10_000  # examples that are looked at
+_MOST_SAMPLED = 10_000  # examples that are read
 _SIDE = 80  # pixels
 _MIN_PER_LABEL = 5  # examples, on average
-_MANY_WORDS = 4  # of a caption, on average: it could be said in other words too
+_MANY_WORDS = 4  # of a caption, on average: with more words, other captions are correct too
 _SECONDS = "for a CPU; larger images show more and take longer: --set task.image.height=160"
 
 
 def recommend_pictures(examples: Iterable[Example]) -> Recommendation:
-    """A spec for these training examples, whose sources are images, with or without a question.
+    """Recommend a spec for training examples whose sources are images, with or without a question.
 
     Raises:
         DataError: if an example has no target.
@@ -91,7 +91,7 @@ def recommend_pictures(examples: Iterable[Example]) -> Recommendation:
 
 
 def _captioner(dropout: float) -> CaptionerSpec:
-    """The network of the recipe for captions of scenes."""
+    """Return the network of the recipe for captions of scenes."""
     return CaptionerSpec(
         encoder=ImageEncoderSpec(
             sizes=(24, 48, 96, 96),

@@ -1,4 +1,4 @@
-"""Signs of work before the first step: a moving sign on a terminal, a line of text elsewhere."""
+"""Progress before the first training step: a spinner on a terminal, a line of text elsewhere."""
 
 import threading
 from collections.abc import Iterator
@@ -13,7 +13,7 @@ _PATIENCE = 2.0  # seconds
 
 @contextmanager
 def working(console: Console, text: str) -> Iterator[None]:
-    """Show what is being done: on a terminal at once, elsewhere in a line if it takes longer than two seconds."""
+    """Show the current activity: at once on a terminal, elsewhere as a line if it takes longer than two seconds."""
     if console.is_terminal:
         with console.status(text):
             yield
@@ -31,8 +31,8 @@ def working(console: Console, text: str) -> Iterator[None]:
 
 @contextmanager
 def waiting(console: Console, text: str) -> Iterator[Listener]:
-    """A sign that something is going on, until a run says its first word: the listener that is given
-    must hear it before the one that shows the run. Of a large corpus, two minutes can pass.
+    """Show a spinner until a run emits its first event. Register the yielded listener before the listener that
+    displays the run. On a large corpus, the first event can take two minutes.
     """
     with ExitStack() as stack:
         stack.enter_context(working(console, text))

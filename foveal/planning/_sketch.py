@@ -1,9 +1,9 @@
-"""Which examples are equal, in bounded memory.
+"""Find equal examples in bounded memory.
 
-Of each example two 64-bit hashes are kept: of what is asked (source and features), and of the whole.
-When there are too many, only hashes of the first kind that end in a 0 bit are kept, then in two, and
-so on: examples with equal sources stay or go together, in every corpus, so counts of duplicates and
-leaks among what is left estimate those of all (Broder 1997, sampling modulo m).
+A sketch keeps two 64-bit hashes of each example: one of the input (source and features), one of the whole example.
+When there are too many, it keeps only input hashes that end in a 0 bit, then in two, and so on. Examples with equal
+sources are kept or dropped together in every corpus, so the counts of duplicates and leaks in the sample estimate the
+counts in the whole corpus (Broder 1997, sampling modulo m).
 """
 
 from array import array
@@ -19,21 +19,21 @@ _LINE_BITS = 40
 
 
 class Keys(NamedTuple):
-    """Hashes and places of examples, in the order of their sources, then of the whole."""
+    """Hashes and places of examples, sorted by the hash of the input, then of the whole example."""
 
     asked: UInt[np.ndarray, " n"]
     whole: UInt[np.ndarray, " n"]
     places: Int[np.ndarray, " n"]
 
     def repeats(self) -> Bool[np.ndarray, " n"]:
-        """True on an example that equals the one before."""
+        """Return a mask that is True on an example that equals the previous one."""
         again = np.zeros(len(self.whole), dtype=bool)
         again[1:] = (self.whole[1:] == self.whole[:-1]) & (self.asked[1:] == self.asked[:-1])
         return again
 
     def contradictions(self) -> Bool[np.ndarray, " n"]:
-        """True on the first example that has the source of the one before and another target, for
-        each source.
+        """Return a mask that is True on the first example, for each source, that has the source of the previous
+        example and another target.
         """
         changes = np.zeros(len(self.whole), dtype=bool)
         same = self.asked[1:] == self.asked[:-1]
@@ -46,17 +46,17 @@ class Keys(NamedTuple):
 
 
 class Sketch:
-    """Keys of the examples of one corpus."""
+    """Hashes of the examples of one corpus."""
 
     def __init__(self, max_held: int) -> None:
-        self.num_bits = 0  # of the asked hash that are 0: one in 2 ** num_bits is kept
+        self.num_bits = 0  # trailing 0 bits of an input hash: one in 2 ** num_bits is kept
         self._max_held = max_held
         self._asked, self._whole, self._places = array("Q"), array("Q"), array("q")
         self._files: list[str] = []
         self._numbers: dict[str, int] = {}
 
     def add(self, example: Example, where: Where) -> None:
-        """Keep an example, or not."""
+        """Add an example, if its hash is in the sample."""
         asked = _hash(f"{example.source}\0{example.features}")
         if asked & ((1 << self.num_bits) - 1):
             return
@@ -74,7 +74,7 @@ class Sketch:
             self._places = array("q", kept.places.tobytes())
 
     def keys(self, num_bits: int) -> Keys:
-        """The keys of one in 2 ** num_bits sources, in order."""
+        """Return the sorted keys of one in 2 ** num_bits sources."""
         asked = np.array(self._asked, dtype=np.uint64)
         whole = np.array(self._whole, dtype=np.uint64)
         places = np.array(self._places, dtype=np.int64)
@@ -83,7 +83,7 @@ class Sketch:
         return Keys(asked[kept][order], whole[kept][order], places[kept][order])
 
     def where(self, place: int) -> Where:
-        """The file and line of a place."""
+        """Return the file and line of a place."""
         return Where(self._files[place >> _LINE_BITS], place & ((1 << _LINE_BITS) - 1))
 
 

@@ -185,7 +185,7 @@ def parse_json(text: str, what: str) -> Any:
     """
     try:
         data = json.loads(text, object_pairs_hook=_without_repeats)
-        if "\\ud" in text.lower():  # possibly an unpaired surrogate, which cannot be encoded as UTF-8
+        if "\\ud" in text.lower():  # maybe an unpaired surrogate, which UTF-8 cannot encode
             json.dumps(data, ensure_ascii=False).encode()
     except SpecError:
         raise
