@@ -1,8 +1,8 @@
-"""Data: files to examples, examples to numbers, numbers to batches. It knows no model.
+"""Data: read examples from files, encode them as ids, and collate them into batches. Independent of models.
 
     file -> source -> Example -> encode -> Encoded -> BatchStream -> batch of padded tensors
 
-`encode` and `collate` are given by the task; everything else is here.
+The task provides `encode` and `collate`; this package provides everything else.
 """
 
 from ..extras import require as _require

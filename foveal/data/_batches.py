@@ -1,12 +1,12 @@
 """Batches: encoded examples as padded tensors.
 
     target            x y z
-    tokens      begin x y z         what the decoder reads
-    targets           x y z end     what it should say
+    tokens      begin x y z         the input of the decoder
+    targets           x y z end     the expected output
 
-Axes: B examples, S source places, R places of a second text, T target places (the end symbol too), F
-features, P pictures, C channels, h and w height and width, n sentences or facts of w words, N places of a text in a row, K spelling features of a
-symbol.
+Axes: B examples, S source positions, R positions of a second text, T target positions (including the end token), F
+features, P images, C channels, h and w height and width, n sentences or facts of w words, N positions of a text in a
+row, K spelling features of a token.
 """
 
 from collections.abc import Callable, Sequence
@@ -39,28 +39,28 @@ AnyBatch = TypeVar(
 @final
 @dataclass(frozen=True, eq=False, slots=True)
 class Seq2SeqBatch:
-    """Sequences and the sequences to make of them."""
+    """Source sequences and target sequences."""
 
     source: Int[Tensor, "B S"]
     source_mask: Bool[Tensor, "B S"]
     tokens: Int[Tensor, "B T"]  # begin first
     targets: Int[Tensor, "B T"]  # end last
     mask: Bool[Tensor, "B T"]  # of tokens and of targets
-    indices: Int[Tensor, " B"]  # which examples these are
+    indices: Int[Tensor, " B"]  # the indices of the examples
     features: Int[Tensor, "B F"] | None = None
     features_mask: Bool[Tensor, "B F"] | None = None
-    alignment: Bool[Tensor, "B T S"] | None = None  # True where target place t comes from s
+    alignment: Bool[Tensor, "B T S"] | None = None  # True if target position t is aligned with s
 
     @property
     def num_inputs(self) -> int:
-        """Tokens of the batch, without padding."""
+        """Number of tokens in the batch, without padding."""
         return int(self.source_mask.sum() + self.mask.sum())
 
 
 @final
 @dataclass(frozen=True, eq=False, slots=True)
 class LabeledBatch:
-    """Sequences, or documents of n sentences of w words, and a label for each."""
+    """Sequences, or documents of n sentences of w words, with one label for each."""
 
     tokens: Int[Tensor, "B *places"]  # (B, S), or (B, n, w)
     mask: Bool[Tensor, "B *places"]
@@ -69,14 +69,14 @@ class LabeledBatch:
 
     @property
     def num_inputs(self) -> int:
-        """Tokens of the batch, without padding."""
+        """Number of tokens in the batch, without padding."""
         return int(self.mask.sum())
 
 
 @final
 @dataclass(frozen=True, eq=False, slots=True)
 class PairBatch:
-    """Pairs of texts and a label for each pair."""
+    """Pairs of texts with one label for each pair."""
 
     first: Int[Tensor, "B S"]
     first_mask: Bool[Tensor, "B S"]
@@ -87,14 +87,14 @@ class PairBatch:
 
     @property
     def num_inputs(self) -> int:
-        """Tokens of the batch, without padding."""
+        """Number of tokens in the batch, without padding."""
         return int(self.first_mask.sum() + self.second_mask.sum())
 
 
 @final
 @dataclass(frozen=True, eq=False, slots=True)
 class TaggedBatch:
-    """Sequences and a tag for each symbol, with the spelling features of each symbol if it has some."""
+    """Sequences with a tag for each token, and optionally the spelling features of each token."""
 
     tokens: Int[Tensor, "B S"]
     mask: Bool[Tensor, "B S"]
@@ -104,23 +104,23 @@ class TaggedBatch:
 
     @property
     def num_inputs(self) -> int:
-        """Tokens of the batch, without padding."""
+        """Number of tokens in the batch, without padding."""
         return int(self.mask.sum())
 
 
 @final
 @dataclass(frozen=True, eq=False, slots=True)
 class TextBatch:
-    """The next stretch of B long texts; each row goes on where it ended in the batch before."""
+    """The next segment of B long texts; each row continues the row of the previous batch."""
 
     tokens: Int[Tensor, "B N"]
     targets: Int[Tensor, "B N"]
     mask: Bool[Tensor, "B N"]
-    fresh: bool  # the rows begin here: forget the state carried so far
+    fresh: bool  # True if the rows start here and the model must reset its state
 
     @property
     def num_inputs(self) -> int:
-        """Tokens of the batch, without padding."""
+        """Number of tokens in the batch, without padding."""
         return int(self.mask.sum())
 
 
@@ -138,43 +138,43 @@ class QuestionBatch:
 
     @property
     def num_inputs(self) -> int:
-        """Tokens of the batch, without padding."""
+        """Number of tokens in the batch, without padding."""
         return int(self.facts_mask.sum() + self.mask.sum())
 
 
 @final
 @dataclass(frozen=True, eq=False, slots=True)
 class PictureBatch:
-    """Pictures, and what is written or asked about each: texts to write, with or without texts to
-    read, or labels. A picture that several examples have is there once.
+    """Images, with a target text for each, with or without a source text, or with a label. An image that several
+    examples share is stored once.
     """
 
     pictures: Float[Tensor, "P *frames C h w"]  # from 0 to 1
     pictures_mask: Bool[Tensor, "P *frames h w"]  # True on pixels
     text: Seq2SeqBatch | LabeledBatch
-    shown: Int[Tensor, " B"] | None = None  # which picture each has; None: the first the first, ...
+    shown: Int[Tensor, " B"] | None = None  # the image of each example; None: one each, in order
 
     @property
     def num_inputs(self) -> int:
-        """Tokens of the batch, without padding."""
+        """Number of tokens in the batch, without padding."""
         return self.text.num_inputs
 
     def for_each(
         self,
     ) -> tuple[Float[Tensor, "B *frames C h w"], Bool[Tensor, "B *frames h w"]]:
-        """The picture of each example, and its mask."""
+        """Return the image of each example, and its mask."""
         if self.shown is None:
             return self.pictures, self.pictures_mask
         return self.pictures[self.shown], self.pictures_mask[self.shown]
 
     @property
     def indices(self) -> Int[Tensor, " B"]:
-        """Which examples these are."""
+        """The indices of the examples."""
         return self.text.indices
 
 
 def collate_seq2seq(examples: Sequence[Encoded]) -> Seq2SeqBatch:
-    """Sequences to sequences, as transduction takes them."""
+    """Collate source and target sequences, for transduction."""
     packed = Packed.pack(examples)
     inner, mask = packed.target.padded(extra=1), packed.target.mask(extra=1)
     rows, lengths = np.arange(len(packed)), packed.target.lengths
@@ -197,7 +197,7 @@ def collate_seq2seq(examples: Sequence[Encoded]) -> Seq2SeqBatch:
 
 
 def collate_labelled(examples: Sequence[Encoded]) -> LabeledBatch:
-    """Sequences and labels: the target of each example is one number."""
+    """Collate sequences and labels; the target of each example is one id."""
     packed = Packed.pack(examples)
     if (packed.target.lengths != 1).any():
         number = int((packed.target.lengths != 1).argmax())
@@ -214,8 +214,8 @@ def collate_labelled(examples: Sequence[Encoded]) -> LabeledBatch:
 
 
 def collate_documents(examples: Sequence[Encoded]) -> LabeledBatch:
-    """Documents and labels: the source of each example is its sentences one after another, each with
-    an end symbol behind it; the target is one number.
+    """Collate documents and labels. The source of each example contains its sentences in a row, each followed by an
+    end token; the target is one id.
     """
     flat = collate_labelled(examples)
     words, mask = _sentences(flat, _num_ends(flat).max())
@@ -223,8 +223,8 @@ def collate_documents(examples: Sequence[Encoded]) -> LabeledBatch:
 
 
 def collate_questions(examples: Sequence[Encoded]) -> QuestionBatch:
-    """Facts, questions and answers: the source of each example has the words of its facts, with the end symbol
-    after each, `question` those of the question, and the target is one number.
+    """Collate facts, questions and answers. The source of each example contains the words of its facts, each fact
+    followed by an end token; `question` contains the words of the question; the target is one id.
     """
     packed = Packed.pack(examples)
     flat, asked = collate_labelled(packed), packed.column("question")
@@ -248,11 +248,11 @@ def _num_ends(flat: LabeledBatch) -> Int[Tensor, " B"]:
 def _sentences(
     flat: LabeledBatch, num_rows: int | Tensor, *, num_words: int = 1
 ) -> tuple[Int[Tensor, "B n w"], Bool[Tensor, "B n w"]]:
-    """A row for each sentence, the words before an end symbol, of at least `num_words` positions."""
+    """Return one row for each sentence, without its end token and with at least `num_words` positions."""
     ids, real = flat.tokens.numpy(), flat.mask.numpy()
     ends = (ids == END) & real
     at = np.arange(ids.shape[1])
-    # Where the last end before each place is: -1 in the first sentence.
+    # Position of the last end token before each position; -1 in the first sentence.
     before = np.maximum.accumulate(np.where(ends, at, -1), axis=1)
     before = np.concatenate([np.full_like(before[:, :1], -1), before[:, :-1]], axis=1)
     sentence, word = np.cumsum(ends, axis=1) - ends, at - before - 1
@@ -265,8 +265,8 @@ def _sentences(
 
 
 def collate_text_pairs(examples: Sequence[Encoded]) -> PairBatch:
-    """Pairs of texts and labels: the source of each example is the first text, `second` the other, and the target
-    is one number.
+    """Collate pairs of texts and labels. The source of each example is the first text, `second` is the second text,
+    and the target is one id.
     """
     packed = Packed.pack(examples)
     first, second = collate_labelled(packed), packed.column("second")
@@ -284,8 +284,8 @@ def collate_pictures(
     examples: Sequence[Encoded],
     collate_text: Callable[[Packed], Seq2SeqBatch] | Callable[[Packed], LabeledBatch],
 ) -> PictureBatch:
-    """Images, or clips, and their texts: each example has a picture, and `collate_text`, such as
-    `collate_seq2seq` or `collate_labelled`, makes a batch of the rest.
+    """Collate images, or clips, and their texts. `collate_text`, such as `collate_seq2seq` or `collate_labelled`,
+    collates everything except the images.
     """
     packed = Packed.pack(examples)
     if packed.pictures is None:
@@ -294,7 +294,7 @@ def collate_pictures(
         )
     once, which = packed.pictures.once()
     shown = None
-    if len(once) == len(packed):  # each has its own: in the order of examples
+    if len(once) == len(packed):  # no image is shared: keep the order of the examples
         once = [packed.pictures[row] for row in range(len(packed))]
     else:
         shown = torch.from_numpy(which)
@@ -303,8 +303,8 @@ def collate_pictures(
 
 
 def collate_tagged(examples: Sequence[Encoded]) -> TaggedBatch:
-    """Sequences and tags: the target of each example is as long as its source. `spelling`, if there is any, has the
-    spelling features of one symbol after another, equally many for each.
+    """Collate sequences and tags. The target of each example has the length of its source. The optional column
+    `spelling` contains the spelling features of all tokens in a row, with the same number for each token.
     """
     packed = Packed.pack(examples)
     unequal = packed.target.lengths != packed.source.lengths
@@ -325,7 +325,7 @@ def collate_tagged(examples: Sequence[Encoded]) -> TaggedBatch:
 
 
 def _spelling(packed: Packed) -> Int[Tensor, "B S K"] | None:
-    """The features of each symbol."""
+    """Return the spelling features of each token."""
     spelling = packed.column("spelling")
     number, symbols = int(spelling.lengths.sum()), int(packed.source.lengths.sum())
     if not number:
@@ -343,7 +343,7 @@ def _spelling(packed: Packed) -> Int[Tensor, "B S K"] | None:
 
 
 def move(batch: AnyBatch, device: torch.device | str) -> AnyBatch:
-    """The batch with its tensors on a device."""
+    """Return the batch with its tensors on a device."""
     values: dict[str, Any] = {field.name: getattr(batch, field.name) for field in fields(batch)}
     tensors = {name: value for name, value in values.items() if isinstance(value, Tensor)}
     moved: dict[str, Any] = {

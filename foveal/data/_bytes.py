@@ -1,7 +1,7 @@
-"""The bytes of a file, unpacked if it is packed by gzip or zstd, from any place on.
+"""Read the bytes of a file from any offset; files compressed with gzip or zstd are decompressed.
 
-What a file is packed by is seen from its first bytes, whatever its name. A place is a number of
-unpacked bytes: of a plain file it is reached at once, of a packed one by unpacking up to it.
+The first bytes of a file determine its compression, not its name. Offsets count decompressed bytes. Seeking is
+immediate in a plain file; a compressed file is decompressed up to the offset.
 """
 
 import zlib
@@ -16,7 +16,7 @@ from ..errors import DataError
 from ._example import data_error
 
 CHUNK = 1 << 18
-# A thousand packed bytes of zstd may unpack to 32 MB; more at once would not be bounded memory.
+# A thousand bytes of zstd can decompress to 32 MB; larger chunks would not keep memory bounded.
 PACKED_CHUNK = 1 << 10
 
 _GZIP, _ZSTD = b"\x1f\x8b", b"\x28\xb5\x2f\xfd"
@@ -30,19 +30,19 @@ _FOREIGN = {
 
 
 class DamagedError(Exception):
-    """What is packed cannot be unpacked further. Who reads lines knows at which one."""
+    """The compressed data is damaged. The reader of lines adds the line number to the message."""
 
 
 @runtime_checkable
 class Readable(Protocol):
-    """A file that is open to be read, wherever it is."""
+    """A file opened for reading, on this machine or elsewhere."""
 
     def read(self, size: int, /) -> bytes:
-        """At most so many bytes, and none at the end."""
+        """Read at most `size` bytes; none at the end of the file."""
         ...
 
     def seek(self, offset: int, /) -> int:
-        """Go to a place."""
+        """Move to an offset."""
         ...
 
 
@@ -55,7 +55,7 @@ class _Unpacking(Protocol):
 
 
 def read_bytes(file: str, offset: int = 0, end: int | None = None) -> Iterator[bytes]:
-    """The bytes of a file in chunks, from `offset` up to `end`, counted unpacked."""
+    """Yield the bytes of a file in chunks, from `offset` to `end`. Both count decompressed bytes."""
     place = offset
     for chunk in _from(file, offset):
         if end is not None and place + len(chunk) >= end:
@@ -66,13 +66,13 @@ def read_bytes(file: str, offset: int = 0, end: int | None = None) -> Iterator[b
 
 
 def is_packed(file: str) -> bool:
-    """Whether the file is packed by gzip or zstd."""
+    """Return True if the file is compressed with gzip or zstd."""
     with _opened(file) as handle:
         return _unpacker(handle.read(6)) is not None
 
 
 def num_bytes(file: str) -> int:
-    """The size of a file on the disk."""
+    """Return the size of a file on disk."""
     try:
         return Path(file).stat().st_size
     except OSError as error:
@@ -80,7 +80,7 @@ def num_bytes(file: str) -> int:
 
 
 def read_handle(handle: Readable, name: str, offset: int = 0) -> Iterator[bytes]:
-    """The bytes of a file that is open at its beginning, unpacked, from `offset` on."""
+    """Yield the decompressed bytes, from `offset` on, of a file that is open at its beginning."""
     first = handle.read(6)
     unpacker = _unpacker(first)
     if unpacker is None:
@@ -136,7 +136,7 @@ def _refuse_foreign(file: str, first: bytes) -> None:
 
 
 def _unpacked(handle: Readable, new: Callable[[], _Unpacking]) -> Iterator[bytes]:
-    """The members of a packed file, one after another."""
+    """Decompress the members of a file one after another."""
     unpacking = new()
     try:
         while packed := handle.read(PACKED_CHUNK):
@@ -153,7 +153,7 @@ def _unpacked(handle: Readable, new: Callable[[], _Unpacking]) -> Iterator[bytes
 
 
 def _after(offset: int, chunks: Iterator[bytes]) -> Iterator[bytes]:
-    """The chunks without the first `offset` bytes."""
+    """Skip the first `offset` bytes of the chunks."""
     for chunk in chunks:
         if offset < len(chunk):
             yield chunk[offset:]

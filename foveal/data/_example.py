@@ -1,4 +1,4 @@
-"""Example: one line or record of a file, before tokens become numbers."""
+"""Example: one line or record of a file, before tokens are converted to ids."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -10,13 +10,13 @@ from ._inputs import AbstractInput, Input, quoted as quoted, unfit
 Item = TypeVar("Item")
 Kind = TypeVar("Kind", bound=AbstractInput)
 
-# How to do so on the command line, after "say which columns to read".
+# Advice for the command line, which follows "say which columns to read".
 BY_SETTING = ": source=0, target=2 (with foveal fit: --set train.source=0 --set train.target=2)"
 
 
 class Where(NamedTuple):
-    """The place of an example: a file and the number of its first line, from 1 on; or of whatever
-    else the file is made of.
+    """The location of an example: a file and the number of its first line, counted from 1, or of another unit that
+    the file consists of.
     """
 
     file: str
@@ -33,10 +33,10 @@ class Example:
 
     Args:
         source: the input: a text, or one of the other types of inputs, such as `TextPair` and `Picture`.
-        target: the text, label or tags to produce; None if nobody knows.
-        features: symbols that say which form is wanted, as in inflection: `V;PST`.
-        alignment: pairs `i-j`, from 0 on: target symbol j comes from source symbol i.
-        where: the file and line that it was read from.
+        target: the text, label or tags to produce; None if unknown.
+        features: tokens that specify the requested form, as in inflection: `V;PST`.
+        alignment: pairs `i-j`, counted from 0: target token j is aligned with source token i.
+        where: the file and line of the example.
     """
 
     source: Input
@@ -79,26 +79,28 @@ class Example:
 
 
 def evenly_spaced(items: Sequence[Item], most: int) -> list[Item]:
-    """So many of the items at most, in their order.
+    """Return at most `most` items, evenly spaced and in their order.
 
-    >>> "".join(evenly_spaced("abcde", 2))
-    'ac'
+    Examples:
+        >>> "".join(evenly_spaced("abcde", 2))
+        'ac'
     """
     size = min(most, len(items))
     return [items[n * len(items) // size] for n in range(size)]
 
 
 def data_error(where: Where | str | None, what: str, remedy: str) -> DataError:
-    """The one line that a user sees: file and line, what is wrong, and what to do."""
+    """Create an error with a one-line message: file and line, the problem, and advice."""
     place = f"{where}: " if where is not None else ""
     return DataError(f"{place}{what}. {remedy}")
 
 
 def read_alignment(example: Example) -> list[int]:
-    """The pairs of an example's alignment in one row: i, j, i, j, ...
+    """Parse the alignment of an example into a flat list: i, j, i, j, ...
 
-    >>> read_alignment(Example("a b", "x y", alignment="0-1 1-0"))
-    [0, 1, 1, 0]
+    Examples:
+        >>> read_alignment(Example("a b", "x y", alignment="0-1 1-0"))
+        [0, 1, 1, 0]
     """
     numbers: list[int] = []
     for pair in example.alignment.split():

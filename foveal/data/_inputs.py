@@ -9,7 +9,7 @@ r"""Inputs: the types that the source of an example can have.
     Clip(Path("clips/7")), Clip(b"GIF89a...")                a folder of frames, or a GIF or video file
 
 Each type has one written form, for lines of text, JSON strings and command lines: `str(value)` writes it and
-`Type.parse(text)` reads it. No other module takes a written form apart.
+`Type.parse(text)` reads it. No other module parses a written form.
 """
 
 import base64
@@ -30,7 +30,7 @@ MAX_SHOWN = 40  # characters of a file's text that an error quotes
 
 
 class AbstractInput(ABC):
-    """An input that is more than one text. Derive a frozen dataclass from it for a task of your own.
+    """An input that is more than one text. For a new task, derive a frozen dataclass from it.
 
     `str(value)` is its written form, which `parse` reads.
     """
@@ -41,10 +41,10 @@ class AbstractInput(ABC):
     @classmethod
     @abstractmethod
     def parse(cls: type[Own], text: str) -> Own:
-        """Read the written form.
+        """Parse the written form.
 
         Raises:
-            DataError: The text is not one. The message has no place; the caller knows it.
+            DataError: The text has another form. The caller adds the location to the message.
         """
 
     @classmethod
@@ -60,7 +60,7 @@ class AbstractInput(ABC):
 
     @property
     def group(self) -> str:
-        """The part that keeps examples together when they are divided into training and validation sets."""
+        """The text by which examples are grouped: equal groups stay together when a validation set is held out."""
         return str(self)
 
     @abstractmethod
@@ -82,7 +82,7 @@ def quoted(text: str) -> str:
 
 
 def unfit(expected: str, got: Input) -> DataError:
-    """Make the error for an input of another type."""
+    """Create the error for an input of another type."""
     noun = "a text" if isinstance(got, str) else got.noun
     return DataError(
         f"expected {expected}, got {noun}, {quoted(str(got))}. Give inputs of the type that the task reads."
@@ -144,8 +144,8 @@ class Document(AbstractInput):
 @final
 @dataclass(frozen=True, slots=True)
 class Facts(AbstractInput):
-    r"""Facts in the order in which they are told, and a question about them. The written form has one fact on
-    each line and the question on the last.
+    r"""Facts in the order of the story, and a question about them. The written form has one fact on each line and
+    the question on the last line.
 
     Examples:
         >>> Facts.parse("Mary went home.\nWhere is Mary?").question
@@ -230,7 +230,7 @@ class PictureQuestion(AbstractInput):
 @dataclass(frozen=True, slots=True)
 class Clip(AbstractInput):
     """Moving images: the path of a folder of frames, of a GIF or of a video, or the content of a file. An image
-    file may be read as a clip. The written form is that of `Picture`.
+    file can be read as a clip. The written form is the same as for `Picture`.
     """
 
     noun: ClassVar[str] = "a clip"

@@ -1,7 +1,7 @@
-"""The lines of a text file, from any place on, with every fault named by its line.
+"""Read the lines of a text file from any position. Errors name the line.
 
-A line ends in LF or CR LF. A byte order mark is left out. What is no UTF-8, has a NUL or a lone CR,
-or is longer than the limit, is refused: what came before it has been read by then.
+A line ends in LF or CR LF. A byte order mark is skipped. Invalid UTF-8, NUL, a lone CR and lines longer than the limit
+raise an error, after all preceding lines have been read.
 """
 
 from collections.abc import Iterator
@@ -11,20 +11,20 @@ from ..errors import DataError
 from ._bytes import DamagedError, is_packed, read_bytes
 from ._example import Where, data_error
 
-_MARK = b"\xef\xbb\xbf"  # of byte order
+_MARK = b"\xef\xbb\xbf"  # the byte order mark
 MAX_LINE = 1 << 20  # bytes
 
 
 class Place(NamedTuple):
-    """Where a line of a file begins: so many bytes (unpacked) and lines come before it."""
+    """The beginning of a line: the numbers of decompressed bytes and of lines before it."""
 
     offset: int = 0
     line: int = 0
 
 
 class LineReader:
-    """Iterates over the lines of a file once; knows where it is. With `chunks`, of these bytes:
-    then `file` is a name for what they come from, and only that.
+    """Iterates over the lines of a file once, and knows its position. With `chunks`, it reads these bytes, and `file`
+    is only the name for error messages.
     """
 
     def __init__(
@@ -37,13 +37,13 @@ class LineReader:
         chunks: Iterator[bytes] | None = None,
     ) -> None:
         self.file = file
-        self.line = place.line  # the number of the line read last
+        self.line = place.line  # the number of the last line read
         self.max_line = max_line
         self._bytes = read_bytes(file, place.offset, end) if chunks is None else chunks
         self._offset = place.offset  # of the block
         self._block, self._block_line = b"", place.line
-        self.held: Place | None = None  # where to start from again, if not at the next line
-        self.num_since = 0  # examples read since there
+        self.held: Place | None = None  # the position to restart from, if not the next line
+        self.num_since = 0  # examples read since that position
 
     def __iter__(self) -> Iterator[str]:
         for whole in self._blocks():
@@ -63,22 +63,22 @@ class LineReader:
 
     @property
     def where(self) -> Where:
-        """The line read last."""
+        """Return the location of the last line read."""
         return Where(self.file, self.line)
 
     def place(self, back: int = 0) -> Place:
-        """Where the next line begins, or with `back=1` where the line read last does."""
+        """Return the beginning of the next line, or with `back=1` of the last line read."""
         done = self.line - back - self._block_line
         rest = self._block.split(b"\n", done)
         offset = len(self._block) - len(rest[done]) if done < len(rest) else len(self._block)
         return Place(self._offset + offset, self.line - back)
 
     def hold(self) -> None:
-        """What is read from here on makes sense only with the line read last, and all after it."""
+        """Mark the last line read as the restart position, because the following lines depend on it."""
         self.held, self.num_since = self.place(back=1), 0
 
     def error(self, what: str, remedy: str) -> DataError:
-        """An error about the line read last."""
+        """Create an error about the last line read."""
         return data_error(self.where, what, remedy)
 
     def _chunks(self) -> Iterator[bytes]:
@@ -89,7 +89,7 @@ class LineReader:
             raise data_error(where, str(damage), "Fetch or pack the file again") from None
 
     def _blocks(self) -> Iterator[bytes]:
-        """Bytes that end where a line ends, or where the file does."""
+        """Yield blocks of bytes that end with a line, or with the file."""
         rest = b""
         for chunk in self._chunks():
             cut = chunk.rfind(b"\n") + 1
@@ -104,14 +104,14 @@ class LineReader:
             yield rest
 
     def _one_by_one(self, block: bytes) -> Iterator[str]:
-        """The lines of a block with a fault in it, up to the fault."""
+        """Yield the lines of an invalid block up to the first invalid line."""
         for line in block.removesuffix(b"\n").split(b"\n"):
             where = Where(self.file, self.line + 1)
             yield _checked(line.removesuffix(b"\r"), where, self.max_line)
 
 
 def _decoded(block: bytes, max_line: int) -> str | None:
-    """The text of a block without its last line break; None if there may be a fault in it."""
+    """Decode a block without its last line break; return None if it may contain an error."""
     if b"\0" in block:
         return None
     if b"\r" in block:
@@ -128,7 +128,7 @@ def _decoded(block: bytes, max_line: int) -> str | None:
 
 
 def _checked(line: bytes, where: Where, max_line: int) -> str:
-    """The text of a line, or what is wrong with it."""
+    """Decode a line, or raise an error that describes the problem."""
     if len(line) > max_line:
         raise data_error(
             where,
@@ -158,7 +158,7 @@ def _checked(line: bytes, where: Where, max_line: int) -> str:
 
 
 def places_of_lines(file: str, lines: list[int]) -> list[Place]:
-    """Where these lines begin, given how many come before each, in ascending order."""
+    """Return the beginnings of lines, given the number of lines before each, in ascending order."""
     places: list[Place] = []
     offset = before = 0
     for chunk in read_bytes(file):
@@ -172,8 +172,8 @@ def places_of_lines(file: str, lines: list[int]) -> list[Place]:
 
 
 def places_every(file: str, size: int) -> list[Place]:
-    """Places of lines about `size` bytes apart, the beginning first; just it if the file is packed,
-    since a place in the middle of one is no nearer than its beginning.
+    """Return beginnings of lines about `size` bytes apart, starting with the first line. For a compressed file, return
+    only the first line, because seeking in it is not faster than reading it.
     """
     places = [Place()]
     if is_packed(file):

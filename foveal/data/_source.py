@@ -1,10 +1,10 @@
-"""Sources: where examples come from. A source can be read any number of times, and from any place.
+"""Sources of examples. A source can be read any number of times, and from any position.
 
-    source.shards()               files, or with `block` parts of files about so large
-    source.open(shard, position)  a cursor: an iterator that knows the position it has reached
+    source.shards()               files, or with `block` parts of files of about this size
+    source.open(shard, position)  a cursor: an iterator that knows its position
 
-A source is a spec: plain values that say what to read and how; nothing is read before it is
-iterated over.
+A source is a spec: plain values that describe the files and their format. Nothing is read before the first
+iteration.
 """
 
 from abc import ABC, abstractmethod
@@ -27,23 +27,23 @@ Paths: TypeAlias = str | Path | Sequence[str | Path]
 
 
 class Position(NamedTuple):
-    """Where a reader is: a place in each file of a shard, and examples to pass over from there."""
+    """The position of a reader: a place in each file of a shard, and a number of examples to skip from there."""
 
     places: tuple[Place, ...]
     num_passed: int = 0
 
     def to_data(self) -> list[Any]:
-        """As what JSON can hold."""
+        """Convert to data for JSON."""
         return [[list(place) for place in self.places], self.num_passed]
 
     @classmethod
     def from_data(cls, data: Sequence[Any]) -> "Position":
-        """What `to_data` wrote."""
+        """Read data that `to_data` wrote."""
         return cls(tuple(Place(*place) for place in data[0]), data[1])
 
 
 class Shard(NamedTuple):
-    """A part of a source: a file (or files that go together), or a range of one."""
+    """A part of a source: a file (or several parallel files), or a range of it."""
 
     files: tuple[str, ...]
     begin: Position
@@ -51,31 +51,31 @@ class Shard(NamedTuple):
 
 
 class Cursor(ABC, Iterator[Item]):
-    """Examples one after another, and the position reached."""
+    """An iterator over examples that knows its position."""
 
     @abstractmethod
     def position(self) -> Position:
-        """Where the next example is."""
+        """Return the position of the next example."""
 
     @abstractmethod
     def number(self, example: Item) -> int:
-        """A number of the example read last that no other of its shard has."""
+        """Return a number that identifies the last example read within its shard."""
 
 
 class Source(ABC):
-    """What can be read any number of times."""
+    """An iterable of examples that can be read any number of times."""
 
-    unit: ClassVar[str] = "line"  # what the numbers of a cursor count
+    unit: ClassVar[str] = "line"  # the unit that the numbers of a cursor count
 
     @abstractmethod
     def shards(self, block: int | None = None) -> tuple[Shard, ...]:
-        """The parts of the source, in order; with `block`, ranges of about so many bytes of plain
-        files where examples are single lines.
+        """Return the parts of the source, in order. With `block`, plain files with one example per line are divided
+        into ranges of about this number of bytes.
         """
 
     @abstractmethod
     def open(self, shard: Shard, position: Position | None = None) -> Cursor[Example]:
-        """The examples of a shard, from its beginning or from a position reached before."""
+        """Open a shard at its beginning, or at a position that was reached before."""
 
     def __iter__(self) -> Iterator[Example]:
         for shard in self.shards():
@@ -83,19 +83,19 @@ class Source(ABC):
 
 
 class FileSource(Source):
-    """A source of text files. A format says how lines become examples."""
+    """A source of text files. Each format converts lines to examples."""
 
     paths: tuple[str, ...]
     max_line: int
-    is_by_line: ClassVar[bool]  # each line is an example, whatever stands before it
+    is_by_line: ClassVar[bool]  # True if each line is an example, independent of the lines before
 
     def files(self) -> tuple[tuple[str, ...], ...]:
-        """The files of each shard: by default one shard for each file."""
+        """Return the files of each shard: by default one shard for each file."""
         return tuple((file,) for file in expand(self.paths))
 
     @abstractmethod
     def examples(self, readers: Sequence[LineReader]) -> Iterator[Example]:
-        """What the lines of the files of one shard say."""
+        """Parse the lines of the files of one shard into examples."""
 
     @override
     def shards(self, block: int | None = None) -> tuple[Shard, ...]:
@@ -127,7 +127,7 @@ class _FileCursor(Cursor[Example]):
 
     @override
     def __iter__(self) -> Iterator[Example]:
-        return self._examples  # a loop need not come by here for each example
+        return self._examples  # iterate directly, without a call of __next__ for each example
 
     @override
     def __next__(self) -> Example:
@@ -149,10 +149,11 @@ class _FileCursor(Cursor[Example]):
 @final
 @dataclass(frozen=True, slots=True)
 class InMemory(Source):
-    """Examples at hand.
+    """A source of examples in memory.
 
-    >>> " ".join(example.source for example in InMemory((Example("a"), Example("b"))))
-    'a b'
+    Examples:
+        >>> " ".join(example.source for example in InMemory((Example("a"), Example("b"))))
+        'a b'
     """
 
     examples: tuple[Example, ...]
@@ -188,12 +189,12 @@ class _MemoryCursor(Cursor[Example]):
 
 
 def path_texts(paths: Paths) -> tuple[str, ...]:
-    """Paths and patterns as a spec holds them."""
+    """Convert paths and patterns to the form that specs store."""
     return tuple(map(str, [paths] if isinstance(paths, str | Path) else paths))
 
 
 def expand(patterns: Sequence[str]) -> tuple[str, ...]:
-    """The files that paths and patterns such as `train-*.tsv.gz` name, in the order of names."""
+    """Return the files that match paths and patterns such as `train-*.tsv.gz`, sorted by name."""
     if not patterns:
         raise DataError("a source needs at least one file, got none. Give the path of a file.")
     found: list[str] = []
@@ -218,14 +219,14 @@ def _whole(files: tuple[str, ...]) -> Shard:
 
 
 def _ranges(files: tuple[str, ...], block: int) -> list[Shard]:
-    """Ranges of files that go together line by line."""
+    """Divide parallel files into ranges of lines."""
     first = places_every(files[0], max(block, num_bytes(files[0]) // MAX_BLOCKS))
     if len(first) == 1 or any(map(is_packed, files)):
         return [_whole(files)]
     lines = [place.line for place in first]
     places = [first, *(places_of_lines(file, lines) for file in files[1:])]
     if any(len(column) < len(lines) for column in places):
-        return [_whole(files)]  # reading it will say which file is too short
+        return [_whole(files)]  # the error that names the shorter file comes when reading
     begins = [Position(row) for row in zip(*places, strict=True)]
     ends: list[tuple[int | None, ...]] = [
         *(tuple(place.offset for place in begin.places) for begin in begins[1:]),

@@ -1,8 +1,8 @@
-"""A user's source: anything that yields examples.
+"""User-defined sources: anything that yields examples.
 
     read()   every example, always in the same order
 
-A run that is resumed calls `read` again and skips the examples that it has read.
+A resumed run calls `read` again and skips the examples that it has already read.
 """
 
 from abc import abstractmethod
@@ -21,31 +21,32 @@ from ._source import Cursor, Position, Shard, Source
 class AbstractSourceSpec(AbstractSpec, Source):
     """A source of examples. Derive from it to read your format, your database or your generator.
 
-    >>> from dataclasses import dataclass
-    >>> from typing import Literal
-    >>> @dataclass(frozen=True, kw_only=True, slots=True)
-    ... class Squares(AbstractSourceSpec):
-    ...     kind: Literal["squares"] = "squares"
-    ...     size: int = 3
-    ...
-    ...     def read(self):
-    ...         for number in range(self.size):
-    ...             yield Example(str(number), str(number**2))
-    >>> " ".join(example.target for example in Squares())
-    '0 1 4'
+    Examples:
+        >>> from dataclasses import dataclass
+        >>> from typing import Literal
+        >>> @dataclass(frozen=True, kw_only=True, slots=True)
+        ... class Squares(AbstractSourceSpec):
+        ...     kind: Literal["squares"] = "squares"
+        ...     size: int = 3
+        ...
+        ...     def read(self):
+        ...         for number in range(self.size):
+        ...             yield Example(str(number), str(number**2))
+        >>> " ".join(example.target for example in Squares())
+        '0 1 4'
     """
 
     unit: ClassVar[str] = "example"
 
     @abstractmethod
     def read(self) -> Iterator[Example]:
-        """Yield every example. Each call starts with the first one and yields the same examples in the same
-        order, in every process of a training.
+        """Yield every example. Each call starts with the first example and yields the same examples in the same
+        order, in every training process.
         """
 
     def files(self) -> tuple[str, ...]:
-        """The files that the examples come from. A run is not resumed if their contents have changed; of a
-        source without files, its settings are compared.
+        """Return the files that the examples come from. A run is not resumed if their contents have changed. For a
+        source without files, the settings are compared instead.
         """
         return ()
 
@@ -61,7 +62,7 @@ class AbstractSourceSpec(AbstractSpec, Source):
 
 @final
 class _CountingCursor(Cursor[Example]):
-    """The position is how many examples were read."""
+    """A cursor whose position is the number of examples read."""
 
     def __init__(self, examples: Iterator[Example], place: str, num_passed: int) -> None:
         self._examples = islice(examples, num_passed, None)

@@ -1,11 +1,11 @@
-"""Annotations of images that are one JSON document: captions and questions.
+"""Image annotations in one JSON document: captions and questions.
 
-    KarpathyCaptions and Fei-Fei 2015   {"images": [{"filename", "split", "sentences": [{"raw", "tokens"}]}]}
+    Karpathy and Fei-Fei 2015   {"images": [{"filename", "split", "sentences": [{"raw", "tokens"}]}]}
     COCO (Lin et al. 2014)      {"images": [{"id", "file_name"}], "annotations": [{"image_id", "caption"}]}
     easy-VQA (Zhou 2019)        [[question, answer, number of the image]]
 
-The source of an example is a `Picture`, or a `PictureQuestion` where the document has questions. A document
-is held in memory while it is read, the images are not.
+The source of an example is a `Picture`, or a `PictureQuestion` if the document has questions. A document
+is held in memory while it is read; the images are not.
 """
 
 import json
@@ -38,11 +38,11 @@ class Annotation(NamedTuple):
 
 
 class AnnotationError(Exception):
-    """What a document should hold and does not; who reads it knows the file and the number."""
+    """A document lacks an expected value. The caller adds the file and the number of the record."""
 
 
 class AnnotationSource(Source):
-    """A source of JSON documents. A format says how a document becomes annotations."""
+    """A source of JSON documents. Each format converts a document to annotations."""
 
     unit: ClassVar[str] = "annotation"
     paths: tuple[str, ...]
@@ -50,7 +50,7 @@ class AnnotationSource(Source):
 
     @abstractmethod
     def annotations(self, document: Any) -> Iterator[Annotation]:
-        """What a document says; raises `AnnotationError` where it does not say it."""
+        """Yield the annotations of a document; raise `AnnotationError` if it has another structure."""
 
     @override
     def shards(self, block: int | None = None) -> tuple[Shard, ...]:
@@ -177,7 +177,7 @@ def karpathy_captions(
     splits: Sequence[str] = ("train",),
     text: Literal["raw", "tokens"] = "raw",
 ) -> KarpathyCaptions:
-    """Karpathy's splits; see `KarpathyCaptions`."""
+    """Read captions of Karpathy's splits; see `KarpathyCaptions`."""
     return KarpathyCaptions(
         paths=path_texts(paths),
         images=None if images is None else str(images),
@@ -187,19 +187,19 @@ def karpathy_captions(
 
 
 def coco_captions(paths: Paths, images: str | Path | None = None) -> CocoCaptions:
-    """Captions of COCO; see `CocoCaptions`."""
+    """Read captions of COCO; see `CocoCaptions`."""
     return CocoCaptions(paths=path_texts(paths), images=None if images is None else str(images))
 
 
 def easy_vqa(paths: Paths, images: str | Path | None = None, *, suffix: str = ".png") -> EasyVqa:
-    """Questions about images; see `EasyVqa`."""
+    """Read questions about images; see `EasyVqa`."""
     return EasyVqa(
         paths=path_texts(paths), images=None if images is None else str(images), suffix=suffix
     )
 
 
 def _document(file: str) -> Any:
-    """The JSON document that a file holds."""
+    """Parse the JSON document in a file."""
     data = bytearray()
     try:
         for chunk in read_bytes(file):
@@ -220,7 +220,7 @@ def _document(file: str) -> Any:
         where = Where(file, error.lineno)
         what = f"no JSON at character {error.colno}: {error.msg}"
         raise data_error(where, what, "Correct the file") from None
-    except ValueError as error:  # no UTF-8, or a number of thousands of digits
+    except ValueError as error:  # invalid UTF-8, or a number with thousands of digits
         raise data_error(file, f"no JSON: {error}", "Correct the file") from None
 
 
@@ -243,5 +243,5 @@ def _shown(value: Any) -> str:
 
 
 def _on_one_line(text: str) -> str:
-    """A text without line breaks and tabs, which captions have by accident."""
+    """Remove line breaks and tabs, which occur in captions by accident."""
     return " ".join(text.split())

@@ -24,8 +24,8 @@ from ._formats import ABOUT_MAX_LINE, ABOUT_PATHS
 @final
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Babi(FileSource):
-    """Questions about the facts told so far: the source is `Facts`, the answer is the target, and the
-    alignment has `i-0` for each fact i, from 0 on, that supports the answer.
+    """Questions about the facts of a story so far. The source is `Facts`, the answer is the target, and the
+    alignment has `i-0` for each fact i, counted from 0, that supports the answer.
     """
 
     is_by_line: ClassVar[bool] = False
@@ -37,7 +37,7 @@ class Babi(FileSource):
     def examples(self, readers: Sequence[LineReader]) -> Iterator[Example]:
         (reader,) = readers
         facts: list[str] = []
-        places: dict[str, int] = {}  # which fact stood at which number
+        places: dict[str, int] = {}  # line number in the story -> index of the fact
         last = 0
         for line in reader:
             if not line.strip():
@@ -64,7 +64,7 @@ class Babi(FileSource):
 
 
 def babi(paths: Paths, *, max_line: int = MAX_LINE) -> Babi:
-    """Files of the bAbI tasks; see `Babi`."""
+    """Read files of the bAbI tasks; see `Babi`."""
     return Babi(paths=path_texts(paths), max_line=max_line)
 
 

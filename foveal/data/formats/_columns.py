@@ -1,10 +1,10 @@
-"""Which column of a table holds what: by the names in its first line, or by what the columns contain.
+"""Find the roles of the columns of a table, from the names in its header or from the content of its cells.
 
-1. Names in the header: the first known name of a text is the source, the first known name of a target
-   the target. In a comma-separated file a column without a known name takes a role that is left, in the
-   order of columns; columns that number the rows are passed over.
-2. Without a header: two texts and a label, a label and a text, or a text, its target, features and
-   alignments, told by what the cells look like.
+1. With a header: the first known name of a text is the source, the first known name of a target is the target. In
+   a comma-separated file, columns without a known name take the remaining roles, in the order of columns; columns
+   that number the rows are skipped.
+2. Without a header: two texts and a label, a label and a text, or a text with its target, features and
+   alignments, inferred from the content of the cells.
 """
 
 import re
@@ -15,12 +15,12 @@ from typing import Any, NamedTuple
 from .._example import quoted
 from ._tables import Column
 
-# A first column is taken for labels where each of them is seen so often, in a file of two columns
-# whose second hardly repeats itself and is so many times as long. Dictionaries and translations
-# repeat a source a few times, forms of one lemma are as long as it is.
+# In a file of two columns, the first column contains labels if each label occurs at least this often, if the second
+# column rarely repeats and if it is this many times longer. Dictionaries and translations repeat a source only a few
+# times, and inflected forms are about as long as their lemma.
 MIN_PER_LABEL = 20
 TIMES_AS_LONG = 3
-_MOST_OF_ONE = 0.9  # share of pairs with one label; where it is larger, the column is a note
+_MOST_OF_ONE = 0.9  # fraction of pairs with one label; above it, the column is a note
 SOURCES = (
     *("source", "src", "input", "text", "sentence", "word", "lemma", "body", "x"),
     *("first", "premise", "sentence1", "sentence_a", "text1", "question1"),
@@ -43,22 +43,22 @@ _IS_ALIGNMENT = re.compile(r"\d+-\d+( \d+-\d+)*").fullmatch
 _IS_NAME = re.compile(r"[^\W\d][\w .:/()#-]{0,39}").fullmatch
 _IS_NUMBER = re.compile(r"[-+]?\d+([.,]\d+)?(e[-+]?\d+)?", re.IGNORECASE).fullmatch
 _ORDINALS = ("first", "second", "third", "fourth", "fifth", "sixth", "seventh", "eighth")
-# The first line of a CSV file is a header if a column holds labels, each seen so often, and this is none.
+# The first line of a CSV file is a header if a column contains labels, each this often, and the first cell is not one.
 _PER_LABEL = 4
 
 
 class Columns(NamedTuple):
-    """The columns of a table, and why they are these."""
+    """The columns of a table, and the reason for their roles."""
 
     roles: dict[str, Any]  # the column of source, target, second, features, alignment
     header: bool
-    number: int  # columns that most rows have
-    is_even: bool  # whether nearly all rows have so many
+    number: int  # number of columns in most rows
+    is_even: bool  # True if nearly all rows have this number of columns
     reason: str
 
 
 def find_columns(rows: Sequence[Sequence[str]], *, is_csv: bool = False) -> Columns:
-    """The columns of a table, from its first rows."""
+    """Find the columns of a table from its first rows."""
     number, how_often = Counter(map(len, rows)).most_common(1)[0]
     whole = [row for row in rows if len(row) == number]
     is_even = number > 1 and how_often >= 0.9 * len(rows)
@@ -85,11 +85,11 @@ def find_columns(rows: Sequence[Sequence[str]], *, is_csv: bool = False) -> Colu
 
 
 def named_roles(names: Sequence[str], *, guess: bool) -> dict[str, Column]:
-    """The column of each role, by name, or by number where names repeat.
+    """Return the column of each role, by name, or by number if names repeat.
 
     Args:
         names: the names of the columns, in order.
-        guess: whether a text and a target may have names that are not known.
+        guess: whether text and target may be in columns with unknown names.
     """
     numbers = {name.strip().lower(): n for n, name in reversed(list(enumerate(names)))}
     known = {
@@ -112,8 +112,8 @@ def named_roles(names: Sequence[str], *, guess: bool) -> dict[str, Column]:
 
 
 def _is_header(first: Sequence[str], rest: Sequence[Sequence[str]], *, is_csv: bool) -> bool:
-    """Whether the first line has the names of columns. Known names of a text and of a target say so. In a
-    comma-separated file one known name is enough, or a column in which the first cell stands out.
+    """Return True if the first line contains column names: known names of a text and of a target. In a
+    comma-separated file one known name is enough, or a column whose first cell differs from the others.
     """
     names = [cell.strip().lower() for cell in first]
     if first_known(names, SOURCES) and first_known(names, TARGETS):
@@ -130,8 +130,8 @@ def _is_header(first: Sequence[str], rest: Sequence[Sequence[str]], *, is_csv: b
 
 
 def _stands_out(name: str, cells: Sequence[str]) -> bool:
-    """Whether a cell is unlike those below it: no number above numbers, one word above texts, or a word that
-    is none of the labels.
+    """Return True if a cell differs from the cells below it: no number above numbers, one word above texts, or a word
+    above labels that is not a label.
     """
     if _IS_NUMBER(name) or not name:
         return False
@@ -146,7 +146,7 @@ def _stands_out(name: str, cells: Sequence[str]) -> bool:
 
 
 def in_words(roles: Mapping[str, Column]) -> str:
-    """The roles and their columns, as in "text in 'word', target in 'pron'"."""
+    """Describe the roles and their columns, as in "text in 'word', target in 'pron'"."""
     words = {"source": "text", "second": "second text"}
     order = ("source", "second", "target", "features", "alignment")
     return ", ".join(
@@ -165,7 +165,7 @@ def _count(number: int) -> str:
 
 
 def _unused(roles: Mapping[str, Column], columns: Sequence[str | int]) -> str:
-    """Which columns are not read, and how to read one of them."""
+    """Describe the unused columns, and how to read one of them."""
     named = any(isinstance(column, str) for column in roles.values())
     all_of = columns if named else range(len(columns))
     unused: list[str | int] = [
@@ -181,7 +181,7 @@ def _unused(roles: Mapping[str, Column], columns: Sequence[str | int]) -> str:
 
 
 def _has_labels_first(rows: Sequence[Sequence[str]]) -> bool:
-    """Whether this is a label and a text on each line, rather than a text and what to make of it."""
+    """Return True if each line contains a label and a text, rather than a text and its target."""
     if not rows or len(rows[0]) != 2:
         return False
     labels, texts = ([row[column].strip() for row in rows] for column in (0, 1))
@@ -193,7 +193,7 @@ def _has_labels_first(rows: Sequence[Sequence[str]]) -> bool:
 
 
 def _are_labels_of(labels: Sequence[str], texts: Sequence[str]) -> bool:
-    """Few different and short beside texts that hardly repeat themselves."""
+    """Return True if the labels are few and short compared with the texts, which rarely repeat."""
     return (
         len(set(labels)) * MIN_PER_LABEL <= len(labels)
         and 2 * len(set(texts)) > len(texts)
@@ -202,9 +202,9 @@ def _are_labels_of(labels: Sequence[str], texts: Sequence[str]) -> bool:
 
 
 def _as_pairs(rows: Sequence[Sequence[str]]) -> dict[str, Any] | None:
-    """Two texts and a label on each line, the label last or first; None where it is not so. The texts
-    are of one kind: a text with its translation, and a note on either, would be too, were the note
-    not seldom the same, or hardly ever another.
+    """Return the roles if each line contains two texts and a label, which is the last or first column; otherwise
+    None. The two texts are similar. This is also true of a text, its translation and a note, but notes are rarely
+    equal, or nearly always.
     """
     if not rows or len(rows[0]) != 3:
         return None
@@ -227,23 +227,23 @@ def _by_content(rows: Sequence[Sequence[str]], num_columns: int) -> dict[str, An
     features = next((n for n in range(1, num_columns) if _are_features(columns[n])), None)
     rest = [n for n in range(1, num_columns) if n != features]
     alignment = next((n for n in rest[1:] if all(map(_IS_ALIGNMENT, columns[n]))), None)
-    # A file without the forms to find has a lemma and its features only.
+    # Files of test inputs contain only a lemma and its features.
     target = rest[0] if rest else (None if features is not None else 1)
     return {"source": 0, "target": target, "features": features, "alignment": alignment}
 
 
 def _are_features(cells: Sequence[str]) -> bool:
-    """V;IND;PST and the like: without spaces, most with a semicolon."""
+    """Return True for cells such as V;IND;PST: without spaces, most with a semicolon."""
     return all(map(_IS_FEATURES, cells)) and most(cells, lambda cell: ";" in cell)
 
 
 def most(items: Sequence[str], holds: Callable[[str], Any]) -> bool:
-    """Whether it holds for more than half of the items."""
+    """Return True if a condition holds for more than half of the items."""
     return sum(map(bool, map(holds, items))) > len(items) / 2
 
 
 def first_known(known: Collection[str], names: Sequence[str]) -> str | None:
-    """The first of the names that is among those known."""
+    """Return the first known name, or None."""
     return next((name for name in names if name in known), None)
 
 

@@ -1,6 +1,6 @@
-"""CoNLL-U and its kin: a word on each line, an empty line after each sentence.
+"""CoNLL-U and similar formats: one word on each line, and an empty line after each sentence.
 
-    # text = the comments are passed over
+    # text = comments are skipped
     1    They    they    PRON    ...
     2    buy     buy     VERB    ...
 
@@ -20,15 +20,15 @@ from .._lines import MAX_LINE, LineReader
 from .._source import FileSource, Paths, path_texts
 from ._formats import ABOUT_MAX_LINE, ABOUT_PATHS
 
-_NO_WORD = re.compile(r"\d+[-.]\d+")  # 3-4, words written as one; 5.1, a word left unsaid
+_NO_WORD = re.compile(r"\d+[-.]\d+")  # 3-4, a token of several words; 5.1, an empty node
 _SPACE = re.compile(r"\s")
 
 
 @final
 @dataclass(frozen=True, kw_only=True, slots=True)
 class ConllU(FileSource):
-    """Sentences and their tags, one column of each. A space inside a word becomes a no-break
-    space. With `source=0, target=1` it reads files of word and tag, as of named entities.
+    """Sentences and their tags, each from one column. A space inside a word becomes a no-break space. With
+    `source=0, target=1` it reads files of words and tags, for example for named entities.
     """
 
     is_by_line: ClassVar[bool] = False
@@ -82,5 +82,5 @@ class ConllU(FileSource):
 def conllu(
     paths: Paths, source: int = 1, target: int | None = 3, *, max_line: int = MAX_LINE
 ) -> ConllU:
-    """CoNLL-U files; see `ConllU`."""
+    """Read CoNLL-U files; see `ConllU`."""
     return ConllU(paths=path_texts(paths), source=source, target=target, max_line=max_line)

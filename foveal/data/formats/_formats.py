@@ -1,4 +1,4 @@
-"""Formats in which a line is an example: JSON, parallel files, plain text."""
+"""Formats with one example on each line: JSON, parallel files, plain text."""
 
 import difflib
 import json
@@ -22,8 +22,8 @@ ABOUT_MAX_LINE = "bytes of a line at most; a longer one is refused"
 @final
 @dataclass(frozen=True, kw_only=True, slots=True)
 class JsonLines(FileSource):
-    """A JSON object on each line. A value is text, a number, true or false, or a list of texts,
-    which stands for tokens with spaces between them.
+    """A JSON object on each line. A value is a text, a number, true or false, or a list of texts, which are joined
+    with spaces.
     """
 
     is_by_line: ClassVar[bool] = True
@@ -79,7 +79,7 @@ class JsonLines(FileSource):
 @final
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Parallel(FileSource):
-    """Two files, or as many of each kind, whose lines go together."""
+    """Two parallel files, or two lists of parallel files: line i of one corresponds to line i of the other."""
 
     is_by_line: ClassVar[bool] = True
     kind: Literal["parallel"] = "parallel"
@@ -139,7 +139,7 @@ def json_lines(
     second: str | None = None,
     max_line: int = MAX_LINE,
 ) -> JsonLines:
-    """Files of JSON objects; see `JsonLines`."""
+    """Read files of JSON objects; see `JsonLines`."""
     return JsonLines(
         paths=path_texts(paths),
         source=source,
@@ -152,7 +152,7 @@ def json_lines(
 
 
 def parallel(source_paths: Paths, target_paths: Paths, *, max_line: int = MAX_LINE) -> Parallel:
-    """Files whose lines go together; see `Parallel`."""
+    """Read parallel files; see `Parallel`."""
     return Parallel(
         source_paths=path_texts(source_paths),
         target_paths=path_texts(target_paths),
@@ -161,12 +161,12 @@ def parallel(source_paths: Paths, target_paths: Paths, *, max_line: int = MAX_LI
 
 
 def lines(paths: Paths, *, max_line: int = MAX_LINE) -> PlainLines:
-    """Plain text; see `PlainLines`."""
+    """Read plain text; see `PlainLines`."""
     return PlainLines(paths=path_texts(paths), max_line=max_line)
 
 
 def parse_record(line: str, where: Where) -> dict[str, Any]:
-    """The JSON object of a line."""
+    """Parse the JSON object of a line."""
     try:
         record = json.loads(line)
     except RecursionError:
@@ -174,7 +174,7 @@ def parse_record(line: str, where: Where) -> dict[str, Any]:
     except json.JSONDecodeError as error:
         what = f"no JSON at character {error.pos + 1}: {error.msg}"
         raise data_error(where, what, "Correct the line") from None
-    except ValueError as error:  # a number of thousands of digits
+    except ValueError as error:  # a number with thousands of digits
         raise data_error(where, f"no JSON: {error}", "Correct the line") from None
     if not isinstance(record, dict):
         raise data_error(
@@ -186,7 +186,7 @@ def parse_record(line: str, where: Where) -> dict[str, Any]:
 
 
 def value_text(value: Any) -> str | None:
-    """The text of a value: of a list of texts all of them with spaces between. None if it has none."""
+    """Return the text of a value; a list of texts is joined with spaces. Return None for other values."""
     if isinstance(value, list | tuple) and all(isinstance(item, str) for item in value):
         return " ".join(value)
     if isinstance(value, bool):

@@ -1,7 +1,7 @@
-"""Lists of images and texts, one on each line, and folders whose names are labels.
+"""Lists of images and texts, one pair on each line, and folders named after labels.
 
     cat.png     a cat on a mat              tab-separated: image, text
-    cat.png#0   a cat on a mat              the same with numbers, as in Flickr8k.token.txt
+    cat.png#0   a cat on a mat              with numbers, as in Flickr8k.token.txt
     photos/cat/1.png                        a folder for each label
 
 The source of an example is a `Picture`, or a `PictureQuestion` if there is a column of questions.
@@ -29,8 +29,8 @@ from ._formats import ABOUT_MAX_LINE, ABOUT_PATHS
 @final
 @dataclass(frozen=True, kw_only=True, slots=True)
 class ImageList(FileSource):
-    """Columns with tabs between them, counted from 0, one of them the name of an image, or of a clip.
-    Empty lines are left out.
+    """Tab-separated columns, counted from 0, one of which contains the name of an image or a clip. Empty lines are
+    skipped.
     """
 
     is_by_line: ClassVar[bool] = True
@@ -49,7 +49,7 @@ class ImageList(FileSource):
 
     @override
     def shards(self, block: int | None = None) -> tuple[Shard, ...]:
-        # What stands in quotes makes sense from its first line on only.
+        # A quoted cell can span lines, so a shard cannot start in the middle of a file.
         return FileSource.shards(self, None if self.quotes else block)
 
     @override
@@ -95,8 +95,8 @@ class ImageList(FileSource):
 @final
 @dataclass(frozen=True, kw_only=True, slots=True)
 class ImageFolders(Source):
-    """Images in folders that are named after what is on them: the folder's name is the target. They
-    come folder by folder, in the order of names and of the numbers in them.
+    """Images in one folder for each label: the name of the folder is the target. Images are sorted by folder, then
+    by name, with numbers in names in numeric order.
     """
 
     unit: ClassVar[str] = "image"
@@ -147,7 +147,7 @@ def image_list(
     quotes: bool = False,
     max_line: int = MAX_LINE,
 ) -> ImageList:
-    """Files of names of images and texts; see `ImageList`."""
+    """Read lists of images and texts; see `ImageList`."""
     return ImageList(
         paths=path_texts(paths),
         images=None if images is None else str(images),
@@ -162,7 +162,7 @@ def image_list(
 
 
 def _whole_rows(reader: LineReader) -> Iterator[str]:
-    """Lines, those joined between which quotes are open."""
+    """Yield lines, joining lines within quotes."""
     opened: list[str] = []
     is_open = False
     for line in reader:
@@ -182,12 +182,12 @@ def _unquoted(cell: str) -> str:
 
 
 def image_folders(paths: Paths) -> ImageFolders:
-    """Folders of images for each label; see `ImageFolders`."""
+    """Read folders of images, one for each label; see `ImageFolders`."""
     return ImageFolders(paths=path_texts(paths))
 
 
 def _image_names(root: Path) -> list[tuple[str, str]]:
-    """Folder and name of each image."""
+    """Return the folder and name of each image."""
     if root.is_file():
         split = (name.rpartition("/") for name in archive_members(root))
         names = [(folder, name) for folder, _, name in split]

@@ -1,12 +1,12 @@
-"""Links between the words of a pair, and the files that have them.
+"""Word alignment links of sentence pairs, and the file formats for them.
 
     0-0 1-2                                Pharaoh: word 0 with word 0, 1 with 2; counted from 0
     1-1 2p3                                sure and possible links (Och and Ney 2003); often from 1
     source <TAB> target <TAB> 0-0 1-2      pair and links on one line (XL-WA)
-    source ||| target                      a pair on a line, its links in another file (fast_align)
+    source ||| target                      one pair on each line, its links in another file (fast_align)
 
-A sure link belongs in every alignment, a possible one may be there or not. Sure links are possible
-too. Words are what stands between spaces, as in `split_words`.
+A sure link belongs to every alignment; a possible link is optional. Sure links are also possible links. Words are
+whitespace-separated, as in `split_words`.
 """
 
 import re
@@ -25,21 +25,21 @@ _LINK = re.compile(r"(\d{1,9})([-p?])(\d{1,9})").fullmatch
 
 
 class Gold(NamedTuple):
-    """The known links of one pair, counted from 0."""
+    """The gold links of one pair, counted from 0."""
 
     sure: frozenset[Link]
-    possible: frozenset[Link]  # the sure ones too
+    possible: frozenset[Link]  # including the sure links
 
 
 class GoldFile(NamedTuple):
-    """The known links of every pair, and how they were counted."""
+    """The gold links of every pair, and the number of the first word in the file."""
 
     gold: tuple[Gold, ...]
     reason: str
 
 
 class _Line(NamedTuple):
-    """What a line says, counted as in the file."""
+    """The links of one line, counted as in the file."""
 
     where: Where
     sure: frozenset[Link]
@@ -49,14 +49,14 @@ class _Line(NamedTuple):
 def read_gold(
     file: str, sizes: Sequence[tuple[int, int]], *, first: Literal[0, 1] | None = None
 ) -> GoldFile:
-    """The links of a gold file: a line of `i-j` (sure) and `ipj` or `i?j` (possible) for each pair,
-    alone or in the third column after the pair itself.
+    """Read the links of a gold file. For each pair there is a line of `i-j` (sure) and `ipj` or `i?j` (possible),
+    either without the pair or in the third column after the pair.
 
     Args:
         file: plain, gzip or zstd.
-        sizes: how many source and target words each pair has.
-        first: the number of a first word in the file; by default as its links say. A 0 anywhere
-            means 0; a number one too high for its text means 1; without either it is 0.
+        sizes: the number of source and target words of each pair.
+        first: the number of the first word in the file. By default it is inferred: a 0 anywhere means 0; a number
+            one too high for its text means 1; otherwise it is 0.
     """
     lines = [_parsed(line, reader.where) for reader in (LineReader(file),) for line in reader]
     if len(lines) != len(sizes):
@@ -70,7 +70,7 @@ def read_gold(
 
 
 def read_fast_align(file: str) -> Iterator[Example] | None:
-    """The pairs of a file with `source ||| target` on each line; None if its first line is none."""
+    """Read pairs from a file with `source ||| target` on each line; return None if the first line has another form."""
     reader = LineReader(file)
     lines = iter(reader)
     head = next(lines, "")
@@ -115,7 +115,7 @@ def _parsed(line: str, where: Where) -> _Line:
 
 
 def _first(lines: Sequence[_Line], sizes: Sequence[tuple[int, int]]) -> tuple[Literal[0, 1], str]:
-    """Whether words are counted from 0 or 1, and how one can tell."""
+    """Infer whether words are counted from 0 or 1, with a reason."""
     if any(0 in link for line in lines for link in line.possible):
         return 0, "since some link has a 0"
     for line, (num_sources, num_targets) in zip(lines, sizes, strict=True):
@@ -125,7 +125,7 @@ def _first(lines: Sequence[_Line], sizes: Sequence[tuple[int, int]]) -> tuple[Li
 
 
 def _checked(line: _Line, size: tuple[int, int], first: int) -> Gold:
-    """The links of a line counted from 0, all of them in the pair."""
+    """Return the links of a line counted from 0, after checking that they are within the pair."""
     sure, possible = (
         frozenset((i - first, j - first) for i, j in links) for links in (line.sure, line.possible)
     )

@@ -1,4 +1,4 @@
-"""open_source: the format of a file, from its name and its first lines, with a sentence about it."""
+"""open_source: infer the format of a file from its name and its first lines, with a reason."""
 
 import csv as standard_csv
 import re
@@ -64,26 +64,26 @@ FormatSpec = (  # of files
 SourceSpec = FormatSpec | AbstractSourceSpec
 
 NUM_PEEKED = 200  # lines
-PEEKED_LINE = 1 << 26  # bytes of a line at most
+PEEKED_LINE = 1 << 26  # maximum bytes of a line
 PEEKED_BYTES = 1 << 16  # of a JSON document
-MIN_SENTENCE, MAX_SENTENCE = 2, 100  # words on average: fewer or more, and empty lines mean nothing
+MIN_SENTENCE, MAX_SENTENCE = 2, 100  # mean words between empty lines that separate sentences
 _IS_IMAGE = re.compile(r"[^\t]+\.(png|jpe?g|gif|bmp|webp)(#\d+)?(\t|$)", re.IGNORECASE).match
 
 
 class Opened(NamedTuple):
-    """A source, and why it is read as it is."""
+    """A source, and the reason for its format."""
 
     source: SourceSpec
     reason: str
 
 
 def open_source(paths: Paths, target: Paths | None = None, *, max_line: int = MAX_LINE) -> Opened:
-    """The source that files are, from the name and the first lines of the first of them.
+    """Open files as a source, inferring the format from the name and the first lines of the first file.
 
     Args:
         paths: a file, a pattern, or several of them.
-        target: files whose lines go with those of `paths`, if there are such.
-        max_line: bytes of a line at most.
+        target: files parallel to `paths`, if there are any.
+        max_line: maximum number of bytes of a line.
     """
     if target is not None:
         both = parallel(paths, target, max_line=max_line)
@@ -94,7 +94,7 @@ def open_source(paths: Paths, target: Paths | None = None, *, max_line: int = MA
         return Opened(image_folders(paths), "folders of images, named after what is on them")
     if annotated := _as_annotations(first, paths):
         return annotated
-    # Only reading, not guessing the format, refuses a line that is too long: its limit may be raised later.
+    # Only reading rejects a line that is too long, not inferring the format: the user may raise the limit later.
     reader = LineReader(first, max_line=max(max_line, PEEKED_LINE))
     begins = [(line, reader.where) for line in islice(reader, NUM_PEEKED)]
     peeked = [(line, where) for line, where in begins if line.strip()]
@@ -113,7 +113,7 @@ def open_source(paths: Paths, target: Paths | None = None, *, max_line: int = MA
 
 
 def _refuse_texts(folder: Path) -> None:
-    """Raise `DataError` if a folder has files and no folders in it: then these are no folders of images."""
+    """Raise `DataError` if a folder contains files but no folders, because it cannot contain images by label."""
     names = sorted(path.name for path in folder.iterdir() if path.is_file())
     if names and not any(path.is_dir() for path in folder.iterdir()):
         raise data_error(
@@ -144,8 +144,8 @@ def _recognized(peeked: Sequence[str], where: Where, paths: Paths) -> Opened:
 
 
 def _are_tagged_words(lines: Sequence[str]) -> bool:
-    """Whether lines are words with their tags and empty lines between sentences, whatever the name of the
-    file: as many columns on each line, no space in a word or a tag, few different tags.
+    """Return True if lines contain words with tags, and empty lines between sentences. The name of the file does not
+    matter: each line has the same number of columns, words and tags have no spaces, and there are few different tags.
     """
     rows = [line.split("\t") for line in lines if line.strip()]
     num_columns = len(rows[0]) if rows else 0
@@ -173,7 +173,7 @@ def _as_tagged_words(peeked: Sequence[str], paths: Paths) -> Opened:
 
 
 def _as_annotations(file: str, paths: Paths) -> Opened | None:
-    """The captions or questions of a JSON document; None where the file is none."""
+    """Open the captions or questions of a JSON document; return None for other files."""
     if not file.removesuffix(".gz").removesuffix(".zst").endswith(".json"):
         return None
     begins = b"".join(islice(read_bytes(file), 1))[:PEEKED_BYTES].decode("utf-8", "replace")
@@ -211,7 +211,7 @@ def _as_json(line: str, where: Where, paths: Paths) -> Opened:
     others = [name for name in texts if name != source]
     target = first_known(record, TARGETS) or next(iter(others), None)
     second = first_known(record, SECONDS)
-    if second == target:  # the one other text of the object: what to make of the first
+    if second == target:  # the only other text of the object is the target
         second = None
     opened = json_lines(
         paths,
@@ -236,8 +236,8 @@ def _as_tsv(peeked: Sequence[str], paths: Paths) -> Opened:
 
 
 def _as_csv(peeked: Sequence[str], where: Where, paths: Paths) -> Opened:
-    """Commas, unless only semicolons give every row as many columns. Rows of another length than the first
-    are refused when they are read: there may be a separator in a cell without quotes.
+    """Open a CSV file. The separator is a comma, unless only semicolons give every row the same number of columns.
+    Reading rejects rows of another length than the first, because an unquoted cell may contain a separator.
     """
     by_comma, by_semicolon = (_csv_rows(peeked, delimiter) for delimiter in (",", ";"))
     is_comma = _is_even(by_comma) or not _is_even(by_semicolon)
@@ -253,11 +253,11 @@ def _as_csv(peeked: Sequence[str], where: Where, paths: Paths) -> Opened:
 
 
 def _csv_rows(lines: Sequence[str], delimiter: str) -> list[list[str]]:
-    """The rows of the first lines; the last of many may be cut in the middle."""
+    """Parse the rows of the first lines; the last of many rows may be incomplete."""
     texts = (f"{line}\n" for line in lines)
     try:
         rows = list(standard_csv.reader(texts, delimiter=delimiter, skipinitialspace=True))
-    except standard_csv.Error:  # reading it will say where
+    except standard_csv.Error:  # reading the file raises an error with the line
         rows = [line.split(delimiter) for line in lines]
     rows = [row for row in rows if any(map(str.strip, row))]
     return rows[:-1] if len(rows) > 1 and len(lines) >= NUM_PEEKED // 2 else rows

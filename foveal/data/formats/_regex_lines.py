@@ -1,4 +1,4 @@
-"""Lines that a pattern takes apart: for files that are none of the usual formats.
+"""Lines that match a regular expression, for files in none of the usual formats.
 
 IN: jump twice OUT: JUMP JUMP       IN: (?P<source>.*) OUT: (?P<target>.*)
 """
@@ -23,8 +23,8 @@ _GROUPS = frozenset({"source", "target", "features", "alignment"})
 @final
 @dataclass(frozen=True, kw_only=True, slots=True)
 class RegexLines(FileSource):
-    """Lines that are each the whole of a pattern, whose groups of these names are the parts of an
-    example: `source`, and maybe `target`, `features` and `alignment`. Empty lines are left out.
+    """Lines that match a whole pattern. Its named groups are the parts of an example: `source`, and optionally
+    `target`, `features` and `alignment`. Empty lines are skipped.
     """
 
     is_by_line: ClassVar[bool] = True
@@ -72,5 +72,5 @@ class RegexLines(FileSource):
 
 
 def regex_lines(paths: Paths, pattern: str, *, max_line: int = MAX_LINE) -> RegexLines:
-    """Files of lines like a pattern; see `RegexLines`."""
+    """Read files whose lines match a pattern; see `RegexLines`."""
     return RegexLines(paths=path_texts(paths), pattern=pattern, max_line=max_line)

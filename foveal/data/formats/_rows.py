@@ -1,11 +1,11 @@
-"""Rows at hand: pairs, mappings, examples, a pandas frame or a Hugging Face dataset become examples.
+"""Convert rows in memory to examples: pairs, mappings, examples, a pandas frame or a Hugging Face dataset.
 
     ("cat", "k a t")                      a pair: source and target
-    {"text": "good film", "label": 1}     a mapping: the columns go by name, as in a CSV file
+    {"text": "good film", "label": 1}     a mapping: columns have names, as in a CSV file
     Example("cat", "k a t")
 
-Neither library is imported. A frame is what has `iterrows` and `to_dict`, a dataset is iterated over; if it has
-`features` with names of labels, these replace the numbers of the labels.
+Neither library is imported. An object with `iterrows` and `to_dict` is a frame; a dataset is iterated. If a dataset
+has `features` with label names, these names replace the numbers of the labels.
 """
 
 import math
@@ -25,7 +25,7 @@ _GIVE = "Give pairs (source, target), dicts, Examples, a pandas frame or a Huggi
 
 
 class Rows(NamedTuple):
-    """The examples of rows, and how they were read."""
+    """The examples of rows, and a description of how they were read."""
 
     examples: tuple[Example, ...]
     reason: str
@@ -33,14 +33,14 @@ class Rows(NamedTuple):
 
 @runtime_checkable
 class Frame(Protocol):
-    """What a pandas frame has, and a dataset has not."""
+    """The methods that a pandas frame has and a dataset does not."""
 
     def iterrows(self) -> Any:
-        """Rows as pandas gives them one by one."""
+        """Iterate over the rows."""
         ...
 
     def to_dict(self, orient: Any) -> Any:
-        """All rows as dicts, with orient="records"."""
+        """Return all rows as dicts, with orient="records"."""
         ...
 
 
@@ -49,14 +49,15 @@ def read_rows(rows: Any, roles: Mapping[str, str | None] | None = None) -> Rows:
 
     Args:
         rows: pairs, mappings or examples; a pandas frame; a Hugging Face dataset.
-        roles: the column of source, target, second, features or alignment, where it is not the one that its
+        roles: the column of source, target, second, features or alignment, if it differs from the column that its
             name suggests.
 
     Raises:
-        DataError: A row is of another kind, or lacks a column or a value.
+        DataError: A row has another type, or lacks a column or a value.
 
-    >>> read_rows([{"word": "cat", "pron": "k a t"}]).examples[0].target
-    'k a t'
+    Examples:
+        >>> read_rows([{"word": "cat", "pron": "k a t"}]).examples[0].target
+        'k a t'
     """
     if isinstance(rows, Mapping):
         names = ", ".join(map(quoted, list(map(str, rows))[:5]))
@@ -81,7 +82,7 @@ def read_rows(rows: Any, roles: Mapping[str, str | None] | None = None) -> Rows:
 
 
 def _labels_of(rows: Any) -> dict[str, list[str]]:
-    """The names of the labels of each column that has such, of a Hugging Face dataset."""
+    """Return the label names of each column of a Hugging Face dataset that has them."""
     features = getattr(rows, "features", None)
     if not isinstance(features, Mapping):
         return {}
@@ -91,7 +92,7 @@ def _labels_of(rows: Any) -> dict[str, list[str]]:
 
 
 def _roles_in(row: Mapping[str, Any], given: Mapping[str, str | None]) -> dict[str, str | None]:
-    """The name of the column for each role, with those given in place of those found."""
+    """Return the column name of each role; given names override inferred names."""
     names = list(row)
     others = [name for name in names if name not in given.values()]
     found = {
@@ -136,7 +137,7 @@ def _cell(row: Mapping[str, Any], name: str, labels: list[str] | None, where: st
 
 
 def _named(value: Any, labels: list[str], where: str) -> Any:
-    """The name of a label, or of each of a list of labels."""
+    """Return the name of a label, or of each label of a list."""
     if isinstance(value, list | tuple):
         return [_named(one, labels, where) for one in value]
     if not isinstance(value, int):

@@ -1,4 +1,4 @@
-"""Tables: tab-separated and comma-separated files, whose columns go by number or by name.
+"""Tables: tab-separated and comma-separated files, whose columns have numbers or names.
 
 word,pron           a header: the columns have names
 cat,k æ t           source="word", target="pron", or source=0, target=1
@@ -36,8 +36,8 @@ class Row(NamedTuple):
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class AbstractTable(FileSource):
-    """Rows of columns. A column goes by its number, counted from 0, or by its name in the header. Spaces
-    around a cell are left out, and so are empty lines.
+    """Rows of columns. A column is given by its number, counted from 0, or by its name in the header. Spaces
+    around cells are removed, and empty lines are skipped.
     """
 
     separator: ClassVar[str]  # in words, for errors
@@ -58,16 +58,16 @@ class AbstractTable(FileSource):
 
     @abstractmethod
     def rows(self, reader: LineReader) -> Iterator[Row]:
-        """The rows from where the reader is."""
+        """Yield the rows from the position of the reader."""
 
     @property
     def roles(self) -> dict[str, Column]:
-        """The column of each part of an example; None for a part that is not read."""
+        """Return the column of each part of an example; None for an unused part."""
         return {role: getattr(self, role) for role in ROLES}
 
     @property
     def is_named(self) -> bool:
-        """Whether a column goes by its name."""
+        """True if a column is given by name."""
         return any(isinstance(column, str) for column in self.roles.values())
 
     @override
@@ -100,16 +100,16 @@ class AbstractTable(FileSource):
             )
 
     def first_row(self, file: str) -> list[str]:
-        """The cells of the first line of a file: its header, if it has one."""
+        """Return the cells of the first line of a file: its header, if it has one."""
         row = next(self.rows(LineReader(file, max_line=self.max_line)), Row((), 1))
         return _stripped(row.cells)
 
     def numbers(self, names: Sequence[str], file: str) -> dict[str, int | None]:
-        """The column of each part of an example, by number.
+        """Return the column number of each part of an example.
 
         Args:
             names: the header.
-            file: the name of the file that has it, for the error.
+            file: the name of the file with this header, for the error message.
         """
         return {
             role: _number_of(column, names, file) if isinstance(column, str) else column
@@ -130,28 +130,28 @@ class AbstractTable(FileSource):
 
     @abstractmethod
     def _line(self, cells: Sequence[str]) -> str:
-        """The cells as they may stand in the file."""
+        """Join cells as in a line of the file."""
 
     @abstractmethod
     def _remedy(self, got: int, needed: int) -> str:
-        """What to do about a row that has so many columns."""
+        """Return advice for a row with the wrong number of columns."""
 
 
 Table = TypeVar("Table", bound=AbstractTable)
 
 
 def in_files(like: Table, other: Table) -> Table:
-    """The table that other files have, with the columns of this one.
+    """Return the table in other files, with the columns of this table.
 
-    Columns go by name in files that have these names in the first line. In files without a header
-    they go by the number that they have in the files of the first table.
+    Columns are given by name in files whose first line has these names. In files without a header, they have the
+    same numbers as in the files of the first table.
 
     Args:
-        like: a table that says which columns are read.
-        other: other files, opened without knowing of it.
+        like: a table with known columns.
+        other: other files, opened without this knowledge.
 
     Raises:
-        DataError: The other files have no header, and the files of the first table are gone.
+        DataError: The other files have no header, and the files of the first table do not exist anymore.
     """
     if not like.is_named:
         return replace(other, **like.roles, columns=like.columns)
@@ -170,7 +170,7 @@ def in_files(like: Table, other: Table) -> Table:
 
 
 def without_target(table: Table, *, second: bool, features: bool) -> Table:
-    """The table as a model reads it that is asked for targets: other columns need not be there."""
+    """Return the table without the target, for prediction: only the columns that the model reads are required."""
     return replace(
         table,
         target=None,
@@ -187,7 +187,7 @@ _MORE = "or pass columns=None to allow more (with foveal fit: --set train.column
 @final
 @dataclass(frozen=True, kw_only=True, slots=True)
 class TabSeparated(AbstractTable):
-    """Columns with tabs between them, on lines."""
+    """Tab-separated columns, one row on each line."""
 
     is_by_line: ClassVar[bool] = True
     separator: ClassVar[str] = "tabs"
@@ -213,11 +213,11 @@ class TabSeparated(AbstractTable):
 @final
 @dataclass(frozen=True, kw_only=True, slots=True)
 class CommaSeparated(AbstractTable):
-    """Columns with commas between them, or semicolons. A cell in double quotes may contain separators, line
+    """Columns separated by commas or semicolons. A cell in double quotes may contain separators, line
     breaks and doubled quotes (RFC 4180). A cell has at most 131,072 characters.
     """
 
-    is_by_line: ClassVar[bool] = False  # a cell in quotes may go over several lines
+    is_by_line: ClassVar[bool] = False  # a quoted cell may span several lines
     separator: ClassVar[str] = "separators"
     kind: Literal["csv"] = "csv"
     delimiter: Literal[",", ";"] = setting(",", "character between columns")
@@ -268,10 +268,11 @@ def tsv(
     header: bool = False,
     max_line: int = MAX_LINE,
 ) -> TabSeparated:
-    """Tab-separated files; see `TabSeparated`.
+    """Read tab-separated files; see `TabSeparated`.
 
-    >>> tsv("train.tsv", source="lemma", target="form", features="tags").is_named
-    True
+    Examples:
+        >>> tsv("train.tsv", source="lemma", target="form", features="tags").is_named
+        True
     """
     return TabSeparated(
         paths=path_texts(paths),
@@ -299,10 +300,11 @@ def csv(
     delimiter: Literal[",", ";"] = ",",
     max_line: int = MAX_LINE,
 ) -> CommaSeparated:
-    """Comma-separated files; see `CommaSeparated`.
+    """Read comma-separated files; see `CommaSeparated`.
 
-    >>> csv("train.csv", source="word", target="pron").delimiter
-    ','
+    Examples:
+        >>> csv("train.csv", source="word", target="pron").delimiter
+        ','
     """
     return CommaSeparated(
         paths=path_texts(paths),
@@ -323,10 +325,10 @@ def _stripped(cells: Sequence[str]) -> list[str]:
 
 
 def _number_of(name: str, names: Sequence[str], file: str) -> int:
-    """The number of the column with this name.
+    """Return the number of the column with this name.
 
     Raises:
-        DataError: No column has the name, or several have it.
+        DataError: No column has the name, or several columns have it.
     """
     if names.count(name) == 1:
         return names.index(name)

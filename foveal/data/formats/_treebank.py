@@ -6,8 +6,8 @@
     ...
     3.1   (said)  ...                                           an empty node, of enhanced graphs
 
-The words of a tree have whole numbers. Lines of tokens that are several words, of empty nodes and of comments
-belong to the sentence but not to its tree: reading passes over them and `fill_trees` keeps them.
+The words of a tree have integer numbers. Lines of multi-word tokens, empty nodes and comments belong to the sentence
+but not to its tree: `treebank` skips them, and `fill_trees` keeps them.
 
 Reference: https://universaldependencies.org/format.html.
 """
@@ -30,16 +30,17 @@ from ._formats import ABOUT_MAX_LINE, ABOUT_PATHS
 _FORM, _UPOS, _XPOS, _HEAD, _LABEL = 1, 3, 4, 6, 7  # columns, counted from 0
 _NUM_COLUMNS = 10
 _NOTHING = "_"
-_AT_ONCE = 1024  # sentences: enough to fill batches of one length
+_AT_ONCE = 1024  # sentences: enough to fill batches of similar length
 _NO_WORD = re.compile(r"\d+[-.]\d+")  # 3-4, a token of two words; 5.1, an empty node
 _SPACE = re.compile(r"\s")
 
 
 def read_arc(text: str) -> tuple[int, str]:
-    """The head of a word and the label of its arc.
+    """Parse the head of a word and the label of its arc.
 
-    >>> read_arc("3:nsubj:pass")
-    (3, 'nsubj:pass')
+    Examples:
+        >>> read_arc("3:nsubj:pass")
+        (3, 'nsubj:pass')
     """
     head, colon, label = text.partition(":")
     if not (colon and label and head.isascii() and head.isdecimal()):
@@ -90,18 +91,19 @@ def treebank(paths: Paths, *, max_line: int = MAX_LINE) -> Treebank:
 def fill_trees(
     lines: Iterable[str], parse: Callable[[list[str]], Sequence[str]], file: str = "input"
 ) -> Iterator[str]:
-    r"""Yield CoNLL-U lines with heads and labels filled in; everything else stays as it is.
-
-    >>> sentence = "1\tHello\t_\t_\t_\t_\t_\t_\t_\t_"
-    >>> filled = fill_trees((sentence, ""), lambda sentences: ("0:root",) * len(sentences))
-    >>> next(filled).replace("\t", " ")
-    '1 Hello _ _ _ _ 0 root _ _'
+    r"""Yield CoNLL-U lines with heads and labels filled in; everything else is unchanged.
 
     Args:
-        lines: without line ends.
-        parse: returns the arcs of each sentence, as the target of an example of `treebank` has them. A sentence
-            is its words with spaces between them.
-        file: the name that errors give.
+        lines: lines without line breaks.
+        parse: returns the arcs of each sentence, in the form of the targets of `treebank`. A sentence is a text of
+            space-separated words.
+        file: the name of the file for error messages.
+
+    Examples:
+        >>> sentence = "1\tHello\t_\t_\t_\t_\t_\t_\t_\t_"
+        >>> filled = fill_trees((sentence, ""), lambda sentences: ("0:root",) * len(sentences))
+        >>> next(filled).replace("\t", " ")
+        '1 Hello _ _ _ _ 0 root _ _'
     """
     blocks = _blocks(lines, file)
     while some := list(islice(blocks, _AT_ONCE)):
@@ -115,11 +117,11 @@ class _Block(NamedTuple):
     """The lines of a sentence up to the empty line, and the columns of its words."""
 
     lines: list[str]
-    places: list[int]  # of the words among the lines
+    places: list[int]  # the indices of the words among the lines
     rows: list[list[str]]
 
     def filled(self, arcs: str) -> list[str]:
-        """The lines with these heads and labels."""
+        """Return the lines with these heads and labels."""
         lines = list(self.lines)
         for place, row, arc in zip(self.places, self.rows, arcs.split(), strict=True):
             head, label = read_arc(arc)
@@ -144,7 +146,7 @@ def _blocks(lines: Iterable[str], file: str) -> Iterator[_Block]:
 
 
 def _word(line: str, where: Where, number: int) -> list[str] | None:
-    """The columns of a line with the word of this number; None for comments and lines of no word."""
+    """Return the columns of the word with this number; None for comments and lines without a word."""
     if line.startswith("#"):
         return None
     row = line.split("\t")
