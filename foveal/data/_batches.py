@@ -45,7 +45,7 @@ class Seq2SeqBatch:
     source_mask: Bool[Tensor, "B S"]
     tokens: Int[Tensor, "B T"]  # begin first
     targets: Int[Tensor, "B T"]  # end last
-    mask: Bool[Tensor, "B T"]  # of tokens and of targets
+    mask: Bool[Tensor, "B T"]  # shared by tokens and targets
     indices: Int[Tensor, " B"]  # the indices of the examples
     features: Int[Tensor, "B F"] | None = None
     features_mask: Bool[Tensor, "B F"] | None = None

@@ -1,1 +1,1 @@
-"""Images and frames: bytes to pixels, within limits."""
+"""Images and frames: decode bytes to pixels, within limits of size."""

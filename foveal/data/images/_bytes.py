@@ -1,10 +1,9 @@
-"""The bytes of an image: of a file, or of a member of a zip archive, never more than are allowed.
+"""Read the bytes of an image from a file or from a member of a zip archive, up to a limit.
 
     photos/cat.png                 a file
     photos.zip/animals/cat.png     a member of an archive, read without unpacking the others
 
-The names in an archive are only ever compared, and nothing is written, so that no name can lead
-out of it.
+Names in an archive are only compared and nothing is written, so a malicious name cannot escape the archive.
 """
 
 import functools
@@ -18,25 +17,25 @@ from typing import BinaryIO, NamedTuple
 from ...errors import ImageError
 from .._example import data_error, quoted
 
-MAX_MEMBERS = 1 << 20  # of an archive whose list of names is held
-_NUM_ARCHIVES = 8  # whose lists are held
-_LOCAL_HEADER = struct.Struct("<4s22xHH")  # signature, length of the name, of what comes after it
+MAX_MEMBERS = 1 << 20  # per archive, to bound the cached list of names
+_NUM_ARCHIVES = 8  # archives whose lists are cached
+_LOCAL_HEADER = struct.Struct("<4s22xHH")  # signature, lengths of name and extra field
 _REMEDY = "Save it as PNG or JPEG"
 
 
 class _Member(NamedTuple):
     offset: int  # of its header
     method: int
-    packed: int  # bytes
+    packed: int  # compressed bytes
 
 
 def image_error(place: object, what: str, remedy: str = _REMEDY) -> ImageError:
-    """The one line that a user sees of an image: which, what is wrong, and what to do."""
+    """Create an error with a one-line message about an image: its name, the problem, and advice."""
     return ImageError(str(data_error(str(place), what, remedy)))
 
 
 def image_bytes(source: Path | bytes, max_bytes: int) -> bytes:
-    """What a file holds, or a member of an archive; or what is given, if it is not too much."""
+    """Return the content of a file or of a member of an archive, or the given bytes; check the size limit."""
     if isinstance(source, bytes):
         return _at_most(source, "the image", max_bytes)
     path = source
@@ -50,14 +49,14 @@ def image_bytes(source: Path | bytes, max_bytes: int) -> bytes:
         what = "is a folder" if path.is_dir() else "is no file" if path.exists() else "is not there"
     except ImageError:
         raise
-    except (OSError, ValueError) as error:  # a name with NUL in it is a ValueError
+    except (OSError, ValueError) as error:  # a name that contains NUL raises ValueError
         reason = error.strerror if isinstance(error, OSError) else None
         raise image_error(path, f"cannot be read: {reason or error}", "Correct the name") from None
     raise image_error(path, f"{what}, expected an image", "Correct the name, or the folder")
 
 
 def archive_members(archive: Path) -> tuple[str, ...]:
-    """The names of the files in an archive, in its order."""
+    """Return the names of the files in an archive, in its order."""
     return tuple(_members_of(archive))
 
 
@@ -72,7 +71,7 @@ def _at_most(read: bytes, place: Path | str, max_bytes: int) -> bytes:
 
 
 def _archive_of(path: Path) -> Path | None:
-    """The archive that a path leads through."""
+    """Return the archive in a path, or None."""
     return next((above for above in path.parents if above.is_file()), None)
 
 
@@ -94,7 +93,7 @@ def _member_bytes(archive: Path, path: Path, max_bytes: int) -> bytes:
 
 
 def _packed_bytes(handle: BinaryIO, member: _Member, max_bytes: int, path: Path) -> bytes:
-    """What the archive holds of a member; a packed image can be a little larger than itself."""
+    """Read the compressed bytes of a member; compression can make an image slightly larger."""
     handle.seek(member.offset)
     header = handle.read(_LOCAL_HEADER.size)
     if len(header) == _LOCAL_HEADER.size:
@@ -112,7 +111,7 @@ def _members_of(archive: Path) -> "MappingProxyType[str, _Member]":
 
 @functools.lru_cache(maxsize=_NUM_ARCHIVES)
 def _listed(archive: Path, _changed: int, _size: int) -> "MappingProxyType[str, _Member]":
-    """The members of an archive as it was when it last changed."""
+    """Return the members of an archive. The time of change and the size are part of the cache key."""
     try:
         with zipfile.ZipFile(archive) as opened:
             entries = opened.infolist()

@@ -1,6 +1,6 @@
-"""Frames of a clip: a folder of images, a moving GIF, WebP or PNG, or a video (extra `video`).
+"""Frames of a clip: a folder of images, an animated GIF, WebP or PNG, or a video (extra `video`).
 
-    source -> how many frames, and how large -> the ones to keep, evenly spaced -> pixels
+    source -> number and size of the frames -> the frames to keep, evenly spaced -> pixels
 
 Axes: F frames, C channels, h and w height and width.
 """
@@ -36,28 +36,28 @@ from ._images import (
 
 Frame: TypeAlias = UInt8[Tensor, "C h w"]
 
-# Frames have to be decoded one after the other, those between the ones that are kept too; so many
-# times the pixels of one image are still a matter of seconds.
+# All frames between the kept frames must be decoded too. Decoding this many times the pixels of one image still takes
+# only seconds.
 CLIP_TIMES = 16
 MAX_FRAMES = 1 << 14  # of a clip
 _MOST_MOMENTS = 4  # for each frame of a GIF
 _NUMBER = re.compile(r"(\d+)")
-# What a video is kept in, by bytes 4 to 8, or by the first four. A format that may name other files,
-# such as a playlist, is not among them.
+# Video containers, by bytes 4 to 8 or by the first four bytes. Formats that can refer to other files, such as
+# playlists, are excluded.
 _CONTAINERS = {b"ftyp": "mp4", b"\x1aE\xdf\xa3": "matroska"}
 
 
 def read_frames(source: Path | bytes, spec: ImageSpec, max_frames: int) -> UInt8[Tensor, "F C h w"]:
-    """The frames of a clip, or so many of them, evenly spaced from the first on.
+    """Read at most `max_frames` frames of a clip, evenly spaced from the first frame on.
 
     Args:
-        source: a folder of images, whose names are ordered by the numbers in them; a file (or a
-            member of an archive, or what a file holds) that is a GIF, WebP, PNG, mp4 or mkv.
+        source: a folder of images, sorted by the numbers in their names; or a GIF, WebP, PNG, mp4 or mkv, as a file, a
+            member of an archive, or the content of a file.
         spec: as for a single image.
-        max_frames: how many are kept at most.
+        max_frames: maximum number of frames.
 
     Raises:
-        ImageError: there is no frame, or one cannot be read, or they are not all of one size.
+        ImageError: there is no frame, a frame cannot be read, or the frames have different sizes.
     """
     if max_frames < 1:
         raise ValueRangeError(
@@ -87,10 +87,11 @@ def read_frames(source: Path | bytes, spec: ImageSpec, max_frames: int) -> UInt8
 
 
 def natural_order(name: str) -> tuple[tuple[int, int, str], ...]:
-    """What to sort names by, so that 10 comes after 9.
+    """Return a sort key for names with numbers: 10 comes after 9.
 
-    >>> sorted(["frame10.png", "frame9.png"], key=natural_order)
-    ['frame9.png', 'frame10.png']
+    Examples:
+        >>> sorted(["frame10.png", "frame9.png"], key=natural_order)
+        ['frame9.png', 'frame10.png']
     """
     parts = _NUMBER.split(name)
     return tuple(
@@ -129,8 +130,8 @@ def _of_image(data: bytes, place: object, spec: ImageSpec, max_frames: int) -> l
 
 
 def _shown(data: bytes, opened: ImageFile, place: object) -> Sequence[int]:
-    """Which picture of a file is shown at each moment. A picture of a GIF that is shown for longer
-    counts more than once: who writes a GIF leaves out what is the same as before.
+    """Return the index of the frame that is visible at each moment. A GIF frame with a longer duration counts more
+    than once, because GIF encoders drop repeated frames.
     """
     if data.startswith(b"GIF"):
         return _moments(gif_outline(data).times)
@@ -141,11 +142,12 @@ def _shown(data: bytes, opened: ImageFile, place: object) -> Sequence[int]:
 
 
 def _moments(times: Sequence[int]) -> list[int]:
-    """Each frame as often as a moment fits into the time that it is shown: the moment that fits into
-    all times, or where that is very short the shortest time.
+    """Repeat the index of each frame in proportion to its duration. The unit is the greatest common divisor of all
+    durations or, if that is very short, the shortest duration.
 
-    >>> _moments([10, 20, 10])
-    [0, 1, 1, 2]
+    Examples:
+        >>> _moments([10, 20, 10])
+        [0, 1, 1, 2]
     """
     real = [time for time in times if time] or [1]
     common, shortest = math.gcd(*real), min(real)
@@ -193,7 +195,7 @@ def _of_video(
 
 
 def _num_packets(opened: Any) -> int:
-    """Frames of a video, counted without decoding them."""
+    """Count the frames of a video without decoding them."""
     packets = opened.demux(opened.streams.video[0])
     return sum(1 for packet in islice(packets, MAX_FRAMES + 2) if packet.size)
 

@@ -1,20 +1,20 @@
-"""What headers say of sizes, where a decoder would reserve memory by them before anybody can look.
+"""Parse image sizes from headers, for formats whose decoders allocate memory before the size can be checked.
 
     GIF     each frame may be larger than the screen, which the decoder then enlarges
-    WebP    the decoder reserves the canvas twice when it is made
+    WebP    the decoder allocates the canvas twice on construction
 
-The other decoders read no more than the header when they are made.
+The other decoders read only the header on construction.
 """
 
 from struct import unpack_from
 from typing import NamedTuple
 
-_IMAGE, _EXTENSION, _END = 0x2C, 0x21, 0x3B  # what a block of a GIF begins with
-_CONTROL = b"\xf9\x04"  # of an extension that says how long the next frame is shown
+_IMAGE, _EXTENSION, _END = 0x2C, 0x21, 0x3B  # first bytes of the blocks of a GIF
+_CONTROL = b"\xf9\x04"  # an extension with the duration of the next frame
 
 
 class Outline(NamedTuple):
-    """The size of a picture, and how long each of its frames is shown, by its headers."""
+    """The size of an image and the durations of its frames, from its headers."""
 
     width: int
     height: int
@@ -22,7 +22,7 @@ class Outline(NamedTuple):
 
 
 def webp_outline(data: bytes) -> Outline:
-    """Of a WebP: what its first chunk says, which is nothing where that is of no known kind."""
+    """Parse the first chunk of a WebP; the outline is empty if the type of the chunk is unknown."""
     kind = data[12:16]
     if len(data) < 30:
         return Outline(0, 0)
@@ -39,8 +39,8 @@ def webp_outline(data: bytes) -> Outline:
 
 
 def gif_outline(data: bytes) -> Outline:
-    """Of a GIF: its frames, and its screen as large as the frames make it. What comes after a fault is
-    not counted.
+    """Parse the frames of a GIF, and the size of the screen that contains all frames. Parsing stops at the first
+    invalid block.
     """
     if len(data) < 13:
         return Outline(0, 0)
@@ -58,7 +58,7 @@ def gif_outline(data: bytes) -> Outline:
             time = 0
             at = _after_blocks(data, at + 11 + _palette_size(flags))
         else:
-            at += 1  # the decoder passes over what it does not know, and so do we
+            at += 1  # skip unknown blocks, as the decoder does
     return Outline(width, height, tuple(times) or (0,))
 
 
@@ -67,7 +67,7 @@ def _palette_size(flags: int) -> int:
 
 
 def _after_blocks(data: bytes, at: int) -> int:
-    """Where a chain of blocks ends, each of which says how long it is, the last that it is empty."""
+    """Return the end of a chain of blocks; each block starts with its length, and the last block is empty."""
     while at < len(data) and data[at]:
         at += data[at] + 1
     return at + 1

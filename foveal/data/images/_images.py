@@ -1,10 +1,10 @@
-"""Images as pixels: read with limits, since an image may come from anybody.
+"""Read images as pixels, with limits, because an image may come from an untrusted source.
 
-    bytes -> format, from the first of them -> size, from the header -> pixels -> upright, no larger
-    than wanted, gray or color
+    bytes -> format, from the first bytes -> size, from the header -> pixels -> upright, at most
+    the maximum size, gray or color
 
-Nothing is decoded before its header says that it is small enough, and no decoder is asked that is not
-in the list below. Whatever a decoder has to say becomes one line about the file.
+An image is decoded only if its header shows an acceptable size, and only with a decoder from the list below. Every
+error of a decoder becomes a one-line message about the file.
 
 Axes: C channels, h and w height and width.
 """
@@ -32,7 +32,7 @@ from ...specs import setting
 from ._bytes import image_bytes, image_error
 from ._headers import Outline, gif_outline, webp_outline
 
-# What a file is, is seen from its first bytes, whatever its name.
+# The first bytes determine the format of a file, not its name.
 _DECODERS: tuple[tuple[bytes, bytes, Callable[[BytesIO], ImageFile]], ...] = (
     (b"\x89PNG\r\n\x1a\n", b"", PngImageFile),
     (b"\xff\xd8\xff", b"", JpegImageFile),
@@ -42,7 +42,7 @@ _DECODERS: tuple[tuple[bytes, bytes, Callable[[BytesIO], ImageFile]], ...] = (
     (b"RIFF", b"WEBP", WebPImageFile),
 )
 _FORMATS = "PNG, JPEG, GIF, BMP or WebP"
-SUFFIXES = (".png", ".jpg", ".jpeg", ".gif", ".bmp", ".webp")  # of files that are taken for images
+SUFFIXES = (".png", ".jpg", ".jpeg", ".gif", ".bmp", ".webp")  # extensions of image files
 _FOREIGN = {
     b"II*\0": "TIFF",
     b"MM\0*": "TIFF",
@@ -64,17 +64,17 @@ _TURNS = {
     8: Image.Transpose.ROTATE_90,
 }
 _LIES_DOWN = 5  # orientations from here on exchange height and width
-# Decoders take time for every row: 130 KB of PNG can hold 2^25 rows of one pixel, which take seconds.
-# JPEG has no larger sides.
+# The time of decoders depends on the number of rows: 130 KB of PNG can contain 2^25 rows of one pixel, which take
+# seconds. JPEG allows no larger sides.
 _MOST_SIDE = 65_535
-_SPECK, _RIM = 24, 2  # what a margin may differ by, and how many pixels of it stay
+_SPECK, _RIM = 24, 2  # maximum difference within a margin, and pixels of the margin to keep
 
 
 @final
 @dataclass(frozen=True, kw_only=True, slots=True)
 class ImageSpec:
-    """How images are read. Those larger than height x width are shrunk, keeping their shape; smaller
-    ones stay as they are.
+    """Settings for reading images. Images larger than height x width are downscaled with their aspect ratio; smaller
+    images keep their size.
     """
 
     num_channels: Literal[1, 3] = setting(3, "1 for gray, 3 for color")
@@ -95,14 +95,14 @@ class ImageSpec:
 
 
 def read_image(source: Path | bytes, spec: ImageSpec) -> UInt8[Tensor, "C h w"]:
-    """The pixels of an image: upright, transparent parts white, the first picture of a moving one.
+    """Read the pixels of an image: upright, on a white background, and the first frame of an animation.
 
     Args:
-        source: a file, a member of a zip archive (`photos.zip/cat.png`), or what a file holds.
-        spec: which size and how many channels to bring it to, and what to refuse.
+        source: a file, a member of a zip archive (`photos.zip/cat.png`), or the content of a file.
+        spec: the maximum size, the number of channels, and the limits.
 
     Raises:
-        ImageError: it is no image, of a format that is not read, damaged or too large.
+        ImageError: the file is not an image, has an unsupported format, is damaged or too large.
     """
     place = source if isinstance(source, Path) else "the image"
     data = image_bytes(source, spec.max_bytes)
@@ -111,7 +111,7 @@ def read_image(source: Path | bytes, spec: ImageSpec) -> UInt8[Tensor, "C h w"]:
 
 
 def open_image(data: bytes, place: object, spec: ImageSpec) -> ImageFile:
-    """An image whose header is read, and whose size is allowed."""
+    """Open an image by reading its header, and check its size."""
     decoder = next(
         (
             new
@@ -127,21 +127,21 @@ def open_image(data: bytes, place: object, spec: ImageSpec) -> ImageFile:
         check_size((outline.width, outline.height), place, spec)
     try:
         opened = decoder(BytesIO(data))
-    except Exception as error:  # a decoder may raise anything about bytes that it did not expect
+    except Exception as error:  # a decoder may raise anything for unexpected bytes
         raise damaged(error, place) from None
     check_size(opened.size, place, spec)
     return opened
 
 
 def image_outline(data: bytes) -> Outline | None:
-    """What the header says, where a decoder must not be asked first."""
+    """Parse the header of formats whose decoders must not run before the size is checked."""
     if data.startswith(b"GIF"):
         return gif_outline(data)
     return webp_outline(data) if data.startswith(b"RIFF") else None
 
 
 def check_size(size: tuple[int, int], place: object, spec: ImageSpec) -> None:
-    """Refuse an image with too many pixels, or none."""
+    """Raise an error for an image with too many pixels, or none."""
     width, height = size
     if not (width > 0 and height > 0 and width * height <= spec.max_pixels):
         raise image_error(
@@ -158,7 +158,7 @@ def check_size(size: tuple[int, int], place: object, spec: ImageSpec) -> None:
 
 
 def read_picture(opened: ImageFile, place: object, spec: ImageSpec) -> UInt8[Tensor, "C h w"]:
-    """The pixels of the picture that an opened image stands at."""
+    """Read the pixels of the current frame of an opened image."""
     try:
         return _pixels(opened, place, spec)
     except ImageError:
@@ -168,19 +168,19 @@ def read_picture(opened: ImageFile, place: object, spec: ImageSpec) -> UInt8[Ten
 
 
 def _pixels(opened: ImageFile, place: object, spec: ImageSpec) -> UInt8[Tensor, "C h w"]:
-    # A JPEG is decoded at a half, a quarter or an eighth where that is large enough still. Which way
-    # up it is, is not known yet, so the larger side has to do for both.
+    # A JPEG can be decoded at 1/2, 1/4 or 1/8 of its size if that is still large enough. Its orientation is not
+    # known yet, so use the larger side for both.
     most = max(spec.width, spec.height)
-    # What trimming leaves of it may be small, and lines are as wide as they are in the whole of it.
+    # Trimming may leave a small part, and the width of lines is measured at full size.
     if not spec.trim and spec.ink is None:
         opened.draft(None, (most, most))
     opened.load()
-    check_size(opened.size, place, spec)  # a GIF can grow while it is read
+    check_size(opened.size, place, spec)  # the size of a GIF can grow while it is read
     return picture_pixels(opened, spec)
 
 
 def picture_pixels(opened: Image.Image, spec: ImageSpec) -> UInt8[Tensor, "C h w"]:
-    """What is decoded, as it is wanted."""
+    """Convert a decoded image to pixels of the requested size and channels."""
     turn = _orientation(opened)
     lies = turn >= _LIES_DOWN
     most = (spec.height, spec.width) if lies else (spec.width, spec.height)
@@ -199,11 +199,11 @@ def picture_pixels(opened: Image.Image, spec: ImageSpec) -> UInt8[Tensor, "C h w
 
 
 def _plain(image: Image.Image) -> Image.Image:
-    """The image as L, RGB or RGBA with 8 bits for each."""
+    """Convert an image to L, RGB or RGBA with 8 bits per channel."""
     is_plain = image.mode in ("L", "RGB") and "transparency" not in image.info
     if is_plain or image.mode == "RGBA":
         return image
-    if image.mode.startswith("I"):  # 16 bits of gray: the upper 8 of them
+    if image.mode.startswith("I"):  # 16-bit gray: keep the upper 8 bits
         return Image.fromarray((np.asarray(image).clip(0, 0xFFFF) >> 8).astype(np.uint8))
     if image.mode in _WITH_ALPHA or "transparency" in image.info:
         return image.convert("RGBA")
@@ -211,7 +211,7 @@ def _plain(image: Image.Image) -> Image.Image:
 
 
 def _on_white(image: Image.Image) -> Image.Image:
-    """L or RGB, transparent parts white."""
+    """Convert an image to L or RGB, on a white background."""
     if image.mode != "RGBA":
         return image
     white = Image.new("RGBA", image.size, (255, 255, 255, 255))
@@ -219,8 +219,8 @@ def _on_white(image: Image.Image) -> Image.Image:
 
 
 def _trimmed(image: Image.Image) -> Image.Image:
-    """The part that differs from the color of the first pixel, and a little around it; all of an image
-    that has no such part.
+    """Crop an image to the part that differs from the color of the first pixel, with a small margin. An image without
+    such a part stays unchanged.
     """
     seen = _on_white(image)
     ground = Image.new(seen.mode, seen.size, seen.getpixel((0, 0)) or 0)
@@ -241,14 +241,14 @@ def _trimmed(image: Image.Image) -> Image.Image:
 
 
 def _ink(image: Image.Image) -> float:
-    """How dark an image is, from 0 to 1. Lines are as wide as the pen whatever is written: twice the letter has
-    twice the ink on four times the page.
+    """Return the darkness of an image, from 0 to 1. The width of a pen stroke is constant: a letter of twice the size
+    has twice the ink on four times the area.
     """
     return 1 - float(np.asarray(_on_white(image).convert("L")).mean()) / 255
 
 
 def _darkened(image: Image.Image) -> Image.Image:
-    """With black where it is darkest: of thin lines shrinking leaves a little gray."""
+    """Stretch the contrast to make the darkest pixel black, because downscaling turns thin lines light gray."""
     least, _ = image.convert("L").getextrema()
     assert isinstance(least, int)
     table = [
@@ -258,7 +258,7 @@ def _darkened(image: Image.Image) -> Image.Image:
 
 
 def _shrunk(image: Image.Image, most: tuple[int, int], scale: float) -> Image.Image:
-    """By `scale`, and no larger than `most`, of the same shape; a line of pixels is left at least."""
+    """Scale an image by `scale`, to at most `most`, with its aspect ratio and at least one pixel on each side."""
     width, height = image.size
     scale = min(scale, most[0] / width, most[1] / height)
     if scale == 1:
@@ -268,10 +268,10 @@ def _shrunk(image: Image.Image, most: tuple[int, int], scale: float) -> Image.Im
 
 
 def _orientation(opened: Image.Image) -> int:
-    """How the image lies, by its EXIF; 1 where that says nothing, or cannot be read."""
+    """Return the EXIF orientation of an image; 1 if it is missing or cannot be read."""
     try:
         return int(opened.getexif().get(_ORIENTATION, 1))
-    except Exception:  # what is broken is not the picture
+    except Exception:  # the EXIF data is broken, not the image
         return 1
 
 
@@ -283,6 +283,6 @@ def _foreign(data: bytes, place: object) -> ImageError:
 
 
 def damaged(error: Exception, place: object) -> ImageError:
-    """What a decoder said, on one line."""
+    """Convert an exception of a decoder to a one-line error."""
     said = " ".join(str(error).split())[:120] or type(error).__name__
     return image_error(place, f"the image is damaged ({said})", "Fetch it again, or leave it out")

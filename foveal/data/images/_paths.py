@@ -1,4 +1,4 @@
-"""Names of images in lists and annotations: below one folder, or in one archive, and nowhere else."""
+"""Names of images in lists and annotations, which are restricted to one folder or archive."""
 
 from pathlib import Path, PurePosixPath
 
@@ -8,13 +8,13 @@ ABOUT_IMAGES = "folder or zip archive of the images; none: the folder of the fil
 
 
 def image_path(file: str, images: str | None, name: str, where: Where) -> Path:
-    """The path of an image that a file names, which a list from a stranger must not lead elsewhere.
+    """Return the path of an image that a file names. An untrusted file cannot refer to other folders.
 
     Args:
         file: the list, or the annotations.
         images: the folder or archive that names are relative to; None for the folder of the file.
-        name: what the file says, with / between folders.
-        where: the place in the file.
+        name: the name in the file, with / between folders.
+        where: the location in the file.
     """
     parts = PurePosixPath(name).parts
     leads_out = not parts or name.startswith("/") or ".." in parts or ":" in parts[0]

@@ -1,9 +1,9 @@
-"""Pictures of a pool, and pictures as padded tensors.
+"""Images of a pool, and images as padded tensors.
 
-An example may have a picture: an image (C, h, w), or the frames of a clip (F, C, h, w). Pictures are kept as bytes, one for
-each value, and once however many examples show the same; a batch makes numbers from 0 to 1 of them.
+An example may have an image (C, h, w), or the frames of a clip (F, C, h, w). Images are stored with one byte per value,
+and an image that several examples share is stored once. A batch converts them to floats from 0 to 1.
 
-Axes: B examples, F frames, C channels, h and w height and width, P different pictures.
+Axes: B examples, F frames, C channels, h and w height and width, P different images.
 """
 
 import hashlib
@@ -19,27 +19,27 @@ from torch import Tensor
 
 from ...errors import ShapeError
 
-PLACE = 8  # pixels: a picture takes as many places of a batch as squares of this side cover it
+PLACE = 8  # pixels: an image takes one position of a batch for each square of this side
 
 
 @final
 @dataclass(frozen=True, eq=False, slots=True)
 class Pictures:
-    """The pictures of some examples."""
+    """The images of some examples."""
 
     different: tuple[UInt8[Tensor, "..."], ...]
-    numbers: Int[np.ndarray, " B"]  # which of them each example has
+    numbers: Int[np.ndarray, " B"]  # the index of each example's image
 
     def take(self, rows: Int[np.ndarray, " b"]) -> "Pictures":
-        """Those of some of the examples, in this order."""
+        """Return the images of some of the examples, in this order."""
         return Pictures(self.different, self.numbers[rows])
 
     def places(self) -> Int[np.ndarray, "B 3"]:
-        """Frames, rows and columns of places of each example's picture."""
+        """Return the extent of each example's image in positions: frames, rows and columns."""
         return np.array([_extent(picture) for picture in self.different])[self.numbers]
 
     def once(self) -> tuple[list[UInt8[Tensor, "..."]], Int[np.ndarray, " B"]]:
-        """Each picture that some example has, once, and which of these each example has."""
+        """Return the different images, and for each example the index of its image."""
         numbers, which = np.unique(self.numbers, return_inverse=True)
         return [self.different[number] for number in numbers], which
 
@@ -51,7 +51,7 @@ class Pictures:
 
 
 class PictureColumn:
-    """Grows by one picture at a time; what is the same is kept once."""
+    """Collects images one at a time, and stores equal images once."""
 
     def __init__(self) -> None:
         self._different: list[Tensor] = []
@@ -59,7 +59,7 @@ class PictureColumn:
         self._numbers: list[int] = []
 
     def append(self, picture: UInt8[Tensor, "..."]) -> int:
-        """Add a picture; how many bytes that takes."""
+        """Add an image, and return the number of bytes of memory that it takes."""
         values = picture.contiguous().numpy().tobytes()
         key = tuple(picture.shape), hashlib.blake2b(values, digest_size=16).digest()
         number = self._seen.setdefault(key, len(self._different))
@@ -73,19 +73,19 @@ class PictureColumn:
         return len(self._numbers)
 
     def pictures(self) -> Pictures | None:
-        """What was added; None if it was nothing."""
+        """Return the collected images; None if there are none."""
         if not self._numbers:
             return None
         return Pictures(tuple(self._different), np.array(self._numbers, dtype=np.int64))
 
 
 def num_places(picture: UInt8[Tensor, "..."]) -> int:
-    """What a picture takes of the budget of a batch."""
+    """Return the number of positions of an image in the budget of a batch."""
     return math.prod(_extent(picture))
 
 
 def _extent(picture: UInt8[Tensor, "..."]) -> tuple[int, int, int]:
-    """Frames, rows and columns of places."""
+    """Return the frames, rows and columns of positions of an image."""
     frames = picture.shape[0] if picture.ndim == 4 else 1
     return frames, -(-picture.shape[-2] // PLACE), -(-picture.shape[-1] // PLACE)
 
@@ -93,12 +93,13 @@ def _extent(picture: UInt8[Tensor, "..."]) -> tuple[int, int, int]:
 def collate_images(
     images: Sequence[UInt8[Tensor, "C _ _"]],
 ) -> tuple[Float[Tensor, "B C h w"], Bool[Tensor, "B h w"]]:
-    """Images of several sizes as one tensor, from 0 to 1, with 0 to the right of each and below it;
-    and a mask that is True on its pixels.
+    """Collate images of different sizes into one tensor with values from 0 to 1, padded with 0 on the right and at the
+    bottom, and a mask that is True on pixels.
 
-    >>> images, mask = collate_images([torch.full((1, 2, 3), 255, dtype=torch.uint8)] * 2)
-    >>> images.shape, images.max().item(), mask.all().item()
-    (torch.Size([2, 1, 2, 3]), 1.0, True)
+    Examples:
+        >>> images, mask = collate_images([torch.full((1, 2, 3), 255, dtype=torch.uint8)] * 2)
+        >>> images.shape, images.max().item(), mask.all().item()
+        (torch.Size([2, 1, 2, 3]), 1.0, True)
     """
     frames, mask = collate_frames([image[None] for image in images])
     return frames[:, 0], mask[:, 0]
@@ -107,8 +108,8 @@ def collate_images(
 def collate_frames(
     clips: Sequence[UInt8[Tensor, "_ C _ _"]],
 ) -> tuple[Float[Tensor, "B F C h w"], Bool[Tensor, "B F h w"]]:
-    """Clips of several lengths and sizes as one tensor, from 0 to 1, with 0 after each frame, to the
-    right of it and below it; and a mask that is True on its pixels.
+    """Collate clips of different lengths and sizes into one tensor with values from 0 to 1, padded with 0 after the
+    last frame, on the right and at the bottom, and a mask that is True on pixels.
     """
     channels = {clip.shape[1] for clip in clips}
     if len(channels) != 1:

@@ -1,1 +1,1 @@
-"""Streams: examples to shuffled, packed and resumable batches."""
+"""Streams: shuffled, packed and resumable batches of examples."""

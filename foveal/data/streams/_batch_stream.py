@@ -1,4 +1,4 @@
-"""BatchStream: examples in batches of about one length, shuffled, for one process of several."""
+"""BatchStream: shuffled batches of examples of similar length, for one of several processes."""
 
 from collections.abc import Callable
 from typing import final
@@ -17,35 +17,36 @@ from ._stream import AbstractStream, Batch, Prepared, part, rank_checked
 
 @final
 class BatchStream(AbstractStream[Batch]):
-    """Batches of a source, made by the task's `encode` and `collate`.
+    """Batches of a source, made with the `encode` and `collate` of the task.
 
-    An epoch has every example once. Batches have examples of about one length, and come in an order
-    drawn from seed and epoch. Every process draws the same batches and takes its own rows of each,
-    so several processes together compute what one would.
+    An epoch contains every example once. Batches contain examples of similar length, in a random order that depends
+    on seed and epoch. Every process draws the same batches and takes its share of the rows of each, so several
+    processes together compute the same result as one.
 
-    Examples wider than the budget, and those for which `encode` gives None, are in no batch;
+    Examples wider than the budget, and examples for which `encode` returns None, are in no batch;
     `left_out` counts them.
 
-    >>> from foveal.data import Encoded, Example, InMemory, collate_seq2seq
-    >>> source = InMemory(tuple(Example("ab" * n) for n in range(1, 7)))
-    >>> encode = lambda example: Encoded([4] * len(example.source))
-    >>> stream = BatchStream(source, encode, collate_seq2seq, batch_size=2)
-    >>> sum(len(batch.indices) for batch in stream)
-    6
-
     Args:
-        source: what to read.
-        encode: an example as numbers; None leaves it out.
-        collate: encoded examples as a batch.
-        budget: padded places of a batch of all processes at most: for each row, the longest source,
-            the longest target and the end symbol.
-        batch_size: rows of a batch of all processes, instead of a budget.
-        seed: what the order is drawn from, with the epoch.
-        rank: the number of this process.
-        world_size: how many processes there are.
-        shuffle: without it, batches come longest first, or by_length=False in the order of the file.
-        by_length: batches of about one length; without it of any, as the examples come.
-        pool_size: ids held at once, 4 bytes each. A corpus with fewer is read once and kept.
+        source: the source of examples.
+        encode: converts an example to ids; None skips the example.
+        collate: converts encoded examples to a batch.
+        budget: maximum number of padded positions of a batch of all processes: for each row, the longest source,
+            the longest target and the end token.
+        batch_size: number of rows of a batch of all processes, instead of a budget.
+        seed: seed of the random order, together with the epoch.
+        rank: the rank of this process.
+        world_size: the number of processes.
+        shuffle: if False, batches come longest first, or in the order of the file with `by_length=False`.
+        by_length: if True, group examples of similar length; otherwise keep the order of the examples.
+        pool_size: number of ids in memory at once, 4 bytes each. A smaller corpus is read once and kept.
+
+    Examples:
+        >>> from foveal.data import Encoded, Example, InMemory, collate_seq2seq
+        >>> source = InMemory(tuple(Example("ab" * n) for n in range(1, 7)))
+        >>> encode = lambda example: Encoded([4] * len(example.source))
+        >>> stream = BatchStream(source, encode, collate_seq2seq, batch_size=2)
+        >>> sum(len(batch.indices) for batch in stream)
+        6
     """
 
     def __init__(

@@ -4,10 +4,10 @@
     starts    0       3   4
     lengths   3       1   2
 
-A batch takes rows by number, which copies no ids, and pads them in one step of numpy; no object is
-made for each example. Pictures, where examples have them, are kept next to the rows.
+A batch selects rows by index, which copies no ids, and pads them in one numpy operation, without an object for each
+example. Images, if examples have them, are stored next to the rows.
 
-Axes: B rows, n places of the longest row.
+Axes: B rows, n positions of the longest row.
 """
 
 from array import array
@@ -24,24 +24,24 @@ from typing_extensions import override
 from ...errors import ShapeError
 from ..images._pictures import PictureColumn, Pictures
 
-# Columns that come with positions of the source or target, or stand for pairs of them.
+# Columns that are parallel to the source or target, or contain pairs of positions.
 UNCOUNTED = frozenset({"alignment", "features", "spelling"})
 MAX_NEW = 1 << 12  # examples
-ROW_SIZE = 10  # what the places of a row cost beside its ids, in ids of 4 bytes
-PICTURE_BYTES = 128  # that count as one id, so that a pool of 16 MB of ids may have 512 MB of them
+ROW_SIZE = 10  # overhead of a row in addition to its ids, in ids of 4 bytes
+PICTURE_BYTES = 128  # bytes that count as one id: a pool of 16 MB of ids may have 512 MB of images
 
 
 @final
 class Encoded:
-    """An example as numbers, which `encode` of a task makes of an `Example`: named columns of ids, of any lengths.
+    """An example as ids, which the `encode` of a task makes from an `Example`: named columns of ids, of any lengths.
 
-    `alignment` holds pairs in one row, source position and target position by turns. Batches of limited size count
+    `alignment` contains pairs in one row, alternating source and target positions. Batches of limited size count
     the positions of all columns except `alignment`, `features` and `spelling`.
 
     Args:
         source: ids of the input.
         target: ids of the output.
-        index: the number of the example.
+        index: the index of the example.
         picture: an image, or the frames of a clip.
         columns: ids of further parts of the input and output, by name.
 
@@ -80,7 +80,7 @@ class Encoded:
 
     @property
     def num_positions(self) -> int:
-        """The positions that count in a batch of limited size."""
+        """Number of positions that count in a batch of limited size."""
         return sum(len(column) for name, column in self.columns.items() if name not in UNCOUNTED)
 
     @override
@@ -99,7 +99,7 @@ class Encoded:
         return f"Encoded({columns}, index={self.index})"
 
     def _filled(self) -> dict[str, list[int]]:
-        """The columns that are not empty."""
+        """Return the columns that are not empty."""
         return {name: list(column) for name, column in self.columns.items() if len(column)}
 
 
@@ -113,11 +113,11 @@ class Ragged:
     lengths: Int[np.ndarray, " B"]
 
     def take(self, rows: Int[np.ndarray, " b"]) -> "Ragged":
-        """Some of the rows, in this order."""
+        """Return some of the rows, in this order."""
         return Ragged(self.values, self.starts[rows], self.lengths[rows])
 
     def padded(self, *, extra: int = 0) -> Int[np.ndarray, "B n"]:
-        """The rows on top of each other, with 0 after their ends, and `extra` columns of 0."""
+        """Return the rows as a matrix, padded with 0, and with `extra` more columns of 0."""
         width = int(self.lengths.max(initial=0)) + extra
         columns = np.arange(width, dtype=np.int32)
         if not len(self.values):
@@ -126,18 +126,18 @@ class Ragged:
         return np.where(columns < self.lengths[:, None], ids, 0).astype(np.int64)
 
     def mask(self, *, extra: int = 0) -> Bool[np.ndarray, "B n"]:
-        """True on the ids of each row, and on `extra` places after them."""
+        """Return a mask that is True on the ids of each row, and on `extra` positions after them."""
         width = int(self.lengths.max(initial=0)) + extra
         return np.arange(width, dtype=np.int32) < (self.lengths + extra)[:, None]
 
     def joined(self) -> Int[np.ndarray, " M"]:
-        """The rows one after another."""
+        """Return the concatenated rows."""
         before = np.cumsum(self.lengths, dtype=np.int64) - self.lengths
         places = np.repeat(self.starts - before, self.lengths) + np.arange(self.lengths.sum())
         return self.values[places]
 
     def row(self, number: int) -> Int[np.ndarray, " n"]:
-        """One row."""
+        """Return one row."""
         start = self.starts[number]
         return self.values[start : start + self.lengths[number]]
 
@@ -148,7 +148,7 @@ class Ragged:
 @final
 @dataclass(frozen=True, eq=False, slots=True)
 class Packed(Sequence[Encoded]):
-    """Encoded examples in arrays; also a sequence of `Encoded`, for code that takes them one by one."""
+    """Encoded examples in arrays; also a sequence of `Encoded`, for code that reads single examples."""
 
     columns: Mapping[str, Ragged]
     indices: Int[np.ndarray, " B"]
@@ -156,7 +156,7 @@ class Packed(Sequence[Encoded]):
 
     @classmethod
     def pack(cls, examples: Iterable[Encoded]) -> "Packed":
-        """The examples in arrays."""
+        """Pack examples into arrays."""
         if isinstance(examples, Packed):
             return examples
         packer = Packer()
@@ -165,7 +165,7 @@ class Packed(Sequence[Encoded]):
         return packer.packed()
 
     def column(self, name: str) -> Ragged:
-        """The rows of a column; they are empty if no example has it."""
+        """Return the rows of a column; they are empty if no example has it."""
         found = self.columns.get(name)
         return _empty(len(self)) if found is None else found
 
@@ -181,7 +181,7 @@ class Packed(Sequence[Encoded]):
 
     @property
     def other_lengths(self) -> Int[np.ndarray, " B"]:
-        """The positions of each example that count in a batch of limited size, without those of the source."""
+        """Return the number of positions of each example that count in a batch of limited size, without the source."""
         total = np.zeros(len(self), dtype=np.int32)
         for name, rows in self.columns.items():
             if name != "source" and name not in UNCOUNTED:
@@ -189,7 +189,7 @@ class Packed(Sequence[Encoded]):
         return total
 
     def take(self, rows: Int[np.ndarray, " b"]) -> "Packed":
-        """Some of the examples, in this order."""
+        """Return some of the examples, in this order."""
         return Packed(
             {name: column.take(rows) for name, column in self.columns.items()},
             self.indices[rows],
@@ -221,7 +221,7 @@ class Packed(Sequence[Encoded]):
 
 
 class Packer:
-    """Grows by one example at a time; a few thousand at once become arrays."""
+    """Collects examples one at a time, and converts a few thousand at once to arrays."""
 
     def __init__(self) -> None:
         self.size = 0  # in ids
@@ -249,7 +249,7 @@ class Packer:
         return len(self._indices)
 
     def packed(self) -> Packed:
-        """The arrays."""
+        """Return the arrays."""
         self._keep()
         return Packed(
             {name: column.ragged() for name, column in self._columns.items()},
@@ -260,7 +260,7 @@ class Packer:
     def _keep(self) -> None:
         num_kept = len(self._indices) - len(self._new)
         for name in dict.fromkeys(name for columns in self._new for name in columns):
-            if name not in self._columns:  # the examples before have none of it
+            if name not in self._columns:  # earlier examples do not have this column
                 self._columns[name] = _Column(num_kept)
         for name, column in self._columns.items():
             column.extend([columns.get(name, ()) for columns in self._new])
@@ -268,7 +268,7 @@ class Packer:
 
 
 class _Column:
-    """The rows of one column, after so many empty ones."""
+    """The rows of one column, after a number of empty rows."""
 
     def __init__(self, num_empty: int) -> None:
         self._lengths: list[Int[np.ndarray, " n"]] = [np.zeros(num_empty, dtype=np.int32)]

@@ -1,9 +1,8 @@
 """Pools: a source read in order and encoded, in parts of bounded size.
 
-A corpus that fits into one pool is read once and kept. A larger one is read again in every epoch,
-a pool at a time: shards (blocks of plain files, whole packed files) in an order drawn from seed and
-epoch, examples of a shard in the order of the file. A pool is named by the position at which it
-begins, so it can be read again from there.
+A corpus that fits into one pool is read once and kept. A larger corpus is read again in every epoch, one pool at a
+time: shards (blocks of plain files, whole compressed files) in a random order that depends on seed and epoch, examples
+within a shard in the order of the file. A pool is identified by its start position and can be read again from there.
 """
 
 import functools
@@ -24,37 +23,37 @@ Encode: TypeAlias = Callable[[Example], Encoded | None]
 
 POOL_SIZE = 1 << 22  # ids: 16 MB, some 150,000 words or 50,000 sentences
 BLOCK = 1 << 18  # bytes of a plain file that are read in a row: a pool has a dozen of them
-STRETCH = 4  # examples read in a row, before who waits for a pool may do something else
+STRETCH = 4  # examples read in a row, before the consumer of the pool may do other work
 _LINE_BITS = 40  # of an index; the bits above are the shard
 
 
 class PoolStart(NamedTuple):
-    """Where a pool begins: in which shard of the epoch's order, and where in it."""
+    """The start of a pool: a shard in the order of the epoch, and a position in it."""
 
     shard: int = 0
     position: Position | None = None
 
     def to_data(self) -> list[Any]:
-        """As what JSON can hold."""
+        """Convert to data for JSON."""
         return [self.shard, None if self.position is None else self.position.to_data()]
 
     @classmethod
     def from_data(cls, data: list[Any]) -> "PoolStart":
-        """What `to_data` wrote."""
+        """Read data that `to_data` wrote."""
         return cls(data[0], None if data[1] is None else Position.from_data(data[1]))
 
 
 class Pool(NamedTuple):
-    """Encoded examples, and where reading them began."""
+    """Encoded examples, and the position at which they start."""
 
     packed: Packed
     start: PoolStart
-    is_whole: bool  # nothing of the corpus is outside
+    is_whole: bool  # True if the pool contains the whole corpus
 
 
 class LeftOut(NamedTuple):
-    """Examples that no batch has: how many in this epoch, and the first; of how many the picture
-    cannot be read, and what is wrong with the first of these.
+    """Examples that are in no batch: their number in this epoch and the first one, and the number of unreadable images
+    with the error of the first one.
     """
 
     num: int = 0
@@ -63,7 +62,7 @@ class LeftOut(NamedTuple):
     why: str = ""
 
     def and_one(self, where: Where | None, why: str = "") -> "LeftOut":
-        """One more."""
+        """Return the counts with one more example."""
         return LeftOut(
             self.num + 1,
             self.first or where,
@@ -94,17 +93,17 @@ class PoolReader:
 
     @functools.cached_property
     def shards(self) -> tuple[Shard, ...]:
-        """The parts of the source; found when they are first asked for."""
+        """The parts of the source, determined on first use."""
         return self._source.shards(block=BLOCK if self._shuffle else None)
 
     @property
     def num_examples(self) -> int | None:
-        """How many examples there are, if they are all in one pool that has been read."""
+        """Return the number of examples, if they are all in one pool that has been read."""
         return None if self._whole is None else len(self._whole.packed)
 
     def pools(self, epoch: int, start: PoolStart) -> Iterator[Pool | None]:
-        """The pools of an epoch from a start on; None after every stretch of examples before the next
-        one is full, so that reading can be spread over the batches of the pool before.
+        """Yield the pools of an epoch from a start on. While a pool is being read, yield None after every few examples,
+        which lets the caller spread reading over the batches of the previous pool.
         """
         if self._whole is not None:
             yield self._whole
@@ -112,30 +111,30 @@ class PoolReader:
         self.left_out = LeftOut()
         for pool in self._read(epoch, start):
             if pool is not None and pool.is_whole:
-                # Epochs read shards in different orders; what is kept must not depend on it.
+                # Epochs read shards in different orders, but the kept pool must not depend on the order.
                 canonical = pool.packed.take(np.argsort(pool.packed.indices, kind="stable"))
                 self._whole = pool = pool._replace(packed=canonical)  # noqa: PLW2901 - in its place
             yield pool
 
     def where(self, index: int) -> Where:
-        """The place of the example with an index."""
+        """Return the location of the example with an index."""
         files = self.shards[index >> _LINE_BITS].files
         number = index & ((1 << _LINE_BITS) - 1)
         return Where(files[0] if files else "memory", number, self._source.unit)
 
     @functools.cached_property
     def fingerprint(self) -> list[int]:
-        """What tells a changed corpus: how many files, and their bytes."""
+        """Return numbers that detect a changed corpus: the number of files, and their sizes."""
         files = {file for shard in self.shards for file in shard.files}
         return [len(files), sum(map(num_bytes, files))]
 
     def _read(self, epoch: int, start: PoolStart) -> Iterator[Pool | None]:
-        """Pools, each given out when as many examples follow it as a batch needs: fewer than that
-        at the end of an epoch go into the pool before, for they would be no batch of their own.
+        """Yield each pool once enough examples for a batch follow it. Fewer examples at the end of an epoch go into
+        the previous pool, because they cannot form a batch.
         """
         full: tuple[Packer, PoolStart] | None = None
         packer, begin = Packer(), start
-        after: list[tuple[Encoded, int]] = []  # what the packer has after a full one
+        after: list[tuple[Encoded, int]] = []  # examples after a full pool, also in the packer
         for index, encoded, here in self._encoded_from(epoch, start):
             packer.append(encoded, index)
             if full is not None:
@@ -157,7 +156,7 @@ class PoolReader:
     def _encoded_from(
         self, epoch: int, start: PoolStart
     ) -> Iterator[tuple[int, Encoded, Callable[[], PoolStart]]]:
-        """Index, ids, and what tells where the next example is, of all examples from a start on."""
+        """Yield index, ids, and a function that returns the next position, for all examples from a start on."""
         order = self._order(epoch)
         for number in range(start.shard, len(order)):
             shard = order[number] << _LINE_BITS
@@ -168,7 +167,7 @@ class PoolReader:
                 index = shard | cursor.number(example)
                 try:
                     encoded, why = self._encoded(example), ""
-                except ImageError as error:  # one file of thousands does not end a run
+                except ImageError as error:  # one bad file of thousands must not end a run
                     encoded, why = None, str(error)
                 if encoded is None:
                     self.left_out = self.left_out.and_one(self._place(example, index), why)
@@ -207,5 +206,5 @@ def _here(number: int, cursor: Cursor[Any]) -> PoolStart:
 
 
 def generator(*seeds: int) -> np.random.Generator:
-    """Random numbers of their own for each list of seeds."""
+    """Create an independent random generator for each list of seeds."""
     return np.random.default_rng([seed % (1 << 64) for seed in seeds])

@@ -1,10 +1,10 @@
-"""A prepared corpus: examples as numbers, in parts that a stream takes as they are.
+"""A prepared corpus: encoded examples, in files that a stream reads directly.
 
-    corpus.json              how many examples there are, and the parts in their order
-    NAME-00000.safetensors   of each column the ids of all examples in a row and how many each has; and the
-                             line of the text that each comes from
+    corpus.json              the number of examples, and the parts in their order
+    NAME-00000.safetensors   for each column the concatenated ids and the length of each example, and the source
+                             line of each example
 
-`foveal prepare` makes it. What is left to do in training is to read arrays.
+`foveal prepare` creates it. Training then only reads arrays.
 """
 
 import json
@@ -34,20 +34,20 @@ _LENGTHS = ".lengths"
 @final
 @dataclass(frozen=True, kw_only=True, slots=True)
 class PreparedCorpus:
-    """A folder that `foveal prepare` made."""
+    """A folder created by `foveal prepare`."""
 
-    unit: ClassVar[str] = "line"  # of the text that an example was read from
+    unit: ClassVar[str] = "line"  # an example has the number of its line in the text
     kind: Literal["prepared"] = "prepared"
     path: str = setting(about="the folder")
     like: SourceSpec = setting(about="the text that it was made of, and how that was read")
 
     @property
     def num_examples(self) -> int:
-        """How many examples there are."""
+        """The number of examples."""
         return int(self.about()["examples"])
 
     def about(self) -> Mapping[str, Any]:
-        """What corpus.json says."""
+        """Return the content of corpus.json."""
         file = Path(self.path) / CORPUS
         try:
             return json.loads(file.read_text(encoding="utf-8"))
@@ -59,18 +59,18 @@ class PreparedCorpus:
             ) from None
 
     def shards(self, block: int | None = None) -> tuple[Shard, ...]:
-        """The parts; they are small already, so that `block` changes nothing."""
+        """Return the parts. They are already small, so `block` has no effect."""
         del block
         parts: list[str] = self.about()["parts"]
         return tuple(Shard((str(Path(self.path) / name),), Position(()), ()) for name in parts)
 
     def open(self, shard: Shard, position: Position | None = None) -> Cursor[Encoded]:
-        """The examples of a part, from its beginning or from a position reached before."""
+        """Open a part at its beginning, or at a position that was reached before."""
         return _PartCursor(shard.files[0], position.num_passed if position else 0)
 
 
 def part_bytes(packed: Packed) -> bytes:
-    """A part as it lies in its file; the index of an example is the line that it was read from."""
+    """Serialize a part; the index of an example is the line that it was read from."""
     arrays = {"lines": packed.indices}
     for name, ragged in packed.columns.items():
         arrays[f"{name}.ids"] = _small(ragged.joined() if len(ragged.values) else ragged.values)
@@ -80,7 +80,7 @@ def part_bytes(packed: Packed) -> bytes:
 
 @final
 class _PartCursor(Cursor[Encoded]):
-    """Lists are cut into pieces faster than arrays, of which these have dozens of numbers each."""
+    """Iterates over a part, with lists: slicing a list of dozens of numbers is faster than slicing an array."""
 
     def __init__(self, file: str, number: int) -> None:
         arrays = _arrays(file)
@@ -126,7 +126,7 @@ def _arrays(file: str) -> dict[str, Integer[np.ndarray, " n"]]:
 
 
 def _names(arrays: Mapping[str, Any]) -> list[str]:
-    """The names of the columns."""
+    """Return the names of the columns."""
     return [name.removesuffix(_LENGTHS) for name in arrays if name.endswith(_LENGTHS)]
 
 
@@ -139,7 +139,7 @@ def _damaged(file: str, why: str) -> Exception:
 
 
 def _ends(lengths: Integer[np.ndarray, " n"]) -> list[int]:
-    """Where each row ends, after a 0."""
+    """Return the end of each row, after a leading 0."""
     return [0, *np.cumsum(lengths, dtype=np.int64).tolist()]
 
 

@@ -1,10 +1,10 @@
-"""A stream of batches: where it is, and how it goes on from there.
+"""A resumable stream of batches.
 
-    state = epoch, pool, where the pool begins, next batch of the pool
+    state = epoch, pool, start of the pool, next batch of the pool
 
-Reading a pool again and drawing its batches again give the same batches, since both depend on seed,
-epoch and pool only; so these few numbers are all that a checkpoint needs. Of a large corpus, the next
-pool is read little by little while the batches of this one are given out.
+The batches of a pool depend only on seed, epoch and pool, and reading a pool again gives the same batches. A
+checkpoint therefore needs only these few numbers. For a large corpus, the stream reads the next pool gradually while
+it yields the batches of the current one.
 """
 
 from abc import ABC, abstractmethod
@@ -31,14 +31,14 @@ class Prepared(ABC, Generic[Batch]):
 
     @abstractmethod
     def batch(self, number: int) -> Batch:
-        """One of them."""
+        """Return one batch."""
 
 
 class AbstractStream(ABC, Generic[Batch]):
-    """Batches of a source, epoch after epoch, from any of them on.
+    """Batches of a source, epoch after epoch, starting at any batch.
 
-    `for batch in stream` gives the rest of the current epoch, `stream.forever()` does not end.
-    `stream.state()` is asked after a batch has been given out and speaks of the next one.
+    `for batch in stream` yields the rest of the current epoch; `stream.forever()` does not end. `stream.state()`
+    describes the position of the next batch.
     """
 
     def __init__(
@@ -64,21 +64,21 @@ class AbstractStream(ABC, Generic[Batch]):
 
     @abstractmethod
     def _prepare(self, pool: Pool, generator: np.random.Generator) -> Prepared[Batch]:
-        """The batches of a pool."""
+        """Make the batches of a pool."""
 
     @property
     def epoch(self) -> int:
-        """The epoch of the next batch, from 0 on."""
+        """The epoch of the next batch, counted from 0."""
         return self._epoch
 
     @property
     def num_examples(self) -> int | None:
-        """Examples of an epoch; None for a corpus that is too large to be held."""
+        """The number of examples of an epoch; None for a corpus that is too large for memory."""
         return self._reader.num_examples
 
     @property
     def num_batches(self) -> int | None:
-        """Batches of this epoch; None for a corpus that is too large to be held, or before the
+        """The number of batches of this epoch; None for a corpus that is too large for memory, or before the
         first batch.
         """
         known = self.num_examples is not None and self._prepared is not None
@@ -86,11 +86,11 @@ class AbstractStream(ABC, Generic[Batch]):
 
     @property
     def left_out(self) -> LeftOut:
-        """Examples of this epoch that are in no batch: too long, or not wanted by `encode`."""
+        """Examples of this epoch that are in no batch: too long, or skipped by `encode`."""
         return self._reader.left_out
 
     def where(self, index: int) -> Where:
-        """The file and line of an example, from its index in a batch."""
+        """Return the file and line of an example, given its index in a batch."""
         return self._reader.where(index)
 
     def __iter__(self) -> Iterator[Batch]:
@@ -98,12 +98,12 @@ class AbstractStream(ABC, Generic[Batch]):
             yield batch
 
     def forever(self) -> Iterator[Batch]:
-        """The batches of this epoch, the next, and so on."""
+        """Yield the batches of this epoch, of the next epoch, and so on."""
         while True:
             yield from self
 
     def state(self) -> dict[str, Any]:
-        """Where the stream is, as what JSON can hold."""
+        """Return the state of the stream as data for JSON."""
         return {
             "epoch": self._epoch,
             "pool": self._pool,
@@ -114,10 +114,9 @@ class AbstractStream(ABC, Generic[Batch]):
         }
 
     def restore(self, state: Mapping[str, Any]) -> None:
-        """Go on as the stream whose `state()` this is would have.
+        """Resume from the state of another stream.
 
-        The number of processes may differ from what it was: the batches of all processes together
-        stay the same.
+        The number of processes may differ: the batches of all processes together stay the same.
         """
         missing = sorted(self.state().keys() - state.keys())
         if missing:
@@ -142,10 +141,10 @@ class AbstractStream(ABC, Generic[Batch]):
         self._pools: Iterator[Pool | None] | None = None
         self._prepared: Prepared[Batch] | None = None
         self._next_pool: Pool | None = None
-        self._num_stretches = 1  # of the next pool that are read with each batch of this one
+        self._num_stretches = 1  # stretches of the next pool to read with each batch of this one
 
     def _next(self) -> Batch | None:
-        """The next batch; None, once, at the end of an epoch."""
+        """Return the next batch; None, once, at the end of an epoch."""
         if self._pools is None:
             self._pools = self._reader.pools(self._epoch, self._start)
             if not self._enter(self._pool, self._batch):
@@ -160,7 +159,7 @@ class AbstractStream(ABC, Generic[Batch]):
         return self._prepared.batch(self._batch - 1)
 
     def _enter(self, number: int, batch: int) -> bool:
-        """Take the next pool, if there is one."""
+        """Start the next pool, and return False if there is none."""
         assert self._pools is not None
         pool = self._next_pool or next((pool for pool in self._pools if pool is not None), None)
         if pool is None:
@@ -172,7 +171,7 @@ class AbstractStream(ABC, Generic[Batch]):
         return True
 
     def _read_ahead(self) -> None:
-        """Read a little of the next pool: a little more than this batch is of its pool."""
+        """Read a slightly larger fraction of the next pool than one batch is of the current pool."""
         assert self._pools is not None
         for _ in range(self._num_stretches):
             if self._next_pool is not None:
@@ -197,7 +196,7 @@ class AbstractStream(ABC, Generic[Batch]):
 
 
 def rank_checked(rank: int, world_size: int) -> None:
-    """0 <= rank < world_size."""
+    """Check that 0 <= rank < world_size."""
     if not 0 <= rank < world_size:
         raise ValueRangeError(
             f"a stream: rank must be from 0 to world_size - 1, got rank={rank} of "
@@ -206,5 +205,5 @@ def rank_checked(rank: int, world_size: int) -> None:
 
 
 def part(rows: Int[np.ndarray, " B"], rank: int, world_size: int) -> Int[np.ndarray, " b"]:
-    """What one process takes of a batch of all processes: every world_size-th row."""
+    """Return the rows of one process in a batch of all processes: every world_size-th row."""
     return rows[rank::world_size]

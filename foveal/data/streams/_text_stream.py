@@ -1,13 +1,12 @@
-"""TextStream: one long text read in B places at once, for language models.
+"""TextStream: one long text read at B positions at once, for language models.
 
     text        t_1 ... t_N                       the sources of all examples, one after another
     row b       t_{bL+1} ... t_{bL+L}             L = ceil(N / B)
     batch k     columns kn+1 ... kn+n of all rows
 
-Each row goes on where it ended in the batch before, so a model can carry its state over and
-propagate back through n steps only (truncated backpropagation through time, Williams and Peng 1990).
-Every token is a target once; the input beside it is the token before it, also at the beginning of a
-row. Of a corpus larger than a pool, each pool is such a text.
+Each row continues the row of the previous batch, so a model can carry its state over and backpropagate through only n
+steps (truncated backpropagation through time, Williams and Peng 1990). Every token is a target once; its input is the
+previous token, also at the beginning of a row. In a corpus larger than a pool, each pool is such a text.
 """
 
 import math
@@ -29,28 +28,28 @@ from ._stream import AbstractStream, Prepared, part, rank_checked
 
 @final
 class TextStream(AbstractStream[TextBatch]):
-    """Stretches of `length` tokens of `batch_size` places of a text.
+    """Segments of `length` tokens from `batch_size` positions of a text.
 
-    `encode` gives the tokens of a line, the end symbol among them, as `source`.
-
-    >>> from foveal.data import Encoded, Example, InMemory
-    >>> text = InMemory((Example("abcd"), Example("efg")))
-    >>> encode = lambda example: Encoded([ord(letter) for letter in example.source])
-    >>> batch = next(iter(TextStream(text, encode, batch_size=2, length=3)))
-    >>> "".join(chr(token) for token in batch.targets[1])
-    'efg'
+    `encode` returns the tokens of a line, including the end token, as `source`.
 
     Args:
-        source: what to read.
-        encode: an example as numbers; None leaves it out.
-        batch_size: rows of a batch of all processes.
-        length: tokens of a row of a batch.
-        seed: what the order of shards is drawn from, with the epoch, where there is more than a
-            pool of text.
-        rank: the number of this process.
-        world_size: how many processes there are.
-        shuffle: without it, shards are read in the order of their names.
-        pool_size: tokens held at once, 4 bytes each.
+        source: the source of examples.
+        encode: converts an example to ids; None skips the example.
+        batch_size: number of rows of a batch of all processes.
+        length: number of tokens of a row of a batch.
+        seed: seed of the order of shards, together with the epoch, if the text is larger than a pool.
+        rank: the rank of this process.
+        world_size: the number of processes.
+        shuffle: if False, shards are read in the order of their names.
+        pool_size: number of tokens in memory at once, 4 bytes each.
+
+    Examples:
+        >>> from foveal.data import Encoded, Example, InMemory
+        >>> text = InMemory((Example("abcd"), Example("efg")))
+        >>> encode = lambda example: Encoded([ord(letter) for letter in example.source])
+        >>> batch = next(iter(TextStream(text, encode, batch_size=2, length=3)))
+        >>> "".join(chr(token) for token in batch.targets[1])
+        'efg'
     """
 
     def __init__(

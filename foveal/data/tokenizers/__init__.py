@@ -1,1 +1,1 @@
-"""Tokenizers: text to symbols and back."""
+"""Tokenizers: convert text to tokens and back."""

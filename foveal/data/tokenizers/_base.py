@@ -1,4 +1,4 @@
-"""What all tokenizers have in common."""
+"""The base class of tokenizers."""
 
 from abc import abstractmethod
 from collections.abc import Iterable, Sequence
@@ -7,24 +7,24 @@ from ...specs import AbstractSpec
 
 
 class AbstractTokenizerSpec(AbstractSpec):
-    """A tokenizer. Derive from it to cut texts into symbols in a way of your own."""
+    """A tokenizer. Derive from it to define a new tokenization."""
 
     __slots__ = ()
 
     @abstractmethod
     def encode(self, text: str) -> list[str]:
-        """The symbols of a text."""
+        """Convert a text to tokens."""
 
     @abstractmethod
     def decode(self, tokens: Sequence[str]) -> str:
-        """The text of symbols."""
+        """Convert tokens to a text."""
 
     @property
     def is_trained(self) -> bool:
-        """Whether it can be used; a tokenizer that learns its symbols from texts is trained first."""
+        """Return True if the tokenizer is ready; a tokenizer that learns its tokens must be trained first."""
         return True
 
     def trained_on(self, texts: Iterable[str]) -> "AbstractTokenizerSpec":
-        """The tokenizer with symbols that it has learned from these texts."""
+        """Return the tokenizer with tokens learned from texts."""
         del texts
         return self

@@ -1,22 +1,22 @@
-r"""Formulas in one way of writing: those that look the same get the same symbols.
+r"""Canonical LaTeX: formulas that look the same get the same tokens.
 
-    braces      around every argument and nowhere else, what is lowered before what is raised
+    braces      around every argument and nowhere else, subscripts before superscripts
                     {x}^2_i                         x _ { i } ^ { 2 }
                     \frac12                         \frac { 1 } { 2 }
-    signs       without what a pen cannot show, and one name for each sign
+    signs       only visible signs, and one name for each
                     \left( \mathrm{a} \lt b \right)     ( a < b )
 
-Two people who write down the same formula seldom write the same LaTeX. A model that is taught both learns
-to guess which one was meant, and a right answer counts as wrong.
+Two people rarely write the same LaTeX for the same formula. A model trained on both forms learns to guess which one is
+meant, and correct outputs count as wrong.
 
-References: Deng et al. 2017, section 4 (formulas are normed before they are learnt); Mouchère et al. 2014 (a
-handwritten formula is right if its signs and how they lie to each other are).
+References: Deng et al. 2017, section 4 (formulas are normalized before training); Mouchère et al. 2014 (a
+handwritten formula is correct if its signs and their spatial relations are).
 """
 
 from collections.abc import Sequence
 from typing import NamedTuple
 
-# Commands and how many arguments follow; all others are signs by themselves.
+# Commands with the number of their arguments; all others are signs without arguments.
 _NUM_ARGUMENTS = {
     **dict.fromkeys((r"\frac", r"\dfrac", r"\tfrac", r"\binom", r"\stackrel"), 2),
     **dict.fromkeys((r"\overset", r"\underset"), 2),
@@ -46,26 +46,27 @@ _NAMES = {
     r"\lbrace": r"\{",
     r"\rbrace": r"\}",
 }
-_DEEPEST = 100  # arguments inside each other; a formula has ten
+_DEEPEST = 100  # nested arguments; a formula has ten
 
 
 class _NoFormulaError(Exception):
-    """Symbols that TeX would refuse: braces that do not match, an argument that is not there."""
+    """Tokens that TeX rejects: unbalanced braces, or a missing argument."""
 
 
 class _Part(NamedTuple):
-    """What stands between two places, written out, and where the next one begins."""
+    """The canonical tokens of a part of a formula, and the position after it."""
 
     written: list[str]
     end: int
-    has_scripts: bool = False  # the last of it is lowered or raised
+    has_scripts: bool = False  # True if it ends with a subscript or superscript
 
 
 def with_canonical_braces(symbols: Sequence[str]) -> list[str]:
-    r"""The symbols with braces around every argument and nowhere else; what is no formula stays as it is.
+    r"""Return the tokens with braces around every argument and nowhere else; an invalid formula stays unchanged.
 
-    >>> " ".join(with_canonical_braces(list("{x}^2_i") + ["\\frac", "1", "2"]))
-    'x _ { i } ^ { 2 } \\frac { 1 } { 2 }'
+    Examples:
+        >>> " ".join(with_canonical_braces(list("{x}^2_i") + ["\\frac", "1", "2"]))
+        'x _ { i } ^ { 2 } \\frac { 1 } { 2 }'
     """
     try:
         whole = _sequence(symbols, 0, depth=0)
@@ -75,10 +76,11 @@ def with_canonical_braces(symbols: Sequence[str]) -> list[str]:
 
 
 def as_handwritten(symbols: Sequence[str]) -> list[str]:
-    r"""The symbols without those that a pen cannot show, and with one name for each sign.
+    r"""Return the tokens without invisible signs, and with one name for each sign.
 
-    >>> " ".join(as_handwritten(["\\left", "(", "a", "\\lt", "b", "\\right", "."]))
-    '( a < b'
+    Examples:
+        >>> " ".join(as_handwritten(["\\left", "(", "a", "\\lt", "b", "\\right", "."]))
+        '( a < b'
     """
     written = list[str]()
     for before, symbol in zip(["", *symbols], symbols, strict=False):
@@ -89,7 +91,7 @@ def as_handwritten(symbols: Sequence[str]) -> list[str]:
 
 
 def _sequence(symbols: Sequence[str], at: int, depth: int) -> _Part:
-    """Everything up to the brace that closes, or the end."""
+    """Parse everything up to the closing brace, or the end."""
     written, has_scripts = list[str](), False
     while at < len(symbols) and symbols[at] != "}":
         if symbols[at] in ("^", "_"):
@@ -98,14 +100,14 @@ def _sequence(symbols: Sequence[str], at: int, depth: int) -> _Part:
             continue
         base = _base(symbols, at, depth)
         at, has_scripts = base.end, base.has_scripts
-        # Two times raised would be refused where the braces between them are gone.
+        # TeX rejects a double superscript, which appears if the braces in between are removed.
         is_raised_again = has_scripts and at < len(symbols) and symbols[at] in ("^", "_")
         written += ["{", *base.written, "}"] if is_raised_again else base.written
     return _Part(written, at, has_scripts)
 
 
 def _base(symbols: Sequence[str], at: int, depth: int) -> _Part:
-    """A sign, a command with its arguments, or what is in braces."""
+    """Parse a sign, a command with its arguments, or the content of braces."""
     if depth > _DEEPEST:
         raise _NoFormulaError
     if symbols[at] == "{":
@@ -131,7 +133,7 @@ def _argument(symbols: Sequence[str], at: int, depth: int) -> _Part:
 
 
 def _option(symbols: Sequence[str], at: int) -> _Part:
-    """Of a root which one it is: up to the bracket that closes."""
+    """Parse the optional argument of a root, up to the closing bracket."""
     if "]" not in symbols[at:]:
         raise _NoFormulaError
     end = symbols.index("]", at) + 1
@@ -139,13 +141,13 @@ def _option(symbols: Sequence[str], at: int) -> _Part:
 
 
 def _scripts(symbols: Sequence[str], at: int, depth: int) -> _Part:
-    """What is lowered, and then what is raised, in whichever order they come."""
+    """Parse subscript and superscript in any order, and return the subscript first."""
     found = list[tuple[str, list[str]]]()
     while at < len(symbols) and symbols[at] in ("^", "_"):
         script = _argument(symbols, at + 1, depth + 1)
         found.append((symbols[at], script.written))
         at = script.end
     if len({sign for sign, _ in found}) < len(found):
-        raise _NoFormulaError  # two times raised
+        raise _NoFormulaError  # a double subscript or superscript
     found.sort(key=lambda each: each[0] == "^")
     return _Part([symbol for sign, argument in found for symbol in (sign, *argument)], at)

@@ -1,7 +1,7 @@
 """Subwords by sentencepiece (Kudo and Richardson 2018), with the model inside the spec.
 
-The model is text (base64), so that a spec in JSON is complete and no file can go missing. Bytes
-stand in for characters that the training text did not have, so any text can be written.
+The model is stored as base64 text, so a spec in JSON is complete and needs no other file. Characters that do not occur
+in the training texts are encoded as bytes, so any text can be represented.
 """
 
 import base64
@@ -25,10 +25,10 @@ _SPACE = "\N{LOWER ONE EIGHTH BLOCK}"  # how sentencepiece writes a space
 @final
 @dataclass(frozen=True, kw_only=True, slots=True)
 class SentencePieceSpec(AbstractTokenizerSpec):
-    """Frequent pieces of words are symbols; train it with `trained_on`.
+    """Tokens are frequent pieces of words; train the tokenizer with `trained_on`.
 
-    Spaces at either end of a text and runs of spaces are kept. The one character that does not
-    survive is U+2581, which stands for a space inside sentencepiece.
+    Leading, trailing and repeated spaces are preserved. The only character that is not preserved is U+2581, which
+    represents a space inside sentencepiece.
     """
 
     kind: Literal["sentencepiece"] = "sentencepiece"
@@ -43,7 +43,7 @@ class SentencePieceSpec(AbstractTokenizerSpec):
 
     @override
     def trained_on(self, texts: Iterable[str]) -> "SentencePieceSpec":
-        """The spec with a model of these texts (of the first 200,000 of them)."""
+        """Return the spec with a model trained on these texts (on the first 200,000 of them)."""
         writer = io.BytesIO()
         limited = (text for text, _ in zip(texts, range(MAX_TRAINING_TEXTS), strict=False))
         try:
@@ -58,7 +58,7 @@ class SentencePieceSpec(AbstractTokenizerSpec):
                 normalization_rule_name="identity",
                 remove_extra_whitespaces=False,
                 add_dummy_prefix=False,
-                num_threads=1,  # the same model from the same text
+                num_threads=1,  # makes training deterministic
                 bos_id=-1,
                 eos_id=-1,
                 minloglevel=2,
@@ -72,12 +72,12 @@ class SentencePieceSpec(AbstractTokenizerSpec):
 
     @override
     def encode(self, text: str) -> list[str]:
-        """The symbols of a text."""
+        """Convert a text to tokens."""
         return _processor(self.model).encode(text, out_type=str)
 
     @override
     def decode(self, tokens: Sequence[str]) -> str:
-        """The text of symbols."""
+        """Convert tokens to a text."""
         return _processor(self.model).decode(list(tokens))
 
 

@@ -2,9 +2,9 @@
 
     "Redondo"   redondo | r re red | o do ndo ondo | Xx
 
-A tagger that knows only whole words cannot tell anything about a word that it has never seen. Most such
-words still have an ending, a beginning and a capitalization that were seen. Each feature is a string,
-and its number is a hash of it, so that there is no vocabulary to count and no unknown feature.
+A tagger that knows only whole words knows nothing about a new word. Most new words still have a familiar suffix, prefix
+and capitalization. Each feature is a string, and its id is a hash of the string, so there is no vocabulary to count and
+no unknown feature.
 
 References: Ratnaparkhi 1996 (prefixes, suffixes); Collins 2002 (shapes); Weinberger et al. 2009 (hashing).
 """
@@ -18,23 +18,24 @@ from typing import Literal, final
 
 from ...specs import setting
 
-# "aaa" and "aaaa" have one shape, and so have "Tokyo" and "Osaka".
+# "aaa" and "aaaa" have the same shape, and so have "Tokyo" and "Osaka".
 _REPEATED = re.compile(r"(.)\1+")
 _LONGEST_SHAPE = 12
-# Distinct words whose features are kept in memory: the frequent ones of any text, in some 30 MB.
+# Maximum number of distinct words whose features are cached: the frequent words of any text, in about 30 MB.
 _MOST_KEPT = 50_000
 
 
 @final
 @dataclass(frozen=True, kw_only=True, slots=True)
 class SpellingSpec:
-    """Which features of a word's spelling are read next to the word itself.
+    """Spelling features of a word that a model reads in addition to the word.
 
-    >>> spec = SpellingSpec(prefixes=2, suffixes=2)
-    >>> spec.features("Reading")
-    ('low:reading', 'p1:r', 'p2:re', 's1:g', 's2:ng', 'shape:Xxx')
-    >>> len(spec.encode(["Reading", "is", "fun"])) == 3 * spec.num_features
-    True
+    Examples:
+        >>> spec = SpellingSpec(prefixes=2, suffixes=2)
+        >>> spec.features("Reading")
+        ('low:reading', 'p1:r', 'p2:re', 's1:g', 's2:ng', 'shape:Xxx')
+        >>> len(spec.encode(["Reading", "is", "fun"])) == 3 * spec.num_features
+        True
     """
 
     kind: Literal["spelling"] = "spelling"
@@ -50,11 +51,11 @@ class SpellingSpec:
 
     @property
     def num_features(self) -> int:
-        """Features of each word: its lowercase form, prefixes, suffixes, and its shape."""
+        """Number of features of each word: its lowercase form, prefixes, suffixes, and its shape."""
         return 2 + self.prefixes + self.suffixes
 
     def features(self, word: str) -> tuple[str, ...]:
-        """The features of a word as text, `num_features` of them."""
+        """Return the `num_features` features of a word as text."""
         lower = word.lower()
         return (
             f"low:{lower}",
@@ -64,7 +65,7 @@ class SpellingSpec:
         )
 
     def encode(self, words: Sequence[str]) -> list[int]:
-        """The features of words one after another, each as a number below `num_buckets`."""
+        """Return the features of all words in a row, each as an id below `num_buckets`."""
         return [number for word in words for number in _numbers(self, word)]
 
 
@@ -77,11 +78,12 @@ def _numbers(spec: SpellingSpec, word: str) -> tuple[int, ...]:
 
 
 def word_shape(word: str) -> str:
-    """The kinds of a word's characters: X uppercase, x lowercase, d digit, other characters themselves.
-    Two of a kind in a row stand for any larger number.
+    """Return the classes of a word's characters: X uppercase, x lowercase, d digit; other characters are unchanged.
+    Runs of three or more equal classes are shortened to two.
 
-    >>> " ".join(word_shape(word) for word in ("Tokyo", "iPhone", "1,000", "NASA", "@you"))
-    'Xxx xXxx d,dd XX @xx'
+    Examples:
+        >>> " ".join(word_shape(word) for word in ("Tokyo", "iPhone", "1,000", "NASA", "@you"))
+        'Xxx xXxx d,dd XX @xx'
     """
     kinds = "".join(
         "X" if c.isupper() else "x" if c.islower() else "d" if c.isdigit() else c for c in word

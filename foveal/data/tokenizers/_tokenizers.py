@@ -1,14 +1,14 @@
-"""Tokenizers as specs: text to symbols and back.
+"""Tokenizers as specs: text to tokens and back.
 
-    characters      graphemes, what a reader takes for one character (Unicode Annex 29); or code
-                    points, for scripts whose graphemes are many and made of few parts
-    whitespace      words, or phones, with spaces between them
+    characters      graphemes, the characters that a reader perceives (Unicode Annex 29); or code
+                    points, for scripts with many graphemes made of few parts
+    whitespace      whitespace-separated words or phones
     sentencepiece   subwords (Kudo and Richardson 2018), in `_sentencepiece.py`
     features        V;IND;PST, for the features column of inflection
     latex           commands and characters of formulas
 
-`decode(encode(text))` is the text again: exactly for characters, up to the width of spaces for
-whitespace, up to what TeX does not mind for latex.
+`decode(encode(text))` restores the text: exactly for characters, up to the width of spaces for
+whitespace, and up to differences that TeX ignores for latex.
 """
 
 import functools
@@ -30,8 +30,8 @@ NormalForm: TypeAlias = Literal["none", "NFC", "NFD", "NFKC", "NFKD"]
 ABOUT_FORM = "Unicode normal form that text is brought to first; none leaves it as it is"
 
 _GRAPHEMES: Callable[[str], list[str]] = regex.compile(r"\X").findall
-# \X takes a microsecond for each character. Of these letters (Latin, IPA, Greek, Cyrillic, Armenian,
-# Hebrew, Arabic, kana, Han, Hangul syllables) each is a grapheme, with the combining marks after it.
+# \X takes a microsecond for each character. Each of these letters (Latin, IPA, Greek, Cyrillic, Armenian,
+# Hebrew, Arabic, kana, Han, Hangul syllables) is a grapheme, together with the combining marks after it.
 _MARK = "\u0300-\u036f"
 _LETTERS = (
     " -~\u00a0-\u00ac\u00ae-\u02ff\u0370-\u0482\u048a-\u0590\u05d0-\u05ea\u0620-\u064a"
@@ -40,7 +40,7 @@ _LETTERS = (
 _ARE_LETTERS = re.compile(f"[{_LETTERS}]*").fullmatch
 _ARE_MARKED_LETTERS = re.compile(f"[{_LETTERS}{_MARK}]*").fullmatch
 _MARKED_LETTERS = re.compile(f".[{_MARK}]*").findall
-# No-break spaces join what they stand between: CoNLL-U has words with a space inside.
+# No-break spaces do not separate tokens: CoNLL-U has words with a space inside.
 _NO_BREAK = "\u00a0\u2007\u202f"
 _HAS_NO_BREAK = re.compile(f"[{_NO_BREAK}]").search
 _PIECES: Callable[[str], list[str]] = regex.compile(
@@ -54,10 +54,11 @@ _LATEX: Callable[[str], list[str]] = re.compile(
 
 
 def graphemes(text: str) -> list[str]:
-    r"""What a reader takes for single characters: a letter with its marks, a flag, a syllable.
+    r"""Split a text into graphemes: a letter with its marks, a flag, a syllable.
 
-    >>> [len(grapheme) for grapheme in graphemes("ae\u0301")]
-    [1, 2]
+    Examples:
+        >>> [len(grapheme) for grapheme in graphemes("ae\u0301")]
+        [1, 2]
     """
     if _ARE_LETTERS(text):
         return list(text)
@@ -65,26 +66,28 @@ def graphemes(text: str) -> list[str]:
 
 
 def pieces(text: str) -> list[str]:
-    """What stands between spaces; a no-break space is no space here.
+    """Split a text on whitespace, except no-break spaces.
 
-    >>> pieces(" a  few\u00a0words ")
-    ['a', 'few\u00a0words']
+    Examples:
+        >>> pieces(" a  few\u00a0words ")
+        ['a', 'few\u00a0words']
     """
     return _PIECES(text) if _HAS_NO_BREAK(text) else text.split()
 
 
 def normalized(text: str, form: NormalForm) -> str:
-    """The text in a normal form."""
+    """Convert a text to a Unicode normal form."""
     return text if form == "none" else unicodedata.normalize(form, text)
 
 
 @final
 @dataclass(frozen=True, kw_only=True, slots=True)
 class CharacterSpec(AbstractTokenizerSpec):
-    """Every character is a symbol.
+    """Every character is a token.
 
-    >>> CharacterSpec().encode("señor")
-    ['s', 'e', 'ñ', 'o', 'r']
+    Examples:
+        >>> CharacterSpec().encode("señor")
+        ['s', 'e', 'ñ', 'o', 'r']
     """
 
     kind: Literal["characters"] = "characters"
@@ -98,7 +101,7 @@ class CharacterSpec(AbstractTokenizerSpec):
 
     @override
     def encode(self, text: str) -> list[str]:
-        """The symbols of a text."""
+        """Convert a text to tokens."""
         if self.normalization != "none":
             text = normalized(text, self.normalization)
         if self.spaces == "drop":
@@ -107,17 +110,18 @@ class CharacterSpec(AbstractTokenizerSpec):
 
     @override
     def decode(self, tokens: Sequence[str]) -> str:
-        """The text of symbols."""
+        """Convert tokens to a text."""
         return "".join(tokens)
 
 
 @final
 @dataclass(frozen=True, kw_only=True, slots=True)
 class WhitespaceSpec(AbstractTokenizerSpec):
-    """What stands between spaces is a symbol: words, phones, tags.
+    """Tokens are separated by whitespace: words, phones, tags.
 
-    >>> WhitespaceSpec().encode("HH AH0 L OW1")
-    ['HH', 'AH0', 'L', 'OW1']
+    Examples:
+        >>> WhitespaceSpec().encode("HH AH0 L OW1")
+        ['HH', 'AH0', 'L', 'OW1']
     """
 
     kind: Literal["whitespace"] = "whitespace"
@@ -125,22 +129,23 @@ class WhitespaceSpec(AbstractTokenizerSpec):
 
     @override
     def encode(self, text: str) -> list[str]:
-        """The symbols of a text."""
+        """Convert a text to tokens."""
         return pieces(normalized(text, self.normalization))
 
     @override
     def decode(self, tokens: Sequence[str]) -> str:
-        """The text of symbols."""
+        """Convert tokens to a text."""
         return " ".join(tokens)
 
 
 @final
 @dataclass(frozen=True, kw_only=True, slots=True)
 class FeaturesSpec(AbstractTokenizerSpec):
-    """What stands between separators is a symbol, such as V, IND and PST of V;IND;PST.
+    """Tokens are separated by semicolons or another separator, such as V, IND and PST in V;IND;PST.
 
-    >>> FeaturesSpec().encode("V;IND;NOM(1,PL)")
-    ['V', 'IND', 'NOM(1,PL)']
+    Examples:
+        >>> FeaturesSpec().encode("V;IND;NOM(1,PL)")
+        ['V', 'IND', 'NOM(1,PL)']
     """
 
     kind: Literal["features"] = "features"
@@ -148,25 +153,26 @@ class FeaturesSpec(AbstractTokenizerSpec):
 
     @override
     def encode(self, text: str) -> list[str]:
-        """The symbols of a text."""
+        """Convert a text to tokens."""
         parts = text.split(self.separator) if self.separator else [text]
         return [part for part in map(str.strip, parts) if part]
 
     @override
     def decode(self, tokens: Sequence[str]) -> str:
-        """The text of symbols."""
+        """Convert tokens to a text."""
         return self.separator.join(tokens)
 
 
 @final
 @dataclass(frozen=True, kw_only=True, slots=True)
 class LatexSpec(AbstractTokenizerSpec):
-    r"""Commands are symbols, and so is each other character but spaces.
+    r"""Tokens are the commands of LaTeX and all other characters except spaces.
 
-    >>> LatexSpec().encode(r"\frac{x^2}{\begin{array}{c}1\end{array}}")[:6]
-    ['\\frac', '{', 'x', '^', '2', '}']
-    >>> LatexSpec(braces="canonical", signs="handwritten").encode(r"\left\{ x^2_i \right\}")
-    ['\\{', 'x', '_', '{', 'i', '}', '^', '{', '2', '}', '\\}']
+    Examples:
+        >>> LatexSpec().encode(r"\frac{x^2}{\begin{array}{c}1\end{array}}")[:6]
+        ['\\frac', '{', 'x', '^', '2', '}']
+        >>> LatexSpec(braces="canonical", signs="handwritten").encode(r"\left\{ x^2_i \right\}")
+        ['\\{', 'x', '_', '{', 'i', '}', '^', '{', '2', '}', '\\}']
     """
 
     kind: Literal["latex"] = "latex"
@@ -182,7 +188,7 @@ class LatexSpec(AbstractTokenizerSpec):
 
     @override
     def encode(self, text: str) -> list[str]:
-        """The symbols of a text."""
+        """Convert a text to tokens."""
         found = _LATEX(text)
         if self.signs == "handwritten":
             found = as_handwritten(found)
@@ -190,7 +196,7 @@ class LatexSpec(AbstractTokenizerSpec):
 
     @override
     def decode(self, tokens: Sequence[str]) -> str:
-        """The text of symbols."""
+        """Convert tokens to a text."""
         return " ".join(tokens)
 
 
@@ -206,7 +212,7 @@ TokenizerSpec = (
 
 @functools.cache
 def is_unspaced(character: str) -> bool:
-    """Whether the character belongs to a script that is written without spaces between words."""
+    """Return True if the character belongs to a script that is written without spaces between words."""
     return _UNSPACED.match(character) is not None
 
 

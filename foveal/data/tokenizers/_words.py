@@ -1,14 +1,14 @@
-"""Which word each symbol of a text belongs to, whatever the symbols are.
+"""Map each token of a text to its word, for any tokenizer.
 
-    text      no way           words are what stands between spaces
-    symbols   n o _ w a y      characters; of_symbol = 0 0 - 1 1 1
-    symbols   no_ way          subwords; a piece with a space at either end belongs to its word
+    text      no way           words are whitespace-separated
+    tokens    n o _ w a y      characters; of_symbol = 0 0 - 1 1 1
+    tokens    no_ way          subwords; a piece with a space at either end belongs to its word
 
-Tokenizers change a text in few ways: they drop spaces, or bring it to a normal form, or write
-characters they do not know as bytes. So symbols and words are laid side by side byte for byte.
+Tokenizers change a text in few ways: they drop spaces, apply a normal form, or write unknown characters as bytes.
+Tokens and words can therefore be aligned byte by byte.
 
-Words are counted as alignment files do, by spaces alone: Japanese ones have the wide space U+3000 as a
-word, which a tokenizer may leave out. Such a word has no symbol.
+Words are split as in alignment files, only at spaces. Japanese files contain the wide space U+3000 as a word, which a
+tokenizer may drop. Such a word has no token.
 """
 
 import re
@@ -26,22 +26,23 @@ from ._tokenizers import (
 )
 
 _SPACE = "\N{LOWER ONE EIGHTH BLOCK}"  # how sentencepiece writes a space
-_BYTE = re.compile("<0x[0-9A-F]{2}>").fullmatch  # and a byte of a character it does not know
+_BYTE = re.compile("<0x[0-9A-F]{2}>").fullmatch  # how it writes a byte of an unknown character
 
 
 class Words(NamedTuple):
-    """The words of a text, and for each of its symbols the number of its word; None for a space."""
+    """The words of a text, and the word index of each token; None for a space."""
 
     words: tuple[str, ...]
     of_symbol: tuple[int | None, ...]
 
 
 def words_of(tokenizer: TokenizerSpec, text: str) -> Words:
-    """The words of a text and the symbols that a tokenizer makes of them. The symbols of features
-    and of LaTeX, and of a tokenizer from elsewhere, are words themselves.
+    """Return the words of a text and the word of each token of a tokenizer. For features, LaTeX and user-defined
+    tokenizers, each token is a word.
 
-    >>> words_of(CharacterSpec(), "no way")
-    Words(words=('no', 'way'), of_symbol=(0, 0, None, 1, 1, 1))
+    Examples:
+        >>> words_of(CharacterSpec(), "no way")
+        Words(words=('no', 'way'), of_symbol=(0, 0, None, 1, 1, 1))
     """
     symbols = tokenizer.encode(text)
     if not isinstance(tokenizer, CharacterSpec | WhitespaceSpec | SentencePieceSpec):
@@ -63,16 +64,17 @@ def words_of(tokenizer: TokenizerSpec, text: str) -> Words:
 
 
 def split_words(text: str) -> tuple[str, ...]:
-    """What stands between spaces.
+    """Split a text at spaces.
 
-    >>> split_words(" a  b\u3000c ")
-    ('a', 'b\u3000c')
+    Examples:
+        >>> split_words(" a  b\u3000c ")
+        ('a', 'b\u3000c')
     """
     return tuple(word for word in text.split(" ") if word)
 
 
 def _parts(text: str) -> Iterator[tuple[int | None, str]]:
-    """The words of a text with their numbers, and what stands between them."""
+    """Yield the words of a text with their indices, and the spaces between them."""
     at = 0
     for number, word in enumerate(split_words(text)):
         start = text.index(word, at)
@@ -85,7 +87,7 @@ def _parts(text: str) -> Iterator[tuple[int | None, str]]:
 def _bytes_of_text(
     tokenizer: CharacterSpec | WhitespaceSpec | SentencePieceSpec, part: str
 ) -> bytes:
-    """What symbols have of a part of a text."""
+    """Return the bytes of a part of a text that its tokens contain."""
     if isinstance(tokenizer, SentencePieceSpec):
         return part.replace(_SPACE, " ").encode()
     part = normalized(part, tokenizer.normalization)

@@ -1,1 +1,1 @@
-"""Vocabularies: symbols to numbers, counted from a corpus."""
+"""Vocabularies: map tokens to ids; they are counted from a corpus."""

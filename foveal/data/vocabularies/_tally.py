@@ -1,6 +1,6 @@
-"""Tally: how often each symbol was seen in training examples, and how long these are.
+"""Tally: frequencies of tokens in training examples, and lengths of the examples.
 
-Vocabularies are made of it, and tallies of the parts of a corpus add up to that of the whole.
+Vocabularies are made from a tally. The sum of the tallies of the parts of a corpus is the tally of the whole corpus.
 """
 
 from collections import Counter
@@ -12,14 +12,14 @@ from typing import Any, NamedTuple
 from ._vocabularies import Lengths, Vocabularies
 from ._vocabulary import Labels, Vocabulary, bounded_counts
 
-RARE = 10  # a symbol is rare if the training data has it less often than this
+RARE = 10  # a token is rare if it occurs less often than this in the training set
 _MAX_RARE = 10_000
 _MAX_ANSWERS = 200_000  # different ones that are counted at once: some 20 MB
 _AT_ONCE = 100  # examples: a call of Counter.update takes longer than a word
 
 
 class Symbols(NamedTuple):
-    """What is counted of a training example; None for what the task does not have."""
+    """The tokens of a training example to count; None for parts that the task does not have."""
 
     source: Sequence[str] = ()
     target: Sequence[str] | None = None
@@ -27,39 +27,40 @@ class Symbols(NamedTuple):
     labels: Sequence[str] | None = None
     answers: Sequence[
         tuple[str, str]
-    ] = ()  # what was asked, and the answer; "": whatever was asked
+    ] = ()  # question and answer; the question "" counts for all questions
 
 
 @dataclass(kw_only=True)
 class Tally:
     """Counts over examples.
 
-    >>> tally = Tally.of([Symbols("ab", "xyz"), Symbols("b", "x")])
-    >>> tally.vocabularies().source.tokens, tally.num_examples
-    (('b', 'a'), 2)
+    Examples:
+        >>> tally = Tally.of([Symbols("ab", "xyz"), Symbols("b", "x")])
+        >>> tally.vocabularies().source.tokens, tally.num_examples
+        (('b', 'a'), 2)
     """
 
     source: Counter[str] = field(default_factory=Counter)
     target: Counter[str] | None = None
     features: Counter[str] | None = None
     labels: Counter[str] | None = None
-    answers: Counter[str] = field(default_factory=Counter)  # of "asked<TAB>answer"
+    answers: Counter[str] = field(default_factory=Counter)  # keys are "question<TAB>answer"
     # The longest target for each length of a source.
     longest: dict[int, int] = field(default_factory=dict)
     num_examples: int = 0
-    num_source: int = 0  # symbols
+    num_source: int = 0  # tokens
     num_target: int = 0
 
     @classmethod
     def of(cls, examples: Iterable[Symbols]) -> "Tally":
-        """Count examples. Memory is bounded: see `Vocabulary.count`."""
+        """Count examples in bounded memory; see `Vocabulary.count`."""
         tally, rows = cls(), iter(examples)
         while some := list(islice(rows, _AT_ONCE)):
             tally._add(some)
         return tally
 
     def merge(self, other: "Tally") -> None:
-        """Add what was counted elsewhere."""
+        """Add the counts of another tally."""
         for name in _COUNTED:
             self._update(name, getattr(other, name))
         self._answer(other.answers)
@@ -69,7 +70,7 @@ class Tally:
         self.num_target += other.num_target
 
     def vocabularies(self, *, min_count: int = 1, max_size: int | None = None) -> Vocabularies:
-        """Symbols with their numbers; features and labels are kept however few or many they are."""
+        """Make vocabularies from the counts; all features and labels are kept, regardless of their frequency."""
         target = self.target
         return Vocabularies(
             source=Vocabulary.of(self.source, min_count=min_count, max_size=max_size),
@@ -84,13 +85,13 @@ class Tally:
         )
 
     def to_data(self) -> dict[str, Any]:
-        """As what JSON can hold."""
+        """Convert to data for JSON."""
         values = {one.name: getattr(self, one.name) for one in fields(self)}
         return {**values, "longest": list(self.longest.items())}
 
     @classmethod
     def from_data(cls, data: dict[str, Any]) -> "Tally":
-        """What `to_data` wrote."""
+        """Read data that `to_data` wrote."""
         counts = {name: None if data[name] is None else Counter(data[name]) for name in _COUNTED}
         answers = Counter(data.get("answers", ()))
         return cls(**{**data, **counts, "answers": answers, "longest": dict(data["longest"])})
@@ -108,7 +109,7 @@ class Tally:
         self.num_target += sum(target for _, target in sizes)
 
     def _update(self, name: str, symbols: Iterable[str] | None) -> None:
-        """Count symbols, or what a `Counter` has of them."""
+        """Add tokens, or the counts of a `Counter`."""
         if symbols is not None:
             counts = getattr(self, name) or Counter[str]()
             counts.update(symbols)
@@ -119,8 +120,8 @@ class Tally:
         self.answers = bounded_counts(self.answers, _MAX_ANSWERS)
 
     def _majority(self) -> dict[str, str]:
-        """The most frequent answer to whatever was asked ("" if nothing particular was), and the most
-        frequent label; of equal counts the first by code point.
+        """Return the most frequent answer to each question ("" for all questions), and the most frequent label. Ties
+        are resolved by code point.
         """
         counts = {("", label): number for label, number in (self.labels or {}).items()}
         for pair, number in self.answers.items():
@@ -136,7 +137,7 @@ class Tally:
             self.longest[source] = max(target, self.longest.get(source, 0))
 
     def _lengths(self) -> Lengths:
-        """The bound that all pairs of lengths obey."""
+        """Return a bound that all pairs of lengths satisfy."""
         ratio = self.num_target / max(1, self.num_source)
         slack = (target - ratio * source for source, target in self.longest.items())
         return Lengths(ratio=ratio, slack=max(0.0, *slack, 0.0))
@@ -146,6 +147,6 @@ _COUNTED = ("source", "target", "features", "labels")
 
 
 def rare(counts: Mapping[str, int]) -> tuple[str, ...]:
-    """The symbols that were seen less than ten times."""
+    """Return the tokens that were seen less than ten times."""
     found = sorted(symbol for symbol, count in counts.items() if count < RARE)
     return tuple(found[:_MAX_RARE])

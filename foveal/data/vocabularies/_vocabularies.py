@@ -1,6 +1,4 @@
-"""What a task takes from its training data before any weight: symbols, labels, and how long outputs
-are.
-"""
+"""The vocabularies of a task: tokens, labels, and lengths of outputs in the training set."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -14,49 +12,49 @@ from ._vocabulary import UNKNOWN, Labels, Vocabulary
 
 _PARTS = frozenset({"source", "target", "features", "labels", "rare", "lengths"})
 _LATER_PARTS = frozenset({"majority"})  # that bundles of older versions do not have
-_MOST_LENGTH = 1e6  # symbols: longer outputs than any search could finish
+_MOST_LENGTH = 1e6  # tokens: longer outputs than any search could finish
 
 
 @dataclass(frozen=True, kw_only=True)
 class Lengths:
-    """No target of the training data is longer than `ratio * source + slack` symbols."""
+    """No target of the training set is longer than `ratio * source + slack` tokens."""
 
     ratio: float = 2.0
     slack: float = 10.0
 
     def limit(self, source: int) -> int:
-        """The longest output to look for, the end symbol counted; a fifth beyond what was seen."""
+        """Return the maximum length of an output, including the end token: a fifth more than in the training set."""
         return int(1.2 * (self.ratio * source + self.slack)) + 2
 
 
 @dataclass(frozen=True, kw_only=True)
 class Vocabularies:
-    """The numbers of everything that a task reads and writes."""
+    """All vocabularies that a task needs to encode its inputs and outputs."""
 
     source: Vocabulary
     target: Vocabulary | None = None
     features: Vocabulary | None = None
     labels: Labels | None = None
-    rare: tuple[str, ...] = ()  # source symbols that the training data has, but not often
+    rare: tuple[str, ...] = ()  # source tokens that are rare in the training set
     lengths: Lengths = Lengths()
-    # The most frequent answer of the training data, whatever was asked (""), and of tagging to each
-    # word: what a model has to do better than. Empty where it was not counted.
+    # The most frequent answer in the training set to all questions ("") and, for tagging, to each word: the baseline
+    # of a model. Empty if it was not counted.
     majority: Mapping[str, str] = field(default_factory=dict)
 
     def target_of(self, owner: str) -> Vocabulary:
-        """The symbols that a task writes; `DataError`, which names the task, where there are none."""
+        """Return the target vocabulary; raise a `DataError` that names the task if there is none."""
         if self.target is None:
             raise DataError(_none_counted(owner, "vocabulary of targets"))
         return self.target
 
     def labels_of(self, owner: str) -> Labels:
-        """The labels that a task gives; `DataError`, which names the task, where there are none."""
+        """Return the labels; raise a `DataError` that names the task if there are none."""
         if self.labels is None:
             raise DataError(_none_counted(owner, "labels"))
         return self.labels
 
     def to_data(self) -> dict[str, Any]:
-        """What JSON can hold."""
+        """Convert to data for JSON."""
         return {
             "source": list(self.source.tokens),
             "target": None if self.target is None else list(self.target.tokens),
@@ -69,10 +67,10 @@ class Vocabularies:
 
     @classmethod
     def from_data(cls, data: Any) -> "Vocabularies":
-        """What `to_data` wrote.
+        """Read data that `to_data` wrote.
 
         Raises:
-            DataError: it is something else.
+            DataError: the data has another structure.
         """
         if not isinstance(data, dict) or set(data) - _LATER_PARTS != _PARTS:
             raise DataError(
@@ -100,7 +98,7 @@ def _none_counted(owner: str, what: str) -> str:
 
 
 def _texts(data: dict[str, Any], name: str) -> tuple[str, ...]:
-    """A list of texts, as a vocabulary has it."""
+    """Read the list of texts of a vocabulary."""
     texts = data[name]
     if not isinstance(texts, list) or not all(isinstance(text, str) for text in texts):
         raise DataError(
@@ -125,7 +123,7 @@ def _lengths(data: Any) -> Lengths:
 
 
 def _majority(data: Any) -> dict[str, str]:
-    """What a bundle has of it; bundles of older versions have nothing."""
+    """Read the majority answers of a bundle; bundles of older versions have none."""
     if not isinstance(data, dict) or not all(isinstance(text, str) for text in data.values()):
         raise DataError(
             f"Vocabularies: majority must be an object of texts, got {type(data).__name__}. "
@@ -135,8 +133,8 @@ def _majority(data: Any) -> dict[str, str]:
 
 
 def numbered(vocabulary: Vocabulary, symbols: Sequence[str]) -> list[int]:
-    """The numbers of a text's symbols; an empty text is read as one unknown symbol, so that there is
-    something to attend to.
+    """Convert the tokens of a text to ids. An empty text becomes one unknown token, because attention needs at least
+    one position.
     """
     return vocabulary.encode(symbols) or [UNKNOWN]
 
@@ -144,11 +142,12 @@ def numbered(vocabulary: Vocabulary, symbols: Sequence[str]) -> list[int]:
 def required_target(example: Example) -> str:
     """Return the target of an example.
 
-    >>> required_target(Example("walk", "walked"))
-    'walked'
-
     Raises:
         DataError: the example has none. The error gives the file and the line of the example.
+
+    Examples:
+        >>> required_target(Example("walk", "walked"))
+        'walked'
     """
     if example.target is None:
         with located(example):
@@ -174,5 +173,5 @@ def located(example: Example) -> Iterator[None]:
 
 
 def trained(spec: TokenizerSpec, texts: Iterable[str]) -> TokenizerSpec:
-    """The tokenizer, with its subwords learnt if that has not been done."""
+    """Return the tokenizer, trained on the texts if it needs training."""
     return spec if spec.is_trained else spec.trained_on(texts)

@@ -1,9 +1,8 @@
-"""Vocabulary: symbols and their numbers.
+"""Vocabulary: tokens and their ids.
 
     0 padding    1 unknown    2 begin    3 end    4, 5, ... the tokens, most frequent first
 
-The four are numbers only: no text stands for them, so that a text which happens to hold "<end>" is
-read like any other.
+The four special tokens have ids but no text, so a text that contains "<end>" is read like any other text.
 """
 
 import difflib
@@ -20,13 +19,13 @@ PADDING, UNKNOWN, BEGIN, END = range(4)
 NUM_SPECIAL = 4
 UNKNOWN_TEXT = "\N{REPLACEMENT CHARACTER}"
 
-# Distinct symbols that are counted at most: some 100 MB. Beyond it, the rarest are forgotten.
+# Maximum number of distinct tokens that are counted, in about 100 MB. Beyond it, the rarest are dropped.
 MAX_COUNTED = 1_000_000
 _AT_ONCE = 100  # texts
 
 
 class _Numbers(dict[str, int]):
-    """Numbers of tokens, and of those that are not known."""
+    """Ids of tokens; the id of an unknown token is 1."""
 
     def __missing__(self, token: str) -> int:
         return UNKNOWN
@@ -34,15 +33,16 @@ class _Numbers(dict[str, int]):
 
 @dataclass(frozen=True, slots=True)
 class Vocabulary:
-    """Tokens and their numbers, from 4 on.
+    """Tokens and their ids, from 4 on.
 
-    >>> vocabulary = Vocabulary(("a", "b"))
-    >>> vocabulary.encode(["b", "a", "c"])
-    [5, 4, 1]
-    >>> vocabulary.decode([2, 5, 4, 1, 3, 0])
-    ['b', 'a', '\N{REPLACEMENT CHARACTER}']
-    >>> len(vocabulary)
-    6
+    Examples:
+        >>> vocabulary = Vocabulary(("a", "b"))
+        >>> vocabulary.encode(["b", "a", "c"])
+        [5, 4, 1]
+        >>> vocabulary.decode([2, 5, 4, 1, 3, 0])
+        ['b', 'a', '\N{REPLACEMENT CHARACTER}']
+        >>> len(vocabulary)
+        6
     """
 
     tokens: tuple[str, ...]
@@ -61,21 +61,20 @@ class Vocabulary:
         max_size: int | None = None,
         max_counted: int = MAX_COUNTED,
     ) -> "Vocabulary":
-        """The tokens of many texts, most frequent first; of equal counts, by code point.
+        """Count the tokens of texts, most frequent first; ties are sorted by code point.
 
-        Memory is bounded: when more than `max_counted` distinct tokens are held, those seen least
-        are forgotten (lossy counting, Manku and Motwani 2002), so counts of rare tokens of a very
-        large corpus are lower bounds.
+        Memory is bounded: when there are more than `max_counted` distinct tokens, the rarest are dropped (lossy
+        counting, Manku and Motwani 2002), so counts of rare tokens in a very large corpus are lower bounds.
 
         Args:
-            texts: tokens of one text after another.
-            min_count: leave out tokens seen less often.
-            max_size: keep so many at most, the four numbers that are no tokens included.
-            max_counted: so many distinct tokens are counted at once.
+            texts: the tokens of each text.
+            min_count: drop tokens with a lower count.
+            max_size: maximum size of the vocabulary, including the four special tokens.
+            max_counted: maximum number of distinct tokens counted at once.
         """
         counts: Counter[str] = Counter()
         texts = iter(texts)
-        for text in texts:  # some more at once, since a call of update takes longer than a word
+        for text in texts:  # several at once, because a call of update takes longer than a word
             counts.update(chain(text, chain.from_iterable(islice(texts, _AT_ONCE))))
             counts = bounded_counts(counts, max_counted)
         return cls.of(counts, min_count=min_count, max_size=max_size)
@@ -84,7 +83,7 @@ class Vocabulary:
     def of(
         cls, counts: Mapping[str, int], *, min_count: int = 1, max_size: int | None = None
     ) -> "Vocabulary":
-        """The tokens that were counted, most frequent first; see `count`."""
+        """Create a vocabulary from counts, most frequent first; see `count`."""
         kept = sorted(
             (token for token, n in counts.items() if n >= min_count),
             key=lambda token: (-counts[token], token),
@@ -92,11 +91,11 @@ class Vocabulary:
         return cls(tuple(kept[: None if max_size is None else max(0, max_size - NUM_SPECIAL)]))
 
     def encode(self, tokens: Iterable[str]) -> list[int]:
-        """The number of each token; 1 for one that is not known."""
+        """Convert tokens to ids; the id of an unknown token is 1."""
         return list(map(self._numbers.__getitem__, tokens))
 
     def decode(self, numbers: Iterable[int]) -> list[str]:
-        """The tokens up to the end; padding and begin are left out, unknown is U+FFFD."""
+        """Convert ids to tokens up to the end; padding and begin are skipped, unknown is U+FFFD."""
         tokens: list[str] = []
         for number in numbers:
             if number == END:
@@ -114,22 +113,23 @@ class Vocabulary:
         return token in self._numbers
 
     def to_json(self) -> str:
-        """A JSON list of the tokens."""
+        """Return a JSON list of the tokens."""
         return json.dumps(self.tokens, ensure_ascii=False, indent=0)
 
     @classmethod
     def from_json(cls, text: str) -> "Vocabulary":
-        """What `to_json` wrote."""
+        """Read JSON that `to_json` wrote."""
         return cls(_strings(text, "Vocabulary"))
 
 
 @dataclass(frozen=True, slots=True)
 class Labels:
-    """The names of classes or tags and their numbers, from 0 on; there is no unknown one.
+    """The names of classes or tags and their ids, from 0 on; there is no unknown label.
 
-    >>> labels = Labels(("no", "yes"))
-    >>> labels.number("yes"), labels.names[0]
-    (1, 'no')
+    Examples:
+        >>> labels = Labels(("no", "yes"))
+        >>> labels.number("yes"), labels.names[0]
+        (1, 'no')
     """
 
     names: tuple[str, ...]
@@ -140,11 +140,11 @@ class Labels:
 
     @classmethod
     def count(cls, texts: Iterable[Sequence[str]]) -> "Labels":
-        """Every name that occurs, by code point."""
+        """Collect every name that occurs, sorted by code point."""
         return cls(tuple(sorted({name for text in texts for name in text})))
 
     def number(self, name: str) -> int:
-        """The number of a name; `DataError` for one that was not seen in training."""
+        """Return the id of a name; raise `DataError` for a name that does not occur in the training set."""
         try:
             return self._numbers[name]
         except KeyError:
@@ -164,18 +164,18 @@ class Labels:
         return name in self._numbers
 
     def to_json(self) -> str:
-        """A JSON list of the names."""
+        """Return a JSON list of the names."""
         return json.dumps(self.names, ensure_ascii=False, indent=0)
 
     @classmethod
     def from_json(cls, text: str) -> "Labels":
-        """What `to_json` wrote."""
+        """Read JSON that `to_json` wrote."""
         return cls(_strings(text, "Labels"))
 
 
 def bounded_counts(counts: Counter[str], most: int = MAX_COUNTED) -> Counter[str]:
-    """The counts, if they are of at most so many tokens; otherwise without those seen once, twice, ...
-    until half as many or fewer are left.
+    """Return the counts. If there are more than `most` tokens, drop the tokens seen once, twice, ... until at most half
+    of that number remain.
     """
     if len(counts) <= most:
         return counts
