@@ -1,10 +1,11 @@
-"""Looking into models: views of what was attended to, explanations of answers, reports of runs, the
-doctor, and alignments.
+"""Inspection of models: attention views, explanations of predictions, run reports, the doctor and alignments.
 
-    views         plain data to drawings (SVG strings that stand alone) and pages (HTML, offline)
-    explaining    one answer: what was read, what else could have been said, what is needed of it
-    doctor        what is wrong with a model or a run, in plain words, and which flag helps
-    aligning      which word goes with which, and how right that is
+    views         render plain data as self-contained SVG drawings and offline HTML pages
+    explaining    explain one prediction: attention, alternatives and the positions it depends on
+    doctor        diagnose a model or a run, and name the flag that helps
+    aligning      extract word alignments and score them
+
+All of it works on a trained model or on the folder of a run.
 """
 
 from ..tasks.explaining._explanation import Explanation as Explanation

@@ -1,5 +1,5 @@
-"""The report of a run: curves, scores, where the errors are, what confidence and attention are
-worth, what the doctor says, and the settings with their reasons.
+"""The report of a run: curves, scores, error analysis, calibration, faithfulness of attention, the doctor's
+findings, and the settings with their reasons.
 """
 
 import json
@@ -26,16 +26,16 @@ from ._run_curves import curves_section
 from .doctor._findings import examine, findings_section
 from .explaining._faithfulness import faithfulness
 
-MOST_EXAMPLES = 1000  # that are answered for a report; an evaluation has no such bound
+MOST_EXAMPLES = 1000  # a report predicts at most this many; an evaluation has no limit
 MOST_MISTAKES, DRAWN_MISTAKES = 12, 3
-MOST_CELLS_DRAWN = 1500  # of a mistake's attention
+MOST_CELLS_DRAWN = 1500  # cells of a mistake's attention
 MOST_FRAMES_DRAWN = 40  # copies of a picture, one for each word
 # Examples for faithfulness, and the sum of their squared lengths: a second or two.
 MOST_TESTED, MOST_TESTED_WORK = 100, 20_000
 
 
 class Scored(NamedTuple):
-    """Some examples, what they are called, and how the model does on them."""
+    """Examples with their name and the model's evaluation on them."""
 
     name: str
     examples: Sequence[Example]
@@ -43,7 +43,7 @@ class Scored(NamedTuple):
 
 
 def _ignore(number: int) -> None:
-    """Tell nobody."""
+    """Ignore progress."""
     del number
 
 
@@ -54,14 +54,14 @@ def report(
     answered: Callable[[int], None] = _ignore,
     also: Sequence[type] = (),
 ) -> str:
-    """The page of a run.
+    """Render the report of a run as an HTML page.
 
     Args:
-        run: the folder of a run.
-        test: examples to look at the model with; by default those of the run's test file, or of its
-            validation file, if they are still there. At most a thousand, evenly spaced, are answered.
-        answered: is told of every few examples that are answered.
-        also: spec classes of parts that are not from this package, for a model that has some.
+        run: The folder of a run.
+        test: Examples to evaluate the model on. Defaults to the run's test file or, without one, its validation
+            file, if it still exists. At most a thousand evenly spaced examples are used.
+        answered: A callback that receives progress after every few examples.
+        also: Spec classes of custom parts, for a model that uses parts from outside this package.
     """
     folder = Path(run)
     task, planned = load_bundle(folder, also=also), _plan(folder, also)
@@ -79,7 +79,7 @@ def report(
 
 
 def _plan(folder: Path, also: Sequence[type]) -> Planned | None:
-    """The run's settings; a bundle that was saved by hand has none."""
+    """Return the run's settings; a bundle that was saved by hand has none."""
     try:
         return load_plan(folder, also=also)
     except FovealError:
@@ -92,7 +92,7 @@ def _scored(
     test: Sequence[Example] | None,
     answered: Callable[[int], None],
 ) -> Scored | None:
-    """The examples of the report, answered."""
+    """Return the examples of the report with the model's predictions."""
     sets: list[tuple[str, Any]] = [("given", test)]
     if planned is not None:
         sets += [("test", planned.run.test), ("dev", planned.run.dev)]
@@ -109,7 +109,7 @@ def _scored(
 
 
 def _scores(folder: Path, task: AbstractTask[Any], scored: Scored | None) -> Section:
-    """Scores of the training's end, and of what was answered now."""
+    """List the final scores of training and the scores of this report."""
     path = folder / "metrics.json"
     stored = json.loads(path.read_text(encoding="utf-8")) if path.is_file() else {}
     rows = [
@@ -148,7 +148,7 @@ def _interval(value: float, low: float, high: float) -> tuple[str, str]:
 
 
 def _quality(task: AbstractTask[Any], scored: Scored) -> list[Section]:
-    """What the answers show."""
+    """Summarize the quality of the predictions."""
     found, sections = scored.found, list[Section]()
     where = f"On {len(scored.examples):,} examples ({scored.name})."
     if found.slices:
@@ -167,7 +167,7 @@ def _quality(task: AbstractTask[Any], scored: Scored) -> list[Section]:
 
 
 def _mistakes(task: AbstractTask[Any], scored: Scored) -> Section:
-    """The wrong answers that were given with most confidence, and where the model looked."""
+    """List the most confident mistakes, with their attention."""
     found, title = scored.found, "Most confident mistakes"
     rows = zip(scored.examples, found.references, found.predictions, strict=True)
     wrong = sorted(
@@ -199,7 +199,7 @@ def _mistakes(task: AbstractTask[Any], scored: Scored) -> Section:
 
 
 def _is_small(trace: AttentionTrace, picture: np.ndarray | None) -> bool:
-    """Whether a drawing of it can be taken in: as cells, or as so many copies of a picture."""
+    """Return whether a drawing stays readable: few enough cells, or few enough copies of an image."""
     if trace.layout.kind == "grid" and picture is not None:
         return len(trace.targets) <= MOST_FRAMES_DRAWN
     return len(trace.sources) * len(trace.targets) <= MOST_CELLS_DRAWN
@@ -210,7 +210,7 @@ def _source(example: Example) -> str:
 
 
 def _confidence(found: Evaluation, where: str) -> Section:
-    """Reliability, and how many errors are left if answers of low confidence are left out."""
+    """Plot the reliability diagram, and the error rate when low-confidence answers are left out."""
     reliability, curve = found.reliability, found.risk_coverage
     assert reliability is not None
     assert curve is not None
@@ -240,7 +240,7 @@ def _confidence(found: Evaluation, where: str) -> Section:
 
 
 def _attention(task: AbstractTask[Any], examples: Sequence[Example]) -> Section:
-    """Faithfulness on some of the examples."""
+    """Measure the faithfulness of attention on some of the examples."""
     some, work = list[Example](), 0
     for example in evenly_spaced(examples, MOST_TESTED):
         work += task.size(example) ** 2
@@ -267,7 +267,7 @@ def _attention(task: AbstractTask[Any], examples: Sequence[Example]) -> Section:
 
 
 def _settings(planned: Planned) -> Section:
-    """What is not as it is by default, and why."""
+    """List the settings that differ from their defaults, with the reasons."""
     rows = list[tuple[str, ...]]()
     for setting in settings(planned.run):
         choice = planned.choice_of(setting.path)

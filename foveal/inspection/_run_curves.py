@@ -12,11 +12,11 @@ _GREEDY = (
 
 
 def curves_section(log: Path, *, beam_size: int = 1) -> Section:
-    """The section of a page; a run that has not logged anything has a sentence instead.
+    """Build the section with the curves of a run, or with a sentence if the log is empty.
 
     Args:
-        log: the log of a run.
-        beam_size: hypotheses of the search that the scores of the report are measured with.
+        log: The log of a run.
+        beam_size: The beam size with which the scores of the report are measured.
     """
     found = run_curves(log)
     if not found.loss.points:

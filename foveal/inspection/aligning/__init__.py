@@ -1,1 +1,1 @@
-"""Alignments of words as an answer, from what a model attends to, and their scores."""
+"""Word alignments extracted from attention, and their scores."""

@@ -1,17 +1,17 @@
-"""Where a model looks while it is made to write a given target (teacher forcing).
+"""Attention of a model under teacher forcing, with a given target.
 
-    weights[t][s] = p(step t reads place s),   step t predicts target symbol t from the t before it
+    weights[t][s] = p(step t reads position s),   step t predicts target token t from the t tokens before it
 
-so that row t belongs to the symbol that the step writes, not to the one it has just read. A softmax
-decoder looks before it knows that symbol: p(a_t = s | y_<t). Where the attention is summed out
-(`latent_hard`, `monotone`) the rows are the posterior p(a_t = s | y), the target known.
+Row t therefore belongs to the token that the step predicts, not to the token it has just read. A softmax
+decoder attends before it knows that token: p(a_t = s | y_<t). Where the attention is marginalized
+(`latent_hard`, `monotone`) the rows are the posterior p(a_t = s | y), given the target.
 
-`best` is the most probable selection: the segments of each step, the path of all steps together of
-`monotone`, the places above one half of sigmoid, the place of highest weight of all others. Of several
-heads the weights are means; their best is the place of highest mean weight or, for segments and
-sigmoid, the places that more than half of the heads select.
+`best` is the most probable selection: the segments of each step, the joint path over all steps for
+`monotone`, the positions above one half for sigmoid, and the position of highest weight for all other kinds.
+For several heads, the weights are means; the best selection is the position of highest mean weight or, for
+segments and sigmoid, the positions that more than half of the heads select.
 
-Axes: B examples, H heads, T steps, S places.
+Axes: B examples, H heads, T steps, S positions.
 """
 
 from collections.abc import Iterator, Sequence
@@ -32,13 +32,13 @@ from ...networks.decoders.latent._posterior import Posterior
 from ...tasks import Transduction
 
 _AT_ONCE = 256  # examples
-_MOST_PLACES = 50_000  # source and target symbols of a batch, padding too
+_MOST_PLACES = 50_000  # source and target tokens of a batch, with padding
 
 
 def forced_traces(task: Transduction, examples: Sequence[Example]) -> list[AttentionTrace]:
-    """What the decoder reads for each symbol of each target, and last, labeled "", for its end.
+    """Trace what the decoder reads for each target token and, in a last row labeled "", for the end token.
 
-    Places are the source symbols; what is read of features is left out.
+    Positions are the source tokens; attention to features is left out.
     """
     attention = task.spec.model.decoder.attention
     if attention is None:
@@ -46,7 +46,7 @@ def forced_traces(task: Transduction, examples: Sequence[Example]) -> list[Atten
             "forced_traces: the decoder has no attention, so it looks nowhere. "
             "Train a model with decoder.attention softmax, say."
         )
-    # Alignments that an example may have are for training.
+    # Gold alignments of an example are for training only.
     examples = [replace(example, alignment="") for example in examples]
     found: dict[int, AttentionTrace] = {}
     with task.answering():
@@ -57,7 +57,7 @@ def forced_traces(task: Transduction, examples: Sequence[Example]) -> list[Atten
 
 
 def _batches(examples: Sequence[Example]) -> Iterator[list[int]]:
-    """Examples of about one length, the longest first."""
+    """Group examples of similar length into batches, longest first."""
     lengths = [len(example.text) + len(example.target or "") for example in examples]
     order = sorted(range(len(examples)), key=lambda n: -lengths[n])
     start = 0
@@ -70,7 +70,7 @@ def _batches(examples: Sequence[Example]) -> Iterator[list[int]]:
 def _traces(
     task: Transduction, attention: AttentionSpec, examples: Sequence[Example]
 ) -> Iterator[AttentionTrace]:
-    """The traces of one batch."""
+    """Return the traces of one batch."""
     batch = move(task.collate([task.encode(example) for example in examples]), task.device)
     scored = task.model.score(*task.source_of(batch), batch.tokens, batch.targets, batch.mask)
     readings = [_reading(reading) for reading in scored.attended]
@@ -81,7 +81,7 @@ def _traces(
     for number, example in enumerate(examples):
         sources = task.symbols(example) or [""]
         targets = (*task.spec.target.encode(example.target or ""), "")
-        # Features stand before the source.
+        # Features come before the source tokens.
         some = slice(len(targets)), slice(-num_places, len(sources) - num_places or None)
         yield AttentionTrace(
             kind=attention.kind,
@@ -95,7 +95,7 @@ def _traces(
 def _reading(
     reading: object,
 ) -> tuple[Float[Tensor, "... T S"], Bool[Tensor, "... T S"]]:
-    """p(place is read) of every step, and the most probable selection."""
+    """Return p(position is read) for every step, and the most probable selection."""
     if isinstance(reading, Posterior):
         weights = reading.weights
         if not isinstance(reading.distribution, LinearChain):
@@ -117,7 +117,7 @@ def _highest(weights: Float[Tensor, "... T S"]) -> Bool[Tensor, "... T S"]:
 def _joined(
     weights: Float[Tensor, "B H T S"], best: Bool[Tensor, "B H T S"]
 ) -> tuple[Float[Tensor, "B T S"], Bool[Tensor, "B T S"]]:
-    """Several heads as one."""
+    """Merge several heads into one."""
     exclusive = bool((best.sum(-1) == 1).all())
     mean = weights.mean(-3)
     return mean, _highest(mean) if exclusive else best.float().mean(-3) > 0.5

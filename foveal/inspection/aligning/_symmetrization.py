@@ -1,10 +1,10 @@
-"""Links from both directions made one set of links.
+"""Symmetrization: merge the alignment links of both directions into one set.
 
-    intersection      what both say
-    union             what either says
-    grow-diag-final   the intersection; then, again and again, links of the union beside a link there
-                      is (diagonally too) that bring in a word without a link; last, links of either
-                      direction for words that are still without
+    intersection      links in both directions
+    union             links in either direction
+    grow-diag-final   start from the intersection; repeatedly add links of the union that neighbor an accepted
+                      link (also diagonally) and cover an unaligned word; finally add links of either
+                      direction for words that are still unaligned
 
     intersection <= grow-diag-final <= union
 
@@ -26,12 +26,13 @@ def symmetrize(
     backward: Collection[Link],
     method: Symmetrization = "grow-diag-final",
 ) -> frozenset[Link]:
-    """One alignment of two. Both have links as source word and target word of the forward direction.
+    """Merge two alignments into one. Links of both are pairs (source word, target word) of the forward direction.
 
-    >>> sorted(symmetrize({(0, 0), (1, 1)}, {(0, 0), (1, 2)}, "intersection"))
-    [(0, 0)]
-    >>> sorted(symmetrize({(0, 0), (1, 1)}, {(0, 0), (1, 2)}))
-    [(0, 0), (1, 1), (1, 2)]
+    Examples:
+        >>> sorted(symmetrize({(0, 0), (1, 1)}, {(0, 0), (1, 2)}, "intersection"))
+        [(0, 0)]
+        >>> sorted(symmetrize({(0, 0), (1, 1)}, {(0, 0), (1, 2)}))
+        [(0, 0), (1, 1), (1, 2)]
     """
     there, back = frozenset(forward), frozenset(backward)
     match method:
@@ -47,8 +48,8 @@ def symmetrize(
 
 
 def _grown(start: Set[Link], union: Set[Link]) -> set[Link]:
-    """The links of the union that can be reached from the start, one by one, each next to one that
-    is there and bringing in a word.
+    """Grow the start set with links of the union, one by one: each neighbors an accepted link and covers an
+    unaligned word.
     """
     links = set(start)
     waiting = sorted(links)
@@ -63,7 +64,7 @@ def _grown(start: Set[Link], union: Set[Link]) -> set[Link]:
 
 
 def _filled(links: Set[Link], others: Set[Link]) -> frozenset[Link]:
-    """With other links, in order, as long as they bring in a word."""
+    """Add other links, in order, while they cover an unaligned word."""
     filled = set(links)
     for link in sorted(others):
         if link not in filled and _brings_in(link, filled):
@@ -72,5 +73,5 @@ def _filled(links: Set[Link], others: Set[Link]) -> frozenset[Link]:
 
 
 def _brings_in(link: Link, links: Set[Link]) -> bool:
-    """Whether one of the words has no link yet."""
+    """Return whether one of the two words has no link yet."""
     return not (any(i == link[0] for i, _ in links) and any(j == link[1] for _, j in links))

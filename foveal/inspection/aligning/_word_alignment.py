@@ -1,16 +1,16 @@
-"""Alignments of words, or of symbols, from the attention of a model that is given the target.
+"""Alignments of words, or of tokens, from the attention of a model under teacher forcing.
 
     posterior   i-j where p(target word j comes from source word i) is at least a threshold
-    argmax      i-j where the most probable selection of some symbol of j has a symbol of i
+    argmax      i-j where the most probable selection of some token of j has a token of i
 
-Symbols to words: a step that reads one place reads word i with the sum of the weights of its symbols;
-where places are read each by itself (segments, sigmoid), with their maximum. Of the symbols of a target
-word the one that reads i most counts, so that subwords link their words as in Garg et al. 2019.
-Spaces belong to no word; what is read of them counts for none.
+From tokens to words: if a step reads one position, it reads word i with the sum of the weights of its tokens;
+if positions are read independently (segments, sigmoid), with their maximum. A target word takes the largest
+weight of its tokens for each i, which links the words of subwords as in Garg et al. 2019.
+Spaces belong to no word, and attention to them is ignored.
 
-With a model of the other direction there are two such tables. Their links are made one set by
-`symmetrize`, or the tables are: `product` takes the threshold to the geometric mean of the posteriors
-(Liang et al. 2006), soft where `intersection` is hard.
+A model of the reverse direction adds a second table. Either `symmetrize` merges the links of both tables, or
+`product` merges the tables: it thresholds the geometric mean of the posteriors (Liang et al. 2006), a soft
+version of `intersection`.
 
 Axes: J target words, I source words.
 """
@@ -38,14 +38,15 @@ By: TypeAlias = Literal["posterior", "argmax"]
 
 @dataclass(frozen=True, kw_only=True)
 class Aligned:
-    """One pair with its links.
+    """One pair of texts with its links.
 
-    >>> pair = Aligned(
-    ...     sources=("no", "way"), targets=("never",), links=frozenset({(0, 0), (1, 0)}),
-    ...     weights=((0.6, 0.4),),
-    ... )
-    >>> pair.pharaoh
-    '0-0 1-0'
+    Examples:
+        >>> pair = Aligned(
+        ...     sources=("no", "way"), targets=("never",), links=frozenset({(0, 0), (1, 0)}),
+        ...     weights=((0.6, 0.4),),
+        ... )
+        >>> pair.pharaoh
+        '0-0 1-0'
     """
 
     sources: tuple[str, ...]
@@ -55,12 +56,12 @@ class Aligned:
 
     @property
     def pharaoh(self) -> str:
-        """The links as text, by source and target."""
+        """The links in Pharaoh format, sorted by source and target."""
         return " ".join(f"{i}-{j}" for i, j in sorted(self.links))
 
 
 class _Table(NamedTuple):
-    """One direction: how much each target word reads of each source word, and what it selects."""
+    """One direction: the attention from each target word to each source word, and the selected source words."""
 
     weights: Float[np.ndarray, "J I"]
     best: Bool[np.ndarray, "J I"]
@@ -76,16 +77,16 @@ def align(
     reverse: AbstractTask[Any] | None = None,
     symmetrization: Symmetrization | Literal["product"] = "grow-diag-final",
 ) -> list[Aligned]:
-    """The alignment of each example's source with its target.
+    """Align the source of each example with its target.
 
     Args:
-        task: a trained transduction.
-        examples: with targets.
-        by: posterior probabilities above a threshold, or the most probable selection.
-        threshold: links need at least this probability; for posterior.
-        units: what is linked; by default words where outputs are texts, symbols where they are words.
-        reverse: a transduction from targets to sources.
-        symmetrization: how both directions are made one, if there are both.
+        task: A trained transduction.
+        examples: Examples with targets.
+        by: Use posterior probabilities above a threshold, or the most probable selection.
+        threshold: The minimum probability of a link; for `posterior` only.
+        units: Link words or tokens. Defaults to words if outputs are texts, tokens if outputs are single words.
+        reverse: A transduction from targets to sources.
+        symmetrization: How to merge the links of both directions, if there is a reverse model.
     """
     forward = _transduction("align", task)
     backward = None if reverse is None else _transduction("align: reverse", reverse)
@@ -115,7 +116,7 @@ def align(
 
 
 def usual_units(task: Transduction) -> Units:
-    """Words where an output is a text; where it is one word, as in pronunciation, symbols."""
+    """Return words if an output is a text, and tokens if it is one word, as in pronunciation."""
     return "symbols" if task.has_one_answer else "words"
 
 
@@ -148,7 +149,7 @@ def _backward(
     units: Units,
     pairs: Sequence[tuple[tuple[str, ...], tuple[str, ...]]],
 ) -> list[_Table]:
-    """What the model of the other direction says, turned round."""
+    """Return the tables of the reverse model, transposed."""
     turned = [replace(e, source=e.target or "", target=e.text, features="") for e in examples]
     ours = [_words(task.spec.source, e.text, units) for e in turned]
     theirs = [_words(task.spec.target, e.target or "", units) for e in turned]
@@ -164,7 +165,7 @@ def _backward(
 
 
 def _table(trace: AttentionTrace, ours: Words, theirs: Words, *, exclusive: bool) -> _Table:
-    """A trace of symbols as a table of words."""
+    """Convert a trace of tokens to a table of words."""
     assert trace.best is not None
     assert len(theirs.of_symbol) == len(trace.targets) - 1  # the last row is for the end
     kept, owners = _owned(ours)
@@ -182,7 +183,7 @@ def _table(trace: AttentionTrace, ours: Words, theirs: Words, *, exclusive: bool
 
 
 def _owned(words: Words) -> tuple[list[int], list[int]]:
-    """The symbols that belong to a word, and the words that they belong to."""
+    """Return the tokens that belong to a word, and the words that they belong to."""
     owned = [(n, owner) for n, owner in enumerate(words.of_symbol) if owner is not None]
     return [n for n, _ in owned], [owner for _, owner in owned]
 

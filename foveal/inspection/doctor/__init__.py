@@ -1,4 +1,4 @@
-"""The doctor: measurements of a model and a run, and what they mean.
+"""The doctor: measures a model and a run, and diagnoses problems.
 
 _forced, _recurrences -> _through_time, _looking, _padding -> _vital_signs     measurements
 _history                                                                        the log

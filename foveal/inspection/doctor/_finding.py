@@ -1,4 +1,4 @@
-"""A finding: one thing that the doctor has to say about a model or a run."""
+"""A finding: one diagnosis of a model or a run."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -10,15 +10,15 @@ SEVERITIES: tuple[Severity, ...] = ("alarm", "warning", "note")
 
 @dataclass(frozen=True, kw_only=True)
 class Finding:
-    """What was found, why, and what helps.
+    """A diagnosis with its evidence and its remedy.
 
-    An alarm says that something is broken, a warning that something costs quality, a note what a
-    reader of the curves may want to know.
+    An alarm means that something is broken, a warning that something costs quality. A note helps to read the
+    curves.
     """
 
     name: str  # as the literature calls it: "vanishing gradient"
     severity: Severity
-    text: str  # what was measured, in plain words
+    text: str  # the measurement, in plain words
     cause: str
     remedy: str  # the flag or the setting that helps
     drawing: str = ""  # SVG, or nothing

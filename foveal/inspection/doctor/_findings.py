@@ -1,9 +1,9 @@
-"""The doctor's examination of a run: its log, its model, and what the model writes.
+"""The doctor's examination of a run: its log, its model and the model's outputs.
 
     log.jsonl                     curves
     the bundle, some examples     vital signs, outputs
 
-A run that failed has no bundle; its log is examined all the same.
+A failed run has no bundle; the doctor still examines its log.
 """
 
 from collections.abc import Sequence
@@ -32,20 +32,23 @@ from ._remedies import Remedies
 from ._vital_signs import measured
 
 LOG, MANIFEST = "log.jsonl", "manifest.json"
-MOST_EXAMPLES = 200  # that the model answers: enough for shares, and a moment's work
-_ROWS = 32  # of a batch that vital signs are measured on
+MOST_EXAMPLES = 200  # that the model answers: enough for fractions, and fast
+_ROWS = 32  # batch size for vital signs
 
 
 def examine(
     run: Path | str, examples: Sequence[Example] | None = None, *, also: Sequence[type] = ()
 ) -> tuple[Finding, ...]:
-    """What is wrong with a run, alarms first; nothing where nothing is.
+    """Diagnose a run.
 
     Args:
-        run: the folder of a run.
-        examples: that the model was not trained on; by default those of the run's own validation
-            files, if they are still there.
-        also: spec classes of parts that are not from this package, for a model that has some.
+        run: The folder of a run.
+        examples: Examples that the model was not trained on. Defaults to the run's validation files, if they
+            still exist.
+        also: Spec classes of custom parts, for a model that uses parts from outside this package.
+
+    Returns:
+        The findings, alarms first; empty if the run is healthy.
     """
     folder = Path(run)
     plan = _plan(folder, also)
@@ -58,7 +61,7 @@ def examine(
     task = load_bundle(folder, also=also) if (folder / MANIFEST).is_file() else None
     spec = task.spec if task is not None else (None if plan is None else plan.task)
     history = history_of(read_log(folder / LOG)) if (folder / LOG).is_file() else History()
-    if training is None and history.highest_rate > 0:  # a run from Python: its log knows this much
+    if training is None and history.highest_rate > 0:  # a run from Python: only its log has it
         training = TrainingSpec(steps=1, learning_rate=history.highest_rate)
     remedies = Remedies(spec, training)
     if task is not None:
@@ -76,7 +79,7 @@ def examine_task(
     history: History | None = None,
     training: TrainingSpec | None = None,
 ) -> list[Finding]:
-    """What is wrong with a model, by examples that it was not trained on."""
+    """Diagnose a model on examples that it was not trained on."""
     remedies = Remedies(task.spec, training)
     usable = evenly_spaced(_encodable(task, examples), MOST_EXAMPLES)
     if not usable:
@@ -96,13 +99,13 @@ def examine_task(
 
 
 def ranked(findings: Sequence[Finding]) -> tuple[Finding, ...]:
-    """Alarms first, then warnings, then notes; nothing twice."""
+    """Sort alarms first, then warnings, then notes, without duplicates."""
     kept = {(each.severity, each.name, each.text): each for each in findings}
     return tuple(sorted(kept.values(), key=lambda each: SEVERITIES.index(each.severity)))
 
 
 def findings_section(findings: Sequence[Finding]) -> Section:
-    """The findings as a part of a page."""
+    """Render the findings as a section of a page."""
     if not findings:
         return Section(
             title="What the doctor says",
@@ -134,8 +137,8 @@ def findings_section(findings: Sequence[Finding]) -> Section:
 
 
 class _Unseen(NamedTuple):
-    loss: float  # for each symbol
-    accuracy: float | None  # of the next symbol after right ones
+    loss: float  # per token
+    accuracy: float | None  # next-token accuracy after gold tokens
 
 
 @torch.no_grad()
@@ -158,7 +161,7 @@ def _batch(task: AbstractTask[Any], examples: Sequence[Example]) -> Any:
 
 
 def _encodable(task: AbstractTask[Any], examples: Sequence[Example]) -> list[Example]:
-    """Without those that have no target, or a label that the model does not know."""
+    """Leave out examples without a target, or with a label that the model does not know."""
 
     def usable(example: Example) -> bool:
         try:
@@ -187,13 +190,13 @@ def _validation(run: Run | None) -> list[Example]:
 
 
 def _map(traces: Sequence[AttentionTrace | None]) -> str:
-    """A heat map of the output with the most symbols."""
+    """Draw a heat map of the output with the most tokens."""
     seen = [each for each in traces if each is not None and each.targets]
     return heatmap(max(seen, key=lambda each: len(each.targets))) if seen else ""
 
 
 def _with_drawing(finding: Finding, drawing: str) -> Finding:
-    """Attention is best seen in a heat map of a real output."""
+    """Add a heat map of a real output to findings about attention."""
     if finding.drawing or "attention" not in finding.name:
         return finding
     return replace(finding, drawing=drawing)

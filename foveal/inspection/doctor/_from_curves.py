@@ -1,7 +1,7 @@
-"""Diagnoses from the curves of a run: loss, gradient norm, scores of validations.
+"""Diagnoses from the curves of a run: loss, gradient norm and validation scores.
 
-A loss is compared with that of the first step, which is the loss of guessing: no unit of the task is
-needed, and no loss that a good model should reach. Means are over a twentieth of the run.
+The loss is compared with the loss of the first step, the loss of guessing. This needs no unit of the task and
+no target loss. Means are over a twentieth of the run.
 """
 
 from collections.abc import Iterator
@@ -13,22 +13,24 @@ from ._finding import Finding
 from ._history import LEAST_STEPS, History
 from ._remedies import Remedies
 
-# The mean loss of a twentieth of the run is a fifth above what guessing may cost in a single batch.
+# The mean loss over a twentieth of the run is a fifth above the largest loss of guessing in a single batch.
 ABOVE_GUESSING = 1.2
-LOST = 0.5  # of what had been learnt, lost again
-LEARNT_NOTHING = 0.95  # of the first loss is left at the end: within what batches differ by
-STILL = 0.01  # of the first loss: the last half of the run brought less than this
-ALWAYS_CLIPPED = 0.9  # of the last half of the steps
-# A score that fell by a tenth of all it had gained, and by more than it goes up and down by itself.
+LOST = 0.5  # fraction of the progress in the loss that is lost again
+LEARNT_NOTHING = (
+    0.95  # fraction of the first loss left at the end: within the noise between batches
+)
+STILL = 0.01  # fraction of the first loss: the last half of the run improved by less
+ALWAYS_CLIPPED = 0.9  # fraction of the steps in the last half
+# A score that fell by a tenth of its total gain, and by more than its usual fluctuation.
 WORSE = 0.1
 LEAST_SCORES = 6  # two means of three
 MEMORIZED = (
-    0.5  # of the first loss is what training has left, while unseen examples cost more than it
+    0.5  # fraction of the first loss left in training, while unseen examples cost more than it
 )
 
 
 def from_curves(history: History, remedies: Remedies) -> Iterator[Finding]:
-    """What the curves say, if anything."""
+    """Diagnose the curves of a run; empty if they look healthy."""
     yield from alarms_of_curves(history, remedies)
     if _has_failed(history) or len(history.losses) < LEAST_STEPS:
         return
@@ -38,8 +40,8 @@ def from_curves(history: History, remedies: Remedies) -> Iterator[Finding]:
 
 
 def alarms_of_curves(history: History, remedies: Remedies) -> Iterator[Finding]:
-    """The alarms among it. While a run goes on nothing else is said, and a picture of a hundred
-    thousand steps takes longer than many steps do.
+    """Return only the alarms. A running training reports nothing else, and drawing a hundred thousand steps would take
+    longer than many steps do.
     """
     if _has_failed(history):
         yield _diverged(history, remedies, f"The run ended with an error: {history.failure}")
@@ -61,8 +63,8 @@ def _has_failed(history: History) -> bool:
 
 
 def from_unseen(history: History, unseen_loss: float, remedies: Remedies) -> Iterator[Finding]:
-    """Over-fitting that no curve shows: on examples that it has not seen, a model that has learnt
-    its own by heart is more surprised than one that guesses.
+    """Detect overfitting that no curve shows: on unseen examples, a model that memorized its training set has a
+    higher loss than a model that guesses.
     """
     if len(history.losses) < LEAST_STEPS:
         return
@@ -79,14 +81,14 @@ def from_unseen(history: History, unseen_loss: float, remedies: Remedies) -> Ite
 
 
 def _rising(history: History, windows: np.ndarray, remedies: Remedies) -> str:
-    """In which way the loss rises, or nothing."""
+    """Describe how the loss rises; empty if it does not."""
     first, peak, low, last = history.first_loss, windows.max(), windows.min(), windows[-1]
     if peak > ABOVE_GUESSING * history.guessing:
         return (
             f"The mean loss rose to {peak:.3g}, above the {first:.3g} of the first step: for a while "
             f"the model was worse than one that guesses."
         )
-    # With scheduled sampling the task itself becomes harder in the course of a run.
+    # With scheduled sampling, the task becomes harder in the course of a run.
     has_own_inputs = remedies.training.scheduled_sampling > 0
     learnt = first - low
     if not has_own_inputs and learnt > 0.1 * first and last - low > LOST * learnt:
@@ -166,7 +168,7 @@ def _clipping(history: History, remedies: Remedies) -> Iterator[Finding]:
 
 
 def _over_fitting(history: History, remedies: Remedies) -> Iterator[Finding]:
-    """The scores of validations, smoothed over three, fell from their best while the loss fell on."""
+    """Detect overfitting: validation scores, smoothed over three, fell from their best while the loss kept falling."""
     if len(history.scores) < LEAST_SCORES:
         return
     values = np.array([value for _, value in history.scores])

@@ -1,9 +1,9 @@
-"""Diagnoses from what a model writes when it is left alone, against what it should have written.
+"""Diagnoses from a model's free-running outputs, compared with the references.
 
 References: Ranzato et al. 2016 and Bengio et al. 2015 (exposure bias); Koehn and Knowles 2017, section
 3.6 (length); Ott et al. 2018, section 5 (copies); Holtzman et al. 2020 (repetition).
 
-Axes are gone: outputs are texts, and rows of symbols.
+No axes: outputs are texts and rows of tokens.
 """
 
 from collections import Counter
@@ -23,19 +23,19 @@ from ...views import Series, curves, heatmap
 from ._finding import Finding
 from ._remedies import Remedies
 
-LEAST_EXAMPLES = 10  # below this, shares say nothing
-# Nine of ten outputs are one text, and a tenth more than references are: no luck explains that.
+LEAST_EXAMPLES = 10  # below this, fractions mean nothing
+# Nine of ten outputs are the same text, a tenth more than among references: chance does not explain that.
 SAME, SAME_BEYOND = 0.9, 0.1
-GAP = 0.2  # a fifth of all symbols are lost between guessing after right ones and after own ones
-COPIES = 0.2  # of the outputs are their source, beyond the references that are theirs
-LOOPS = 0.1  # of the outputs turn in a circle, beyond the references that do
-TURNS, LONGEST_LOOP = 4, 6  # the same one to six symbols, four times in a row
-SHORT, LONG = 0.8, 1.25  # a fifth of all symbols missing, or as many too many
+GAP = 0.2  # a fifth of all tokens are lost between predicting after gold tokens and after predicted tokens
+COPIES = 0.2  # fraction of outputs that copy their source, beyond the fraction among references
+LOOPS = 0.1  # fraction of repetitive outputs, beyond the fraction among references
+TURNS, LONGEST_LOOP = 4, 6  # the same one to six tokens, four times in a row
+SHORT, LONG = 0.8, 1.25  # a fifth of all tokens missing, or a quarter too many
 VERY_SHORT, VERY_LONG = 0.5, 2.0
 
 
 class Written(NamedTuple):
-    """Outputs beside references, as symbols."""
+    """Outputs next to references, as tokens."""
 
     sources: list[list[str]]
     references: list[list[str]]
@@ -44,7 +44,7 @@ class Written(NamedTuple):
 
 
 def written(task: AbstractTask[Any], examples: Sequence[Example]) -> Written | None:
-    """What the task makes of the examples; None where there is no right answer to compare with."""
+    """Predict the examples; returns None if they have no references to compare with."""
     if not isinstance(task, AbstractAnsweringTask) or len(examples) < LEAST_EXAMPLES:
         return None
     settings = replace(task.prediction, nbest=1, beam_size=1, trace=True)
@@ -60,13 +60,13 @@ def written(task: AbstractTask[Any], examples: Sequence[Example]) -> Written | N
 def from_outputs(
     task: AbstractTask[Any], found: Written, forced_accuracy: float | None, remedies: Remedies
 ) -> Iterator[Finding]:
-    """What the outputs say, if anything.
+    """Diagnose the outputs; empty if they look healthy.
 
     Args:
-        task: whose outputs they are.
-        found: outputs and references.
-        forced_accuracy: share of right symbols after right ones, if it is known.
-        remedies: what can be set.
+        task: The task that wrote the outputs.
+        found: Outputs and references.
+        forced_accuracy: Token accuracy under teacher forcing, if it is known.
+        remedies: The settings of the run that can help.
     """
     same = list(_same(task, found, remedies))
     yield from same
@@ -75,7 +75,7 @@ def from_outputs(
     yield from _length(found, remedies)
     yield from _repetition(found, remedies)
     yield from _copies(found)
-    # Texts have more than one right wording: a free one differs and is no error.
+    # Texts have more than one correct wording: a different output is not necessarily an error.
     if forced_accuracy is not None and task.has_one_answer and not same:
         yield from _gap(found, forced_accuracy, remedies)
 
@@ -148,10 +148,11 @@ def _repetition(found: Written, remedies: Remedies) -> Iterator[Finding]:
 
 
 def turns(symbols: Sequence[str]) -> bool:
-    """Whether one to six symbols come four times in a row.
+    """Return whether one to six tokens repeat four times in a row.
 
-    >>> turns("abcabcabcabc"), turns("banana")
-    (True, False)
+    Examples:
+        >>> turns("abcabcabcabc"), turns("banana")
+        (True, False)
     """
     for size in range(1, LONGEST_LOOP + 1):
         alike = 0
@@ -205,7 +206,7 @@ def _gap(found: Written, forced_accuracy: float, remedies: Remedies) -> Iterator
 
 
 def _joined(symbol: str) -> str:
-    """A symbol as one word, for a metric that goes by words."""
+    """Join a token into one word, for a metric that splits on words."""
     return "".join(f"u{ord(character):x}" for character in symbol) or "u"
 
 
@@ -214,7 +215,7 @@ def _total(rows: Sequence[Sequence[str]]) -> int:
 
 
 def _picture(found: Written, example: int) -> str:
-    """Where the model looked for one output; nothing without attention."""
+    """Draw the attention of one output; empty without attention."""
     trace = found.traces[example]
     return "" if trace is None or not trace.targets else heatmap(trace)
 

@@ -1,6 +1,6 @@
-"""Diagnoses from vital signs. Every threshold is here, with its reason.
+"""Diagnoses from vital signs. This file defines every threshold, with its reason.
 
-Axes are gone by now: a reading is a number with a name, as `vital_signs` gives it.
+No axes: a reading is a number with a name, as `vital_signs` returns it.
 """
 
 import math
@@ -11,25 +11,25 @@ from ._finding import Finding, Severity
 from ._readings import Readings, number
 from ._remedies import Remedies
 
-# A gradient that changes by two orders of magnitude on its way: what comes from the far end is then
-# under a hundredth of what comes from the near one, less than gradients differ from batch to batch
-# (or the other way round). The lecture's examples, 0.9 and 1.1 over 50 steps, are 0.005 and 117.
+# A gradient that changes by two orders of magnitude over the sequence: the far end then contributes under a
+# hundredth of the near end, less than gradients differ from batch to batch (or the reverse). The lecture's
+# examples, 0.9 and 1.1 over 50 steps, are 0.005 and 117.
 FADED, GROWN = 0.01, 100.0
 # Nine of ten gates pass less than a fifth of the steepest slope: the cell's gates are constants.
 MOST_SATURATED = 0.9
-MOST_DEAD = 0.5  # more units that say nothing than that do
-# Attention that tells less than a hundredth of what it could, log(places) - H, of where to look.
+MOST_DEAD = 0.5  # more dead units than live ones
+# Attention whose information, log(positions) - H, is under a hundredth of its maximum.
 UNIFORM = 0.99
-EXCLUSIVE = 0.01  # the weights of places that exclude each other sum to 1, but for rounding
-STUCK = 0.9  # nine tenths of all weight, over all steps, on one place
-# Other symbols in the same places are the same sums, to the bit. More places are other sums: float32
-# rounds one of some hundred log-probabilities by less than a tenth of what is allowed, in nats.
+EXCLUSIVE = 0.01  # the weights of mutually exclusive positions sum to 1, up to rounding
+STUCK = 0.9  # nine tenths of all weight, over all steps, on one position
+# Other tokens in the same positions give bit-identical sums. More positions give other sums: float32 rounds a
+# sum of some hundred log-probabilities by less than a tenth of this tolerance, in nats.
 PADDING_HOLDS, PADDING_COUNTS = 1e-5, 1e-3
-PADDING_READ = 1e-6  # weight of a place that is not there: exactly 0 with any mask
+PADDING_READ = 1e-6  # weight of a padded position: exactly 0 with any mask
 
 
 def from_signs(readings: Readings, remedies: Remedies) -> Iterator[Finding]:
-    """What the readings say, if anything."""
+    """Diagnose the vital signs; empty if they look healthy."""
     for path in readings:
         kind, _, part = path.partition("/")
         if kind == "gradient_factor":
@@ -136,7 +136,7 @@ def _listed(shares: dict[str, float]) -> str:
 
 
 def _shares(shares: dict[str, float], title: str) -> str:
-    """One point for each part of the model, of which a drawing has room for eight."""
+    """Return one point for each part of the model; a drawing has room for eight."""
     some = list(shares.items())[:8]
     series = [
         Series(name=part, points=((place, share),)) for place, (part, share) in enumerate(some)
@@ -175,7 +175,7 @@ def _attention(readings: Readings, remedies: Remedies) -> Iterator[Finding]:
 
 
 def _of_even_weights(readings: Readings) -> tuple[Severity, str]:
-    """How bad it is that all places weigh alike."""
+    """Return the severity of uniform attention."""
     if "attention/stuck" not in readings:  # no example has several queries: a pool
         return "note", "It is a mean over the places, which may be all the task needs."
     if abs(number(readings, "attention/total") - 1) > EXCLUSIVE:
@@ -228,7 +228,7 @@ def _padding(readings: Readings) -> Iterator[Finding]:
 
 
 def _changes(numbers: dict[str, float]) -> str:
-    """Nothing changed, another symbol in the padding, more padding: what log p does."""
+    """Measure log p for an unchanged batch, with another token in the padding, and with more padding."""
     points = ((0, 0.0), (1, numbers["holds"]), (2, numbers["more"]))
     return curves(
         [Series(name="largest change of log p", points=points)],

@@ -1,4 +1,4 @@
-"""The history of a run: what its log says, as rows of numbers.
+"""The history of a run: its log as rows of numbers.
 
 Axes: n steps, w windows.
 """
@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from jaxtyping import Float
 
-LEAST_STEPS = 20  # of a run that curves say anything about
+LEAST_STEPS = 20  # below this, curves of a run mean nothing
 _WINDOWS = 20
 # From the median absolute difference of two draws of a normal distribution to its standard deviation.
 _SIGMA = 1.4826 / 2**0.5
@@ -18,7 +18,7 @@ _SIGMA = 1.4826 / 2**0.5
 
 @dataclass
 class History:
-    """Filled line by line, or event by event while a run goes on."""
+    """The history of a run, filled line by line from a log, or event by event during a run."""
 
     steps: list[int] = field(default_factory=list)
     losses: list[float] = field(default_factory=list)
@@ -32,7 +32,7 @@ class History:
     uniform: float = 0.0  # loss of a uniform guess
 
     def add(self, line: Mapping[str, Any]) -> None:
-        """Take in one line of a log."""
+        """Add one line of a log."""
         match line["event"]:
             case "started":
                 self.metric, self.higher_is_better = line["metric"], line["higher_is_better"]
@@ -53,14 +53,14 @@ class History:
 
     @property
     def first_loss(self) -> float:
-        """The loss of a model that has learnt nothing."""
+        """The loss of an untrained model."""
         return self.losses[0]
 
     @property
     def guessing(self) -> float:
-        """What a model that has learnt nothing may lose: the first loss, which is that of one batch,
-        and three times what a loss differs from batch to batch in the first quarter of the run; or
-        the loss of a uniform guess, if that is known and more.
+        """The largest loss that guessing explains: the first loss, which is measured on one batch, plus three times
+        the standard deviation between batches in the first quarter of the run; or the loss of a uniform guess, if it
+        is known and higher.
         """
         early = np.array(self.losses[: max(LEAST_STEPS, len(self.losses) // 4)])
         changes = np.abs(np.diff(early))
@@ -68,18 +68,18 @@ class History:
         return max(self.first_loss + 3 * spread, self.uniform)
 
     def windows(self) -> Float[np.ndarray, " w"]:
-        """Mean losses of some twenty stretches of the run."""
+        """Return the mean losses of about twenty windows of the run."""
         return window_means(np.array(self.losses))
 
 
 def window_means(values: Float[np.ndarray, " n"]) -> Float[np.ndarray, " w"]:
-    """Means of equal stretches, of five values at least."""
+    """Return the means of equal windows, of at least five values each."""
     number = max(1, min(_WINDOWS, len(values) // 5))
     return np.array([part.mean() for part in np.array_split(values, number)])
 
 
 def history_of(lines: Iterable[Mapping[str, Any]]) -> History:
-    """All of a log."""
+    """Read a whole log."""
     history = History()
     for line in lines:
         history.add(line)

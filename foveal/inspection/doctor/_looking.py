@@ -1,15 +1,15 @@
-"""Where attention looks, in a few numbers.
+"""Attention in a few numbers.
 
-    entropy   H(weights) / log(places): 1 where all places count alike, 0 where one counts
-    stuck     the largest mean weight of a place over the steps of an example: 1 where every step
-              reads the same place
-    first     the mean weight of the first place; last, of the last one
-    total     the mean sum of the weights of a step: 1 where places exclude each other
-    padding   the largest weight that places which are not there have in a step
+    entropy   H(weights) / log(positions): 1 for uniform attention, 0 if one position has all the weight
+    stuck     the largest mean weight of a position over the steps of an example: 1 if every step
+              reads the same position
+    first     the mean weight of the first position; last, of the last one
+    total     the mean sum of the weights of a step: 1 if positions exclude each other
+    padding   the largest weight of padded positions in a step
 
 Weights that do not sum to 1 (sigmoid, segment) are divided by their sum first.
 
-Axes: N rows, T queries, S places.
+Axes: N rows, T queries, S positions.
 """
 
 import torch
@@ -18,12 +18,12 @@ from torch import Tensor
 
 from ...tasks.base._forced import Looked
 
-_LEAST_PLACES = 3  # with two places, half of all weight on each is near to anything
-_LEAST_QUERIES = 3  # of an example that could be stuck
+_LEAST_PLACES = 3  # with two positions, half of the weight on each is near to anything
+_LEAST_QUERIES = 3  # below this, an example cannot be stuck
 
 
 def looking(looked: Looked) -> dict[str, float]:
-    """The numbers that can be told from these weights."""
+    """Summarize attention weights; numbers that these weights cannot determine are left out."""
     places = looked.places.unsqueeze(-2)
     total = looked.weights.sum(-1, keepdim=True)
     shares = looked.weights / total.clamp(min=torch.finfo(total.dtype).tiny)

@@ -1,8 +1,8 @@
-"""Whether padding is left alone: what it holds, and how much of it there is, must change nothing.
+"""Padding invariance: the content and the amount of padding must not change any result.
 
-    more     largest change of log p(answer) when every text has three more places of padding
-    holds    the same when all padding, these places too, has another symbol
-    marked   share of places which are marked as real and have the symbol of padding
+    more     largest change of log p(answer) when every text gets three more positions of padding
+    holds    the same when all padding, with these positions, holds another token
+    marked   fraction of positions that are marked as real but hold the padding token
 
 Axes: B examples.
 """
@@ -25,7 +25,7 @@ Batch = Seq2SeqBatch | LabeledBatch | PairBatch | TaggedBatch | TextBatch
 
 @torch.no_grad()
 def padding(task: AbstractTask[Any], batch: Any, log_prob: Tensor) -> dict[str, float]:
-    """What padding does to the likelihoods of a batch, which are `log_prob` as it stands."""
+    """Measure the effect of padding on the likelihoods of a batch, computed by `log_prob`."""
     if not isinstance(batch, Batch):
         return {}
     wider = _with_more(batch)
@@ -43,7 +43,7 @@ def padding(task: AbstractTask[Any], batch: Any, log_prob: Tensor) -> dict[str, 
 
 
 def _read(batch: Batch) -> tuple[tuple[Tensor, Tensor], ...]:
-    """The symbols that are read, and which are real; of a pair those of either text."""
+    """Return the input tokens and their mask; for a pair, of both texts."""
     if isinstance(batch, Seq2SeqBatch):
         return ((batch.source, batch.source_mask),)
     if isinstance(batch, PairBatch):
@@ -52,7 +52,7 @@ def _read(batch: Batch) -> tuple[tuple[Tensor, Tensor], ...]:
 
 
 def _with_other_symbols(batch: Batch) -> Batch:
-    """Every vocabulary has the unknown symbol, and no text is padded with it."""
+    """Replace the padding token. Every vocabulary has the unknown token, and no text is padded with it."""
     if isinstance(batch, Seq2SeqBatch):
         return replace(
             batch,

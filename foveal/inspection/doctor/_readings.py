@@ -1,15 +1,13 @@
-"""Readings: what was measured, by name. `gradient_rate/decoder` is a number, `gradient_norms/decoder`
-a row of them.
-"""
+"""Readings: measurements by name. `gradient_rate/decoder` is a number, `gradient_norms/decoder` a list of numbers."""
 
 import math
 from collections.abc import Mapping
 from typing import TypeAlias
 
-Readings: TypeAlias = Mapping[str, float | list[float]]  # what a probe of `fit` gives
+Readings: TypeAlias = Mapping[str, float | list[float]]  # the return value of a probe of `fit`
 
 
 def number(readings: Readings, path: str, default: float = math.nan) -> float:
-    """One number, which may not be there."""
+    """Return one number, or None if it was not measured."""
     value = readings.get(path, default)
     return default if isinstance(value, list) else value

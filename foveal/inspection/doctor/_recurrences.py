@@ -1,10 +1,10 @@
-"""What the recurrent layers of a model read, so that they can be read again a step at a time.
+"""Recordings of the recurrent layers of a model, to run them again one step at a time.
 
-Whole sequences go through torch's fused kernels, which show neither gates nor the gradient at each
-step. A hook on every `RecurrentStack` notes what it was given and what it gave; the input-feeding
-decoder, whose stack takes single steps, has the inputs of its cells noted.
+Whole sequences go through torch's fused kernels, which expose neither gates nor the gradient at each
+step. A hook on every `RecurrentStack` records its inputs and outputs. The stack of the input-feeding
+decoder takes single steps, so the inputs of its cells are recorded instead.
 
-Axes: B rows, T places, D width of an input, H of a state.
+Axes: B rows, T positions, D input width, H state width.
 """
 
 from collections.abc import Iterator, Sequence
@@ -24,30 +24,32 @@ from ...networks.recurrent._stacks import StackOutput
 
 
 class Heard(NamedTuple):
-    """One reading of a stack."""
+    """One recorded call of a stack."""
 
     name: str  # encoder, decoder, or the path of another module
     stack: RecurrentStack
     inputs: Float[Tensor, "B T D"]
     mask: Bool[Tensor, "B T"]
     state: StackState
-    ran: StackOutput  # what it gave, with its graph
+    ran: StackOutput  # its output, with the autograd graph
 
 
 class Recurrence(NamedTuple):
-    """What one cell read, in its own order."""
+    """The input of one cell, in its reading order."""
 
     name: str
     cell: AbstractCell
     inputs: Float[Tensor, "B T D"]
     lengths: Int[Tensor, " B"]
     start: CellState
-    gradient: Float[Tensor, "B H"] | None  # of the loss, in the output at the end
+    gradient: (
+        Float[Tensor, "B H"] | None
+    )  # gradient of the loss with respect to the output at the end
 
 
 @contextmanager
 def listening(model: nn.Module) -> Iterator[list[Heard]]:
-    """Whatever stacks read in between is in the list afterwards; the model is as before."""
+    """Record every call of a stack inside the block; the model is unchanged afterwards."""
     heard: list[Heard] = []
     handles = [
         module.register_forward_hook(partial(_note, heard, name), with_kwargs=True)
@@ -62,7 +64,7 @@ def listening(model: nn.Module) -> Iterator[list[Heard]]:
 
 
 def recurrences(heard: Sequence[Heard], loss: Float[Tensor, ""]) -> list[Recurrence]:
-    """Every cell of every stack, with the gradient of the loss in what the top ones give."""
+    """Return every cell of every stack, with the gradient of the loss with respect to the top outputs."""
     tops = [(one.ran.outputs, one.ran.state[-1].hidden) for one in heard]
     wanted = [tensor for pair in tops for tensor in pair]
     gradients = torch.autograd.grad(loss, wanted, allow_unused=True) if wanted else ()
@@ -81,8 +83,8 @@ def fed_recurrences(
     mask: Bool[Tensor, "B T"],
     memory: Memory,
 ) -> list[Recurrence]:
-    """The cells of a decoder that reads what it attended to, by taking its steps. What is fed counts
-    as an input: the way of the gradient through it is not followed.
+    """Return the cells of a decoder with input feeding, by taking its steps. The fed context counts as an input:
+    the gradient is not followed through it.
     """
     memory = decoder.remember(memory)
     first = state = decoder.start(memory)
@@ -124,9 +126,7 @@ def _note(
     given = dict(zip(("inputs", "mask", "state"), args, strict=False)) | kwargs
     assert isinstance(stack, RecurrentStack)
     inputs, mask = given["inputs"].detach(), given.get("mask")
-    if (
-        inputs.ndim != 3
-    ):  # sentences of a document and the like: their rows are examples of their own
+    if inputs.ndim != 3:  # such as sentences of a document, whose rows are separate examples
         return
     if mask is None:
         mask = inputs.new_ones(inputs.shape[:-1], dtype=torch.bool)
@@ -136,7 +136,7 @@ def _note(
 
 
 def _layers(heard: Heard, outputs: Tensor | None, last: Tensor | None) -> Iterator[Recurrence]:
-    """The cells from the lowest layer up; the gradient is known at the top alone."""
+    """Return the cells from the lowest layer up; only the top layer has a gradient."""
     stack, below = heard.stack, heard.inputs
     layers = stack.layers_in_order()
     for number, layer in enumerate(layers):
@@ -160,7 +160,7 @@ def _cells(
     outputs: Tensor | None,
     last: Tensor | None,
 ) -> Iterator[Recurrence]:
-    """One cell that reads forward, or two."""
+    """Return one forward cell, or a forward and a backward cell."""
     if isinstance(layer, Bidirectional):
         size = layer.forward_cell.output_size
         sides = [
@@ -185,7 +185,7 @@ def _cells(
 
 
 def _run(layer: AbstractLayer, reads: Tensor, mask: Tensor, start: CellState) -> Tensor:
-    """What a layer gives at each place, without its graph."""
+    """Return the output of a layer at each position, detached."""
     order = _order(mask, backwards=False)
     with torch.no_grad():
         outputs = layer.run(_in_order(reads, order), start, mask.sum(-1)).outputs
@@ -194,7 +194,7 @@ def _run(layer: AbstractLayer, reads: Tensor, mask: Tensor, start: CellState) ->
 
 
 def _order(mask: Bool[Tensor, "B T"], *, backwards: bool) -> Int[Tensor, "B T"]:
-    """The places in the order of reading, real ones first."""
+    """Return the positions in reading order, real ones first."""
     place = torch.arange(mask.shape[1], device=mask.device).expand_as(mask)
     key = -place if backwards else place
     return torch.where(mask, key, mask.shape[1]).argsort(dim=-1, stable=True)

@@ -1,6 +1,6 @@
-"""Remedies: which flag helps, named as `foveal fit` takes it.
+"""Remedies: the flags that help, written as `foveal fit` takes them.
 
-A setting is named only where the run has it: tasks differ in what they are made of.
+A remedy names a setting only if the run has it, because tasks consist of different parts.
 """
 
 from typing import Any, NamedTuple, final
@@ -21,11 +21,11 @@ class Flag(NamedTuple):
 
 @final
 class Remedies:
-    """What can be set in a run.
+    """The remedies that a run's settings offer.
 
     Args:
-        task: the spec of the task.
-        training: how it was trained; the defaults where nobody knows.
+        task: The spec of the task.
+        training: The training settings; the defaults if they are unknown.
     """
 
     def __init__(self, task: Any, training: TrainingSpec | None = None) -> None:
@@ -35,7 +35,7 @@ class Remedies:
         self._paths = {path: f"task.{setting.path}" for path, setting in known.items()}
 
     def vanishing(self, part: str, *, gated: bool) -> str:
-        """A cell that remembers, or a way round the recurrence."""
+        """Suggest a gated cell, or a path around the recurrence."""
         ways = [
             None if gated else self._cell(part, "lstm"),
             self._of_task("decoder.attention", "softmax") if self._lacks_attention else None,
@@ -45,33 +45,33 @@ class Remedies:
         return self._either(*ways) or self._wider(part)
 
     def exploding(self, part: str) -> str:
-        """Shorter gradients, smaller steps, a cell whose memory is added to."""
+        """Suggest shorter gradients, smaller steps, or a cell with an additive memory."""
         limit = self.training.clip_norm
         clip = Flag("training.clip_norm", "1" if limit is None else f"{limit / 2:g}")
         return self._either(clip, self._rate(3.0), self._cell(part, "lstm"))
 
     def slower(self, factor: float = 3.0) -> str:
-        """A lower learning rate."""
+        """Suggest a lower learning rate."""
         return str(self._rate(factor))
 
     def warmer(self, factor: float) -> str:
-        """A lower learning rate, or a slower beginning."""
+        """Suggest a lower learning rate or a longer warmup."""
         steps = max(100, 4 * self.training.warmup_steps)
         return self._either(self._rate(factor), Flag("training.warmup_steps", str(steps)))
 
     def narrower(self, part: str) -> str:
-        """Fewer units in a part of the model."""
+        """Suggest fewer units in a part of the model."""
         path, size = self._width(part)
         return str(Flag(path, str(max(1, size // 2))))
 
     def attention(self) -> str:
-        """A decoder that has no other way to know the source, or another score function."""
+        """Suggest a decoder that sees the source only through attention, or another score function."""
         bridge = self._of_task("decoder.bridge", "none")
         rate = self._rate(1 / 3)
         return self._either(bridge, rate) if bridge is not None else str(rate)
 
     def regularized(self) -> str:
-        """What keeps a model from learning its examples by heart."""
+        """Suggest regularization against memorizing the training set."""
         dropout = next((path for path in self._task if path.endswith("dropout")), None)
         more = min(0.5, 0.2 + float(self._task[dropout])) if dropout is not None else 0.0
         return self._either(
@@ -81,27 +81,27 @@ class Remedies:
         )
 
     def stopping(self) -> str:
-        """A run that ends when nothing gets better."""
+        """Suggest early stopping."""
         return str(Flag("training.patience", "5"))
 
     def faster(self) -> str:
-        """A higher learning rate, or a wider model."""
+        """Suggest a higher learning rate or a wider model."""
         return str(self._rate(1 / 3))
 
     def looser(self, norm: float) -> str:
-        """Clipping that is there for the exceptions."""
+        """Suggest a higher clipping threshold, which clips only exceptional gradients."""
         return self._either(Flag("training.clip_norm", f"{2 * norm:.2g}"), self._rate(3.0))
 
     def scheduled_sampling(self) -> str:
-        """Training on the decoder's own guesses."""
+        """Suggest training on the decoder's own predictions."""
         return str(Flag("training.scheduled_sampling", "0.25"))
 
     def longer(self) -> str:
-        """Search that does not favor short outputs."""
+        """Suggest a search that does not favor short outputs."""
         return str(self._of_task("prediction.length_penalty", "1") or self._rate(3.0))
 
     def fed(self) -> str:
-        """A decoder that knows where it has looked."""
+        """Suggest input feeding: a decoder that knows its previous attention."""
         can_feed = not self._lacks_attention
         feeding = self._of_task("decoder.input_feeding", "true") if can_feed else None
         return self._either(feeding, Flag("training.scheduled_sampling", "0.25"))
@@ -127,8 +127,8 @@ class Remedies:
         return Flag(self._paths[path], value) if known not in (None, value) else None
 
     def _path(self, part: str, name: str) -> str:
-        """The setting of a part such as `encoder backward`: a group of its own, the model's, or that of a
-        part within the group, as of the sentences of a document.
+        """Return the settings path of a part such as `encoder backward`: its own group, the model's group, or a
+        part within the group, such as the sentences of a document.
         """
         group = part.split(" ", maxsplit=1)[0].partition(".")[0]
         within = [path for path in self._task if path.endswith(f".{name}")]

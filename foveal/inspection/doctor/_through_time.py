@@ -23,30 +23,30 @@ from torch.nn.functional import linear
 from ...networks import CellState, GRUCell, LSTMCell
 from ._recurrences import Recurrence
 
-MAX_STEPS = 100  # back from the end; what happens in a hundred steps is clear after them
+MAX_STEPS = 100  # back from the end; the trend is clear after a hundred steps
 SATURATED = 0.05  # a gate below this, or above 1 - this, passes under a fifth of its steepest slope
-CONSTANT = 1e-3  # standard deviation of a unit, of outputs in -1..1, that says nothing
+CONSTANT = 1e-3  # standard deviation of a unit, with outputs in -1..1, that carries no information
 _TINY = 1e-37  # the smallest float32 that keeps its digits
-_LEAST_DISTANCE = 3  # a slope needs some points
+_LEAST_DISTANCE = 3  # a slope needs several points
 
 
 class Course(NamedTuple):
-    """How one cell does over a batch."""
+    """The behavior of one cell over a batch."""
 
     name: str
-    norms: list[float]  # of the gradient, by distance from the end, that at the end being 1
+    norms: list[float]  # gradient norm by distance from the end, relative to the norm at the end
     rate: float | None  # factor of the norm for each step back; None where texts are too short
-    saturated: float | None  # share of gates; None where the cell has none
-    dead: float  # share of units whose output is the same all over the batch
+    saturated: float | None  # fraction of gates; None where the cell has none
+    dead: float  # fraction of units whose output is constant over the batch
 
     @property
     def factor(self) -> float:
-        """The norm at the farthest distance that at least half of the texts have."""
+        """The norm at the farthest distance that at least half of the texts reach."""
         return self.norms[-1]
 
 
 def course(recurrence: Recurrence) -> Course:
-    """Read a recurrence again and look at it."""
+    """Run a recurrence again, one step at a time, and measure it."""
     recurrence = _shortened(recurrence)
     states = _states(recurrence)
     hidden = torch.stack([state.hidden for state in states], 1).detach()
@@ -63,7 +63,7 @@ def course(recurrence: Recurrence) -> Course:
 
 
 def _shortened(recurrence: Recurrence) -> Recurrence:
-    """The rows that have a symbol, and not too many steps."""
+    """Keep the rows that have a token, cut to the maximum number of steps."""
     rows = recurrence.lengths > 0
     start, gradient = recurrence.start, recurrence.gradient
     return recurrence._replace(
@@ -75,8 +75,8 @@ def _shortened(recurrence: Recurrence) -> Recurrence:
 
 
 def _states(recurrence: Recurrence) -> list[CellState]:
-    """The states before the first step and after each, h and c apart: `where` makes tensors that
-    depend on each other through the next step alone.
+    """Return the states before the first step and after each step, with h and c separate: `where` makes tensors that
+    depend on each other only through the next step.
     """
     cell, start = recurrence.cell, recurrence.start
     with torch.enable_grad():
@@ -94,11 +94,11 @@ def _states(recurrence: Recurrence) -> list[CellState]:
 
 
 def _log_norms(recurrence: Recurrence, states: list[CellState]) -> Float[Tensor, "B T"]:
-    """Of the gradient in each state, h and c together."""
+    """Return the log norms of the gradient with respect to each state, h and c together."""
     last = states[-1].hidden
     direction = torch.ones_like(last)
     if recurrence.gradient is not None:
-        # A row that the loss does not reach has no direction of its own.
+        # A row that the loss does not reach has no gradient direction.
         reached = recurrence.gradient.norm(dim=-1, keepdim=True) > 0
         direction = torch.where(reached, recurrence.gradient, direction)
     direction = direction / direction.norm(dim=-1, keepdim=True)
@@ -110,7 +110,7 @@ def _log_norms(recurrence: Recurrence, states: list[CellState]) -> Float[Tensor,
 
 
 def _profile(log_norms: Float[Tensor, "B T"], recurrence: Recurrence) -> list[float]:
-    """Means by distance from the end, as far as half of the rows go."""
+    """Return means by distance from the end, up to the distance that half of the rows reach."""
     lengths = recurrence.lengths
     if not len(lengths):
         return [0.0]
@@ -124,7 +124,7 @@ def _profile(log_norms: Float[Tensor, "B T"], recurrence: Recurrence) -> list[fl
 
 
 def _rate(norms: list[float]) -> float | None:
-    """The slope of a straight line through the logarithms, as a factor."""
+    """Return the slope of a straight line through the logarithms, as a factor."""
     if len(norms) <= _LEAST_DISTANCE:
         return None
     distance = torch.arange(len(norms), dtype=torch.float64)
@@ -136,7 +136,7 @@ def _rate(norms: list[float]) -> float | None:
 def _saturated(
     recurrence: Recurrence, before: Float[Tensor, "B T H"], real: Bool[Tensor, "B T"]
 ) -> float | None:
-    """The share of gates, over real steps, that are all but open or shut."""
+    """Return the fraction of gates, over real steps, that are almost fully open or closed."""
     cell = recurrence.cell
     if not isinstance(cell, LSTMCell | GRUCell):
         return None
@@ -155,7 +155,7 @@ def _saturated(
 
 
 def _dead(after: Float[Tensor, "B T H"], real: Bool[Tensor, "B T"]) -> float:
-    """The share of units that do not change over all real steps of all rows."""
+    """Return the fraction of units that are constant over all real steps of all rows."""
     outputs = after[real]
     if len(outputs) < 2:
         return 0.0

@@ -1,7 +1,7 @@
-"""Vital signs: what the doctor measures of a model on one batch, as plain numbers.
+"""Vital signs: the doctor's measurements of a model on one batch, as plain numbers.
 
-The names are paths: `gradient_rate/decoder`, `attention/entropy`, `padding/more`. Measuring changes
-nothing: dropout is off, parameters get no gradient, and the model is left in the mode it was in.
+The names are paths: `gradient_rate/decoder`, `attention/entropy`, `padding/more`. Measuring has no side
+effects: dropout is off, parameters get no gradient, and the model keeps its training mode.
 
 Axes: B examples.
 """
@@ -27,20 +27,20 @@ from ._readings import Readings
 from ._recurrences import Recurrence, fed_recurrences, listening, recurrences
 from ._through_time import course
 
-MAX_ROWS = 8  # of a batch: enough for means, and a probe stays cheap
+MAX_ROWS = 8  # enough for means, and a probe stays cheap
 
 
 def vital_signs(task: AbstractTask[Any], batch: Any) -> Readings:
     """Measure a model on some rows of a batch; a probe for `fit`.
 
-    Gradients through time, saturated gates and dead units of every recurrent cell; where attention
-    looks; whether padding is left alone; the loss.
+    Measures gradients through time, saturated gates and dead units of every recurrent cell, attention, padding
+    invariance, and the loss.
     """
     return measured(task, batch, MAX_ROWS)
 
 
 def measured(task: AbstractTask[Any], batch: Any, num_rows: int) -> Readings:
-    """The same on so many rows."""
+    """Measure vital signs on this many rows."""
     batch = _rows(batch, num_rows)
     with _measuring(task.model), listening(task.model) as heard:
         found = task.forced(batch)
@@ -83,7 +83,7 @@ def _named(group: str, numbers: dict[str, float]) -> Readings:
 
 
 def _fed(task: AbstractTask[Any], batch: Any) -> list[Recurrence]:
-    """The recurrence of a decoder whose stack takes single steps, which no hook on it hears of."""
+    """Return the recurrence of an input-feeding decoder, whose single steps no hook on the stack records."""
     if not isinstance(task, AbstractWriting):
         return []
     model: AbstractEncoderDecoder = task.model
@@ -96,7 +96,7 @@ def _fed(task: AbstractTask[Any], batch: Any) -> list[Recurrence]:
 
 @contextmanager
 def _measuring(model: nn.Module) -> Iterator[None]:
-    """The model without dropout. cuDNN has no backward for that; torch's own kernels do."""
+    """Run the model without dropout. cuDNN has no backward pass in eval mode; torch's own kernels do."""
     was_training = model.training
     model.eval()
     try:
@@ -107,7 +107,7 @@ def _measuring(model: nn.Module) -> Iterator[None]:
 
 
 def _rows(batch: Any, number: int) -> Any:
-    """The first rows of a batch, whose examples come in no order of their own."""
+    """Return the first rows of a batch, whose examples are in random order."""
     if not isinstance(batch, Seq2SeqBatch | LabeledBatch | PairBatch | TaggedBatch | TextBatch):
         return batch
     values = {field.name: getattr(batch, field.name) for field in fields(batch)}

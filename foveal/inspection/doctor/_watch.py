@@ -1,4 +1,4 @@
-"""The doctor beside a run: alarms, said once each, when they appear."""
+"""The doctor during a run: reports each alarm once, when it appears."""
 
 from collections.abc import Callable
 from typing import Any, final
@@ -11,12 +11,12 @@ from ._from_signs import from_signs
 from ._history import History
 from ._remedies import Remedies
 
-# Attention begins uniform, and loss with guessing: what is not learnt yet is no fault so early.
+# Attention begins uniform, and loss at the level of guessing: this early, neither is a fault.
 _TIME_TO_LEARN = 0.25  # of the run
 _FAILED = "no diagnosis"
 _AT_ONCE = ("exploding gradient", "learning rate too high", "no mask", "leaked padding", _FAILED)
 
-# What curves are made of, by its name in the log.
+# The curves, by their names in the log.
 _LOGGED = {
     Started: "started",
     StepDone: "step_done",
@@ -27,13 +27,13 @@ _LOGGED = {
 
 @final
 class Watch:
-    """A listener that hands every new alarm to a function. It never ends the run that it watches: if
-    it fails, it says so and looks no more.
+    """A listener that passes every new alarm to a function. It never ends the run: if it fails, it reports the
+    failure and stops watching.
 
     Args:
-        say: what is done with an alarm.
-        task: the spec of the task, to name remedies.
-        training: how it is trained.
+        say: The function that receives an alarm.
+        task: The spec of the task, to name remedies.
+        training: The training settings.
     """
 
     def __init__(self, say: Callable[[Finding], None], task: Any, training: TrainingSpec) -> None:
@@ -43,14 +43,14 @@ class Watch:
         self._has_failed = False
 
     def __call__(self, event: Event) -> None:
-        """Take in one event; probes are the moments to think."""
+        """Receive one event, and check for alarms at every probe."""
         if type(event) in _LOGGED:
             self._history.add({"event": _LOGGED[type(event)], **vars(event)})
         if not isinstance(event, Probed) or self._has_failed:
             return
         try:
             found = self._findings(event)
-        except Exception as error:  # whatever it is, the run is worth more
+        except Exception as error:  # any failure: the run matters more
             self._has_failed = True
             found = [_failure(error)]
         for finding in found:

@@ -1,1 +1,1 @@
-"""One answer explained: what was read, what else could have been said, and what is needed of it."""
+"""Explanations of one prediction: attention, alternatives, and the positions it depends on."""

@@ -1,11 +1,11 @@
-"""Erasing: how much less probable an answer is when one position of the input cannot be read.
+"""Erasure: the change of an answer's log-probability when one input position is hidden.
 
     change[s, t] = log p( y_t | y_<t, x with position s unknown ) - log p( y_t | y_<t, x )
 
-All positions of an input are erased at once, one in each row of a batch. The answer is that of the
-whole input. A symbol that is unknown is still a symbol: the input keeps its length.
+One batch erases all positions of an input, one in each row. The answer y is predicted from the whole input.
+An unknown token is still a token: the input keeps its length.
 
-Axes: S positions of the input, T symbols of the answer.
+Axes: S input positions, T answer tokens.
 """
 
 from collections.abc import Sequence
@@ -22,14 +22,16 @@ from ...tasks import AbstractTask
 def change_without(
     task: AbstractTask[Any], example: Example, tokens: Sequence[str]
 ) -> Float[np.ndarray, "S T"] | None:
-    """The change of every symbol's log-probability for every position; None for a task that cannot be
-    asked this.
+    """Return the change of every token's log-probability for every erased position.
 
     Args:
-        task: what answers.
-        example: the input.
-        tokens: the symbols of the answer, the end symbol as "" if it counts too; of classification
-            one label.
+        task: The task that answers.
+        example: The input.
+        tokens: The tokens of the answer, with "" for the end token if it counts too; for classification, one
+            label.
+
+    Returns:
+        The changes, or None for a task that does not support erasure.
     """
     with task.answering():
         log_probs = task.without_each(example, tokens)
@@ -41,7 +43,7 @@ def change_without(
 def erased(
     task: AbstractTask[Any], example: Example, tokens: Sequence[str]
 ) -> Float[np.ndarray, "S T"]:
-    """The change of `change_without`; a task that cannot be asked this is refused."""
+    """Return the result of `change_without`; raises for a task that does not support erasure."""
     change = change_without(task, example, tokens)
     if change is None:
         raise ValueRangeError(

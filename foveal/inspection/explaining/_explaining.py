@@ -1,4 +1,4 @@
-"""How a model came to one answer. Every task answers for itself; see `AbstractTask.explain`."""
+"""Explanations of one answer. Every task implements its explanation; see `AbstractTask.explain`."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -18,18 +18,18 @@ def explain(
     prefix: Sequence[str] = (),
     forced: Mapping[int, Sequence[float | int]] | None = None,
 ) -> Explanation:
-    """The answer of a task to one example, with what else might have been, step by step.
+    """Explain the answer of a task to one example, step by step, with alternatives.
 
     Args:
-        task: with its trained model.
-        example: its target, if it has one, is not looked at.
-        beam_size: candidates kept in search, and answers given.
-        alternatives: how many symbols to list at each step; classification lists all labels.
-        prefix: symbols that the output must begin with, where one is written.
-        forced: for some steps, from 0 on, weights over all positions to read with instead of the
-            model's own, and the search goes on from what it reads then. Where weights are a
-            distribution they are normalized; of sigmoid and segment attention they are taken as they
-            are, each from 0 to 1. Only where an output is written.
+        task: A task with its trained model.
+        example: The input; a target is ignored.
+        beam_size: The beam size, and the number of answers to return.
+        alternatives: How many tokens to list at each step; classification lists all labels.
+        prefix: Tokens that the output must begin with, for tasks that write an output.
+        forced: For some steps, counted from 0, attention weights over all positions that replace the model's
+            weights; the search continues from the resulting context. Weights that form a distribution are
+            normalized. Weights of sigmoid and segment attention are used unchanged, each from 0 to 1. Only for
+            tasks that write an output.
     """
     if beam_size < 1 or alternatives < 1:
         raise ValueRangeError(

@@ -1,4 +1,4 @@
-"""The page of one answer: what was said, how sure, where the model looked, and whether that matters."""
+"""The page of one answer: the output, its confidence, the attention, and the effect of erasing each position."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -15,20 +15,20 @@ from ...views._text import bounded, number
 from ._long import LONG, MOST_WORDS, STRONGEST, in_sentences, is_long, strongest_tables
 from ._mass import mass, mass_table, symbol_name
 
-MOST_HYPOTHESES = 24  # in the drawing of a search; the best and the last dropped say enough
-UNCHANGED = 1e-5  # a change that is none, up to rounding
-MOST_PLACES = 200  # in the tables of erased places
+MOST_HYPOTHESES = 24  # in the drawing of a search: the best and the last pruned ones are enough
+UNCHANGED = 1e-5  # a change below this is rounding
+MOST_PLACES = 200  # in the tables of erased positions
 
 
 def explanation_page(
     explanation: Explanation, change: Float[np.ndarray, "S T"] | None = None
 ) -> str:
-    """A page that explains one answer.
+    """Render a page that explains one answer.
 
     Args:
-        explanation: what `explain` gave.
-        change: what erasing each place changes, from `erased`, for every step; it is that of the
-            model's own attention, and is left out where attention was forced.
+        explanation: The result of `explain`.
+        change: The change from erasing each position, for every step, as `erased` returns it. It belongs to
+            the model's own attention, and is left out if attention was forced.
     """
     sections = [_answer(explanation), _steps(explanation)]
     looked = explanation.others or (() if explanation.trace is None else (explanation.trace,))
@@ -48,7 +48,7 @@ def _title(explanation: Explanation) -> str:
 
 
 def _answer(explanation: Explanation) -> Section:
-    """The answer and the n-best list."""
+    """Build the section with the answer and the n-best list."""
     if not explanation.nbest:
         mean = explanation.confidence
         text = (
@@ -83,7 +83,7 @@ def _steps(explanation: Explanation) -> Section:
         "tagging": "The tag of each word by itself, whatever the others are.",
         "parsing": "The head and the label of each word by itself, whatever those of other words are.",
     }.get(explanation.task, "Each symbol of the text given those before it.")
-    # A tag or an arc says little without its word.
+    # A tag or an arc needs its word to be readable.
     names = explanation.sources if explanation.task in ("tagging", "parsing") else None
     return Section(
         title="How sure it was of each step",
@@ -111,7 +111,7 @@ def _looking(explanation: Explanation, looked: Sequence[AttentionTrace]) -> Sect
 
 
 def _is_cut(looked: Sequence[AttentionTrace]) -> bool:
-    """Whether some sentences are left out of a drawing."""
+    """Return whether a drawing leaves out some sentences."""
     return any(
         is_long(each) and sum(map(bool, each.sources)) * len(each.targets) > MOST_WORDS
         for each in looked
@@ -119,9 +119,9 @@ def _is_cut(looked: Sequence[AttentionTrace]) -> bool:
 
 
 def _erasing(explanation: Explanation, change: Float[np.ndarray, "S T"]) -> Section:
-    """What the answer depends on, beside what was attended to."""
+    """Compare the positions that the answer depends on with the attended ones."""
     probabilities = np.array([step.probability for step in explanation.steps])
-    # How much of the probability of each symbol is gone; nothing where it rose.
+    # The fraction of each token's probability that is lost; zero where it rose.
     lost = np.clip(probabilities * (1 - np.exp(np.minimum(change, 0.0))), 0.0, 1.0).T
     drawn = AttentionTrace(
         kind="erased",
@@ -159,8 +159,8 @@ def _places_tables(
     change: Float[np.ndarray, "S T"],
     attended: Float[np.ndarray, " S"] | None,
 ) -> tuple[Table, ...]:
-    """What erasing each place changes, in order; of a long input, the largest changes first and the
-    places that change nothing left out.
+    """List the change from erasing each position, in order. A long input lists the largest changes first, without
+    positions that change nothing.
     """
     total, size = change.sum(1), np.abs(change).max(1, initial=0.0)
     order = list(range(len(sources)))

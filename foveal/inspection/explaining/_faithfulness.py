@@ -1,24 +1,23 @@
-"""Faithfulness: whether the places that a model attends to are those that its answer needs.
+"""Faithfulness: whether the answer of a model depends on the positions that it attends to.
 
-Weights alone are no explanation: a model may look at a place that its answer does not depend on.
-So the place that each step attends to most is erased (made unknown), and the change of the
-log-probability of the step's own symbol is compared with what erasing another place, drawn at
-random, would change:
+Attention weights are not an explanation: a model may attend to a position that its answer does not depend on.
+This test erases the position that each step attends to most (makes it unknown), and compares the change of the
+log-probability of the step's token with the change from erasing another, random position:
 
-    attended = mean over steps t of change[s_t, t],          s_t the place that t attends to most
+    attended = mean over steps t of change[s_t, t],          s_t the position that t attends to most
     random   = mean over steps t of mean over s != s_t of change[s, t]
-    share    = mean over steps t of the share of s != s_t whose erasing changes less
+    share    = mean over steps t of the fraction of s != s_t whose erasure changes less
 
-The mean over all other places is what a random one gives on average, without the noise of a draw. A
-share of 0.5 is what attention without any meaning would have. The whole answer is measured too, but
-tells less: every place matters to some symbol of it.
+The mean over all other positions is the expected value for a random position, without sampling noise.
+Meaningless attention would have a share of 0.5. The change of the whole answer is measured too, but is less
+informative: every position matters to some token of it.
 
-An unknown symbol may be something that the model has never met, and what it then says is not what
-it would say if the symbol had not been there. This is a test that attention can fail, not a proof.
+A model may never have seen an unknown token, and its answer then may differ from its answer to an input without
+the token. This is a test that attention can fail, not a proof.
 
 References: Jain and Wallace 2019; Serrano and Smith 2019; Jacovi and Goldberg 2020.
 
-Axes: N examples, S places, T symbols.
+Axes: N examples, S positions, T tokens.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -36,7 +35,7 @@ from ._erasure import erased
 
 
 class Estimate(NamedTuple):
-    """A mean over steps, with its 95 % interval over draws of examples."""
+    """A mean over steps, with its 95 % bootstrap interval over examples."""
 
     value: float
     low: float
@@ -45,22 +44,22 @@ class Estimate(NamedTuple):
 
 @dataclass(frozen=True, kw_only=True)
 class Faithfulness:
-    """How the log-probability of what was said changes when a place is erased."""
+    """The change of an answer's log-probability when a position is erased."""
 
     num_examples: int
     num_steps: int
-    attended: Estimate  # of the step's own symbol, when the place it attends to most is erased
-    random: Estimate  # when another place is
-    difference: Estimate  # attended - random; below 0: what is attended to matters more
-    share: Estimate  # of other places that matter less than the one attended to; 0.5 by chance
+    attended: Estimate  # change of the step's token when the position it attends to most is erased
+    random: Estimate  # change when another position is erased
+    difference: Estimate  # attended - random; below 0: attended positions matter more
+    share: Estimate  # fraction of other positions that matter less than the attended one; 0.5 by chance
     whole_attended: (
-        Estimate  # of the whole answer, when the place that a step attends to most is erased
+        Estimate  # change of the whole answer, when the most attended position is erased
     )
     whole_random: Estimate
-    word_dropout: float  # share of symbols that were made unknown in training
+    word_dropout: float  # fraction of tokens that were made unknown in training
 
     def text(self) -> str:
-        """What was found, in words that claim no more."""
+        """Describe the result in words that claim no more."""
         more = (
             "more than"
             if self.difference.high < 0
@@ -89,14 +88,14 @@ class Faithfulness:
 def faithfulness(
     task: AbstractTask[Any], examples: Sequence[Example], *, seed: int = 0
 ) -> Faithfulness:
-    """Whether what a task attends to is what its own answers need; targets are not looked at.
+    """Measure whether a task's own answers depend on the positions it attends to; targets are ignored.
 
-    Examples with a single place, or without an answer, say nothing and are left out.
+    Examples with a single position, or without an answer, carry no information and are left out.
 
     Args:
-        task: transduction or classification with attention.
-        examples: some tens are enough to see a difference, some hundreds to measure it.
-        seed: of the intervals' draws.
+        task: A transduction or classification with attention.
+        examples: Tens of examples are enough to see a difference, hundreds to measure it.
+        seed: The seed of the bootstrap intervals.
     """
     rows = np.array(list(_rows(task, examples)), np.float64).reshape(-1, 6)
     if not len(rows):
@@ -129,14 +128,14 @@ def faithfulness(
 def _rows(
     task: AbstractTask[Any], examples: Sequence[Example]
 ) -> Iterator[Float[np.ndarray, " 6"]]:
-    """Sums over the steps of each example, and how many steps there are."""
+    """Return sums over the steps of each example, and the number of steps."""
     predictions = task.predict(examples, replace(task.prediction, trace=True))
     for example, prediction in zip(examples, predictions, strict=True):
         trace = prediction.trace
         if trace is None or not trace.targets or len(trace.sources) < 2:
             continue
         weights = np.array(trace.weights)
-        if trace.layout.kind == "sentences":  # of which the shorter have empty places at their end
+        if trace.layout.kind == "sentences":  # shorter sentences are padded with empty positions
             weights = weights[:, [bool(word) for word in trace.sources]]
         yield step_sums(weights, erased(task, example, trace.targets))
 
@@ -144,7 +143,7 @@ def _rows(
 def step_sums(
     weights: Float[np.ndarray, "T S"], change: Float[np.ndarray, "S T"]
 ) -> Float[np.ndarray, " 6"]:
-    """Of attended, random, share, and the first two of the whole answer; and the number of steps."""
+    """Return the sums of attended, random, share, and the first two for the whole answer; and the number of steps."""
     num_steps, num_places = weights.shape
     steps, most = np.arange(num_steps), weights.argmax(1)
     of_symbol = change.T  # (T, S)
@@ -162,7 +161,7 @@ def step_sums(
 def _others(
     changes: Float[np.ndarray, "T S"], most: Int[np.ndarray, " T"]
 ) -> Float[np.ndarray, " T"]:
-    """The mean over the places that a step does not attend to most."""
+    """Return the mean over the positions that a step does not attend to most."""
     own = changes[np.arange(len(most)), most]
     return (changes.sum(1) - own) / (changes.shape[1] - 1)
 

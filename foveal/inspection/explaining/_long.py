@@ -1,7 +1,7 @@
-"""Long inputs, such as documents: their strongest places, and their words in sentences.
+"""Long inputs, such as documents: their strongest positions, and their words in sentences.
 
-A heat map of 400 places and one output has cells of a few pixels. The words themselves, with ink behind
-them, can be read; a table has the places with the largest weights first.
+A heat map of 400 positions and one output has cells of a few pixels. The words themselves are readable, with
+ink behind them; a table lists the positions with the largest weights first.
 """
 
 import math
@@ -15,14 +15,12 @@ from ...views._sentences import words_of
 from ...views._tables import Table
 from ...views._text import bounded, number
 
-LONG = 60  # places from which an input is long
+LONG = 60  # positions from which an input is long
 FEW = 4  # outputs up to which its words are drawn once for each
-MOST_WORDS = (
-    600  # that are drawn of all outputs together: the strongest sentences of a longer input
-)
-STRONGEST = 20  # places in the first table
+MOST_WORDS = 600  # for all outputs together: the strongest sentences of a longer input
+STRONGEST = 20  # positions in the first table
 LONGEST_SENTENCE = 40  # words; a text without full stops is broken here
-# Marks that end a sentence, also those of Chinese and Japanese, and what may close a quotation after them.
+# Punctuation that ends a sentence, also in Chinese and Japanese, with an optional closing quotation mark.
 _ENDS = re.compile(r".*[.!?\u2026\u3002\uff01\uff1f]['\")\]\u201d\u2019]*").fullmatch
 _SHOWN_AS_ZERO = 0.0005
 
@@ -30,7 +28,7 @@ Item = TypeVar("Item")
 
 
 def is_long(trace: AttentionTrace) -> bool:
-    """Whether a trace has too many places for a heat map, and few enough outputs to draw its words."""
+    """Return whether a trace has too many positions for a heat map, and few enough outputs to render its words."""
     return (
         trace.layout.kind in ("sequence", "sentences")
         and len(trace.sources) > LONG
@@ -39,7 +37,7 @@ def is_long(trace: AttentionTrace) -> bool:
 
 
 def in_sentences(trace: AttentionTrace) -> AttentionTrace:
-    """The trace with its places laid out as sentences of words, the strongest ones if there are many."""
+    """Lay out the positions of a trace as sentences of words; the strongest sentences if there are many."""
     parts = words_of(trace) if trace.layout.kind == "sentences" else list(_parts(trace.sources))
     parts = [part for part in parts if len(part)]
     room = MOST_WORDS // max(len(trace.targets), 1)
@@ -61,7 +59,7 @@ def in_sentences(trace: AttentionTrace) -> AttentionTrace:
 
 
 def strongest_tables(trace: AttentionTrace, *, caption: str) -> tuple[Table, ...]:
-    """The places with the largest weights, and a folded table of the other weights that are not zero."""
+    """List the positions with the largest weights, and the other nonzero weights in a folded table."""
     order = sorted(
         (place for place, source in enumerate(trace.sources) if source),
         key=lambda place: -_share(trace, (place,)),
@@ -87,7 +85,7 @@ def strongest_tables(trace: AttentionTrace, *, caption: str) -> tuple[Table, ...
 
 
 def _parts(words: Sequence[str]) -> Iterator[range]:
-    """The places of each sentence of a text."""
+    """Return the positions of each sentence of a text."""
     start = 0
     for place, word in enumerate(words):
         is_last = place + 1 == len(words)
@@ -97,7 +95,7 @@ def _parts(words: Sequence[str]) -> Iterator[range]:
 
 
 def _share(trace: AttentionTrace, places: Iterable[int]) -> float:
-    """The weight of some places in all outputs."""
+    """Return the total weight of some positions in all outputs."""
     listed = list(places)
     return math.fsum(row[place] for row in trace.weights for place in listed)
 

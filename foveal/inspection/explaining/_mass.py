@@ -1,4 +1,4 @@
-"""Where the probability went: at each step a bar of length 1, parted among what might have come."""
+"""Probability mass: for each step a bar of length 1, divided among the candidate tokens."""
 
 import math
 from collections.abc import Sequence
@@ -19,23 +19,23 @@ ROW, GAP = 22.0, 6.0
 LONGEST_LABEL = 9.0  # ems
 MOST_STEPS = 300
 FIGURE_ROOM = 58.0
-# Ink of the first, second, ... of the alternatives; those after them are the same.
+# Ink of the first, second, ... alternative; later alternatives share the last value.
 INKS = (0.72, 0.44, 0.28, 0.18, 0.12)
 
 
 class Part(NamedTuple):
-    """The share of one symbol."""
+    """The probability of one token."""
 
     x: float
     width: float
     ink: Ink
     title: str
-    text: str  # the symbol, if there is room for it
+    text: str  # the token, if there is room for it
     chosen: bool
 
 
 class Row(NamedTuple):
-    """One step."""
+    """The bar of one step."""
 
     y: float
     label: str
@@ -45,7 +45,7 @@ class Row(NamedTuple):
 
 
 def symbol_name(token: str) -> str:
-    """A symbol as a view shows it."""
+    """Return a token as a view shows it."""
     return token or END_NAME
 
 
@@ -77,8 +77,8 @@ def mass(
     names: Sequence[str] | None = None,
     title: str = "Where the probability went",
 ) -> str:
-    """A bar for each step, the symbol that was chosen outlined; what is left blank belongs to all
-    symbols that are not listed. A step goes by its symbol, unless there are `names`.
+    """Draw a bar for each step, with the chosen token outlined; the blank part belongs to all tokens that are not
+    listed. A step is labeled by its token, or by `names` if given.
     """
     drawn = steps[:MOST_STEPS]
     names = [symbol_name(step.token) for step in drawn] if names is None else names[:MOST_STEPS]
@@ -123,7 +123,7 @@ def mass(
 
 
 def mass_table(steps: Sequence[ExplainedStep], *, names: Sequence[str] | None = None) -> Table:
-    """The same as numbers: a row for each step."""
+    """List the same probabilities as numbers, with a row for each step."""
     most = max((len(step.alternatives) for step in steps), default=0)
     most = min(most, 8)
     rows = list[tuple[str, ...]]()
