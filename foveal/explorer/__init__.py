@@ -1,6 +1,6 @@
-"""The explorer: a page on this machine where you ask a model, see what it looked at, and change its mind.
+"""The explorer: a local page to query a model, see its attention, and override its decisions.
 
-Needs `foveal[serve]`. `foveal explore runs/x` is the usual way in.
+Requires `foveal[serve]`. Start it with `foveal explore runs/x`.
 """
 
 from ..extras import require as _require

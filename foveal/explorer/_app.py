@@ -1,9 +1,9 @@
-"""The application: the page, and one question that it asks.
+"""The application: the page, and its one API call.
 
     POST /api/explain {run, input, picture?, features?, prefix?, forced?} -> Explanation.to_data()
 
-Models answer one at a time, in a thread of their own, so that the event loop is always free; a
-question whose asker has gone (the page drops one when the next key is pressed) is not answered.
+Models answer one at a time, in a separate thread, which keeps the event loop free. The page drops a request
+when the next key is pressed; a dropped request is not answered.
 """
 
 import asyncio
@@ -29,24 +29,24 @@ from ..web._question import MOST_PICTURE, Question, QuestionError, read_question
 from ..web._runs import ServedRun
 from ._guard import MOST_BYTES, Guard
 
-_GONE = 499  # what servers log for a client that did not wait
+_GONE = 499  # the status that servers log for a client that disconnected
 _UNKNOWN_RUN, _WRONG_TYPE, _WRONG, _FAILED = 404, 415, 400, 500
 
 _log = logging.getLogger(__name__)
 
 
 class _Answering:
-    """The runs, and the one thread that asks them."""
+    """The runs, and the one thread that computes their answers."""
 
     def __init__(self, runs: Sequence[ServedRun]) -> None:
         self.runs: Mapping[str, ServedRun] = {run.name: run for run in runs}
-        # The steps of one input are too small to be shared out: threads that wait for each other
-        # made answers 17 times slower on a busy machine of two cores.
+        # The steps of one input are too small to parallelize: threads that wait for each other made answers 17 times
+        # slower on a busy machine with two cores.
         self._thread = ThreadPoolExecutor(1, "explain", initializer=partial(set_num_threads, 1))
         self._turn = asyncio.Lock()
 
     async def respond(self, request: Request) -> Response:
-        """The answer to a request, or the error as one line."""
+        """Answer a request, or return a one-line error."""
         if request.headers.get("content-type", "").partition(";")[0] != "application/json":
             return error_response(_WRONG_TYPE, "Expected a body of type application/json.")
         try:
@@ -69,8 +69,8 @@ class _Answering:
 
 
 def build_app(runs: Sequence[ServedRun], *, token: str = "") -> FastAPI:
-    """Return the application for these runs; with a token, only for who opens the address `/?token=...`.
-    Nothing is asked of the runs before a request comes.
+    """Return the application for these runs. With a token, it answers only browsers that opened `/?token=...`.
+    The runs compute nothing before the first request.
     """
     answering = _Answering(runs)
 
@@ -83,9 +83,9 @@ def build_app(runs: Sequence[ServedRun], *, token: str = "") -> FastAPI:
     app = FastAPI(
         title="Foveal explorer",
         lifespan=lifespan,
-        # The pages that FastAPI makes of a schema load scripts from elsewhere.
+        # FastAPI's documentation pages load scripts from other hosts.
         openapi_url=None,
-        # Nothing of what is asked leaves the process, whatever the environment says.
+        # No input leaves the process, for any environment variables.
         telemetry={"auto_configure": False, "tracing": False, "metrics": False, "logs": False},
     )
     most = MOST_BYTES + MOST_PICTURE * any(run.sees for run in runs)
@@ -118,14 +118,14 @@ def build_app(runs: Sequence[ServedRun], *, token: str = "") -> FastAPI:
 
 
 def _answer(run: ServedRun, question: Question) -> Response:
-    """What a run says. Whatever it raises becomes a line for the page; the log gets no text."""
+    """Compute the answer of a run. Any error becomes one line for the page; the log never contains the input."""
     try:
         example = run.asked(question)
         found = explain(run.task, example, prefix=question.prefix, forced=question.forced)
         return _json(found.to_data())
     except (FovealError, QuestionError) as error:
         return error_response(_WRONG, str(error))
-    except Exception as error:  # a fault of ours: the server goes on
+    except Exception as error:  # our own bug: the server keeps running
         place = extract_tb(error.__traceback__)[-1]
         fault = f"{type(error).__name__} in {Path(place.filename).name}, line {place.lineno}"
         _log.error("an answer failed: %s", fault)  # no traceback: it may quote the input

@@ -1,9 +1,9 @@
-"""The guard before the application: who may ask, how much, and what a browser may do with answers.
+"""The guard in front of the application: authentication, body limits, and security headers.
 
-A page from elsewhere can make a browser send requests to this machine, and with a name that it has
-pointed at 127.0.0.1 (DNS rebinding) it could even read the answers. So a request is refused unless
-it names this machine as its host, and unless a page that sends it comes from here. Other users of the machine
-can reach the port too: the address that the command prints has a token, which the page keeps as a cookie.
+A foreign page can make a browser send requests to this machine, and with a name that points to 127.0.0.1 (DNS
+rebinding) it could even read the answers. The guard therefore rejects a request unless its host is this
+machine, and unless the page that sends it comes from here. Other users of the machine can reach the port too:
+the address that the command prints contains a token, which the page keeps as a cookie.
 """
 
 import asyncio
@@ -16,22 +16,22 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from ..web._http import HEADERS, error_response, host_name, read_body, replayed
 
-# Any port: one that ssh forwards is another than ours.
+# Any port: a port that ssh forwards differs from ours.
 HOSTS = frozenset({"127.0.0.1", "localhost"})
-MOST_BYTES = 256 * 1024  # of a body: weights for some tens of steps of the longest input
-BODY_SECONDS = 10.0  # for a body to come
+MOST_BYTES = 256 * 1024  # per body: weights for some tens of steps of the longest input
+BODY_SECONDS = 10.0  # time limit for a body
 TOKEN = "token"  # in the address and as the cookie
-_OPEN_FOLDER = "/assets/"  # what everybody who has the package has
+_OPEN_FOLDER = "/assets/"  # public files of the package
 
 
 class Guard:
-    """An application that lets through only what this machine asks for.
+    """An application that accepts only requests from this machine.
 
     Args:
-        app: what is guarded.
-        most_bytes: of a body.
-        token: that must be shown, if there is one.
-        body_seconds: for a body to come.
+        app: The application to guard.
+        most_bytes: The maximum size of a body.
+        token: The required token, if any.
+        body_seconds: The time limit for a body.
     """
 
     def __init__(
@@ -81,8 +81,8 @@ class Guard:
         await self._app(scope, replayed(body, receive), send_with_headers)
 
     def _unknown(self, scope: Scope, headers: Headers) -> Response | None:
-        """The answer to a request without the token; to one whose address has it, the same address without
-        it, and the token as a cookie.
+        """Answer a request without the cookie. If its address has the token, redirect to the same address without it, and
+        set the cookie.
         """
         request = HTTPConnection(scope)
         if hmac.compare_digest(request.query_params.get(TOKEN, "").encode(), self._token.encode()):
@@ -100,13 +100,13 @@ class Guard:
 
 
 def _cookie(headers: Headers) -> str:
-    """Browsers share cookies between the ports of a host, and two explorers may run at once."""
+    """Return the cookie name. Browsers share cookies between the ports of a host, and two explorers may run at once."""
     port = headers.get("host", "").rpartition(":")[2]
     return f"{TOKEN}-{port if port.isdecimal() else 'none'}"
 
 
 def _stranger(headers: Headers) -> JSONResponse | None:
-    """The answer to a request that names another host or comes from a page that is not ours."""
+    """Reject a request that names another host or comes from a foreign page."""
     host = headers.get("host", "")
     if host_name(f"//{host}") not in HOSTS:
         return error_response(

@@ -9,17 +9,17 @@ from ..web._sockets import listen
 from ._guard import TOKEN
 
 HOST = "127.0.0.1"
-SECONDS_TO_END = 2  # that open connections are given
+SECONDS_TO_END = 2  # time limit for open connections
 
 
 def serve(app: FastAPI, *, port: int = 0, ready: Callable[[str], None], token: str = "") -> None:
     """Serve until interrupted.
 
     Args:
-        app: the application.
-        port: of 127.0.0.1; 0 takes one that is free.
-        ready: is told the address as soon as it can be opened.
-        token: of the application, for the address.
+        app: The application.
+        port: The port on 127.0.0.1; 0 takes a free one.
+        ready: A callback that receives the address as soon as the server listens.
+        token: The token of the application, for the address.
     """
     with listen("explore", HOST, port) as bound:
         config = uvicorn.Config(
@@ -29,7 +29,7 @@ def serve(app: FastAPI, *, port: int = 0, ready: Callable[[str], None], token: s
             server_header=False,
             timeout_graceful_shutdown=SECONDS_TO_END,
         )
-        # The socket listens: whoever comes before the server runs waits for a moment.
+        # The socket already listens: early clients wait for a moment until the server runs.
         query = f"?{TOKEN}={token}" if token else ""
         ready(f"http://{HOST}:{bound.getsockname()[1]}/{query}")
         uvicorn.Server(config).run(sockets=[bound])

@@ -1,7 +1,7 @@
-"""Serving: a predictor that the command line, bulk jobs and a server ask alike.
+"""Serving: one predictor for the command line, bulk jobs and the server.
 
-`foveal.serving.server` is the server (needs `foveal[serve]`), `foveal.serving.client` asks it
-from Python (needs `foveal[client]`).
+`foveal.serving.server` is the server (requires `foveal[serve]`), `foveal.serving.client` is its Python client
+(requires `foveal[client]`).
 """
 
 from ._limits import Limits as Limits

@@ -1,9 +1,9 @@
-"""Which requests are taken: those that end in time when every client gets its share of the computing.
+"""Admission control: accept a request if it ends in time while every client gets its fair share of computing.
 
     ahead = own backlog + sum over other clients of min( their backlog, own backlog + own request )
 
-Under fair queueing a request waits for no more than that, whatever else is in the queue. So a client that asks
-for a lot fills its own part of the queue and nobody else's.
+Under fair queueing this bounds the waiting time of a request, independent of the rest of the queue. A client
+with many requests therefore fills only its own part of the queue.
 """
 
 import math
@@ -16,7 +16,7 @@ from ._fair_queue import FairQueue, Ticket
 
 
 class OverloadedError(FovealError, RuntimeError):
-    """There is more to do than can be done in time; ask again after so many seconds."""
+    """Raised when the backlog is too long; contains the seconds after which to retry."""
 
     def __init__(self, seconds: float) -> None:
         self.seconds = max(1, math.ceil(seconds))
@@ -27,39 +27,35 @@ class OverloadedError(FovealError, RuntimeError):
 
 
 class TooLargeError(FovealError, ValueError):
-    """A request that would not end before its deadline even if nothing else were asked."""
+    """Raised for a request that would miss its deadline even on an idle server."""
 
 
 class LateError(FovealError, TimeoutError):
-    """The deadline passed before there was an answer."""
+    """Raised when the deadline passes before there is an answer."""
 
     def __init__(self) -> None:
         super().__init__("The deadline passed before there was an answer. Allow more time.")
 
 
 class ClosedError(FovealError, RuntimeError):
-    """Nothing is taken any more."""
+    """Raised when the queue is closed."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class QueueLimits:
-    """How much may wait, and how much is computed at once."""
+    """Limits of the queue and of a batch."""
 
-    most_seconds: float = (
-        1.0  # that a request may wait, in addition to the time that it takes itself
-    )
-    longest: float = (
-        30.0  # seconds: the latest deadline, and the longest time after which to ask again
-    )
+    most_seconds: float = 1.0  # waiting time of a request, in addition to its computing time
+    longest: float = 30.0  # seconds: the latest deadline, and the longest retry delay
     most_waiting: int = 4096
     most_at_once: int = 64
-    most_size_at_once: float = 8192.0  # places times width
+    most_size_at_once: float = 8192.0  # positions times width
 
 
 def check_room(
     queue: FairQueue, tickets: Sequence[Ticket], limits: QueueLimits, *, is_known: bool
 ) -> None:
-    """Raise unless there is room for the tickets of a request; `is_known`: their costs are measured."""
+    """Raise an error unless there is room for the tickets of a request; `is_known`: their costs are measured."""
     client, number = tickets[0].client, len(tickets)
     cost = sum(ticket.cost for ticket in tickets)
     left = min(ticket.deadline for ticket in tickets) - time.monotonic()

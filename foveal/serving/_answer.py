@@ -1,4 +1,4 @@
-"""An answer as JSON: what `foveal predict --format jsonl` prints and the server sends, to the byte."""
+"""An answer as JSON: `foveal predict --format jsonl` and the server write the same bytes."""
 
 import json
 from typing import Any
@@ -10,13 +10,13 @@ from ..tasks import Prediction
 def answer_json(
     example: Example, prediction: Prediction, *, nbest: int = 1, confidence: bool = True
 ) -> str:
-    """One JSON object on one line.
+    """Serialize a prediction as one JSON object on one line.
 
     Args:
-        example: what was asked.
-        prediction: the answer to it.
-        nbest: how many candidates were asked for; with two or more they are listed.
-        confidence: say scores and probabilities too.
+        example: The input.
+        prediction: The prediction for it.
+        nbest: The requested number of candidates; with two or more, they are listed.
+        confidence: Include scores and probabilities.
     """
     data: dict[str, Any] = {"source": str(example.source), "output": prediction.output}
     if confidence:

@@ -1,13 +1,13 @@
-"""The batcher: it has tickets answered, a batch at a time, and refuses what would wait too long.
+"""The batcher: answers tickets in batches, and rejects requests that would wait too long.
 
     submit -> fair queue -> batch of one group -> ask -> delivered
 
-A batch begins as soon as the one before it is answered, with all waiting tickets of its group: one ticket when
-little is asked, more under load. No time is spent waiting for company.
+A batch begins as soon as the previous one is answered, with all waiting tickets of its group: one ticket at
+low load, more at high load. The batcher never waits for a batch to fill.
 
-A batch of long texts may take seconds, and a short request of another client must not wait for it. So a batch
-that is expected to be quick interrupts a long one, as soon as its client's turn has come: the long batch is
-suspended and goes on afterwards. How long batches take is known from the batches before.
+A batch of long texts may take seconds, and a short request of another client must not wait for it. A batch
+that is expected to be quick therefore interrupts a long one, as soon as its client's turn has come: the long
+batch is suspended and resumes afterwards. Earlier batches predict how long a batch takes.
 """
 
 import asyncio
@@ -23,36 +23,36 @@ from ._pace import Paces, Timed
 
 QUICK = 0.1  # seconds: batches that are expected to take no longer may interrupt others
 # Seconds, for a batch of the client that is interrupted: while it runs, nobody else can interrupt. A client that
-# sends many texts must not take turns with itself and keep others waiting for every turn.
+# sends many texts must not interrupt itself and delay others at every turn.
 _BRIEF = 0.02
-# Seconds that a batch must still need before it is worth interrupting: the rest of a short batch is
-# waited for, as the next batch of a group can hold more.
+# Seconds that a batch must still need before an interruption pays off: it is better to wait for the rest of a
+# short batch, as the next batch of a group can hold more.
 _WORTH = 0.015
-# Of a kind of batch that has not been seen yet, this size is taken to be quick.
+# A kind of batch without measurements counts as quick up to this size.
 _SMALL = 512.0
 # Seconds of virtual time that an interrupting client may be ahead of the interrupted one.
 _AHEAD = 0.5
-_TICK = 0.02  # seconds between two looks while something waits for its turn to interrupt
+_TICK = 0.02  # seconds between two checks while a ticket waits for its turn to interrupt
 
 
 @runtime_checkable
 class Ask(Protocol):
-    """Answers the items of one group, in one batch."""
+    """A function that answers the items of one group, in one batch."""
 
     async def __call__(self, items: Sequence[Any], *, interrupting: bool) -> Timed:
-        """Return a list with an answer to each item, in their order; the batch may interrupt another one."""
+        """Return an answer to each item, in order; the batch may interrupt another one."""
         ...
 
 
 class Outcome(NamedTuple):
-    """The answer to a ticket, or the error in its place."""
+    """The answer to a ticket, or an error."""
 
     ticket: Ticket
     answer: Any
 
 
 class Seen(NamedTuple):
-    """A batch that has been answered, to be counted."""
+    """An answered batch, for the metrics."""
 
     group: Any
     size: int
@@ -62,7 +62,7 @@ class Seen(NamedTuple):
 @final
 @dataclass(eq=False, slots=True)
 class _UnderWay:
-    """A batch that is being computed."""
+    """A running batch."""
 
     tickets: list[Ticket]
     expected: float  # seconds
@@ -79,15 +79,15 @@ class _UnderWay:
 
 @final
 class Batcher:
-    """A task of the event loop it is made in, which is given tickets and hands out their outcomes.
+    """A task of the current event loop that takes tickets and delivers their outcomes.
 
     Args:
-        ask: returns, for the group of a ticket, what answers a batch of it.
-        deliver: is given the outcomes of every batch.
-        limits: of the queue.
-        seen: is told of every batch.
-        kind: returns, for a group, a key that groups of equal speed share.
-        cancel: ends the batch under way, which nobody waits for any more.
+        ask: Returns the function that answers a batch, for the group of a ticket.
+        deliver: Receives the outcomes of every batch.
+        limits: The limits of the queue.
+        seen: Receives every answered batch.
+        kind: Returns, for a group, a key that groups of equal speed share.
+        cancel: Cancels the running batch when nobody waits for it any more.
     """
 
     def __init__(
@@ -112,7 +112,7 @@ class Batcher:
         self._running = asyncio.create_task(self._run())
 
     def submit(self, tickets: Sequence[Ticket]) -> None:
-        """Wait for answers to all of these tickets, which are of one client; or to none, with an error."""
+        """Wait for the answers to all of these tickets, which belong to one client; raises an error if one fails."""
         if not self._is_open:
             raise ClosedError("The server is about to end and takes no more requests.")
         kinds = [self._kind(ticket.group) for ticket in tickets]
@@ -126,8 +126,8 @@ class Batcher:
         self._wake.set()
 
     def drop(self, tickets: Sequence[Ticket]) -> None:
-        """Nobody waits for these tickets any more: those not begun are never computed, and a batch under
-        way that has no others is cancelled.
+        """Cancel tickets that nobody waits for: waiting ones are never computed, and a running batch with no other tickets
+        is cancelled.
         """
         self._queue.drop(tickets)
         for ticket in tickets:
@@ -137,11 +137,11 @@ class Batcher:
 
     @property
     def num_waiting(self) -> int:
-        """How many tickets wait."""
+        """Return the number of waiting tickets."""
         return len(self._queue)
 
     async def close(self) -> None:
-        """Answer what waits, then end."""
+        """Answer all waiting tickets, then end."""
         self._is_open = False
         self._wake.set()
         await self._running
@@ -150,13 +150,13 @@ class Batcher:
         while self._is_open or len(self._queue) or self._main or self._between:
             self._wake.clear()
             self._begin()
-            # While something waits, its turn may come without any other event.
+            # A waiting ticket's turn may come without any other event.
             with suppress(TimeoutError):
                 async with asyncio.timeout(_TICK if len(self._queue) else None):
                     await self._wake.wait()
 
     def _begin(self) -> None:
-        """Start as many batches as can be."""
+        """Start every batch that can start now."""
         now = time.monotonic()
         if self._main is None:
             tickets = self._popped(now, self._room)
@@ -209,7 +209,7 @@ class Batcher:
         try:
             outcomes, cost = await self._answered(tickets, interrupts=interrupts)
             seconds = batch.own_seconds(time.monotonic())
-            if not batch.is_unwanted:  # a cancelled batch does not tell how long it takes
+            if not batch.is_unwanted:  # a cancelled batch gives no measurement of its duration
                 size = sum(ticket.size for ticket in tickets)
                 self._paces.saw(self._kind(tickets[0].group), size, cost)
                 self._batch_seconds += 0.1 * (seconds - self._batch_seconds)
@@ -230,7 +230,7 @@ class Batcher:
         answers, seconds = await _tried(ask, tickets, interrupts=interrupts)
         first = answers[0]
         if len(tickets) > 1 and isinstance(first, Exception) and not isinstance(first, ClosedError):
-            # One of them is at fault: alone, the others are answered all the same.
+            # One item is at fault: answered one by one, the others succeed.
             tickets, together, answers = [], tickets, []
             for ticket in together:
                 if ticket.state != "dropped":
@@ -242,9 +242,9 @@ class Batcher:
 
 
 async def _tried(ask: Ask, tickets: Sequence[Ticket], *, interrupts: bool) -> Timed:
-    """Answers, or the same error for each, which is taken to have cost all the time that has passed."""
+    """Return the answers, or the same error for each item, which is charged for all the time that has passed."""
     began = time.monotonic()
     try:
         return await ask([ticket.item for ticket in tickets], interrupting=interrupts)
-    except Exception as error:  # whatever it is, the others go on, and whoever asked is told
+    except Exception as error:  # any error: other batches continue, and the client gets the error
         return Timed([error] * len(tickets), time.monotonic() - began)

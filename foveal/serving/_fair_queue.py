@@ -1,13 +1,13 @@
-"""Tickets that wait to be answered: in batches of one group, and fair between clients.
+"""Waiting tickets: in batches of one group, and fair between clients.
 
 Start-time fair queueing (Goyal et al. 1996): each ticket is stamped with a virtual time,
 
     start  = max( clock, finish of the client's last ticket ),   finish = start + cost
 
 and the smallest start is served first; the clock is the start of the ticket served last. Costs are estimated
-seconds of computing. A client that asks for a thousand things at once is stamped far into the future, and a
-client that asks for one thing is served before most of them. Only tickets of one group (one model, one way to
-ask it, one size class) go into one batch.
+seconds of computing. A client that sends a thousand inputs at once is stamped far into the future, and a
+client that sends one input is served before most of them. Only tickets of one group (the same model, search
+settings and size class) go into one batch.
 """
 
 import heapq
@@ -24,31 +24,31 @@ _MOST_STALE = 1000
 @final
 @dataclass(eq=False, slots=True)
 class Ticket:
-    """One thing that was asked for."""
+    """One input that waits for its answer."""
 
     group: Hashable
     item: Any
     client: str
-    size: float = 1.0  # in a batch: places of the input times the width of the search
+    size: float = 1.0  # in a batch: positions of the input times the beam size
     deadline: float = float("inf")  # on the clock of `time.monotonic`
-    asked: Any = None  # the request it belongs to, for the receiver of the outcome
+    asked: Any = None  # its request, for the receiver of the outcome
     cost: float = 1.0  # estimated seconds
-    start: float = 0.0  # the stamp
+    start: float = 0.0  # the virtual start time
     state: Literal["waiting", "taken", "dropped"] = "waiting"
 
 
 class Batch(NamedTuple):
-    """The tickets to compute next, and those whose deadline has passed."""
+    """The tickets to compute next, and the tickets whose deadline has passed."""
 
     tickets: list[Ticket]
     late: list[Ticket]
 
 
 class Room(NamedTuple):
-    """What a batch may contain."""
+    """The limits of a batch."""
 
     most: int = 64  # tickets
-    most_size: float = 8192.0  # more only if it is one ticket
+    most_size: float = 8192.0  # a single ticket may exceed it
     until: float = float("inf")  # the largest start
     fits: Callable[[Ticket], bool] = lambda ticket: True
 
@@ -58,7 +58,7 @@ ANY = Room()
 
 @final
 class FairQueue:
-    """Tickets that wait. Not safe for threads: all of it happens in the event loop."""
+    """The waiting tickets. Not thread-safe: only the event loop uses it."""
 
     def __init__(self) -> None:
         self.cost = 0.0
@@ -74,27 +74,27 @@ class FairQueue:
 
     @property
     def num_clients(self) -> int:
-        """How many clients wait for something."""
+        """Return the number of clients with waiting tickets."""
         return len(self._waiting)
 
     def num_of(self, client: str) -> int:
-        """How many tickets of a client wait."""
+        """Return the number of waiting tickets of a client."""
         return self._waiting.get(client, 0)
 
     def cost_of(self, client: str) -> float:
-        """The cost of the tickets of a client that wait."""
+        """Return the total cost of the waiting tickets of a client."""
         return self._costs.get(client, 0.0)
 
     def ahead_of(self, client: str, cost: float) -> float:
-        """The cost of what is served before the last of new tickets of a client, which cost this much:
-        the client's own tickets, and as much of every other client's as the client itself gets.
+        """Return the cost that is served before the last of a client's new tickets: the client's own tickets and, for every
+        other client, at most the same cost.
         """
         own = self.cost_of(client)
         others = (backlog for name, backlog in self._costs.items() if name != client)
         return own + sum(min(backlog, own + cost) for backlog in others)
 
     def push(self, ticket: Ticket) -> None:
-        """Wait."""
+        """Add tickets to the queue."""
         ticket.start = max(self._clock, self._finish.get(ticket.client, 0.0))
         self._finish[ticket.client] = ticket.start + ticket.cost
         number = next(self._numbers)
@@ -106,18 +106,18 @@ class FairQueue:
         self.cost += ticket.cost
 
     def drop(self, tickets: Sequence[Ticket]) -> None:
-        """Stop waiting for tickets that nobody wants; tickets already taken are left alone."""
+        """Remove unwanted tickets from the queue; running tickets are not affected."""
         for ticket in tickets:
             if ticket.state == "waiting":
                 self._remove(ticket, "dropped")
-                ticket.item = None  # its entries are found and thrown away later
+                ticket.item = None  # its heap entries are discarded later
                 self._stale += 1
         if self._stale > _MOST_STALE + len(self):
             self._compact()
 
     def pop(self, now: float, *, horizon: float = 0.0, room: Room = ANY) -> Batch:
-        """Return the next batch. Among the tickets whose turn has come, one whose deadline is nearer than
-        the horizon comes first; a short deadline alone does not advance a client's turn.
+        """Return the next batch. Among the tickets whose turn has come, a ticket with a deadline before the horizon comes
+        first; a short deadline does not advance a client's turn.
         """
         batch = Batch([], self._late(now))
         group = self._next_group(now + horizon, room, batch)
@@ -137,7 +137,7 @@ class FairQueue:
         return batch
 
     def forget(self) -> None:
-        """Begin anew when nobody waits, so that nothing grows with the clients there have ever been."""
+        """Reset the clock when the queue is empty, which bounds memory for any number of past clients."""
         assert not self._waiting
         self._groups, self._deadlines, self._stale = {}, [], 0
         self._clock, self._finish, self.cost = 0.0, {}, 0.0
@@ -184,7 +184,7 @@ class FairQueue:
             del self._waiting[ticket.client], self._costs[ticket.client]
 
     def _compact(self) -> None:
-        """Throw away the entries of dropped tickets."""
+        """Discard the entries of dropped tickets."""
         for group, heap in list(self._groups.items()):
             kept = [entry for entry in heap if entry[2].state == "waiting"]
             heapq.heapify(kept)

@@ -1,29 +1,28 @@
-"""How long batches take, learned from the batches that were computed.
+"""A model of batch durations, fitted to the computed batches.
 
     seconds = base + slope * size
 
-Seconds are processor time, not wall-clock time. A machine that is busy with something else, or a process that
-was stopped for a while, must not make a model look slow: the queue would refuse requests long afterwards.
+Seconds are processor time, not wall-clock time. A busy machine, or a process that was stopped for a while, must
+not make a model look slow: the queue would reject requests long afterwards.
 
-A batch of one takes nearly as long as a batch of ten, so seconds per input say little about a queue. The two
-numbers are a least-squares fit in which every batch reduces the weight of the ones before. Each kind of batch
-(one model, one way to ask, one size class) has a line of its own: a line through short words and long texts
-together would be wrong for both.
+A batch of one takes nearly as long as a batch of ten, so seconds per input are a poor measure of a queue. The two
+numbers are an exponentially weighted least-squares fit. Each kind of batch (one model, one search setting, one
+size class) has a separate line: a line through short words and long texts together would be wrong for both.
 """
 
 from collections import defaultdict
 from collections.abc import Hashable
 from typing import Any, NamedTuple, final
 
-_KEPT = 0.95  # weight of all that was seen before, against the next batch
-# Batches of nearly equal size do not tell which part of their time is fixed.
+_KEPT = 0.95  # weight of all earlier batches, against the next batch
+# Batches of nearly equal size do not determine the fixed part of their time.
 _LEAST_SPREAD = 1e-3
-# Before the first batch of a kind: less than any model takes, so that nothing is refused for it.
+# Before the first batch of a kind: less than any model takes, to reject nothing because of it.
 _FIRST_BASE, _FIRST_SLOPE = 1e-3, 2e-6
 
 
 class Timed(NamedTuple):
-    """What was computed, and the processor time it took."""
+    """The result of a computation, and its processor time."""
 
     value: Any
     seconds: float
@@ -31,14 +30,14 @@ class Timed(NamedTuple):
 
 @final
 class Pace:
-    """The line through what was seen."""
+    """The fitted line."""
 
     def __init__(self) -> None:
         self.base, self.slope = 0.0, 0.0
         self._weight = self._size = self._seconds = self._squares = self._products = 0.0
 
     def saw(self, size: float, seconds: float) -> None:
-        """Record that a batch of this size took this long."""
+        """Record the duration of a batch of this size."""
         self._weight = _KEPT * self._weight + 1.0
         self._size = _KEPT * self._size + size
         self._seconds = _KEPT * self._seconds + seconds
@@ -55,10 +54,11 @@ class Pace:
     def seconds(self, num_batches: float, size: float) -> float:
         """Return how long this many batches of this total size would take.
 
-        >>> pace = Pace()
-        >>> for size in (10.0, 20.0, 30.0): pace.saw(size, 1.0 + 0.1 * size)
-        >>> round(pace.seconds(2.0, 100.0), 3)
-        12.0
+        Examples:
+            >>> pace = Pace()
+            >>> for size in (10.0, 20.0, 30.0): pace.saw(size, 1.0 + 0.1 * size)
+            >>> round(pace.seconds(2.0, 100.0), 3)
+            12.0
         """
         return num_batches * self.base + size * self.slope
 
@@ -68,8 +68,8 @@ class Paces:
     """A pace for each kind of batch.
 
     Args:
-        most: the most items in a batch.
-        most_size: the largest size of a batch of more than one item.
+        most: The maximum number of items in a batch.
+        most_size: The maximum size of a batch of more than one item.
     """
 
     def __init__(self, *, most: int, most_size: float) -> None:
@@ -77,11 +77,11 @@ class Paces:
         self._paces = defaultdict[Hashable, Pace](Pace)
 
     def saw(self, kind: Hashable, size: float, seconds: float) -> None:
-        """Record that a batch of this kind and size took this long."""
+        """Record the duration of a batch of this kind and size."""
         self._paces[kind].saw(size, seconds)
 
     def knows(self, kind: Hashable) -> bool:
-        """Return whether a batch of this kind was seen."""
+        """Return whether a batch of this kind was recorded."""
         return kind in self._paces
 
     def batch(self, kind: Hashable, size: float) -> float:
@@ -91,7 +91,7 @@ class Paces:
         return self._paces[kind].seconds(1.0, size)
 
     def item(self, kind: Hashable, size: float) -> float:
-        """Return how many seconds one item adds when there is enough of its kind to fill batches."""
+        """Return the seconds that one more item of this kind adds to full batches."""
         together = min(float(self._most), max(1.0, self._most_size / size))
         if kind not in self._paces:
             return _FIRST_BASE / together + size * _FIRST_SLOPE

@@ -1,7 +1,7 @@
-"""The predictor: examples in, predictions out. The command line, bulk jobs and the server ask the same one.
+"""The predictor: examples in, predictions out. The command line, bulk jobs and the server share it.
 
-It computes with one thread: the sums of two come in another order, and for models this small threads that
-wait for each other cost more than they give. More cores are used by more processes.
+It computes with one thread: two threads add numbers in another order, and for models this small the
+synchronization costs more than the second thread gains. To use more cores, run more processes.
 """
 
 from collections.abc import Iterator, Sequence
@@ -24,11 +24,11 @@ from ..tasks import (
 
 
 class Questions:
-    """What may be asked of a task, which is known without computing.
+    """The inputs and settings that a task accepts, known without computing.
 
     Args:
-        task: what answers.
-        spec: of the task, or of the first of several.
+        task: The task that answers.
+        spec: The spec of the task, or of the first of several.
     """
 
     def __init__(self, task: AbstractTask[Any] | TransductionEnsemble, spec: TaskSpec) -> None:
@@ -36,24 +36,24 @@ class Questions:
 
     @property
     def has_features(self) -> bool:
-        """Whether a features column is read beside the source."""
+        """Whether the task reads a features column next to the source."""
         return self.spec.inputs.features
 
     @property
     def is_pair(self) -> bool:
-        """Whether two columns are read: texts, or an image and a question."""
+        """Whether the task reads two columns: texts, or an image and a question."""
         inputs = self.spec.inputs
         return inputs.second or (inputs.text and inputs.picture)
 
     def settings(
         self, *, nbest: int = 1, beam_size: int | None = None, attention: bool = False
     ) -> PredictionSpec:
-        """How to look for so many answers; the beam_size is that of the spec where it is not given."""
+        """Return the search settings for this many answers; the beam size defaults to the spec's."""
         return _settings(self.task.prediction, nbest, beam_size, attention)
 
     def example(self, line: str) -> Example:
-        """What a line asks: its first column, and of the second the features or the other text of a
-        pair, where such are read. Further columns are left alone.
+        """Convert the columns of a line to an example: the first column, and the features or the second text of a
+        pair from the second column, if the task reads them. Further columns are ignored.
         """
         columns = line.split("\t", 2)
         if self.is_pair:
@@ -61,30 +61,32 @@ class Questions:
         return Example(columns[0], features="".join(columns[1:2]) if self.has_features else "")
 
     def size(self, example: Example) -> int:
-        """How many symbols are read of an example."""
+        """Return the number of input tokens of an example."""
         return self.task.size(example)
 
 
 @final
 class Predictor(Questions):
-    """A task made ready to be asked in any way, from its weights as they are now."""
+    """A task with its current weights, ready for any search settings."""
 
     def __init__(self, task: AbstractTask[Any] | TransductionEnsemble, spec: TaskSpec) -> None:
         super().__init__(task, spec)
         self._answerer = task.answerer(task.prediction)
 
     def answer(self, examples: Sequence[Example], settings: PredictionSpec) -> list[Prediction]:
-        """Answers to some examples of one size class, in one batch."""
+        """Predict examples of one size class, in one batch."""
         with _one_thread():
             return self._answerer.answer(examples, settings)
 
     def predict(self, examples: Sequence[Example], settings: PredictionSpec) -> list[Prediction]:
-        """Answers to any examples, in their order."""
+        """Predict any examples, and keep their order."""
         with _one_thread():
             return self._answerer.predict(examples, settings)
 
 
-@lru_cache(maxsize=256)  # a server asks in few ways, and every request would check its own anew
+@lru_cache(
+    maxsize=256
+)  # a server sees few different settings, and would otherwise validate them for every request
 def _settings(
     usual: PredictionSpec, nbest: int, beam_size: int | None, attention: bool
 ) -> PredictionSpec:

@@ -1,4 +1,4 @@
-"""Drawings: plain data to SVG and HTML, with the theme that all of them share."""
+"""Views: render plain data as SVG and HTML, with one shared theme."""
 
 from ..extras import require as _require
 

@@ -1,8 +1,8 @@
-"""Dependency arcs: the probability of every head as ink, the most probable tree on top.
+"""Dependency arcs: the probability of every head as ink, with the most probable tree on top.
 
     weights[d][h] = p(h is the head of d),     1 - sum_h weights[d][h] = p(d heads the sentence)
 
-which is what syntactic attention reads (Kim et al. 2017, section 3.2).
+Syntactic attention computes these probabilities (Kim et al. 2017, section 3.2).
 """
 
 import math
@@ -21,14 +21,14 @@ MARGIN = 14.0
 LONGEST_WORD = 14.0  # ems
 GAP, NARROWEST = 16.0, 44.0
 LEAST = 0.01  # fainter arcs cannot be seen
-TALLEST, STEP = 260.0, 26.0  # pixels: of all arcs, and for each word that an arc spans
+TALLEST, STEP = 260.0, 26.0  # pixels: for all arcs, and for each word that an arc spans
 ROOT_LENGTH = 30.0
 MOST_NUMBERED = 14  # words for which the probabilities of the best tree are written
-TOLERANCE = 1e-3  # of rows that sum to a little over 1 in float32
+TOLERANCE = 1e-3  # for rows that sum to a little over 1 in float32
 
 
 class Arc(NamedTuple):
-    """One possible head of one word; `path` runs from the head to the word."""
+    """A possible head of a word; `path` runs from the head to the word."""
 
     path: str
     width: float
@@ -37,7 +37,7 @@ class Arc(NamedTuple):
     best: bool
     arrow: str  # the head of the arrow, for the best tree
     number: str
-    x: float  # where the number stands
+    x: float  # position of the number
     y: float
 
 
@@ -50,7 +50,7 @@ class Word(NamedTuple):
 
 
 def _centers(words: Sequence[str], *, mirrored: bool) -> list[float]:
-    """The middle of each word on the line."""
+    """Return the center of each word on the line."""
     rooms = [max(FONT * width(word) + GAP, NARROWEST) for word in words]
     ends = list(accumulate(rooms, initial=MARGIN))
     middles = [start + room / 2 for start, room in zip(ends, rooms, strict=False)]
@@ -62,7 +62,7 @@ def _arrow(x: float, y: float) -> str:
 
 
 class _Page(NamedTuple):
-    """What is needed to draw one arc."""
+    """Layout and weights that every arc needs."""
 
     words: tuple[str, ...]
     centers: list[float]
@@ -86,7 +86,7 @@ class _Page(NamedTuple):
 
     def arc(self, head: int, word: int, probability: float, *, best: bool) -> Arc:
         side = 1 if self.centers[word] > self.centers[head] else -1
-        # Arcs leave a head a little to the side, so that they do not hide its own.
+        # Arcs leave a head a little to the side, to keep its own arc visible.
         start, end = self.centers[head] + 7 * side, self.centers[word] - 3 * side
         height = 14 + self.step * abs(head - word)
         control = self.base - height / 0.75  # a cubic reaches three quarters of its handles
@@ -105,7 +105,7 @@ class _Page(NamedTuple):
 
 
 def root_and_head(trace: AttentionTrace, word: int) -> tuple[float, int | None]:
-    """The probability that a word heads the sentence, and its head in the best tree."""
+    """Return the probability that a word heads the sentence, and its head in the best tree."""
     rest = 1 - math.fsum(trace.weights[word])
     if rest < -TOLERANCE:
         raise ValueRangeError(
@@ -118,7 +118,7 @@ def root_and_head(trace: AttentionTrace, word: int) -> tuple[float, int | None]:
 
 
 def _drawn(trace: AttentionTrace, page: _Page, least: float) -> list[Arc]:
-    """Every arc that can be seen, faint ones first, and all of the best tree."""
+    """Return every visible arc, faint ones first, and all arcs of the best tree."""
     found = list[Arc]()
     for word, row in enumerate(trace.weights):
         rest, chosen = root_and_head(trace, word)
@@ -142,13 +142,14 @@ def _check(trace: AttentionTrace) -> None:
 
 
 def arcs(trace: AttentionTrace, *, title: str | None = None) -> str:
-    """Heads as arcs over the words: ink for probability, and the best tree of the trace on top.
+    """Draw heads as arcs over the words: ink for probability, and the best tree of the trace on top.
 
-    >>> from foveal.attention import AttentionTrace
-    >>> words, weights = ("cats", "sleep"), ((0.0, 0.8), (0.2, 0.0))
-    >>> trace = AttentionTrace(kind="syntactic", sources=words, targets=words, weights=weights)
-    >>> arcs(trace).count("<title>")       # of the drawing, two words, two arcs and two roots
-    7
+    Examples:
+        >>> from foveal.attention import AttentionTrace
+        >>> words, weights = ("cats", "sleep"), ((0.0, 0.8), (0.2, 0.0))
+        >>> trace = AttentionTrace(kind="syntactic", sources=words, targets=words, weights=weights)
+        >>> arcs(trace).count("<title>")       # of the drawing, two words, two arcs and two roots
+        7
     """
     _check(trace)
     labels = [short(word, LONGEST_WORD) for word in trace.sources]

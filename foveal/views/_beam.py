@@ -1,7 +1,7 @@
-"""The tree of a beam search: hypotheses that begin alike share a stem.
+"""The tree of a beam search, in which hypotheses share their common prefixes.
 
-A beam search is drawn from its hypotheses alone, those that finished and those that were dropped:
-merged by prefix they are the tree that the search grew. The best is the straight line at the top.
+The drawing needs only the finished and the pruned hypotheses: merged by prefix, they form the search
+tree. The best hypothesis is the straight line at the top.
 """
 
 import math
@@ -23,8 +23,8 @@ START = 12.0  # the width of the root
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Hypothesis:
-    """One path of a search: its tokens, the log-probability of each given those before it, and
-    the score it was ranked by. `finished` is False for one that was dropped on the way.
+    """One hypothesis of a search: its tokens, the log-probability of each token given its prefix, and the score for
+    ranking. `finished` is False for a pruned hypothesis.
     """
 
     tokens: tuple[str, ...]
@@ -47,19 +47,19 @@ class Hypothesis:
 
 
 class Node(NamedTuple):
-    """A token after all the tokens before it, or (with `token` None) the end of a hypothesis."""
+    """A token after its prefix, or (with `token` None) the end of a hypothesis."""
 
     parent: int
     depth: int
     token: str | None
     log_prob: float
-    total: float  # log-probability of everything up to here
+    total: float  # log-probability of the prefix up to this token
     rank: int  # of the best hypothesis through it
     finished: bool
 
 
 class Edge(NamedTuple):
-    """From a node to what follows it, with the token at its end."""
+    """A line from a node to its successor, with the token at its end."""
 
     path: str
     width: float
@@ -84,12 +84,12 @@ class Leaf(NamedTuple):
 
 
 def ranked(hypotheses: Sequence[Hypothesis]) -> list[Hypothesis]:
-    """Those that finished, best first, then those that were dropped."""
+    """Return the finished hypotheses, best first, then the pruned ones."""
     return sorted(hypotheses, key=lambda each: (not each.finished, -each.score))
 
 
 def _tree(hypotheses: Sequence[Hypothesis]) -> list[Node]:
-    """Hypotheses, best first, merged by prefix; the root is node 0."""
+    """Merge hypotheses, best first, by prefix; the root is node 0."""
     nodes = [Node(-1, 0, None, 0.0, 0.0, 0, False)]
     known = dict[tuple[int, str], int]()
     for rank, hypothesis in enumerate(hypotheses):
@@ -107,7 +107,7 @@ def _tree(hypotheses: Sequence[Hypothesis]) -> list[Node]:
 
 
 def _rows(nodes: list[Node]) -> list[int]:
-    """The line each node stands on: that of its best end, ends in the order of the tree."""
+    """Return the row of each node: the row of its best end, with the ends in tree order."""
     children = [list[int]() for _ in nodes]
     for index, node in enumerate(nodes[1:], 1):
         children[node.parent].append(index)
@@ -117,13 +117,13 @@ def _rows(nodes: list[Node]) -> list[int]:
         rows[index] = free
         if not children[index]:
             free += 1
-        # The node that opens a branch stands on the first free line, as its best end will.
+        # The node that opens a branch takes the first free row, like its best end.
         stack.extend(reversed(children[index]))
     return rows
 
 
 def _columns(nodes: list[Node]) -> list[float]:
-    """The left edge of each depth."""
+    """Return the left edge of each depth."""
     rooms = [0.0] * (max(node.depth for node in nodes) + 2)
     for node in nodes:
         if node.token is not None:
@@ -136,7 +136,7 @@ def _columns(nodes: list[Node]) -> list[float]:
 
 
 def _bounded(hypotheses: Sequence[Hypothesis]) -> list[Hypothesis]:
-    """The best ones that can be drawn with a bounded number of marks."""
+    """Return the best hypotheses that fit into a bounded number of marks."""
     kept, marks = list[Hypothesis](), 0
     for hypothesis in ranked(hypotheses):
         marks += len(hypothesis.tokens) + 1
@@ -174,7 +174,7 @@ def _edges(nodes: list[Node], rows: list[int], columns: list[float]) -> list[Edg
         edges.append(
             Edge(
                 path=_path(ends[node.parent], above, x, y),
-                # What leads to an end is no token and has no probability: a thin line.
+                # The line to an end has no token and no probability: it is thin.
                 width=round(0.8 + 3 * probability, 2) if text else 1.0,
                 opacity=round(0.25 + 0.75 * probability, 3) if text else 0.5,
                 best=node.rank == 0,
@@ -209,13 +209,14 @@ def _leaves(nodes: list[Node], edges: list[Edge], hypotheses: Sequence[Hypothesi
 
 
 def beam_tree(hypotheses: Sequence[Hypothesis], *, title: str = "Beam search") -> str:
-    """The tree of a search, best hypothesis at the top: width and ink of a line are the probability
-    of its token, and every end has its rank and score.
+    """Draw the tree of a search, with the best hypothesis at the top. Width and ink of a line show the probability
+    of its token, and every end shows its rank and score.
 
-    >>> best = Hypothesis(tokens=("a", "b"), log_probs=(-0.1, -0.2), score=-0.3)
-    >>> other = Hypothesis(tokens=("a", "c"), log_probs=(-0.1, -1.8), score=-1.9)
-    >>> beam_tree([other, best]).count('class="token"')      # a, b, c: the stem is shared
-    3
+    Examples:
+        >>> best = Hypothesis(tokens=("a", "b"), log_probs=(-0.1, -0.2), score=-0.3)
+        >>> other = Hypothesis(tokens=("a", "c"), log_probs=(-0.1, -1.8), score=-1.9)
+        >>> beam_tree([other, best]).count('class="token"')      # a, b, c: the stem is shared
+        3
     """
     kept = _bounded(hypotheses)
     nodes = _tree(kept)

@@ -1,6 +1,8 @@
-"""K-step attention over facts: a row for each fact, a column for each step, the best chain drawn.
+"""K-step attention over facts: a row for each fact, a column for each step, with the best chain.
 
-weights[k][s] = p(step k reads fact s)
+    weights[k][s] = p(step k reads fact s)
+
+The chain is drawn as arrows between the steps.
 """
 
 import math
@@ -20,7 +22,7 @@ ROW, COLUMN, RADIUS = 34.0, 92.0, 13.0
 
 
 class Disc(NamedTuple):
-    """What one step reads of one fact."""
+    """The weight of one fact at one step."""
 
     x: float
     y: float
@@ -31,7 +33,7 @@ class Disc(NamedTuple):
 
 
 class Link(NamedTuple):
-    """From one disc of the best chain to the next."""
+    """An arrow between two discs of the best chain."""
 
     path: str
     arrow: str
@@ -66,7 +68,7 @@ def _discs(trace: AttentionTrace, left: float, scale: Scale) -> Iterator[Disc]:
 
 
 def _links(discs: list[Disc]) -> Iterator[Link]:
-    """Curves from each disc of the best chain to the next, leaving and arriving level."""
+    """Return curves between successive discs of the best chain, with horizontal ends."""
     for here, there in pairwise(sorted(disc for disc in discs if disc.best)):
         start, end = here.x + RADIUS + 2, there.x - RADIUS - 9
         middle = (start + end) / 2
@@ -77,15 +79,16 @@ def _links(discs: list[Disc]) -> Iterator[Link]:
 
 
 def chain(trace: AttentionTrace, *, title: str | None = None) -> str:
-    """Steps over facts: the probability of each fact at each step as ink, and the most probable
-    chain of the trace as arrows.
+    """Draw steps over facts: the probability of each fact at each step as ink, and the most probable chain of the
+    trace as arrows.
 
-    >>> from foveal.attention import AttentionTrace
-    >>> trace = AttentionTrace(
-    ...     kind="k-step", sources=("Ann is in Rome.", "Bob is with Ann."), targets=("1", "2"),
-    ...     weights=((0.1, 0.9), (0.8, 0.2)), best=((False, True), (True, False)))
-    >>> chain(trace).count('class="link"')
-    1
+    Examples:
+        >>> from foveal.attention import AttentionTrace
+        >>> trace = AttentionTrace(
+        ...     kind="k-step", sources=("Ann is in Rome.", "Bob is with Ann."), targets=("1", "2"),
+        ...     weights=((0.1, 0.9), (0.8, 0.2)), best=((False, True), (True, False)))
+        >>> chain(trace).count('class="link"')
+        1
     """
     check_weights("chain", trace)
     facts = [short(fact, LONGEST_FACT) for fact in trace.sources]

@@ -1,6 +1,6 @@
 """Curves of a run: values against steps.
 
-Colors follow the reader's scheme, light or dark, and several drawings can share a page.
+Colors follow the reader's light or dark scheme, and one page can contain several drawings.
 """
 
 import math
@@ -19,12 +19,12 @@ PLOT_WIDTH, PLOT_HEIGHT = 360.0, 190.0
 LEFT, TOP, RIGHT = 62.0, 34.0, 18.0
 FONT = 13.0
 LONGEST_NAME, LONGEST_AXIS = 18.0, 28.0  # ems
-MOST_POINTS = 1200  # of all curves together
-MARKED = 40  # points of a curve up to which each is shown as a dot
-# Gray print tells curves apart by these alone, so there are as many as curves.
+MOST_POINTS = 1200  # for all curves together
+MARKED = 40  # curves with at most this many points show each as a dot
+# Gray print distinguishes curves only by these dashes, so each curve has its own.
 DASHES = ("", "7 3", "2 2.5", "9 3 2 3", "14 4", "9 3 2 3 2 3", "4 4", "14 3 5 3")
 
-Point = tuple[float | int, float | int]  # a step and the value there
+Point = tuple[float | int, float | int]  # a step and its value
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -36,7 +36,7 @@ class Series:
 
 
 class Dot(NamedTuple):
-    """A point to be hovered over."""
+    """A point with a hover text."""
 
     x: float
     y: float
@@ -44,14 +44,14 @@ class Dot(NamedTuple):
 
 
 class Tick(NamedTuple):
-    """A number on an axis, and where."""
+    """A number on an axis, with its position."""
 
     at: float
     text: str
 
 
 class Curve(NamedTuple):
-    """A curve and its line of the legend."""
+    """A curve and its legend entry."""
 
     path: str
     dots: tuple[Dot, ...]
@@ -65,7 +65,7 @@ class Curve(NamedTuple):
 
 
 class Axis(NamedTuple):
-    """Numbers from `low` to `high` along so many pixels from `start`."""
+    """An axis from `low` to `high` over a number of pixels from `start`."""
 
     low: float
     high: float
@@ -73,16 +73,17 @@ class Axis(NamedTuple):
     length: float
 
     def at(self, value: float) -> float:
-        """The pixel of a number."""
+        """Return the pixel of a number."""
         return round(self.start + self.length * (value - self.low) / (self.high - self.low), 1)
 
 
 def thinned(points: Sequence[Point], limit: int) -> list[Point]:
-    """About `limit` points of a curve at most: the lowest and the highest of each stretch, what is
-    not a number, and both ends.
+    """Reduce a curve to about `limit` points: the minimum and maximum of each window, values that are not a number,
+    and both ends.
 
-    >>> len(thinned([(step, step % 7) for step in range(1000)], limit=100))
-    100
+    Examples:
+        >>> len(thinned([(step, step % 7) for step in range(1000)], limit=100))
+        100
     """
     if len(points) <= limit:
         return list(points)
@@ -96,14 +97,14 @@ def thinned(points: Sequence[Point], limit: int) -> list[Point]:
 
 
 def figure_of(value: float | int) -> str:
-    """A value of any size in four digits."""
+    """Format a value of any size with four digits."""
     if math.isnan(value):
         return "not a number"
     return f"{value:.4g}"
 
 
 def _ticks(values: list[float], count: int) -> tuple[list[float], float, float]:
-    """Round numbers over the values, and the range that they span together."""
+    """Return round numbers that cover the values, and the range that they span."""
     low, high = (min(values), max(values)) if values else (0.0, 1.0)
     if low == high:  # one number: some room around it
         room = abs(low) / 10 or 1.0
@@ -114,13 +115,13 @@ def _ticks(values: list[float], count: int) -> tuple[list[float], float, float]:
 
 
 def _round_step(least: float) -> float:
-    """The smallest of 1, 2, 2.5, 5 and 10 times a power of ten that is at least so large."""
+    """Return the smallest of 1, 2, 2.5, 5 and 10 times a power of ten that is at least this large."""
     power = 10.0 ** math.floor(math.log10(least))
     return next(part * power for part in (1, 2, 2.5, 5, 10) if part * power >= least * (1 - 1e-9))
 
 
 def _step(step: float, highest: float) -> str:
-    """A step in thousands where there are many: 20k, 1.5M."""
+    """Abbreviate a large step: 20k, 1.5M."""
     unit, sign = (1e6, "M") if highest >= 1e6 else (1e3, "k") if highest >= 1e4 else (1.0, "")
     return f"{step / unit:g}{sign}" if step else "0"
 
@@ -179,13 +180,15 @@ def curves(
     y_label: str = "",
     behind: Sequence[Series] = (),
 ) -> str:
-    """Curves with a legend; each differs from the others in dash as well as in color. Points that
-    are not finite break a curve. Long curves are thinned to their lowest and highest points. Those
-    behind are thin, and named only when they are hovered over.
+    """Draw curves with a legend. Each curve has its own dash and color.
 
-    >>> loss = Series(name="loss", points=((0, 3.0), (100, 1.5), (200, 1.2)))
-    >>> curves([loss], title="Training").count("<circle")
-    3
+    Points that are not finite break a curve. Long curves are thinned to their minima and maxima. Background
+    curves are thin, and show their names only on hover.
+
+    Examples:
+        >>> loss = Series(name="loss", points=((0, 3.0), (100, 1.5), (200, 1.2)))
+        >>> curves([loss], title="Training").count("<circle")
+        3
     """
     if len(series) > len(DASHES):
         raise ShapeError(

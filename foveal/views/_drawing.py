@@ -1,4 +1,4 @@
-"""Which view a trace calls for: the one that lays its places out as they lie."""
+"""The choice of a view that matches the layout of a trace."""
 
 import numpy as np
 from jaxtyping import Shaped
@@ -19,7 +19,7 @@ def drawing(
     title: str | None = None,
     image: Shaped[np.ndarray, "h w *channels"] | None = None,
 ) -> str:
-    """The image once for each word, words in sentences, arcs between words and their heads, or a heat
+    """Draw a trace: the image once for each word, words in sentences, arcs between words and their heads, or a heat
     map.
     """
     if trace.layout.kind == "grid" and image is not None and len(trace.targets) <= MOST_FRAMES:
@@ -30,5 +30,5 @@ def drawing(
 
 
 def drawing_table(trace: AttentionTrace) -> Table:
-    """The numbers of that view."""
+    """Return the numbers of that view as a table."""
     return heads_table(trace) if trace.kind in OF_HEADS else weights_table(trace)

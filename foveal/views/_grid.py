@@ -8,12 +8,13 @@ _NAMESPACE = "http://www.w3.org/2000/svg"
 
 
 def grid(drawings: Sequence[str], *, columns: int = 2) -> str:
-    """Drawings of this package side by side, as many in a row as there are columns.
+    """Arrange drawings of this package in rows with a fixed number of columns.
 
-    >>> from foveal.views import Series, curves
-    >>> one = curves([Series(name="loss", points=((0, 3.0), (100, 1.5)))], title="Training")
-    >>> grid([one, one, one]).count("<svg")
-    4
+    Examples:
+        >>> from foveal.views import Series, curves
+        >>> one = curves([Series(name="loss", points=((0, 3.0), (100, 1.5)))], title="Training")
+        >>> grid([one, one, one]).count("<svg")
+        4
     """
     sizes = [_size(drawing) for drawing in drawings]
     across = max((width for width, _ in sizes), default=0.0)

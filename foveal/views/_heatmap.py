@@ -1,7 +1,7 @@
-"""The alignment heat map: a row for each query, a column for each place, ink for weight.
+"""The alignment heat map: a row for each query, a column for each position, ink for weight.
 
-Softmax, sigmoid, sparse, local, monotone and segment attention all draw like this; where the trace
-knows the most probable selection, its runs of neighboring places are outlined.
+Softmax, sigmoid, sparse, local, monotone and segment attention all use this view. If the trace has the most
+probable selection, its runs of neighboring positions are outlined.
 """
 
 import hashlib
@@ -21,13 +21,13 @@ from ._text import named, note_width, number, right_to_left, short, width
 FONT = 13.0
 MARGIN = 12.0
 LONGEST_LABEL = 13.0  # ems
-LARGEST_TABLE = 14  # places or queries for which the numbers are written in the cells
+LARGEST_TABLE = 14  # positions or queries up to which the cells contain their numbers
 SMALLEST_CELL, LARGEST_CELL = 4.0, 80.0
 WIDEST_MAP = 1200.0
 LABEL_SPACING = 13.0  # pixels: closer labels run into each other
-LEGEND_WIDTH = 200.0  # beside the name of what is ink
+LEGEND_WIDTH = 200.0  # next to the name of the unit
 MOST_PIXELS = 512  # a side of the raster of a very large map
-CLEAR = Ink("0", "kw")  # of a cell that is there to be hovered over
+CLEAR = Ink("0", "kw")  # for a cell that only has a hover text
 
 
 class Cell(NamedTuple):
@@ -41,7 +41,7 @@ class Cell(NamedTuple):
 
 
 class Outline(NamedTuple):
-    """A run of selected places."""
+    """A run of selected positions."""
 
     x: float
     y: float
@@ -49,7 +49,7 @@ class Outline(NamedTuple):
 
 
 class Label(NamedTuple):
-    """A token beside its row or column."""
+    """A token next to its row or column."""
 
     x: float
     y: float
@@ -58,7 +58,7 @@ class Label(NamedTuple):
 
 
 class Grid(NamedTuple):
-    """Where the cells lie."""
+    """The geometry of the cells."""
 
     left: float
     top: float
@@ -66,17 +66,17 @@ class Grid(NamedTuple):
     cell_height: float
     num_rows: int
     num_columns: int
-    mirrored: bool  # the first place is at the right
-    slanted: bool  # the labels of the places
+    mirrored: bool  # the first position is at the right
+    slanted: bool  # labels of the positions
     right: float  # room for slanted labels beyond the last column
 
     def x(self, place: int) -> float:
-        """The left edge of a column."""
+        """Return the left edge of a column."""
         column = self.num_columns - 1 - place if self.mirrored else place
         return round(self.left + column * self.cell_width, 2)
 
     def y(self, query: int) -> float:
-        """The upper edge of a row."""
+        """Return the upper edge of a row."""
         return round(self.top + query * self.cell_height, 2)
 
 
@@ -85,7 +85,7 @@ def _labels(tokens: Sequence[str]) -> list[str]:
 
 
 def _grid(trace: AttentionTrace) -> Grid:
-    """Cells as large as fit, labels upright if they fit over their column."""
+    """Make the cells as large as possible, with upright labels if they fit over their column."""
     places, queries = len(trace.sources), len(trace.targets)
     sources = [FONT * width(label) for label in _labels(trace.sources)]
     targets = [FONT * width(label) for label in _labels(trace.targets)]
@@ -132,7 +132,7 @@ def _cells(
 
 
 def _outlines(trace: AttentionTrace, grid: Grid) -> Iterator[Outline]:
-    """The runs of selected places in every row."""
+    """Return the runs of selected positions in every row."""
     for query, row in enumerate(trace.best or ()):
         for selected, run in groupby(enumerate(row), key=lambda entry: entry[1]):
             places = [place for place, _ in run]
@@ -156,7 +156,7 @@ def _column_labels(trace: AttentionTrace, grid: Grid) -> Iterator[Label]:
 
 
 def _raster(trace: AttentionTrace, scale: Scale, *, mirrored: bool) -> str:
-    """The weights as a gray image, which a mask turns into ink."""
+    """Return the weights as a gray image, which a mask turns into ink."""
     shares = np.clip(np.array(trace.weights) / scale.top, 0, 1)
     pixels = np.round(255 * (shares[:, ::-1] if mirrored else shares)).astype(np.uint8)
     return data_uri(shrunk(pixels[..., None], MOST_PIXELS))
@@ -169,16 +169,17 @@ def heatmap(
     verb: str = "reads",
     unit: str = "weight",
 ) -> str:
-    """Weights as ink, with the most probable selection outlined where the trace has it.
+    """Draw weights as ink, with the most probable selection outlined if the trace has one.
 
-    Every cell has its numbers as hover text; small maps have them written in the cells. Places
-    whose labels are read from right to left are laid out from right to left. What is drawn may be
-    something else than attention: `verb` says what an output does to a place, `unit` what is ink.
+    Every cell has its numbers as hover text; small maps also print them in the cells. Positions with
+    right-to-left labels run from right to left. For a heat map of something other than attention, set `verb`
+    to the relation between an output and a position, and `unit` to the quantity shown as ink.
 
-    >>> from foveal.attention import AttentionTrace
-    >>> trace = AttentionTrace(kind="softmax", sources=("a", "b"), targets=("x",), weights=((0.9, 0.1),))
-    >>> heatmap(trace).count('<rect class="cell ink"')
-    2
+    Examples:
+        >>> from foveal.attention import AttentionTrace
+        >>> trace = AttentionTrace(kind="softmax", sources=("a", "b"), targets=("x",), weights=((0.9, 0.1),))
+        >>> heatmap(trace).count('<rect class="cell ink"')
+        2
     """
     check_weights("heatmap", trace)
     grid = _grid(trace)

@@ -1,4 +1,4 @@
-"""From weights to ink: what is checked, how dark a weight is drawn, and how many are."""
+"""From weights to ink: validation, the scale, and the number of marks."""
 
 import math
 from collections.abc import Iterable
@@ -12,41 +12,41 @@ from ._theme import Tone, tone
 # With about 120 bytes for a mark and its title, a drawing stays below half a megabyte.
 MOST_MARKS = 4000
 LEGEND_STEPS = 11
-LEAST_TOP = 1e-4  # weights that are all smaller are drawn as the nothing that they are
+LEAST_TOP = 1e-4  # smaller weights are drawn without ink
 
 
 class Ink(NamedTuple):
-    """How much ink a mark gets, and the tone of text that stands on it."""
+    """The ink of a mark, and the tone of the text on it."""
 
     opacity: str
     tone: Tone
 
 
 class Scale(NamedTuple):
-    """Weights to ink: `top` is drawn in full; weights below `least` get no mark of their own."""
+    """A scale from weights to ink: `top` gets full ink, and weights below `least` get no mark."""
 
     top: float
     least: float
 
     def ink(self, weight: float) -> Ink:
-        """The ink of a weight."""
+        """Return the ink of a weight."""
         share = min(weight / self.top, 1.0)
         return Ink(f"{share:.3f}".rstrip("0").rstrip(".") or "0", tone(share))
 
     @property
     def legend(self) -> tuple[Ink, ...]:
-        """Steps of the ramp, from none to full."""
+        """Return the steps of the ramp, from none to full."""
         return tuple(self.ink(self.top * k / (LEGEND_STEPS - 1)) for k in range(LEGEND_STEPS))
 
     @property
     def label(self) -> str:
-        """The weight that is drawn in full."""
+        """Return the weight that gets full ink."""
         return f"{self.top:g}"
 
 
 def scale_of(weights: Iterable[float], *, least: float = 0.0) -> Scale:
-    """The scale of a drawing. Its top is 1, 2 or 5 times a power of ten, so that drawings of
-    similar weights share one; its least weight leaves `MOST_MARKS` marks at most.
+    """Return the scale of a drawing. Its top is 1, 2 or 5 times a power of ten, so drawings of similar weights
+    share a scale; its least weight leaves at most `MOST_MARKS` marks.
     """
     ordered = sorted(weights, reverse=True)
     most = ordered[0] if ordered else 0.0
@@ -63,7 +63,7 @@ def scale_of(weights: Iterable[float], *, least: float = 0.0) -> Scale:
 
 
 def check_weights(view: str, trace: AttentionTrace) -> None:
-    """Raise unless every weight is a number that can be drawn."""
+    """Raise an error unless every weight is finite and can be drawn."""
     for target, row in zip(trace.targets, trace.weights, strict=True):
         for source, weight in zip(trace.sources, row, strict=True):
             if not (math.isfinite(weight) and weight >= 0):
@@ -75,12 +75,12 @@ def check_weights(view: str, trace: AttentionTrace) -> None:
 
 
 def heading(trace: AttentionTrace, title: str | None, default: str) -> str:
-    """The title of a drawing: the one given, or what it shows and of which attention."""
+    """Return the title of a drawing: the given one, or a description with the kind of attention."""
     return title if title is not None else f"{default} ({trace.kind} attention)"
 
 
 def strongest(trace: AttentionTrace, limit: int = 12, *, verb: str = "reads") -> str:
-    """A sentence on what each target reads most, for those who hear the drawing."""
+    """Describe the strongest position of each target in a sentence, for screen readers."""
     if not trace.targets or not trace.sources:
         return "There is nothing to show."
     said = list[str]()

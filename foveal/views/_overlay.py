@@ -1,13 +1,13 @@
-"""Attention on an image: one frame for each output word, lit where the word looked.
+"""Attention on an image: one frame for each output word, lit at the attended cells.
 
     veil(cell) = 1 - weight / the largest weight of the frame        of a dark layer over the image
 
-so each frame uses its whole range, and says what its largest weight is. The outline holds the fewest
-cells that together have half of the weight: it can be seen on any image.
+Each frame therefore uses its whole range, and prints its largest weight. The outline contains the fewest
+cells that together have half of the weight, and is visible on any image.
 
-A pixel belongs to the cell whose center is nearest. Cells that share the image evenly lie side by side;
-those of a convolution with padding are centered on pixels 0, pitch, 2 pitch, ..., so that the first of
-them is cut in half by the edge of the image, and the last goes on to the other one.
+A pixel belongs to the cell with the nearest center. Cells that divide the image evenly lie side by side.
+Cells of a convolution with padding are centered on pixels 0, pitch, 2 pitch, ...: the edge of the image cuts
+the first cell in half, and the last cell extends to the opposite edge.
 
     pitch 8, a row of 24 pixels      |0 .. 4.5|4.5 .. 12.5|12.5 .. 24|      centers 0.5, 8.5, 16.5
 """
@@ -29,17 +29,17 @@ from ._text import named, note_width, number, short
 
 MARGIN, GAP = 14.0, 14.0
 FRAME = 168.0  # pixels of the longer side
-STRIP = 3.0  # times as wide as high: a line of signs or a strip of film, whose frames are wider
+STRIP = 3.0  # aspect ratio from which an image, such as a line of text, gets wider frames
 CAPTION = 40.0
 MOST_IN_A_ROW = 5
 LONGEST_WORD = 11.0  # ems
-MOST_PIXELS = 256  # of a side of the image that is kept
+MOST_PIXELS = 256  # the longer side of the embedded image
 MOST_FRAMES = 100
-DARKEST = 0.82  # of the veil: what was not looked at can still be made out
+DARKEST = 0.82  # opacity of the veil: unattended parts remain visible
 
 
 class Cell(NamedTuple):
-    """One weight, to be hovered over."""
+    """A cell with its weight as hover text."""
 
     x: float
     y: float
@@ -49,16 +49,16 @@ class Cell(NamedTuple):
 
 
 class Side(NamedTuple):
-    """The cells along one side of a frame, in its units."""
+    """The cells along one side of a frame, in units of the frame."""
 
     edges: Float[np.ndarray, " cells+1"]  # from 0 to the length of the side
-    start: float  # of the dark layer, one of whose pixels is a cell; what is outside is cut off
+    start: float  # of the dark layer, whose pixels are cells; the outside is cropped
     step: float
-    more: int  # cells of that layer beyond the last, to the end of the side
+    more: int  # cells of that layer beyond the last, up to the end of the side
 
 
 class Frame(NamedTuple):
-    """The image as one word saw it."""
+    """The image with the attention of one word."""
 
     x: float
     y: float
@@ -72,7 +72,7 @@ class Frame(NamedTuple):
 
 
 def _pixels(image: Shaped[np.ndarray, "h w *channels"]) -> UInt8[np.ndarray, "h w c"]:
-    """The image as bytes, gray or RGB."""
+    """Return the image as bytes, gray or RGB."""
     shape, kind = image.shape, image.dtype
     fits = image.ndim == 2 or (image.ndim == 3 and shape[-1] in (1, 3))
     if not fits or 0 in shape:
@@ -92,7 +92,7 @@ def _pixels(image: Shaped[np.ndarray, "h w *channels"]) -> UInt8[np.ndarray, "h 
 
 
 def _half(weights: np.ndarray) -> np.ndarray:
-    """The fewest cells that hold half of the weight."""
+    """Return the fewest cells that contain half of the weight."""
     order = np.argsort(-weights, axis=None, kind="stable")
     before = np.cumsum(weights.flat[order]) - weights.flat[order]
     held = np.zeros(weights.size, bool)
@@ -101,7 +101,7 @@ def _half(weights: np.ndarray) -> np.ndarray:
 
 
 def _outline(held: np.ndarray, across: Side, down: Side) -> str:
-    """The sides of cells that are held and whose neighbor is not, as one path."""
+    """Return the border of the selected cells as one path."""
     padded = np.pad(held, 1)
     inside = padded[1:-1, 1:-1]
     sides = (
@@ -120,10 +120,11 @@ def _outline(held: np.ndarray, across: Side, down: Side) -> str:
 
 
 def _side(num_cells: int, pitch: int | None, num_pixels: int, length: float) -> Side:
-    """The cells along a side of so many pixels that is drawn so long.
+    """Return the cells along a side of this many pixels, drawn at this length.
 
-    >>> _side(3, None, 24, 24.0).edges.tolist(), _side(3, 8, 24, 24.0).edges.tolist()
-    ([0.0, 8.0, 16.0, 24.0], [0.0, 4.5, 12.5, 24.0])
+    Examples:
+        >>> _side(3, None, 24, 24.0).edges.tolist(), _side(3, 8, 24, 24.0).edges.tolist()
+        ([0.0, 8.0, 16.0, 24.0], [0.0, 4.5, 12.5, 24.0])
     """
     if pitch is None:
         return Side(np.linspace(0, length, num_cells + 1), 0.0, length / num_cells, 0)
@@ -155,17 +156,18 @@ def _grid(trace: AttentionTrace) -> tuple[int, int]:
 
 
 def _in_a_row(num_frames: int, width: float = FRAME) -> int:
-    """How many frames stand side by side, so that the last row is about as full as the others.
+    """Return the number of frames in a row that fills the last row about evenly.
 
-    >>> [_in_a_row(number) for number in (1, 5, 6, 11)]
-    [1, 5, 3, 4]
+    Examples:
+        >>> [_in_a_row(number) for number in (1, 5, 6, 11)]
+        [1, 5, 3, 4]
     """
     most = max(1, int(MOST_IN_A_ROW * FRAME / max(width, FRAME)))
     return math.ceil(num_frames / math.ceil(num_frames / most))
 
 
 def _times(tall: int, wide: int) -> float:
-    """How much larger than others the frames of a wide image are."""
+    """Return the enlargement of the frames of a wide image."""
     return min(MOST_IN_A_ROW, max(1.0, wide / tall / STRIP))
 
 
@@ -182,7 +184,7 @@ def _frames(
         lit = weights / most if most > 0 else weights
         dark = np.round(255 * DARKEST * (1 - lit)).astype(np.uint8)
         veil = data_uri(np.pad(dark, ((0, down.more), (0, across.more)), "edge")[..., None])
-        word, position = trace.targets[query], query + 1  # frame 0 is the image alone
+        word, position = trace.targets[query], query + 1  # frame 0 is the image without attention
         label = named(word)
         yield Frame(
             x=MARGIN + position % in_a_row * (size[0] + GAP),
@@ -212,23 +214,24 @@ def overlay(
     *,
     title: str | None = None,
 ) -> str:
-    """The image once for each output word, lit where the word looked.
+    """Draw the image once for each output word, lit at the attended cells.
 
     `image` is gray `(h, w)` or RGB `(h, w, 3)`, uint8 or floats from 0 to 1; the trace has the layout
-    of `grid_memory`. Large images are made smaller.
+    of `grid_memory`. Large images are downscaled.
 
-    >>> import numpy as np
-    >>> from foveal.attention import AttentionTrace, Layout
-    >>> trace = AttentionTrace(kind="spatial", sources=("a", "b"), targets=("dot",),
-    ...                        weights=((0.9, 0.1),), layout=Layout("grid", 1, 2))
-    >>> overlay(trace, np.zeros((8, 16))).count("<use ")
-    2
+    Examples:
+        >>> import numpy as np
+        >>> from foveal.attention import AttentionTrace, Layout
+        >>> trace = AttentionTrace(kind="spatial", sources=("a", "b"), targets=("dot",),
+        ...                        weights=((0.9, 0.1),), layout=Layout("grid", 1, 2))
+        >>> overlay(trace, np.zeros((8, 16))).count("<use ")
+        2
     """
     check_weights("overlay", trace)
     tall, wide = image.shape[:2]
     times = _times(tall, wide)
     pixels = shrunk(_pixels(image), round(MOST_PIXELS * times))
-    # A strip of an image keeps a side that can be seen.
+    # The short side of a narrow image remains visible.
     longest, side = FRAME * times, max(tall, wide)
     size = (longest * max(wide / side, 0.2), longest * max(tall / side, 0.2 / times))
     least = scale_of(weight for row in trace.weights for weight in row).least

@@ -1,7 +1,7 @@
-"""A page: one HTML file that holds all it needs and opens without a network.
+"""A page: one self-contained HTML file that opens without a network.
 
-Light or dark as the reader's system is set, usable by keyboard and by ear, and made so that gray
-print reads the same.
+It follows the reader's light or dark scheme, works with a keyboard and a screen reader, and reads the same
+in gray print.
 """
 
 import re
@@ -24,8 +24,8 @@ KEY = re.compile(r'\bid="(sl-[0-9a-f]{12})"')
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Section:
-    """A part of a page: text (paragraphs parted by empty lines), drawings (SVG, as the views of this
-    package give it), and tables.
+    """A part of a page: text (paragraphs separated by empty lines), drawings (SVG from the views of this package),
+    and tables.
     """
 
     title: str
@@ -35,21 +35,21 @@ class Section:
 
 
 class Printed(NamedTuple):
-    """The largest folded table that is worth its paper."""
+    """The largest folded table that is printed."""
 
     columns: int = 12
     rows: int = 40
 
 
 class Drawing(NamedTuple):
-    """A drawing in the page, with the name by which its box is announced."""
+    """A drawing in the page, with its accessible name."""
 
     label: str
     markup: Markup
 
 
 class Shown(NamedTuple):
-    """A section as the template wants it."""
+    """A section in the form that the template needs."""
 
     title: str
     paragraphs: list[str]
@@ -62,7 +62,7 @@ def _name(tag: str) -> str:
 
 
 def _faults(root: ET.Element) -> Iterator[str]:
-    """What a drawing must not have: anything that runs or is fetched."""
+    """List the forbidden parts of a drawing: scripts and external resources."""
     for element in root.iter():
         if _name(element.tag) in ("script", "foreignObject", "a", "iframe"):
             yield f"a <{_name(element.tag)}> element"
@@ -78,7 +78,7 @@ def _faults(root: ET.Element) -> Iterator[str]:
 
 
 def _checked(drawing: str) -> str:
-    """The title of a drawing. Raises for what is no drawing, and for one that reaches outside."""
+    """Return the title of a drawing. Raises an error for invalid SVG and for external references."""
     try:
         root = ET.fromstring(drawing)
     except ET.ParseError as error:
@@ -96,18 +96,19 @@ def _checked(drawing: str) -> str:
 
 
 def _with_own_keys(drawing: str, number: int) -> Markup:
-    """The drawing with ids that no other drawing of the page has."""
+    """Give the drawing ids that are unique within the page."""
     for key in set(KEY.findall(drawing)):
         drawing = drawing.replace(key, f"{key}-{number}")
-    return Markup(drawing)  # checked: nothing in it runs or is fetched
+    return Markup(drawing)  # checked: it runs nothing and fetches nothing
 
 
 def page(title: str, sections: Sequence[Section]) -> str:
-    """A self-contained HTML page, under a megabyte.
+    """Render a self-contained HTML page of less than a megabyte.
 
-    >>> text = page("Ups & downs", [Section(title="One", text="First.")])
-    >>> "<h1" in text and "Ups &amp; downs" in text
-    True
+    Examples:
+        >>> text = page("Ups & downs", [Section(title="One", text="First.")])
+        >>> "<h1" in text and "Ups &amp; downs" in text
+        True
     """
     shown, count = list[Shown](), 0
     for section in sections:

@@ -1,4 +1,4 @@
-"""Parallel axes: things with many numbers, one line for each across one axis for each number."""
+"""Parallel coordinates: one line for each item, across one axis for each of its numbers."""
 
 import math
 from collections.abc import Sequence
@@ -15,7 +15,7 @@ FONT, SMALL_FONT = 13.0, 11.0
 LONGEST_LABEL = 7.5  # ems, between two axes
 LONGEST_NAME = 40.0
 MOST_LINES = 400
-# What a line of each group looks like: its class, width, dash and opacity. Gray print tells them apart.
+# The class, width, dash and opacity of the lines of each group, distinguishable in gray print.
 GROUPS = (
     ("best", 3.5, "", 1.0),
     ("s0", 2.5, "7 3", 1.0),
@@ -26,7 +26,7 @@ GROUPS = (
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class ParallelAxis:
-    """One axis: its name, and texts at places from 0, the bottom, to 1."""
+    """One axis: its name, and labels at heights from 0, the bottom, to 1."""
 
     name: str
     ticks: tuple[tuple[float, str], ...]
@@ -34,8 +34,8 @@ class ParallelAxis:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class ParallelLine:
-    """One line: its name, where it crosses each axis (None: it does not) and with which value, and its
-    group, 0 the strongest.
+    """One line: its name, its height and value on each axis (None if it skips the axis), and its group, 0 the
+    strongest.
     """
 
     name: str
@@ -45,7 +45,7 @@ class ParallelLine:
 
 
 class Mark(NamedTuple):
-    """A text and where it stands."""
+    """A text and its position."""
 
     x: float
     y: float
@@ -54,7 +54,7 @@ class Mark(NamedTuple):
 
 
 class Column(NamedTuple):
-    """An axis as it is drawn."""
+    """The geometry of an axis."""
 
     x: float
     label: Mark
@@ -62,7 +62,7 @@ class Column(NamedTuple):
 
 
 class Drawn(NamedTuple):
-    """A line as it is drawn."""
+    """The geometry of a line."""
 
     path: str
     title: str
@@ -70,7 +70,7 @@ class Drawn(NamedTuple):
 
 
 class Entry(NamedTuple):
-    """A line of the legend."""
+    """A legend entry."""
 
     y: float
     text: str
@@ -85,17 +85,17 @@ def parallel(
     title: str,
     groups: Sequence[str],
 ) -> str:
-    """Lines across axes, those of the first group above all others.
+    """Draw lines across axes, with the lines of the first group on top.
 
     Args:
-        axes: from left to right.
-        lines: each with a place on every axis.
-        title: of the drawing.
-        groups: what the groups of lines are called, at most four.
+        axes: The axes, from left to right.
+        lines: The lines, each with a height on every axis.
+        title: The title of the drawing.
+        groups: The names of the groups of lines, at most four.
     """
     _check(axes, lines, groups)
     columns = [_column(axis, index) for index, axis in enumerate(axes)]
-    ordered = sorted(lines, key=lambda line: -line.group)  # the strongest last, and so on top
+    ordered = sorted(lines, key=lambda line: -line.group)  # the strongest last, on top
     bottom = TOP + PLOT_HEIGHT
     entries = [
         Entry(bottom + 34 + 20 * index, short(name, LONGEST_NAME), named(name), GROUPS[index])
@@ -147,7 +147,7 @@ def _y(place: float) -> float:
 
 def _column(axis: ParallelAxis, index: int) -> Column:
     x = _x(index)
-    # Names stand in two heights by turns, so that long ones have room.
+    # Names alternate between two heights, to leave room for long ones.
     label = Mark(
         x, TOP - (34 if index % 2 else 14), short(axis.name, 2 * LONGEST_LABEL), named(axis.name)
     )

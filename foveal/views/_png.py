@@ -1,4 +1,4 @@
-"""Pixels as PNG, for pictures inside an SVG."""
+"""PNG encoding, for images inside an SVG."""
 
 import base64
 import io
@@ -9,7 +9,7 @@ from PIL import Image
 
 
 def png(pixels: UInt8[np.ndarray, "h w c"]) -> bytes:
-    """A PNG file of one (gray) or three (RGB) channels."""
+    """Encode pixels as a PNG file with one (gray) or three (RGB) channels."""
     file = io.BytesIO()
     Image.fromarray(pixels[..., 0] if pixels.shape[-1] == 1 else pixels).save(
         file, "PNG", optimize=True
@@ -18,12 +18,12 @@ def png(pixels: UInt8[np.ndarray, "h w c"]) -> bytes:
 
 
 def data_uri(pixels: UInt8[np.ndarray, "h w c"]) -> str:
-    """The PNG as an address that holds it, for `href`."""
+    """Return the PNG as a data URI, for `href`."""
     return "data:image/png;base64," + base64.b64encode(png(pixels)).decode("ascii")
 
 
 def shrunk(pixels: UInt8[np.ndarray, "h w c"], longest: int) -> UInt8[np.ndarray, "H W c"]:
-    """The image with neither side over `longest`: means over blocks of pixels."""
+    """Downscale an image by block means until neither side exceeds `longest`."""
     block = -(-max(pixels.shape[:2]) // longest)
     if block == 1:
         return pixels

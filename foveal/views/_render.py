@@ -1,4 +1,4 @@
-"""Templates to text: everything that comes from outside is escaped, in one place."""
+"""Template rendering, which escapes all external text in one place."""
 
 from functools import cache
 from typing import Any
@@ -11,7 +11,7 @@ from ._theme import DARK, LIGHT
 
 
 def _finalised(value: Any) -> Any:
-    """A value on its way out; markup of our own stands, the rest is made legal and escaped."""
+    """Prepare a value for output: keep our own markup, and sanitize and escape everything else."""
     return legal(value) if isinstance(value, str) and not isinstance(value, Markup) else value
 
 
@@ -28,5 +28,5 @@ def _environment() -> Environment:
 
 
 def render(template: str, **values: Any) -> str:
-    """Fill a template of this package."""
+    """Render a template of this package."""
     return _environment().get_template(template).render(values, light=LIGHT, dark=DARK)

@@ -1,8 +1,8 @@
-"""Words in sentences: how much a document's reader took from each word and each sentence.
+"""Words in sentences: the attention of a document's reader to each word and each sentence.
 
     weight of word w in sentence i = a_i b_iw,     a_i = sum_w of that, if the words' weights sum to 1
 
-Ink is the weight of the word in all, a bar the weight of its sentence (Yang et al. 2016, figure 5).
+Ink shows the total weight of a word, a bar the weight of its sentence (Yang et al. 2016, figure 5).
 """
 
 import math
@@ -19,9 +19,9 @@ FONT = 14.0
 MARGIN = 14.0
 LONGEST_WORD = 24.0  # ems
 BAR, LINE_WIDTH = 96.0, 420.0
-LINE, BETWEEN = 26.0, 10.0  # the height of a line, and what parts two sentences
+LINE, BETWEEN = 26.0, 10.0  # the height of a line, and the gap between two sentences
 PADDING = 5.0
-MOST_WORDS = 2000  # in one drawing: more would not be read
+MOST_WORDS = 2000  # in one drawing: nobody would read more
 
 
 class Word(NamedTuple):
@@ -46,7 +46,7 @@ class Sentence(NamedTuple):
 
 
 class Block(NamedTuple):
-    """The whole document as one query read it."""
+    """The whole document, as one query reads it."""
 
     y: float
     label: str
@@ -55,7 +55,7 @@ class Block(NamedTuple):
 
 
 def words_of(trace: AttentionTrace) -> list[range]:
-    """The places of each sentence, without the empty labels that fill it up."""
+    """Return the positions of each sentence, without the empty padding labels."""
     layout = trace.layout
     rows, columns = layout.rows, layout.columns
     if layout.kind != "sentences" or rows is None or columns is None:
@@ -76,13 +76,13 @@ def words_of(trace: AttentionTrace) -> list[range]:
 
 
 class _Cursor:
-    """Where the next word goes: lines are filled from the side that reading begins at."""
+    """The position of the next word: lines fill from the side where reading begins."""
 
     def __init__(self, y: float, *, mirrored: bool) -> None:
         self.y, self.offset, self.mirrored = y, 0.0, mirrored
 
     def take(self, room: float) -> float:
-        """The left edge for a word of this width; a new line where it does not fit."""
+        """Return the left edge for a word of this width; starts a new line if it does not fit."""
         if self.offset > 0 and self.offset + room > LINE_WIDTH:
             self.y, self.offset = self.y + LINE, 0.0
         start = self.offset
@@ -115,7 +115,7 @@ def _words(
 def _block(
     trace: AttentionTrace, query: int, sentences: list[range], scale: Scale, y: float
 ) -> tuple[Block, float]:
-    """One query's reading, and where the next block begins."""
+    """Lay out one query, and return its block and the start of the next block."""
     top, mirrored = y, right_to_left(trace.sources)
     y += 28
     drawn = list[Sentence]()
@@ -132,15 +132,17 @@ def _block(
 
 
 def sentences(trace: AttentionTrace, *, title: str | None = None) -> str:
-    """A document with ink behind every word that was read and a bar for every sentence, once for
-    each query. The trace is that of `sentences_trace`.
+    """Draw a document once for each query, with ink behind every word and a bar for every sentence.
 
-    >>> from foveal.attention import AttentionTrace, Layout
-    >>> trace = AttentionTrace(
-    ...     kind="hierarchical", sources=("so", "good", "it", ""), targets=("positive",),
-    ...     weights=((0.1, 0.7, 0.2, 0.0),), layout=Layout("sentences", 2, 2))
-    >>> sentences(trace).count('class="word ')
-    3
+    The trace comes from `sentences_trace`.
+
+    Examples:
+        >>> from foveal.attention import AttentionTrace, Layout
+        >>> trace = AttentionTrace(
+        ...     kind="hierarchical", sources=("so", "good", "it", ""), targets=("positive",),
+        ...     weights=((0.1, 0.7, 0.2, 0.0),), layout=Layout("sentences", 2, 2))
+        >>> sentences(trace).count('class="word ')
+        3
     """
     check_weights("sentences", trace)
     parts = words_of(trace)

@@ -1,4 +1,4 @@
-"""Tables: the same numbers as a drawing, for those who cannot see it and for paper."""
+"""Tables: the numbers of a drawing, for screen readers and for print."""
 
 import math
 from collections.abc import Sequence
@@ -19,7 +19,7 @@ STRONGEST = 5
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Table:
-    """Text in rows; the first column names its row. A folded table is shown when it is asked for."""
+    """Text in rows; the first column labels its row. A folded table opens on request."""
 
     caption: str
     columns: tuple[str, ...]
@@ -51,9 +51,9 @@ def _strongest_table(trace: AttentionTrace) -> Table:
 
 
 def weights_table(trace: AttentionTrace) -> Table:
-    """Every weight of a trace: a row for each output, or for each place where there are many places
-    to an output (words in sentences, cells of a grid, facts). A table that would be too large to
-    read has the strongest places of each output instead.
+    """List every weight of a trace, with a row for each output, or for each position if an output has many
+    positions (words in sentences, cells of a grid, facts). A table that would be too large to read lists the
+    strongest positions of each output instead.
     """
     if len(trace.sources) * len(trace.targets) > MOST_CELLS:
         return _strongest_table(trace)
@@ -86,7 +86,7 @@ def _column(trace: AttentionTrace, place: int) -> tuple[str, ...]:
 
 
 def heads_table(trace: AttentionTrace) -> Table:
-    """What `arcs` draws: for each word the probability of each head, and its head in the best tree."""
+    """List the numbers of `arcs`: for each word the probability of each head, and its head in the best tree."""
     if len(trace.sources) * len(trace.targets) > MOST_CELLS:
         return _strongest_table(trace)
     rows = list[tuple[str, ...]]()
@@ -100,7 +100,7 @@ def heads_table(trace: AttentionTrace) -> Table:
 
 
 def hypotheses_table(hypotheses: Sequence[Hypothesis]) -> Table:
-    """The hypotheses of a search, best first, each token with its probability."""
+    """List the hypotheses of a search, best first, each token with its probability."""
     rows = list[tuple[str, ...]]()
     for rank, each in enumerate(ranked(hypotheses)[: MOST_CELLS // 4], 1):
         said = (
@@ -116,11 +116,11 @@ def hypotheses_table(hypotheses: Sequence[Hypothesis]) -> Table:
 def series_table(
     series: Sequence[Series], *, x_label: str = "step", caption: str = "Values"
 ) -> Table:
-    """The points of curves, a row for each step; of very many steps, some evenly chosen ones."""
+    """List the points of curves, with a row for each step; long runs list evenly spaced steps."""
     values = [dict(each.points) for each in series]
     steps = sorted({step for points in values for step in points})
     every = math.ceil(len(steps) / MOST_STEPS) or 1
-    chosen = steps[::-1][::every][::-1]  # the last step is always there
+    chosen = steps[::-1][::every][::-1]  # always keep the last step
     rows = tuple(
         (figure_of(step), *(figure_of(at[step]) if step in at else "" for at in values))
         for step in chosen

@@ -1,4 +1,4 @@
-"""Tokens as a drawing can show them: visible, safe, short, and of an estimated width."""
+"""Tokens for drawings: visible, escaped, short, and with an estimated width."""
 
 import math
 import re
@@ -8,7 +8,7 @@ from itertools import accumulate, islice
 
 import regex
 
-# Characters that XML 1.0 or HTML forbid, and the controls that reorder the text around them.
+# Characters that XML 1.0 or HTML forbid, and bidirectional controls that reorder the surrounding text.
 FORBIDDEN = re.compile(
     "[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\ud800-\udfff\ufdd0-\ufdef\ufffe\uffff"
     + "".join(
@@ -18,24 +18,24 @@ FORBIDDEN = re.compile(
 )
 SIGNS = {" ": "␣", "\n": "↵", "\t": "⇥"}
 REORDERING = re.compile("[\u202a-\u202e\u2066-\u2069]")
-MOST_GRAPHEMES = 400  # that are looked at to fit a label
-SMALL = 11.0  # pixels: the size of small print in the drawings
+MOST_GRAPHEMES = 400  # graphemes considered to fit a label
+SMALL = 11.0  # pixels: the size of small print in drawings
 LONGEST_TITLE = 120  # graphemes: a longer token would fill the screen when hovered over
 DEEPEST_GRAPHEME = 8  # code points: marks piled higher run into the line above
 
-# Widths in ems, of the widest common sans serif (DejaVu Sans), so that others fit too.
+# Widths in ems of the widest common sans serif (DejaVu Sans); other fonts fit too.
 NARROW, COMMON, BROAD, FULL = 0.40, 0.64, 0.98, 1.05
 NARROW_CHARACTERS = frozenset("ijlI.,:;'|!()[]{} ftr/\"`-")
 BROAD_CHARACTERS = frozenset("mwMW@%—")
 
 
 def legal(text: str) -> str:
-    """The text without what XML and HTML forbid."""
+    """Remove the characters that XML and HTML forbid."""
     return FORBIDDEN.sub("\ufffd", text)
 
 
 def _picture(character: str) -> str:
-    """A mark for a character that has none; control pictures are missing from many fonts."""
+    """Return a visible mark for an invisible character; control pictures are missing from many fonts."""
     return SIGNS.get(character) or f"⟨U+{ord(character):04X}⟩"
 
 
@@ -44,10 +44,11 @@ def _blank(character: str) -> bool:
 
 
 def shown(token: str) -> str:
-    r"""A token made visible: blanks, controls and lone marks are given a sign.
+    r"""Make a token visible: blanks, controls and lone combining marks get a symbol.
 
-    >>> [shown(token) for token in ("", " ", "a\n", "\u0301", "<b>")]
-    ['∅', '␣', 'a↵', '◌́', '<b>']
+    Examples:
+        >>> [shown(token) for token in ("", " ", "a\n", "\u0301", "<b>")]
+        ['∅', '␣', 'a↵', '◌́', '<b>']
     """
     if not token:
         return "∅"
@@ -63,7 +64,7 @@ def shown(token: str) -> str:
 
 
 def _graphemes(text: str, limit: int) -> list[str]:
-    """The first graphemes, without the marks that pile up beyond reason."""
+    """Return the first graphemes, without excessive stacked marks."""
     return [match[0][:DEEPEST_GRAPHEME] for match in islice(regex.finditer(r"\X", text), limit)]
 
 
@@ -79,20 +80,21 @@ def _width(grapheme: str) -> float:
 
 
 def width(text: str) -> float:
-    """About how wide the text is drawn, in ems; rather too wide than too narrow."""
+    """Estimate the rendered width of a text in ems, rather too wide than too narrow."""
     return math.fsum(_width(match[0]) for match in regex.finditer(r"\X", text))
 
 
 def note_width(note: str) -> float:
-    """The width of a line of small print, in pixels."""
+    """Return the width of a line of small print, in pixels."""
     return SMALL * width(note)
 
 
 def _shortened(text: str, ems: float) -> str:
-    """The text cut to a width, with an ellipsis where something was cut.
+    """Cut a text to a width, with an ellipsis.
 
-    >>> _shortened("a very long label", 6.0)
-    'a very lo…'
+    Examples:
+        >>> _shortened("a very long label", 6.0)
+        'a very lo…'
     """
     graphemes = _graphemes(text, limit=MOST_GRAPHEMES + 1)
     ends = list(accumulate(map(_width, graphemes)))
@@ -103,32 +105,30 @@ def _shortened(text: str, ems: float) -> str:
 
 
 def isolated(text: str) -> str:
-    """The text between marks that keep its direction to itself: a number after an Arabic word
-    stays where it was put.
-    """
+    """Wrap a text in directional isolates: a number after an Arabic word keeps its position."""
     return f"\u2068{text}\u2069"
 
 
 def short(token: str, ems: float) -> str:
-    """A token beside or on its mark: visible, short, and read in its own direction."""
+    """Format a token as a label: visible, short, and isolated in its direction."""
     text = _shortened(shown(token), ems)
     return isolated(text) if right_to_left([text]) else text
 
 
 def bounded(token: str) -> str:
-    """A token in full, made visible, unless it is longer than anyone would read."""
+    """Format a whole token, made visible, unless it is too long to read."""
     graphemes = _graphemes(shown(token), limit=LONGEST_TITLE + 1)
     cut = len(graphemes) > LONGEST_TITLE
     return "".join(graphemes[:LONGEST_TITLE]) + ("…" if cut else "")
 
 
 def named(token: str) -> str:
-    """A token inside a sentence, such as a title."""
+    """Format a token inside a sentence, such as a title."""
     return isolated(bounded(token))
 
 
 def right_to_left(tokens: Sequence[str]) -> bool:
-    """Whether most tokens that have a direction are read from right to left."""
+    """Return whether most tokens with a direction read from right to left."""
     balance = 0
     for token in tokens:
         for character in token:
@@ -140,10 +140,11 @@ def right_to_left(tokens: Sequence[str]) -> bool:
 
 
 def number(value: float) -> str:
-    """A weight or a probability in few digits; what is under a ten-thousandth is not told apart.
+    """Format a weight or a probability with few digits; all values under a ten-thousandth look the same.
 
-    >>> [number(value) for value in (1.0, 0.25, 0.00123, 0.00001, 0.0)]
-    ['1.000', '0.250', '0.00123', '<0.0001', '0']
+    Examples:
+        >>> [number(value) for value in (1.0, 0.25, 0.00123, 0.00001, 0.0)]
+        ['1.000', '0.250', '0.00123', '<0.0001', '0']
     """
     if value == 0:
         return "0"

@@ -1,10 +1,10 @@
-"""The colors of every drawing and page, light and dark, and the one ramp from paper to ink.
+"""The light and dark colors of every drawing and page, and the one ramp from paper to ink.
 
     color(ink) = (1 - ink) paper + ink * theme.ink        ink in [0, 1]
 
-The ramp is one color at a growing opacity, so lightness is monotone in the weight and gray print
-reads the same. Text on the ramp is black or white, whichever contrasts more: at least 4.58 to 1 on
-any color whatever, where WCAG 2 asks for 4.5.
+The ramp is one color of increasing opacity, so lightness is monotone in the weight and gray print
+reads the same. Text on the ramp is black or white, whichever has more contrast: at least 4.58 to 1 on
+any color, above the 4.5 that WCAG 2 requires.
 """
 
 import math
@@ -17,11 +17,11 @@ class Theme(NamedTuple):
 
     paper: str  # behind everything
     text: str
-    muted: str  # text of less weight
-    rule: str  # thin lines that part things; nothing is read off them
-    edge: str  # borders that must be seen
+    muted: str  # secondary text
+    rule: str  # thin separators that carry no information
+    edge: str  # borders that must be visible
     ink: str  # the far end of the ramp
-    accent: str  # what is most probable
+    accent: str  # marks the most probable structure
     series: tuple[str, ...]  # curves
 
 
@@ -48,20 +48,20 @@ DARK = Theme(
 
 
 def channels(color: str) -> tuple[int, int, int]:
-    """Red, green and blue of #rrggbb."""
+    """Return red, green and blue of #rrggbb."""
     red, green, blue = bytes.fromhex(color.removeprefix("#"))
     return red, green, blue
 
 
 def luminance(red: float, green: float, blue: float) -> float:
-    """Relative luminance of channels 0 to 255 (WCAG 2.2)."""
+    """Return the relative luminance of channels 0 to 255 (WCAG 2.2)."""
     shares = (red / 255, green / 255, blue / 255)
     linear = [s / 12.92 if s <= 0.04045 else ((s + 0.055) / 1.055) ** 2.4 for s in shares]
     return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
 
 
 def ramp(theme: Theme, ink: float) -> tuple[float, float, float]:
-    """The color of the ramp at `ink`, as a browser blends it: channel by channel."""
+    """Return the color of the ramp at `ink`, blended channel by channel like a browser does."""
     paper, full = channels(theme.paper), channels(theme.ink)
     red, green, blue = ((1 - ink) * low + ink * high for low, high in zip(paper, full, strict=True))
     return red, green, blue
@@ -72,10 +72,10 @@ Tone = Literal["kk", "kw", "wk", "ww"]
 
 @cache
 def _turn(theme: Theme) -> float:
-    """The ink at which black and white contrast equally: (L + 0.05)^2 = 0.05 * 1.05."""
+    """Return the ink at which black and white contrast equally: (L + 0.05)^2 = 0.05 * 1.05."""
     rising = luminance(*ramp(theme, 1.0)) > luminance(*ramp(theme, 0.0))
     low, high = 0.0, 1.0
-    for _ in range(30):  # luminance is monotone in ink: halve the interval
+    for _ in range(30):  # luminance is monotone in ink: bisect
         middle = (low + high) / 2
         if (luminance(*ramp(theme, middle)) > math.sqrt(0.05 * 1.05) - 0.05) == rising:
             high = middle
@@ -85,7 +85,7 @@ def _turn(theme: Theme) -> float:
 
 
 def tone(ink: float) -> Tone:
-    """The color of text on the ramp in the light and in the dark scheme: k black, w white."""
+    """Return the color of text on the ramp in the light and in the dark scheme: k black, w white."""
     if ink < _turn(LIGHT):
         return "kw" if ink < _turn(DARK) else "kk"
     return "ww" if ink < _turn(DARK) else "wk"

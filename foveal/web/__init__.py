@@ -1,6 +1,6 @@
-"""What the explorer and the server share: headers, errors, sockets, assets, and questions about a run.
+"""Shared web code of the explorer and the server: headers, errors, sockets, assets, and questions about a run.
 
-Needs `foveal[serve]`.
+Requires `foveal[serve]`.
 """
 
 from ..extras import require as _require

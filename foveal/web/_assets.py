@@ -1,4 +1,4 @@
-"""The page and what it loads, all from this package, in the colors of the drawings."""
+"""The page and its assets, all from this package, in the colors of the drawings."""
 
 from collections.abc import Mapping
 from functools import cache
@@ -12,11 +12,11 @@ TYPES = {".html": "text/html", ".css": "text/css", ".js": "text/javascript"}
 PAGE = "page.html"
 THEME = "theme.css"
 _WEB = "foveal.web"
-_PANEL, _PANEL_MARK = "panel.html", b"<!-- panel -->"  # the part that pages have in common
+_PANEL, _PANEL_MARK = "panel.html", b"<!-- panel -->"  # the part that pages share
 
 
 class Asset(NamedTuple):
-    """A file as it is served."""
+    """A static file."""
 
     content: bytes
     media_type: str
@@ -24,15 +24,13 @@ class Asset(NamedTuple):
 
 @cache
 def assets() -> Mapping[str, Asset]:
-    """Every file of the page by its name, the colors among them."""
+    """Return every file of the page by name, with the theme colors."""
     colors = Asset(theme_css().encode(), TYPES[".css"])
     return {**assets_of(_WEB), THEME: colors}
 
 
 def assets_of(package: str) -> dict[str, Asset]:
-    """The files in a package's folder `assets`, by their names; pages with the panel of an answer, where
-    they have its mark.
-    """
+    """Return the files in a package's folder `assets`, by name. Pages with the panel mark get the answer panel inserted."""
     panel = (resources.files(_WEB) / "assets" / _PANEL).read_bytes()
     return {
         file.name: Asset(
@@ -45,7 +43,7 @@ def assets_of(package: str) -> dict[str, Asset]:
 
 
 def theme_css() -> str:
-    """The colors as variables: light, and dark where the reader's system is set so."""
+    """Return the theme colors as CSS variables, with a dark scheme."""
     return (
         f":root{{color-scheme:light dark;{_variables(LIGHT)}}}\n"
         f"@media screen and (prefers-color-scheme:dark){{:root{{{_variables(DARK)}}}}}\n"

@@ -1,4 +1,4 @@
-"""HTTP as every server of the package speaks it: headers of answers, errors, bodies."""
+"""HTTP helpers of every server in the package: response headers, errors, bodies."""
 
 from collections.abc import Mapping
 from urllib.parse import urlsplit
@@ -17,33 +17,33 @@ HEADERS: Mapping[str, str] = {
     "referrer-policy": "no-referrer",
     "cross-origin-resource-policy": "same-origin",
     "cross-origin-opener-policy": "same-origin",
-    "cache-control": "no-store",  # what was typed stays out of the browser's files
+    "cache-control": "no-store",  # keeps the user's input out of the browser cache
 }
 
 
 def error_response(status: int, text: str) -> JSONResponse:
-    """An error as the page shows it: one line."""
+    """Return an error response with one line of text, as the page shows it."""
     return JSONResponse({"error": " ".join(text.split())}, status)
 
 
 def host_name(address: str) -> str | None:
-    """The host in an address such as "//localhost:8000", or None if it is malformed."""
+    """Return the host in an address such as "//localhost:8000", or None if it is malformed."""
     try:
         return urlsplit(address).hostname
-    except ValueError:  # such as a bracket that is not closed
+    except ValueError:  # such as an unclosed bracket
         return None
 
 
 async def read_body(headers: Headers, receive: Receive, most: int) -> bytes | None:
-    """All of the body, or None as soon as it is seen to have more bytes than that."""
+    """Read the whole body, or return None as soon as it exceeds the limit."""
     said = headers.get("content-length", "0")
-    # Of a number with more digits than that, Python would refuse to make one.
+    # Python refuses to convert longer digit strings to a number.
     if said.isdecimal() and (len(said) > 20 or int(said) > most):
         return None
     parts, size = list[bytes](), 0
     while True:
         message = await receive()
-        if message["type"] != "http.request":  # the asker has gone
+        if message["type"] != "http.request":  # the client disconnected
             return b""
         parts.append(message.get("body", b""))
         size += len(parts[-1])
@@ -54,7 +54,7 @@ async def read_body(headers: Headers, receive: Receive, most: int) -> bytes | No
 
 
 def replayed(body: bytes, receive: Receive) -> Receive:
-    """What the application receives: the body, then whatever comes after it."""
+    """Replay the body to the application, then forward all later messages."""
     is_sent = False
 
     async def received() -> Message:

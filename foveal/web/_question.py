@@ -1,4 +1,4 @@
-"""What the page asks: an input to a run, and what is to be other than the model would have it."""
+"""A question of the page: an input to a run, and overrides for the model's output and attention."""
 
 from math import isqrt
 from typing import Annotated
@@ -6,11 +6,10 @@ from typing import Annotated
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from pydantic_core import ErrorDetails
 
-# A page of text. Longer inputs would answer slower than anyone types, and have more weights than fit
-# on a screen.
+# A page of text. A longer input would slow down every keystroke, and has more weights than fit on a screen.
 MOST_CHARACTERS = 2000
 MOST_STEPS = 2000
-MOST_PICTURE = 8 * 1024 * 1024  # characters: an image of 6 MB in base64
+MOST_PICTURE = 8 * 1024 * 1024  # characters: a 6 MB image in base64
 
 Text = Annotated[str, Field(max_length=MOST_CHARACTERS)]
 Step = Annotated[int, Field(ge=0, lt=MOST_STEPS)]
@@ -19,10 +18,10 @@ Weights = Annotated[list[Weight], Field(max_length=MOST_STEPS)]
 
 
 class Question(BaseModel):
-    """The body of a request: see `foveal.inspection.explain` for `prefix` and `forced`.
+    """The body of a request; see `foveal.inspection.explain` for `prefix` and `forced`.
 
-    `picture` is what a file of an image holds, as `data:image/png;base64,...`, for runs that look at
-    pictures; `input` is then the question about it, where one is asked.
+    `picture` is an image file as a data URI, `data:image/png;base64,...`, for runs that read images; `input` is then
+    the question about the image, if any.
     """
 
     model_config = ConfigDict(extra="forbid", strict=True, frozen=True)
@@ -36,18 +35,19 @@ class Question(BaseModel):
 
 
 class QuestionError(ValueError):
-    """A body that is no question; the text says why in one line."""
+    """Raised for an invalid body; the message is one line."""
 
 
 def read_question(body: bytes) -> Question:
-    """The question in the body of a request.
+    """Parse the body of a request.
 
-    >>> read_question(b'{"run": "ice", "input": "af"}').input
-    'af'
-    >>> read_question(b'{"run": "ice"}')
-    Traceback (most recent call last):
-    ...
-    foveal.web._question.QuestionError: input: Field required
+    Examples:
+        >>> read_question(b'{"run": "ice", "input": "af"}').input
+        'af'
+        >>> read_question(b'{"run": "ice"}')
+        Traceback (most recent call last):
+        ...
+        foveal.web._question.QuestionError: input: Field required
     """
     try:
         return Question.model_validate_json(body)
@@ -57,8 +57,8 @@ def read_question(body: bytes) -> Question:
 
 
 def check_length(question: Question, most: int, most_cells: int) -> None:
-    """Raise unless the texts of a question have at most so many characters, and the input at most so many
-    squared: an explanation has a weight for each pair of steps and places.
+    """Raise an error if the texts of a question exceed this many characters, or the input its square: an explanation
+    has a weight for each pair of step and position.
     """
     longest, most = max(len(question.input), len(question.features)), min(most, isqrt(most_cells))
     if longest > most:
@@ -66,6 +66,6 @@ def check_length(question: Question, most: int, most_cells: int) -> None:
 
 
 def said(error: ErrorDetails) -> str:
-    """What is wrong with a body, and where, without what it holds."""
+    """Describe the first problem of a body and its location, without quoting the body."""
     place = ".".join(str(part) for part in error["loc"])
     return f"{place or 'the body'}: {error['msg']}"

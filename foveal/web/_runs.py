@@ -1,4 +1,4 @@
-"""The runs that the explorer asks: loaded, named, and tried once."""
+"""The runs of the explorer: loaded, named, and tested once."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -15,9 +15,9 @@ from ..tasks.base._writing import AbstractWriting
 from ..training._outputs import sample_sources
 from ._question import Question, QuestionError
 
-MOST_RUNS = 2  # side by side; more would not fit beside each other
-MOST_SYMBOLS = 400  # that are offered while a symbol is typed; a longer list helps nobody
-# A white pixel: what a model of pictures is tried with.
+MOST_RUNS = 2  # shown next to each other; more would not fit
+MOST_SYMBOLS = 400  # offered as completions of a token; a longer list helps nobody
+# A white pixel, the test input of an image model.
 BLANK = (
     "data:image/png;base64,iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAAAAAA6fptVAAAACklEQVR4nGP4DwABAQEAsTj2"
     "FAAAAABJRU5ErkJggg=="
@@ -26,7 +26,7 @@ BLANK = (
 
 @dataclass(frozen=True, eq=False)
 class ServedRun:
-    """A model under the name that the page knows it by, and an input to begin with."""
+    """A model with its name on the page, and an initial input."""
 
     name: str
     task: AbstractTask[Any]
@@ -34,21 +34,21 @@ class ServedRun:
 
     @property
     def sees(self) -> bool:
-        """Whether it looks at a picture."""
+        """Whether it reads an image."""
         return self.task.inputs.picture
 
     @property
     def reads(self) -> bool:
-        """Whether it reads a text, alone or beside a picture."""
+        """Whether it reads a text, with or without an image."""
         return self.task.inputs.text
 
     def asked(self, question: Question) -> Example:
-        """What the task is given. A picture comes as what its file holds: a page must not name files of
-        this machine.
+        """Convert a question to an example. An image arrives as file contents, because a page must not name files of this
+        machine.
         """
         example = self._example(question)
         if isinstance(self.task, AbstractWriting) and (question.prefix or question.forced):
-            longest = self.task.limit(example) - 1  # without the end symbol
+            longest = self.task.limit(example) - 1  # without the end token
             num_given = max(len(question.prefix), *(step + 1 for step in question.forced), 0)
             if num_given > longest + 1:
                 raise QuestionError(
@@ -70,7 +70,7 @@ class ServedRun:
         return Example(PictureQuestion(picture, question.input) if self.reads else picture)
 
     def to_data(self) -> dict[str, Any]:
-        """What the page must know before it asks anything."""
+        """Return the data that the page needs before its first question."""
         spec, target = self.task.spec, self.task.vocabularies.target
         symbols = () if target is None or len(target) > MOST_SYMBOLS else target.tokens
         return {
@@ -86,8 +86,8 @@ class ServedRun:
 
 
 def load_runs(folders: Sequence[str | Path], *, also: Sequence[type] = ()) -> tuple[ServedRun, ...]:
-    """The models in one or two folders. Each answers once, so that one which cannot be explained is
-    refused here, and the first keystroke does not wait for what torch does only once.
+    """Load the models in one or two folders. Each model answers once: this rejects models without explanations, and
+    does torch's one-time setup before the first keystroke.
     """
     if not 1 <= len(folders) <= MOST_RUNS:
         raise ValueRangeError(
@@ -110,7 +110,7 @@ def load_runs(folders: Sequence[str | Path], *, also: Sequence[type] = ()) -> tu
 
 
 def _example(task: AbstractTask[Any], folder: Path) -> str:
-    """A text to begin with, of those that the run was validated on."""
+    """Return an initial text from the run's validation examples."""
     sample = next(iter(sample_sources(folder, 1)), None)
     if task.inputs.picture:
         return "" if sample is None else sample.partition("\t")[2]
@@ -118,10 +118,11 @@ def _example(task: AbstractTask[Any], folder: Path) -> str:
 
 
 def _names(folders: Sequence[str | Path]) -> list[str]:
-    """The names of folders where they differ, their paths where those do, or with a number.
+    """Name folders by their base names if these differ, else by their paths, else with a number.
 
-    >>> _names(["runs/a", "runs/b"]), _names(["old/a", "new/a"]), _names(["runs/a", "runs/a"])
-    (['a', 'b'], ['old/a', 'new/a'], ['runs/a', 'runs/a (2)'])
+    Examples:
+        >>> _names(["runs/a", "runs/b"]), _names(["old/a", "new/a"]), _names(["runs/a", "runs/a"])
+        (['a', 'b'], ['old/a', 'new/a'], ['runs/a', 'runs/a (2)'])
     """
     names = [Path(folder).resolve().name for folder in folders]
     if len(set(names)) < len(names):

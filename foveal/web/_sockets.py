@@ -6,10 +6,10 @@ from ..errors import ValueRangeError
 
 
 def listen(command: str, host: str, port: int) -> socket.socket:
-    """Return a socket that listens on a port; an error names the command that asked."""
+    """Return a socket that listens on a port; an error names the calling command."""
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
-    # Named as TCP, since asyncio sends small answers at once only then; otherwise the second packet
-    # of each waits 40 ms for word of the first.
+    # The protocol is explicitly TCP: only then asyncio disables Nagle's algorithm. Otherwise the second packet of
+    # each answer waits 40 ms for the acknowledgment of the first.
     bound = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
     try:
         bound.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)

@@ -1,6 +1,6 @@
-"""A client of the server, for programs that wait and for those that do not.
+"""Synchronous and asynchronous clients of the server.
 
-Needs `foveal[client]`.
+Requires `foveal[client]`.
 """
 
 from ...extras import require as _require

@@ -1,4 +1,4 @@
-"""What the client gives back, and what it raises."""
+"""The results and the errors of the clients."""
 
 import json
 from dataclasses import dataclass
@@ -10,7 +10,7 @@ from ...tasks.base._prediction import Candidate
 
 
 class ServerError(FovealError, RuntimeError):
-    """The server refused, or cannot be reached; `status` is that of its answer, None if there is none."""
+    """Raised if the server rejects a request or is unreachable; `status` is the HTTP status, None without a response."""
 
     def __init__(self, text: str, status: int | None = None) -> None:
         super().__init__(text)
@@ -19,7 +19,7 @@ class ServerError(FovealError, RuntimeError):
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """The answer to one input; what was not asked for is None or empty."""
+    """The answer to one input; fields that were not requested are None or empty."""
 
     source: str
     output: str
@@ -31,9 +31,9 @@ class Answer:
 
     @classmethod
     def from_data(cls, data: dict[str, Any]) -> "Answer":
-        """What the server sent."""
+        """Parse an answer of the server."""
         trace = data.get("attention")
-        nan = float("nan")  # of candidates that came without figures
+        nan = float("nan")  # for candidates without scores
         return cls(
             source=data["source"],
             output=data["output"],
@@ -50,7 +50,7 @@ class Answer:
 
 @dataclass(frozen=True, slots=True)
 class Model:
-    """A model that can be asked."""
+    """A model on the server."""
 
     name: str
     version: str

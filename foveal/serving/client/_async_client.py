@@ -1,4 +1,4 @@
-"""The client for programs that do other things meanwhile."""
+"""The asynchronous client."""
 
 import asyncio
 from collections.abc import Sequence
@@ -25,14 +25,14 @@ from ._requests import (
 
 @final
 class AsyncClient:
-    """Asks a server, many things at once if wanted. Connections are kept, so that one client is for many
-    requests.
+    """An asynchronous client of a server, for concurrent requests. It keeps connections open, so reuse one client for
+    many requests.
 
     Args:
-        address: of the server, such as http://127.0.0.1:8000.
-        token: to show, if the server asks for one.
-        retries: how often a request is tried.
-        timeout: seconds that one attempt may take.
+        address: The address of the server, such as http://127.0.0.1:8000.
+        token: The bearer token, if the server requires one.
+        retries: The retry policy.
+        timeout: The time limit of one attempt, in seconds.
     """
 
     def __init__(
@@ -57,16 +57,16 @@ class AsyncClient:
         confidence: bool = True,
         deadline: float | None = None,
     ) -> list[Answer]:
-        """An answer to each input, in their order.
+        """Return an answer to each input, in order.
 
         Args:
-            model: its name.
-            inputs: texts.
-            features: one for each input, of a model that reads features.
-            nbest: candidates for each input.
-            attention: say where the model looked.
-            confidence: say scores and probabilities.
-            deadline: seconds after which the server need not answer any more.
+            model: The name of the model.
+            inputs: The input texts.
+            features: One for each input, for a model that reads features.
+            nbest: The number of candidates for each input.
+            attention: Return the attention weights.
+            confidence: Return scores and probabilities.
+            deadline: Seconds after which the server may drop the request.
         """
         body = body_of(
             inputs,
@@ -79,11 +79,11 @@ class AsyncClient:
         return answers_of(await self._sent("POST", path_of(model), body))
 
     async def models(self) -> list[Model]:
-        """What is served."""
+        """Return the models of the server."""
         return models_of(await self._sent("GET", "/v1/models"))
 
     async def close(self) -> None:
-        """End the connections."""
+        """Close the connections."""
         await self._http.aclose()
 
     async def __aenter__(self) -> "AsyncClient":

@@ -1,9 +1,8 @@
-"""What both clients have in common: requests, answers, and when to try again.
+"""Shared code of both clients: requests, answers and retries.
 
-A prediction changes nothing on the server, so that one which got no answer may be asked again: when the
-server had too much to do (503, after as long as it says), was about to end, the connection broke, or what
-stands between, such as the proxy of a cluster, lost the server that it had asked. Delays grow by twos, and
-chance spreads those who were refused together.
+A prediction changes nothing on the server, so the client retries a request without an answer: the server was
+busy (503, after the delay that it requests) or shutting down, the connection broke, or a proxy in between, such as
+the proxy of a cluster, lost its server. Delays double with each attempt, with random jitter.
 """
 
 import json
@@ -23,21 +22,21 @@ from ._answers import Answer, Model, ServerError
 _BUSY = 503
 _FAULTS = range(500, 600)
 _FIRST_DELAY, _MOST_DELAY = 0.1, 10.0
-_MOST_DIGITS = 10  # of seconds to wait
-MOST_BYTES = 256 << 20  # of an answer; the longest of our server's are some tens of megabytes
+_MOST_DIGITS = 10  # in a number of seconds
+MOST_BYTES = 256 << 20  # per answer; the longest answers of our server are some tens of megabytes
 _FIELDS = tuple(one.name for one in fields(Model))
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Retries:
-    """How often, and for how long in all, a request is tried."""
+    """The maximum number of attempts, and their total time."""
 
     attempts: int = 5
     seconds: float = 30.0
 
 
 class Reply(NamedTuple):
-    """What a server sent."""
+    """The response of a server."""
 
     status: int
     headers: Mapping[str, str]
@@ -45,26 +44,28 @@ class Reply(NamedTuple):
 
 
 class TooLongError(Exception):
-    """An answer that is longer than any of our server's, or compressed."""
+    """Raised for a response that is compressed, or longer than any response of our server."""
 
 
 @final
 @dataclass(slots=True)
 class Trying:
-    """One request on its way: counts attempts and time."""
+    """One request in progress: counts attempts and time."""
 
     retries: Retries
     began: float = field(default_factory=time.monotonic)
     attempts: int = 0
 
     def delay(self, reply: Reply | None, error: Exception | None) -> float:
-        """Seconds to wait before the next attempt; raises where there is to be none."""
+        """Return the seconds to wait before the next attempt; raises the error if there is none."""
         self.attempts += 1
         asked = 0.0 if reply is None else _retry_after(reply.headers)
         backoff = min(_MOST_DELAY, _FIRST_DELAY * 2 ** (self.attempts - 1))
         delay = max(asked, backoff) * random.uniform(1.0, 1.5)
         left = self.retries.seconds - (time.monotonic() - self.began)
-        if isinstance(error, TooLongError | httpx.LocalProtocolError):  # it would be so again
+        if isinstance(
+            error, TooLongError | httpx.LocalProtocolError
+        ):  # a retry would fail the same way
             raise ServerError(
                 f"The answer is longer than {MOST_BYTES:,} bytes, compressed, or cannot be asked for "
                 f"({type(error).__name__}). Is the address right?"
@@ -80,8 +81,8 @@ class Trying:
 
 
 def is_passing(reply: Reply) -> bool:
-    """Whether to ask again later: the server is busy, or its answer was lost on the way, in which case there
-    is a fault without a word from the server. A fault of its own, with its words, would come again.
+    """Return whether to retry: the server is busy, or its answer was lost on the way and the error has no message
+    from the server. An internal error with a message would happen again.
     """
     return reply.status == _BUSY or (reply.status in _FAULTS and _said(reply) is None)
 
@@ -95,7 +96,7 @@ def body_of(
     confidence: bool,
     deadline: float | None,
 ) -> bytes:
-    """The body of a request; the deadline is in seconds."""
+    """Return the body of a request; the deadline is in seconds."""
     if isinstance(inputs, str):
         raise ValueRangeError(
             f"predict: inputs must be a list of texts, got one text, {inputs[:40]!r}. "
@@ -111,13 +112,13 @@ def body_of(
 
 
 def path_of(model: str) -> str:
-    """Where a model is asked."""
+    """Return the URL path of a model."""
     return f"/v1/models/{quote(model, safe='')}/predict"
 
 
 def headers_of(token: str | None) -> dict[str, str]:
     """Return the header fields of every request."""
-    # Compressed answers are refused: a few bytes of them may unpack to any number.
+    # Reject compressed answers: a few bytes may decompress to any size.
     headers = {"content-type": "application/json", "accept-encoding": "identity"}
     if token is None:
         return headers
@@ -131,7 +132,7 @@ def headers_of(token: str | None) -> dict[str, str]:
 
 @final
 class Received:
-    """The body of an answer, as it comes; raises `TooLongError` as soon as it is too long."""
+    """The body of a response, read in parts; raises `TooLongError` as soon as it is too long."""
 
     def __init__(self, response: httpx.Response) -> None:
         if response.headers.get("content-encoding", "identity") != "identity":
@@ -139,7 +140,7 @@ class Received:
         self._response, self._parts, self._size = response, list[bytes](), 0
 
     def add(self, part: bytes) -> None:
-        """Take the next part."""
+        """Add the next part."""
         self._parts.append(part)
         self._size += len(part)
         if self._size > MOST_BYTES:
@@ -147,7 +148,7 @@ class Received:
 
     @property
     def reply(self) -> Reply:
-        """All of it."""
+        """Return the complete response."""
         return Reply(self._response.status_code, self._response.headers, b"".join(self._parts))
 
 
@@ -158,7 +159,7 @@ def answers_of(reply: Reply) -> list[Answer]:
 
 
 def models_of(reply: Reply) -> list[Model]:
-    """Return the models that are served; fields that a newer server adds are left out."""
+    """Return the models of the server; fields that a newer server adds are ignored."""
     with _readable():
         return [
             Model(**{name: one[name] for name in _FIELDS if name in one})
@@ -168,7 +169,7 @@ def models_of(reply: Reply) -> list[Model]:
 
 @contextmanager
 def _readable() -> Iterator[None]:
-    """Whatever is not an answer of our server ends in the client's own error."""
+    """Convert any error in parsing a response to the client's error."""
     try:
         yield
     except ServerError:
@@ -187,13 +188,13 @@ def _readable() -> Iterator[None]:
 
 
 def refusal(reply: Reply) -> ServerError:
-    """Return the error for a server that refused."""
+    """Return the error for a rejected request."""
     said = _said(reply) or "no reason was given"
     return ServerError(f"The server refused with {reply.status}: {said}", reply.status)
 
 
 def _said(reply: Reply) -> str | None:
-    """The words of a server of ours, and of no other."""
+    """Return the error message of our server; empty for any other server."""
     try:
         return str(json.loads(reply.body)["error"])
     except (ValueError, KeyError, TypeError, RecursionError):

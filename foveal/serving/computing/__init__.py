@@ -1,1 +1,1 @@
-"""Computing in a process of its own, beside the one that reads and writes."""
+"""Computing in a separate process, next to the process that handles requests."""

@@ -1,4 +1,4 @@
-"""A bundle of one version: the server's process and the one that computes must read the same."""
+"""A bundle of one version: the server process and the computing process must read the same files."""
 
 from pathlib import Path
 from typing import Any, TypeAlias
@@ -16,9 +16,15 @@ Signature: TypeAlias = tuple[tuple[int, int, int] | None, ...]
 def load_version(
     folder: Path, version: str | None = None, specs: Path | None = None
 ) -> tuple[AbstractTask[Any], str]:
-    """The model in a folder, and the version it is of; `BundleError` if it is torn, changed while it was
-    being read, or another than it should be. `specs` is a Python file with the parts of the model that
-    are not from foveal.
+    """Load the model in a folder, and return it with its version.
+
+    Args:
+        folder: The folder of the bundle.
+        version: The required version; None accepts any.
+        specs: A Python file with the parts of the model that are not from foveal.
+
+    Raises:
+        BundleError: The bundle is incomplete, changed during reading, or has another version.
     """
     found = seal_of(folder)
     task = load_bundle(folder, also=specs_in(specs))
@@ -33,7 +39,7 @@ def load_version(
 
 
 def signature(folder: Path) -> Signature:
-    """Tells whether the files of a bundle have changed, without reading them."""
+    """Return a signature that changes with the files of a bundle, without reading them."""
     return tuple(map(_state, bundle_files(folder)))
 
 

@@ -1,13 +1,13 @@
-"""Orders in the process that computes: one after the other, and a quick one between the steps of a long one.
+"""Orders in the computing process: sequential, with quick orders between the steps of a long one.
 
     server:  order by the pipe `orders` ------------------->  computes for seconds ...
-             quick order by the pipe `urgent`, and a signal ->    suspends, computes, answers, goes on
+             quick order by the pipe `urgent`, and a signal ->    suspends, computes, answers, resumes
              Cancel by the pipe `urgent`, and a signal ------>    gives up
 
-Python runs the handler of a signal in the main thread between two of its instructions, that is between two
-operations of the model. The handler computes the quick order there and returns, and the long order goes on
-from where it was: nothing is computed twice, and the two never take turns. Models keep no state between calls,
-so that the results are the same to the last bit.
+Python runs a signal handler in the main thread between two of its instructions, that is between two
+operations of the model. The handler computes the quick order there and returns, and the long order resumes:
+nothing is computed twice, and the two never alternate. Models keep no state between calls, so the results are
+bit-identical.
 """
 
 import signal
@@ -25,29 +25,29 @@ Models: TypeAlias = dict[int, Model]
 
 
 class _CancelledError(BaseException):
-    """Ends the order under way; no `except Exception` on the way takes it for a fault."""
+    """Ends the running order; no `except Exception` on the way catches it."""
 
 
 @final
 class Carrier:
-    """Carries out what comes through two pipes.
+    """Carries out the orders of two pipes.
 
     Args:
-        orders: for orders that may be interrupted.
-        urgent: for orders that may interrupt, and for `Cancel`.
-        models: by number.
+        orders: The pipe for orders that may be interrupted.
+        urgent: The pipe for orders that may interrupt, and for `Cancel`.
+        models: The models by number.
     """
 
     def __init__(
         self, orders: "Connection[Any, Any]", urgent: "Connection[Any, Any]", models: Models
     ) -> None:
         self._orders, self._urgent, self._models = orders, urgent, models
-        self._current: int | None = None  # the order that may be interrupted now
+        self._current: int | None = None  # the order that may be interrupted
         self._is_interrupted = False
-        self._urgent_seconds = 0.0  # of the processor, for all urgent orders so far
+        self._urgent_seconds = 0.0  # processor time of all urgent orders so far
 
     def run(self) -> None:
-        """Carry out orders until the other ends of the pipes are closed."""
+        """Carry out orders until the other ends of the pipes close."""
         signal.signal(INTERRUPT, self._interrupt)
         while True:
             wait([self._orders, self._urgent])
@@ -59,7 +59,7 @@ class Carrier:
         try:
             self._current = order.number
             try:
-                self._interrupt()  # for what came before this order could be interrupted
+                self._interrupt()  # for urgent messages that came before this order could be interrupted
                 return self._computed(order)
             finally:
                 self._current = None
@@ -68,7 +68,7 @@ class Carrier:
             return Timed(Failed("cancelled", is_told=False), 0.0)
 
     def _computed(self, order: Order) -> Timed:
-        """The answer, and the processor time of this order without those that interrupted it."""
+        """Return the answer, and the processor time of this order without its interruptions."""
         began = time.thread_time() - self._urgent_seconds
         answer = self._answer(order)
         return Timed(answer, time.thread_time() - self._urgent_seconds - began)
@@ -76,17 +76,17 @@ class Carrier:
     def _answer(self, order: Order) -> Any:
         for number in order.forgotten:
             self._models.pop(number, None)
-        # An order that is cancelled may leave, and one that interrupts may find, another mode.
+        # A cancelled order may leave the model in another mode, and an interrupting order may find it in one.
         with torch.inference_mode(False), torch.enable_grad():
             try:
                 return order.order.carried_out(self._models[order.order.number])
             except (
                 Exception
-            ) as error:  # whatever it is, the process goes on, and whoever asked is told
+            ) as error:  # any error: the process continues, and the client gets the error
                 return failed(error)
 
     def _interrupt(self, *_: object) -> None:
-        """The handler of the signal. While it runs, the signal is blocked and thus kept for afterwards."""
+        """Handle the signal. The signal is blocked during the handler, and delivered afterwards."""
         if self._current is None or self._is_interrupted:
             return
         self._is_interrupted = True
@@ -100,7 +100,7 @@ class Carrier:
             raise _CancelledError
 
     def _serve_urgent(self) -> bool:
-        """Carry out what is in the pipe; return whether the order under way is to be cancelled."""
+        """Carry out the messages in the pipe; return whether to cancel the running order."""
         is_cancelled = False
         while self._urgent.poll():
             message: Order | Cancel = self._urgent.recv()

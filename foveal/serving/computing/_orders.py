@@ -1,4 +1,4 @@
-"""What the process that computes is told, and what it says when it could not."""
+"""Messages to and from the computing process."""
 
 import json
 from collections.abc import Mapping, Sequence
@@ -17,7 +17,7 @@ from .._predictor import Predictor
 
 @dataclass(frozen=True, eq=False)
 class Model:
-    """A model in the memory of the process that computes."""
+    """A model in the memory of the computing process."""
 
     task: AbstractTask[Any]
     predictor: Predictor
@@ -32,7 +32,7 @@ class Answer(NamedTuple):
     confidence: bool
 
     def carried_out(self, model: Model) -> list[str]:
-        """An answer to each, as JSON."""
+        """Return an answer to each item, as JSON."""
         nbest, confidence = self.settings.nbest, self.confidence
         predictions = model.predictor.answer(self.examples, self.settings)
         return [
@@ -42,7 +42,7 @@ class Answer(NamedTuple):
 
 
 class Explain(NamedTuple):
-    """Say how the model comes to its answer; see `foveal.inspection.explain`."""
+    """Explain the answer of a model; see `foveal.inspection.explain`."""
 
     number: int  # of the model
     example: Example
@@ -50,15 +50,15 @@ class Explain(NamedTuple):
     forced: Mapping[int, Sequence[float]]
 
     def carried_out(self, model: Model) -> str:
-        """What the page draws, as JSON."""
+        """Return the data of the page, as JSON."""
         explanation = explain(model.task, self.example, prefix=self.prefix, forced=self.forced)
         parts = explanation.to_data().items()
         return f"{{{', '.join(f'{json.dumps(name)}: {_written(part)}' for name, part in parts)}}}"
 
 
 def _written(part: Any) -> str:
-    """A part of an explanation as JSON. The steps of an output are written one by one: a quick order can go
-    between two of them, and none between the many weights of all.
+    """Serialize a part of an explanation as JSON. The steps of an output are written one by one: a quick order can
+    interrupt between two of them, but not within one large list of weights.
     """
     if isinstance(part, list | tuple):
         return (
@@ -68,7 +68,7 @@ def _written(part: Any) -> str:
 
 
 class Order(NamedTuple):
-    """What is to be done, and the numbers of models that nobody asks any more."""
+    """A message with the work to do, and the numbers of models that can be freed."""
 
     number: int  # of the order
     order: Answer | Explain
@@ -76,15 +76,15 @@ class Order(NamedTuple):
 
 
 class Cancel(NamedTuple):
-    """End an order: nobody waits for its answer."""
+    """Cancel an order: nobody waits for its answer."""
 
     number: int  # of the order
 
 
 class Load(NamedTuple):
-    """Load the model in a folder, of this version and no other, and try it on some inputs."""
+    """Load this version of the model in a folder, and test it on some inputs."""
 
-    number: int  # that it is to have
+    number: int  # the number to give it
     folder: Path
     version: str
     inputs: Sequence[str]
@@ -92,20 +92,20 @@ class Load(NamedTuple):
 
 
 class Loaded(NamedTuple):
-    """A model is loaded, and has answered."""
+    """The reply after a model was loaded and tested."""
 
-    is_exact: bool  # the same alone and in company, to the last bit
+    is_exact: bool  # bit-identical answers in every batch size
 
 
 class Failed(NamedTuple):
-    """What came of an order in place of an answer."""
+    """The reply to an order that failed."""
 
     text: str
-    is_told: bool  # the text is for whoever asked; else it is where our fault lies
+    is_told: bool  # the text is for the client; otherwise it is the location of our bug
 
 
 def failed(error: Exception) -> Failed:
-    """What may be said of an error. The text of a fault stays here: it may quote an input."""
+    """Return the reply for an error. The message of a bug stays in this process: it may quote an input."""
     if isinstance(error, FovealError):
         return Failed(str(error), is_told=True)
     place = extract_tb(error.__traceback__)[-1]

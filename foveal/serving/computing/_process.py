@@ -1,14 +1,14 @@
-"""The process that computes, from the server's side.
+"""The computing process, from the server's side.
 
     server:     reads, queues, writes            process:    holds models, computes
                  --- one batch ------------------->
                  <-- its answers ------------------
-                 --- a folder to load ------------>           (by a pipe and a thread of its own)
+                 --- a folder to load ------------>           (through a separate pipe and thread)
                  <-- loaded, tried ----------------
 
-In one process an event loop and a thread that computes take turns after every operation of the model, of
-which there are hundreds in a batch, and each turn is waited for: that cost a third of the throughput. Two
-processes wait only for whole batches. See docs/decisions/0013.
+In one process, an event loop and a computing thread would compete for the interpreter after every operation of
+the model, hundreds of times in a batch: that cost a third of the throughput. Two processes wait only for whole
+batches. See docs/decisions/0013.
 """
 
 import asyncio
@@ -32,28 +32,28 @@ from ._child import Child, Ended
 from ._orders import Answer, Cancel, Explain, Failed, Load, Loaded, Order
 from ._served import Served, example_inputs
 
-_LOOKS = 4  # at the process, in the time that it may be silent
+_LOOKS = 4  # at the process, during the maximum silence
 
 
 class FaultError(RuntimeError):
-    """An answer failed through a fault of ours; the text says where."""
+    """Raised when an answer failed because of our own bug; the message contains its location."""
 
 
 @final
 class Computing:
-    """A process of its own that computes, until it is closed or the server's process has ended.
+    """A separate process that computes, until it is closed or the server process ends.
 
     Args:
-        silent_seconds: how long the process may give no sign of life before it is taken to hang.
-        specs: a Python file with the parts of models that are not from foveal; both processes run it.
+        silent_seconds: How long the process may send no heartbeat before it counts as hanging.
+        specs: A Python file with the parts of models that are not from foveal; both processes run it.
     """
 
     def __init__(self, *, silent_seconds: float = 10.0, specs: Path | None = None) -> None:
         self._child, self._silent_seconds, self._specs = Child(), silent_seconds, specs
         self._numbers, self._order_numbers = itertools.count(), itertools.count()
-        self._oldest = 0  # models with smaller numbers went with a process that was replaced
+        self._oldest = 0  # models with smaller numbers belonged to a replaced process
         self._forgotten: list[int] = []
-        self._under_way: int | None = None  # the order that may be cancelled
+        self._under_way: int | None = None  # the order that can be cancelled
         self._computes, self._interrupts = asyncio.Lock(), asyncio.Lock()
         self._is_loading, self._is_closed = threading.Lock(), threading.Event()
 
@@ -69,7 +69,7 @@ class Computing:
         self.close()
 
     def load(self, name: str, folder: Path) -> Served:
-        """Return the model in a folder, verified and tried; `BundleError` if it cannot be served."""
+        """Return the model in a folder, verified and tested; raises `BundleError` if it cannot be served."""
         task, version = load_version(folder, specs=self._specs)
         inputs, number = example_inputs(folder, task), next(self._numbers)
         child = self._child
@@ -85,7 +85,7 @@ class Computing:
             is_exact=loaded.is_exact,
             number=number,
         )
-        # Requests under way hold on to what they asked; the model goes when the last of them has.
+        # Requests in flight keep a reference to their model, which is freed after the last of them.
         weakref.finalize(served, self._forgotten.append, number)
         return served
 
@@ -98,7 +98,7 @@ class Computing:
         confidence: bool,
         interrupting: bool = False,
     ) -> Timed:
-        """Return a list of answers to a batch of one size class, each as JSON."""
+        """Return the answers to a batch of one size class, each as JSON."""
         order = Answer(served.number, examples, settings, confidence)
         return await self._done(order, interrupting=interrupting)
 
@@ -111,20 +111,20 @@ class Computing:
         forced: Mapping[int, Sequence[float]],
         interrupting: bool = False,
     ) -> Timed:
-        """Return how a model comes to an answer, as JSON for a page that draws it."""
+        """Return the explanation of an answer, as JSON for the page."""
         order = Explain(served.number, example, prefix, forced)
         return await self._done(order, interrupting=interrupting)
 
     def cancel(self) -> None:
-        """Give up the order that does not interrupt; whoever waits for it gets a `FaultError`."""
+        """Cancel the order that does not interrupt; its caller gets a `FaultError`."""
         if self._under_way is not None:
             number, self._under_way = self._under_way, None
             with suppress(OSError):  # the process has ended
                 self._child.interrupt(Cancel(number))
 
     def watch(self, ended: Ended, hangs: Callable[[], None] | None = None) -> None:
-        """Tell, in another thread, that the process ended, and with which status; and that it hangs. A
-        process that hangs is killed where nobody is told of that, and has then ended.
+        """Report in another thread that the process ended, with its exit status, or that it hangs. Without a callback for
+        hanging, a process that hangs is killed.
         """
         self._ended = ended
         self._child.watch(ended)
@@ -132,7 +132,7 @@ class Computing:
         def watch() -> None:
             while not self._is_closed.wait(self._silent_seconds / _LOOKS):
                 child = self._child
-                with suppress(OSError, EOFError):  # it has ended, which the other thread tells
+                with suppress(OSError, EOFError):  # it has ended, which the other thread reports
                     if child.is_alive(self._silent_seconds) or self._is_closed.is_set():
                         continue
                     if hangs is None:
@@ -144,20 +144,20 @@ class Computing:
         threading.Thread(target=watch, daemon=True).start()
 
     def replace(self) -> None:
-        """Kill the process and start another, which knows no models: load them again. Requests for models
-        that were loaded before fail with `ClosedError`.
+        """Kill the process and start a new one, without models: load them again. Requests for earlier models
+        fail with `ClosedError`.
         """
         self._child.kill(replaced=True)
         self._oldest, self._child = next(self._numbers), Child()
         self._child.watch(self._ended)
 
     def close(self) -> None:
-        """End the process; what it computes now it finishes first."""
+        """End the process after its current computation."""
         self._is_closed.set()
         self._child.close()
 
     async def _done(self, order: Answer | Explain, *, interrupting: bool) -> Timed:
-        """Written and read by the event loop itself: a thread between would cost two changes of thread."""
+        """Send an order and read the reply in the event loop: a thread in between would cost two context switches."""
         async with self._interrupts if interrupting else self._computes:
             child, number = self._child, next(self._order_numbers)
             if order.number < self._oldest:
@@ -186,7 +186,7 @@ def _while_it_lives() -> Iterator[None]:
 
 
 async def _is_readable(pipe: "Connection[Any, Any]") -> None:
-    """Until there is something to be read, or the other end is closed."""
+    """Wait until there is data to read, or the other end is closed."""
     loop = asyncio.get_running_loop()
     there = loop.create_future()
     loop.add_reader(pipe.fileno(), lambda: there.done() or there.set_result(None))

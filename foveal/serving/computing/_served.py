@@ -1,4 +1,4 @@
-"""A model that is served: verified, tried, and under a name."""
+"""A served model: verified, tested, and with a name."""
 
 import re
 from collections.abc import Sequence
@@ -14,32 +14,33 @@ from ...training._outputs import sample_sources
 from .._predictor import Questions
 
 NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
-_TRIED = 6  # inputs that a model is tried on when it is loaded
+_TRIED = 6  # inputs to test a model on when it is loaded
 
 
 @dataclass(frozen=True, eq=False)
 class Served:
-    """A model under a name, as it was when it was loaded."""
+    """A model with its name and its state at loading time."""
 
     name: str
     folder: Path
     version: str  # the seal of its bundle
     task: AbstractTask[Any]
-    example: str  # an input to begin with
-    is_exact: bool  # whether it answered the same alone and in company, to the last bit
-    number: int  # under which the process that computes knows it
+    example: str  # an initial input for the page
+    is_exact: bool  # bit-identical answers in every batch size
+    number: int  # its number in the computing process
 
     @cached_property
     def questions(self) -> Questions:
-        """What may be asked of it."""
+        """The inputs and settings that the model accepts."""
         return Questions(self.task, self.task.spec)
 
 
 def named_folders(runs: Sequence[str]) -> dict[str, Path]:
-    """Folders by the names they are served under: `runs/g2p` is g2p, `names=runs/x` is names.
+    """Map names to folders: `runs/g2p` is served as g2p, `names=runs/x` as names.
 
-    >>> named_folders(["runs/g2p", "names=runs/x"])
-    {'g2p': PosixPath('runs/g2p'), 'names': PosixPath('runs/x')}
+    Examples:
+        >>> named_folders(["runs/g2p", "names=runs/x"])
+        {'g2p': PosixPath('runs/g2p'), 'names': PosixPath('runs/x')}
     """
     found: dict[str, Path] = {}
     for run in runs:
@@ -61,7 +62,7 @@ def named_folders(runs: Sequence[str]) -> dict[str, Path]:
 
 
 def example_inputs(folder: Path, task: AbstractTask[Any]) -> list[str]:
-    """Inputs to try a model on: samples that training left, or else the first of its symbols."""
+    """Return inputs to test a model on: samples from training, or else the first tokens of its vocabulary."""
     found = sample_sources(folder, _TRIED)
     vocabulary: Vocabulary = task.vocabularies.source
     tokens = vocabulary.tokens[: 2 * _TRIED]

@@ -1,7 +1,7 @@
-"""The process that computes, from within: it loads models and carries out orders.
+"""The main program of the computing process: loads models and carries out orders.
 
-It ends when the server's side of a pipe is closed, whatever became of the server, and ignores signals that a
-service manager and a terminal send to both processes.
+It ends when the server's side of a pipe closes for any reason, and ignores the signals that a service manager
+and a terminal send to both processes.
 """
 
 import gc
@@ -28,13 +28,13 @@ _SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
 def main() -> None:
-    """Compute what comes through the pipes whose file descriptors are the arguments."""
+    """Compute the orders from the pipes whose file descriptors are the arguments."""
     orders, urgent, loads, pulse = (_connection(word) for word in sys.argv[1:])
     for each in _SIGNALS:
         signal.signal(each, signal.SIG_IGN)
     set_num_threads(1)
-    # A full garbage collection looks at all objects of the imported modules, and for more than 0.1 s no order can
-    # interrupt it. These objects are never garbage, so it need not look at them.
+    # A full garbage collection visits all objects of the imported modules, and for more than 0.1 s no order can
+    # interrupt it. These objects are never garbage, so the collection can skip them.
     gc.freeze()
     models = Models()
     # In a thread: requests for the old model do not wait until a new one is loaded.
@@ -42,7 +42,7 @@ def main() -> None:
     threading.Thread(target=_beat, args=(pulse,), daemon=True).start()
     with _until_closed():
         Carrier(orders, urgent, models).run()
-    os._exit(0)  # there is nothing to tidy up, and taking the interpreter down takes seconds
+    os._exit(0)  # there is nothing to clean up, and a regular interpreter exit takes seconds
 
 
 def _connection(word: str) -> "Connection[Any, Any]":
@@ -50,7 +50,7 @@ def _connection(word: str) -> "Connection[Any, Any]":
 
 
 def _beat(pulse: "Connection[Any, Any]") -> None:
-    """Give a sign of life, and another one whenever the server asks for it."""
+    """Send a heartbeat, and another one whenever the server asks for it."""
     signal.pthread_sigmask(signal.SIG_BLOCK, {INTERRUPT})
     with _until_closed():
         pulse.send(None)
@@ -77,7 +77,7 @@ def _loaded(load: Load) -> tuple[Model, Loaded]:
     try:
         return model, Loaded(is_exact=_is_exact(model.predictor, load.inputs))
     except Exception as error:
-        # The text of the error is left out: it may quote an input.
+        # Leave out the error message: it may quote an input.
         raise BundleError(
             f"{load.folder}: the model does not give finite answers to its trial inputs "
             f"({failed(error).text}), as when training diverged. Save another model there."
@@ -85,9 +85,9 @@ def _loaded(load: Load) -> tuple[Model, Loaded]:
 
 
 def _is_exact(predictor: Predictor, inputs: Sequence[str]) -> bool:
-    """Whether the model answers inputs the same alone and all together; raises if an answer cannot be
-    written as JSON, which has no NaN and no infinity. This also does what torch does only once, such as
-    choosing kernels, before the first request.
+    """Return whether the answers are the same for every batch size; raises an error if an answer cannot be written as
+    JSON, which has no NaN and no infinity. This call also does torch's one-time work, such as choosing kernels,
+    before the first request.
     """
     settings = predictor.settings(attention=True)
     examples = [Example(text) for text in inputs]
@@ -99,7 +99,7 @@ def _is_exact(predictor: Predictor, inputs: Sequence[str]) -> bool:
 
 @contextmanager
 def _until_closed() -> Iterator[None]:
-    """Until nobody reads and writes at the other end."""
+    """Wait until the other end is closed."""
     try:
         yield
     except (EOFError, BrokenPipeError, ConnectionResetError):

@@ -1,6 +1,6 @@
-"""The server: models by name over HTTP, safe to put on the internet.
+"""The server: models by name over HTTP, safe to expose to the internet.
 
-Needs `foveal[serve]`. `foveal serve runs/x` is the usual way in.
+Requires `foveal[serve]`. Start it with `foveal serve runs/x`.
 """
 
 from ...extras import require as _require

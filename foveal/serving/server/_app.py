@@ -1,13 +1,13 @@
-"""The application.
+"""The server application.
 
     POST /v1/models/{name}/predict    {inputs, features?, nbest?, attention?, ...} -> answers
-    GET  /v1/models                   what is served
-    GET  /healthz, /readyz            whether the process lives; whether it takes requests
+    GET  /v1/models                   the served models
+    GET  /healthz, /readyz            liveness; readiness
     GET  /metrics                     for Prometheus
-    GET  /openapi.json                all of this, with examples
-    GET  /                            a page where a person asks
+    GET  /openapi.json                the OpenAPI document, with examples
+    GET  /                            a page for people
 
-Answers are computed in another process; the event loop only reads and writes.
+Another process computes the answers; the event loop only reads and writes.
 """
 
 import asyncio
@@ -43,7 +43,7 @@ from ._schema import PredictRequest, RequestError, read_request
 from ._serving import Serving
 from ._tokens import Tokens
 
-_GONE = 499  # what servers log for a client that did not wait
+_GONE = 499  # the status that servers log for a client that disconnected
 _log = logging.getLogger(__name__)
 
 
@@ -60,13 +60,13 @@ def build_app(
     """Return the application for some models.
 
     Args:
-        served: the models, which `computing` has loaded.
-        computing: the process that computes.
-        limits: of requests, queues and connections.
-        tokens: that must be shown, if there are any.
-        is_public: the application is asked under any name, not only under the names of loopback.
-        token_file: where the tokens are; when it changes, they are read again.
-        pages: serve the page for people, and the `/api` that it asks.
+        served: The models, which `computing` has loaded.
+        computing: The computing process.
+        limits: The limits of requests, queues and connections.
+        tokens: The accepted bearer tokens, if any.
+        is_public: Accept requests for any host name, not only for loopback names.
+        token_file: The file of the tokens; when it changes, they are read again.
+        pages: Serve the page for people, and its `/api`.
     """
     serving = Serving(
         served, computing, limits or Limits(), tokens or Tokens(), token_file=token_file
@@ -83,11 +83,11 @@ def build_app(
         version=__version__,
         description="Models that answer with their confidence, and say where they looked.",
         lifespan=lifespan,
-        # The pages that FastAPI makes of the schema load scripts from elsewhere.
+        # FastAPI's documentation pages load scripts from other hosts.
         docs_url=None,
         redoc_url=None,
         redirect_slashes=False,
-        # Nothing of what is asked leaves the process, whatever the environment says.
+        # No input leaves the process, for any environment variables.
         telemetry={"auto_configure": False, "tracing": False, "metrics": False, "logs": False},
     )
     app.state.serving = serving
@@ -95,7 +95,7 @@ def build_app(
     async def predict(name: str, request: Request) -> Response:
         return await _predicted(serving, name, request)
 
-    # What is added last is asked first.
+    # The middleware that is added last runs first.
     app.add_middleware(Direct, predict=predict)
     app.add_middleware(
         Guard,
@@ -163,7 +163,9 @@ async def _predicted(serving: Serving, name: str, request: Request) -> Response:
     began = time.monotonic()
     served = serving.at_work()[0].by_name.get(name)
     response = _no_such_model(serving) if served is None else await _asked(serving, served, request)
-    label = "unknown" if served is None else served.name  # a stranger's name would be a new series
+    label = (
+        "unknown" if served is None else served.name
+    )  # an unknown name would create a new series
     seconds = serving.metrics.request_seconds.labels(label, response.status_code)
     seconds.observe(time.monotonic() - began)
     return response
@@ -193,7 +195,7 @@ def _check_features(served: Served, asked: PredictRequest) -> None:
 
 
 async def _whole(serving: Serving, served: Served, answers: AsyncGenerator[str, None]) -> Response:
-    """All answers in one object."""
+    """Return all answers in one object."""
     try:
         texts = ", ".join([answer async for answer in answers])
     except Exception as error:
@@ -204,7 +206,7 @@ async def _whole(serving: Serving, served: Served, answers: AsyncGenerator[str, 
 
 
 async def _streamed(serving: Serving, answers: AsyncGenerator[str, None]) -> Response:
-    """Answers as lines, the first of which must be there before the status can be told."""
+    """Stream answers as lines; the first must be ready before the status is sent."""
     try:
         first = await anext(answers)
     except Exception as error:
@@ -225,7 +227,7 @@ async def _streamed(serving: Serving, answers: AsyncGenerator[str, None]) -> Res
 async def _unless_gone(
     serving: Serving, request: Request, answering: Awaitable[Response]
 ) -> Response:
-    """The answer, unless whoever asked goes away first: then nothing more is computed for it."""
+    """Return the answer, unless the client disconnects first: then its computation is cancelled."""
     gone = asyncio.create_task(_left(request))
     try:
         async with asyncio.timeout(None) as patience:
@@ -239,7 +241,7 @@ async def _unless_gone(
 
 
 def _end_now(patience: asyncio.Timeout) -> None:
-    with suppress(RuntimeError):  # it has ended by itself
+    with suppress(RuntimeError):  # it has already ended
         patience.reschedule(0.0)
 
 
@@ -275,7 +277,7 @@ async def _explained(serving: Serving, request: Request) -> Response:
 
 
 def _refusal(serving: Serving, error: Exception) -> Response:
-    """What is said instead of an answer. The log gets no text of an input."""
+    """Return the error response. The log never contains the text of an input."""
     if isinstance(error, OverloadedError | ClosedError):
         reason = "overload" if isinstance(error, OverloadedError) else "draining"
         serving.metrics.rejected.labels(reason).inc()

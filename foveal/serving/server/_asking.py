@@ -1,4 +1,4 @@
-"""From a request to the process that computes and back: the part of it that lives in the event loop."""
+"""The event-loop side of a request: to the computing process and back."""
 
 import asyncio
 import time
@@ -22,15 +22,13 @@ from ..computing._served import Served
 from ._metrics import Metrics
 from ._schema import PredictRequest
 
-# Characters whose size classes are found in the event loop; of more, in a thread.
+# Characters up to which the event loop finds size classes; for more, a thread does.
 _FEW_CHARACTERS = 4000
-_EXPLAINED = (
-    2  # times that the steps of an output are computed: in the search, and again to explain
-)
+_EXPLAINED = 2  # passes over the steps of an output: one for the search, one for the explanation
 
 
 class Way(NamedTuple):
-    """Inputs of one model, asked in one way, that go into one batch."""
+    """A group of inputs for one batch: the same model and the same settings."""
 
     served: Served
     settings: PredictionSpec
@@ -39,13 +37,13 @@ class Way(NamedTuple):
 
     @property
     def kind(self) -> Hashable:
-        """What batches that take about as long have in common."""
+        """A key that batches of similar speed share."""
         return self.served.name, self.settings.beam_size, self.settings.trace, self.places
 
     async def ask(
         self, computing: Computing, items: Sequence[Example], *, interrupting: bool
     ) -> Timed:
-        """Return a list of answers as JSON."""
+        """Return the answers as JSON."""
         return await computing.answer(
             self.served,
             items,
@@ -57,21 +55,21 @@ class Way(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Explaining:
-    """A question of the page, which is answered by itself."""
+    """A question of the page, answered in a batch of one."""
 
     served: Served
-    steps: int  # size class of the places that are read and the steps that are given
-    places: int = 0  # in the metrics, for any size
+    steps: int  # size class of the input positions and the given steps
+    places: int = 0  # for the metrics, for any size
 
     @property
     def kind(self) -> Hashable:
-        """What questions that take about as long have in common."""
+        """A key that questions of similar speed share."""
         return self.served.name, "explain", self.steps
 
     async def ask(
         self, computing: Computing, items: Sequence[Question], *, interrupting: bool
     ) -> Timed:
-        """Return a list of how the model came to each answer."""
+        """Return the explanations of the answers."""
         explained = [
             await computing.explain(
                 self.served,
@@ -86,7 +84,7 @@ class Explaining:
 
 
 class _Asked:
-    """A request under way: its outcomes come in any order."""
+    """A request in flight; its outcomes come in any order."""
 
     def __init__(self, size: int) -> None:
         self.tickets: list[Ticket] = []
@@ -100,7 +98,7 @@ class _Asked:
 
 @final
 class Asking:
-    """What requests are asked through, made in the event loop."""
+    """The entry point for all requests, created in the event loop."""
 
     def __init__(self, computing: Computing, limits: Limits, metrics: Metrics) -> None:
         self._limits, self._metrics = limits, metrics
@@ -118,8 +116,8 @@ class Asking:
     async def predict(
         self, served: Served, request: PredictRequest, client: str
     ) -> AsyncGenerator[str, None]:
-        """Answers as JSON, in the order of the inputs, each as soon as it and those before it are there.
-        What cannot be taken is refused by the first step.
+        """Yield answers as JSON, in input order, each as soon as it and all earlier ones are ready.
+        The first step raises an error if the request is rejected.
         """
         settings = served.questions.settings(nbest=request.nbest, attention=request.attention)
         features = request.features or [""] * len(request.inputs)
@@ -140,7 +138,7 @@ class Asking:
                 yield answer
 
     async def explain(self, served: Served, question: Question, client: str) -> str:
-        """Return how a model came to one answer, as JSON."""
+        """Return the explanation of one answer, as JSON."""
         example = Example(question.input, features=question.features)
         num_given = max(len(question.prefix), *(step + 1 for step in question.forced), 0)
         (length,) = await self._sizes(served, [example])
@@ -153,7 +151,7 @@ class Asking:
             return await anext(answers)
 
     async def close(self) -> None:
-        """Answer what waits, then end."""
+        """Answer all waiting requests, then end."""
         await self._batcher.close()
 
     async def _answers(self, asked: _Asked, deadline: float) -> AsyncGenerator[Any, None]:

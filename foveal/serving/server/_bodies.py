@@ -15,28 +15,28 @@ from typing import final
 from starlette.datastructures import Headers
 from starlette.types import Receive
 
-_MOST_DIGITS = 20  # of a length that is a number at all
+_MOST_DIGITS = 20  # in a valid content length
 
 
 class TooLongError(ValueError):
-    """A body that is longer than one body may be."""
+    """Raised for a body that exceeds the limit of one body."""
 
 
 class FullError(ValueError):
-    """There is no room for the body now."""
+    """Raised when there is no memory for the body now."""
 
 
 class GoneError(ConnectionError):
-    """The client closed the connection before the body had come."""
+    """Raised when the client disconnects before the body is complete."""
 
 
 @final
 class Bodies:
-    """Room for bodies.
+    """The memory for bodies.
 
     Args:
-        most: bytes of all bodies.
-        longest: bytes of one body.
+        most: The maximum total size, in bytes.
+        longest: The maximum size of one body, in bytes.
     """
 
     def __init__(self, *, most: int, longest: int) -> None:
@@ -45,7 +45,7 @@ class Bodies:
 
     @contextmanager
     def reserved(self, client: str) -> Iterator["Body"]:
-        """A body of a client; its bytes are free again at the end of the block."""
+        """Yield a body of a client; its bytes are free again at the end of the block."""
         body = Body(self, client)
         try:
             yield body
@@ -56,7 +56,7 @@ class Bodies:
                 del self._of_clients[client]
 
     def reserve(self, client: str, size: int, so_far: int) -> None:
-        """Take so many bytes more for a body that has some already, or raise."""
+        """Reserve more bytes for a body, or raise an error."""
         if so_far + size > self._longest:
             raise TooLongError
         if self._of_clients[client] + size > self._most - self._total:
@@ -67,25 +67,25 @@ class Bodies:
 
 @final
 class Body:
-    """One body, while it comes and until its request is answered."""
+    """One body, from its first byte until its request is answered."""
 
     def __init__(self, bodies: Bodies, client: str) -> None:
         self._bodies, self._client, self.reserved = bodies, client, 0
 
     async def read(self, headers: Headers, receive: Receive) -> bytes:
-        """Return all of it; raises `TooLongError`, `FullError` or `GoneError`."""
+        """Read the whole body; raises `TooLongError`, `FullError` or `GoneError`."""
         said = headers.get("content-length", "0")
         if len(said) > _MOST_DIGITS:
             raise TooLongError
         self._reserve(int(said) if said.isdecimal() else 0)
-        # One block of memory for the whole body: the system gets it back at once when it is freed.
+        # One block of memory for the whole body: freeing it returns it to the system at once.
         content, size = bytearray(self.reserved), 0
         while True:
             message = await receive()
             if message["type"] != "http.request":
                 raise GoneError
             part = message.get("body", b"")
-            if size + len(part) > self.reserved:  # of a body without a length
+            if size + len(part) > self.reserved:  # a body without a content length
                 self._reserve(size + len(part) - self.reserved)
             content[size : size + len(part)] = part
             size += len(part)
@@ -98,8 +98,8 @@ class Body:
 
 
 async def drain(receive: Receive, *, most: int, seconds: float) -> None:
-    """Read and forget the rest of a body, so that its sender reads the answer before the connection is
-    closed; only so many bytes, and only for so long.
+    """Read and discard the rest of a body, up to a size and a time limit: the sender then reads the answer before the
+    connection closes.
     """
     size = 0
     try:

@@ -1,9 +1,8 @@
-"""The connections of a server: bounded in all and for each address, and always with room for one more.
+"""The connections of a server: limited in total and per address, and always with room for one more.
 
-A connection costs nothing to open, so whoever opens many must not keep others out. When there are too many,
-the address that has the most loses one: first a connection on which no request was ever made, then one whose
-body comes slowly, then one that is idle, then one whose body is still coming. Requests that are being answered
-are left alone.
+A connection costs nothing to open, so a client with many connections must not lock out others. At the limit,
+the address with the most connections loses one: first a connection without any request, then one with a slow
+body, then an idle one, then one whose body is still arriving. Connections with a request in progress stay open.
 """
 
 import asyncio
@@ -17,14 +16,14 @@ from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from ._line import Line, is_whole, token_in
 
-# Above the limit, while every connection has a request that is being answered: for health checks, and to
-# refuse the others in words.
+# Above the limit, while every connection has a request in progress: for health checks, and to
+# send an error to the others.
 _SPARE = 64
 HANDSHAKE_SECONDS = 5.0
 _SLOW_SECONDS = 1.0  # for a body
 _UNUSED, _SLOW, _IDLE, _SENDING, _BUSY = range(5)
-# Connections that are looked at to choose one of them. To look at all of them, a thousand times in a burst of a
-# thousand new ones, would stop the event loop for seconds.
+# Connections to examine before closing one. Examining all of them, a thousand times in a burst of a
+# thousand new ones, would block the event loop for seconds.
 _MOST_LOOKS = 64
 
 
@@ -35,7 +34,7 @@ class Held(asyncio.Protocol):
 
     @property
     def rank(self) -> int:
-        """How much is lost with it."""
+        """Return the cost of closing it."""
         return _UNUSED
 
     def hang_up(self) -> None:
@@ -45,12 +44,12 @@ class Held(asyncio.Protocol):
 
 @final
 class Connections:
-    """Those that are open.
+    """The open connections.
 
     Args:
-        most: in all.
-        most_of_address: from one address.
-        proxies: addresses from which any number may come.
+        most: The total limit.
+        most_of_address: The limit per address.
+        proxies: Addresses without a limit.
     """
 
     def __init__(self, *, most: int, most_of_address: int, proxies: frozenset[str]) -> None:
@@ -62,7 +61,7 @@ class Connections:
         return self._number
 
     def add(self, new: Held) -> bool:
-        """Count a connection, and close another one if there are too many; False if there is no room."""
+        """Count a connection, and close another one at the limit; returns False if there is no room."""
         own = self._open.setdefault(new.address, {})
         if len(own) >= self._most_of_address and new.address not in self._proxies:
             is_room = self._close_one(own)
@@ -77,7 +76,7 @@ class Connections:
         return True
 
     def remove(self, old: Held) -> None:
-        """Do not count a connection any more."""
+        """Stop counting a connection."""
         own = self._open.get(old.address, {})
         if old in own:
             del own[old]
@@ -86,8 +85,8 @@ class Connections:
                 del self._open[old.address]
 
     def _close_one(self, some: dict[Held, None]) -> bool:
-        """Close the least of the oldest ones. Those that are in use go to the end, so that the next look
-        finds others.
+        """Close the least valuable of the oldest connections. Connections in use move to the end, and the next search
+        examines others.
         """
         chosen, least = None, _BUSY
         for one in list(islice(some, _MOST_LOOKS)):
@@ -107,9 +106,7 @@ class Connections:
 
 
 class Punctual(H11Protocol, Held):
-    """A connection that is counted, on which the head of a request comes in time, and on which a request that
-    comes in pieces waits in line.
-    """
+    """A counted connection with a time limit for the head of a request. Requests that arrive in pieces wait in line."""
 
     held_in: Connections
     line: Line
@@ -145,7 +142,7 @@ class Punctual(H11Protocol, Held):
 
     @override
     def data_received(self, data: bytes) -> None:
-        if self.transport is None:  # TLS delivers before its handshake is waited for
+        if self.transport is None:  # TLS delivers data before the handshake is awaited
             self._early += data
             return
         is_new = self.cycle is None or self.cycle.response_complete
@@ -157,7 +154,7 @@ class Punctual(H11Protocol, Held):
             self._take(data)
 
     def _begin(self) -> bool:
-        """It is this connection's turn; False if it has been closed."""
+        """Start this connection's turn; returns False if it has been closed."""
         data, self._in_line = self._in_line, b""
         if self.transport.is_closing():
             return False
@@ -196,13 +193,13 @@ class Punctual(H11Protocol, Held):
 
 
 def plain_protocol(connections: Connections, seconds: float) -> type[H11Protocol]:
-    """Return the protocol of connections that are counted here, and close if no head comes in time."""
+    """Return the protocol of counted connections, which close if no head arrives in time."""
     own = {"held_in": connections, "line": Line(), "seconds": seconds}
     return type("Counted", (Punctual,), own)
 
 
 def _has_come(transport: Any) -> bool:
-    """Whether there is something to be read."""
+    """Return whether there is data to read."""
     if transport.is_closing():
         return False
     poll = select.poll()
@@ -213,7 +210,7 @@ def _has_come(transport: Any) -> bool:
 def secure_protocol(
     connections: Connections, plain: type[H11Protocol], context: ssl.SSLContext
 ) -> type[Held]:
-    """Connections that are counted from the first byte on, and must finish their TLS handshake in time."""
+    """Return the protocol of TLS connections, counted from the first byte, with a time limit for the handshake."""
 
     class Handshake(Held):
         def __init__(self, **parts: Any) -> None:

@@ -1,7 +1,7 @@
-"""The way of the one request that is asked all the time: past the router and what comes before it.
+"""A shortcut for prediction requests, past the router and the middleware.
 
-Finding a route, its dependencies and its handler takes as long as all that is ours. The route stands in the
-application all the same, for the OpenAPI document, and has the same handler.
+Finding a route, its dependencies and its handler takes as long as all of our own code. The application still
+contains the route, with the same handler, for the OpenAPI document.
 """
 
 import re
@@ -19,11 +19,11 @@ Predict: TypeAlias = Callable[[str, Request], Awaitable[Response]]
 
 @final
 class Direct:
-    """An application whose predictions are asked of a handler, and all else of another application.
+    """An application that sends predictions to a handler, and all other requests to another application.
 
     Args:
-        app: the other one.
-        predict: the handler, by the name of a model.
+        app: The other application.
+        predict: The handler, by the name of a model.
     """
 
     def __init__(self, app: ASGIApp, *, predict: Predict) -> None:

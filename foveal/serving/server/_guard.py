@@ -1,8 +1,8 @@
-"""The guard before the application: who may ask, how much, how fast, and what a browser may do with answers.
+"""The guard in front of the application: authentication, size and time limits, and security headers.
 
-A page from elsewhere can make a browser send requests to a server on this machine, and with a name that it
-has pointed at 127.0.0.1 (DNS rebinding) it could read the answers. So a page must come from here, and a
-server that listens on the loopback interface must be asked under its name.
+A foreign page can make a browser send requests to a server on this machine, and with a name that points to
+127.0.0.1 (DNS rebinding) it could read the answers. A page must therefore come from here, and requests to a
+server on the loopback interface must use its name.
 """
 
 import asyncio
@@ -20,28 +20,28 @@ from ._metrics import Metrics
 from ._tokens import Tokens
 
 LOOPBACK = frozenset({"127.0.0.1", "localhost", "::1"})
-# What is asked without a token: whether the server lives, and the page, which asks for one.
+# Paths without authentication: health checks, and the page, which asks for a token.
 _OPEN = frozenset({"/", "/healthz", "/readyz"})
 _OPEN_FOLDER = "/assets/"
 _BUSY = 503
-_GONE = 499  # what servers log for a client that did not wait
-# What curl says where nothing is said, and what is right.
+_GONE = 499  # the status that servers log for a client that disconnected
+# The content type that curl sends by default, and the correct one.
 _TYPES = frozenset({"", "application/json", "application/x-www-form-urlencoded"})
-_PIECE = 1 << 16  # bytes of an answer that are sent at once; the reader sets the pace
-# Of the body of a refused request, this much is read and forgotten, for so many requests at once.
+_PIECE = 1 << 16  # bytes of an answer to send at once; the reader sets the pace
+# The server reads and discards this much of the body of a rejected request, for this many requests at once.
 _MOST_DRAINED, _SECONDS_TO_DRAIN, _MOST_DRAINING = 16 << 20, 2.0, 8
 
 
 @final
 class Guard:
-    """An application that lets through only what may be asked.
+    """An application that accepts only authorized requests within the limits.
 
     Args:
-        app: what is guarded.
-        limits: of bodies and times.
-        tokens: that must be shown, if there are any.
-        hosts: names that the server must be asked under; none: any.
-        metrics: count what is refused.
+        app: The application to guard.
+        limits: The limits of bodies and times.
+        tokens: The accepted bearer tokens, if any.
+        hosts: The accepted host names; empty accepts any.
+        metrics: The metrics that count rejected requests.
     """
 
     def __init__(
@@ -81,8 +81,8 @@ class Guard:
     async def _turn_away(
         self, refusal: Response, scope: Scope, receive: Receive, send: Send
     ) -> None:
-        """Refuse, and read some of the body: a connection that is closed while its client still sends is
-        reset, and the client never sees why.
+        """Reject a request, and read some of its body: closing a connection while its client still sends resets it,
+        and the client never sees the error.
         """
         if refusal.status_code == _BUSY or self._num_draining >= _MOST_DRAINING:
             await refusal(scope, receive, send)
@@ -99,7 +99,7 @@ class Guard:
             self._num_draining -= 1
 
     def _refusal(self, scope: Scope, headers: Headers) -> Response | None:
-        """The answer to what may not be asked. What may is given its client's name."""
+        """Return the error response for a forbidden request; an accepted request gets its client's name."""
         malformed = self._malformed(scope, headers)
         if malformed is not None:
             return malformed
@@ -130,7 +130,7 @@ class Guard:
         return None
 
     def _malformed(self, scope: Scope, headers: Headers) -> Response | None:
-        """The answer to a head that is too large, or that two servers may read differently."""
+        """Reject a head that is too large, or that two servers may parse differently."""
         size = len(scope["query_string"]) + len(scope.get("raw_path") or b"")
         size += sum(len(name) + len(value) for name, value in scope["headers"])
         if size > self._limits.head_bytes or len(scope["headers"]) > self._limits.head_fields:
@@ -164,12 +164,12 @@ class Guard:
     def _refuse(self, reason: str, status: int, text: str) -> Response:
         self._metrics.rejected.labels(reason).inc()
         response = error_response(status, text)
-        response.headers["connection"] = "close"  # what is left of the body is not worth reading
+        response.headers["connection"] = "close"  # the rest of the body is not worth reading
         return response
 
     def _paced(self, send: Send) -> Send:
-        """Sends as fast as the reader reads, and gives up on one who does not."""
-        waiting = list[Message]()  # the head of an answer, which goes with the first of its body
+        """Send at the pace of the reader, and give up on a reader that stalls."""
+        waiting = list[Message]()  # the head of an answer, sent with the first part of its body
 
         async def paced(message: Message) -> None:
             if message["type"] == "http.response.start":

@@ -1,9 +1,9 @@
-"""Requests that come in pieces, which wait in line so that whole ones pass them.
+"""The line of requests that arrive in pieces: complete requests pass them.
 
-To read the head of a request, reserve memory for its body and perhaps refuse it takes the event loop about a
-millisecond. Somebody who begins nine hundred bodies and finishes none would stop it for a second. So a request
-that does not come whole in one read waits here, its connection unread, and the line moves one by one: every
-client's first request before any client's second (fair queueing, Nagle 1987).
+Reading the head of a request, reserving memory for its body and perhaps rejecting it takes the event loop about a
+millisecond. A client that begins nine hundred bodies and finishes none would block it for a second. A request
+that is not complete after one read therefore waits here, its connection unread, and the line moves one by one:
+every client's first request before any client's second (fair queueing, Nagle 1987).
 """
 
 import asyncio
@@ -12,8 +12,8 @@ from collections import deque
 from collections.abc import Callable
 from typing import final
 
-# A long line leaves the event loop time for everything else; a short one moves as fast as it can, so that many
-# honest clients that send head and body apart are not slowed down.
+# A long line leaves the event loop time for everything else. A short line moves as fast as possible: many honest
+# clients send head and body separately and must not be slowed down.
 _SHORT, _SECONDS_BETWEEN = 16, 0.004
 _MOST_OF_HEAD = 16 << 10
 _END_OF_HEAD = b"\r\n\r\n"
@@ -24,7 +24,7 @@ _TOKEN = re.compile(rb"\r\nauthorization:([^\r\n]*)", re.IGNORECASE)
 
 
 def is_whole(data: bytes) -> bool:
-    """Whether these bytes are a request with all of its body, as far as its head tells."""
+    """Return whether these bytes are a request with its complete body, according to its head."""
     end = data.find(_END_OF_HEAD, 0, _MOST_OF_HEAD)
     if end < 0:
         return False
@@ -36,21 +36,21 @@ def is_whole(data: bytes) -> bool:
 
 
 def token_in(data: bytes) -> bytes:
-    """The token that the beginning of a request shows, known or not; empty if it shows none."""
+    """Return the token in the beginning of a request, valid or not; empty if there is none."""
     found = _TOKEN.search(data, 0, _MOST_OF_HEAD)
     return found[1].strip() if found else b""
 
 
 @final
 class Line:
-    """Waiting requests, of each client in the order in which they came."""
+    """The waiting requests of each client, in order of arrival."""
 
     def __init__(self) -> None:
         self._waiting = dict[tuple[str, bytes], deque[Callable[[], bool]]]()
         self._length, self._is_moving = 0, False
 
     def join(self, address: str, token: bytes, begin: Callable[[], bool]) -> None:
-        """Call `begin` when it is the request's turn; the call returns False if the client has left."""
+        """Call `begin` when it is the request's turn; `begin` returns False if the client has disconnected."""
         self._waiting.setdefault((address, token), deque()).append(begin)
         self._length += 1
         if not self._is_moving:

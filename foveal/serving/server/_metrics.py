@@ -1,4 +1,4 @@
-"""What the server counts, in the text format of Prometheus. Names of models and routes, never texts."""
+"""The server's metrics, in the Prometheus text format. Labels are names of models and routes, never texts."""
 
 from typing import final
 
@@ -64,5 +64,5 @@ class Metrics:
         )
 
     def text(self) -> bytes:
-        """All of them, as they are now."""
+        """Return all metrics as text."""
         return generate_latest(self._registry)

@@ -1,8 +1,8 @@
-"""The models of a server, by name, and their replacement while it runs.
+"""The models of a server, by name, and their replacement at run time.
 
-A folder is looked at every second. When its files have changed, or the server is told to (SIGHUP), the model
-is loaded beside the one that serves, verified and tried; then it takes its place at once. What was asked of
-the old one is answered by the old one. A bundle that is torn or changed is refused, and the old one serves.
+The server checks each folder every second. When its files have changed, or on SIGHUP, the new model is loaded
+next to the current one, verified and tested; then it replaces the current one. The old model answers the requests
+that it has received. An incomplete or corrupted bundle is rejected, and the old model keeps serving.
 """
 
 import asyncio
@@ -25,7 +25,7 @@ _log = logging.getLogger(__name__)
 
 @final
 class Models:
-    """What is served now."""
+    """The served models."""
 
     def __init__(self, served: Sequence[Served], computing: Computing, metrics: Metrics) -> None:
         self._served = {one.name: one for one in served}
@@ -37,11 +37,11 @@ class Models:
 
     @property
     def by_name(self) -> Mapping[str, Served]:
-        """The models as they are now."""
+        """Return the current models by name."""
         return self._served
 
     def to_data(self) -> dict[str, Any]:
-        """What may be known of all."""
+        """Return the public data of all models."""
         return {
             "models": [
                 {
@@ -57,12 +57,12 @@ class Models:
         }
 
     def reload(self) -> None:
-        """Load all models anew, whether their files have changed or not."""
+        """Reload all models, even if their files have not changed."""
         self._seen.clear()
         self._is_told.set()
 
     async def watch(self) -> None:
-        """Look at the folders, for ever."""
+        """Check the folders periodically, forever."""
         while True:
             with contextlib.suppress(TimeoutError):
                 await asyncio.wait_for(self._is_told.wait(), SECONDS_BETWEEN_LOOKS)
@@ -74,14 +74,16 @@ class Models:
                     await self._replace(one)
 
     async def load_all(self) -> list[str]:
-        """Load every model again; return the names of those that are not there any more."""
+        """Load every model again; return the names of models that no longer exist."""
         return [one.name for one in list(self._served.values()) if not await self._replace(one)]
 
     async def _replace(self, old: Served) -> bool:
-        """Load the model in a folder, and return whether it took the old one's place."""
+        """Load the model in a folder, and return whether it replaced the old one."""
         try:
             new = await asyncio.to_thread(self._computing.load, old.name, old.folder)
-        except Exception as error:  # whatever it is, the old model serves on and so does the watch
+        except (
+            Exception
+        ) as error:  # any error: the old model keeps serving, and the watch continues
             self._refused[old.name] = "not loaded; see the log"
             self._metrics.reloads.labels(old.name, "refused").inc()
             reason = str(error) if isinstance(error, FovealError | FaultError) else repr(error)
@@ -96,7 +98,7 @@ class Models:
 
 
 def run_data(served: Served) -> dict[str, Any]:
-    """What the page must know of a model before it asks anything."""
+    """Return the data that the page needs before its first question."""
     return ServedRun(served.name, served.task, served.example).to_data()
 
 

@@ -1,4 +1,4 @@
-"""The operations as the OpenAPI document has them. Bodies are read by hand, for strict limits and speed."""
+"""The operations of the OpenAPI document. Bodies are parsed by hand, for strict limits and speed."""
 
 from typing import Any
 

@@ -10,5 +10,5 @@ PAGE = "trying.html"
 
 @cache
 def page_assets() -> Mapping[str, Asset]:
-    """Every file of the page by its name."""
+    """Return every file of the page by name."""
     return {**assets(), **assets_of("foveal.serving.server")}

@@ -1,4 +1,4 @@
-"""What is asked and answered, as it stands in the OpenAPI document."""
+"""The request and response models of the OpenAPI document."""
 
 from typing import Annotated, Any
 
@@ -9,7 +9,7 @@ from .._limits import Limits
 
 
 class RequestError(ValueError):
-    """A body that is no request; the text says why in one line."""
+    """Raised for an invalid body; the message is one line."""
 
 
 class PredictRequest(BaseModel):
@@ -55,7 +55,7 @@ class PredictRequest(BaseModel):
 
 
 def read_request(body: bytes, limits: Limits) -> PredictRequest:
-    """The request in a body, within the limits."""
+    """Parse a body within the limits."""
     try:
         request = PredictRequest.model_validate_json(body)
     except ValidationError as error:

@@ -1,4 +1,4 @@
-"""The server: sockets, signals and the clock of a connection, around the application."""
+"""The server: sockets, signals and connection timeouts, around the application."""
 
 import asyncio
 import contextlib
@@ -20,13 +20,13 @@ from .._admission import ClosedError
 from ._connections import Connections, plain_protocol, secure_protocol
 from ._serving import Serving
 
-# Threads that cut long inputs into symbols or load models give way to the event loop after so many seconds.
+# Threads that tokenize long inputs or load models yield to the event loop after this many seconds.
 _SWITCH_SECONDS = 0.001
-# Connections that wait in the kernel, and those that the event loop takes at a time. It reads the requests of
-# these before it takes more: otherwise a burst of connections would be opened, and the oldest of them closed
-# again for want of room, before any request is read.
+# Connections that wait in the kernel, and the number that the event loop accepts at a time. It reads the requests of
+# these before it accepts more: otherwise a burst of connections would be opened, and the oldest of them closed
+# for lack of room, before any request is read.
 _MOST_PENDING, _TAKEN_AT_ONCE = 2048, 16
-SECONDS_TO_DRAIN = 60  # that requests under way are given when the server ends
+SECONDS_TO_DRAIN = 60  # time limit for requests in flight when the server ends
 
 
 def serve(
@@ -39,16 +39,16 @@ def serve(
     key: Path | None = None,
     proxies: str = "",
 ) -> None:
-    """Serve until SIGTERM or Ctrl-C; what is under way then is answered. SIGHUP loads models anew.
+    """Serve until SIGTERM or Ctrl-C, and answer the requests in flight. SIGHUP reloads the models.
 
     Args:
-        app: what `build_app` made.
-        host: the address to listen on.
-        port: 0 takes one that is free.
-        ready: is told the address as soon as it can be asked.
-        certificate: for TLS, with its chain.
-        key: of the certificate, where it is not in that file.
-        proxies: addresses of proxies whose word for where a request comes from is taken.
+        app: The result of `build_app`.
+        host: The address to listen on.
+        port: The port; 0 takes a free one.
+        ready: A callback that receives the address as soon as the server listens.
+        certificate: A TLS certificate with its chain.
+        key: The key of the certificate, if it is in another file.
+        proxies: Addresses of trusted proxies, whose forwarded client addresses are used.
     """
     serving: Serving = app.state.serving
     limits = serving.limits
@@ -56,7 +56,7 @@ def serve(
         if file is not None and not file.is_file():
             raise ValueRangeError(f"serve: there is no file {file}. Give a file in PEM format.")
     sys.setswitchinterval(_SWITCH_SECONDS)
-    gc.freeze()  # full collections leave out imported modules; otherwise each stops all answers for 0.1 s
+    gc.freeze()  # full collections skip imported modules; otherwise each blocks all answers for 0.1 s
     with listen("serve", host, port) as bound:
         connections = Connections(
             most=limits.connections,
@@ -69,10 +69,10 @@ def serve(
         config = uvicorn.Config(
             app,
             http=cast("type[asyncio.Protocol]", protocol),
-            loop="asyncio",  # whatever else is installed: this is the one that is tested
+            loop="asyncio",  # the only tested loop, even if others are installed
             ws="none",
             log_level="warning",
-            access_log=False,  # paths may hold what somebody typed
+            access_log=False,  # paths may contain user input
             server_header=False,
             proxy_headers=bool(proxies),
             forwarded_allow_ips=proxies or None,
@@ -90,7 +90,7 @@ def serve(
 
 @final
 class _Server(uvicorn.Server):
-    """Ends by itself, with status 0, when it is told to and everything has been answered."""
+    """A server that ends with status 0 when it is told to and has answered everything."""
 
     def __init__(self, config: uvicorn.Config, serving: Serving, ready: Callable[[], None]) -> None:
         super().__init__(config)
@@ -113,17 +113,17 @@ class _Server(uvicorn.Server):
 
     @override
     def handle_exit(self, sig: int, frame: Any) -> None:
-        # uvicorn would send the signal to the process once more afterwards, and end it with that.
+        # uvicorn would send the signal to the process again afterwards, and end it with that.
         self.force_exit = self.should_exit and sig == signal.SIGINT
         self._serving.is_draining = self.should_exit = True
 
     def _tell(self, loop: asyncio.AbstractEventLoop, told: Callable[[], None]) -> None:
-        """In another thread. When the server has ended first, there is no loop any more."""
+        """Run in another thread. If the server has ended first, there is no loop any more."""
         with contextlib.suppress(RuntimeError):
             loop.call_soon_threadsafe(told)
 
     def _end_with(self, status: int) -> None:
-        """The process that computes has ended: so does the server, and a service manager starts both."""
+        """End the server because the computing process has ended; a service manager restarts both."""
         self._serving.fail(
             f"serve: the process that computes ended with status {status}, as it does when it is killed "
             f"or there is too little memory. Start the server again."

@@ -1,4 +1,4 @@
-"""The state behind an application: its models, its queue, its tokens, and what becomes of them."""
+"""The state of an application: its models, its queue and its tokens, with their life cycle."""
 
 import asyncio
 import logging
@@ -23,7 +23,7 @@ _log = logging.getLogger(__name__)
 
 @dataclass(eq=False)
 class Serving:
-    """What an application stands on; the server ends it."""
+    """The state of an application; the server closes it."""
 
     served: Sequence[Served]
     computing: Computing
@@ -33,7 +33,7 @@ class Serving:
     metrics: Metrics = field(default_factory=Metrics)
     is_draining: bool = False
     is_replacing: bool = False  # the computing process, which hung
-    failure: str = ""  # why the server ended by itself
+    failure: str = ""  # the reason for an unexpected end of the server
     stop: Callable[[], None] = lambda: None  # set by the server that runs the application
     models: Models | None = None  # from the start of the event loop on
     asking: Asking | None = None
@@ -41,7 +41,7 @@ class Serving:
 
     @asynccontextmanager
     async def running(self) -> AsyncIterator[None]:
-        """Compute batches and watch folders while requests are answered."""
+        """Compute batches and watch folders inside the block."""
         self.models = Models(self.served, self.computing, self.metrics)
         self.asking = Asking(self.computing, self.limits, self.metrics)
         self._begin(self.models.watch(), "watches folders")
@@ -55,24 +55,24 @@ class Serving:
             await self.asking.close()
 
     def at_work(self) -> tuple[Models, Asking]:
-        """Return the models and what asks them."""
+        """Return the models and the object that sends them requests."""
         assert self.models is not None
         assert self.asking is not None
         return self.models, self.asking
 
     def reload(self) -> None:
-        """Load all models and read the tokens again."""
+        """Reload all models and tokens."""
         self.at_work()[0].reload()
         if self.token_file is not None:
             self._read_tokens(self.token_file)
 
     def replace_computing(self) -> None:
-        """The computing process hangs: kill it, start another, and load the models there."""
+        """Replace a hanging computing process: kill it, start another, and load the models there."""
         if not self.is_replacing and not self.is_draining:
             self._begin(self._replace_computing(), "replaces the computing process", ends=True)
 
     def fail(self, reason: str) -> None:
-        """End the server, which reports this reason and a status other than 0."""
+        """End the server, which reports this reason and exits with a nonzero status."""
         self.failure = self.failure or reason
         self.is_draining = True
         self.stop()
@@ -108,7 +108,7 @@ class Serving:
             _log.warning("the tokens were read again from %s", file)
 
     def _begin(self, work: "Coroutine[Any, Any, None]", name: str, *, ends: bool = False) -> None:
-        """Run a task, whose end is a failure of the server unless it is meant to end."""
+        """Run a task; its end is a failure of the server unless it is expected to end."""
 
         def ended(task: "asyncio.Task[None]") -> None:
             self._tasks.discard(task)

@@ -1,4 +1,4 @@
-"""Bearer tokens: who shows one of them may ask. Only their digests are kept, and all are compared."""
+"""Bearer tokens for authentication. Only their digests are stored, and all are compared."""
 
 import hashlib
 import hmac
@@ -13,7 +13,7 @@ _LEAST_CHARACTERS = 16
 
 @final
 class Tokens:
-    """The tokens of a server; with none, everybody may ask."""
+    """The tokens of a server; an empty set accepts every client."""
 
     def __init__(self, tokens: Sequence[str] = ()) -> None:
         for token in tokens:
@@ -26,15 +26,15 @@ class Tokens:
         self._digests = [_digest(token.encode()) for token in tokens]
 
     def take(self, other: "Tokens") -> None:
-        """Let in whoever shows one of the others instead, from now on."""
+        """Replace the accepted tokens."""
         self._digests = other._digests
 
     def __bool__(self) -> bool:
         return bool(self._digests)
 
     def client(self, authorization: str) -> str | None:
-        """Whoever shows this header, as a name that tells nothing of the token; None for a stranger. The
-        time it takes does not depend on how much of a token is right, or on which.
+        """Return a name for the client that sends this header, without revealing the token; None for an invalid token.
+        Comparison takes constant time: it does not depend on the token or on how much of it matches.
         """
         scheme, _, token = authorization.partition(" ")
         shown, found = _digest(token.strip().encode("latin-1", "replace")), None
@@ -46,7 +46,7 @@ class Tokens:
 
 
 def read_tokens(file: Path) -> Tokens:
-    """The tokens in a file, one on each line; empty lines and those that begin with # are left out."""
+    """Read the tokens in a file, one on each line; empty lines and lines that begin with # are skipped."""
     try:
         lines = [line.strip() for line in file.read_text(encoding="utf-8").splitlines()]
     except (OSError, UnicodeDecodeError) as error:
