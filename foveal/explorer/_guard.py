@@ -81,8 +81,8 @@ class Guard:
         await self._app(scope, replayed(body, receive), send_with_headers)
 
     def _unknown(self, scope: Scope, headers: Headers) -> Response | None:
-        """Answer a request without the cookie. If its address has the token, redirect to the same address without it, and
-        set the cookie.
+        """Answer a request without the cookie. If its address has the token, redirect to the same address without
+        it, and set the cookie.
         """
         request = HTTPConnection(scope)
         if hmac.compare_digest(request.query_params.get(TOKEN, "").encode(), self._token.encode()):

@@ -126,8 +126,8 @@ class Batcher:
         self._wake.set()
 
     def drop(self, tickets: Sequence[Ticket]) -> None:
-        """Cancel tickets that nobody waits for: waiting ones are never computed, and a running batch with no other tickets
-        is cancelled.
+        """Cancel tickets that nobody waits for: waiting ones are never computed, and a running batch with no other
+        tickets is cancelled.
         """
         self._queue.drop(tickets)
         for ticket in tickets:

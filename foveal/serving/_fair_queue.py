@@ -86,8 +86,8 @@ class FairQueue:
         return self._costs.get(client, 0.0)
 
     def ahead_of(self, client: str, cost: float) -> float:
-        """Return the cost that is served before the last of a client's new tickets: the client's own tickets and, for every
-        other client, at most the same cost.
+        """Return the cost that is served before the last of a client's new tickets: the client's own tickets and,
+        for every other client, at most the same cost.
         """
         own = self.cost_of(client)
         others = (backlog for name, backlog in self._costs.items() if name != client)
@@ -116,8 +116,8 @@ class FairQueue:
             self._compact()
 
     def pop(self, now: float, *, horizon: float = 0.0, room: Room = ANY) -> Batch:
-        """Return the next batch. Among the tickets whose turn has come, a ticket with a deadline before the horizon comes
-        first; a short deadline does not advance a client's turn.
+        """Return the next batch. Among the tickets whose turn has come, a ticket with a deadline before the horizon
+        comes first; a short deadline does not advance a client's turn.
         """
         batch = Batch([], self._late(now))
         group = self._next_group(now + horizon, room, batch)

@@ -17,7 +17,9 @@ class Limits:
     waiting_seconds: float = 1.0  # processor time of waiting work; more is rejected with 503
     head_bytes: int = 16 << 10
     head_fields: int = 100
-    bodies_bytes: int = 64 << 20  # of all requests in flight; at most half of it for one client
+    bodies_bytes: int = (
+        64 << 20
+    )  # total of all requests in flight; at most half of it for one client
     connections: int = 1000
     address_connections: int = 500  # from one address
     silent_seconds: float = (

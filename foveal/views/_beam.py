@@ -54,7 +54,7 @@ class Node(NamedTuple):
     token: str | None
     log_prob: float
     total: float  # log-probability of the prefix up to this token
-    rank: int  # of the best hypothesis through it
+    rank: int  # rank of the best hypothesis through it
     finished: bool
 
 

@@ -52,7 +52,7 @@ class Side(NamedTuple):
     """The cells along one side of a frame, in units of the frame."""
 
     edges: Float[np.ndarray, " cells+1"]  # from 0 to the length of the side
-    start: float  # of the dark layer, whose pixels are cells; the outside is cropped
+    start: float  # start of the dark layer, whose pixels are cells; the outside is cropped
     step: float
     more: int  # cells of that layer beyond the last, up to the end of the side
 

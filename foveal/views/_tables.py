@@ -12,7 +12,7 @@ from ._curves import Series, figure_of
 from ._sentences import words_of
 from ._text import bounded, named, number
 
-MOST_CELLS = 6000  # of one table; a cell takes about 20 bytes
+MOST_CELLS = 6000  # limit per table; a cell takes about 20 bytes
 MOST_STEPS = 200
 STRONGEST = 5
 

@@ -30,7 +30,9 @@ def assets() -> Mapping[str, Asset]:
 
 
 def assets_of(package: str) -> dict[str, Asset]:
-    """Return the files in a package's folder `assets`, by name. Pages with the panel mark get the answer panel inserted."""
+    """Return the files in a package's folder `assets`, by name. Pages with the panel mark get the answer panel
+    inserted.
+    """
     panel = (resources.files(_WEB) / "assets" / _PANEL).read_bytes()
     return {
         file.name: Asset(

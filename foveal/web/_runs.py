@@ -43,8 +43,8 @@ class ServedRun:
         return self.task.inputs.text
 
     def asked(self, question: Question) -> Example:
-        """Convert a question to an example. An image arrives as file contents, because a page must not name files of this
-        machine.
+        """Convert a question to an example. An image arrives as file contents, because a page must not name files of
+        this machine.
         """
         example = self._example(question)
         if isinstance(self.task, AbstractWriting) and (question.prefix or question.forced):

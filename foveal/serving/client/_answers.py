@@ -10,7 +10,9 @@ from ...tasks.base._prediction import Candidate
 
 
 class ServerError(FovealError, RuntimeError):
-    """Raised if the server rejects a request or is unreachable; `status` is the HTTP status, None without a response."""
+    """Raised if the server rejects a request or is unreachable; `status` is the HTTP status, None without a
+    response.
+    """
 
     def __init__(self, text: str, status: int | None = None) -> None:
         super().__init__(text)

@@ -44,8 +44,8 @@ class Child:
         self._process.send_signal(INTERRUPT)
 
     def is_alive(self, seconds: float) -> bool:
-        """Return whether the process sends a heartbeat within this many seconds; raises `OSError` or `EOFError` if it has
-        ended. The process sends the first heartbeat when it has started.
+        """Return whether the process sends a heartbeat within this many seconds; raises `OSError` or `EOFError` if
+        it has ended. The process sends the first heartbeat when it has started.
         """
         if not self._has_started:
             if not self._pulse.poll(_SECONDS_TO_START):

@@ -123,8 +123,8 @@ class Computing:
                 self._child.interrupt(Cancel(number))
 
     def watch(self, ended: Ended, hangs: Callable[[], None] | None = None) -> None:
-        """Report in another thread that the process ended, with its exit status, or that it hangs. Without a callback for
-        hanging, a process that hangs is killed.
+        """Report in another thread that the process ended, with its exit status, or that it hangs. Without a
+        callback for hanging, a process that hangs is killed.
         """
         self._ended = ended
         self._child.watch(ended)

@@ -90,7 +90,7 @@ def serve(
 
 @final
 class _Server(uvicorn.Server):
-    """A server that ends with status 0 when it is told to and has answered everything."""
+    """A server that answers everything on SIGTERM, then ends with status 0."""
 
     def __init__(self, config: uvicorn.Config, serving: Serving, ready: Callable[[], None]) -> None:
         super().__init__(config)
