@@ -1,8 +1,8 @@
-"""Scale: the same predictor over more than one file, and more than one process.
+"""Scale: one predictor over many files and processes.
 
-    shards -> answers beside each shard, what could not be read, and a record with counts and checksums
+    shards -> for each shard its answers, its rejected lines, and a record with counts and checksums
 
-Bulk runs need `foveal[bulk]`; `foveal.scale.cluster` spreads them over a Ray cluster, and needs
+Bulk runs require `foveal[bulk]`; `foveal.scale.cluster` distributes them over a Ray cluster, and requires
 `foveal[ray]`.
 """
 

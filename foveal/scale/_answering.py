@@ -1,10 +1,10 @@
-"""A shard answered: a pure function of the shard, the model and how it is asked.
+"""Prediction for one shard: a pure function of the shard, the model and the search settings.
 
     NAME.parquet          line, source, features, output, score, confidence[, nbest]
-    NAME.rejects.jsonl    line, reason; only where there are such lines
-    NAME.json             counts and checksums, last
+    NAME.rejects.jsonl    line, reason; only if lines were rejected
+    NAME.json             counts and checksums, written last
 
-Whoever is killed on the way leaves nothing that counts, and whoever does it again writes the same bytes.
+A killed process leaves no valid output, and a second run writes the same bytes.
 """
 
 import hashlib
@@ -27,18 +27,18 @@ _CANDIDATE = pa.struct([("output", pa.string()), ("score", pa.float64()), ("p", 
 
 
 class Way(NamedTuple):
-    """How all shards are asked."""
+    """The search settings for all shards."""
 
     settings: PredictionSpec
-    text: str  # name of what is asked, in JSON lines
+    text: str  # name of the input field in JSON lines
     max_symbols: int
-    about: Mapping[str, Any]  # the same in words, with the version of the model
+    about: Mapping[str, Any]  # the settings as data, with the version of the model
 
 
 def answer_shard(
     predictor: Predictor, shard: Shard, way: Way, out: str, told: Callable[[int], None]
 ) -> Record:
-    """Answer a shard into the folder `out`; `told` is told of every few lines."""
+    """Predict a shard into the folder `out`; `told` receives progress after every few lines."""
     schema = _schema(way.settings.nbest)
     base = f"{out.rstrip('/')}/{shard.name}"
     with (
@@ -75,7 +75,7 @@ def answer_shard(
 def _answered(
     predictor: Predictor, some: Sequence[Asked | Rejected], way: Way, rejects: Rejects
 ) -> list[dict[str, Any]]:
-    """Rows of the table for these lines; what has no row is rejected."""
+    """Return the table rows for these lines, and reject lines without a row."""
     asked, most = list[Asked](), way.max_symbols
     for one in some:
         if isinstance(one, Rejected):
@@ -96,13 +96,13 @@ def _answered(
 def _predicted(
     predictor: Predictor, asked: Sequence[Asked], settings: PredictionSpec
 ) -> list[tuple[Asked, Prediction | FovealError]]:
-    """A prediction for each, or why there is none."""
+    """Return a prediction for each example, or the reason for its failure."""
     try:
         found = predictor.predict([one.example for one in asked], settings)
     except FovealError as error:
         if len(asked) == 1:
             return [(asked[0], error)]
-        # One of them cannot be answered: alone, the others can.
+        # One example is at fault: predicted one by one, the others succeed.
         return [pair for one in asked for pair in _predicted(predictor, [one], settings)]
     return list(zip(asked, found, strict=True))
 
@@ -140,25 +140,25 @@ def _parts(lines: Iterator[Asked | Rejected]) -> Iterator[list[Asked | Rejected]
 
 @final
 class _Counted:
-    """A file whose size and checksum are known when it has been written."""
+    """A file that computes its size and checksum while it is written."""
 
-    closed = False  # as pyarrow asks
+    closed = False  # an attribute that pyarrow requires
 
     def __init__(self, file: Writable) -> None:
         self._file, self.sha256, self.size = file, hashlib.sha256(), 0
 
     def write(self, content: bytes) -> int:
-        """Write some more."""
+        """Write more bytes."""
         self.sha256.update(content)
         self.size += len(content)
         return self._file.write(content)
 
     def tell(self) -> int:
-        """How much there is."""
+        """Return the size so far."""
         return self.size
 
     def flush(self) -> None:
-        """Nothing is held back here."""
+        """Do nothing: this file has no buffer."""
 
     def close(self) -> None:
-        """Whoever opened the file closes it."""
+        """Do nothing: the caller closes the underlying file."""

@@ -1,4 +1,4 @@
-"""A bulk run: shards in, answers beside each, and only what is missing when it is started again."""
+"""A bulk run: predicts many shards, and on restart only the missing ones."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -19,7 +19,7 @@ MANIFEST = "manifest.json"
 
 
 class Done(NamedTuple):
-    """What a bulk run comes to, over all shards."""
+    """The totals of a bulk run over all shards."""
 
     shards: int
     lines: int
@@ -29,17 +29,17 @@ class Done(NamedTuple):
 
 @dataclass(frozen=True, kw_only=True)
 class Bulk:
-    """What to answer with which model, and where to.
+    """A bulk run: the inputs, the model and the output folder.
 
     Args:
-        bundle: the folder of a model that `fit` made.
-        inputs: files, URLs, or patterns of them: a text on each line, or JSON objects (.jsonl).
-        out: a folder or URL for the answers.
-        nbest: answers for each line.
-        beam_size: candidates kept in search; by default as the model was fitted.
-        text: name of what is asked, in JSON lines.
-        max_symbols: of a line; a longer one is rejected.
-        specs: a Python file with the parts of the model that are not from foveal; each process runs it.
+        bundle: The folder of a model that `fit` saved.
+        inputs: Files, URLs or patterns: one text on each line, or JSON objects (.jsonl).
+        out: A folder or URL for the predictions.
+        nbest: The number of candidates for each line.
+        beam_size: The beam size; defaults to the model's setting.
+        text: The name of the input field in JSON lines.
+        max_symbols: The maximum number of tokens in a line; longer lines are rejected.
+        specs: A Python file with the parts of the model that are not from foveal; each process runs it.
     """
 
     bundle: Path
@@ -52,27 +52,27 @@ class Bulk:
     specs: Path | None = None
 
     def shards(self) -> list[Shard]:
-        """The files of the input."""
+        """Return the input files."""
         return find_shards(
             self.inputs, out=self.out, is_reserved=lambda name: f"{name}.json" == MANIFEST
         )
 
     def clear_unfinished(self) -> None:
-        """Delete the files that killed runs left half written."""
+        """Delete the incomplete files of killed runs."""
         clear_unfinished(self.out)
 
     def missing(self, shards: Sequence[Shard]) -> list[Shard]:
-        """Shards that have not been answered yet by this model in this way."""
+        """Return the shards that this model has not yet predicted with these settings."""
         records = zip(shards, self._records(shards, read=True), strict=True)
         return [shard for shard, record in records if record is None]
 
     def _records(self, shards: Sequence[Shard], *, read: bool) -> list[Record | None]:
-        about = self.about  # reads the seal of the model: once for all of them
+        about = self.about  # reads the seal of the model: once for all shards
         return [self._record(shard, about, read=read) for shard in shards]
 
     def _record(self, shard: Shard, about: Mapping[str, Any], *, read: bool) -> Record | None:
-        """What is known of a shard that needs nothing more to be done. `read`: the checksums of its files
-        are compared too, and not only their sizes.
+        """Return the record of a finished shard, or None. With `read`, compare the checksums of its files and not only
+        their sizes.
         """
         base = f"{self.out.rstrip('/')}/{shard.name}"
         record = Record.from_data(read_json(f"{base}.json"))
@@ -92,7 +92,7 @@ class Bulk:
 
     @property
     def about(self) -> Mapping[str, Any]:
-        """The model and how it is asked: answers are the same where this is."""
+        """Return the model version and the settings, which determine the predictions."""
         return {
             "model": seal_of(self.bundle),
             "nbest": self.nbest,
@@ -102,7 +102,7 @@ class Bulk:
         }
 
     def answerer(self) -> Callable[[Shard, Callable[[int], None]], Record]:
-        """What answers one shard after the other, here; it is told whom to tell of every few lines."""
+        """Return a function that predicts one shard after the other in this process; it takes a progress callback."""
         task = load_bundle(self.bundle, also=specs_in(self.specs))
         predictor = Predictor(task, task.spec)
         settings = predictor.settings(nbest=self.nbest, beam_size=self.beam_size)
@@ -110,7 +110,7 @@ class Bulk:
         return lambda shard, told: answer_shard(predictor, shard, way, self.out, told)
 
     def finish(self, shards: Sequence[Shard]) -> Done:
-        """Write the manifest over all shards, of which none may be missing."""
+        """Write the manifest over all shards; none may be missing."""
         found = [record for record in self._records(shards, read=False) if record is not None]
         if len(found) < len(shards):
             raise ValueRangeError(

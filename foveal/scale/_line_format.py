@@ -1,4 +1,4 @@
-"""How the lines of text files are read, found out from the first of them, wherever it lies."""
+"""Detection of the format of text files, on a disk or at a URL, from their first lines."""
 
 import posixpath
 from dataclasses import replace
@@ -14,18 +14,18 @@ from ._lines import raw_lines
 from ._storage import Shard, opened
 
 LineSourceSpec = TabSeparated | JsonLines | PlainLines
-_PEEKED = 1000  # lines: more than open_source looks at
+_PEEKED = 1000  # lines: more than open_source needs
 
 
 class LineFormat(NamedTuple):
-    """What reads lines, without any paths; and why it is the one."""
+    """A line parser without any paths, and the reason for choosing it."""
 
     like: LineSourceSpec
     reason: str
 
 
 def line_format(shard: Shard) -> LineFormat:
-    """The format of a file of which every line is an example."""
+    """Detect the format of a file with one example on each line."""
     name = posixpath.basename(shard.url).removesuffix(".gz").removesuffix(".zst")
     with TemporaryDirectory() as folder, opened(shard.url) as handle:
         file = Path(folder) / name
@@ -33,7 +33,7 @@ def line_format(shard: Shard) -> LineFormat:
         file.write_bytes(b"".join(line + b"\n" for line in lines if _is_text(line)))
         try:
             source, reason = open_source(file)
-            if isinstance(source, TabSeparated) and source.is_named:  # lines are read one by one
+            if isinstance(source, TabSeparated) and source.is_named:  # lines are parsed one by one
                 header = source.first_row(str(file))
                 source = replace(source, **source.numbers(header, str(file)))
         except DataError as error:
@@ -47,7 +47,7 @@ def line_format(shard: Shard) -> LineFormat:
 
 
 def _is_text(line: bytes) -> bool:
-    """Whether it says something of the format; a broken line is rejected later, with its reason."""
+    """Return whether a line helps to detect the format; a broken line is rejected later, with its reason."""
     try:
         return bool(line.decode().strip())
     except UnicodeDecodeError:

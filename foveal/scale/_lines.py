@@ -1,4 +1,4 @@
-"""The lines of a shard, each an example or a reason why it is none. No line ends the reading."""
+"""The lines of a shard, each an example or a reason for its rejection. No line ends the reading."""
 
 import hashlib
 import json
@@ -13,19 +13,19 @@ from ..errors import DataError
 from ..serving._predictor import Questions
 from ._storage import Writable, discard, exists, is_whole, written
 
-# The example of a line; None where it has none.
+# Parses a line to an example; None for a line without one.
 Parse: TypeAlias = Callable[[LineReader], Example | None]
 
 
 class Rejected(NamedTuple):
-    """A line that was not answered, or not prepared."""
+    """A rejected line, with the reason."""
 
     line: int  # counted from 1
     reason: str
 
 
 class Asked(NamedTuple):
-    """A line that has an example."""
+    """A line with its example."""
 
     line: int
     example: Example
@@ -33,7 +33,7 @@ class Asked(NamedTuple):
 
 @final
 class ShardReader:
-    """Lines of one file, plain or packed, and what was read of it."""
+    """The lines of one file, plain or compressed, with its checksum."""
 
     def __init__(self, handle: Readable, url: str, parse: Parse) -> None:
         self._handle, self._url = _Hashed(handle), url
@@ -42,7 +42,7 @@ class ShardReader:
 
     @property
     def sha256(self) -> str:
-        """Of the bytes read, as they lie on the disk."""
+        """The checksum of the bytes on disk."""
         return self._handle.sha256.hexdigest()
 
     def __iter__(self) -> Iterator[Asked | Rejected]:
@@ -55,7 +55,7 @@ class ShardReader:
             yield Rejected(self.num_lines, f"{damage}; this line and all after it are lost")
 
     def _read(self, number: int, line: bytes) -> Asked | Rejected:
-        # Only the first line of a file, at offset 0, may begin with a mark of byte order.
+        # Only the first line of a file, at offset 0, may begin with a byte order mark.
         place = Place(min(1, number - 1), number - 1)
         reader = LineReader(self._url, place, chunks=iter((line,)))
         try:
@@ -69,7 +69,7 @@ class ShardReader:
 
 @final
 class Rejects:
-    """Lines that came to nothing, written as they come."""
+    """The rejected lines of a shard, written as they come."""
 
     def __init__(self, open_file: Callable[[], Writable]) -> None:
         self._open, self._file, self._digest = open_file, None, hashlib.sha256()
@@ -77,11 +77,11 @@ class Rejects:
 
     @property
     def sha256(self) -> str:
-        """Of the file; empty where there is none."""
+        """The checksum of the file; empty if there is none."""
         return self._digest.hexdigest() if self.number else ""
 
     def add(self, rejected: Rejected) -> None:
-        """Write one more."""
+        """Write one more line."""
         if self._file is None:
             self._file = self._open()
         content = (json.dumps(rejected._asdict(), ensure_ascii=False) + "\n").encode()
@@ -91,14 +91,14 @@ class Rejects:
 
 
 def rejects_url(base: str) -> str:
-    """Where the rejects of a shard are."""
+    """Return the URL of the rejects of a shard."""
     return f"{base}.rejects.jsonl"
 
 
 @contextmanager
 def rejecting(base: str) -> Iterator[Rejects]:
-    """Rejects of a shard, beside what came of its other lines. The file is there at the end, if any line
-    was rejected; one of an earlier run is not.
+    """Open the rejects of a shard, next to its other outputs. The file exists at the end only if a line was rejected;
+    the file of an earlier run is deleted.
     """
     with ExitStack() as stack:
         rejects = Rejects(lambda: stack.enter_context(written(rejects_url(base))))
@@ -108,33 +108,33 @@ def rejecting(base: str) -> Iterator[Rejects]:
 
 
 def are_whole(base: str, sha256: str) -> bool:
-    """Whether the rejects of a shard are those with this checksum; empty: there are none."""
+    """Return whether the rejects of a shard have this checksum; empty: there are none."""
     return is_whole(rejects_url(base), None, sha256) if sha256 else not exists(rejects_url(base))
 
 
 class _Hashed:
-    """A file whose bytes are counted into a checksum as they are read. It goes back only to the
-    beginning, from the few bytes that tell how it is packed.
+    """A file that computes a checksum of its bytes while they are read. It can seek only to the beginning, after the
+    few bytes that identify the compression.
     """
 
     def __init__(self, handle: Readable) -> None:
         self._handle, self.sha256 = handle, hashlib.sha256()
 
     def read(self, size: int, /) -> bytes:
-        """The next bytes."""
+        """Return the next bytes."""
         content = self._handle.read(size)
         self.sha256.update(content)
         return content
 
     def seek(self, offset: int, /) -> int:
-        """Begin again."""
+        """Return to the beginning."""
         assert offset == 0
         self.sha256 = hashlib.sha256()
         return self._handle.seek(offset)
 
 
 def raw_lines(handle: Readable, url: str) -> Iterator[bytes]:
-    """Lines without what ends them. Of one that is too long, as much as shows that it is."""
+    """Yield lines without line endings. A line that is too long is cut just above the limit."""
     rest = b""
     for chunk in read_handle(handle, url):
         *lines, rest = (rest + chunk).split(b"\n")
@@ -145,7 +145,7 @@ def raw_lines(handle: Readable, url: str) -> Iterator[bytes]:
 
 
 def question_parser(url: str, questions: Questions, text: str) -> Parse:
-    """What reads the lines of a file that asks a model; `text` names what is asked, in JSON lines."""
+    """Return the parser for the lines of an input file; `text` names the input field in JSON lines."""
     return _json_reader(questions, text) if _is_json(url) else _text_reader(questions)
 
 

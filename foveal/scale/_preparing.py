@@ -1,15 +1,15 @@
-"""A corpus prepared: every example as numbers, in parts that `fit` takes as they are.
+"""Corpus preparation: encodes every example as numbers, in parts that `fit` reads directly.
 
-    text shards -> a tally of each -> vocabularies -> parts of each -> corpus.json
+    text shards -> token counts of each -> vocabularies -> parts of each -> corpus.json
 
-    counts/NAME.json         how often each symbol is in a shard
-    NAME-00000.safetensors   its examples as numbers, some thousands in a part
-    NAME.rejects.jsonl       line, reason; only where there are lines that are no examples
+    counts/NAME.json         token counts of a shard
+    NAME-00000.safetensors   its encoded examples, some thousands in a part
+    NAME.rejects.jsonl       line, reason; only if lines were rejected
     NAME.json                counts and checksums, after the parts
-    corpus.json              the parts of all shards, vocabularies; last
+    corpus.json              the parts of all shards, and the vocabularies; written last
 
-Either pass is a pure function of a shard, as in a bulk run: whoever is killed on the way leaves nothing that
-counts, and started again it does what is missing.
+Each pass is a pure function of a shard, as in a bulk run: a killed process leaves no valid output, and a
+restart computes the missing shards.
 """
 
 import hashlib
@@ -44,13 +44,13 @@ from ._storage import (
     written,
 )
 
-_COUNTS = "counts"  # the folder of the tallies
-_OWN = (CORPUS, "run.json", "choices.json")  # a corpus has the run that it was prepared for
-_SAMPLED = 20  # examples whose numbers are checked before anyone trains on a corpus
+_COUNTS = "counts"  # the folder of the token counts
+_OWN = (CORPUS, "run.json", "choices.json")  # a corpus contains the run that it was prepared for
+_SAMPLED = 20  # examples whose encoding is checked before training on a corpus
 
 
 class Part(NamedTuple):
-    """A file of numbers."""
+    """A file of encoded examples."""
 
     name: str
     examples: int
@@ -60,7 +60,7 @@ class Part(NamedTuple):
 
 @dataclass(frozen=True, kw_only=True)
 class ShardRecord:
-    """What is known of a shard that has been prepared, as `NAME.json`; it is written last."""
+    """The record of a prepared shard, stored as `NAME.json` and written last."""
 
     input: str
     input_key: str
@@ -73,7 +73,7 @@ class ShardRecord:
 
 
 class Corpus(NamedTuple):
-    """What a preparation comes to, over all shards."""
+    """The totals of a preparation over all shards."""
 
     shards: int
     parts: int
@@ -83,7 +83,7 @@ class Corpus(NamedTuple):
 
 @dataclass(frozen=True, kw_only=True)
 class ShardExamples:
-    """The examples of text files, wherever they lie; lines that have none are passed over."""
+    """The examples of text files, on a disk or at a URL; lines without an example are skipped."""
 
     shards: Sequence[Shard]
     like: LineSourceSpec
@@ -96,19 +96,19 @@ class ShardExamples:
                         yield one.example
 
     def parse(self, reader: LineReader) -> Example | None:
-        """The example of a line."""
+        """Parse a line to an example."""
         return next(self.like.examples([reader]), None)
 
 
 @dataclass(frozen=True, kw_only=True)
 class Preparation:
-    """What to prepare, for which task, and where to.
+    """A preparation: the shards, the task and the output folder.
 
     Args:
-        spec: the task, with its subwords if it has such.
-        like: how lines are read.
-        shards: the text files.
-        out: a folder, for what `fit` then reads.
+        spec: The spec of the task, with its subword tokenizer if it has one.
+        like: The line format.
+        shards: The text files.
+        out: The output folder, which `fit` reads.
     """
 
     spec: AbstractTextSpec[Any]
@@ -117,23 +117,23 @@ class Preparation:
     out: str
 
     def clear_unfinished(self) -> None:
-        """Delete the files that killed runs left half written."""
+        """Delete the incomplete files of killed runs."""
         clear_unfinished(self.out)
 
     def uncounted(self) -> list[Shard]:
-        """Shards whose symbols have to be counted yet."""
+        """Return the shards without token counts."""
         asked = self._asked()
         return [shard for shard in self.shards if self._tally(shard, asked) is None]
 
     def count(self, shard: Shard) -> int:
-        """Count the symbols of a shard; returns how many examples it has."""
+        """Count the tokens of a shard; returns the number of its examples."""
         tally = Tally.of(self._counted(shard))
         data = {"input_key": shard.key, "asked": self._asked(), "tally": tally.to_data()}
         write_json(self._counts(shard), data)
         return tally.num_examples
 
     def vocabularies(self) -> Vocabularies:
-        """The numbers of all symbols, from the tallies of all shards."""
+        """Build the vocabularies from the token counts of all shards."""
         asked, whole = self._asked(), Tally()
         for shard in self.shards:
             data = self._tally(shard, asked)
@@ -148,21 +148,21 @@ class Preparation:
         return self.spec.vocabularies(whole)
 
     def unwritten(self, known: Vocabularies) -> list[Shard]:
-        """Shards whose parts are not there. While there are such, there is no corpus."""
+        """Return the shards whose parts are missing. While there are any, corpus.json does not exist."""
         asked = self._asked(known)
         missing = [s for s in self.shards if self._record(s, asked, read=True) is None]
         if missing:
-            discard(self._place(CORPUS))  # it speaks of parts that will be others
+            discard(self._place(CORPUS))  # it lists parts that will be replaced
         return missing
 
     def writer(self, known: Vocabularies) -> Callable[[Shard], int]:
-        """What writes the parts of one shard after the other; each time, how many examples they have."""
+        """Return a function that writes the parts of one shard after the other and returns their number of examples."""
         task: AbstractTask[Any] = self.spec.build(known)
         asked = self._asked(known)
         return lambda shard: self._write(shard, task, asked)
 
     def finish(self, known: Vocabularies) -> Corpus:
-        """Write corpus.json over all shards, of which none may be missing."""
+        """Write corpus.json over all shards; none may be missing."""
         asked, records = self._asked(known), list[ShardRecord]()
         for shard in self.shards:
             record = self._record(shard, asked, read=False)
@@ -186,9 +186,9 @@ class Preparation:
         return totals
 
     def _counted(self, shard: Shard) -> Iterator[Symbols]:
-        """The symbols of the examples of a shard that can be learnt from."""
+        """Count the tokens of the trainable examples of a shard."""
         for example in ShardExamples(shards=[shard], like=self.like):
-            with suppress(DataError):  # it is among the rejects when parts are written
+            with suppress(DataError):  # the second pass adds it to the rejects
                 yield self.spec.counted(example)
 
     def _write(self, shard: Shard, task: AbstractTask[Any], asked: str) -> int:
@@ -235,8 +235,8 @@ class Preparation:
         return data["tally"] if is_valid else None
 
     def _record(self, shard: Shard, asked: str, *, read: bool) -> ShardRecord | None:
-        """What is known of a shard that needs nothing more to be done. `read`: the checksums of its files
-        are compared too, and not only their sizes.
+        """Return the record of a finished shard, or None. With `read`, compare the checksums of its files and not only
+        their sizes.
         """
         record = _record_from(read_json(self._place(f"{shard.name}.json")))
         if record is None or record.input_key != shard.key or record.asked != asked:
@@ -255,19 +255,21 @@ class Preparation:
         return f"{self.out.rstrip('/')}/{name}"
 
     def _asked(self, known: Vocabularies | None = None) -> str:
-        """A digest of what decides the numbers of a shard, or before there are some its counts."""
+        """Return a digest of everything that determines the encoding of a shard or, in the first pass, its token
+        counts.
+        """
         like = to_json(self.like)
         texts = [to_json(self.spec), like, "" if known is None else repr(known.to_data())]
         return hashlib.sha256("\0".join(texts).encode()).hexdigest()
 
 
 def corpus_shards(patterns: Sequence[str], out: str) -> list[Shard]:
-    """The text files of a corpus that is written into the folder `out`; see `find_shards`."""
+    """Return the text files for a corpus in the folder `out`; see `find_shards`."""
     return find_shards(patterns, out=out, is_reserved=_is_own)
 
 
 def _is_own(name: str) -> bool:
-    """Whether a shard of this name would write over a file of the corpus itself."""
+    """Return whether a shard of this name would overwrite a file of the corpus."""
     return f"{name}.json" in _OWN or name.startswith(f"{_COUNTS}/")
 
 

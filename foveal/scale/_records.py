@@ -1,4 +1,4 @@
-"""What is known of a shard that has been answered: enough to know that it need not be answered again."""
+"""The record of a finished shard, which proves that it need not be computed again."""
 
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
@@ -7,26 +7,26 @@ from typing import Any
 
 @dataclass(frozen=True, kw_only=True)
 class Record:
-    """One shard, as `NAME.json` beside its answers; it is written last."""
+    """The record of one shard, stored as `NAME.json` next to its answers and written last."""
 
     input: str
-    input_key: str  # another when the file has changed
+    input_key: str  # changes with the input file
     input_sha256: str
     output_sha256: str
     output_bytes: int
-    rejects_sha256: str  # empty where there are none
+    rejects_sha256: str  # empty if there are none
     lines: int
     answered: int
     rejected: int
-    asked: Mapping[str, Any]  # the version of the model, and how it was asked
+    asked: Mapping[str, Any]  # the version of the model, and the search settings
 
     def to_data(self) -> dict[str, Any]:
-        """As what JSON can hold."""
+        """Return the record as JSON data."""
         return asdict(self)
 
     @classmethod
     def from_data(cls, data: Any) -> "Record | None":
-        """What `to_data` wrote, None for anything else."""
+        """Parse the result of `to_data`; None for any other data."""
         try:
             return cls(**data)
         except TypeError:

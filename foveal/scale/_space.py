@@ -1,10 +1,10 @@
-"""What a sweep varies, and what each trial of it is.
+"""The search space of a sweep, and the settings of each trial.
 
-    trial 1      the run as it is
+    trial 1      the unchanged run
     trial n      its settings at point n - 1 of a Sobol sequence, which fills the space evenly
 
-A dimension is one drawn value for one setting, or for several that go together (the width of encoder and
-decoder, say). Points depend on the seed alone: the same sweep is the same trials.
+A dimension is one sampled value for one setting, or for several that vary together (for example the width of
+encoder and decoder). Points depend only on the seed: the same sweep has the same trials.
 """
 
 import math
@@ -25,18 +25,18 @@ _ATTENTION = "task.model.decoder.attention"
 @final
 @dataclass(frozen=True, kw_only=True)
 class Dimension:
-    """Settings that share one drawn value: a number between two others, or one of some texts."""
+    """Settings that share one sampled value: a number in a range, or one of several texts."""
 
     name: str
     paths: tuple[str, ...]
     low: float = 0.0
     high: float = 0.0
-    is_log: bool = False  # the same chance for every ratio, rather than for every difference
-    step: int | None = None  # whole numbers, multiples of it
+    is_log: bool = False  # log-uniform instead of uniform
+    step: int | None = None  # integers, multiples of it
     values: tuple[str, ...] = ()  # instead of numbers
 
     def text_at(self, share: float) -> str:
-        """The value at a share from 0 to 1 of the dimension, as a setting is written."""
+        """Return the value at a fraction from 0 to 1 of the dimension, as text for a setting."""
         if self.values:
             return self.values[min(int(share * len(self.values)), len(self.values) - 1)]
         if self.is_log:
@@ -48,7 +48,7 @@ class Dimension:
         return f"{number:.3g}"
 
     def share_of(self, text: str) -> float | None:
-        """Where a value lies on the dimension, from 0 to 1; None if it does not."""
+        """Return the position of a value on the dimension, from 0 to 1; None if it is outside."""
         if self.values:
             if text not in self.values:
                 return None
@@ -62,11 +62,11 @@ class Dimension:
 
 
 def usual_dimensions(run: Run, fixed: Sequence[str]) -> list[Dimension]:
-    """What is worth varying of a run, around the values that it has.
+    """Return the default dimensions of a run, around its current values.
 
     Args:
-        run: the default.
-        fixed: paths of settings that stay as they are, because somebody has said so.
+        run: The default run.
+        fixed: Paths of settings that the user has set, which stay unchanged.
     """
     known = {setting.path: setting.value for setting in settings(run)}
     free = {path: value for path, value in known.items() if path not in fixed}
@@ -102,11 +102,11 @@ def _of_training(run: Run, free: Mapping[str, Any]) -> Iterator[Dimension]:
 
 
 def _of_networks(free: Mapping[str, Any]) -> Iterator[Dimension]:
-    """Dropout and widths, one value for all networks that have the same."""
+    """Return dropout and widths, with one value for all networks that share it."""
     for name in ("hidden_size", "embedding_size", "dropout"):
         found = dict[Any, list[str]]()
         for path, value in free.items():
-            # What stands below the attention is gone when another one is drawn.
+            # The settings of an attention do not exist if another attention is drawn.
             is_own = path.startswith("task.") and not path.startswith(f"{_ATTENTION}.")
             if is_own and path.endswith(f".{name}") and value is not None:
                 found.setdefault(value, []).append(path)
@@ -136,16 +136,16 @@ def _of_task(run: Run, free: Mapping[str, Any]) -> Iterator[Dimension]:
 
 
 def given_dimension(run: Run, path: str, text: str) -> Dimension:
-    """The dimension that a user has written: `low..high`, or values with commas between them.
+    """Parse a dimension that the user wrote: `low..high`, or values separated by commas.
 
-    Numbers are drawn by ratio where the higher is at least ten times the lower.
+    Numbers are log-uniform if the upper bound is at least ten times the lower one.
     """
     value = next((one.value for one in settings(run) if one.path == path), None)
     low, dots, high = text.partition("..")
     if not dots:
         values = tuple(part.strip() for part in text.split(","))
         for one in values:
-            with_setting(run, path, one)  # raises for what cannot stand there
+            with_setting(run, path, one)  # raises for an invalid value
         return Dimension(name=path, paths=(path,), values=values)
     try:
         ends = float(low), float(high)
@@ -171,7 +171,7 @@ def given_dimension(run: Run, path: str, text: str) -> Dimension:
 
 
 def drawn(dimensions: Sequence[Dimension], number: int, seed: int) -> list[dict[str, str]]:
-    """Values by the name of their dimension, for so many trials. Trial 1 has none: it is the default."""
+    """Sample values by the name of their dimension, for this many trials. Trial 1 has none: it is the default."""
     if number == 1 or not dimensions:
         return [{}]
     engine = torch.quasirandom.SobolEngine(len(dimensions), scramble=True, seed=seed)
@@ -186,7 +186,7 @@ def drawn(dimensions: Sequence[Dimension], number: int, seed: int) -> list[dict[
 
 
 def with_values(run: Run, dimensions: Sequence[Dimension], values: Mapping[str, str]) -> Run:
-    """The run of a trial."""
+    """Return the run of a trial."""
     for dimension in dimensions:
         if dimension.name in values:
             for path in dimension.paths:
@@ -195,6 +195,6 @@ def with_values(run: Run, dimensions: Sequence[Dimension], values: Mapping[str, 
 
 
 def values_of(run: Run, dimensions: Sequence[Dimension]) -> dict[str, str]:
-    """What a run has on each dimension."""
+    """Return the value of a run on each dimension."""
     texts = {setting.path: setting.text for setting in settings(run)}
     return {one.name: texts[one.paths[0]] for one in dimensions}

@@ -1,4 +1,4 @@
-"""Files on a disk, or wherever fsspec reaches (s3://, gs://, memory://), written whole or not at all."""
+"""Atomic writes of files on a disk, or on any fsspec file system (s3://, gs://, memory://)."""
 
 import hashlib
 import json
@@ -18,29 +18,29 @@ from fsspec.implementations.local import LocalFileSystem
 from ..data._bytes import Readable
 from ..errors import DataError
 
-_PART = ".part-"  # what is being written, and counts for nothing
+_PART = ".part-"  # a file in progress, which is not valid yet
 _OWNER = re.compile(rf"{re.escape(_PART)}(?P<host>[^/]*)-(?P<process>\d+)-[0-9a-f]{{12}}$")
-# Seconds since it was last written to, after which nobody writes such a file any more: if its process has ended
-# on this machine, and if nothing is known of its process.
+# Seconds since the last write, after which such a file counts as abandoned: if its process has ended on this
+# machine, and if its process is unknown.
 _ENDED, _FORGOTTEN = 60, 86_400
-_BLOCK = 1 << 20  # bytes that are read at a time
+_BLOCK = 1 << 20  # bytes to read at a time
 
 
 @runtime_checkable
 class Writable(Protocol):
-    """A file that is open to be written, wherever it is."""
+    """A writable file on any file system."""
 
     def write(self, content: bytes, /) -> int:
-        """Some more."""
+        """Write more bytes."""
         ...
 
 
 class Shard(NamedTuple):
-    """A file of the input."""
+    """An input file."""
 
     url: str
-    name: str  # of what is written for it, without a suffix
-    key: str  # another when the file has changed
+    name: str  # name of its output files, without a suffix
+    key: str  # changes with the file
 
 
 def find_shards(
@@ -49,13 +49,12 @@ def find_shards(
     out: str | None = None,
     is_reserved: Callable[[str], bool] = lambda name: False,
 ) -> list[Shard]:
-    """The files that paths, URLs and patterns name, each with a name of its own: its path below the
-    folder that all have in common.
+    """Find the files that match paths, URLs and patterns. Each shard is named by its path below the common folder.
 
     Args:
-        patterns: paths, URLs, or patterns of them.
-        out: the folder of the output, in which no input may be: the next run would read the output.
-        is_reserved: whether a name is that of a file that the run itself writes.
+        patterns: Paths, URLs or patterns.
+        out: The output folder, which may contain no input: the next run would read the output.
+        is_reserved: Returns whether the run itself writes a file of this name.
     """
     urls = sorted({url for pattern in patterns for url in _matches(pattern)})
     if out is not None:
@@ -80,7 +79,7 @@ def find_shards(
 
 
 def size_of(url: str) -> int | None:
-    """Bytes of a file, None where there is none."""
+    """Return the size of a file in bytes; None if it does not exist."""
     system, path = _located(url)
     try:
         return int(system.size(path))
@@ -89,14 +88,14 @@ def size_of(url: str) -> int | None:
 
 
 def exists(url: str) -> bool:
-    """Whether a file is there."""
+    """Return whether a file exists."""
     system, path = _located(url)
     return bool(system.exists(path))
 
 
 def is_whole(url: str, size: int | None, sha256: str) -> bool:
-    """Whether a file is there with this size (None: any) and checksum. On other than local disks, where
-    reading takes long, the checksum is not looked at.
+    """Return whether a file exists with this size (None: any) and checksum. The checksum is compared only on local
+    disks, because reading from other file systems takes long.
     """
     system, _ = _located(url)
     if size_of(url) is None or size not in (None, size_of(url)):
@@ -112,21 +111,21 @@ def is_whole(url: str, size: int | None, sha256: str) -> bool:
 
 @contextmanager
 def opened(url: str) -> Iterator[Readable]:
-    """A file to read."""
+    """Open a file for reading."""
     system, path = _located(url)
     with system.open(path, "rb") as file:
         yield file
 
 
 def discard(url: str) -> None:
-    """Delete a file, if it is there."""
+    """Delete a file, if it exists."""
     system, path = _located(url)
     if system.exists(path):
         system.rm(path)
 
 
 def read_json(url: str) -> Any:
-    """What a file says, None where there is none or it is no JSON."""
+    """Read a JSON file; returns None if it does not exist or is invalid."""
     system, path = _located(url)
     try:
         return json.loads(system.cat_file(path))
@@ -135,14 +134,14 @@ def read_json(url: str) -> Any:
 
 
 def write_json(url: str, data: Any) -> None:
-    """All of it or nothing."""
+    """Write a JSON file atomically."""
     with written(url) as file:
         file.write((json.dumps(data, indent=1, ensure_ascii=False) + "\n").encode())
 
 
 @contextmanager
 def written(url: str) -> Iterator[Writable]:
-    """A file to write, which is there under its name when all has been written, and not before."""
+    """Open a file for writing, which appears under its name only when it is complete."""
     system, path = _located(url)
     system.makedirs(posixpath.dirname(path), exist_ok=True)
     part = f"{path}{_PART}{socket.gethostname()}-{os.getpid()}-{uuid.uuid4().hex[:12]}"
@@ -157,7 +156,7 @@ def written(url: str) -> Iterator[Writable]:
 
 
 def clear_unfinished(out: str) -> None:
-    """Delete what runs that were killed had begun to write. What another run is writing stays."""
+    """Delete the incomplete files of killed runs; files that another run is writing are kept."""
     system, path = _located(out)
     for part in system.glob(f"{path.rstrip('/')}/**/*{_PART}*"):
         with suppress(FileNotFoundError, NotImplementedError):
@@ -167,7 +166,7 @@ def clear_unfinished(out: str) -> None:
 
 
 def _has_ended(part: str) -> bool:
-    """Whether the process that wrote a file was one of this machine and has ended."""
+    """Return whether the process that wrote a file ran on this machine and has ended."""
     owner = _OWNER.search(part)
     if owner is None or owner["host"] != socket.gethostname():
         return False
@@ -175,14 +174,14 @@ def _has_ended(part: str) -> bool:
         os.kill(int(owner["process"]), 0)
     except ProcessLookupError:
         return True
-    except OSError:  # it is there, and of another user
+    except OSError:  # it exists, and belongs to another user
         pass
     return False
 
 
 def _located(url: str) -> tuple[Any, str]:
-    """The file system of a URL, and the path in it. In a local path, `::` is part of a name; elsewhere
-    fsspec reads it as a chain of URLs.
+    """Return the file system of a URL, and the path in it. In a local path, `::` is part of a name; elsewhere
+    fsspec parses it as a chain of URLs.
     """
     if "::" in url and ("://" not in url or url.startswith("file://")):
         return LocalFileSystem(), LocalFileSystem._strip_protocol(url)
@@ -210,8 +209,8 @@ def _matches(pattern: str) -> list[str]:
 
 
 def _stem(name: str) -> str:
-    """Without what says how it is packed and written: `a/b.jsonl.zst` is `a/b`. A `::` would make a chain of
-    URLs of the output's name.
+    """Strip the suffixes of format and compression: `a/b.jsonl.zst` becomes `a/b`. A `::` in an output name would
+    make it a chain of URLs.
     """
     for suffix in (".gz", ".zst"):
         name = name.removesuffix(suffix)

@@ -1,12 +1,12 @@
-"""A sweep: trials of a run with other settings, each in a folder of its own, and the best of them.
+"""A sweep: trials of a run with other settings, each in a separate folder, and the best of them.
 
-    plan.json     what is varied, and the settings of every trial
-    trials/01     the run as it is; 02, ...: with other settings; all folders as `fit` leaves them
-    best          the best of those that came to their end, ready to answer
-    sweep.json    all trials, the best first
-    sweep.html    the same to look at
+    plan.json     the search space, and the settings of every trial
+    trials/01     the unchanged run; 02, ...: with other settings; all folders as `fit` writes them
+    best          the best finished trial, ready to predict
+    sweep.json    all trials, best first
+    sweep.html    the same as a page
 
-Nothing here trains: `foveal.scale.cluster.run_trials` does.
+This module does not train: `foveal.scale.cluster.run_trials` does.
 """
 
 import json
@@ -26,24 +26,24 @@ from ._storage import read_json, write_json
 from ._sweep_page import sweep_page
 from ._trials import Measure, Trial, read_measure, read_trial
 
-BEST, ENGINE = "best", "ray"  # the latter is what Tune writes about itself
+BEST, ENGINE = "best", "ray"  # `ray` is the folder of Tune's own state
 PLAN = "plan.json"
 _TABLE, _PAGE = "sweep.json", "sweep.html"
 _TRIALS = "trials"
 _CHECKPOINTS = "checkpoints"
-_AT_ONCE = 1e-9  # minutes: a run that goes on with so many is over
+_AT_ONCE = 1e-9  # minutes: a resumed run with this budget ends at once
 
 
 @dataclass(frozen=True, kw_only=True)
 class Sweep:
-    """What to try, and where.
+    """A sweep: the run, the search space and the output folder.
 
     Args:
-        planned: the default, and trial 1.
-        dimensions: what is varied.
-        trials: how many.
-        budget: seconds for all of them; None: as long as it takes.
-        out: the folder of the sweep.
+        planned: The default run, and trial 1.
+        dimensions: The dimensions of the search space.
+        trials: The number of trials.
+        budget: The total time in seconds; None for no limit.
+        out: The folder of the sweep.
     """
 
     planned: Planned
@@ -54,14 +54,14 @@ class Sweep:
 
     @property
     def _also(self) -> tuple[type, ...]:
-        """The parts of the run that are not from this package."""
+        """Return the spec classes of the run that are not from this package."""
         return outside_specs(self.planned.run)
 
     def begin(self, *, fresh: bool = False) -> None:
-        """Write down every trial, or find the same sweep in the folder.
+        """Write the plan of every trial, or resume the same sweep in the folder.
 
         Args:
-            fresh: delete a sweep that the folder has, once the new one has been checked.
+            fresh: Delete an existing sweep in the folder, after the new one has been validated.
         """
         if self.planned.run.dev is None:
             raise SpecError(
@@ -88,7 +88,7 @@ class Sweep:
             write_json(str(self.out / PLAN), wanted)
 
     def clear(self) -> None:
-        """Delete what the folder has of a sweep."""
+        """Delete the sweep in the folder."""
         for name in (PLAN, _TABLE, _PAGE):
             (self.out / name).unlink(missing_ok=True)
         for name in (_TRIALS, BEST, ENGINE):
@@ -103,7 +103,7 @@ class Sweep:
             "settings": drawn(self.dimensions, self.trials, seed),
             "run": to_data(self.planned.run),
         }
-        return json.loads(json.dumps(plan))  # as it is when it is read again
+        return json.loads(json.dumps(plan))  # normalized as after a round trip through the file
 
     def _trial_plan(self, number: int, values: dict[str, str]) -> Planned:
         choices: Sequence[Choice] = self.planned.choices
@@ -113,18 +113,18 @@ class Sweep:
         return Planned(with_values(self.planned.run, self.dimensions, values), tuple(choices))
 
     def folder(self, number: int) -> Path:
-        """Of a trial, counted from 1."""
+        """Return the folder of a trial, counted from 1."""
         return trial_folder(self.out, number)
 
     def trial(self, number: int) -> Trial:
-        """What has become of a trial so far."""
+        """Return the state of a trial."""
         folder = self.folder(number)
         return read_trial(
             folder, number, values_of(load_plan(folder, also=self._also).run, self.dimensions)
         )
 
     def measure(self) -> Measure:
-        """What trials are compared by."""
+        """Return the metric that ranks the trials."""
         for number in range(1, self.trials + 1):
             if (found := read_measure(self.folder(number))) is not None:
                 return found
@@ -134,15 +134,15 @@ class Sweep:
 
     @property
     def is_over(self) -> bool:
-        """Whether nothing is left to do."""
+        """Return whether all trials have ended."""
         return (self.out / _TABLE).is_file()
 
     def best(self) -> Trial:
-        """The best trial of a sweep that is over."""
+        """Return the best trial of a finished sweep."""
         return self.trial(read_json(str(self.out / _TABLE))["best"])
 
     def finish(self) -> None:
-        """Save the best model, the table and the page, when nothing more will be trained."""
+        """Save the best model, the table and the page, after the last training."""
         measure = self.measure()
         trials = measure.ranked([self.trial(number) for number in range(1, self.trials + 1)])
         best = trials[0]
@@ -160,13 +160,11 @@ class Sweep:
         }
         write_json(str(self.out / _TABLE), data)
         for trial in trials:
-            # Nobody resumes from these, and they are large.
+            # No run resumes from these, and they are large.
             delete_checkpoints(self.folder(trial.number))
 
     def _save_best(self, trial: Trial) -> None:
-        """The folder of a trial once more, as the best. One that was stopped is scored and saved as it
-        was at its last checkpoint.
-        """
+        """Copy the folder of the best trial. A stopped trial is scored and saved from its last checkpoint."""
         source, target = self.folder(trial.number), self.out / BEST
         shutil.rmtree(target, ignore_errors=True)
         if trial.status == "finished":
@@ -187,5 +185,5 @@ class Sweep:
 
 
 def trial_folder(out: Path, number: int) -> Path:
-    """Of a trial, below the folder of its sweep."""
+    """Return the folder of a trial, relative to the folder of its sweep."""
     return out / _TRIALS / f"{number:02d}"

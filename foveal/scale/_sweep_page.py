@@ -1,4 +1,4 @@
-"""The page of a sweep: which settings did well, how trials went, and all of them in a table."""
+"""The page of a sweep: the best settings, the learning curves, and a table of all trials."""
 
 from collections.abc import Sequence
 
@@ -7,15 +7,15 @@ from ..views._tables import Table
 from ._space import Dimension
 from ._trials import Measure, Trial
 
-_NAMED = 6  # curves that have a line in the legend, the default's among them
+_NAMED = 6  # curves with a legend entry, with the default
 _GROUPS = ("the best", "the default, trial 1", "finished", "stopped early")
-_MOST_DRAWN = 200  # lines across the axes: more are a carpet
+_MOST_DRAWN = 200  # lines across the axes: more are unreadable
 
 
 def sweep_page(
     name: str, measure: Measure, dimensions: Sequence[Dimension], trials: Sequence[Trial]
 ) -> str:
-    """The page; trials come with the best first."""
+    """Render the page; trials are sorted best first."""
     sections = [_outcome(measure, trials)]
     if dimensions:
         sections.append(_settings(measure, dimensions, trials))
@@ -52,7 +52,7 @@ def _outcome(measure: Measure, trials: Sequence[Trial]) -> Section:
 def _settings(
     measure: Measure, dimensions: Sequence[Dimension], trials: Sequence[Trial]
 ) -> Section:
-    """Every trial as a line across its settings, to its score."""
+    """Draw every trial as a line across its settings, to its score."""
     scored = [trial for trial in trials if trial.score is not None][:_MOST_DRAWN]
     goodness = [measure.goodness(trial.score) for trial in scored]
     worst, best = (min(goodness), max(goodness)) if goodness else (0.0, 0.0)
@@ -105,7 +105,7 @@ def _group(trial: Trial, best: Trial) -> int:
 
 
 def _curves(measure: Measure, trials: Sequence[Trial]) -> Section:
-    """Validations over the run: the best and the default by name, the others thin."""
+    """Draw validation scores over the run: the best and the default by name, the others thin."""
     begun = [trial for trial in trials if trial.validations]
     chosen = [trial for trial in begun if trial.number == 1]
     chosen += [trial for trial in begun if trial.number != 1][: _NAMED - len(chosen)]

@@ -1,4 +1,4 @@
-"""What became of a trial, read from the folder that the training loop left."""
+"""The state of a trial, read from the folder of its training."""
 
 import math
 from collections.abc import Sequence
@@ -9,29 +9,29 @@ from typing import Any, Literal
 from ..training import read_log
 from ..training._outputs import scores_of
 
-STOPPED = "stopped by the sweep"  # what the log of a run says that was not allowed to go on
+STOPPED = "stopped by the sweep"  # the log entry of a run that the sweep stopped early
 Status = Literal["finished", "stopped", "failed", "not begun"]
 _ORDER: tuple[Status, ...] = ("finished", "stopped", "failed", "not begun")
 
 
 @dataclass(frozen=True, kw_only=True)
 class Trial:
-    """One trial. The score of a finished one is that of its model on the whole validation set, with the
-    search of its task; that of another is its latest validation.
+    """One trial. A finished trial is scored on the whole validation set with the search of its task; an unfinished
+    trial has the score of its latest validation.
     """
 
     number: int
     status: Status
     settings: dict[str, str]
     score: float | None
-    progress: float  # share of the run that it came to
+    progress: float  # completed fraction of the run
     seconds: float
     validations: tuple[tuple[float, float], ...]  # progress, score
-    test: dict[str, float]  # scores on the test set, of a finished one
-    text: str  # why it failed
+    test: dict[str, float]  # test scores of a finished trial
+    text: str  # the reason for a failure
 
     def to_data(self) -> dict[str, Any]:
-        """As what JSON can hold."""
+        """Return the trial as JSON data."""
         data = asdict(self)
         finite = self.score is not None and math.isfinite(self.score)
         return data | {"score": self.score if finite else None}
@@ -39,20 +39,20 @@ class Trial:
 
 @dataclass(frozen=True, kw_only=True)
 class Measure:
-    """The score that trials are compared by."""
+    """The metric that ranks the trials."""
 
     name: str
     higher_is_better: bool
 
     def goodness(self, score: float | None) -> float:
-        """More is better; what is no number is worst."""
+        """Return a score for which higher is better; NaN is worst."""
         if score is None or not math.isfinite(score):
             return -math.inf
         return score if self.higher_is_better else -score
 
     def ranked(self, trials: Sequence[Trial]) -> list[Trial]:
-        """The best first: those that finished, then those that were stopped. Of equals, the first that
-        was drawn, so that the default stands before what is no better.
+        """Sort finished trials best first, then stopped trials. Ties keep the order of sampling, so the default comes
+        before trials that are no better.
         """
         return sorted(
             trials,
@@ -61,7 +61,7 @@ class Measure:
 
 
 def read_measure(folder: Path) -> Measure | None:
-    """What the run in a folder is scored by, None if it has not begun."""
+    """Return the metric of the run in a folder, or None if it has not begun."""
     log = folder / "log.jsonl"
     for line in read_log(log) if log.is_file() else ():
         if line["event"] == "started":
@@ -70,7 +70,7 @@ def read_measure(folder: Path) -> Measure | None:
 
 
 def read_trial(folder: Path, number: int, settings: dict[str, str]) -> Trial:
-    """What became of the trial in a folder."""
+    """Read the state of the trial in a folder."""
     metric, progress, seconds, last = "", 0.0, 0.0, ""
     validations, text = list[tuple[float, float]](), ""
     log = folder / "log.jsonl"
@@ -106,5 +106,5 @@ def read_trial(folder: Path, number: int, settings: dict[str, str]) -> Trial:
 
 
 def is_finished(folder: Path) -> bool:
-    """Whether the run in a folder came to its end."""
+    """Return whether the run in a folder has finished."""
     return read_trial(folder, 0, {}).status == "finished"

@@ -1,4 +1,7 @@
-"""The same on a Ray cluster: this machine's cores, or whatever RAY_ADDRESS names. Needs `foveal[ray]`."""
+"""Bulk runs, training, sweeps and serving on a Ray cluster: the local cores, or the cluster at RAY_ADDRESS.
+
+Requires `foveal[ray]`.
+"""
 
 from ...extras import require as _require
 

@@ -1,4 +1,4 @@
-"""A model on its way to another machine: the files of its bundle, which are verified where they arrive."""
+"""Transfer of a model to another machine: the files of its bundle, verified on arrival."""
 
 import tempfile
 from collections.abc import Iterator, Mapping
@@ -9,13 +9,13 @@ from ...bundles._bundle import bundle_files
 
 
 def packed(folder: Path) -> dict[str, bytes]:
-    """The files of a bundle by their names."""
+    """Return the files of a bundle by name."""
     return {path.name: path.read_bytes() for path in bundle_files(folder)}
 
 
 @contextmanager
 def unpacked(files: Mapping[str, bytes]) -> Iterator[Path]:
-    """A folder with the files of a bundle, for as long as it takes to load it."""
+    """Write the files of a bundle to a temporary folder, to load it."""
     with tempfile.TemporaryDirectory(prefix="bundle") as name:
         for file, content in files.items():
             (Path(name) / file).write_bytes(content)

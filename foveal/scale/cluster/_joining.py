@@ -1,4 +1,4 @@
-"""Joining a cluster, or making one of this machine's cores that lasts as long as the command."""
+"""Joining a Ray cluster, or starting a local one that lasts as long as the command."""
 
 import logging
 import os
@@ -12,18 +12,18 @@ import ray
 from ray import LoggingConfig
 from ray._private import ray_constants
 
-_OBJECT_STORE = 300 << 20  # bytes, of a cluster of our own: shards are named there, not held
+_OBJECT_STORE = 300 << 20  # bytes, for a local cluster: it stores only the names of shards
 _LOCAL = "local"
 _LOOPBACK = "127.0.0.1"
 
 
 @contextmanager
 def ray_cluster(*, num_cpus: int | None = None) -> Iterator[None]:
-    """Whatever runs inside can use Ray: the cluster of RAY_ADDRESS or, without it, one of this machine's.
+    """Connect to Ray inside the block: to the cluster at RAY_ADDRESS or, without it, to a local one.
 
-    A cluster of our own listens on the loopback address only, asks for a token that is made for this
-    process, keeps its files where no other user can read them, and shows no dashboard. Workers compute with
-    one thread each, as everything does here.
+    A local cluster listens only on the loopback address, requires a token that is generated for this process,
+    keeps its files private to this user, and runs no dashboard. Each worker computes with one thread, as everywhere
+    in this package.
     """
     address = os.environ.get("RAY_ADDRESS", _LOCAL)
     if address != _LOCAL:
@@ -37,8 +37,8 @@ def ray_cluster(*, num_cpus: int | None = None) -> Iterator[None]:
         "object_store_memory": _OBJECT_STORE,
         "_node_ip_address": _LOOPBACK,
     }
-    # Ray opens its folder to everybody. The one around it is this user's only. A umask would do the same, but
-    # would hold for the answers that workers write, too.
+    # Ray makes its folder readable for everyone. Its parent folder is private to this user. A umask would have the same
+    # effect, but would also apply to the answers that workers write.
     with (
         TemporaryDirectory(prefix="ray-", ignore_cleanup_errors=True) as folder,
         _initialized(address, {**own, "_temp_dir": f"{folder}/ray"}),
@@ -51,8 +51,8 @@ def _initialized(address: str, own: dict[str, Any]) -> Iterator[None]:
     ray.init(
         address=address,
         logging_level=logging.ERROR,
-        # Ray's own words would drown ours: every plan it makes and, without a dashboard, every second
-        # that it cannot ask one. What goes wrong is an error, and shown.
+        # Ray's messages would hide ours: it logs every plan and, without a dashboard, every second that it cannot reach
+        # one. Errors are still shown.
         logging_config=LoggingConfig(log_level="ERROR"),
         runtime_env={"env_vars": {"OMP_NUM_THREADS": "1", "RAY_USAGE_STATS_ENABLED": "0"}},
         **own,
@@ -64,8 +64,8 @@ def _initialized(address: str, own: dict[str, Any]) -> Iterator[None]:
 
 
 def _keep_to_this_machine() -> None:
-    """Have Ray take the loopback address for this machine's, which it does by itself on macOS and Windows, and
-    a token of our own for the one that it would write into the home folder, readable by all.
+    """Make Ray use the loopback address for this machine, its default on macOS and Windows, and our own token instead
+    of one that it would write into the home folder, readable by all.
     """
     os.environ[ray_constants.ENABLE_RAY_CLUSTERS_ENV_VAR] = "0"  # for the processes that Ray starts
     ray_constants.ENABLE_RAY_CLUSTER = False  # here

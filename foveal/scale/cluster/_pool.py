@@ -1,5 +1,5 @@
-"""Shards worked on by a pool of processes: Ray Data hands them out, starts again whoever dies, and hands out
-again what was lost. What comes of a shard goes from the worker to its place; only a few words come back.
+"""A pool of processes for shards: Ray Data distributes the shards, restarts workers that die, and reassigns
+lost shards. A worker writes its output directly to its destination; only a short summary comes back.
 """
 
 import json
@@ -19,15 +19,15 @@ from .._records import Record
 from .._storage import Shard
 from ._bundles import packed, unpacked
 
-# Does one shard after the other; what it returns is what JSON can hold.
+# Processes one shard after the other, and returns JSON data.
 Work: TypeAlias = Callable[[Shard], Any]
 
 
 def answer_with_pool(job: Bulk, shards: Sequence[Shard], workers: int) -> Iterator[Record]:
-    """Answer shards with so many workers; records come as they are done, in any order.
+    """Predict shards with this many workers; yields records as they finish, in any order.
 
-    A worker need not see the disk of this machine for the model, which is sent to it and verified there
-    before it is loaded. It must reach the input and the output, and the file of `job.specs`, which it runs.
+    A worker need not see the disk of this machine: the model is sent to it and verified there before it is
+    loaded. It must reach the input, the output and the file of `job.specs`, which it runs.
     """
     job = replace(job, specs=None if job.specs is None else job.specs.resolve())
     for data in _by_pool(partial(_answering, job, packed(job.bundle)), shards, workers):
@@ -37,19 +37,19 @@ def answer_with_pool(job: Bulk, shards: Sequence[Shard], workers: int) -> Iterat
 
 
 def count_with_pool(job: Preparation, shards: Sequence[Shard], workers: int) -> Iterator[int]:
-    """Count the symbols of shards with so many workers, which must reach the input and the output."""
+    """Count the tokens of shards with this many workers, which must reach the input and the output."""
     return _by_pool(lambda: job.count, shards, workers)
 
 
 def write_with_pool(
     job: Preparation, known: Vocabularies, shards: Sequence[Shard], workers: int
 ) -> Iterator[int]:
-    """Write the parts of shards, likewise."""
+    """Write the parts of shards with this many workers."""
     return _by_pool(partial(job.writer, known), shards, workers)
 
 
 def _by_pool(begin: Callable[[], Work], shards: Sequence[Shard], workers: int) -> Iterator[Any]:
-    """What comes back of each shard, as they are done; every worker begins once."""
+    """Yield the summary of each shard as it finishes; every worker is set up once."""
     if not shards:
         return
     DataContext.get_current().enable_progress_bars = False  # the command has its own
@@ -67,7 +67,7 @@ def _by_pool(begin: Callable[[], Work], shards: Sequence[Shard], workers: int) -
 
 @final
 class _Worker:
-    """A process, with what it needs for all shards in its memory."""
+    """A worker process, which keeps its model in memory for all shards."""
 
     def __init__(self, begin: Callable[[], Work]) -> None:
         self._work = begin()
@@ -87,5 +87,5 @@ def _answering(job: Bulk, files: Mapping[str, bytes]) -> Work:
 
 
 def _nobody(number: int) -> None:
-    """Nobody is told of lines: a worker is not on the terminal."""
+    """Ignore progress: a worker has no terminal."""
     del number

@@ -1,9 +1,9 @@
-"""A replica: the application of the server on one machine, whole, in a process that Ray Serve starts.
+"""A replica: the complete server application, in a process that Ray Serve starts.
 
-    Ray Serve's proxy  -- one request -->  replica: reads, queues, writes  -- a batch -->  a process that computes
+    Ray Serve's proxy  -- one request -->  replica: reads, queues, writes  -- a batch -->  computing process
 
-So a replica answers what the server answers, by the same routes and to the byte, with the same queue, limits
-and tokens. Which replica is asked, how many there are and what becomes of one that dies is Ray Serve's part.
+A replica returns the same bytes as the server, on the same routes, with the same queue, limits and tokens. Ray
+Serve routes requests, scales the number of replicas and restarts failed ones.
 """
 
 import os
@@ -23,18 +23,18 @@ from ._bundles import unpacked
 
 
 class Service(NamedTuple):
-    """What replicas serve, and to whom."""
+    """The models of a replica, with their limits and tokens."""
 
     bundles: Mapping[str, Mapping[str, bytes]]  # the files of every model
     limits: Limits
-    tokens: Tokens  # digests: the tokens themselves stay where they are
+    tokens: Tokens  # digests: the tokens are not sent
     is_public: bool
     specs: Path | None = None  # a Python file with the parts that are not from foveal
 
 
 @serve.ingress()
 class Replica:
-    """Models in their own process that computes, and the application before it."""
+    """Models in a separate computing process, and the application in front of it."""
 
     def __init__(self, service: Service) -> None:
         computing = Computing(specs=service.specs)
@@ -44,8 +44,8 @@ class Replica:
                 computing.load(name, folders.enter_context(unpacked(files)))
                 for name, files in service.bundles.items()
             ]
-        # The folders are gone before the application looks at them for the first time, and no change
-        # is ever seen there: another model comes with another replica.
+        # The folders are deleted before the application first checks them, so it never sees a change there: a new model
+        # comes with a new replica.
         self._app = build_app(
             served,
             computing,
@@ -55,12 +55,12 @@ class Replica:
         )
 
     def __serve_build_asgi_app__(self) -> FastAPI:
-        """The application of this replica, which Ray Serve asks for by this name."""
+        """Return the application of this replica; Ray Serve calls this method by name."""
         return self._app
 
 
 def _end(status: int) -> None:
-    """The process that computes has ended, and so does the replica: Ray Serve starts another at once, and
-    would notice only after some checks that this one answers nothing but 503.
+    """End the replica because its computing process has ended. Ray Serve then starts a new replica at once; it would
+    need several health checks to notice that this one returns only 503.
     """
     os._exit(status or 1)

@@ -1,8 +1,8 @@
-"""Models served by replicas of the server, as many as the load needs: Ray Serve around the same application.
+"""Models served by an autoscaled number of replicas: Ray Serve around the server application.
 
-The command stays, as a server does: it looks at the folders of the models and, when one has changed, has all
-replicas replaced, each new one before an old one goes. What it started lives on if it is killed, on a cluster
-that is not its own; started again it takes over.
+The command keeps running, like a server: it watches the folders of the models and, when one has changed, replaces
+all replicas, each new one before an old one ends. On an external cluster, the replicas survive if the command is
+killed; after a restart, it takes over.
 """
 
 import logging
@@ -27,35 +27,36 @@ from ._joining import ray_cluster
 from ._replica import Replica, Service
 
 APPLICATION = "foveal"
-SURGE_PERCENT = 20  # more replicas than asked for, while old ones are replaced
-_AT_ONCE = 128  # requests that a replica is given: some batches
-_AT_ONCE_WANTED = 16  # on average; with more to do there are more replicas
+SURGE_PERCENT = 20  # additional replicas while old ones are replaced
+_AT_ONCE = 128  # concurrent requests per replica: several batches
+_AT_ONCE_WANTED = 16  # target average; at higher load there are more replicas
 _SECONDS_BETWEEN_LOOKS = 1.0
-_SECONDS_TO_DRAIN = 60.0  # that requests under way are given when a replica ends
-_SECONDS_BETWEEN_CHECKS = 2.0  # whether a replica lives; one that does not is replaced
-# The proxy is given more than 5 s to start, which it takes on a busy machine.
+_SECONDS_TO_DRAIN = 60.0  # time limit for requests in flight when a replica ends
+_SECONDS_BETWEEN_CHECKS = 2.0  # health checks; a failed replica is replaced
+# The proxy may take longer than 5 s to start on a busy machine.
 _CONTROLLER = {"runtime_env": {"env_vars": {"RAY_SERVE_PROXY_READY_CHECK_TIMEOUT_S": "30"}}}
-_QUIET = {"log_level": "ERROR", "enable_access_log": False}  # paths may hold what somebody typed
+_QUIET = {"log_level": "ERROR", "enable_access_log": False}  # paths may contain user input
 
 _log = logging.getLogger(__name__)
 
 
 class ReplicasError(FovealError, RuntimeError):
-    """Replicas could not be started."""
+    """Raised if replicas cannot be started."""
 
 
 class Replicas(NamedTuple):
-    """How many replicas there are: as many as the load needs, between two bounds."""
+    """Bounds on the number of replicas; the load determines the number between them."""
 
     least: int
     most: int
 
     @classmethod
     def from_text(cls, text: str) -> "Replicas":
-        """Bounds as they are given to the command: `2..8`, or `4` for both.
+        """Parse the bounds: `2..8`, or `4` for both.
 
-        >>> Replicas.from_text("2..8"), Replicas.from_text("4")
-        (Replicas(least=2, most=8), Replicas(least=4, most=4))
+        Examples:
+            >>> Replicas.from_text("2..8"), Replicas.from_text("4")
+            (Replicas(least=2, most=8), Replicas(least=4, most=4))
         """
         least, _, most = text.partition("..")
         try:
@@ -70,21 +71,21 @@ class Replicas(NamedTuple):
 
     @property
     def with_surge(self) -> int:
-        """As many as there may be while old ones are replaced."""
+        """The maximum number of replicas while old ones are replaced."""
         return self.most + -(-self.most * SURGE_PERCENT // 100)
 
 
 @dataclass(frozen=True, kw_only=True)
 class Deployment:
-    """Models that are to be served, and how.
+    """A deployment: the models and how to serve them.
 
     Args:
-        folders: of models, by the names that they are served under.
-        replicas: how many.
-        limits: of a request.
-        tokens: that must be shown, if there are any.
-        is_public: they are asked under any name, not the loopback's.
-        specs: a Python file with the parts of the models that are not from foveal, which every replica runs.
+        folders: The folders of the models, by name.
+        replicas: The bounds on the number of replicas.
+        limits: The limits of a request.
+        tokens: The accepted bearer tokens, if any.
+        is_public: Accept requests for any host name, not only for loopback names.
+        specs: A Python file with the parts of the models that are not from foveal, which every replica runs.
     """
 
     folders: Mapping[str, Path]
@@ -96,11 +97,11 @@ class Deployment:
 
     @property
     def state(self) -> Mapping[str, Any]:
-        """Another when the files of a model have changed."""
+        """Return a signature that changes with the files of the models."""
         return {name: signature(folder) for name, folder in self.folders.items()}
 
     def application(self) -> serve.Application:
-        """The models as they are in their folders now, verified."""
+        """Load and verify the current models, and return the application."""
         specs = None if self.specs is None else self.specs.resolve()
         bundles = {name: _verified(folder, specs) for name, folder in self.folders.items()}
         service = Service(bundles, self.limits, self.tokens, self.is_public, specs)
@@ -125,19 +126,21 @@ class Deployment:
 def serve_with_replicas(
     deployment: Deployment, *, host: str, port: int, ready: Callable[[str], None]
 ) -> None:
-    """Serve until SIGTERM or Ctrl-C; what is under way then is answered. SIGHUP loads models anew.
+    """Serve until SIGTERM or Ctrl-C, and answer the requests in flight. SIGHUP reloads the models.
 
     Args:
-        deployment: what is served.
-        host: the address to listen on, of every machine that has a replica.
-        port: 0 takes one that is free.
-        ready: is told the address as soon as it can be asked.
+        deployment: The models and how to serve them.
+        host: The address to listen on, on every machine with a replica.
+        port: The port; 0 takes a free one.
+        ready: A callback that receives the address as soon as the server listens.
     """
     if port == 0:
         with listen("serve", host, port) as bound:
             port = bound.getsockname()[1]
     state, application = deployment.state, deployment.application()
-    logging.getLogger("ray.serve").setLevel(logging.ERROR)  # here; its words would drown ours
+    logging.getLogger("ray.serve").setLevel(
+        logging.ERROR
+    )  # in this process; its messages would hide ours
     name = f"[{host}]" if ":" in host else host
     with ray_cluster(num_cpus=deployment.replicas.with_surge), _told() as is_told:
         serve.start(
@@ -154,7 +157,7 @@ def serve_with_replicas(
 
 
 def _roll_out(application: serve.Application) -> None:
-    """Serve this in place of what is served."""
+    """Replace the running deployment by this one."""
     try:
         serve.run(application, name=APPLICATION, route_prefix="/")
     except RuntimeError as error:
@@ -179,7 +182,7 @@ def _watch(deployment: Deployment, state: Mapping[str, Any], is_told: Callable[[
 
 @contextmanager
 def _told() -> Iterator[Callable[[], bool]]:
-    """SIGTERM interrupts as Ctrl-C does; says whether there has been a SIGHUP since it was last asked."""
+    """Handle SIGTERM like Ctrl-C; yields a function that returns whether SIGHUP arrived since its last call."""
     told = list[int]()
     handlers = {
         signal.SIGTERM: signal.default_int_handler,
@@ -200,7 +203,7 @@ def _told() -> Iterator[Callable[[], bool]]:
 
 
 def _verified(folder: Path, specs: Path | None) -> dict[str, bytes]:
-    """The files of a bundle. It may be written anew at any moment: what was read must be whole too."""
+    """Return the verified files of a bundle. It may be overwritten at any moment: the files read must be consistent."""
     load_version(folder, specs=specs)
     files = packed(folder)
     with unpacked(files) as copy:

@@ -1,10 +1,10 @@
-"""Trials of a sweep, handed out by Ray Tune and stopped early by ASHA where others do better.
+"""Trials of a sweep, scheduled by Ray Tune, with early stopping by ASHA.
 
-    ASHA: at 12 % and 36 % of its run a trial goes on only if it is among the better third so far
+    ASHA: at 12 % and 36 % of its run a trial continues only if it is among the best third so far
 
-A trial is the one training loop in its folder, which tells of every validation. Whoever dies is started again
-and goes on from the trial's own checkpoint; a sweep that is interrupted or killed goes on from what Tune has
-written down. Reference: Li et al. 2020, a system for massively parallel hyperparameter tuning.
+A trial runs the training loop in its folder, and reports every validation. A worker that dies is restarted
+and resumes from the trial's checkpoint; an interrupted or killed sweep resumes from Tune's saved state.
+Reference: Li et al. 2020, a system for massively parallel hyperparameter tuning.
 """
 
 import os
@@ -30,14 +30,14 @@ from ...training import Evaluated, Event, Started, StepDone
 from .._sweep import ENGINE, Sweep, trial_folder
 from .._trials import STOPPED, Trial, is_finished
 
-_MOST_FAILURES = 3  # of one trial: lost workers; what goes wrong in training is not tried again
-# Shares of a run, in percent: below the first nobody is stopped. The next is three times the one before.
+_MOST_FAILURES = 3  # per trial, for lost workers; errors in training are not retried
+# Percentages of a run: no trial is stopped before the first. Each is three times the previous one.
 _FIRST_RUNG, _FACTOR, _WHOLE = 12, 3, 100
 _NUMBER, _SHARE, _GOODNESS = "trial", "share", "goodness"
 
 
 class Ended(NamedTuple):
-    """A trial has ended, as that many of all."""
+    """The end of a trial, with the number of ended trials."""
 
     trial: Trial
     number: int
@@ -47,17 +47,17 @@ class Ended(NamedTuple):
 def run_trials(
     sweep: Sweep, workers: int, told: Callable[[Ended], None], *, specs: Path | None = None
 ) -> bool:
-    """Run all trials of a sweep that has begun, or go on with them; False if it was interrupted.
+    """Run or resume all trials of a sweep; returns False if it was interrupted.
 
     Args:
-        sweep: what to try.
-        workers: trials at a time, of one core each.
-        told: a function of a module, told of every trial that has ended.
-        specs: a Python file with the parts of the run that are not from foveal, which every worker runs.
+        sweep: The sweep, after `begin`.
+        workers: The number of concurrent trials, with one core each.
+        told: A function of a module that receives every ended trial.
+        specs: A Python file with the parts of the run that are not from foveal, which every worker runs.
     """
     folder = sweep.out.resolve()
-    os.environ["TUNE_DISABLE_AUTO_CALLBACK_LOGGERS"] = "1"  # the loop writes its own log
-    os.environ["RAY_AIR_NEW_OUTPUT"] = "0"  # and the command says what is to be said
+    os.environ["TUNE_DISABLE_AUTO_CALLBACK_LOGGERS"] = "1"  # the training loop writes its own log
+    os.environ["RAY_AIR_NEW_OUTPUT"] = "0"  # the command prints its own messages
     trainable = tune.with_resources(
         tune.with_parameters(_trial, out=str(folder), working=str(Path.cwd()), specs=specs),
         {"cpu": 1},
@@ -91,27 +91,27 @@ def run_trials(
 
 
 class _StoppedError(Exception):
-    """The sweep does not want the trial to go on."""
+    """Raised in a trial that the sweep stops early."""
 
 
 def _trial(config: dict[str, Any], *, out: str, working: str, specs: Path | None) -> None:
-    """In a worker."""
-    os.chdir(working)  # files may be named from where the command was called
+    """Run a trial in a worker."""
+    os.chdir(working)  # relative paths refer to the command's working folder
     folder = trial_folder(Path(out), config[_NUMBER])
     if is_finished(folder):
-        return  # Tune was killed before it had written that down
+        return  # Tune was killed before it saved the result
     try:
         run = load_plan(folder, also=specs_in(specs)).run
         run.fit(folder, listeners=(_Reporter(),), probes=(vital_signs,))
     except _StoppedError:
-        sys.exit(0)  # as Tune wants it
+        sys.exit(0)  # the exit that Tune expects
     except FovealError:
-        return  # the log has it, and to try again would not help
+        return  # the log contains the error, and a retry would fail again
 
 
 @final
 class _Reporter:
-    """Tells Tune of every validation, and ends the run when Tune says so."""
+    """A listener that reports every validation to Tune, and ends the run when Tune decides so."""
 
     def __init__(self) -> None:
         self._sign, self._metric, self._share = 1.0, "", 0.0
@@ -134,8 +134,9 @@ class _Reporter:
 
 @final
 class _Asha(ASHAScheduler):
-    """ASHA that lets the default come to its end, since the best is compared with it, and whoever has come
-    there anyhow; and that knows what trials did before it was started again, which Tune does not write down.
+    """ASHA that never stops the default trial, the baseline of the sweep, or a trial that has finished anyway.
+
+    It also restores the results of trials from before a restart, which Tune does not save.
     """
 
     def __init__(self, sweep: Sweep) -> None:
@@ -167,7 +168,7 @@ class _Asha(ASHAScheduler):
 
 @final
 class _Teller(Callback):
-    """Tells of trials that have ended."""
+    """A callback that reports ended trials."""
 
     def __init__(self, sweep: Sweep, told: Callable[[Ended], None]) -> None:
         self._sweep, self._told = sweep, told
@@ -190,10 +191,10 @@ class _Teller(Callback):
 
 @contextmanager
 def _stopping() -> Iterator[Callable[[], bool]]:
-    """SIGTERM does what Ctrl-C does, and whether either came can be asked for.
+    """Handle SIGTERM like Ctrl-C; yields a function that returns whether either signal arrived.
 
-    Tune puts its own handler in the place of the one it finds, and the one it found back when a signal comes:
-    that is how we know.
+    Tune replaces the current signal handler by its own, and restores the current one when a signal arrives: the
+    restored handler shows that a signal came.
     """
     if threading.current_thread() is not threading.main_thread():
         yield lambda: False

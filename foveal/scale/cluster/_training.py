@@ -1,8 +1,8 @@
-"""The one training loop in workers that Ray Train starts, and starts again when one of them or its node dies.
+"""Distributed training in workers that Ray Train starts, and restarts when a worker or its node dies.
 
-Nothing of the loop is other than under torchrun: workers find a process group made for them, share gradients
-in it, and the first writes checkpoints into the folder of the run. After a failure all are started again and go
-on from the last of these, so that the folder must be one that every node sees.
+The training loop is the same as under torchrun: workers find an initialized process group and share gradients
+in it, and the first worker writes checkpoints into the folder of the run. After a failure, all workers restart and
+resume from the last checkpoint, so every node must see the folder.
 """
 
 import os
@@ -20,21 +20,21 @@ from ...specs._files import specs_in
 from ...training import Display, process_group
 from ...training.checkpoints._lock import Lock
 
-FOLDER = "ray"  # below the folder of a run: what Ray writes about itself
-MOST_FAILURES = 20  # in a row or not: what fails so often will fail again
+FOLDER = "ray"  # Ray's own files, below the folder of a run
+MOST_FAILURES = 20  # in total: a run that fails more often will fail again
 
 
 class WorkersError(FovealError, RuntimeError):
-    """Workers failed, and not because one of them was lost."""
+    """Raised if workers fail for a reason other than a lost worker."""
 
 
 def train_with_workers(out: Path, workers: int, *, specs: Path | None = None) -> None:
-    """Train what is planned in a folder, or go on with it, in so many processes of one core each.
+    """Train the planned run in a folder, or resume it, with this many processes of one core each.
 
     Args:
-        out: the folder of the run.
-        workers: the number of processes.
-        specs: a Python file with the parts of the run that are not from foveal, which every worker runs.
+        out: The folder of the run.
+        workers: The number of processes.
+        specs: A Python file with the parts of the run that are not from foveal, which every worker runs.
     """
     folder = out.resolve()
     trainer = TorchTrainer(
@@ -58,12 +58,12 @@ def train_with_workers(out: Path, workers: int, *, specs: Path | None = None) ->
 
 
 def _loop(config: dict[str, Any]) -> None:
-    """In a worker."""
-    os.chdir(config["working"])  # files may be named from where the command was called
+    """Run the training loop in a worker."""
+    os.chdir(config["working"])  # relative paths refer to the command's working folder
     out = Path(config["out"])
     with process_group() as group:
         console = Console(highlight=False, quiet=not group.is_first)
-        # The process that began the run holds the lock: a worker that is lost may take long to die with one.
+        # The process that began the run holds the lock: a lost worker with the lock may take long to die.
         load_plan(out, also=specs_in(config["specs"])).run.fit(
             out, listeners=(Display(console),), probes=(vital_signs,), lock=Lock(out)
         )
