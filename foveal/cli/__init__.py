@@ -1,3 +1,3 @@
-"""The command line: one short file for each command, under the thin frame of `main`."""
+"""The command line: one short file for each command, started by `main`."""
 
 from ._main import main as main

@@ -1,11 +1,11 @@
-"""`foveal align`: which words, or symbols, of pairs of texts belong together.
+"""`foveal align`: align the words, or tokens, of pairs of texts.
 
     source <TAB> target <TAB> 0-0 1-2      --format tsv
     0-0 1-2                                --format pharaoh
     {"source": [...], "target": [...], "links": [[0, 0, 0.98], ...]}      --format jsonl
 
 i-j links word i of the source to word j of the target, both counted from 0. Links go to the standard
-output; what they are, and how good, to the standard error.
+output; notes and scores go to the standard error.
 """
 
 import json
@@ -53,22 +53,22 @@ def command(
     with_specs: Path | None = None,
     threads: int | None = None,
 ) -> None:
-    """Link the words of pairs of texts that belong together, by the attention of a model.
+    """Align the words of pairs of texts, by the attention of a model.
 
     Args:
-        bundle: the folder of a model that `fit` made, from sources to targets.
+        bundle: the folder of a model that `fit` saved, from sources to targets.
         files: pairs, in the format of the training files or as source ||| target on each line.
-        reverse: a model from targets to sources; links are made of both.
-        by: links of at least a probability, or those of the most probable selection.
-        threshold: the least probability of a link.
-        symmetrize: how the links of both models are made one.
-        units: what is linked. By default words, and symbols where an output is one word.
-        gold: a file with the known links of these pairs, to score against.
-        gold_first: the number of a first word in the gold file. By default as its links say.
-        output: links after their pair, links alone, or JSON with probabilities.
+        reverse: a model from targets to sources, to merge the links of both models.
+        by: link by posterior probability, or by the most probable selection.
+        threshold: the minimum probability of a link.
+        symmetrize: how to merge the links of both models.
+        units: link words or tokens. Defaults to words, and to tokens if an output is one word.
+        gold: a file with the gold links of these pairs, to score against.
+        gold_first: the index of the first word in the gold file. Detected by default.
+        output: each pair with its links, only the links, or JSON with probabilities.
         with_specs: a Python file that defines the parts of the model that are not from foveal, as
             SPECS = (MySpec,). The file is run.
-        threads: threads that torch computes with; by default OMP_NUM_THREADS, or one for each core.
+        threads: number of threads that torch uses; defaults to OMP_NUM_THREADS, or one for each core.
     """
     use_threads(threads)
     also = specs_in(with_specs)
@@ -100,7 +100,7 @@ def command(
 
 
 class _Pairs(NamedTuple):
-    """What to align, and how it was read."""
+    """The pairs to align, and their file format."""
 
     examples: Iterable[Example]
     reason: str
@@ -138,7 +138,7 @@ def _say(
     threshold: float,
     symmetrization: str | None,
 ) -> None:
-    """How the links were made."""
+    """Print how the links were made."""
     attention = task.spec.model.decoder.attention
     rule = "the most probable selection" if by == "argmax" else f"probability {threshold:g} or more"
     both = "" if symmetrization is None else f", both directions by {symmetrization}"
@@ -147,7 +147,7 @@ def _say(
 
 
 class _Scored(NamedTuple):
-    """The scores, and how the gold file was read."""
+    """The scores, and the format of the gold file."""
 
     scores: AlignmentScores
     reason: str

@@ -1,4 +1,4 @@
-"""Bars for a known number of answers. They go to the standard error: answers go to the output."""
+"""Progress bars for a known number of answers, on the standard error: answers go to the standard output."""
 
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
@@ -12,7 +12,7 @@ from ._speech import is_quiet as is_quiet_wanted
 def answering_bar(
     total: int | None, *, is_quiet: bool = False
 ) -> AbstractContextManager[Callable[[int], None]]:
-    """A function to be told how many more answers there are; nothing is drawn off a terminal."""
+    """Return a function that takes the number of new answers; without a terminal, nothing is rendered."""
     return counting_bar("answering", total, is_quiet=is_quiet)
 
 
@@ -20,7 +20,7 @@ def answering_bar(
 def counting_bar(
     text: str, total: int | None, *, is_quiet: bool = False
 ) -> Iterator[Callable[[int], None]]:
-    """A function to be told how much more has been done."""
+    """Return a function that takes the amount of new progress."""
     console = Console(stderr=True)
     columns = TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn()
     with Progress(

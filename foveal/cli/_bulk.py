@@ -1,6 +1,6 @@
-"""`foveal bulk`: many files answered, each beside its name, and only those that are missing.
+"""`foveal bulk`: predict many files, and on restart only the missing ones.
 
-The work is in `_bulk_job`, which needs more packages than --help does.
+The work is in `_bulk_job`, which imports more packages than --help needs.
 """
 
 import os
@@ -24,19 +24,19 @@ def command(
     workers: int | None = None,
     with_specs: Path | None = None,
 ) -> None:
-    """Answer all lines of files into a folder; started again, only what is missing.
+    """Predict all lines of files into a folder; a restart computes only missing files.
 
     Args:
-        bundle: the folder of a model that `fit` made.
-        inputs: files, URLs or patterns in quotes: a text on each line, or JSON objects (.jsonl); plain, gzip
+        bundle: the folder of a model that `fit` saved.
+        inputs: files, URLs or quoted patterns: one text on each line, or JSON objects (.jsonl); plain, gzip
             or zstd.
-        out: a folder or URL: NAME.parquet, and NAME.rejects.jsonl for lines that have no answer.
-        nbest: answers for each line, the best first.
-        beam_size: candidates kept in search; 1 is greedy. By default as the model was fitted, or nbest.
-        text: name of what is asked, in JSON lines.
-        max_symbols: of a line; a longer one is rejected.
-        ray: on a Ray cluster, that of RAY_ADDRESS or else this machine's cores.
-        workers: processes that answer, with --ray; by default as many as this machine has cores.
+        out: a folder or URL: NAME.parquet, and NAME.rejects.jsonl for lines without an answer.
+        nbest: number of answers for each line, best first.
+        beam_size: beam size; 1 is greedy. Defaults to the model's setting, or nbest.
+        text: name of the input field in JSON lines.
+        max_symbols: maximum number of tokens in a line; longer lines are rejected.
+        ray: run on a Ray cluster, the one at RAY_ADDRESS or else this machine's cores.
+        workers: number of processes, with --ray; defaults to the number of cores of this machine.
         with_specs: a Python file that defines the parts of the model that are not from foveal, as
             SPECS = (MySpec,). The file is run.
     """

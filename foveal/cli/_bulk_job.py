@@ -1,4 +1,4 @@
-"""The work of `foveal bulk`: shards are found, answered here or on a cluster, and counted."""
+"""The work of `foveal bulk`: finds, predicts and counts shards, in this process or on a cluster."""
 
 import sys
 from collections.abc import Iterable, Iterator, Sequence
@@ -23,7 +23,7 @@ def answer_all(
     workers: int | None,
     specs: Path | None,
 ) -> None:
-    """Answer all missing shards; with `workers`, in so many processes of a cluster."""
+    """Predict all missing shards; with `workers`, in this many processes of a cluster."""
     job = Bulk(
         bundle=bundle,
         inputs=inputs,
@@ -66,7 +66,7 @@ def _answered_here(job: Bulk, shards: Sequence[Shard]) -> Iterator[Record]:
 
 
 def _show(records: Iterable[Record], shards: Sequence[Shard]) -> None:
-    """A line for every shard that is done."""
+    """Print a line for every finished shard."""
     for number, record in enumerate(records, start=1):
         if is_quiet():
             continue

@@ -1,4 +1,4 @@
-"""CoNLL-U files with the columns that a model predicts filled in."""
+"""CoNLL-U output with the columns that a model predicts."""
 
 import sys
 from collections.abc import Sequence
@@ -12,8 +12,8 @@ def fill_files(predictor: Predictor, files: Sequence[str]) -> None:
     """Print the lines of files, or of the standard input, with predicted columns.
 
     Args:
-        predictor: of a task that predicts columns of CoNLL-U.
-        files: plain, gzip or zstd.
+        predictor: The predictor of a task that predicts columns of CoNLL-U.
+        files: Files, plain, gzip or zstd.
     """
     for reader in map(LineReader, files) if files else [standard_input()]:
         for line in predictor.task.fill(reader, reader.file):

@@ -24,16 +24,16 @@ def command(
 ) -> None:
     """List data sets with source, license, size and checksum, get them, or copy the samples.
 
-    Without arguments, list every public data set that recipes and examples read. They belong into the data folder:
-    the one that FOVEAL_DATA names, or ~/.cache/foveal/data.
+    Without arguments, list every public data set that recipes and examples read. They belong in the data folder:
+    FOVEAL_DATA, or ~/.cache/foveal/data by default.
 
     Args:
         action: list (the default), get, or samples. `list NAME` prints every file of a data set with its checksum,
             `get NAME` puts a data set into the data folder, `samples` copies the samples of the package.
-        names: data sets, or samples; with `get`, `all` stands for all data sets.
-        folders: with get: take the files from these folders instead of the network. A folder has the files, or a
+        names: data sets, or samples; with `get`, `all` means all data sets.
+        folders: with get: take the files from these folders instead of the network. A folder contains the files, or a
             folder with the name of the data set, or is a checkout of the source.
-        out: with samples: the folder to copy them into, each into a folder of its own.
+        out: with samples: the folder to copy them into, each sample into a separate folder.
     """
     if folders and action != "get":
         raise SpecError(f"--from: only `foveal data get` takes it, got {action}. Leave it out.")
@@ -50,7 +50,7 @@ def command(
 
 
 def _list() -> None:
-    """All data sets."""
+    """List all data sets."""
     for each in catalog().values():
         _say(f"{each.name}: {each.about}")
         _say(f"  source   {_source(each)}")
@@ -64,7 +64,7 @@ def _list() -> None:
 
 
 def _list_files(wanted: DataSet) -> None:
-    """One data set with the checksum of each file."""
+    """List the files of one data set with their checksums."""
     _say(
         f"{wanted.name}: {wanted.about}\n  source   {_source(wanted)}\n  license  {wanted.license}"
     )

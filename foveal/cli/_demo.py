@@ -15,7 +15,7 @@ from ._speech import explaining
 
 SAMPLE = "pronunciation"
 NUM_SHOWN = 3
-_SHADES = " ░▒▓█"  # from no attention to all of it
+_SHADES = " ░▒▓█"  # from no attention to full attention
 
 
 def command(
@@ -62,7 +62,7 @@ def command(
 
 
 def _show_predictions(model: Path, test: str) -> None:
-    """The first test words with the letters that each phoneme was read from."""
+    """Print the first test words, with the letters that each phoneme attends to."""
     task = load_bundle(model)
     sys.stdout.write(
         "\nWords that the model has not seen, and the letters that each phoneme attends to:\n"
@@ -77,12 +77,13 @@ def _show_predictions(model: Path, test: str) -> None:
 
 
 def heat_map(trace: AttentionTrace) -> str:
-    """Attention as text: a row for each output, a shaded cell for each input.
+    """Render attention as text: a row for each output, a shaded cell for each input.
 
-    >>> trace = AttentionTrace(kind="softmax", sources=("p", "h"), targets=("F",), weights=((0.6, 0.4),))
-    >>> print(heat_map(trace), end="")
-              p h
-            F ▓ ▒
+    Examples:
+        >>> trace = AttentionTrace(kind="softmax", sources=("p", "h"), targets=("F",), weights=((0.6, 0.4),))
+        >>> print(heat_map(trace), end="")
+                  p h
+                F ▓ ▒
     """
     width = 9
     lines = [" " * width + "".join(f" {source}" for source in trace.sources)]

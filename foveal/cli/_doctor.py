@@ -1,4 +1,4 @@
-"""`foveal doctor`: what is wrong with a run, why, and which flag helps."""
+"""`foveal doctor`: diagnose a run, and name the flags that help."""
 
 import json
 import sys
@@ -32,15 +32,15 @@ def command(
 ) -> None:
     """Examine a run: gradients through time, gates, attention, padding, curves, outputs.
 
-    Findings are printed, and a page with pictures is written into the folder of the run.
+    The command prints its findings, and writes a page with drawings into the folder of the run.
 
     Args:
         run: the folder of a run, finished or failed.
-        files: examples that the model was not trained on; by default the run's validation files.
-        as_json: print the findings as one JSON object; drawings are left to the page.
+        files: examples that the model was not trained on; defaults to the run's validation files.
+        as_json: print the findings as one JSON object, without drawings.
         with_specs: a Python file that defines the parts of the model that are not from foveal, as
             SPECS = (MySpec,). The file is run.
-        threads: threads that torch computes with; by default OMP_NUM_THREADS, or one for each core.
+        threads: number of threads that torch uses; defaults to OMP_NUM_THREADS, or one for each core.
     """
     use_threads(threads)
     also = specs_in(with_specs)

@@ -1,4 +1,4 @@
-"""`foveal evaluate`: scores with intervals, where the errors are, and what confidence is worth."""
+"""`foveal evaluate`: scores with confidence intervals, an error analysis, and calibration."""
 
 import json
 import sys
@@ -46,18 +46,18 @@ def command(
     """Score a model on files with targets.
 
     Args:
-        bundle: the folder of a model that `fit` made.
-        files: what to score on, in the format of the training files; a pattern in quotes is allowed. Without
-            any, the test file of the run or, if it has none, its dev file.
-        against: another model, scored on the same files, and whether the difference is chance.
-        beam_size: candidates kept in search; 1 is greedy. By default as the model was fitted.
+        bundle: the folder of a model that `fit` saved.
+        files: test files, in the format of the training files; a quoted pattern is allowed. Defaults to
+            the test file of the run or, if it has none, its dev file.
+        against: another model to score on the same files, with a significance test of the difference.
+        beam_size: beam size; 1 is greedy. Defaults to the model's setting.
         skip_header: do not score the first line of each file, which names its columns. Names that `fit` knows,
             such as source and target, are detected.
-        others: folders of more models, which answer together with the first as one.
+        others: folders of more models, which form an ensemble with the first.
         as_json: print everything as one JSON object.
         with_specs: a Python file that defines the parts of the model that are not from foveal, as
             SPECS = (MySpec,). The file is run.
-        threads: threads that torch computes with; by default OMP_NUM_THREADS, or one for each core.
+        threads: number of threads that torch uses; defaults to OMP_NUM_THREADS, or one for each core.
     """
     use_threads(threads)
     also = specs_in(with_specs)
@@ -87,7 +87,7 @@ def command(
 def _opened(
     bundle: Path, files: Sequence[str], also: Sequence[type], *, skip_header: bool
 ) -> Opened:
-    """The examples to score on."""
+    """Return the examples to score on."""
     if not files:
         return own_examples(bundle, also)
     opened = open_for(bundle, files, also)
@@ -104,7 +104,7 @@ def _opened(
 def _evaluated(
     loaded: Loaded, examples: Sequence[Example], beam_size: int | None, is_quiet: bool
 ) -> Evaluation:
-    """The evaluation, with a bar on a terminal: it is a search for every example."""
+    """Evaluate the model, with a progress bar on a terminal, because every example needs a search."""
     usual = loaded.task.prediction
     settings = usual if beam_size is None else replace(usual, beam_size=beam_size)
     check(settings)
@@ -159,7 +159,7 @@ def _say_confidence(console: Console, found: Evaluation) -> None:
 
 
 def _say_mistakes(console: Console, found: Evaluation) -> None:
-    """The mistakes made with most confidence."""
+    """Print the most confident mistakes."""
     rows = zip(found.examples, found.references, found.predictions, strict=True)
     wrong = [row for row in rows if row[1] != row[2].output]
     wrong.sort(key=lambda row: -row[2].confidence)
@@ -173,7 +173,7 @@ def _say_mistakes(console: Console, found: Evaluation) -> None:
 
 
 def _data(found: Evaluation, other: Evaluation | None) -> dict[str, Any]:
-    """All of it, as JSON has it."""
+    """Return the whole evaluation as JSON data."""
     data: dict[str, Any] = {
         "examples": len(found.examples),
         "main": found.main.name,

@@ -1,4 +1,4 @@
-"""`foveal explain`: a page on one answer, or its data."""
+"""`foveal explain`: explain one answer, as a page or as data."""
 
 import json
 import re
@@ -35,22 +35,22 @@ def command(
     with_specs: Path | None = None,
     threads: int | None = None,
 ) -> None:
-    """Say how a model came to its answer: other answers, how sure it was of each symbol, where it
-    looked, and whether the answer depends on that.
+    """Explain an answer: alternatives, the confidence of each token, attention, and whether the answer depends on the
+    attended positions.
 
     Args:
-        bundle: the folder of a model that `fit` made.
+        bundle: the folder of a model that `fit` saved.
         text: the input, or the first text of a pair.
         second: the second text, for a model that reads pairs of texts.
-        features: which form is wanted, for a model that reads features.
-        out: the page to write; by default explain-INPUT.html in the current folder.
-        beam_size: candidates kept in search, and answers shown.
-        alternatives: symbols shown for each step.
-        prefix: what the output must begin with.
+        features: the features of the requested form, for a model that reads features.
+        out: the page to write; defaults to explain-INPUT.html in the current folder.
+        beam_size: beam size, and the number of answers to show.
+        alternatives: number of tokens to show for each step.
+        prefix: the required beginning of the output.
         as_json: print the data instead of writing a page.
         with_specs: a Python file that defines the parts of the model that are not from foveal, as
             SPECS = (MySpec,). The file is run.
-        threads: threads that torch computes with; by default OMP_NUM_THREADS, or one for each core.
+        threads: number of threads that torch uses; defaults to OMP_NUM_THREADS, or one for each core.
     """
     use_threads(threads)
     task = load_bundle(bundle, also=specs_in(with_specs))
@@ -74,12 +74,12 @@ def command(
 
 
 def _symbols(task: AbstractTask[Any], prefix: str) -> list[str]:
-    """What the output must begin with, cut into symbols."""
+    """Tokenize the required prefix of the output."""
     return task.output_symbols(prefix) if prefix else []
 
 
 def _safe(text: str) -> str:
-    """A text as part of the name of a file."""
+    """Convert a text to a part of a file name."""
     name = re.sub(r"\W+", "-", text).strip("-")[:_LONGEST_NAME]
     while len(name.encode()) > 3 * _LONGEST_NAME:
         name = name[:-1]

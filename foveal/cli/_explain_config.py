@@ -1,4 +1,4 @@
-"""`foveal explain-config`: every setting of a run, where it came from, and why."""
+"""`foveal explain-config`: every setting of a run, with its origin and its reason."""
 
 import json
 import sys
@@ -15,7 +15,7 @@ from ..planning._choices import Planned, load_plan
 from ..specs import settings
 from ..specs._files import specs_in
 
-_LONGEST = 60  # characters of a value that are printed: a trained tokenizer has thousands
+_LONGEST = 60  # characters of a printed value: a trained tokenizer has thousands
 _INDENT = 4
 
 
@@ -53,7 +53,7 @@ def command(
         return
     console = Console(highlight=False)
     for one in found:
-        # Never wrapped or cut, whatever the width: these names are there to be copied.
+        # Never wrapped or cut, at any terminal width: users copy these names.
         line = f"{one.path}={_short(one.value)}  ({one.origin})"
         console.print(line, markup=False, soft_wrap=True)
         console.print(Padding(Text(one.reason), (0, 0, 0, _INDENT)))

@@ -1,4 +1,4 @@
-"""`foveal explore`: a page where a model is asked, looked into and second-guessed."""
+"""`foveal explore`: a page to query a model, inspect it and override its decisions."""
 
 import secrets
 import sys
@@ -19,11 +19,11 @@ def command(
     browser: bool = True,
     with_specs: Path | None = None,
 ) -> None:
-    """Serve a page for one run, or two to compare, on this machine alone; Ctrl-C ends it.
+    """Serve a page for one run, or two to compare, only on this machine; Ctrl-C ends it.
 
     Args:
-        runs: the folders of one or two models that `fit` made.
-        port: of 127.0.0.1; 0 takes one that is free.
+        runs: the folders of one or two models that `fit` saved.
+        port: port on 127.0.0.1; 0 takes a free one.
         browser: open the page; --no-browser only prints its address.
         with_specs: a Python file that defines the parts of the model that are not from foveal, as
             SPECS = (MySpec,). The file is run.
@@ -38,7 +38,7 @@ def command(
         sys.stdout.write(f"{address}  (Ctrl-C ends)\n")
         sys.stdout.flush()
         if browser:
-            # A browser of the terminal would hold up the server that it waits for.
+            # A text-mode browser would block the server that it waits for.
             Thread(target=webbrowser.open, args=(address,), daemon=True).start()
 
     try:

@@ -1,6 +1,6 @@
-"""Errors as a user reads them: one line that says what is wrong and what to do.
+"""Error messages for users: one line with the problem and the remedy.
 
-An error that is not listed here is a defect of the program, and keeps its traceback.
+An error that is not listed here is a bug, and keeps its traceback.
 """
 
 import errno
@@ -14,13 +14,13 @@ _NOT_THERE = "does not exist, and cannot be created. Check the path."
 _FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 _NO_FOLDER = (errno.EEXIST, errno.ENOTDIR)
 _FORBIDDEN = (errno.EACCES, errno.EPERM, errno.EROFS)
-# How torch says that there is not enough memory, and that a tensor has more bytes than a number can say.
+# Torch's messages for insufficient memory, and for a tensor whose size in bytes overflows.
 _ALLOCATION = re.compile(r"you tried to allocate (\d+) bytes")
 _OVERFLOW = "Storage size calculation overflowed"
 
 
 def told(error: Exception) -> str | None:
-    """The line for an error; None if it is a defect of the program."""
+    """Return the line for an error; None if it is a bug."""
     if isinstance(error, FovealError):
         return str(error)
     if isinstance(error, OSError):
@@ -34,7 +34,7 @@ def told(error: Exception) -> str | None:
 
 
 def _told_by_system(error: OSError) -> str:
-    """What the operating system has refused."""
+    """Describe an error of the operating system."""
     path = "" if error.filename is None else f"{os.fspath(error.filename)}: "
     if error.errno in _FULL:
         return f"{path}the disk is full. Free some space, then run the same command again."

@@ -1,4 +1,4 @@
-"""`foveal fit`: from files to a model, without any configuration; or with all of it."""
+"""`foveal fit`: train a model from files, with no configuration or a complete one."""
 
 import os
 from collections.abc import Sequence
@@ -45,34 +45,33 @@ def command(
     ray: bool = False,
     workers: int | None = None,
 ) -> None:
-    """Train a model from files, or go on with a run that was interrupted.
+    """Train a model from files, or resume an interrupted run.
 
-    What the task is, how texts are cut into symbols and how large the model should be is found out
-    from the files, and said.
+    `fit` infers the task, the tokenization and the model size from the files, and prints them.
 
     Args:
-        train: files to learn from: tab-separated, CSV, JSON lines, CoNLL-U or plain text; plain, gzip or
-            zstd. A pattern in quotes stands for many files.
-        dev: files that tell the best weights; without, a tenth of the training examples is set apart.
-        test: files for the score at the end.
-        out: the folder of the run, which becomes a model that other commands take.
-        recipe: a run written down, as file.py:function, instead of files.
-        start_from: the folder of a model to go on from with other data: its settings and its weights are
-            begun with, and of its symbols those that are still there.
+        train: training files: tab-separated, CSV, JSON lines, CoNLL-U or plain text; plain, gzip or
+            zstd. A quoted pattern can match many files.
+        dev: validation files, to choose the best weights; defaults to a tenth of the training examples.
+        test: test files, for the score at the end.
+        out: the folder of the run, which becomes a model for other commands.
+        recipe: a run defined in Python, as file.py:function, instead of files.
+        start_from: the folder of a model to fine-tune on other data: training starts from its settings and its
+            weights, and keeps the tokens of its vocabulary that still occur.
         attention: how the decoder reads the source: softmax, segment, sigmoid, local, sparsemax, hard,
             latent_hard, monotone, multi_head or none.
         settings_given: one setting as path=value, for example encoder.num_layers=2; may be repeated.
             `foveal explain-config` lists all.
-        minutes: stop after so long; the learning rate is planned for it.
-        seed: of weights, order and dropout.
-        threads: threads that torch computes with; by default the first step is measured with one and with
-            all of OMP_NUM_THREADS or the cores, and the faster is used. Only the same seed and the same
+        minutes: time limit, for which the learning rate is scheduled.
+        seed: random seed of weights, order and dropout.
+        threads: number of threads that torch uses; by default `fit` times the first step with one thread and with
+            all of OMP_NUM_THREADS or the cores, and uses the faster. Only the same seed and the same
             number of threads give the same weights.
         fresh: start again in a folder that has a run.
         tensorboard: write event files for TensorBoard too.
-        ray: train in several processes on a Ray cluster, that of RAY_ADDRESS or else this machine's cores;
-            lost workers and nodes are made up for. Every node must see the folder of the run.
-        workers: how many processes, with --ray; by default as many as this machine has cores.
+        ray: train in several processes on a Ray cluster, the one at RAY_ADDRESS or else this machine's cores;
+            lost workers and nodes are replaced. Every node must see the folder of the run.
+        workers: number of processes, with --ray; defaults to the number of cores of this machine.
     """
     given = given_settings(
         settings_given, attention=attention, minutes=minutes, seed=seed, threads=threads
@@ -91,7 +90,7 @@ def command(
             if tensorboard:
                 listeners.append(TensorBoardWriter(out / "tensorboard"))
         also = recipe_specs(recipe)
-        group.agree([0.0])  # the others read what process 0 has planned
+        group.agree([0.0])  # the other processes read the plan of process 0
         is_scored = True
         if ray:
             _train_on_ray(out, workers, specs_file(recipe), resume=not fresh)
@@ -99,7 +98,7 @@ def command(
             is_scored = _train(console, out, also, lock, listeners, resume=not fresh)
         if group.is_first:
             say_outcome(console, out)
-            if is_scored:  # a user who has interrupted that wants no report either
+            if is_scored:  # a user who interrupted the scoring wants no report either
                 _write_report(console, out, also)
 
 
@@ -112,7 +111,7 @@ def _train(
     *,
     resume: bool,
 ) -> bool:
-    """Train what is planned in a folder, in this process and those that were launched with it. Returns
+    """Train the planned run of a folder, in this process and all processes that were launched with it. Returns
     whether the model was scored too.
     """
     run = load_plan(out, also=also).run
@@ -135,14 +134,14 @@ def _train_on_ray(out: Path, workers: int | None, specs: Path | None, *, resume:
     from ..scale.cluster._training import train_with_workers  # noqa: PLC0415 - an extra
 
     if not resume:
-        delete_checkpoints(out)  # once, and not again whenever a worker is lost
+        delete_checkpoints(out)  # once, and not again when a worker is lost
     number = workers or os.cpu_count() or 1
     with ray_cluster(num_cpus=number):
         train_with_workers(out, number, specs=specs)
 
 
 def _say_alarm(console: Console, finding: Finding) -> None:
-    """What the doctor thinks of a run that still goes on."""
+    """Print an alarm of the doctor during a run."""
     console.print(
         f"{finding.name}: {finding.text} What helps: {finding.remedy}",
         style="red",
@@ -152,7 +151,7 @@ def _say_alarm(console: Console, finding: Finding) -> None:
 
 
 def _write_report(console: Console, out: Path, also: Sequence[type]) -> None:
-    """The page of the run. The model is there already, and no page is worth losing it."""
+    """Write the report of the run. The model is already saved, and a failed report must not lose it."""
     try:
         with working(console, "writing the report"):
             path = write_report(out, is_quiet=True, also=also)

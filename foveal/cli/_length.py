@@ -1,4 +1,4 @@
-"""A note for runs that are given too little time: how often the data is read in it, and how often it should be."""
+"""A note for runs with too little time: the expected number of epochs, and the recommended one."""
 
 from typing import final
 
@@ -6,8 +6,8 @@ from rich.console import Console
 
 from ..training import Event, StepDone
 
-_MEASURED = 5.0  # seconds of training after which the speed is known well enough
-_SHORT = 0.5  # of the recommended readings: a model that gets fewer is likely to be of little use
+_MEASURED = 5.0  # seconds of training that determine the speed well enough
+_SHORT = 0.5  # fraction of the recommended epochs: with fewer, the model is unlikely to be useful
 
 
 @final
@@ -15,15 +15,15 @@ class LengthNote:
     """A listener that prints one note, early in a run, if --minutes is far too short.
 
     Args:
-        console: where to print.
-        epochs: readings of the training data that are recommended for its size.
+        console: The console to print to.
+        epochs: The recommended number of epochs for this amount of data.
     """
 
     def __init__(self, console: Console, epochs: float) -> None:
         self._console, self._epochs, self._is_over = console, epochs, False
 
     def __call__(self, event: Event) -> None:
-        """Look at the speed of the first steps."""
+        """Measure the speed of the first steps."""
         if self._is_over or not isinstance(event, StepDone):
             return
         if event.seconds < _MEASURED or not event.progress or not event.epoch:

@@ -1,7 +1,6 @@
-"""`foveal COMMAND ...`: finds the command, reads its arguments, and says errors in one line.
+"""`foveal COMMAND ...`: finds the command, parses its arguments, and prints errors in one line.
 
-Only the file of the command that was asked for is imported, so that an overview or a typing error
-does not wait for torch.
+Only the module of the requested command is imported: the overview and a typing error do not wait for torch.
 """
 
 import difflib
@@ -19,7 +18,7 @@ from ..extras import require
 from ._failures import told
 from ._speech import LEVEL, Level, is_verbose
 
-# The name of a command -> what it does. Each has a module `_name` with a function `command`.
+# The name of a command -> its description. Each has a module `_name` with a function `command`.
 COMMANDS = {
     "demo": "train a small model from a sample, print predictions and write a report",
     "data": "list the public data sets and get them, or copy the samples",
@@ -45,12 +44,12 @@ For every command:
 """
 _LEVELS = {"--quiet": Level.QUIET, "--verbose": Level.VERBOSE}
 _HELP = ("-h", "--help")
-_WRONG_USE = 2  # the exit status that shells and argparse have for it
+_WRONG_USE = 2  # the exit status of shells and argparse for wrong usage
 _INTERRUPTED = 130
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    """Run one command; exits with status 0, or says in one line what is wrong."""
+    """Run one command; exits with status 0, or prints the error in one line."""
     words = list(sys.argv[1:] if arguments is None else arguments)
     level, words = _level(words)
     if not words or words[0] in (*_HELP, "help"):
@@ -71,7 +70,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     except KeyboardInterrupt:
         _end(f"foveal {name}: interrupted", _INTERRUPTED)
     except BrokenPipeError:
-        # The reader of our output, `head` say, has had enough. Nothing more may be written to it,
+        # The reader of our output, for example `head`, has closed the pipe. Nothing more may be written to it,
         # not even by the interpreter when it closes its files.
         sys.stdout = None
         sys.exit(0)
@@ -87,7 +86,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
 
 
 def _level(words: list[str]) -> tuple[Level, list[str]]:
-    """How much to say, and the other words. After a word `--` all words are for the command."""
+    """Return the verbosity level, and the other arguments. All arguments after `--` belong to the command."""
     cut = words.index("--") if "--" in words else len(words)
     given = [_LEVELS[word] for word in words[:cut] if word in _LEVELS]
     rest = [word for word in words[:cut] if word not in _LEVELS] + words[cut:]
@@ -108,7 +107,7 @@ def _run(name: str, words: Sequence[str]) -> None:
 
 @contextmanager
 def _described() -> Iterator[None]:
-    """With --verbose: versions before a command, and the time it took after it."""
+    """With --verbose, print versions before a command and its duration afterwards."""
     if not is_verbose():
         yield
         return
@@ -131,7 +130,7 @@ def _version(name: str) -> str:
 
 
 def overview() -> str:
-    """The commands, one on each line."""
+    """List the commands, one on each line."""
     width = max(map(len, COMMANDS))
     lines = [f"  {name:<{width}}  {about}" for name, about in COMMANDS.items()]
     return "\n".join(

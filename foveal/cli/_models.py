@@ -1,4 +1,4 @@
-"""Models as a user names them: the folder of one, or folders of several that answer as one."""
+"""Loading of models: one folder, or several folders as an ensemble."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -13,20 +13,20 @@ from ..tasks import AbstractTask, TaskSpec, Transduction, TransductionEnsemble
 from ..tasks._transduction import as_transduction
 from ._speech import explaining, note
 
-# Examples that confidence is fitted on: enough for two numbers, and soon answered.
+# Examples to calibrate confidence on: enough for two parameters, and fast.
 _MOST_CALIBRATING = 1000
 
 
 class Loaded(NamedTuple):
-    """What answers, and the spec of it or of its first member."""
+    """A model or an ensemble, with its spec or the spec of its first member."""
 
     task: AbstractTask[Any] | TransductionEnsemble
     spec: TaskSpec
 
 
 def load_models(folder: Path, others: Sequence[Path], also: Sequence[type] = ()) -> Loaded:
-    """The model in a folder or, with others, all of them as one, whose confidence is fitted on the
-    validation examples of the first run.
+    """Load the model in a folder or, with others, an ensemble, whose confidence is calibrated on the validation
+    examples of the first run.
     """
     if not others:
         task = load_bundle(folder, also=also)
@@ -66,7 +66,7 @@ def _transduction(folder: Path, also: Sequence[type]) -> Transduction:
 
 
 def _calibrate(ensemble: TransductionEnsemble, first: Path, also: Sequence[type]) -> None:
-    """Fit confidence where that can be done; otherwise say what it is."""
+    """Calibrate confidence if possible; otherwise print its meaning."""
     examples = validation_examples(first, also)
     if examples:
         with working(explaining(stderr=True), "fitting confidence on validation examples"):

@@ -1,4 +1,4 @@
-"""What a command says of a model that it has made."""
+"""The summary of a trained model."""
 
 from pathlib import Path
 
@@ -9,7 +9,7 @@ from ..training._outputs import scores_of
 
 
 def say_outcome(console: Console, out: Path) -> None:
-    """Print the scores of the model, and with which command to use it. A model without scores is not ready."""
+    """Print the scores of the model, and the command to use it. A model without scores is not ready."""
     scored = scores_of(out)
     table = Table("", "score", "value", "95 % interval", "", box=None, padding=(0, 2, 0, 0))
     for name, metrics in scored.items():
@@ -17,7 +17,7 @@ def say_outcome(console: Console, out: Path) -> None:
             interval = f"{metric.low:.2f} to {metric.high:.2f}"
             table.add_row(name, score, f"{metric.value:.2f}", interval, metric.signature)
     if table.row_count:
-        Console(highlight=False).print(table)  # a result, which --quiet leaves
+        Console(highlight=False).print(table)  # a result, which --quiet keeps
     else:
         console.print(
             f"{out} has a model that was not scored on any example. Score it before you use it: foveal "

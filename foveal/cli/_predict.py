@@ -2,11 +2,11 @@
 
     source <TAB> rank <TAB> output <TAB> score <TAB> confidence
 
-The columns are the same for every --nbest; a model of pairs has two for its source. A model that reads features
-takes them from the second column of the input; a model that reads pairs of texts, or questions about images, takes
-the second text from there. Of a comma-separated file, and of a table whose first line has the names of the columns
-that the model was trained on, these columns are read. A model that reads images takes their paths: images themselves, as arguments, or files
-with one path on each line. Other columns are not read, so that you can pass a file with targets, too.
+The columns are the same for every --nbest; a model of pairs has two source columns. A model that reads features
+takes them from the second input column. A model that reads pairs of texts, or questions about images, takes the
+second text from there. In a comma-separated file, and in a table whose first line names the columns that the model
+was trained on, these columns are read. A model that reads images takes image files as arguments, or files with one
+path on each line. Other columns are ignored, so you can also pass a file with targets.
 """
 
 import sys
@@ -33,7 +33,7 @@ from ._speech import note
 from ._standard_input import standard_input
 from ._threads import use_threads
 
-# Lines: enough to fill batches of one length, few enough that answers begin to come soon.
+# Lines: enough to fill batches of one length, few enough that the first answers appear soon.
 _AT_ONCE = 4096
 _COLUMNS = ("source", "rank", "output", "score", "confidence")
 _PICTURES = (".png", ".jpg", ".jpeg", ".gif", ".bmp", ".webp", ".mp4", ".mkv")
@@ -54,22 +54,22 @@ def command(
     with_specs: Path | None = None,
     threads: int | None = None,
 ) -> None:
-    """Answer for every line of files or, without any, of the standard input.
+    """Predict an answer for every line of files or, without files, of the standard input.
 
     Args:
-        bundle: the folder of a model that `fit` made.
+        bundle: the folder of a model that `fit` saved.
         files: texts, one on each line; plain, gzip or zstd. For a model that reads images: images.
-        nbest: answers for each line, the best first.
-        beam_size: candidates kept in search; 1 is greedy. By default as the model was fitted, or nbest.
-        output: a table, or one JSON object for each line; of a parser also conllu, which reads CoNLL-U and
+        nbest: number of answers for each line, best first.
+        beam_size: beam size; 1 is greedy. Defaults to the model's setting, or nbest.
+        output: a table, or one JSON object for each line; for a parser also conllu, which reads CoNLL-U and
             writes it with heads and labels.
-        attention: say where the model looked, for every symbol of the answer; with --format jsonl.
+        attention: print the attention for every token of the answer; with --format jsonl.
         header: begin the table with a line of column names.
-        skip_header: do not answer the first line of each file, which names its columns.
-        others: folders of more models, which answer together with the first as one.
+        skip_header: do not predict the first line of each file, which names its columns.
+        others: folders of more models, which form an ensemble with the first.
         with_specs: a Python file that defines the parts of the model that are not from foveal, as
             SPECS = (MySpec,). The file is run.
-        threads: threads that torch computes with; by default OMP_NUM_THREADS, or one for each core.
+        threads: number of threads that torch uses; defaults to OMP_NUM_THREADS, or one for each core.
     """
     if attention and output != "jsonl":
         raise SpecError("--attention: only JSON objects have room for it. Add --format jsonl.")
@@ -105,8 +105,8 @@ def _examples_of(
     *,
     skip_header: bool,
 ) -> Iterator[Example]:
-    """The questions of all files. Comma-separated files, and tables that name the columns the model was
-    trained on, are read by column; of other files the first columns of each line are.
+    """Yield the examples of all files. Comma-separated files, and tables that name the columns the model was
+    trained on, are read by column name; other files by position, from the first column.
     """
     num_read = 2 if predictor.is_pair or predictor.has_features else 1
     for file in files or (None,):
@@ -122,7 +122,7 @@ def _examples_of(
 def _lines_of(
     file: str | None, spec: TaskSpec, num_read: int, *, skip_header: bool
 ) -> Iterator[str]:
-    """The lines of a file, or of the standard input; an image stands for a line that names it."""
+    """Yield the lines of a file, or of the standard input; an image counts as a line with its path."""
     if file is None:
         yield from _lines_in(standard_input(), num_read, skip_header=skip_header)
     elif spec.inputs.picture and Path(file).suffix.lower() in _PICTURES:
@@ -132,7 +132,7 @@ def _lines_of(
 
 
 def _lines_in(reader: LineReader, num_read: int, *, skip_header: bool) -> Iterator[str]:
-    """The lines of a file. A note says which columns are read, if the file has more."""
+    """Yield the lines of a file. If the file has more columns than the model reads, print a note with the used ones."""
     for number, line in enumerate(reader):
         if number == 0 and (has := line.count("\t") + 1) > num_read:
             which = "column 1 is read" if num_read == 1 else "columns 1 and 2 are read"
@@ -149,7 +149,7 @@ def _parts(examples: Iterator[Example], size: int) -> Iterator[list[Example]]:
 def _lines(
     example: Example, prediction: Prediction, nbest: int, output: Literal["tsv", "jsonl"]
 ) -> Iterator[str]:
-    """The lines of the output for one line of the input."""
+    """Return the output lines for one input line."""
     if output == "jsonl":
         yield answer_json(example, prediction, nbest=nbest)
         return

@@ -1,6 +1,6 @@
-"""`foveal prepare`: a corpus as numbers, so that `fit` need not read any text.
+"""`foveal prepare`: encode a corpus once, for a `fit` that reads no text.
 
-The work is in `_prepare_job`, which needs more packages than --help does.
+The work is in `_prepare_job`, which imports more packages than --help needs.
 """
 
 import os
@@ -19,17 +19,17 @@ def command(
     ray: bool = False,
     workers: int | None = None,
 ) -> None:
-    """Cut a corpus into symbols, count them, and write it as numbers; started again, only what is missing.
+    """Tokenize a corpus, build its vocabularies, and write it as numbers; a restart computes only missing files.
 
     `foveal fit OUT --dev dev.tsv --out runs/x` then trains on it, and reads no text.
 
     Args:
-        inputs: files, URLs or patterns in quotes, an example on each line: tab-separated, JSON lines or plain
+        inputs: files, URLs or quoted patterns, one example on each line: tab-separated, JSON lines or plain
             text; plain, gzip or zstd.
-        out: the folder of the corpus; every process that trains must see it.
+        out: the folder of the corpus; every training process must see it.
         settings_given: one setting as path=value, for example source.unit=code_point; may be repeated.
-        ray: on a Ray cluster, that of RAY_ADDRESS or else this machine's cores.
-        workers: processes, with --ray; by default as many as this machine has cores.
+        ray: run on a Ray cluster, the one at RAY_ADDRESS or else this machine's cores.
+        workers: number of processes, with --ray; defaults to the number of cores of this machine.
     """
     from ._prepare_job import prepare  # noqa: PLC0415 - an extra
 

@@ -1,4 +1,4 @@
-"""The work of `foveal prepare`: shards are found, counted and written, here or on a cluster."""
+"""The work of `foveal prepare`: finds, counts and writes shards, in this process or on a cluster."""
 
 import sys
 from collections.abc import Callable, Iterable, Sequence
@@ -24,7 +24,7 @@ from ._speech import explaining, is_quiet
 def prepare(
     inputs: tuple[str, ...], out: Path, given: Sequence[str], *, workers: int | None
 ) -> None:
-    """Prepare all missing shards; with `workers`, in so many processes of a cluster."""
+    """Prepare all missing shards; with `workers`, in this many processes of a cluster."""
     shards = corpus_shards(inputs, str(out))
     job, planned = _planned(explaining(), shards, out, given)
     if workers is not None:
@@ -51,7 +51,7 @@ def prepare(
 def _planned(
     console: Console, shards: Sequence[Shard], out: Path, given: Sequence[str]
 ) -> tuple[Preparation, Planned]:
-    """What to prepare, and the run that it is for."""
+    """Return the preparation, and the run that it is for."""
     like, reason = line_format(shards[0])
     console.print(f"{shards[0].url}: {reason}", markup=False, soft_wrap=True)
     examples = ShardExamples(shards=shards, like=like)
@@ -61,7 +61,7 @@ def _planned(
     for text in given:
         planned = with_given(planned, text)
     task = planned.run.task
-    assert isinstance(task, AbstractTextSpec)  # the files are of texts
+    assert isinstance(task, AbstractTextSpec)  # the files contain texts
     with working(console, "learning subwords, where they are asked for"):
         task = task.trained_on(examples)
     run = replace(planned.run, task=task, train=PreparedCorpus(path=str(out), like=like))
@@ -74,7 +74,7 @@ def _prepared(
     count: Callable[[Sequence[Shard]], Iterable[int]],
     write: Callable[[Sequence[Shard], Vocabularies], Iterable[int]],
 ) -> Corpus:
-    """Both passes, and what they came to."""
+    """Run both passes, and return the corpus."""
     job.clear_unfinished()
     uncounted = job.uncounted()
     _watched("counting", count(uncounted), len(uncounted))
@@ -88,7 +88,7 @@ def _prepared(
 
 
 def _watched(text: str, done: Iterable[int], number: int) -> None:
-    """Do it, with a bar that counts files."""
+    """Process shards with a bar that counts files."""
     with counting_bar(text, number) as one_more:
         for _ in done:
             one_more(1)

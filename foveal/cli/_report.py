@@ -1,4 +1,4 @@
-"""`foveal report`: the page of a run."""
+"""`foveal report`: write the report of a run."""
 
 import sys
 from collections.abc import Sequence
@@ -25,17 +25,16 @@ def command(
     with_specs: Path | None = None,
     threads: int | None = None,
 ) -> None:
-    """Write the page of a run: curves, scores, where the errors are, what confidence and attention
-    are worth, what the doctor says, and the settings with their reasons.
+    """Write the report of a run: curves, scores, error analysis, calibration, faithfulness of attention, the doctor's
+    findings, and the settings with their reasons.
 
     Args:
         run: the folder of a run.
-        files: examples with targets to look at the model with; by default the run's own test or dev
-            files, if they are still there.
-        out: the page to write; by default report.html in the folder of the run.
+        files: test files with targets; defaults to the run's test or dev files, if they still exist.
+        out: the page to write; defaults to report.html in the folder of the run.
         with_specs: a Python file that defines the parts of the model that are not from foveal, as
             SPECS = (MySpec,). The file is run.
-        threads: threads that torch computes with; by default OMP_NUM_THREADS, or one for each core.
+        threads: number of threads that torch uses; defaults to OMP_NUM_THREADS, or one for each core.
     """
     use_threads(threads)
     examples = list(open_files(files).source) if files else None
@@ -51,7 +50,7 @@ def write_report(
     is_quiet: bool = False,
     also: Sequence[type] = (),
 ) -> Path:
-    """Write the page, with a bar on a terminal while examples are answered."""
+    """Write the page, with a progress bar on a terminal."""
     with answering_bar(None, is_quiet=is_quiet) as answered:
         text = report(run, examples, answered=answered, also=also)
     path = run / PAGE if out is None else out

@@ -1,6 +1,6 @@
-"""`foveal serve`: models by name over HTTP.
+"""`foveal serve`: serve models by name over HTTP.
 
-The work is in `_serve_job`, which needs more packages than --help does.
+The work is in `_serve_job`, which imports more packages than --help needs.
 """
 
 from pathlib import Path
@@ -29,21 +29,20 @@ def command(
     replicas: str = "2",
     with_specs: Path | None = None,
 ) -> None:
-    """Serve models until SIGTERM or Ctrl-C; a folder that changes is loaded anew.
+    """Serve models until SIGTERM or Ctrl-C; a folder that changes is reloaded.
 
     Args:
-        runs: folders of models that `fit` made, each under its own name or as NAME=FOLDER.
+        runs: folders of models that `fit` saved, each under its own name or as NAME=FOLDER.
         host: the address to listen on; other machines can reach 0.0.0.0.
-        port: 0 takes one that is free.
-        tokens: a file of bearer tokens, one on each line, one of which every request must show.
-        certificate: for TLS, a file in PEM format.
-        key: of the certificate, if it is not in the same file.
-        proxies: addresses of proxies, with commas, whose X-Forwarded-For is believed.
-        limits: how much a request may ask for, and how long it may take.
-        pages: serve a page where a person asks each model, and the /api that it uses; --no-pages leaves only
-            the API for programs.
-        ray: on a Ray cluster, that of RAY_ADDRESS or else one of this machine.
-        replicas: with --ray, how many servers there are: a number, or bounds such as 2..8 between which
+        port: the port; 0 takes a free one.
+        tokens: a file of bearer tokens, one on each line; every request must contain one of them.
+        certificate: a TLS certificate in PEM format.
+        key: the key of the certificate, if it is in another file.
+        proxies: comma-separated addresses of proxies whose X-Forwarded-For is trusted.
+        limits: limits on the size and the duration of a request.
+        pages: serve a page for people, and its /api; --no-pages leaves only the API for programs.
+        ray: run on a Ray cluster, the one at RAY_ADDRESS or else one of this machine.
+        replicas: with --ray, the number of servers: a number, or bounds such as 2..8 between which
             the load decides.
         with_specs: a Python file that defines the parts of the model that are not from foveal, as
             SPECS = (MySpec,). The file is run.

@@ -1,4 +1,4 @@
-"""The work of `foveal serve`: models are loaded and served here, or by replicas on a cluster."""
+"""The work of `foveal serve`: loads and serves models, in this process or by replicas on a cluster."""
 
 import logging
 import sys
@@ -14,7 +14,7 @@ from ..serving.server._tokens import Tokens, read_tokens
 
 
 class Listening(NamedTuple):
-    """Where a server listens, and whom it answers."""
+    """The address of a server, and its authentication."""
 
     host: str
     port: int
@@ -27,7 +27,7 @@ class Listening(NamedTuple):
         return self.host not in ("127.0.0.1", "localhost", "::1")
 
     def begin(self) -> Tokens:
-        """Set up the log, and return the tokens of those who may ask."""
+        """Set up the log, and return the accepted tokens."""
         logging.basicConfig(format="%(asctime)s %(levelname)s %(message)s", level=logging.WARNING)
         if self.token_file is not None:
             return read_tokens(self.token_file)

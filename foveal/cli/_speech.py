@@ -1,6 +1,6 @@
-"""How much a command says: `--quiet` leaves out everything but results and errors, `--verbose` adds details.
+"""Verbosity of the commands: `--quiet` keeps only results and errors, `--verbose` adds details.
 
-`main` sets the level once, before the command runs; the consoles of all commands are made here.
+`main` sets the level once, before the command runs; this module creates the consoles of all commands.
 """
 
 from contextvars import ContextVar
@@ -10,7 +10,7 @@ from rich.console import Console
 
 
 class Level(IntEnum):
-    """How much a command says."""
+    """The verbosity of a command."""
 
     QUIET = 0
     NORMAL = 1
@@ -21,21 +21,21 @@ LEVEL: ContextVar[Level] = ContextVar("level", default=Level.NORMAL)
 
 
 def is_quiet() -> bool:
-    """Whether only results and errors are wanted."""
+    """Return whether only results and errors are wanted."""
     return LEVEL.get() is Level.QUIET
 
 
 def is_verbose() -> bool:
-    """Whether details are wanted, such as the traceback of an error."""
+    """Return whether details are wanted, such as the traceback of an error."""
     return LEVEL.get() is Level.VERBOSE
 
 
 def explaining(*, stderr: bool = False, silent: bool = False) -> Console:
-    """A console for everything that is no result: reasons, progress and notes. `--quiet` turns it off.
+    """Return a console for reasons, progress and notes, which are not results. `--quiet` turns it off.
 
     Args:
-        stderr: write to the standard error.
-        silent: say nothing at any level, as the second process of a run does.
+        stderr: Write to the standard error.
+        silent: Print nothing at any level, like the second process of a run.
     """
     return Console(highlight=False, stderr=stderr, quiet=silent or is_quiet())
 

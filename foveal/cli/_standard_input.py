@@ -8,6 +8,6 @@ from ..data._bytes import CHUNK
 
 
 def standard_input() -> LineReader:
-    """The lines that come on the standard input, as soon as they are there: a person may be typing."""
+    """Yield the lines of the standard input as soon as they arrive: a person may be typing."""
     descriptor = sys.stdin.fileno()
     return LineReader("standard input", chunks=iter(lambda: os.read(descriptor, CHUNK), b""))

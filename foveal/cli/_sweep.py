@@ -1,6 +1,6 @@
-"""`foveal sweep`: many trials of a run with other settings, the bad ones stopped early, the best kept.
+"""`foveal sweep`: many trials of a run with other settings; bad trials stop early, and the best model is saved.
 
-The work is in `_sweep_job`, which needs more packages than --help does.
+The work is in `_sweep_job`, which imports more packages than --help needs.
 """
 
 import os
@@ -32,25 +32,25 @@ def command(
     workers: int | None = None,
     fresh: bool = False,
 ) -> None:
-    """Train with many settings on a Ray cluster, stop what does badly early, and keep the best model.
+    """Train with many settings on a Ray cluster, stop bad trials early, and keep the best model.
 
-    The first trial is what `foveal fit` would do, and always comes to its end: on the validation set the
-    best is never worse. Interrupted or killed, the same command goes on.
+    The first trial is the run of `foveal fit`, and always finishes: on the validation set the best trial is never
+    worse. After an interruption, the same command resumes the sweep.
 
     Args:
-        train: files to learn from, as for `foveal fit`.
-        dev: files that trials are compared on; without, a tenth of the training examples is set apart.
-        test: files for the score at the end; they choose nothing.
-        out: the folder of the sweep: best is a model that other commands take, sweep.html compares trials.
-        trials: how many.
-        budget: stop after so long, as in 30m, 2h or 1h30m.
-        over: vary this setting and no others but those that are given like it: path=low..high, or
-            path=value,value. By default learning rate, size of batches, averaging, widths, dropout, label
-            smoothing and attention, as far as the task has them.
-        recipe: a run written down, as file.py:function, instead of files.
+        train: training files, as for `foveal fit`.
+        dev: validation files, to compare trials; defaults to a tenth of the training examples.
+        test: test files, for the score at the end; they select nothing.
+        out: the folder of the sweep: best is a model for other commands, sweep.html compares trials.
+        trials: the number of trials.
+        budget: time limit, such as 30m, 2h or 1h30m.
+        over: vary only this setting, and others given like it: path=low..high, or
+            path=value,value. By default learning rate, batch size, weight averaging, widths, dropout, label
+            smoothing and attention, if the task has them.
+        recipe: a run defined in Python, as file.py:function, instead of files.
         settings_given: one setting as path=value, the same in all trials; may be repeated.
-        seed: of the drawing of settings, and of every trial.
-        workers: trials at a time; by default as many as this machine has cores.
+        seed: random seed of the sampled settings, and of every trial.
+        workers: number of concurrent trials; defaults to the number of cores of this machine.
         fresh: start again in a folder that has a sweep.
     """
     seconds = None if budget is None else seconds_of(budget)
@@ -62,10 +62,11 @@ def command(
 
 
 def seconds_of(text: str) -> float:
-    """How long a user means.
+    """Parse a duration.
 
-    >>> seconds_of("30m"), seconds_of("1h30m"), seconds_of("90s")
-    (1800.0, 5400.0, 90.0)
+    Examples:
+        >>> seconds_of("30m"), seconds_of("1h30m"), seconds_of("90s")
+        (1800.0, 5400.0, 90.0)
     """
     parts = re.findall(r"(\d+(?:\.\d+)?)([hms])", text)
     if not parts or "".join(number + unit for number, unit in parts) != text:

@@ -1,4 +1,4 @@
-"""The work of `foveal sweep`: a sweep is planned, its trials run on a cluster, and the best is kept."""
+"""The work of `foveal sweep`: plans a sweep, runs its trials on a cluster, and saves the best."""
 
 import sys
 from collections.abc import Sequence
@@ -16,7 +16,7 @@ from ..training.checkpoints._lock import locked
 from ._outcome import say_outcome
 from ._speech import explaining, is_quiet
 
-_INTERRUPTED = 130  # the exit status that shells have for it
+_INTERRUPTED = 130  # the exit status of shells for an interrupt
 
 
 def sweep(
@@ -28,7 +28,7 @@ def sweep(
     *,
     fresh: bool,
 ) -> None:
-    """Run the trials that are missing, so many at a time, and print which is the best."""
+    """Run the missing trials, this many at a time, and print the best."""
     console, out = explaining(), asked.out
     draft = draft_run(console, asked)
     planned = Sweep(
@@ -59,7 +59,7 @@ def sweep(
 
 
 def _begin(sweep: Sweep, draft: Draft, *, fresh: bool) -> None:
-    """Write the sweep into its folder, if the folder has none, or the same one of the same files."""
+    """Write the sweep into its folder, or resume the same sweep of the same files."""
     refuse_foreign(sweep.out, (PLAN,))
     inputs = draft.inputs()
     if not fresh:
@@ -85,7 +85,7 @@ def _dimensions(planned: Planned, over: Sequence[str]) -> list[Dimension]:
 
 
 def _say(ended: Ended) -> None:
-    """A line for every trial that has ended."""
+    """Print a line for every ended trial."""
     if is_quiet():
         return
     trial = ended.trial

@@ -6,7 +6,7 @@ from ..errors import ValueRangeError
 
 
 def use_threads(number: int | None) -> None:
-    """Let torch compute with so many threads from now on; None leaves it as it is."""
+    """Set the number of threads that torch uses; None keeps the current number."""
     if number is None:
         return
     if number < 1:
