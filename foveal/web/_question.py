@@ -57,8 +57,8 @@ def read_question(body: bytes) -> Question:
 
 
 def check_length(question: Question, most: int, most_cells: int) -> None:
-    """Raise an error if the texts of a question exceed this many characters, or the input its square: an explanation
-    has a weight for each pair of step and position.
+    """Raise an error if a text of a question has more than `most` characters, or its square exceeds `most_cells`: an
+    explanation has a weight for each pair of step and position.
     """
     longest, most = max(len(question.input), len(question.features)), min(most, isqrt(most_cells))
     if longest > most:
@@ -66,6 +66,6 @@ def check_length(question: Question, most: int, most_cells: int) -> None:
 
 
 def said(error: ErrorDetails) -> str:
-    """Describe the first problem of a body and its location, without quoting the body."""
+    """Describe a problem of a body and its location, without quoting the body."""
     place = ".".join(str(part) for part in error["loc"])
     return f"{place or 'the body'}: {error['msg']}"

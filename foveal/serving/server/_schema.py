@@ -13,7 +13,7 @@ class RequestError(ValueError):
 
 
 class PredictRequest(BaseModel):
-    """Inputs to a model, and what is wanted of it."""
+    """Inputs to a model, and the requested outputs."""
 
     model_config = ConfigDict(
         extra="forbid",
@@ -135,6 +135,6 @@ class StateAnswer(BaseModel):
 
 
 class ErrorAnswer(BaseModel):
-    """What is wrong, and what to do."""
+    """An error message with the problem and the remedy."""
 
     error: str
