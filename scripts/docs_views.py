@@ -33,7 +33,7 @@ from foveal.views._tables import Table
 
 GALLERY = Path(__file__).resolve().parent.parent / "results/gallery"
 
-WORDS = "Icelandic pronunciation, 800 words to learn from"
+WORDS = "Icelandic pronunciation, 800 training words"
 
 
 class View(NamedTuple):
@@ -78,14 +78,14 @@ def _verdict(shown: Exhibit) -> str:
 
 def _word(shown: Exhibit) -> str:
     return (
-        f"{WORDS}; {shown.shown.trace.kind} attention. Of the test word {shown.shown.facts['input']!r} the model makes "
+        f"{WORDS}; {shown.shown.trace.kind} attention. For the test word {shown.shown.facts['input']!r}, the model predicts "
         f"{_verdict(shown)}. {scores(shown)}"
     )
 
 
 def _formula(shown: Exhibit) -> str:
     return (
-        f"Formulas from prefix to infix notation, 10,000 to learn from, syntactic attention in the "
+        f"Formulas from prefix to infix notation, 10,000 training formulas, syntactic attention in the "
         f"encoder. The model writes {_verdict(shown)}. {scores(shown)}"
     )
 
@@ -94,8 +94,8 @@ def _sentence(shown: Exhibit) -> str:
     facts = shown.shown.facts
     num_right = sum(map(int.__eq__, facts["output"], facts["reference"]))
     return (
-        f"English Web Treebank, a parser that was trained on given trees. "
-        f"{num_right} of the {len(facts['reference'])} heads in the most probable tree are those of "
+        f"English Web Treebank, a parser trained on trees. "
+        f"{num_right} of the {len(facts['reference'])} heads in the most probable tree are the heads of "
         f"the treebank; its probability, with its labels, is {facts['probability']:.2f}. {scores(shown)}"
     )
 
@@ -121,7 +121,7 @@ def _question(shown: Exhibit) -> str:
     support = " and ".join(repr(fact) for fact in facts["support"])
     num_known = shown.results.spec["training"]["questions"]
     return (
-        f"bAbI, task 2, {num_known:,} questions to learn from, each after at most 20 facts. Asked {facts['input']!r}, the model answers "
+        f"bAbI, task 2, {num_known:,} training questions, each after at most 20 facts. Asked {facts['input']!r}, the model answers "
         f"{_verdict(shown)}; the facts that support the answer are {support}. "
         f"{scores(shown)}"
     )
@@ -130,14 +130,14 @@ def _question(shown: Exhibit) -> str:
 def _review(shown: Exhibit) -> str:
     facts = shown.shown.facts
     return (
-        f"Reviews of films (Pang and Lee 2004), 1,800 to learn from. The model says {_verdict(shown)}, "
+        f"Reviews of films (Pang and Lee 2004), 1,800 training reviews. The model predicts {_verdict(shown)}, "
         f"with probability {facts['probability']:.2f}. {scores(shown)}"
     )
 
 
 def _image(shown: Exhibit) -> str:
     return (
-        f"Drawn shapes; the captions of the test are not among those learnt from. The model writes "
+        f"Synthetic images of shapes; no test caption occurs in the training set. The model writes "
         f"{_verdict(shown)}. {scores(shown)}"
     )
 
