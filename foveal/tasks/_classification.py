@@ -45,7 +45,7 @@ from .explaining._explanation import Explanation, Way
 
 @final
 class Classification(AbstractLabeling[nn.Module, "ClassificationSpec"]):
-    """Texts, or documents, to labels."""
+    """Classification of texts or documents."""
 
     @override
     def encode(self, example: Example) -> Encoded:
@@ -57,7 +57,7 @@ class Classification(AbstractLabeling[nn.Module, "ClassificationSpec"]):
 
     @override
     def loss(self, batch: LabeledBatch, state: Any = None) -> Loss:
-        """Summed over texts."""
+        """Compute the loss, summed over texts."""
         batch = move(batch, self.device)
         tokens = batch.tokens
         if self.model.training:
@@ -77,12 +77,12 @@ class Classification(AbstractLabeling[nn.Module, "ClassificationSpec"]):
 
     @override
     def explain(self, example: Example, way: Way) -> Explanation:
-        """All labels, and the words that decided."""
+        """Explain the probabilities of all labels and the attention to words."""
         found, explanation = self._explained(example)
         trace = found.trace
         if trace is None:
             return explanation
-        # A document has empty places after the words of a sentence, which nobody reads.
+        # Sentences of a document are padded after their words; the padding is not read.
         rows = zip(trace.sources, trace.weights[0], strict=True)
         weights = tuple(weight for word, weight in rows if word) or trace.weights[0]
         return replace(
@@ -99,7 +99,7 @@ class Classification(AbstractLabeling[nn.Module, "ClassificationSpec"]):
         classified = self.model(batch.tokens, batch.mask)
         weights, read = classified.weights, None
         if weights is not None:
-            # The words of a document are places like those of a text.
+            # The words of a document are positions like the words of a text.
             once = torch.ones_like(batch.labels, dtype=torch.bool).unsqueeze(-1)
             read = looked(weights.flatten(1).unsqueeze(-2), once, batch.mask.flatten(1))
         return forced_labels(classified.log_probs, batch.labels, read)
@@ -118,7 +118,7 @@ class Classification(AbstractLabeling[nn.Module, "ClassificationSpec"]):
             return self.model(sources).log_probs[:, labels]
         lengths = [len(words) or 1 for words in self.sentences(example)]
         places = mask_from_lengths(torch.tensor(lengths, device=self.device), max(lengths))
-        # A document is as large as all its sentences: one row at a time.
+        # A document is as large as all its sentences: process one row at a time.
         rows = [
             self.model(
                 sources.new_zeros(places.shape).masked_scatter(places, row)[None], places[None]
@@ -129,7 +129,7 @@ class Classification(AbstractLabeling[nn.Module, "ClassificationSpec"]):
 
     @property
     def is_of_documents(self) -> bool:
-        """Whether texts are read as sentences, one on each line."""
+        """Whether texts are read as sentences, one per line."""
         return self.spec.model.reads_documents
 
     @override
@@ -137,7 +137,7 @@ class Classification(AbstractLabeling[nn.Module, "ClassificationSpec"]):
         return [symbol for sentence in self.sentences(example) for symbol in sentence]
 
     def sentences(self, example: Example) -> list[list[str]]:
-        """The symbols of each sentence of a document; a text is one sentence."""
+        """Return the tokens of each sentence of a document; a text is one sentence."""
         encode = self.spec.source.encode
         if not self.is_of_documents:
             return [encode(example.text)]
@@ -163,7 +163,7 @@ class Classification(AbstractLabeling[nn.Module, "ClassificationSpec"]):
             return Labeled(classified.log_probs, no_trace)
 
         def trace(number: int, label: str) -> AttentionTrace:
-            """How much each word counted."""
+            """Return the attention weight of each word."""
             sentences, places = self.sentences(examples[number]), mask[number]
             if self.is_of_documents:
                 num_words = max(1, *map(len, sentences))
@@ -185,7 +185,7 @@ class Classification(AbstractLabeling[nn.Module, "ClassificationSpec"]):
         return Labeled(classified.log_probs, trace)
 
     def _numbers(self, example: Example) -> list[int]:
-        """Those of a document have an end symbol after each sentence."""
+        """Return the token ids; in a document, an end token follows each sentence."""
         known = self.vocabularies.source
         sentences = [numbered(known, symbols) for symbols in self.sentences(example)]
         if not self.is_of_documents:
@@ -196,7 +196,7 @@ class Classification(AbstractLabeling[nn.Module, "ClassificationSpec"]):
 @final
 @dataclass(frozen=True, kw_only=True, slots=True)
 class ClassificationSpec(AbstractTextSpec[Classification]):
-    """One label for a text."""
+    """Classification of a text by one label."""
 
     kind: Literal["classification"] = "classification"
     source: TokenizerSpec = setting(WhitespaceSpec(), "how the text is cut into symbols")
@@ -218,7 +218,7 @@ class ClassificationSpec(AbstractTextSpec[Classification]):
 
     @override
     def build(self, vocabularies: Vocabularies) -> Classification:
-        """The task, with fresh weights."""
+        """Build the task with fresh weights."""
         model = self.model.build(
             vocabulary=len(vocabularies.source),
             num_classes=len(vocabularies.labels_of("Classification")),

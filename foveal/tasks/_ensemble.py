@@ -1,11 +1,10 @@
-"""Several transductions that answer as one.
+"""Ensemble of several transductions.
 
     mixture   p(y_t | y_<t, x) = mean over m of p_m(y_t | y_<t, x)
     product   p(y_t | y_<t, x) ~ prod over m of p_m(y_t | y_<t, x)^(1 / M)
 
-Members differ in what chance and choice made of them (seeds, sizes, attentions), and so in their errors;
-what they write must be the same: one target vocabulary, the same tokenizers. Each reads sources by a
-vocabulary of its own.
+Members differ in seed, size or attention, and therefore in their errors. They must share one target vocabulary and the
+same tokenizers. Each member may have a different source vocabulary.
 
 Axes: M members.
 """
@@ -27,17 +26,16 @@ from .base._evaluation import MainMetric
 from .base._searching import searcher
 
 _ADVICE = "Fit the members on the same files with the same tokenizers, or leave that one out."
-_SHOWN = 5  # symbols of a vocabulary that another has not
+_SHOWN = 5  # number of differing tokens that an error lists
 
 
 @final
 class TransductionEnsemble(AbstractAnswering):
-    """Transductions as one; their order matters to nothing but what is the first one's: how answers
-    are looked for where nothing else is said, which source symbols are rare, and, until `calibrate`
-    has been called, the calibration.
+    """An ensemble of transductions. The first member sets the default search settings, the rare source tokens and,
+    until `calibrate` is called, the calibration; otherwise the order does not matter.
 
-    An answer's trace is the mean over the members, if all of them attend. Several cannot be trained or
-    saved as one: train and save the members.
+    The trace of an answer is the mean over the members, if all of them attend. An ensemble cannot be trained or saved:
+    train and save its members.
     """
 
     is_complete = False
@@ -99,7 +97,7 @@ class TransductionEnsemble(AbstractAnswering):
 
 @contextmanager
 def _at_rest(members: Sequence[Transduction]) -> Iterator[None]:
-    """All members without dropout, and each as it was afterwards."""
+    """Disable dropout in all members, and restore their modes afterwards."""
     with ExitStack() as stack:
         for member in members:
             stack.enter_context(member.answering())
@@ -107,7 +105,7 @@ def _at_rest(members: Sequence[Transduction]) -> Iterator[None]:
 
 
 def _check_alike(first: Transduction, member: Transduction, number: int) -> None:
-    """What is written must mean the same to both, and what is read have the same places."""
+    """Check that two members write the same tokens and read the same positions."""
     one, other = first.spec, member.spec
     settings = (
         ("source", one.source, other.source),
@@ -132,7 +130,7 @@ def _check_alike(first: Transduction, member: Transduction, number: int) -> None
 
 
 def _difference(got: Any, expected: Any) -> str:
-    """Two settings, or those parts of them that differ: subwords would fill pages."""
+    """Return two settings, or only the parts that differ, because subwords would fill pages."""
     if type(got) is not type(expected) or isinstance(got, str):
         sides = [
             repr(side) if isinstance(side, str) else "none" if side is None else repr(side.kind)
@@ -149,7 +147,7 @@ def _difference(got: Any, expected: Any) -> str:
 
 
 def _symbols_that_differ(got: Vocabulary, expected: Vocabulary) -> str:
-    """What one vocabulary has and the other has not."""
+    """Return the tokens that only one of two vocabularies has."""
     if set(got.tokens) == set(expected.tokens):
         return "got its symbols in another order, expected the same"
     sides = [

@@ -1,11 +1,11 @@
-"""Language modeling: how likely a text is, and how it goes on.
+"""Language modeling: the likelihood of a text, and its continuation.
 
     loss = - sum over t of log p(y_t | y_<t)
 
-Lines stand one after another as one long text with the end symbol between them, read in stretches
-that go on from the state of the one before (truncated back-propagation through time).
+All lines form one long text with the end token between them. The model reads it in chunks, each starting from the state
+after the previous one (truncated back-propagation through time).
 
-Axes: B places of the text that are read at once, L symbols from each.
+Axes: B parts of the text that are read in parallel, L tokens of each.
 """
 
 import math
@@ -47,13 +47,13 @@ from .base._task import AbstractTask
 from .base._text_spec import AbstractTextSpec
 from .explaining._explanation import Alternative, ExplainedStep, Explanation, Way
 
-_MAX_PLACES = 64  # of a text that are read at once in evaluation
+_MAX_PLACES = 64  # parts of a text that are read in parallel in evaluation
 
 
 @final
 @dataclass(frozen=True, kw_only=True, slots=True)
 class GenerationSpec:
-    """How a text is continued."""
+    """Settings for the continuation of a text."""
 
     temperature: float = setting(0.8, "above 1 bolder, below 1 more careful", above=0)
     top_k: int | None = setting(None, "draw from so many symbols only; none: all", at_least=1)
@@ -65,8 +65,8 @@ class GenerationSpec:
 
 @final
 class LanguageModeling(AbstractTask[LanguageModel]):
-    """The next symbol, and the next. A prediction continues its example's source; its confidence is
-    the mean probability (geometric) of a symbol, for there is no right answer.
+    """Prediction of the next token. A prediction continues the source of its example. Its confidence is the geometric
+    mean of the token probabilities, because there is no right answer.
     """
 
     def __init__(
@@ -87,19 +87,19 @@ class LanguageModeling(AbstractTask[LanguageModel]):
 
     @override
     def encode(self, example: Example) -> Encoded:
-        """The symbols of a line, and its end."""
+        """Encode the tokens of a line and its end."""
         symbols = self.spec.source.encode(example.text)
         return Encoded([*self.vocabularies.source.encode(symbols), END])
 
     @override
     def collate(self, examples: Sequence[Encoded]) -> TextBatch:
-        """Lines one after another in one row."""
+        """Concatenate lines in one row."""
         (batch,) = _stretches([n for e in examples for n in e.source], places=1, length=None)
         return batch
 
     @override
     def loss(self, batch: TextBatch, state: DecoderState | None = None) -> Loss:
-        """Summed over symbols; `state` is that of the stretch before."""
+        """Compute the loss, summed over tokens; `state` is the state after the previous chunk."""
         batch = move(batch, self.device)
         scored = self.model.score(
             batch.tokens, batch.targets, batch.mask, None if batch.fresh else state
@@ -117,7 +117,7 @@ class LanguageModeling(AbstractTask[LanguageModel]):
         rank: int = 0,
         world_size: int = 1,
     ) -> AbstractStream[TextBatch]:
-        """Stretches of the text; `budget` counts symbols of a batch."""
+        """Return chunks of the text; `budget` is the number of tokens in a batch."""
         length = self.spec.bptt_length
         rows = batch_size if batch_size is not None else max(1, (budget or 1) // length)
         return TextStream(
@@ -136,8 +136,8 @@ class LanguageModeling(AbstractTask[LanguageModel]):
 
     @override
     def answerer(self, settings: PredictionSpec | None = None) -> AbstractAnswerer:
-        """Continues each source to the end of its line. The same seed gives the same text for the same
-        source.
+        """Return an answerer that continues each source to the end of its line. The same seed gives the same text for
+        the same source.
         """
         return _Continuing(self, settings or self.spec.prediction)
 
@@ -149,7 +149,7 @@ class LanguageModeling(AbstractTask[LanguageModel]):
         *,
         answered: Answered = ignore,
     ) -> Evaluation:
-        """Perplexity of the sources as one text."""
+        """Compute the perplexity of the sources as one text."""
         encoded = [self.encode(example) for example in examples]
         sizes = np.array([len(one.source) for one in encoded])
         with self.answering():
@@ -173,7 +173,7 @@ class LanguageModeling(AbstractTask[LanguageModel]):
     def calibrate(
         self, examples: Sequence[Example], settings: PredictionSpec | None = None
     ) -> None:
-        """Nothing to do: a continuation is neither right nor wrong."""
+        """Do nothing: a continuation is neither right nor wrong."""
 
     @property
     @override
@@ -183,14 +183,14 @@ class LanguageModeling(AbstractTask[LanguageModel]):
     @override
     def forced(self, batch: TextBatch) -> Forced:
         batch = move(batch, self.device)
-        # The loss of each symbol has a gradient, its log-probability in `TokenLosses` has none.
+        # The loss of each token has a gradient; its log-probability in `TokenLosses` has none.
         scored = self.model.score(batch.tokens, batch.targets, batch.mask)
         return Forced(-scored.loss.sum(-1), int(batch.mask.sum()), None)
 
     @override
     def explain(self, example: Example, way: Way) -> Explanation:
-        """One step for each symbol of the text and for the end of its line. The text is not continued:
-        the output is the text itself.
+        """Explain each token of the text and the end of its line. The text is not continued: the output is the text
+        itself.
         """
         vocabulary = self.vocabularies.source
         numbers = self.encode(example).source
@@ -219,7 +219,7 @@ class LanguageModeling(AbstractTask[LanguageModel]):
         )
 
     def _log_probs(self, text: list[int]) -> Float[np.ndarray, " N"]:
-        """Of each symbol of a text, read in some places at once."""
+        """Return the log-probability of each token of a text, which is read in several parts in parallel."""
         places = max(1, min(_MAX_PLACES, len(text) // (4 * self.spec.bptt_length)))
         state: DecoderState | None = None
         found = []
@@ -233,7 +233,7 @@ class LanguageModeling(AbstractTask[LanguageModel]):
     def continued(
         self, stepper: Speaking, examples: Sequence[Example], settings: PredictionSpec
     ) -> list[Prediction]:
-        """Some sources of one size class continued, in one batch."""
+        """Continue sources of one size class in one batch."""
         generation = self.spec.generation
         begun = [torch.tensor([END, *self.encode(e).source[:-1]]) for e in examples]
         drawn = sample(
@@ -256,7 +256,7 @@ class LanguageModeling(AbstractTask[LanguageModel]):
         ]
 
     def _after(self, texts: Sequence[Int[Tensor, " _"]]) -> SteppingState:
-        """The state of a search after texts have been read."""
+        """Return the state of a search after it has read the texts."""
         state = self.model.start(len(texts))
         tokens = pad_sequence(list(texts), batch_first=True).to(self.device)
         sizes = torch.tensor([len(text) for text in texts], device=self.device)
@@ -274,7 +274,7 @@ class LanguageModeling(AbstractTask[LanguageModel]):
     def _prediction(
         self, lists: list[list[int]], totals: list[float], lengths: list[int]
     ) -> Prediction:
-        """Several continuations of one text."""
+        """Combine several continuations of one text in a prediction."""
         candidates = tuple(
             Candidate(
                 self.spec.source.decode(self.vocabularies.source.decode(tokens)),
@@ -289,7 +289,7 @@ class LanguageModeling(AbstractTask[LanguageModel]):
 
 @final
 class _Continuing(AbstractAnswerer):
-    """A language model's steps, prepared."""
+    """A language model that is prepared for decoding."""
 
     def __init__(self, task: LanguageModeling, settings: PredictionSpec) -> None:
         super().__init__(settings)
@@ -311,8 +311,8 @@ class _Continuing(AbstractAnswerer):
 
 
 def _stretches(text: list[int], *, places: int, length: int | None) -> Iterator[TextBatch]:
-    """A text in `places` rows, and of these `length` columns at a time; the end symbol comes before
-    its first symbol, as it does between lines.
+    """Yield a text in `places` rows, `length` columns at a time. An end token precedes its first token, as between
+    lines.
     """
     size = max(1, math.ceil(len(text) / places))
     padded = torch.zeros(places * size + 1, dtype=torch.long)
@@ -329,7 +329,7 @@ def _stretches(text: list[int], *, places: int, length: int | None) -> Iterator[
 @final
 @dataclass(frozen=True, kw_only=True, slots=True)
 class LanguageModelingSpec(AbstractTextSpec[LanguageModeling]):
-    """How likely is a text, and how does it go on?"""
+    """Language modeling: the likelihood of a text and its continuation."""
 
     kind: Literal["language_modeling"] = "language_modeling"
     source: TokenizerSpec = setting(CharacterSpec(), "how the text is cut into symbols")
@@ -345,7 +345,7 @@ class LanguageModelingSpec(AbstractTextSpec[LanguageModeling]):
 
     @override
     def build(self, vocabularies: Vocabularies) -> LanguageModeling:
-        """The task, with fresh weights."""
+        """Build the task with fresh weights."""
         model = self.model.build(vocabulary=len(vocabularies.source))
         return LanguageModeling(self, vocabularies, model)
 

@@ -46,7 +46,7 @@ from .explaining._explanation import Explanation, Way
 
 @final
 class PairClassification(AbstractLabeling[DecomposableAttention, "PairClassificationSpec"]):
-    """Pairs of texts to labels."""
+    """Classification of pairs of texts."""
 
     @override
     def encode(self, example: Example) -> Encoded:
@@ -59,7 +59,7 @@ class PairClassification(AbstractLabeling[DecomposableAttention, "PairClassifica
 
     @override
     def loss(self, batch: PairBatch, state: Any = None) -> Loss:
-        """Summed over pairs."""
+        """Compute the loss, summed over pairs."""
         batch = move(batch, self.device)
         first, second = batch.first, batch.second
         if self.model.training:
@@ -70,17 +70,17 @@ class PairClassification(AbstractLabeling[DecomposableAttention, "PairClassifica
 
     @override
     def symbols(self, example: Example) -> list[str]:
-        """Those of both texts."""
+        """Return the tokens of both texts."""
         return [symbol for text in self.texts(example) for symbol in text]
 
     def texts(self, example: Example) -> tuple[list[str], list[str]]:
-        """The symbols of either text."""
+        """Return the tokens of each text."""
         pair, encode = example.input_as(TextPair), self.spec.source.encode
         return encode(pair.first), encode(pair.second)
 
     def self_attention(self, text: str) -> AttentionTrace | None:
-        """What each word of a text reads of the others, with the most probable tree where that is
-        what the attention is over; None where the encoder does not attend.
+        """Return the self-attention of a text, with the most probable tree if the attention is over trees; None if the
+        encoder has no self-attention.
         """
         encoder, kind = self.model.encoder, self.spec.model.encoder.attention_kind
         if kind is None or not isinstance(encoder, SelfAttentiveEncoder):
@@ -98,7 +98,7 @@ class PairClassification(AbstractLabeling[DecomposableAttention, "PairClassifica
 
     @override
     def explain(self, example: Example, way: Way) -> Explanation:
-        """All labels, which words of one text read which of the other, and the tree of either."""
+        """Explain all labels, the attention between the two texts, and the tree of each text."""
         found, explanation = self._explained(example)
         assert found.trace is not None
         pair = example.input_as(TextPair)
@@ -123,7 +123,7 @@ class PairClassification(AbstractLabeling[DecomposableAttention, "PairClassifica
 
     @override
     def without_each(self, example: Example, tokens: Sequence[str]) -> Float[Tensor, "R T"]:
-        """The positions of the first text, then those of the second."""
+        """Erase the positions of the first text, then the positions of the second."""
         first, second = (
             self.vocabularies.source.encode(symbols) or [UNKNOWN] for symbols in self.texts(example)
         )
@@ -151,7 +151,7 @@ class PairClassification(AbstractLabeling[DecomposableAttention, "PairClassifica
         weights = matched.first.weights
 
         def trace(number: int, _label: str) -> AttentionTrace:
-            """What each word of the first text reads of the second."""
+            """Return the attention of each word of the first text to the second."""
             first, second = self.texts(examples[number])
             rows = weights[number, : len(numbers[number][0]), : len(numbers[number][1])]
             return AttentionTrace(
@@ -172,7 +172,7 @@ class PairClassification(AbstractLabeling[DecomposableAttention, "PairClassifica
 @final
 @dataclass(frozen=True, kw_only=True, slots=True)
 class PairClassificationSpec(AbstractTextSpec[PairClassification]):
-    """One label for two texts."""
+    """Classification of two texts by one label."""
 
     kind: Literal["pair_classification"] = "pair_classification"
     source: TokenizerSpec = setting(WhitespaceSpec(), "how either text is cut into symbols")
@@ -199,13 +199,13 @@ class PairClassificationSpec(AbstractTextSpec[PairClassification]):
 
     @override
     def build(self, vocabularies: Vocabularies) -> PairClassification:
-        """The task, with fresh weights."""
+        """Build the task with fresh weights."""
         model = self.model.build(
             vocabulary=len(vocabularies.source),
             num_classes=len(vocabularies.labels_of("PairClassification")),
         )
-        # Vectors of words stay as torch draws them, far from each other: that a word is in both texts
-        # is seen at once, where vectors near 0 would have to be taught so, word by word.
+        # Word vectors keep torch's initialization, far from each other: the model then recognizes a word that is in
+        # both texts at once, while vectors near 0 would have to learn this word by word.
         return PairClassification(self, vocabularies, model)
 
     @override

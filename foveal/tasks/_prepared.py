@@ -1,4 +1,4 @@
-"""Tasks on a prepared corpus: what of it has numbers was decided when it was made."""
+"""Tasks on a prepared corpus, whose vocabularies were fixed when the corpus was made."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, replace
@@ -15,13 +15,16 @@ from .base._task import AbstractTask
 def corpus_data(
     task: AbstractTask[Any], sample: Sequence[Example], parts: Sequence[str], num_examples: int
 ) -> dict[str, Any]:
-    """What corpus.json says of a corpus that this task has numbered.
+    """Return the content of corpus.json for a corpus that this task has encoded.
 
     Args:
-        task: gave the numbers.
-        sample: some examples. Whoever trains on the corpus must give them the same numbers.
-        parts: the files, in their order.
-        num_examples: how many there are in all.
+        task: The task that encoded the corpus.
+        sample: Some examples. A task that trains on the corpus must encode them equally.
+        parts: The files, in order.
+        num_examples: The total number of examples.
+
+    Returns:
+        The content as JSON values.
     """
     rows = [
         {
@@ -39,8 +42,8 @@ def corpus_data(
 
 
 def build_for_corpus(spec: TaskSpec, corpus: PreparedCorpus) -> AbstractTask[Any]:
-    """The task with the vocabularies of a corpus and fresh weights, if it would have numbered the
-    examples as they are.
+    """Build the task with the vocabularies of a corpus and fresh weights. Raises an error if the task would encode the
+    examples differently.
     """
     if spec.inputs.picture:
         raise SpecError(

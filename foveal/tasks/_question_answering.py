@@ -32,13 +32,13 @@ from .base._prediction import Loss, Prediction, PredictionSpec
 from .base._size_classes import settled_rows
 from .base._text_spec import AbstractTextSpec
 
-# A chain that reads no fact twice in a row needs two to choose from.
+# A chain that never reads a fact twice in a row needs at least two facts.
 FEWEST = 2
 
 
 @final
 class QuestionAnswering(AbstractLabeling[MemoryNetwork, "QuestionAnsweringSpec"]):
-    """Facts and a question to an answer."""
+    """Question answering over facts."""
 
     @override
     def encode(self, example: Example) -> Encoded:
@@ -50,7 +50,7 @@ class QuestionAnswering(AbstractLabeling[MemoryNetwork, "QuestionAnsweringSpec"]
 
     @override
     def loss(self, batch: QuestionBatch, state: Any = None) -> Loss:
-        """Summed over questions."""
+        """Compute the loss, summed over questions."""
         batch = move(batch, self.device)
         answered = self.model(batch.facts, batch.facts_mask, batch.question, batch.mask)
         return self._loss(answered.log_probs, batch.answers)
@@ -60,8 +60,8 @@ class QuestionAnswering(AbstractLabeling[MemoryNetwork, "QuestionAnsweringSpec"]
         return self.spec.symbols(example.input_as(Facts))
 
     def facts(self, example: Example) -> list[str]:
-        """The facts that are read, the latest where there are too many; empty ones stand before them
-        where there are too few.
+        """Return the facts that the model reads: the latest ones if there are too many, preceded by empty ones if there
+        are too few.
         """
         told = list(example.input_as(Facts).facts)
         if self.spec.model.max_facts is not None:
@@ -91,7 +91,7 @@ class QuestionAnswering(AbstractLabeling[MemoryNetwork, "QuestionAnsweringSpec"]
         chains = answered.facts()
 
         def trace(number: int, _label: str) -> AttentionTrace:
-            """What was read at each step."""
+            """Return the attention of each step."""
             told = self.facts(examples[number])
             chosen = one_hot(chains[number], len(told)).bool()
             return AttentionTrace(
@@ -107,8 +107,8 @@ class QuestionAnswering(AbstractLabeling[MemoryNetwork, "QuestionAnsweringSpec"]
 
 
 def supporting_facts(examples: Sequence[Example], predictions: Sequence[Prediction]) -> Statistics:
-    """The share of questions for which the facts read, at all steps together, are those that support
-    the answer: the example's alignment has them, `i-0` for each fact i, as `babi` gives it.
+    """Return the fraction of questions for which the facts read, over all steps, are the supporting facts. The
+    alignment of the example lists them, `i-0` for each fact i, as in `babi`.
     """
     rows = list[tuple[bool, int]]()
     for example, prediction in zip(examples, predictions, strict=True):
@@ -118,7 +118,7 @@ def supporting_facts(examples: Sequence[Example], predictions: Sequence[Predicti
                 "Predict with PredictionSpec(trace=True)."
             )
         best = prediction.trace.best
-        # Facts too old to be read are not in the trace, whose last is the last of the story.
+        # The trace omits facts that are too old to be read; its last fact is the last one of the story.
         before = len(example.input_as(Facts).facts) - len(best[0])
         read = {fact + before for step in best for fact, is_read in enumerate(step) if is_read}
         rows.append((read == set(read_alignment(example)[::2]), 1))
@@ -139,7 +139,7 @@ def _rows(table: list[list[Any]]) -> tuple[tuple[Any, ...], ...]:
 @final
 @dataclass(frozen=True, kw_only=True, slots=True)
 class QuestionAnsweringSpec(AbstractTextSpec[QuestionAnswering]):
-    """A question over facts."""
+    """Question answering over facts."""
 
     kind: Literal["question_answering"] = "question_answering"
     source: WhitespaceSpec = setting(WhitespaceSpec(), "how a fact is cut into words")
@@ -149,21 +149,22 @@ class QuestionAnsweringSpec(AbstractTextSpec[QuestionAnswering]):
     prediction: PredictionSpec = setting(PredictionSpec(), "how answers are given")
 
     def words(self, fact: str) -> list[str]:
-        """The words of a fact or a question.
+        """Return the words of a fact or a question.
 
-        >>> QuestionAnsweringSpec().words("Where is Mary?")
-        ['where', 'is', 'mary']
+        Examples:
+            >>> QuestionAnsweringSpec().words("Where is Mary?")
+            ['where', 'is', 'mary']
         """
         return self.source.encode(fact.lower().rstrip(" .?"))
 
     def symbols(self, source: Facts) -> list[str]:
-        """The words of all facts and of the question."""
+        """Return the words of all facts and of the question."""
         texts = (*source.facts, source.question)
         return [word for text in texts for word in self.words(text)]
 
     @override
     def build(self, vocabularies: Vocabularies) -> QuestionAnswering:
-        """The task, with fresh weights."""
+        """Build the task with fresh weights."""
         model = self.model.build(
             vocabulary=len(vocabularies.source),
             num_answers=len(vocabularies.labels_of("QuestionAnswering")),

@@ -2,7 +2,7 @@
 
     loss = - log p(tags | words),   p a chain over the tags (CRF), or independent tags
 
-Words and tags stand between spaces, as many of the one as of the other.
+Words and tags are separated by spaces, with one tag per word.
 
 Axes: B sentences, T words, N candidates.
 """
@@ -47,7 +47,7 @@ _ONE_TAGGING = PredictionSpec(beam_size=1)
 
 @final
 class Tagging(AbstractAnsweringTask[nn.Module]):
-    """Words to tags."""
+    """Tagging of the words of a sentence."""
 
     is_complete = False
     least_rows = LEAST_ROWS
@@ -78,7 +78,7 @@ class Tagging(AbstractAnsweringTask[nn.Module]):
         )
 
     def encode_source(self, example: Example) -> Encoded:
-        """An example whose tags are not known, as numbers; the tags are all 0."""
+        """Encode an example without known tags; all tags are 0."""
         words = self.symbols(example)
         numbers = self.vocabularies.source.encode(words)
         return Encoded(numbers, target=[0] * len(words), spelling=self._spelling(words))
@@ -93,7 +93,7 @@ class Tagging(AbstractAnsweringTask[nn.Module]):
 
     @override
     def loss(self, batch: TaggedBatch, state: Any = None) -> Loss:
-        """Of whole sentences, counted by words."""
+        """Compute the loss of whole sentences, counted by words."""
         batch = move(batch, self.device)
         if self.model.training:
             batch = replace(
@@ -102,7 +102,7 @@ class Tagging(AbstractAnsweringTask[nn.Module]):
         return Loss(-self.taggings(batch).log_prob(batch.tags).sum(), batch.mask.sum())
 
     def taggings(self, batch: TaggedBatch) -> LinearChain:
-        """The distribution over the taggings of each sentence."""
+        """Return the distribution over the taggings of each sentence."""
         batch, features = move(batch, self.device), self.spec.spelling
         spelling = batch.spelling
         if spelling is None and features is not None:  # sentences without any word
@@ -130,7 +130,7 @@ class Tagging(AbstractAnsweringTask[nn.Module]):
 
     @override
     def explain(self, example: Example, way: Way) -> Explanation:
-        """One step for each word: how probable each tag is there, whatever the others are."""
+        """Explain each word: the marginal probability of each tag."""
         settings = replace(self.prediction, nbest=way.beam_size, beam_size=way.beam_size)
         (found,) = self.predict([example], settings)
         words, rows = self.symbols(example), list[list[float]]()
@@ -181,8 +181,8 @@ class Tagging(AbstractAnsweringTask[nn.Module]):
         super().calibrate(examples, settings)
 
     def _tune_recall(self, examples: Sequence[Example]) -> None:
-        """Lower the score of the tag O by the amount that gives the best span F1; of equal ones the
-        least. A model that is unsure of new names says O too often for it.
+        """Lower the score of the tag O by the smallest amount that maximizes span F1. A model predicts O too often for
+        names that it has not seen.
         """
         scores, outside = self.spec.model.tag_bias(self.model), self._labels.number(OUTSIDE)
         assert scores is not None  # the spec refuses other models
@@ -213,7 +213,7 @@ class Tagging(AbstractAnsweringTask[nn.Module]):
         encoded = [self.encode_source(example) for example in examples]
         taggings = self.taggings(_settled(collate_tagged(encoded)))
         best = taggings.topk(settings.beam_size)
-        # How probable each word's tag is by itself, whatever the others are.
+        # The marginal probability of the tag of each word.
         chosen = best.values[0].clamp(min=0).unsqueeze(-1)
         marginals = taggings.marginals()
         words = marginals.gather(-1, chosen).squeeze(-1).tolist()
@@ -242,7 +242,7 @@ class Tagging(AbstractAnsweringTask[nn.Module]):
 @final
 @dataclass(frozen=True, kw_only=True, slots=True)
 class TaggingSpec(AbstractTextSpec[Tagging]):
-    """One tag for each word."""
+    """Tagging of words, one tag per word."""
 
     kind: Literal["tagging"] = "tagging"
     source: WhitespaceSpec = setting(WhitespaceSpec(), "how the sentence is cut into words")
@@ -268,7 +268,7 @@ class TaggingSpec(AbstractTextSpec[Tagging]):
 
     @override
     def build(self, vocabularies: Vocabularies) -> Tagging:
-        """The task, with fresh weights."""
+        """Build the task with fresh weights."""
         spelling, vocabulary = self.spelling, len(vocabularies.source)
         num_tags = len(vocabularies.labels_of("Tagging"))
         if spelling is None:
@@ -302,7 +302,7 @@ class TaggingSpec(AbstractTextSpec[Tagging]):
 
 
 def _settled(batch: TaggedBatch) -> TaggedBatch:
-    """The batch padded to the size class of its sentences."""
+    """Return the batch padded to the size class of its sentences."""
     tokens, mask = settled(batch.tokens, batch.mask)
     spelling = batch.spelling
     return replace(
@@ -315,10 +315,11 @@ def _settled(batch: TaggedBatch) -> TaggedBatch:
 
 
 def has_spans(tags: Iterable[str]) -> bool:
-    """Whether tags say where spans begin and go on: B-X, I-X and O, and nothing else.
+    """Whether tags mark spans: only B-X, I-X and O.
 
-    >>> has_spans(["O", "B-LOC", "I-LOC"]), has_spans(["NOUN", "VERB"]), has_spans(["O"])
-    (True, False, False)
+    Examples:
+        >>> has_spans(["O", "B-LOC", "I-LOC"]), has_spans(["NOUN", "VERB"]), has_spans(["O"])
+        (True, False, False)
     """
     others = [tag for tag in tags if tag != OUTSIDE]
     return bool(others) and all(tag[:2] in ("B-", "I-") for tag in others)

@@ -1,8 +1,8 @@
-"""Transduction: a text to another. Pronunciation, transliteration, inflection, translation.
+"""Transduction: from one text to another, such as pronunciation, transliteration, inflection and translation.
 
     loss = - sum over t of log p(y_t | y_<t, x)  (smoothed)  + weight * alignment loss
 
-Axes: B examples, T target places, S source places.
+Axes: B examples, T target positions, S source positions.
 """
 
 import math
@@ -61,12 +61,12 @@ from .base._writing import Weighted
 from .explaining._erasing import with_each_unknown
 from .explaining._written import AbstractExplainedWriting
 
-_LONG_ANSWER = 100  # characters; of longer targets none is frequent
+_LONG_ANSWER = 100  # characters; longer targets are never frequent
 
 
 @final
 class Transduction(AbstractExplainedWriting[Seq2Seq, "TransductionSpec"]):
-    """Texts to texts with an encoder, a decoder and attention."""
+    """Transduction of texts with an encoder, a decoder and attention."""
 
     @property
     @override
@@ -93,7 +93,7 @@ class Transduction(AbstractExplainedWriting[Seq2Seq, "TransductionSpec"]):
 
     @override
     def loss(self, batch: Seq2SeqBatch, state: Any = None) -> Loss:
-        """Summed over target symbols, the end among them."""
+        """Compute the loss, summed over target tokens, including the end token."""
         if self.model.training and self.spec.word_dropout:
             batch = move(batch, self.device)
             hidden = word_dropout(batch.source, batch.source_mask, self.spec.word_dropout)
@@ -112,7 +112,7 @@ class Transduction(AbstractExplainedWriting[Seq2Seq, "TransductionSpec"]):
             )
         if attention.has_heads:
             weights = weights.mean(-3)
-        # Features stand before the source and are never aligned.
+        # Features precede the source and are never aligned.
         weights = weights[..., -batch.source.shape[1] :]
         aligned = alignment_loss(weights, batch.alignment, exclusive=attention.is_exclusive)
         return {"alignment": Weighted(self.spec.alignment_weight, aligned)}
@@ -173,7 +173,7 @@ class Transduction(AbstractExplainedWriting[Seq2Seq, "TransductionSpec"]):
 
     @override
     def source_of(self, batch: Seq2SeqBatch) -> Source:
-        """What the encoder reads of a batch: features, where there are some, before the source."""
+        """Return the encoder input of a batch: features, if there are any, before the source."""
         if batch.features is None or batch.features_mask is None:
             return Source(batch.source, batch.source_mask)
         return self.model.with_features(
@@ -190,7 +190,7 @@ class Transduction(AbstractExplainedWriting[Seq2Seq, "TransductionSpec"]):
 
     @override
     def read(self, examples: Sequence[Example]) -> Source:
-        """What the encoder reads of examples: features, if there are any, and the source symbols."""
+        """Return the encoder input of examples: features, if there are any, and the source tokens."""
         return self._read([self._encode_source(example) for example in examples])
 
     @override
@@ -247,9 +247,7 @@ class Transduction(AbstractExplainedWriting[Seq2Seq, "TransductionSpec"]):
 
 
 def as_transduction(task: AbstractTask[Any], why: str) -> Transduction:
-    """The task, if it maps texts to texts; otherwise raise `ValueRangeError`, which says why one is
-    needed.
-    """
+    """Return the task if it maps texts to texts; otherwise raise `ValueRangeError` with the reason."""
     if isinstance(task, Transduction):
         return task
     raise ValueRangeError(f"{why}, got a model for {task.spec.kind}. Give a transduction.")
@@ -258,7 +256,7 @@ def as_transduction(task: AbstractTask[Any], why: str) -> Transduction:
 @final
 @dataclass(frozen=True, kw_only=True, slots=True)
 class TransductionSpec(AbstractTextSpec[Transduction]):
-    """A text to another text."""
+    """Transduction of a text to another text."""
 
     kind: Literal["transduction"] = "transduction"
     source: TokenizerSpec = setting(CharacterSpec(), "how the source is cut into symbols")
@@ -292,13 +290,13 @@ class TransductionSpec(AbstractTextSpec[Transduction]):
     @property
     @override
     def attention_choices(self) -> tuple[str, ...]:
-        # Summing over positions costs a table of vocabulary by length, which words have room for.
+        # Summing over positions needs a table of vocabulary by length, which is small enough only for words.
         summed = ("segment", "latent_hard", "latent_monotone") if self.outputs == "words" else ()
         return ("softmax", "sparsemax", *summed)
 
     @override
     def build(self, vocabularies: Vocabularies) -> Transduction:
-        """The task, with fresh weights."""
+        """Build the task with fresh weights."""
         model = self.model.build(
             source_vocabulary=len(vocabularies.source),
             target_vocabulary=len(vocabularies.target_of("Transduction")),

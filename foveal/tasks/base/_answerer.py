@@ -1,4 +1,4 @@
-"""Tasks as what answers: made ready once, then asked many times."""
+"""Answerers: tasks that are prepared once and then answer many times."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -9,18 +9,18 @@ from ...errors import SpecError, ValueRangeError
 from ._prediction import Prediction, PredictionSpec
 from ._size_classes import batched
 
-# A function that is told how many more examples have been answered.
+# A function that is called with the number of newly answered examples.
 Answered: TypeAlias = Callable[[int], None]
 
 
 def ignore(number: int) -> None:
-    """Tell nobody."""
+    """Ignore the number."""
     del number
 
 
 class AbstractAnswerer(ABC):
-    """A task made ready to answer, from its weights as they are now; make another when they have changed.
-    `settings` say how where a call does not. What is in one batch with an example changes nothing in its answer, to the last bit.
+    """A task that is prepared to answer with its current weights; make a new one when the weights change. `settings` is
+    the default for calls without settings. The answer to an example is bit-identical in every batch.
     """
 
     def __init__(self, settings: PredictionSpec) -> None:
@@ -28,13 +28,13 @@ class AbstractAnswerer(ABC):
 
     @abstractmethod
     def size(self, example: Example) -> int:
-        """How many symbols are read of an example; those of one size class go into one batch."""
+        """Return the number of tokens in an example. Examples of one size class share a batch."""
 
     @abstractmethod
     def answer(
         self, examples: Sequence[Example], settings: PredictionSpec | None = None
     ) -> list[Prediction]:
-        """Answers to some examples of one size class, in one batch."""
+        """Answer examples of one size class in one batch."""
 
     def predict(
         self,
@@ -43,8 +43,8 @@ class AbstractAnswerer(ABC):
         *,
         answered: Answered = ignore,
     ) -> list[Prediction]:
-        """Predict for each example, in order. A plain string is the source of an example; `answered` is
-        called with the number of examples of each finished batch.
+        """Predict for each example, in order. A plain string is the source of an example; `answered` is called with the
+        number of examples of each finished batch.
         """
         settings, examples = settings or self.settings, _as_examples(examples)
         predictions: dict[int, Prediction] = {}
@@ -57,15 +57,15 @@ class AbstractAnswerer(ABC):
 
 
 class AbstractPredicting(ABC):
-    """What gives answers to examples."""
+    """An object that predicts answers to examples."""
 
     @abstractmethod
     def size(self, example: Example) -> int:
-        """How many symbols are read of an example."""
+        """Return the number of tokens in an example."""
 
     @abstractmethod
     def answerer(self, settings: PredictionSpec | None = None) -> AbstractAnswerer:
-        """It made ready to answer; the spec says how if `settings` does not."""
+        """Return a prepared answerer; `settings` defaults to the settings of the spec."""
 
     @overload
     def predict(
@@ -115,7 +115,7 @@ class AbstractPredicting(ABC):
 
 
 def _as_examples(given: Sequence[Example | str]) -> list[Example]:
-    """Examples, with each plain string as a source."""
+    """Return examples; a plain string becomes a source."""
     if isinstance(given, str):
         raise ValueRangeError(
             f"predict: expected a list of examples or texts, got one text, {given[:40]!r}. "

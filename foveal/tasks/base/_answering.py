@@ -1,4 +1,4 @@
-"""Answers of which it can be told whether they are right: confidence, n-best lists and evaluation follow.
+"""Answers that are either right or wrong, with confidence, n-best lists and evaluation.
 
 examples -> candidates, by the search of a task -> predictions, their probabilities calibrated
 """
@@ -27,81 +27,80 @@ from ._task import AbstractTask, Model, at_rest
 
 
 class Answers(NamedTuple):
-    """Answers to one example as a model gives them, the best first."""
+    """The answers of a model to one example, the best first."""
 
     outputs: list[str]
     scores: list[float]
     log_probs: list[float]  # of whole answers
-    token_probabilities: tuple[float, ...] = ()  # of the first
+    token_probabilities: tuple[float, ...] = ()  # of the first answer
     trace: AttentionTrace | None = None
 
 
 @runtime_checkable
 class Search(Protocol):
-    """What answers some examples of one size class, all in one batch."""
+    """A function that answers examples of one size class in one batch."""
 
     def __call__(self, examples: Sequence[Example], settings: PredictionSpec) -> list[Answers]:
-        """Their candidates, in their order."""
+        """Return the candidates of each example, in order."""
         ...
 
 
 class AbstractAnswering(AbstractPredicting):
-    """What gives every example one answer, of which it can be told whether it is right: a task, or
-    several as one. A subclass looks for answers and scores them; confidence, n-best lists and
-    evaluation follow.
+    """A task or an ensemble that gives every example one answer, which is either right or wrong. A subclass implements
+    search and scoring; this class adds confidence, n-best lists and evaluation.
     """
 
     vocabularies: Vocabularies
     calibration: Calibration
-    prediction: PredictionSpec  # how to look for answers where nothing else is said
-    is_complete: bool  # whether the candidates of an example are all there is
-    least_rows = 2  # of a batch; models that are not prepared for search need more
+    prediction: PredictionSpec  # default search settings
+    is_complete: bool  # whether the candidates of an example are all possible answers
+    least_rows = 2  # minimum batch size; models that are not prepared for search need more
 
     @property
     @abstractmethod
     def main_metric(self) -> MainMetric:
-        """The score that tells which of two models is better."""
+        """The score that ranks models."""
 
     @property
     def metrics(self) -> Sequence[AbstractMetricSpec]:
-        """Metrics beside those of the task."""
+        """Metrics in addition to the metrics of the task."""
         return ()
 
     @abstractmethod
     def answering(self) -> AbstractContextManager[None]:
-        """Whatever answers without dropout, and without gradients."""
+        """Disable dropout and gradients."""
 
     @abstractmethod
     def symbols(self, example: Example) -> list[str]:
-        """The symbols of the source."""
+        """Return the tokens of the source."""
 
     @abstractmethod
     def reference(self, example: Example) -> str:
-        """The right answer, written as outputs are."""
+        """Return the right answer in the format of outputs."""
 
     @abstractmethod
     def searcher(self) -> Search:
-        """What answers some examples, all in one batch. It is made ready once for all batches of a
-        prediction, for weights do not change within it.
+        """Return a search that answers examples in one batch. It is prepared once for all batches of a prediction,
+        because the weights do not change.
         """
 
     @abstractmethod
     def statistics_of(
         self, references: Sequence[str], outputs: Sequence[str]
     ) -> Sequence[Statistics]:
-        """The metrics, the main one first."""
+        """Return the metrics, the main one first."""
 
     @override
     def size(self, example: Example) -> int:
         return len(self.symbols(example))
 
     def kind(self, example: Example) -> str | None:
-        """What kind of example this is, where errors are counted by that too."""
+        """Return the kind of an example, if errors are also counted by kind."""
         return None
 
     @property
     def known(self) -> Container[str]:
-        """The symbols that the model has, of those that `symbols` gives."""
+        """The known tokens among the tokens that `symbols` returns."""
         return self.vocabularies.source
 
     @override
@@ -115,7 +114,7 @@ class AbstractAnswering(AbstractPredicting):
         *,
         answered: Answered = ignore,
     ) -> Evaluation:
-        """Scores of free-running predictions against the examples' targets."""
+        """Score free-running predictions against the targets of the examples."""
         groups = self._groups(examples)
         asked = [group[0] for group in groups]
         predictions = self.answerer(settings).predict(asked, answered=answered)
@@ -139,13 +138,13 @@ class AbstractAnswering(AbstractPredicting):
         )
 
     def trivial_answers(self, example: Example) -> Mapping[str, str]:
-        """Answers that need no model, by the rule that gives them: what a model has to do better than.
-        There are none where the training data was not counted for it.
+        """Return baseline answers that need no model, by rule. There are none if the training data was not counted for
+        this purpose.
         """
         return {}
 
     def _baselines(self, groups: Sequence[Sequence[Example]]) -> list[Baseline]:
-        """The score of each rule that answers without a model."""
+        """Return the score of each baseline rule."""
         answers = [self.trivial_answers(group[0]) for group in groups]
         found = []
         for rule in answers[0] if answers else ():
@@ -154,19 +153,19 @@ class AbstractAnswering(AbstractPredicting):
         return found
 
     def _groups(self, examples: Sequence[Example]) -> Sequence[Sequence[Example]]:
-        """Examples that one answer is for: each by itself."""
+        """Group examples that share one answer; by default each example is a group."""
         return [[example] for example in examples]
 
     def _scored(
         self, groups: Sequence[Sequence[Example]], outputs: Sequence[str]
     ) -> Sequence[Statistics]:
-        """The metrics of an output for each group, the main one first."""
+        """Return the metrics of one output per group, the main one first."""
         return self.statistics_of([self.reference(group[0]) for group in groups], outputs)
 
     def calibrate(
         self, examples: Sequence[Example], settings: PredictionSpec | None = None
     ) -> None:
-        """Fit what turns probabilities into confidence on examples that were not trained on."""
+        """Fit the calibration of the confidence on held-out examples."""
         settings = settings or self.prediction
         answerer, found = _Answerer(self, settings), dict[int, Answers]()
         for rows in batched([self.size(example) for example in examples], settings.batch_size):
@@ -180,7 +179,7 @@ class AbstractAnswering(AbstractPredicting):
                 for answers, text in zip(ordered, references, strict=True)
             ]
         )
-        # Of a label that was never seen, a list of all labels that were has nothing to say.
+        # A list of all known labels has no information about a label that was never seen.
         usable = (right != NONE_OF_THESE) | (not self.is_complete)
         self.calibration = fit_calibration(
             _table(ordered, settings)[usable], right[usable], complete=self.is_complete
@@ -189,7 +188,7 @@ class AbstractAnswering(AbstractPredicting):
 
 @final
 class _Answerer(AbstractAnswerer):
-    """The search of a task, prepared."""
+    """The prepared search of a task."""
 
     def __init__(self, asked: AbstractAnswering, settings: PredictionSpec) -> None:
         super().__init__(settings)
@@ -214,14 +213,14 @@ class _Answerer(AbstractAnswerer):
         ]
 
     def found(self, examples: Sequence[Example], settings: PredictionSpec) -> list[Answers]:
-        """The candidates of some examples of one size class."""
+        """Return the candidates of examples of one size class."""
         search = partial(self._search, settings=settings)
         with self._asked.answering():
             return answers_of(search, examples, self._asked.least_rows)
 
 
 class AbstractAnsweringTask(AbstractAnswering, AbstractTask[Model]):
-    """A task whose every example has one right answer."""
+    """A task in which every example has one right answer."""
 
     @property
     @override
@@ -234,8 +233,8 @@ class AbstractAnsweringTask(AbstractAnswering, AbstractTask[Model]):
 
 
 def _table(found: Sequence[Answers], settings: PredictionSpec) -> Float[np.ndarray, "N n"]:
-    """Log-probabilities of all candidates, -inf where an example has fewer than were looked for: what
-    is made of one example's must not depend on how many another has.
+    """Return the log-probabilities of all candidates, -inf where an example has fewer candidates: the result for one
+    example must not depend on the number of candidates of another.
     """
     width = max([settings.beam_size, *(len(answers.log_probs) for answers in found)])
     table = np.full((len(found), width), -np.inf)

@@ -1,5 +1,5 @@
-"""What an evaluation found. Intervals, slices and curves are computed when they are asked for, so
-that a validation during training pays for the score alone.
+"""Results of an evaluation. Intervals, slices and curves are computed on demand, so a validation during training
+computes only the score.
 """
 
 from collections.abc import Callable, Container, Mapping, Sequence
@@ -18,7 +18,7 @@ from ._prediction import Prediction
 
 
 class MainMetric(NamedTuple):
-    """The score that a task is tuned by."""
+    """The score that a task is tuned for."""
 
     name: str
     higher_is_better: bool
@@ -32,7 +32,7 @@ class Baseline(NamedTuple):
 
 
 class Sample(NamedTuple):
-    """One example of what a model does."""
+    """One example with the output of the model."""
 
     source: str
     reference: str
@@ -41,7 +41,7 @@ class Sample(NamedTuple):
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Evaluation:
-    """Scores of predictions made freely, without a look at the references."""
+    """Scores of free-running predictions."""
 
     main: MainMetric
     statistics: Mapping[str, Statistics]
@@ -66,15 +66,13 @@ class Evaluation:
 
     @cached_property
     def baseline(self) -> Baseline | None:
-        """The best answer that needs no model; None where the task knows of none."""
+        """Return the best baseline that needs no model, or None if the task has no baseline."""
         sign = 1 if self.main.higher_is_better else -1
         return max(self.trivial(), key=lambda one: sign * one.value, default=None)
 
     @property
     def warning(self) -> str | None:
-        """A sentence about a score that is no better than the baseline; None for one that is better,
-        or perfect.
-        """
+        """A warning if the score is no better than the baseline; None if it is better or perfect."""
         baseline, sign = self.baseline, 1 if self.main.higher_is_better else -1
         perfect = 100.0 if self.main.higher_is_better else 0.0
         if baseline is None or self.value == perfect:
@@ -89,7 +87,7 @@ class Evaluation:
 
     @cached_property
     def slices(self) -> tuple[Slice, ...]:
-        """The main metric by kind, by length and by rare symbols."""
+        """Return the main metric by kind, by length and by rare tokens."""
         main = self.statistics[self.main.name]
         by_kind = kind_slices(main, self.kinds)
         return (
@@ -100,16 +98,16 @@ class Evaluation:
 
     @cached_property
     def reliability(self) -> Reliability | None:
-        """Whether confidence can be trusted; None where nothing is answered."""
+        """Return the reliability of the confidence, or None without answers."""
         return reliability(*self._answers()) if self.predictions else None
 
     @cached_property
     def risk_coverage(self) -> RiskCoverage | None:
-        """How many errors are left if answers of low confidence are; None where there are none."""
+        """Return the error rate after rejecting answers of low confidence, or None without answers."""
         return risk_coverage(*self._answers()) if self.predictions else None
 
     def samples(self, number: int = 5) -> tuple[Sample, ...]:
-        """Some examples, evenly spaced."""
+        """Return some examples, evenly spaced."""
         size = len(self.predictions)
         steps = max(1, min(number, size) - 1)
         places = sorted({n * (size - 1) // steps for n in range(min(number, size))})

@@ -1,9 +1,8 @@
-"""What a model says of the right answers: likelihoods, guesses and attention under teacher forcing.
+"""Likelihood, predictions and attention of a model for the right answers, under teacher forcing.
 
     log p(y | x) = sum over t of log p(y_t | y_<t, x)
 
-Axes: B examples, T target symbols (for a classifier one), S source places, C classes, N rows of any
-kind.
+Axes: B examples, T target tokens (one for a classifier), S source positions, C classes, N rows of any kind.
 """
 
 from typing import NamedTuple
@@ -13,7 +12,7 @@ from torch import Tensor
 
 
 class Looked(NamedTuple):
-    """Weights of attention, and which queries and places are real."""
+    """Attention weights, and the masks of queries and positions."""
 
     weights: Float[Tensor, "N T S"]  # several heads are several rows
     queries: Bool[Tensor, "N T"]
@@ -21,24 +20,24 @@ class Looked(NamedTuple):
 
 
 class Forced(NamedTuple):
-    """The right answers under a model. A task of another kind has its loss in one piece."""
+    """The right answers under a model. By default, a task gives only its total loss."""
 
-    log_prob: Float[Tensor, " B"]  # of each answer, with its gradient
+    log_prob: Float[Tensor, " B"]  # log-probability of each answer, with its gradient
     num_symbols: int
-    num_right: int | None  # symbols that the model would have guessed; None where nobody asks
+    num_right: int | None  # correctly predicted tokens; None if not computed
     looked: Looked | None = None
 
 
 def forced_labels(
     log_probs: Float[Tensor, "B C"], labels: Int[Tensor, " B"], looked: Looked | None
 ) -> Forced:
-    """One label for each example."""
+    """Return the result for one label per example."""
     chosen = log_probs.gather(-1, labels.unsqueeze(-1)).squeeze(-1)
     return Forced(chosen, len(labels), int((log_probs.argmax(-1) == labels).sum()), looked)
 
 
 def looked(weights: Tensor, queries: Tensor, places: Tensor) -> Looked:
-    """Weights (B, T, S), or (B, H, T, S) of several heads."""
+    """Reshape weights (B, T, S), or (B, H, T, S) for several heads."""
     if weights.ndim == 4:
         heads = weights.shape[1]
         queries, places = (mask.repeat_interleave(heads, 0) for mask in (queries, places))

@@ -1,4 +1,4 @@
-"""What tasks that give one label have in common: labels, loss, ranking, metrics.
+"""Shared parts of tasks that predict one label: labels, loss, ranking, metrics.
 
     loss = - log p(label | text)  (smoothed)
 
@@ -35,12 +35,12 @@ from ._task import OutputKind
 
 Model = TypeVar("Model", bound=nn.Module)
 
-# The trace of an example of a batch, by its number and the label that was given.
+# Returns the trace of an example of a batch, given its index and the predicted label.
 Tracing: TypeAlias = Callable[[int, str], AttentionTrace | None]
 
 
 class Labeled(NamedTuple):
-    """The labels of some examples, and what was read to tell."""
+    """The label probabilities of some examples and their traces."""
 
     log_probs: Float[Tensor, "B C"]
     trace: Tracing
@@ -48,7 +48,7 @@ class Labeled(NamedTuple):
 
 @runtime_checkable
 class LabelingSpec(Protocol):
-    """What the specs of these tasks have in common."""
+    """Shared fields of the specs of these tasks."""
 
     @property
     def kind(self) -> str:
@@ -57,7 +57,7 @@ class LabelingSpec(Protocol):
 
     @property
     def prediction(self) -> PredictionSpec:
-        """How labels are given."""
+        """How to predict labels."""
         ...
 
 
@@ -65,7 +65,7 @@ Spec = TypeVar("Spec", bound=LabelingSpec)
 
 
 class AbstractLabeling(AbstractAnsweringTask[Model], Generic[Model, Spec]):
-    """One label for each example."""
+    """A task with one label per example."""
 
     is_complete = True
     least_rows = LEAST_ROWS
@@ -102,12 +102,12 @@ class AbstractLabeling(AbstractAnsweringTask[Model], Generic[Model, Spec]):
 
     @override
     def explain(self, example: Example, way: Way) -> Explanation:
-        """All labels, and what was read to tell."""
+        """Explain the probabilities of all labels and the attention."""
         found, explanation = self._explained(example)
         return replace(explanation, others=() if found.trace is None else (found.trace,))
 
     def _explained(self, example: Example) -> tuple[Prediction, Explanation]:
-        """The prediction with its trace, and all labels as one step."""
+        """Return the prediction with its trace, and all labels as one step."""
         size = len(self._labels)
         settings = replace(self.prediction, nbest=size, beam_size=size, trace=True)
         (found,) = self.predict([example], settings)
@@ -126,26 +126,26 @@ class AbstractLabeling(AbstractAnsweringTask[Model], Generic[Model, Spec]):
         return found, explanation
 
     def _numbers_of(self, tokens: Sequence[str]) -> list[int]:
-        """The numbers of labels."""
+        """Return the ids of labels."""
         return [self._labels.number(token) for token in tokens]
 
     @abstractmethod
     def _shape(self, example: Example) -> tuple[int, ...]:
-        """Along how many places an example is read, one number for each axis."""
+        """Return the size of an example along each axis."""
 
     @abstractmethod
     def _labeled(self, examples: Sequence[Example]) -> Labeled:
-        """What the model says of some examples whose shapes are of one class, all in one batch."""
+        """Predict labels for examples of one size class in one batch."""
 
     def _label(self, example: Example) -> int:
-        """The number of the right label."""
+        """Return the id of the right label."""
         with located(example):
             return self._labels.number(self.reference(example))
 
     def _loss(
         self, log_probs: Float[Tensor, "B C"], labels: Int[Tensor, " B"], smoothing: float = 0.0
     ) -> Loss:
-        """Summed over examples; with smoothing, so much probability should be on all labels alike."""
+        """Compute the loss, summed over examples; `smoothing` is spread evenly over all labels."""
         total = nll_loss(log_probs, labels, reduction="sum")
         if smoothing:
             spread = -log_probs.mean(-1).sum()
@@ -170,11 +170,11 @@ class AbstractLabeling(AbstractAnsweringTask[Model], Generic[Model, Spec]):
         return by_class(ask, examples, self._class, self.least_rows)
 
     def _class(self, example: Example) -> tuple[int, ...]:
-        """What examples that are asked together have in common."""
+        """Return the size class, which all examples of a batch share."""
         return tuple(map(size_class, self._shape(example)))
 
     def _ranked(self, examples: Sequence[Example], is_tracing: bool) -> list[Answers]:
-        """All labels, by probability."""
+        """Rank all labels by probability."""
         labeled = self._labeled(examples)
         ranked = labeled.log_probs.sort(-1, descending=True)
         found = []
@@ -195,10 +195,10 @@ class AbstractLabeling(AbstractAnsweringTask[Model], Generic[Model, Spec]):
 
 
 def label_of(example: Example) -> str:
-    """The label that a training example has."""
+    """Return the label of a training example."""
     return required_target(example).strip()
 
 
 def no_trace(_number: int, _label: str) -> Any:
-    """Nothing attends."""
+    """Return no trace, for models without attention."""
     return None

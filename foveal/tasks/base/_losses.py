@@ -9,28 +9,30 @@ from torch import Tensor
 
 from ...data.vocabularies._vocabulary import UNKNOWN
 
-# Added to weights before their logarithm: sparse attention has weights of 0, and beside 0 the
-# gradient of the logarithm would be a step out of all proportion.
+# Added to weights before their logarithm: sparse attention has weights of 0, and near 0 the gradient of the logarithm
+# would be extremely large.
 _FLOOR = 0.01
 
 
 def alignment_loss(
     weights: Float[Tensor, "B T S"], alignment: Bool[Tensor, "B T S"], *, exclusive: bool = True
 ) -> Float[Tensor, ""]:
-    """Cross-entropy between true alignments and attention, summed over the target places that have
-    an alignment; those without are left alone.
+    """Cross-entropy between true alignments and attention, summed over the target positions that have an alignment.
 
-        exclusive   - sum over s of a[t, s] log w[t, s],   a[t] uniform over where t comes from
-        otherwise   - sum over s of log w[t, s] where t comes from s, log(1 - w[t, s]) elsewhere
+        exclusive   - sum over s of a[t, s] log w[t, s],   a[t] uniform over the sources of t
+        otherwise   - sum over s of log w[t, s] if t is aligned to s, log(1 - w[t, s]) elsewhere
 
-    Sparse attention has no gradient where its weight is 0, and may stay where it went wrong: teach a
-    softmax instead. References: Mi et al. 2016; Liu et al. 2016 (supervised attention).
+    Sparse attention has no gradient where its weight is 0 and may not recover from an error: supervise a softmax
+    instead. References: Mi et al. 2016; Liu et al. 2016 (supervised attention).
 
     Args:
-        weights: what was read at each step, 0 on padding.
-        alignment: which places the target symbol comes from.
-        exclusive: attention chooses one place, as a softmax does; otherwise it takes or leaves each,
-            as sigmoid and segment attention do.
+        weights: The attention weights of each step, 0 on padding.
+        alignment: The source positions that each target token is aligned to.
+        exclusive: Whether attention chooses one position, as a softmax does, or selects each position independently, as
+            sigmoid and segment attention do.
+
+    Returns:
+        The summed loss.
     """
     aligned = alignment.to(weights.dtype)
     chosen = (weights + _FLOOR).log()
@@ -45,13 +47,16 @@ def alignment_loss(
 def doubly_stochastic_loss(
     weights: Float[Tensor, "B T S"], mask: Bool[Tensor, "B T"], places: Bool[Tensor, "B S"]
 ) -> Float[Tensor, ""]:
-    """sum over places of (1 - what all steps read of it)^2: every place should be read once, in all
-    (Xu et al. 2015, eq. 14).
+    """Penalize positions whose attention weights do not sum to 1 over all steps: sum over s of (1 - sum over t of w[t,
+    s])^2 (Xu et al. 2015, eq. 14).
 
     Args:
-        weights: what was read at each step.
-        mask: which steps are real.
-        places: which places are.
+        weights: The attention weights of each step.
+        mask: True on real steps.
+        places: True on real positions.
+
+    Returns:
+        The summed loss.
     """
     read = (weights * mask.unsqueeze(-1)).sum(-2)
     return (1 - read).square().masked_fill(~places, 0.0).sum()

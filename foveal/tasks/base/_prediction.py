@@ -1,4 +1,4 @@
-"""What tasks give back: losses and predictions; and how predictions are made."""
+"""Losses and predictions of tasks, and the settings of prediction."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -11,14 +11,14 @@ from ...attention import AttentionTrace
 from ...errors import SpecError
 from ...specs import setting
 
-# The limits of what a spec, and so a bundle by a stranger, can ask of a search.
+# Limits on the settings of a search, because a bundle may come from a stranger.
 MOST_WIDTH = 10_000
 
 
 @dataclass(frozen=True, eq=False)
 class Loss:
-    """A summed loss and of how many tokens, or examples, it is the sum. What is minimized is
-    total / count over all batches of a step, and all processes.
+    """A summed loss and the number of tokens or examples in the sum. Training minimizes total / count over all batches
+    and processes of a step.
     """
 
     total: Float[Tensor, ""]
@@ -26,14 +26,14 @@ class Loss:
     parts: Mapping[str, Tensor] = field(
         default_factory=dict
     )  # sums that the total is made of, to be looked at
-    state: Any = None  # for the next stretch of the same text, where there is one
+    state: Any = None  # for the next chunk of the same text, if there is one
 
 
 class Candidate(NamedTuple):
     """One answer of an n-best list."""
 
     output: str
-    score: float  # what answers were ranked by
+    score: float  # the score that ranks answers
     probability: float  # calibrated
 
 
@@ -44,13 +44,13 @@ class Prediction(NamedTuple):
     score: float
     confidence: float  # the calibrated probability that the output is right
     nbest: tuple[Candidate, ...]  # the best first, the output itself among them
-    token_probabilities: tuple[float, ...] = ()  # the model's, of each symbol of the output
-    trace: AttentionTrace | None = None  # where the model looked, if that was asked for
+    token_probabilities: tuple[float, ...] = ()  # model probability of each token of the output
+    trace: AttentionTrace | None = None  # attention of the model, if requested
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class PredictionSpec:
-    """How answers are looked for."""
+    """Settings of the search for answers."""
 
     nbest: int = setting(1, "answers to give for each example", at_least=1, at_most=MOST_WIDTH)
     beam_size: int = setting(

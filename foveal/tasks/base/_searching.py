@@ -1,11 +1,11 @@
-"""Search for the outputs of examples, by one model or by several as one.
+"""Search for the outputs of examples, with one model or an ensemble.
 
     p(y_t | y_<t, x) = combine over m of p_m(y_t | y_<t, read_m(x))
 
-Every member reads the examples itself, by numbers of its own, and is made ready once for all batches.
-They write the same symbols by the same numbers, and so one search says what all of them would.
+Every member encodes the examples with its source vocabulary and is prepared once for all batches. All members share the
+target vocabulary, so one search serves all of them.
 
-Axes: B examples, N candidates, T target places, S source places.
+Axes: B examples, N candidates, T target positions, S source positions.
 """
 
 from collections.abc import Iterable, Sequence
@@ -25,67 +25,67 @@ from ._speaking import Speaking, SpeakingTogether
 
 
 class Reading(NamedTuple):
-    """What one member reads of some examples."""
+    """The input of one member for some examples."""
 
-    source: tuple[Tensor, Tensor]  # what the encoder reads, and its mask
-    limits: list[int]  # the longest outputs to look for, their end symbols counted
-    places: Bool[Tensor, "B S"]  # those of the memory that are real
+    source: tuple[Tensor, Tensor]  # the encoder input and its mask
+    limits: list[int]  # the maximum output lengths, including the end token
+    places: Bool[Tensor, "B S"]  # the real positions of the memory
 
 
 @runtime_checkable
 class Member(Protocol):
-    """What a search needs of a task that takes part in it."""
+    """The interface that a search needs from a task."""
 
     @property
     def model(self) -> AbstractEncoderDecoder:
-        """What reads and writes."""
+        """The encoder-decoder model."""
         ...
 
     @property
     def device(self) -> torch.device:
-        """Where the model is."""
+        """The device of the model."""
         ...
 
     @property
     def attention(self) -> str | None:
-        """The kind of attention that the decoder has, if any."""
+        """The kind of attention in the decoder, if any."""
         ...
 
     def reading(self, examples: Sequence[Example], settings: PredictionSpec) -> Reading:
-        """What the encoder reads of examples, and the longest outputs to look for."""
+        """Return the encoder input of examples and the maximum output lengths."""
         ...
 
     def stepper(self, prepared: Prepared) -> Speaking:
-        """The steps of a search, which never say a symbol that is no output."""
+        """Return the decoding steps, which never produce a reserved token."""
         ...
 
     def places(self, example: Example) -> tuple[str, ...]:
-        """A label for every place that the encoder reads of an example."""
+        """Return a label for every position that the encoder reads."""
         ...
 
     def layout(self, example: Example) -> Layout:
-        """How these places lie."""
+        """Return the layout of these positions."""
         ...
 
     @property
     def constraints(self) -> tuple[Automaton, ...]:
-        """What an output must be like."""
+        """The constraints on an output."""
         ...
 
     def decode(self, tokens: Iterable[int]) -> list[str]:
-        """The symbols of an output, up to its end."""
+        """Return the tokens of an output, up to its end."""
         ...
 
     def text(self, symbols: Sequence[str]) -> str:
-        """The text of an output's symbols."""
+        """Return the text of the tokens of an output."""
         ...
 
 
 def searcher(
     members: Sequence[Member], *, combine: Literal["mixture", "product"] = "mixture"
 ) -> Search:
-    """What answers some examples, all in one batch; the members are prepared for it now. The first one
-    writes symbols, names places and says what an output must be like for all.
+    """Prepare the members and return a search that answers examples in one batch. The first member provides tokens,
+    position labels and constraints for all.
     """
     return _Searcher(members, combine)
 
@@ -100,7 +100,7 @@ class _Searcher:
             steppers = [prepared.stepper for prepared in self._prepared]
             self._stepper = SpeakingTogether(Ensemble(steppers, combine=combine))
         kinds = {member.attention for member in members}
-        # Of several kinds all are named; where one member has none, there is nothing to show.
+        # The name lists all kinds of attention; if one member has none, there is no trace.
         self._kind = None if None in kinds else "+".join(sorted(map(str, kinds)))
 
     def __call__(self, examples: Sequence[Example], settings: PredictionSpec) -> list[Answers]:
@@ -118,7 +118,7 @@ class _Searcher:
         first = hypotheses.log_probs[:, 0].exp().tolist()
         found = []
         for number, (lists, scores, totals, lengths) in enumerate(rows):
-            # An output that was cut off has no end symbol, but the room for one.
+            # A truncated output has no end token, but has room for one.
             symbols = [writer.decode(ids[: limits[number] - 1]) for ids in lists]
             real = [n for n, length in enumerate(lengths) if length > 0]
             found.append(

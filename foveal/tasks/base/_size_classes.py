@@ -1,14 +1,13 @@
-"""Batches in which an answer does not depend on what else is there, to the last bit.
+"""Batches in which an answer does not depend on the rest of the batch, bit for bit.
 
     sizes   8, 12, 16, 24, 32, 48, 64, 96, ...
 
-A sum in floating point depends on the order of its terms, and the order on the shapes of tensors. So
-everything that is read is padded to the next of these sizes, whatever is in the batch with it, and only
-what comes to one size is batched together. A size has room for one place more than is read: a batch with
-padding and one without go through different code. With two rows or more, the number of rows decides
-nothing: see docs/decisions/0012.
+A floating-point sum depends on the order of its terms, and the order depends on tensor shapes. Every input is therefore
+padded to the next of these sizes, and only inputs of one size share a batch. Each size has room for at least one
+padding position, because batches with and without padding run different code. With two or more rows, the number of rows
+does not matter: see docs/decisions/0012.
 
-Axes: B examples, S places, C places of a size class.
+Axes: B examples, S positions, C positions of a size class.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -22,14 +21,14 @@ from ...data import Example
 from ...masking import mask_from_lengths
 
 _LEAST = 8
-# In a batch of examples that are predicted: their states fit into the memory of any machine.
+# Positions in a prediction batch: its states fit into the memory of any machine.
 _MOST_PLACES = 20_000
 
 Answer = TypeVar("Answer")
 
 
 class Settled(NamedTuple):
-    """Tokens and their mask, at the front of as many places as their size class has."""
+    """Tokens and their mask, padded to their size class."""
 
     tokens: Int[Tensor, "B *C"]
     mask: Bool[Tensor, "B *C"]
@@ -52,8 +51,8 @@ def size_class(size: int) -> int:
 
 
 def settled(tokens: Int[Tensor, "B S *rest"], mask: Bool[Tensor, "B S"]) -> Settled:
-    """The real tokens of examples of one size class at the front, and padding up to its size. A token
-    may be several numbers, along one more axis.
+    """Move the real tokens of examples of one size class to the front and pad to its size. A token may be several
+    numbers, along one more axis.
     """
     lengths = mask.sum(-1)
     places = mask_from_lengths(lengths, size_class(int(lengths.max())))
@@ -63,17 +62,18 @@ def settled(tokens: Int[Tensor, "B S *rest"], mask: Bool[Tensor, "B S"]) -> Sett
 
 
 def settled_rows(words: Int[Tensor, "B n w"], mask: Bool[Tensor, "B n w"]) -> Settled:
-    """Words of sentences with padding up to the size class of either axis."""
+    """Pad the words of sentences to the size class of each axis."""
     more = [size_class(size) - size for size in words.shape[:0:-1]]
     padding = (0, more[0], 0, more[1])
     return Settled(pad(words, padding), pad(mask, padding))
 
 
 def batched(sizes: Sequence[int], most: int) -> Iterator[list[int]]:
-    """The numbers of examples in batches of one size class, at most so many in each, the largest first.
+    """Yield the indices of examples in batches of one size class, at most `most` in each, the largest first.
 
-    >>> list(batched([3, 20, 4, 21, 5], most=2))
-    [[1, 3], [0, 2], [4]]
+    Examples:
+        >>> list(batched([3, 20, 4, 21, 5], most=2))
+        [[1, 3], [0, 2], [4]]
     """
     order = sorted(range(len(sizes)), key=lambda n: -size_class(sizes[n]))
     start = 0
@@ -88,8 +88,8 @@ def batched(sizes: Sequence[int], most: int) -> Iterator[list[int]]:
 def answers_of(
     ask: Callable[[Sequence[Example]], list[Answer]], examples: Sequence[Example], least: int
 ) -> list[Answer]:
-    """What is answered to one batch, which is asked the last example again until it has so many: for
-    products of fewer rows there are other kernels.
+    """Answer one batch. The last example is repeated up to `least` rows, because products of fewer rows use other
+    kernels.
     """
     more = [examples[-1]] * (least - len(examples))
     return ask([*examples, *more])[: len(examples)]
@@ -101,9 +101,7 @@ def by_class(
     class_of: Callable[[Example], tuple[int, ...]],
     least: int,
 ) -> list[Answer]:
-    """Answers to examples that are read along several axes: those of one class, in all of them, are asked
-    together.
-    """
+    """Answer examples with several axes; examples that have the same class in all axes share a batch."""
     groups = dict[tuple[int, ...], list[int]]()
     for number, example in enumerate(examples):
         groups.setdefault(class_of(example), []).append(number)

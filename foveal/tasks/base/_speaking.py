@@ -1,4 +1,4 @@
-"""Steppers that never say a symbol which is no output: padding, begin, unknown."""
+"""Steppers that never produce a reserved token: padding, begin, unknown."""
 
 from typing import Any, final
 
@@ -19,8 +19,8 @@ _UNSPEAKABLE = [PADDING, UNKNOWN, BEGIN]
 
 @final
 class Speaking:
-    """The steps of a decoder, with three symbols forbidden. An automaton would do as well, but would
-    pass over all log-probabilities at every step where three columns are enough.
+    """The steps of a decoder with three tokens forbidden. An automaton would also work, but would process all
+    log-probabilities at every step, where three columns are enough.
     """
 
     def __init__(self, stepper: DecoderStepper | LatentStepper) -> None:
@@ -32,7 +32,7 @@ class Speaking:
         return self._stepper.start(memory)
 
     def batch_size(self, state: Any) -> int:
-        """How many items the state has."""
+        """Return the number of items in the state."""
         return self._stepper.batch_size(state)
 
     def step(
@@ -41,13 +41,13 @@ class Speaking:
         tokens: Int[Tensor, "B K"],
         forced: Float[Tensor, "B K S"] | None = None,
     ) -> SearchStep:
-        """Every hypothesis reads one token."""
+        """Advance every hypothesis by one token."""
         stepped = self._stepper.step(state, tokens, forced)
         stepped.log_probs[..., _UNSPEAKABLE] = -torch.inf
         return stepped
 
     def selection(self, state: Any, tokens: Int[Tensor, "B K"]) -> Bool[Tensor, "B K S"] | None:
-        """The most probable segments that the next step reads."""
+        """Return the most probable segments that the next step reads."""
         return self._stepper.selection(state, tokens)
 
     def reorder(self, state: Any, parents: Int[Tensor, "B k"]) -> Any:
@@ -55,14 +55,14 @@ class Speaking:
         return self._stepper.reorder(state, parents)
 
     def keep(self, state: Any, items: Int[Tensor, " b"]) -> Any:
-        """Only these items."""
+        """Keep only these items."""
         return self._stepper.keep(state, items)
 
 
 @final
 class SpeakingTogether:
-    """The steps of several models as one, with the same symbols forbidden. That is done after they are
-    combined: a product of what each may say would be normalized over fewer symbols.
+    """The steps of an ensemble with the same tokens forbidden. They are forbidden after the members are combined,
+    because a product would otherwise be normalized over fewer tokens.
     """
 
     def __init__(self, ensemble: Ensemble) -> None:
@@ -70,11 +70,11 @@ class SpeakingTogether:
         self.num_tokens = ensemble.num_tokens
 
     def batch_size(self, state: Any) -> int:
-        """How many items the state has."""
+        """Return the number of items in the state."""
         return self._ensemble.batch_size(state)
 
     def step(self, state: Any, tokens: Int[Tensor, "B K"]) -> SearchStep:
-        """Every hypothesis reads one token, in every model."""
+        """Advance every hypothesis by one token in every model."""
         stepped = self._ensemble.step(state, tokens)
         stepped.log_probs[..., _UNSPEAKABLE] = -torch.inf
         return stepped
@@ -84,5 +84,5 @@ class SpeakingTogether:
         return self._ensemble.reorder(state, parents)
 
     def keep(self, state: Any, items: Int[Tensor, " b"]) -> Any:
-        """Only these items."""
+        """Keep only these items."""
         return self._ensemble.keep(state, items)

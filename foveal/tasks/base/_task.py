@@ -1,10 +1,10 @@
-"""Task: a model together with what its data is, what it is trained on, and how it answers.
+"""Task: a model together with its data format, loss, metrics and prediction.
 
     example -> encode -> collate -> loss                       training
     examples -> predict -> predictions                         use
     examples with targets -> evaluate -> scores, free-running  validation
 
-A task is an object of a spec, vocabularies and a model; nothing else of it is saved.
+A task consists of a spec, vocabularies and a model; nothing else is saved.
 """
 
 from abc import abstractmethod
@@ -41,7 +41,7 @@ OutputKind: TypeAlias = Literal["text", "label", "labels"]
 
 @contextmanager
 def at_rest(model: nn.Module) -> Iterator[None]:
-    """A model without dropout, and without gradients; afterwards it is as it was."""
+    """Disable dropout and gradients of a model, and restore its mode afterwards."""
     was_training = model.training
     model.eval()
     try:
@@ -52,34 +52,34 @@ def at_rest(model: nn.Module) -> Iterator[None]:
 
 
 class AbstractTask(AbstractPredicting, Generic[Model]):
-    """What training, evaluation and serving know of a task."""
+    """The interface of a task for training, evaluation and serving."""
 
     vocabularies: Vocabularies
     model: Model
-    prediction: PredictionSpec  # how to look for answers where nothing else is said
+    prediction: PredictionSpec  # default search settings
     calibration: Calibration
 
     @property
     @abstractmethod
     def spec(self) -> Any:
-        """What the task was built from."""
+        """The spec from which the task was built."""
 
     @property
     @abstractmethod
     def main_metric(self) -> MainMetric:
-        """The score that tells which of two models is better."""
+        """The score that ranks models."""
 
     @abstractmethod
     def encode(self, example: Example) -> Encoded:
-        """An example to learn from, as numbers."""
+        """Encode a training example."""
 
     @abstractmethod
     def collate(self, examples: Sequence[Encoded]) -> Any:
-        """Encoded examples as a batch of tensors."""
+        """Collate encoded examples into a batch of tensors."""
 
     @abstractmethod
     def loss(self, batch: Any, state: Any = None) -> Loss:
-        """The loss of a batch; `state` is that of the loss before, where texts go on."""
+        """Compute the loss of a batch; `state` is the state after the previous batch of running text."""
 
     @abstractmethod
     def evaluate(
@@ -89,24 +89,24 @@ class AbstractTask(AbstractPredicting, Generic[Model]):
         *,
         answered: Answered = ignore,
     ) -> Evaluation:
-        """Scores of free-running predictions against the examples' targets; `answered` is told of
-        every few that are done.
+        """Score free-running predictions against the targets of the examples; `answered` is called with the number of
+        finished examples.
         """
 
     @abstractmethod
     def calibrate(
         self, examples: Sequence[Example], settings: PredictionSpec | None = None
     ) -> None:
-        """Fit what turns probabilities into confidence on examples that were not trained on."""
+        """Fit the calibration of the confidence on held-out examples."""
 
     @property
     def inputs(self) -> Inputs:
-        """What an input of the task is made of."""
+        """The fields of an input of the task."""
         return self.spec.inputs
 
     @property
     def output_kind(self) -> OutputKind:
-        """What an output is: a text, one label, or a label for every symbol."""
+        """The kind of output: a text, one label, or a label for every token."""
         return "text"
 
     @property
@@ -116,81 +116,81 @@ class AbstractTask(AbstractPredicting, Generic[Model]):
 
     @property
     def attends(self) -> bool:
-        """Whether the steps of an explanation have weights of attention."""
+        """Whether the steps of an explanation have attention weights."""
         return False
 
     @property
     def can_erase(self) -> bool:
-        """Whether the task can be asked without a position of its input; see `without_each`."""
+        """Whether the task can erase a position of its input; see `without_each`."""
         return False
 
     @property
     def is_bridged(self) -> bool:
-        """Whether what the model reads reaches its output other than through a recurrence: by attention, or
-        by a pool over all positions.
+        """Whether the input reaches the output by a path other than a recurrence: by attention, or by pooling over all
+        positions.
         """
         return self.attends
 
     @property
     def is_forcible(self) -> bool:
-        """Whether an output is written symbol by symbol, so that its beginning and its attention can be
-        given.
-        """
+        """Whether the output is written token by token; its prefix and its attention can then be forced."""
         return False
 
     @property
     def guessing_loss(self) -> float:
-        """The loss, for each symbol, of a guess that gives all outputs the same probability; 0 where nobody
-        knows how many there are.
-        """
+        """The loss per token of a uniform guess; 0 if the number of outputs is unknown."""
         return 0.0
 
     def named(self, example: Example) -> str:
-        """What to call the input of an example."""
+        """Return a name for the input of an example."""
         return str(example.source)
 
     def output_symbols(self, text: str) -> list[str]:
-        """The symbols of an output."""
+        """Return the tokens of an output."""
         return text.split()
 
     def explain(self, example: Example, way: Way) -> Explanation:
-        """How the task came to its answer: the steps of `explained_steps` and the attention of the
-        prediction.
-        """
+        """Explain an answer: the steps of `explained_steps` and the attention of the prediction."""
         return explanation_of(self, example, way)
 
     def explained_steps(
         self, example: Example, found: Prediction, alternatives: int
     ) -> Sequence[ExplainedStep]:
-        """The steps that lead to an answer. By default the whole answer is one step, and the other answers
-        of the n-best list are its alternatives.
+        """Return the steps that lead to an answer. By default, the whole answer is one step, and the rest of the n-best
+        list are its alternatives.
 
         Args:
-            example: the input.
-            found: the prediction, with its n-best list and its trace.
-            alternatives: how many alternatives to list at a step.
+            example: The input.
+            found: The prediction, with its n-best list and its trace.
+            alternatives: The number of alternatives to list at a step.
+
+        Returns:
+            The steps, in order.
         """
         ranked = tuple(Alternative(one.output, one.probability) for one in found.nbest)
         return (ExplainedStep(found.output, found.confidence, ranked),)
 
     def forced(self, batch: Any) -> Forced:
-        """What the model says of the right answers of a batch; by default their loss in one piece."""
+        """Evaluate the right answers of a batch under the model; by default only their total loss."""
         loss = self.loss(batch)
         return Forced(-loss.total.unsqueeze(0), int(loss.count), None)
 
     def without_each(self, example: Example, tokens: Sequence[str]) -> Float[Tensor, "R T"] | None:
-        """The log-probability of every symbol of an answer, given the whole input and then the input
-        without each of its positions; None for a task that cannot be asked this.
+        """Return the log-probability of every token of an answer, given the whole input and then the input without each
+        of its positions; None if the task does not support this.
 
         Args:
-            example: the input.
-            tokens: the symbols of the answer, the end symbol as "".
+            example: The input.
+            tokens: The tokens of the answer, with "" for the end token.
+
+        Returns:
+            Log-probabilities with one row for each input, or None.
         """
         return None
 
     def picture_seen(self, example: Example) -> UInt8[np.ndarray, "h w c"] | None:
-        """The picture of an example as the model sees it, channels last, the frames of a clip side by side;
-        None for a task that reads texts.
+        """Return the picture of an example as the model sees it, channels last, the frames of a clip side by side; None
+        for a task that reads texts.
         """
         return None
 
@@ -204,7 +204,7 @@ class AbstractTask(AbstractPredicting, Generic[Model]):
         rank: int = 0,
         world_size: int = 1,
     ) -> AbstractStream[Any]:
-        """Batches to train on; see `BatchStream`."""
+        """Return training batches; see `BatchStream`."""
         return BatchStream(
             source,
             self.encode,
@@ -218,9 +218,9 @@ class AbstractTask(AbstractPredicting, Generic[Model]):
 
     @property
     def device(self) -> torch.device:
-        """Where the model is."""
+        """The device of the model."""
         return next(self.model.parameters()).device
 
     def answering(self) -> AbstractContextManager[None]:
-        """The model without dropout, and without gradients."""
+        """Disable dropout and gradients of the model."""
         return at_rest(self.model)

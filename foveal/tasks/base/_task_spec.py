@@ -1,4 +1,4 @@
-"""What all specs of tasks have in common."""
+"""The base class of all task specs."""
 
 from abc import abstractmethod
 from collections.abc import Iterable
@@ -12,10 +12,10 @@ Built_co = TypeVar("Built_co", covariant=True)
 
 
 class Inputs(NamedTuple):
-    """What an input is made of: which fields a page shows, and which columns a file has."""
+    """The fields of an input, which determine the fields of a page and the columns of a file."""
 
     text: bool = True
-    second: bool = False  # another text after the first
+    second: bool = False  # a second text
     features: bool = False
     picture: bool = False
 
@@ -24,8 +24,8 @@ _TEXT = Inputs()
 
 
 class AbstractTaskSpec(AbstractSpec, Generic[Built_co]):
-    """A task. Derive from it, or from `AbstractTextSpec`, to train, save, load, predict with, evaluate,
-    explain and serve a task of your own.
+    """Spec of a task. Derive a custom task from it, or from `AbstractTextSpec`, to train, save, load, predict with,
+    evaluate, explain and serve it.
     """
 
     __slots__ = ()
@@ -36,13 +36,13 @@ class AbstractTaskSpec(AbstractSpec, Generic[Built_co]):
 
     @abstractmethod
     def build_from(self, examples: Iterable[Example]) -> Built_co:
-        """Build the task for these training examples, which may be read more than once: symbols and labels
-        are theirs, weights are fresh.
+        """Build the task with fresh weights and the vocabularies of these training examples, which may be read more
+        than once.
         """
 
     @property
     def inputs(self) -> Inputs:
-        """What an input is made of; by default one text."""
+        """The fields of an input; by default one text."""
         return _TEXT
 
     @property
@@ -51,6 +51,6 @@ class AbstractTaskSpec(AbstractSpec, Generic[Built_co]):
         return ()
 
     def tokenizer(self, side: str) -> AbstractTokenizerSpec | None:
-        """The tokenizer of the source or the target: the field of that name, if it holds one."""
+        """Return the tokenizer of the source or the target: the field of that name, if it holds one."""
         found = getattr(self, side, None)
         return found if isinstance(found, AbstractTokenizerSpec) else None

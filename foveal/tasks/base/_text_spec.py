@@ -1,8 +1,8 @@
-"""What all specs of tasks on texts have in common: from training examples to a task with fresh weights.
+"""The base class of specs of tasks on texts: from training examples to a task with fresh weights.
 
     examples -> trained_on -> counted, summed -> vocabularies -> build
 
-Apart from each other the steps can be taken for parts of a corpus in many processes.
+The steps are separate, so many processes can each handle a part of a corpus.
 """
 
 from abc import abstractmethod
@@ -18,28 +18,26 @@ from ._task_spec import AbstractTaskSpec, Built_co
 
 
 class AbstractTextSpec(AbstractTaskSpec[Built_co], Generic[Built_co]):
-    """A spec whose symbols are counted in the training data. Derive from it for a task of your own on
-    texts.
-    """
+    """A spec whose vocabularies are built from the training set. Derive a custom task on texts from it."""
 
     __slots__ = ()
 
     def trained_on(self, examples: Iterable[Example]) -> "AbstractTextSpec[Built_co]":
-        """The spec, with the subwords of these examples if it asks for some and has none."""
+        """Return the spec with subwords trained on these examples, if it needs them and has none."""
         return self
 
     @abstractmethod
     def counted(self, example: Example) -> Symbols:
-        """What of an example has to have a number."""
+        """Return the tokens of an example that the vocabularies must contain."""
 
     @abstractmethod
     def vocabularies(self, tally: Tally) -> Vocabularies:
-        """The numbers of what was counted."""
+        """Build the vocabularies from token counts."""
 
     @override
     def build_from(self, examples: Iterable[Example]) -> Built_co:
-        """The task for these training examples, which are read more than once: vocabularies (and
-        subwords, if asked for) are theirs, weights are fresh.
+        """Build the task with fresh weights. Its vocabularies, and subwords if configured, come from these training
+        examples, which are read more than once.
         """
         spec = self.trained_on(examples)
         return spec.build(spec.vocabularies(Tally.of(map(spec.counted, examples))))

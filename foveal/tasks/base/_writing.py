@@ -1,10 +1,10 @@
-"""What tasks that write a text have in common, whatever they read: loss, search, symbols.
+"""Shared parts of tasks that generate a text from any input: loss, search, tokens.
 
-    loss = - sum over t of log p(y_t | y_<t, x)  (smoothed)  + weight * what else is to be learnt
+    loss = - sum over t of log p(y_t | y_<t, x)  (smoothed)  + weight * auxiliary losses
 
-A subclass says what the encoder reads of examples and of batches.
+A subclass defines the encoder input of examples and batches.
 
-Axes: B examples, T target places, S places of the memory.
+Axes: B examples, T target positions, S positions of the memory.
 """
 
 from abc import abstractmethod
@@ -32,7 +32,7 @@ Writer = TypeVar("Writer", bound=AbstractEncoderDecoder)
 
 
 class Weighted(NamedTuple):
-    """A loss beside the likelihood of the targets, and how much it counts."""
+    """An auxiliary loss and its weight."""
 
     weight: float
     loss: Tensor
@@ -40,17 +40,17 @@ class Weighted(NamedTuple):
 
 @runtime_checkable
 class WritingModelSpec(Protocol):
-    """What the specs of their models have in common."""
+    """Shared fields of the model specs."""
 
     @property
     def decoder(self) -> AbstractDecoderSpec:
-        """What writes the target."""
+        """The spec of the decoder."""
         ...
 
 
 @runtime_checkable
 class WritingSpec(Protocol):
-    """What the specs of these tasks have in common."""
+    """Shared fields of the specs of these tasks."""
 
     @property
     def kind(self) -> str:
@@ -59,22 +59,22 @@ class WritingSpec(Protocol):
 
     @property
     def target(self) -> TokenizerSpec:
-        """How the target is cut into symbols."""
+        """The tokenizer of the target."""
         ...
 
     @property
     def model(self) -> WritingModelSpec:
-        """What reads and what writes."""
+        """The spec of the encoder and the decoder."""
         ...
 
     @property
     def label_smoothing(self) -> float:
-        """Probability spread over all symbols in what is learnt."""
+        """The probability that label smoothing spreads over all tokens."""
         ...
 
     @property
     def prediction(self) -> PredictionSpec:
-        """How outputs are looked for."""
+        """Default search settings."""
         ...
 
 
@@ -82,7 +82,7 @@ Spec = TypeVar("Spec", bound=WritingSpec)
 
 
 class AbstractWriting(AbstractAnsweringTask[Writer], Generic[Writer, Spec]):
-    """Something to a text, with an encoder, a decoder and attention."""
+    """A task that generates a text with an encoder, a decoder and attention."""
 
     is_complete = False
 
@@ -107,39 +107,39 @@ class AbstractWriting(AbstractAnsweringTask[Writer], Generic[Writer, Spec]):
 
     @abstractmethod
     def source_of(self, batch: Any) -> tuple[Tensor, Tensor]:
-        """What the encoder reads of a batch, and its mask."""
+        """Return the encoder input of a batch and its mask."""
 
     @abstractmethod
     def text_of(self, batch: Any) -> Seq2SeqBatch:
-        """What is written for a batch: tokens, targets and their mask."""
+        """Return the text of a batch: tokens, targets and their mask."""
 
     @abstractmethod
     def with_text(self, batch: Any, text: Seq2SeqBatch) -> Any:
-        """The batch with something else to write."""
+        """Return the batch with another text to generate."""
 
     @abstractmethod
     def read(self, examples: Sequence[Example]) -> tuple[Tensor, Tensor]:
-        """What the encoder reads of examples, and its mask."""
+        """Return the encoder input of examples and its mask."""
 
     @abstractmethod
     def reading(self, examples: Sequence[Example], settings: PredictionSpec) -> Reading:
-        """What the encoder reads of examples of one size class, and the longest outputs to look for."""
+        """Return the encoder input of examples of one size class and the maximum output lengths."""
 
     @abstractmethod
     def places(self, example: Example) -> tuple[str, ...]:
-        """A label for every place that the encoder makes of an example."""
+        """Return a label for every position that the encoder produces."""
 
     @abstractmethod
     def layout(self, example: Example) -> Layout:
-        """How these places lie."""
+        """Return the layout of these positions."""
 
     @abstractmethod
     def limit(self, example: Example, settings: PredictionSpec | None = None) -> int:
-        """The longest output to look for, the end symbol counted."""
+        """Return the maximum output length, including the end token."""
 
     @override
     def loss(self, batch: Any, state: Any = None) -> Loss:
-        """Summed over target symbols, the end among them."""
+        """Compute the loss, summed over target tokens, including the end token."""
         batch = move(batch, self.device)
         text = self.text_of(batch)
         scored = self.model.score(
@@ -158,7 +158,7 @@ class AbstractWriting(AbstractAnsweringTask[Writer], Generic[Writer, Spec]):
         return Loss(total, count, {name: part.detach() for name, part in parts.items()})
 
     def _others(self, batch: Any, scored: TokenLosses) -> Mapping[str, Weighted]:
-        """What else is to be learnt of a batch, by name."""
+        """Return the auxiliary losses of a batch, by name."""
         return {}
 
     @override
@@ -167,30 +167,30 @@ class AbstractWriting(AbstractAnsweringTask[Writer], Generic[Writer, Spec]):
         return target.decode(target.encode(required_target(example)))
 
     def named(self, example: Example) -> str:
-        """What to call the input of an example: the text itself, or the name of a file."""
+        """Return a name for the input of an example: the text itself, or the name of a file."""
         return str(example.source)
 
     def decode(self, tokens: Iterable[int]) -> list[str]:
-        """The symbols of an output, up to its end."""
+        """Return the tokens of an output, up to its end."""
         return self._target.decode(tokens)
 
     def text(self, symbols: Sequence[str]) -> str:
-        """The text of an output's symbols."""
+        """Return the text of the tokens of an output."""
         return self.spec.target.decode(symbols)
 
     @property
     def attention(self) -> str | None:
-        """The kind of attention that the decoder has, if any."""
+        """The kind of attention in the decoder, if any."""
         attention = self.spec.model.decoder.attention
         return None if attention is None else attention.kind
 
     @property
     def constraints(self) -> tuple[Automaton, ...]:
-        """What an output must be like."""
+        """The constraints on an output."""
         return ()
 
     def stepper(self, prepared: Prepared) -> Speaking:
-        """The steps of a search, which never say a symbol that is no output."""
+        """Return the decoding steps, which never produce a reserved token."""
         return Speaking(prepared.stepper)
 
     def _limit(self, num_symbols: int, settings: PredictionSpec) -> int:

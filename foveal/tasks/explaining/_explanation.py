@@ -19,7 +19,7 @@ from ...views._beam import Hypothesis
 from ...views._png import data_uri
 from ..base._prediction import Candidate, Prediction, PredictionSpec
 
-# What a view shows for the end symbol, whose token is ""; "end" alone may be a word.
+# The label of the end token in a view; its token is "", and the plain word "end" may occur in a text.
 END_NAME = "⟨end⟩"
 _IN_A_ROW = Layout()
 
@@ -56,13 +56,13 @@ class Branch(NamedTuple):
     token: str
     parent: int  # the number of the branch before it in the list; -1 for a first symbol
     probability: float  # given the symbols before it
-    kept: bool  # it leads to one of the answers; otherwise the beam dropped what came of it
+    kept: bool  # whether it leads to one of the answers or was dropped by the beam
 
 
 @dataclass(frozen=True, kw_only=True)
 class Explanation:
-    """The answer to one input, and what led to it. `score` and the probabilities of steps are the
-    model's own; `confidence` and the probabilities of `nbest` are calibrated.
+    """The answer to one input and its explanation. `score` and the probabilities of steps are uncalibrated model
+    outputs; `confidence` and the probabilities of `nbest` are calibrated.
     """
 
     task: str
@@ -77,16 +77,15 @@ class Explanation:
     exclusive: bool = False  # the weights of a step sum to 1
     best: tuple[tuple[bool, ...], ...] | None = None  # the most probable segments of each step
     tree: tuple[Branch, ...] | None = None
-    # What else was read: the sentences of a document, the words of one text by those of the other
-    # and the trees of either.
+    # Further attention: the sentences of a document, attention between two texts, and the tree of each text.
     others: tuple[AttentionTrace, ...] = ()
     layout: Layout = _IN_A_ROW  # how the places lie
-    # What was looked at, channels last, the frames of a clip side by side.
+    # The picture that the model saw, channels last, the frames of a clip side by side.
     picture: UInt8[np.ndarray, "h w c"] | None = field(default=None, compare=False, repr=False)
 
     @property
     def trace(self) -> AttentionTrace | None:
-        """Where each step looked, for a heat map; None without attention."""
+        """The attention of each step, for a heat map; None without attention."""
         rows = tuple(step.weights for step in self.steps if step.weights is not None)
         if self.attention is None or len(rows) < len(self.steps):
             return None
@@ -101,7 +100,7 @@ class Explanation:
 
     @property
     def hypotheses(self) -> tuple[Hypothesis, ...]:
-        """The paths of the search, for `beam_tree`: answers, and what the beam dropped."""
+        """The paths of the search, for `beam_tree`: answers and dropped hypotheses."""
         branches = self.tree or ()
         inner = {branch.parent for branch in branches}
         scores = [candidate.score for candidate in self.nbest]
@@ -125,7 +124,7 @@ class Explanation:
         return tuple(found)
 
     def to_data(self) -> dict[str, Any]:
-        """What JSON can hold."""
+        """Convert to JSON values."""
         return {
             "task": self.task,
             "input": self.input,
@@ -156,20 +155,20 @@ class Explanation:
 
 @runtime_checkable
 class Explained(Protocol):
-    """What an explanation needs of a task."""
+    """The interface that an explanation needs from a task."""
 
     @property
     def spec(self) -> Any:
-        """What the task was built from."""
+        """The spec from which the task was built."""
         ...
 
     @property
     def prediction(self) -> PredictionSpec:
-        """How to look for answers where nothing else is said."""
+        """Default search settings."""
         ...
 
     def named(self, example: Example) -> str:
-        """What to call the input of an example."""
+        """Return a name for the input of an example."""
         ...
 
     def predict(self, examples: Sequence[Example], settings: PredictionSpec) -> list[Prediction]:
@@ -179,12 +178,12 @@ class Explained(Protocol):
     def explained_steps(
         self, example: Example, found: Prediction, alternatives: int
     ) -> Sequence[ExplainedStep]:
-        """The steps that lead to an answer."""
+        """Return the steps that lead to an answer."""
         ...
 
 
 def explanation_of(task: Explained, example: Example, way: Way) -> Explanation:
-    """The answer of a task with its steps and its trace."""
+    """Explain the answer of a task with its steps and its trace."""
     size = way.beam_size
     settings = replace(task.prediction, nbest=size, beam_size=size, trace=True)
     (found,) = task.predict([example], settings)

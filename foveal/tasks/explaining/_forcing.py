@@ -1,4 +1,4 @@
-"""What a user forces on a search: the beginning of an output, and where some steps look."""
+"""User constraints on a search: the prefix of an output, and the attention of some steps."""
 
 import difflib
 from collections.abc import Mapping, Sequence
@@ -14,7 +14,7 @@ from ..base._writing import AbstractWriting
 
 
 def prefix_numbers(task: AbstractWriting[Any, Any], prefix: Sequence[str]) -> list[int]:
-    """The numbers of the symbols that an output must begin with."""
+    """Return the token ids of a forced prefix."""
     target = task.vocabularies.target
     assert target is not None
     for symbol in prefix:
@@ -31,7 +31,7 @@ def prefix_numbers(task: AbstractWriting[Any, Any], prefix: Sequence[str]) -> li
 def forced_rows(
     task: AbstractWriting[Any, Any], forced: Mapping[int, Sequence[float | int]], num_places: int
 ) -> dict[int, Float[Tensor, " S"]]:
-    """The weights of the steps that are forced."""
+    """Return the attention weights of the forced steps."""
     attention = task.spec.model.decoder.attention
     if forced and attention is None:
         raise ValueRangeError(

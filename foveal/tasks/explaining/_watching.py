@@ -1,9 +1,9 @@
-"""A stepper that watches a search, and may make the model look elsewhere.
+"""A stepper that records a search and can override the attention of the model.
 
-A search steps every prefix that it keeps, so that what it has kept can be written down here, and
-the search itself need not know that it is watched.
+A search calls `step` for every prefix that it keeps, so this stepper can record the prefixes without any change to the
+search.
 
-Axes: K hypotheses of the one input, k as many after a choice, S places, W tokens of the vocabulary.
+Axes: K hypotheses of the one input, k hypotheses after a selection, S positions, W tokens of the vocabulary.
 """
 
 from collections.abc import Mapping, Sequence
@@ -35,7 +35,7 @@ class WatchedState(NamedTuple):
     step: int = 0
     branches: tuple[int, ...] = (ROOT,)  # the prefix of each hypothesis
     log_probs: Float[Tensor, "1 K W"] | None = (
-        None  # of what comes next; None before the first step
+        None  # log-probabilities of the next token; None before the first step
     )
 
 
@@ -53,7 +53,7 @@ class Watched:
         return self._stepper.batch_size(state.state)
 
     def step(self, state: WatchedState, tokens: Int[Tensor, "1 K"]) -> SearchStep:
-        """Every hypothesis reads one token, and reads the memory as it is told to."""
+        """Advance every hypothesis by one token, with the forced attention if there is any."""
         branches = self._grown(state, tokens)
         forced = self._forced.get(state.step)
         if forced is not None:

@@ -30,7 +30,7 @@ Writing: TypeAlias = AbstractWriting[Any, Any]
 
 
 class AbstractExplainedWriting(AbstractWriting[Writer, Spec], Generic[Writer, Spec]):
-    """A task that writes, and says how it came to what it has written."""
+    """A task that generates a text and explains it."""
 
     @property
     @override
@@ -168,7 +168,7 @@ def _alternatives(
 def _tree(
     task: Writing, kept: Sequence[Kept], ends: Sequence[tuple[list[int], float]]
 ) -> tuple[Branch, ...]:
-    """What the beam kept, with the ends of the answers."""
+    """Return the beam search tree with the ends of the answers."""
     last = [branch_of(kept, tokens) for tokens, _ in ends]
     answered = set[int]()
     for end in last:

@@ -122,7 +122,7 @@ class Captioning(AbstractExplainedWriting[Captioner, "CaptioningSpec"]):
 
     @override
     def symbols(self, example: Example) -> list[str]:
-        """Those of what is to be written, where that is known: a picture has none."""
+        """Return the tokens of the target, if it is known: a picture has no tokens."""
         return [] if example.target is None else self.spec.target.encode(example.target)
 
     @property
@@ -208,7 +208,7 @@ class Captioning(AbstractExplainedWriting[Captioner, "CaptioningSpec"]):
 
     @override
     def _groups(self, examples: Sequence[Example]) -> Sequence[Sequence[Example]]:
-        """Where there are many ways to say it, all captions of a picture, which is asked for once."""
+        """Group all captions of a picture, because each picture is predicted only once."""
         if self.spec.outputs == "exact":
             return super()._groups(examples)
         pictures = dict[Input, list[Example]]()
@@ -306,15 +306,14 @@ class CaptioningSpec(AbstractTaskSpec[Captioning]):
 
     @override
     def build_from(self, examples: Iterable[Example]) -> Captioning:
-        """The task for these training examples, whose targets are read more than once and whose
-        pictures are not: symbols (and subwords, if asked for) are theirs, weights are fresh.
+        """Build the task with fresh weights. Its vocabulary, and subwords if configured, come from the targets of these
+        training examples, which are read more than once; the pictures are not read.
         """
         texts = (required_target(example) for example in examples)
         spec = replace(self, target=trained(self.target, texts))
         tally = Tally.of(map(spec.counted, examples))
         counted = tally.vocabularies(min_count=spec.min_count, max_size=spec.max_vocab_size)
-        # What is written is what errors are looked for by, as elsewhere the source is; and pictures
-        # have no length.
+        # Errors are sliced by the target instead of the source, because pictures have no length.
         return spec.build(
             replace(
                 counted,

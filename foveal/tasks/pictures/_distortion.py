@@ -23,13 +23,13 @@ from torch.nn.functional import grid_sample, interpolate
 from ...specs import setting
 from ._pictures import Seen
 
-_WAVE = 16  # pixels from one place that is moved by itself to the next
+_WAVE = 16  # pixels between two independently displaced points
 
 
 @final
 @dataclass(frozen=True, kw_only=True, slots=True)
 class DistortionSpec:
-    """How far pictures are bent at most. Nothing leaves the frame but by waves."""
+    """Maximum distortion of pictures. Only waves can move pixels out of the frame."""
 
     turn: float = setting(3.0, "degrees", at_least=0, at_most=45)
     slant: float = setting(0.3, "columns that a row is moved by, for each row", at_least=0)
@@ -66,7 +66,7 @@ def _origins(
     """Where each pixel comes from: its column and its row, before waves."""
     bend = _bend(spec, amount)
     middle = real / 2
-    reach = (bend.abs() @ middle.unsqueeze(-1)).squeeze(-1)  # of what is bent, from the middle
+    reach = (bend.abs() @ middle.unsqueeze(-1)).squeeze(-1)  # half size of the transformed picture
     fitting = (middle / reach).amin(-1).clamp(max=1)
     scale = fitting * (1 - spec.shrink * amount * torch.rand_like(amount))
     room = middle - scale[:, None] * reach

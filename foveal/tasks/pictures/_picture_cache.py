@@ -1,8 +1,8 @@
-"""Pictures that were read lately, so that none is decoded several times in a row.
+"""Cache of recently read pictures, which avoids decoding a picture several times in a row.
 
-A prediction asks for a picture two or three times (its size, its pixels, its layout), and an image may have
-ten questions. What is kept is told by the file and when it last changed, so that a file that is
-written anew is read anew; a folder of frames does not say when one of them changed, and is not kept.
+A prediction reads a picture two or three times (its size, its pixels, its layout), and an image may have ten questions.
+The key is the file and its modification time, so a changed file is read again. Folders of frames are not cached,
+because the folder does not show when a frame changed.
 """
 
 import threading
@@ -14,21 +14,22 @@ from typing import TypeAlias, final
 from jaxtyping import UInt8
 from torch import Tensor
 
-MOST_BYTES = 1 << 26  # of pixels: some 450 images of 224 x 224
+MOST_BYTES = 1 << 26  # bytes of pixels: some 450 images of 224 x 224
 
 Version: TypeAlias = tuple[str, int, int]  # file, time of its last change, bytes
 
 
 @final
 class PictureCache:
-    """The pictures that were asked for last, up to so many bytes of pixels.
+    """A cache of the most recent pictures, with a maximum number of bytes of pixels.
 
-    >>> import torch
-    >>> cache = PictureCache()
-    >>> cache.get(Path(__file__), lambda: torch.zeros(3, 2, 2, dtype=torch.uint8)).shape
-    torch.Size([3, 2, 2])
-    >>> cache.get(Path(__file__), lambda: 1 / 0).shape
-    torch.Size([3, 2, 2])
+    Examples:
+        >>> import torch
+        >>> cache = PictureCache()
+        >>> cache.get(Path(__file__), lambda: torch.zeros(3, 2, 2, dtype=torch.uint8)).shape
+        torch.Size([3, 2, 2])
+        >>> cache.get(Path(__file__), lambda: 1 / 0).shape
+        torch.Size([3, 2, 2])
     """
 
     def __init__(self, most_bytes: int = MOST_BYTES) -> None:
@@ -39,7 +40,7 @@ class PictureCache:
     def get(
         self, path: Path, read: Callable[[], UInt8[Tensor, "*F C h w"]]
     ) -> UInt8[Tensor, "*F C h w"]:
-        """The picture at a path, or in an archive; `read` gives it if it is not here."""
+        """Return the picture at a path or in an archive; `read` loads it on a cache miss."""
         version = _version(path)
         if version is None:
             return read()
@@ -58,10 +59,10 @@ class PictureCache:
 
 
 def _version(path: Path) -> Version | None:
-    """The file, or the archive that a path leads through, as it is now; None where there is none."""
+    """Return the current version of a file, or of the archive that contains it; None if there is none."""
     try:
         file = next((part for part in (path, *path.parents) if part.is_file()), None)
         state = None if file is None else file.stat()
-    except (OSError, ValueError):  # who reads it says what is wrong
+    except (OSError, ValueError):  # the reader raises the error
         return None
     return None if state is None else (str(path), state.st_mtime_ns, state.st_size)

@@ -1,7 +1,7 @@
-"""Pictures as tasks read them: from inputs to padded tensors.
+"""Pictures as task inputs: from files to padded tensors.
 
-To answer the same whatever else is in a batch (docs/decisions/0012), a picture is padded to a size that
-follows from its own: the next multiple of 32 pixels that leaves room for one more cell of the grid.
+Predictions must not depend on the rest of the batch (docs/decisions/0012), so a picture is padded by its size only: to
+the next multiple of 32 pixels that leaves room for one more cell of the grid.
 
 Axes: B examples, F frames, C channels, h and w height and width.
 """
@@ -60,7 +60,7 @@ class AbstractView(ABC):
 
     @abstractmethod
     def _decoded(self, source: Path | bytes) -> UInt8[Tensor, "*F C h w"]:
-        """A picture as it is read from a file, or from what one holds."""
+        """Decode a picture from a file or from its bytes."""
 
     @abstractmethod
     def seen(self, pictures: Sequence[UInt8[Tensor, "... _ _ _"]]) -> Seen:
@@ -68,7 +68,7 @@ class AbstractView(ABC):
 
     @abstractmethod
     def padded(self, picture: UInt8[Tensor, "*F C h w"]) -> tuple[int, ...]:
-        """The sizes that a picture is padded to, by its own alone: frames, if any, height and width."""
+        """Return the padded size of a picture, which depends only on its size: frames, if any, height and width."""
 
     @abstractmethod
     def places(self, mask: Bool[Tensor, "B *F h w"]) -> Bool[Tensor, "B S"]:
@@ -91,7 +91,7 @@ class AbstractView(ABC):
         found, sizes = self.seen(pictures), self.padded(pictures[0])
         missing = [size - real for size, real in zip(sizes, found.mask.shape[1:], strict=True)]
         around = [more for size in reversed(missing) for more in (0, size)]
-        # The channels of a picture stand between its frames and its rows, and are all there.
+        # The channels of a picture are between its frames and its rows, and need no padding.
         return Seen(pad(found.pictures, [*around[:4], 0, 0, *around[4:]]), pad(found.mask, around))
 
 
@@ -130,7 +130,7 @@ class Grid(AbstractView):
 
     @override
     def places(self, mask: Bool[Tensor, "B h w"]) -> Bool[Tensor, "B S"]:
-        """Those centered on a real pixel."""
+        """Return the cells that are centered on a real pixel."""
         return mask[..., :: self.down, :: self.right].flatten(1)
 
     @override

@@ -40,7 +40,7 @@ from ..base._task_spec import Inputs
 from ..base._text_spec import AbstractTextSpec
 from ._pictures import AbstractView, in_ink, shown, view_of
 
-_KIND = 2  # words of a question that say what kind it is
+_KIND = 2  # leading words that define the kind of a question
 
 
 @final
