@@ -57,7 +57,7 @@ _NO_TAG = -1
 
 @final
 class Parsing(AbstractAnsweringTask[Parser]):
-    """Words to heads and labels."""
+    """Dependency parsing of sentences."""
 
     is_complete = False
     least_rows = LEAST_ROWS
@@ -88,7 +88,7 @@ class Parsing(AbstractAnsweringTask[Parser]):
         return self._encoded(words, heads, labels, self._tags(example))
 
     def encode_source(self, example: Example) -> Encoded:
-        """An example whose tree is not known, as numbers."""
+        """Encode an example whose tree is not known."""
         words = self.symbols(example)
         nothing = [0] * len(words)
         return self._encoded(words, nothing, nothing, [_NO_TAG] * len(words))
@@ -105,7 +105,7 @@ class Parsing(AbstractAnsweringTask[Parser]):
         )
 
     def _spelling(self, word: str) -> list[int]:
-        """The spelling features of a word, and its first characters, with 0 after the last."""
+        """Return the spelling features of a word and its first characters, padded with 0."""
         spec, found = self.spec, list[int]()
         if spec.spelling is not None:
             found += spec.spelling.encode([word])
@@ -120,7 +120,7 @@ class Parsing(AbstractAnsweringTask[Parser]):
         return self._collate(examples, None)
 
     def _collate(self, examples: Sequence[Encoded], size: int | None) -> ParseBatch:
-        """A batch padded to the longest sentence, or to so many words."""
+        """Return a batch padded to the longest sentence, or to `size` words."""
         lengths = torch.tensor([len(example.source) for example in examples])
         size = max(1, int(lengths.max())) if size is None else size
         width = self.spec.spelling_size
@@ -143,7 +143,7 @@ class Parsing(AbstractAnsweringTask[Parser]):
 
     @override
     def loss(self, batch: ParseBatch, state: Any = None) -> Loss:
-        """Of whole sentences, counted by words."""
+        """Compute the loss of whole sentences, counted by words."""
         batch = batch.to(self.device)
         if self.model.training:
             batch = replace(
@@ -160,7 +160,7 @@ class Parsing(AbstractAnsweringTask[Parser]):
         return Loss(trees + self.spec.tag_weight * tags, batch.mask.sum(), parts)
 
     def parses(self, batch: ParseBatch) -> Parses:
-        """The distribution over the labeled trees of each sentence."""
+        """Return the distribution over the labeled trees of each sentence."""
         batch = batch.to(self.device)
         return self.model(batch.tokens, batch.mask, batch.spelling)
 
@@ -173,7 +173,7 @@ class Parsing(AbstractAnsweringTask[Parser]):
     def explained_steps(
         self, example: Example, found: Prediction, alternatives: int
     ) -> Sequence[ExplainedStep]:
-        """One step for each word, with the heads that it might have had."""
+        """Return one step for each word, with the candidate heads."""
         arcs = found.output.split()
         if not arcs:
             return ()
@@ -229,7 +229,7 @@ class Parsing(AbstractAnsweringTask[Parser]):
         return arcs
 
     def _tags(self, example: Example) -> list[int]:
-        """The parts of speech, where they are known."""
+        """Return the part-of-speech ids, if they are known."""
         size, known = len(self.symbols(example)), self.vocabularies.target
         tags = WhitespaceSpec().encode(example.features)
         if known is None or len(tags) != size:
@@ -279,7 +279,7 @@ class Parsing(AbstractAnsweringTask[Parser]):
         return replace(parses.tree, arcs=marginals)
 
     def _labeled(self, parses: Parses, heads: Int[Tensor, "B n"]) -> "_Candidate":
-        """The most probable labels of the arcs of a tree for each sentence."""
+        """Return the most probable arc labels of one tree for each sentence."""
         if parses.tree.mask is not None:  # a sentence without so many trees gets any
             is_tree = (heads >= 0).any(-1, keepdim=True)
             heads = torch.where(is_tree, heads, parses.tree.argmax())
@@ -294,7 +294,7 @@ class Parsing(AbstractAnsweringTask[Parser]):
     def _trace(
         self, example: Example, weights: Float[Tensor, "n m"], heads: Int[Tensor, " n"]
     ) -> AttentionTrace:
-        """How probable each head of each word is, and the tree that was chosen."""
+        """Return the probability of each head of each word, and the predicted tree."""
         words = tuple(self.symbols(example))
         chosen = one_hot(heads, weights.shape[-1])[:, 1:].bool()
         return AttentionTrace(
@@ -384,7 +384,7 @@ class ParsingSpec(AbstractTextSpec[Parsing]):
 
     @override
     def build(self, vocabularies: Vocabularies) -> Parsing:
-        """The task, with fresh weights."""
+        """Build the task with fresh weights."""
         spelling, tags, characters = self.spelling, vocabularies.target, vocabularies.features
         model = self.model.build(
             ParserSizes(

@@ -65,16 +65,20 @@ def doubly_stochastic_loss(
 def word_dropout(
     tokens: Int[Tensor, "B *places"], mask: Bool[Tensor, "B *places"], rate: float
 ) -> Int[Tensor, "B *places"]:
-    """Replace random tokens by the unknown token, so that a model learns to read texts with unknown words.
-
-    >>> tokens = torch.tensor([[7, 8, 0]])
-    >>> word_dropout(tokens, tokens != 0, rate=1.0)
-    tensor([[1, 1, 0]])
+    """Replace random tokens by the unknown token, which teaches a model to read texts with unknown words.
 
     Args:
-        tokens: numbers of a `Vocabulary`.
-        mask: True on real tokens; padding stays as it is.
-        rate: the probability with which each token is replaced.
+        tokens: Token ids of a `Vocabulary`.
+        mask: True on real tokens; padding stays unchanged.
+        rate: The probability with which each token is replaced.
+
+    Returns:
+        The tokens after replacement.
+
+    Examples:
+        >>> tokens = torch.tensor([[7, 8, 0]])
+        >>> word_dropout(tokens, tokens != 0, rate=1.0)
+        tensor([[1, 1, 0]])
     """
     if rate == 0:
         return tokens

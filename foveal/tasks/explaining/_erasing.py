@@ -1,6 +1,6 @@
 """Inputs in which one position cannot be read.
 
-Axes: S positions of the input, R = S + 1 inputs: the whole one, then those with one position erased.
+Axes: S positions of the input, R = S + 1 inputs: the whole input, then one input for each erased position.
 """
 
 from jaxtyping import Int
@@ -10,7 +10,7 @@ from ...data.vocabularies._vocabulary import UNKNOWN
 
 
 def with_each_unknown(source: Int[Tensor, "1 S"]) -> Int[Tensor, "R S"]:
-    """The input, and below it the input without each of its places."""
+    """Return the input, followed by one copy for each erased position."""
     size = source.shape[1]
     rows = source.repeat(size + 1, 1)
     rows[1:].fill_diagonal_(UNKNOWN)

@@ -49,7 +49,7 @@ class Watched:
         self.kept = list[Kept]()
 
     def batch_size(self, state: WatchedState) -> int:
-        """One input."""
+        """Return 1, the number of inputs."""
         return self._stepper.batch_size(state.state)
 
     def step(self, state: WatchedState, tokens: Int[Tensor, "1 K"]) -> SearchStep:
@@ -74,11 +74,11 @@ class Watched:
         )
 
     def keep(self, state: WatchedState, items: Int[Tensor, " b"]) -> WatchedState:
-        """There is one input, which stays."""
+        """Return the state unchanged, because there is only one input."""
         return state._replace(state=self._stepper.keep(state.state, items))
 
     def _grown(self, state: WatchedState, tokens: Tensor) -> tuple[int, ...]:
-        """The branch of each hypothesis with its new token."""
+        """Return the branch of each hypothesis with its new token."""
         if state.log_probs is None:  # the begin symbol
             return state.branches
         chosen = state.log_probs[0].gather(1, tokens[0].unsqueeze(1)).squeeze(1).tolist()
@@ -92,7 +92,7 @@ class Watched:
 
 
 def branch_of(kept: Sequence[Kept], tokens: Sequence[int]) -> int:
-    """The number of the prefix that these tokens are."""
+    """Return the index of the prefix that consists of these tokens."""
     known = {(each.parent, each.token): number for number, each in enumerate(kept)}
     at = ROOT
     for token in tokens:

@@ -91,7 +91,7 @@ def _search(
     longest: int,
     prefix: list[int],
 ) -> Hypotheses:
-    """The search of a prediction, of one input."""
+    """Repeat the search of a prediction for one input."""
     alpha, device = task.prediction.length_penalty, task.device
     return beam_search(
         watched,
@@ -110,7 +110,7 @@ def _search(
 def _candidates(
     task: Writing, lists: list[list[int]], scores: list[float], totals: list[float]
 ) -> tuple[Candidate, ...]:
-    """The answers with calibrated probabilities, as a prediction gives them."""
+    """Return the answers with calibrated probabilities, as in a prediction."""
     probabilities = task.calibration.probabilities(np.array([totals[: len(lists)]]))[0].tolist()
     outputs = [task.spec.target.decode(task.decode(tokens)) for tokens in lists]
     rows = zip(outputs, scores, probabilities, strict=False)
@@ -125,14 +125,14 @@ def _replay(
     forced: Mapping[int, Float[Tensor, " S"]],
     alternatives: int,
 ) -> _Replayed:
-    """The steps that lead to an output, each with all that might have come."""
+    """Return the steps that lead to an output, each with its alternatives."""
     steps, best = list[ExplainedStep](), list[tuple[bool, ...]]()
     before = BEGIN
     for number, token in enumerate(tokens):
         last, row = torch.tensor([[before]], device=task.device), forced.get(number)
         selection = stepper.selection(state, last)
         if selection is not None:
-            # Where the weights were given, no segments were chosen.
+            # No segments are chosen where the weights were forced.
             chosen = selection[0, 0] if row is None else torch.zeros_like(selection[0, 0])
             best.append(tuple(chosen.tolist()))
         state, log_probs, weights = stepper.step(
@@ -153,7 +153,7 @@ def _replay(
 
 
 def _symbol(task: Writing, token: int) -> str:
-    """The text of a token; the end symbol has none."""
+    """Return the text of a token; the end token has none."""
     return "".join(task.decode([token]))
 
 

@@ -68,7 +68,7 @@ _DEEPEST = 32  # braces inside each other
 
 @final
 class Captioning(AbstractExplainedWriting[Captioner, "CaptioningSpec"]):
-    """Pictures to texts with an encoder, a decoder and attention over the grid of the picture."""
+    """Captioning of pictures with an encoder, a decoder and attention over the grid of the picture."""
 
     @property
     @override
@@ -132,12 +132,12 @@ class Captioning(AbstractExplainedWriting[Captioner, "CaptioningSpec"]):
 
     @cached_property
     def view(self) -> AbstractView:
-        """How pictures are looked at."""
+        """Return the view that reads and pads pictures."""
         spec = self.spec
         return view_of("CaptioningSpec", spec.image, spec.model.encoder, spec.max_frames)
 
     def picture(self, example: Example) -> UInt8[Tensor, "*F C h w"]:
-        """The image of an example, or its clip, as the model is given it."""
+        """Return the image or clip of an example as model input."""
         return self.view.read(self.view.input(example))
 
     @override
@@ -168,7 +168,7 @@ class Captioning(AbstractExplainedWriting[Captioner, "CaptioningSpec"]):
 
     @override
     def size(self, example: Example) -> int:
-        """Cells of the grid, or frames, of the size class of the picture."""
+        """Return the number of grid cells, or frames, in the size class of the picture."""
         return self.view.num_places(self.picture(example))
 
     def _class(self, example: Example) -> tuple[int, ...]:
@@ -249,7 +249,7 @@ class Captioning(AbstractExplainedWriting[Captioner, "CaptioningSpec"]):
 @final
 @dataclass(frozen=True, kw_only=True, slots=True)
 class CaptioningSpec(AbstractTaskSpec[Captioning]):
-    """A picture to a text."""
+    """Captioning of a picture by a text."""
 
     kind: Literal["captioning"] = "captioning"
     image: ImageSpec = setting(ImageSpec(), "how images are read")
@@ -291,7 +291,7 @@ class CaptioningSpec(AbstractTaskSpec[Captioning]):
 
     @override
     def build(self, vocabularies: Vocabularies) -> Captioning:
-        """The task, with fresh weights."""
+        """Build the task with fresh weights."""
         view_of("CaptioningSpec", self.image, self.model.encoder, self.max_frames)
         target = vocabularies.target_of("Captioning")
         for symbol in self.balanced or ():
@@ -313,7 +313,7 @@ class CaptioningSpec(AbstractTaskSpec[Captioning]):
         spec = replace(self, target=trained(self.target, texts))
         tally = Tally.of(map(spec.counted, examples))
         counted = tally.vocabularies(min_count=spec.min_count, max_size=spec.max_vocab_size)
-        # Errors are sliced by the target instead of the source, because pictures have no length.
+        # Rare tokens come from the target instead of the source, and pictures have no length.
         return spec.build(
             replace(
                 counted,
@@ -323,5 +323,5 @@ class CaptioningSpec(AbstractTaskSpec[Captioning]):
         )
 
     def counted(self, example: Example) -> Symbols:
-        """The symbols of an example that have to have numbers."""
+        """Return the tokens of an example that the vocabulary must contain."""
         return Symbols(target=self.target.encode(required_target(example)))

@@ -1,10 +1,10 @@
-r"""Pictures bent a little, each time anew, while a model learns from them: as another hand would have written them.
+r"""Random distortion of pictures during training, similar to the variation between handwritings.
 
     pixel of the new picture = k F (pixel of the old one + waves), k such that all of it stays in the frame
     F = turned . slanted . stretched, about the middle
 
-How much of it all a picture gets is drawn too, from nothing to what the spec allows: sampling between pixels blurs,
-and a model that saw blurred pictures alone would not know sharp ones.
+The amount of distortion is also random, from none to the maximum of the spec: interpolation between pixels blurs, and a
+model that is trained only on blurred pictures would not recognize sharp ones.
 
 Reference: Simard et al. 2003, Best practices for convolutional neural networks applied to visual document analysis.
 
@@ -41,7 +41,7 @@ class DistortionSpec:
 
 
 def distorted(seen: Seen, spec: DistortionSpec) -> Seen:
-    """The same pictures, bent by chance; the frames of a clip are all bent alike."""
+    """Distort pictures randomly; all frames of a clip get the same distortion."""
     pictures, mask = seen
     flat = pictures.flatten(1, -3)
     height, width = flat.shape[-2:]
@@ -63,7 +63,7 @@ def _origins(
     spec: DistortionSpec,
     amount: Float[Tensor, " B"],
 ) -> Float[Tensor, "B h w 2"]:
-    """Where each pixel comes from: its column and its row, before waves."""
+    """Return the source column and row of each pixel, before waves."""
     bend = _bend(spec, amount)
     middle = real / 2
     reach = (bend.abs() @ middle.unsqueeze(-1)).squeeze(-1)  # half size of the transformed picture
@@ -79,7 +79,7 @@ def _origins(
 
 
 def _bend(spec: DistortionSpec, amount: Float[Tensor, " B"]) -> Float[Tensor, "B 2 2"]:
-    """Stretched, slanted and turned."""
+    """Return random matrices that stretch, slant and rotate."""
     turn, slant, stretch = (
         most * amount * (2 * torch.rand_like(amount) - 1)
         for most in (math.radians(spec.turn), spec.slant, math.log1p(spec.stretch))
@@ -95,7 +95,7 @@ def _bend(spec: DistortionSpec, amount: Float[Tensor, " B"]) -> Float[Tensor, "B
 
 
 def _waves(num: int, size: tuple[int, int], like: Tensor) -> Float[Tensor, "B h w 2"]:
-    """Normal in places, smooth between them."""
+    """Sample normal displacements on a coarse grid and interpolate them smoothly."""
     coarse = [side // _WAVE + 2 for side in size]
     drawn = torch.randn(num, 2, *coarse, dtype=like.dtype, device=like.device)
     smooth = interpolate(drawn, size=size, mode="bicubic", align_corners=True)
