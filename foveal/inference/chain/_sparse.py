@@ -8,7 +8,7 @@
 
 The gradient of v is m and the pairs q m, and its Hessian is symmetric, so that the gradient
 through the marginals is the tangent pass. With log-sum-exp for max_alpha this is the linear
-chain. With any other it matters in which direction the chain is read, since only log-sum-exp is
+chain. With any other function the direction of reading matters, because only log-sum-exp is
 associative. A position that is masked out is a step that copies the state and adds 0.
 
 Axes: T positions (leading inside), B batch, K states; i the earlier state, j the later.

@@ -40,7 +40,7 @@ def tangent(
     wanted: tuple[bool, ...],
 ) -> tuple[Tensor | None, ...]:
     """The derivative of the marginals of the items."""
-    del wanted  # the scores alone are ever wanted
+    del wanted  # callers only ask for the scores
     found, _, kept = saved
     direction = directions[0]
     assert direction is not None

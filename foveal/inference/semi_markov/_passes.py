@@ -200,7 +200,7 @@ def outside(
         if t > 0:
             end = torch.bmm(previous[t - 1], starts[-1].unsqueeze(-1)).squeeze(-1)
     # Every position is covered once. Rounding moves the total off 1 a little more with every
-    # step: put it back. Where no segmentation is possible the total is 0 and stays so.
+    # step: put it back. If no segmentation is possible, the total is 0 and stays 0.
     found = torch.stack(ends[::-1])
     total = _cover(lengths * _at_ends(found, len(window), 0.0)).to(found.dtype)
     found = found / torch.where(total > 0, total, 1.0).unsqueeze(-1)
