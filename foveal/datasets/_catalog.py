@@ -72,8 +72,9 @@ class DataSet:
 def catalog() -> dict[str, DataSet]:
     """Return all data sets by name.
 
-    >>> catalog()["scan"].license
-    'BSD'
+    Examples:
+        >>> catalog()["scan"].license
+        'BSD'
     """
     rows = json.loads(_PATH.read_text(encoding="utf-8"))
     return {

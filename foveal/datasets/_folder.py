@@ -39,8 +39,9 @@ def data_file(name: str) -> Path:
 def advice(path: str | Path) -> str | None:
     """The command that gets a missing file; None if it is not below the data folder.
 
-    >>> advice(data_folder() / "scan/tasks_train_simple.txt.gz")
-    'Get it with: foveal data get scan'
+    Examples:
+        >>> advice(data_folder() / "scan/tasks_train_simple.txt.gz")
+        'Get it with: foveal data get scan'
     """
     try:
         within = Path(path).absolute().relative_to(data_folder())

@@ -36,8 +36,9 @@ def entmax_maximum(
 ) -> Float[Tensor, " B"]:
     """max_alpha of each row; -inf where nothing is allowed. Differentiable twice.
 
-    >>> entmax_maximum(torch.tensor([[1.0, 0.6, 0.1]]), alpha=2.0) - 0.5     # Mensch & Blondel's
-    tensor([0.5900])
+    Examples:
+        >>> entmax_maximum(torch.tensor([[1.0, 0.6, 0.1]]), alpha=2.0) - 0.5     # Mensch & Blondel's
+        tensor([0.5900])
     """
     return _entmax(alpha).log_partition((scores,), mask)
 
@@ -47,8 +48,9 @@ def entmax_marginals(
 ) -> Float[Tensor, "B n"]:
     """alpha-entmax of each row. O(n log n) time for alpha 2 and 1.5, else 60 passes over a row.
 
-    >>> entmax_marginals(torch.tensor([[1.0, 0.6, 0.1]]), alpha=2.0)
-    tensor([[0.7000, 0.3000, 0.0000]])
+    Examples:
+        >>> entmax_marginals(torch.tensor([[1.0, 0.6, 0.1]]), alpha=2.0)
+        tensor([[0.7000, 0.3000, 0.0000]])
     """
     return _entmax(alpha).marginals((scores,), mask)[0]
 

@@ -33,8 +33,9 @@ def alignment_log_partition(
 ) -> Float[Tensor, " B"]:
     """log Z, the log-sum of exp(score) over all paths. O(S T) time and memory.
 
-    >>> alignment_log_partition(torch.zeros(1, 3, 3, 3)).exp().round()    # a Delannoy number
-    tensor([13.])
+    Examples:
+        >>> alignment_log_partition(torch.zeros(1, 3, 3, 3)).exp().round()    # a Delannoy number
+        tensor([13.])
     """
     check_alignment(moves, source_mask, target_mask)
     if _native.serves(moves):
@@ -51,8 +52,9 @@ def alignment_marginals(
 ) -> Float[Tensor, "B R C 3"]:
     """p(the path has a move), 0 on padding. Differentiable once more.
 
-    >>> alignment_marginals(torch.zeros(1, 2, 2, 3))[0, 1, 1]    # three paths; the last moves
-    tensor([0.3333, 0.3333, 0.3333])
+    Examples:
+        >>> alignment_marginals(torch.zeros(1, 2, 2, 3))[0, 1, 1]    # three paths; the last moves
+        tensor([0.3333, 0.3333, 0.3333])
     """
     check_alignment(moves, source_mask, target_mask)
     if _native.serves(moves):
@@ -78,9 +80,10 @@ def alignment_best(
 ) -> AlignmentBest:
     """The k paths of highest score (Needleman-Wunsch for k = 1). O(S T k) time.
 
-    >>> alignment_best(torch.zeros(1, 2, 2, 3), k=2).scores
-    tensor([[0.],
-            [0.]])
+    Examples:
+        >>> alignment_best(torch.zeros(1, 2, 2, 3), k=2).scores
+        tensor([[0.],
+                [0.]])
     """
     check_alignment(moves, source_mask, target_mask)
     if k == 1 and _native.serves(moves):
@@ -111,8 +114,9 @@ def alignment_sample(
 ) -> AlignmentSamples:
     """Independent exact samples, by forward filtering and backward sampling.
 
-    >>> alignment_sample(torch.zeros(1, 2, 2, 3), num_samples=5).paths.shape
-    torch.Size([5, 1, 2, 2, 3])
+    Examples:
+        >>> alignment_sample(torch.zeros(1, 2, 2, 3), num_samples=5).paths.shape
+        torch.Size([5, 1, 2, 2, 3])
     """
     check_alignment(moves, source_mask, target_mask)
     if _native.serves(moves):

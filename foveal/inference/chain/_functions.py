@@ -45,9 +45,10 @@ def chain_log_partition(
 ) -> Float[Tensor, " B"]:
     """log Z, the log-sum of exp(score) over all labelings. O(T K^2) time and memory.
 
-    >>> unary, transitions = torch.zeros(1, 3, 2), torch.zeros(1, 1, 2, 2)
-    >>> chain_log_partition(unary, transitions).exp().round()    # 2^3 labelings
-    tensor([8.])
+    Examples:
+        >>> unary, transitions = torch.zeros(1, 3, 2), torch.zeros(1, 1, 2, 2)
+        >>> chain_log_partition(unary, transitions).exp().round()    # 2^3 labelings
+        tensor([8.])
     """
     check_chain(unary, transitions, mask)
     return _chain(unary, transitions).log_partition((unary, transitions), mask)
@@ -60,9 +61,10 @@ def chain_marginals(
 ) -> ChainMarginals:
     """p(y_t = j) and p(y_{t-1} = i, y_t = j); 0 on padding. Differentiable once more.
 
-    >>> chain_marginals(torch.zeros(1, 2, 2), torch.zeros(1, 1, 2, 2)).pairs
-    tensor([[[[0.2500, 0.2500],
-              [0.2500, 0.2500]]]])
+    Examples:
+        >>> chain_marginals(torch.zeros(1, 2, 2), torch.zeros(1, 1, 2, 2)).pairs
+        tensor([[[[0.2500, 0.2500],
+                  [0.2500, 0.2500]]]])
     """
     check_chain(unary, transitions, mask)
     return ChainMarginals(*_chain(unary, transitions).marginals((unary, transitions), mask))
@@ -75,9 +77,10 @@ def chain_node_marginals(
 ) -> Float[Tensor, "B T K"]:
     """p(y_t = j) alone, which may cost less than all of `chain_marginals`.
 
-    >>> chain_node_marginals(torch.zeros(1, 2, 2), torch.zeros(1, 1, 2, 2))
-    tensor([[[0.5000, 0.5000],
-             [0.5000, 0.5000]]])
+    Examples:
+        >>> chain_node_marginals(torch.zeros(1, 2, 2), torch.zeros(1, 1, 2, 2))
+        tensor([[[0.5000, 0.5000],
+                 [0.5000, 0.5000]]])
     """
     check_chain(unary, transitions, mask)
     if _native.serves(unary, transitions) and kernels.has_node_kernel(unary, transitions):
@@ -101,8 +104,9 @@ def chain_best(
 ) -> ChainBest:
     """The k labelings of highest score (Viterbi for k = 1). O(T K^2 k) time.
 
-    >>> chain_best(torch.tensor([[[0.0, 1.0], [2.0, 0.0]]]), torch.zeros(1, 1, 2, 2)).labels
-    tensor([[[1, 0]]])
+    Examples:
+        >>> chain_best(torch.tensor([[[0.0, 1.0], [2.0, 0.0]]]), torch.zeros(1, 1, 2, 2)).labels
+        tensor([[[1, 0]]])
     """
     check_chain(unary, transitions, mask)
     if k == 1 and _native.serves(unary, transitions):
@@ -130,9 +134,10 @@ def chain_sample(
 ) -> ChainSamples:
     """Independent exact samples, by forward filtering and backward sampling.
 
-    >>> never = torch.tensor([[[0.0, -torch.inf], [-torch.inf, 0.0]]])
-    >>> chain_sample(never, torch.zeros(1, 1, 2, 2), num_samples=1).labels
-    tensor([[[0, 1]]])
+    Examples:
+        >>> never = torch.tensor([[[0.0, -torch.inf], [-torch.inf, 0.0]]])
+        >>> chain_sample(never, torch.zeros(1, 1, 2, 2), num_samples=1).labels
+        tensor([[[0, 1]]])
     """
     check_chain(unary, transitions, mask)
     if _native.serves(unary, transitions):

@@ -39,8 +39,9 @@ def sparse_chain_maximum(
 ) -> Float[Tensor, " B"]:
     """The smoothed maximum of the score over labelings; -inf where none is possible.
 
-    >>> sparse_chain_maximum(torch.tensor([[[1.0], [2.0]]]), torch.zeros(1, 1, 1, 1), alpha=2.0)
-    tensor([3.])
+    Examples:
+        >>> sparse_chain_maximum(torch.tensor([[[1.0], [2.0]]]), torch.zeros(1, 1, 1, 1), alpha=2.0)
+        tensor([3.])
     """
     return _sparse_chain(alpha).log_partition((unary, transitions), mask)
 
@@ -54,10 +55,11 @@ def sparse_chain_marginals(
 ) -> ChainMarginals:
     """p(y_t = j) and p(y_{t-1} = i, y_t = j), many of them 0. O(T K^2 log K) time.
 
-    >>> unary = torch.tensor([[[0.0, 2.0], [0.0, 0.5]]])
-    >>> sparse_chain_marginals(unary, torch.zeros(1, 1, 2, 2), alpha=2.0).nodes
-    tensor([[[0.0000, 1.0000],
-             [0.2500, 0.7500]]])
+    Examples:
+        >>> unary = torch.tensor([[[0.0, 2.0], [0.0, 0.5]]])
+        >>> sparse_chain_marginals(unary, torch.zeros(1, 1, 2, 2), alpha=2.0).nodes
+        tensor([[[0.0000, 1.0000],
+                 [0.2500, 0.7500]]])
     """
     return ChainMarginals(*_sparse_chain(alpha).marginals((unary, transitions), mask))
 

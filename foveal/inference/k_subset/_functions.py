@@ -46,8 +46,9 @@ def k_subset_log_partition(
 ) -> Float[Tensor, " B"]:
     """log Z, the log-sum of exp(score) over all subsets of size k. O(n k) time and memory.
 
-    >>> k_subset_log_partition(torch.zeros(1, 4), 2).exp().round()    # 4 choose 2
-    tensor([6.])
+    Examples:
+        >>> k_subset_log_partition(torch.zeros(1, 4), 2).exp().round()    # 4 choose 2
+        tensor([6.])
     """
     check_items(scores, k, mask)
     functions, size = _k_subset(scores, k)
@@ -59,8 +60,9 @@ def k_subset_marginals(
 ) -> Float[Tensor, "B n"]:
     """p(item is chosen); 0 on padding, k in total. Differentiable once more.
 
-    >>> k_subset_marginals(torch.zeros(1, 4), 3)
-    tensor([[0.7500, 0.7500, 0.7500, 0.7500]])
+    Examples:
+        >>> k_subset_marginals(torch.zeros(1, 4), 3)
+        tensor([[0.7500, 0.7500, 0.7500, 0.7500]])
     """
     check_items(scores, k, mask)
     functions, size = _k_subset(scores, k)
@@ -84,8 +86,9 @@ def k_subset_best(
     """The subsets of size k of highest score. O(n k R log R) time; the best one has the k highest
     scores.
 
-    >>> k_subset_best(torch.tensor([[2.0, 0.0, 1.0]]), 2).values
-    tensor([[[ True, False,  True]]])
+    Examples:
+        >>> k_subset_best(torch.tensor([[2.0, 0.0, 1.0]]), 2).values
+        tensor([[[ True, False,  True]]])
     """
     check_items(scores, k, mask)
     if num_ranks == 1 and k <= scores.shape[-1]:
@@ -114,8 +117,9 @@ def k_subset_sample(
 ) -> KSubsetSamples:
     """Independent exact samples, from all items down to each. O(n k) time for each.
 
-    >>> k_subset_sample(torch.tensor([[0.0, -torch.inf]]), 1, num_samples=1).values
-    tensor([[[ True, False]]])
+    Examples:
+        >>> k_subset_sample(torch.tensor([[0.0, -torch.inf]]), 1, num_samples=1).values
+        tensor([[[ True, False]]])
     """
     check_items(scores, k, mask)
     if _native.serves(scores):

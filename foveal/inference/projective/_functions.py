@@ -42,8 +42,9 @@ def projective_log_partition(
 ) -> Float[Tensor, " B"]:
     """log Z, the log-sum of exp(score) over all trees. O(n^3) time.
 
-    >>> projective_log_partition(torch.zeros(1, 4, 4)).exp().round()    # trees of 3 words
-    tensor([7.])
+    Examples:
+        >>> projective_log_partition(torch.zeros(1, 4, 4)).exp().round()    # trees of 3 words
+        tensor([7.])
     """
     check_arcs(arcs, mask)
     return _PASSES.serving(arcs, single_root=single_root).log_partition((arcs,), mask)
@@ -58,10 +59,11 @@ def projective_marginals(
     """p(arc from h to d); 0 on the diagonal, on arcs to the root, on padding. Differentiable once
     more. O(n^3) time and memory.
 
-    >>> projective_marginals(torch.zeros(1, 3, 3))    # either word may be the root's
-    tensor([[[0.0000, 0.5000, 0.5000],
-             [0.0000, 0.0000, 0.5000],
-             [0.0000, 0.5000, 0.0000]]])
+    Examples:
+        >>> projective_marginals(torch.zeros(1, 3, 3))    # either word may be the root's
+        tensor([[[0.0000, 0.5000, 0.5000],
+                 [0.0000, 0.0000, 0.5000],
+                 [0.0000, 0.5000, 0.0000]]])
     """
     check_arcs(arcs, mask)
     return _PASSES.serving(arcs, single_root=single_root).marginals((arcs,), mask)[0]
@@ -76,11 +78,12 @@ def projective_best(
 ) -> BestTrees:
     """The k trees of highest score (Eisner's algorithm for k = 1). O(n^3 k log k) time.
 
-    >>> arcs = torch.tensor([[[0.0, 1.0, 0.0], [0.0, 0.0, 0.0], [0.0, 0.0, 0.0]]])
-    >>> projective_best(arcs, k=2).heads
-    tensor([[[0, 1]],
-    <BLANKLINE>
-            [[2, 0]]])
+    Examples:
+        >>> arcs = torch.tensor([[[0.0, 1.0, 0.0], [0.0, 0.0, 0.0], [0.0, 0.0, 0.0]]])
+        >>> projective_best(arcs, k=2).heads
+        tensor([[[0, 1]],
+        <BLANKLINE>
+                [[2, 0]]])
     """
     check_arcs(arcs, mask)
     if k == 1 and _native.serves(arcs):
@@ -101,9 +104,10 @@ def projective_sample(
 ) -> TreeSamples:
     """Independent exact samples, from the widest span down. O(n^3) time, then O(n^2) a sample.
 
-    >>> never = torch.tensor([[[0.0, 0.0, -torch.inf], [0.0, 0.0, 0.0], [0.0, 0.0, 0.0]]])
-    >>> projective_sample(never, num_samples=1).heads
-    tensor([[[0, 1]]])
+    Examples:
+        >>> never = torch.tensor([[[0.0, 0.0, -torch.inf], [0.0, 0.0, 0.0], [0.0, 0.0, 0.0]]])
+        >>> projective_sample(never, num_samples=1).heads
+        tensor([[[0, 1]]])
     """
     check_arcs(arcs, mask)
     if _native.serves(arcs):

@@ -45,9 +45,10 @@ def semi_markov_log_partition(
 ) -> Float[Tensor, " B"]:
     """log Z, the log-sum of exp(score) over all segmentations. O(T K (K + D)) time and memory.
 
-    >>> segments, transitions = torch.zeros(1, 3, 3, 1), torch.zeros(1, 1, 1, 1)
-    >>> semi_markov_log_partition(segments, transitions).exp().round()    # 3, 2+1, 1+2, 1+1+1
-    tensor([4.])
+    Examples:
+        >>> segments, transitions = torch.zeros(1, 3, 3, 1), torch.zeros(1, 1, 1, 1)
+        >>> semi_markov_log_partition(segments, transitions).exp().round()    # 3, 2+1, 1+2, 1+1+1
+        tensor([4.])
     """
     check_semi_markov(segments, transitions, mask)
     return _semi_markov(segments, transitions).log_partition((segments, transitions), mask)
@@ -61,10 +62,11 @@ def semi_markov_marginals(
     """p(a segment starts at t with length d+1 and label k), and p(labels i, j of neighbors, the
     second starting at t+1); 0 on padding. Differentiable once more.
 
-    >>> found = semi_markov_marginals(torch.zeros(1, 2, 2, 1), torch.zeros(1, 1, 1, 1))
-    >>> found.segments[0, :, :, 0]    # one segment of two positions, or two of one
-    tensor([[0.5000, 0.5000],
-            [0.5000, 0.0000]])
+    Examples:
+        >>> found = semi_markov_marginals(torch.zeros(1, 2, 2, 1), torch.zeros(1, 1, 1, 1))
+        >>> found.segments[0, :, :, 0]    # one segment of two positions, or two of one
+        tensor([[0.5000, 0.5000],
+                [0.5000, 0.0000]])
     """
     check_semi_markov(segments, transitions, mask)
     found = _semi_markov(segments, transitions).marginals((segments, transitions), mask)
@@ -89,9 +91,10 @@ def semi_markov_best(
 ) -> SemiMarkovBest:
     """The k segmentations of highest score. O(T K (K + D) k) time.
 
-    >>> segments = torch.tensor([[[[0.0], [3.0]], [[1.0], [0.0]], [[1.0], [0.0]]]])
-    >>> semi_markov_best(segments, torch.zeros(1, 1, 1, 1)).labels    # of lengths 2 and 1
-    tensor([[[ 0, -1,  0]]])
+    Examples:
+        >>> segments = torch.tensor([[[[0.0], [3.0]], [[1.0], [0.0]], [[1.0], [0.0]]]])
+        >>> semi_markov_best(segments, torch.zeros(1, 1, 1, 1)).labels    # of lengths 2 and 1
+        tensor([[[ 0, -1,  0]]])
     """
     check_semi_markov(segments, transitions, mask)
     if k == 1 and _native.serves(segments, transitions):
@@ -119,9 +122,10 @@ def semi_markov_sample(
 ) -> SemiMarkovSamples:
     """Independent exact samples, by forward filtering and backward sampling.
 
-    >>> only_long = torch.tensor([[[[-torch.inf], [0.0]], [[0.0], [0.0]]]])
-    >>> semi_markov_sample(only_long, torch.zeros(1, 1, 1, 1), num_samples=1).labels
-    tensor([[[ 0, -1]]])
+    Examples:
+        >>> only_long = torch.tensor([[[[-torch.inf], [0.0]], [[0.0], [0.0]]]])
+        >>> semi_markov_sample(only_long, torch.zeros(1, 1, 1, 1), num_samples=1).labels
+        tensor([[[ 0, -1]]])
     """
     check_semi_markov(segments, transitions, mask)
     if _native.serves(segments, transitions):

@@ -37,8 +37,9 @@ def span_log_partition(
 ) -> Float[Tensor, " B"]:
     """log Z, the log-sum of exp(score) over all bracketings. O(n^3) time.
 
-    >>> span_log_partition(torch.zeros(1, 5, 5, 1)).exp().round()    # the Catalan number
-    tensor([14.])
+    Examples:
+        >>> span_log_partition(torch.zeros(1, 5, 5, 1)).exp().round()    # the Catalan number
+        tensor([14.])
     """
     check_spans(spans, mask)
     return _bracketing(spans).log_partition((spans,), mask)
@@ -49,10 +50,11 @@ def span_marginals(
 ) -> Float[Tensor, "B n n L"]:
     """p(span i..j has label l); 0 on padding and below the diagonal. Differentiable once more.
 
-    >>> span_marginals(torch.zeros(1, 3, 3, 1)).squeeze(-1)
-    tensor([[[1.0000, 0.5000, 1.0000],
-             [0.0000, 1.0000, 0.5000],
-             [0.0000, 0.0000, 1.0000]]])
+    Examples:
+        >>> span_marginals(torch.zeros(1, 3, 3, 1)).squeeze(-1)
+        tensor([[[1.0000, 0.5000, 1.0000],
+                 [0.0000, 1.0000, 0.5000],
+                 [0.0000, 0.0000, 1.0000]]])
     """
     check_spans(spans, mask)
     return _bracketing(spans).marginals((spans,), mask)[0]
@@ -70,11 +72,12 @@ def span_best(
 ) -> SpanBest:
     """The k bracketings of highest score (CKY for k = 1). O(n^3 k log k) time.
 
-    >>> spans = torch.tensor([[0.0, 0.0, 0.0], [0.0, 0.0, 1.0], [0.0, 0.0, 0.0]])
-    >>> span_best(spans.reshape(1, 3, 3, 1)).values.reshape(3, 3)
-    tensor([[ True, False,  True],
-            [False,  True,  True],
-            [False, False,  True]])
+    Examples:
+        >>> spans = torch.tensor([[0.0, 0.0, 0.0], [0.0, 0.0, 1.0], [0.0, 0.0, 0.0]])
+        >>> span_best(spans.reshape(1, 3, 3, 1)).values.reshape(3, 3)
+        tensor([[ True, False,  True],
+                [False,  True,  True],
+                [False, False,  True]])
     """
     check_spans(spans, mask)
     if k == 1 and _native.serves(spans):
@@ -100,9 +103,10 @@ def span_sample(
 ) -> SpanSamples:
     """Independent exact samples, from the whole sentence down. O(n^2) time for each.
 
-    >>> span_sample(torch.zeros(1, 2, 2, 1), num_samples=1).values.reshape(2, 2)
-    tensor([[ True,  True],
-            [False,  True]])
+    Examples:
+        >>> span_sample(torch.zeros(1, 2, 2, 1), num_samples=1).values.reshape(2, 2)
+        tensor([[ True,  True],
+                [False,  True]])
     """
     check_spans(spans, mask)
     if _native.serves(spans):

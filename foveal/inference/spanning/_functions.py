@@ -38,8 +38,9 @@ def spanning_log_partition(
 ) -> Float[Tensor, " B"]:
     """log Z, the log-sum of exp(score) over all trees. O(n^3) time, O(n^2) memory.
 
-    >>> spanning_log_partition(torch.zeros(1, 4, 4)).exp().round()    # n^(n-1) trees of 3 words
-    tensor([9.])
+    Examples:
+        >>> spanning_log_partition(torch.zeros(1, 4, 4)).exp().round()    # n^(n-1) trees of 3 words
+        tensor([9.])
     """
     check_arcs(arcs, mask)
     return _PASSES.serving(arcs, single_root=single_root).log_partition((arcs,), mask)
@@ -54,10 +55,11 @@ def spanning_marginals(
     """p(arc from h to d); 0 on the diagonal, on arcs to the root, on padding. Differentiable once
     more. O(n^3) time and memory.
 
-    >>> spanning_marginals(torch.zeros(1, 3, 3))    # either word may be the root's
-    tensor([[[0.0000, 0.5000, 0.5000],
-             [0.0000, 0.0000, 0.5000],
-             [0.0000, 0.5000, 0.0000]]])
+    Examples:
+        >>> spanning_marginals(torch.zeros(1, 3, 3))    # either word may be the root's
+        tensor([[[0.0000, 0.5000, 0.5000],
+                 [0.0000, 0.0000, 0.5000],
+                 [0.0000, 0.5000, 0.0000]]])
     """
     check_arcs(arcs, mask)
     return _PASSES.serving(arcs, single_root=single_root).marginals((arcs,), mask)[0]
@@ -73,11 +75,12 @@ def spanning_best(
     """The k trees of highest score (Chu-Liu-Edmonds for k = 1). A round of contraction takes
     O(n^2), there are at most n and mostly a few; each further tree takes n times that.
 
-    >>> arcs = torch.tensor([[[0.0, 1.0, 0.0], [0.0, 0.0, 0.0], [0.0, 0.0, 0.0]]])
-    >>> spanning_best(arcs, k=2).heads
-    tensor([[[0, 1]],
-    <BLANKLINE>
-            [[2, 0]]])
+    Examples:
+        >>> arcs = torch.tensor([[[0.0, 1.0, 0.0], [0.0, 0.0, 0.0], [0.0, 0.0, 0.0]]])
+        >>> spanning_best(arcs, k=2).heads
+        tensor([[[0, 1]],
+        <BLANKLINE>
+                [[2, 0]]])
     """
     check_arcs(arcs, mask)
     if k == 1 and _native.serves(arcs):
@@ -98,9 +101,10 @@ def spanning_sample(
 ) -> TreeSamples:
     """Independent exact samples, word by word. O(n^3) time a sample.
 
-    >>> never = torch.tensor([[[0.0, 0.0, -torch.inf], [0.0, 0.0, 0.0], [0.0, 0.0, 0.0]]])
-    >>> spanning_sample(never, num_samples=1).heads
-    tensor([[[0, 1]]])
+    Examples:
+        >>> never = torch.tensor([[[0.0, 0.0, -torch.inf], [0.0, 0.0, 0.0], [0.0, 0.0, 0.0]]])
+        >>> spanning_sample(never, num_samples=1).heads
+        tensor([[[0, 1]]])
     """
     check_arcs(arcs, mask)
     if _native.serves(arcs):

@@ -40,8 +40,9 @@ def size_class(size: int) -> int:
     An answer depends on the other texts of its batch in the last bits, unless every text is padded to the same
     size in every batch. All examples that a search is given have one size class.
 
-    >>> tuple(map(size_class, (0, 7, 8, 11, 12, 15, 16, 23, 24, 100)))
-    (8, 8, 12, 12, 16, 16, 24, 24, 32, 128)
+    Examples:
+        >>> tuple(map(size_class, (0, 7, 8, 11, 12, 15, 16, 23, 24, 100)))
+        (8, 8, 12, 12, 16, 16, 24, 24, 32, 128)
     """
     places = _LEAST
     while places <= size:

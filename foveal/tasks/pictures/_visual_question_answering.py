@@ -151,8 +151,9 @@ class VisualQuestionAnsweringSpec(AbstractTextSpec[VisualQuestionAnswering]):
     def words(self, question: str) -> list[str]:
         """The words of a question.
 
-        >>> VisualQuestionAnsweringSpec().words("What color is the circle?")
-        ['what', 'color', 'is', 'the', 'circle']
+        Examples:
+            >>> VisualQuestionAnsweringSpec().words("What color is the circle?")
+            ['what', 'color', 'is', 'the', 'circle']
         """
         return self.source.encode(question.lower().rstrip(" .?"))
 
