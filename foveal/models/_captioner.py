@@ -56,11 +56,9 @@ class CaptionerSpec:
 
     kind: Literal["captioner"] = "captioner"
     encoder: ImageEncoderSpec | FramesEncoderSpec | BackboneSpec | AbstractImageEncoderSpec = (
-        setting(
-            ImageEncoderSpec(), "what looks at the picture: at an image, or at the frames of a clip"
-        )
+        setting(ImageEncoderSpec(), "encoder of an image, or of the frames of a clip")
     )
-    decoder: DecoderSpec | AbstractDecoderSpec = setting(DecoderSpec(), "what writes the text")
+    decoder: DecoderSpec | AbstractDecoderSpec = setting(DecoderSpec(), "decoder of the text")
 
     def build(self, *, vocabulary: int) -> Captioner:
         """Build the model with new weights for an output vocabulary of this size."""

@@ -158,8 +158,8 @@ class ClassifierSpec(AbstractClassifierSpec):
     """A model that predicts one label for a whole text or document."""
 
     kind: Literal["classifier"] = "classifier"
-    encoder: EncoderSpec | DocumentEncoderSpec = setting(TextEncoderSpec(), "what reads the text")
-    pooling: Pooling = setting(SoftmaxSpec(), "how one vector is made of all places")
+    encoder: EncoderSpec | DocumentEncoderSpec = setting(TextEncoderSpec(), "encoder of the text")
+    pooling: Pooling = setting(SoftmaxSpec(), "how the positions are pooled into one vector")
     dropout: float = setting(
         0.3, "share of that vector set to 0 in training", at_least=0, at_most=1
     )

@@ -121,7 +121,7 @@ class DecomposableAttentionSpec:
     """A model that classifies pairs of texts."""
 
     kind: Literal["decomposable_attention"] = "decomposable_attention"
-    encoder: EncoderSpec = setting(WordEncoderSpec(dropout=0.0), "what reads either text")
+    encoder: EncoderSpec = setting(WordEncoderSpec(dropout=0.0), "encoder of both texts")
     attention: PerQueryAttentionSpec = setting(
         SoftmaxSpec(scorer=DotSpec(scaled=False)), "how words of one text read the other"
     )

@@ -126,7 +126,7 @@ class MemoryNetworkSpec:
     )
     init_std: float | None = setting(
         None,
-        "standard deviation of what words and ages begin with; none: 2 / sqrt(embedding_size)",
+        "standard deviation of the initial word and age vectors; none: 2 / sqrt(embedding_size)",
         above=0,
     )
     positions: bool = setting(True, "weight words by their position; false: plain bags of words")

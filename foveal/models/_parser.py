@@ -257,7 +257,7 @@ class ParserSpec:
     )
     feature_dropout: float = setting(
         0.1,
-        "fraction of spelling features, and of what is read of characters, set to 0 in training",
+        "dropout of spelling features and of character vectors",
         at_least=0,
         at_most=0.9,
     )

@@ -100,8 +100,8 @@ class Seq2SeqSpec:
     """A model that generates a text from a text."""
 
     kind: Literal["seq2seq"] = "seq2seq"
-    encoder: EncoderSpec = setting(TextEncoderSpec(), "what reads the source")
-    decoder: DecoderSpec | AbstractDecoderSpec = setting(DecoderSpec(), "what writes the target")
+    encoder: EncoderSpec = setting(TextEncoderSpec(), "encoder of the source")
+    decoder: DecoderSpec | AbstractDecoderSpec = setting(DecoderSpec(), "decoder of the target")
 
     def build(
         self, *, source_vocabulary: int, target_vocabulary: int, num_features: int = 0

@@ -133,7 +133,7 @@ class TaggerSpec(AbstractTaggerSpec):
     """A model that predicts one tag for each token."""
 
     kind: Literal["tagger"] = "tagger"
-    encoder: EncoderSpec = setting(TextEncoderSpec(), "what reads the text")
+    encoder: EncoderSpec = setting(TextEncoderSpec(), "encoder of the text")
     crf: bool = setting(True, "learned transitions between adjacent tags")
     feature_size: int = setting(32, "width of a spelling feature's vector", at_least=1)
     feature_dropout: float = setting(

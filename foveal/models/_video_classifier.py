@@ -64,7 +64,7 @@ class VideoClassifierSpec:
     """A model that predicts one label for a clip."""
 
     kind: Literal["video_classifier"] = "video_classifier"
-    encoder: FramesEncoderSpec = setting(FramesEncoderSpec(), "what reads the frames")
+    encoder: FramesEncoderSpec = setting(FramesEncoderSpec(), "encoder of the frames")
     pooling: Pooling = setting(SoftmaxSpec(), "how one vector is made of all frames")
     dropout: float = setting(
         0.0, "share of that vector set to 0 in training", at_least=0, at_most=1

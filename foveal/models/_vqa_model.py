@@ -119,16 +119,14 @@ class VQAModelSpec:
 
     kind: Literal["vqa_model"] = "vqa_model"
     encoder: ImageEncoderSpec | BackboneSpec | AbstractImageEncoderSpec = setting(
-        ImageEncoderSpec(), "what looks at the image"
+        ImageEncoderSpec(), "encoder of the image"
     )
-    question: TextEncoderSpec = setting(TextEncoderSpec(), "what reads the question")
+    question: TextEncoderSpec = setting(TextEncoderSpec(), "encoder of the question")
     attention: PerQueryAttentionSpec | None = setting(
         SoftmaxSpec(), "how the question reads the grid of the image; none: by its mean"
     )
     hidden_size: int = setting(128, "width of the layers before the answer", at_least=1)
-    dropout: float = setting(
-        0.0, "share of what the last layers read set to 0 in training", at_least=0, at_most=1
-    )
+    dropout: float = setting(0.0, "dropout of the inputs of the last layers", at_least=0, at_most=1)
 
     def build(self, *, vocabulary: int, num_answers: int) -> VQAModel:
         """Build the model with new weights for this question vocabulary size and number of answers."""

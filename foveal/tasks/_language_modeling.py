@@ -56,11 +56,13 @@ class GenerationSpec:
     """Settings for the continuation of a text."""
 
     temperature: float = setting(0.8, "above 1 bolder, below 1 more careful", above=0)
-    top_k: int | None = setting(None, "draw from so many symbols only; none: all", at_least=1)
-    top_p: float = setting(
-        1.0, "draw from the likeliest symbols with this much mass", above=0, at_most=1
+    top_k: int | None = setting(
+        None, "sample from this number of most probable tokens; none: all", at_least=1
     )
-    seed: int = setting(0, "of what is drawn", at_least=0, at_most=2**63 - 1)
+    top_p: float = setting(
+        1.0, "sample from the most probable tokens with this total probability", above=0, at_most=1
+    )
+    seed: int = setting(0, "softmax temperature of sampling", at_least=0, at_most=2**63 - 1)
 
 
 @final
@@ -332,16 +334,22 @@ class LanguageModelingSpec(AbstractTextSpec[LanguageModeling]):
     """Language modeling: the likelihood of a text and its continuation."""
 
     kind: Literal["language_modeling"] = "language_modeling"
-    source: TokenizerSpec = setting(CharacterSpec(), "how the text is cut into symbols")
-    min_count: int = setting(1, "symbols seen less often in training are unknown", at_least=1)
-    max_vocab_size: int | None = setting(
-        None, "most symbols of the vocabulary, the frequent first; none: all", at_least=5
+    source: TokenizerSpec = setting(CharacterSpec(), "tokenizer of the text")
+    min_count: int = setting(
+        1, "tokens that are rarer in the training set become unknown", at_least=1
     )
-    model: LanguageModelSpec = setting(LanguageModelSpec(), "what predicts the next symbol")
-    bptt_length: int = setting(100, "symbols that gradients go back through", at_least=1)
-    max_length: int = setting(200, "longest continuation in symbols", at_least=1)
+    max_vocab_size: int | None = setting(
+        None, "maximum vocabulary size, most frequent tokens first; none: no maximum", at_least=5
+    )
+    model: LanguageModelSpec = setting(
+        LanguageModelSpec(), "the model that predicts the next token"
+    )
+    bptt_length: int = setting(
+        100, "tokens that gradients pass through (truncated backpropagation)", at_least=1
+    )
+    max_length: int = setting(200, "maximum length of a continuation in tokens", at_least=1)
     prediction: PredictionSpec = setting(PredictionSpec(beam_size=1), "how many continuations")
-    generation: GenerationSpec = setting(GenerationSpec(), "how symbols are drawn")
+    generation: GenerationSpec = setting(GenerationSpec(), "how tokens are sampled")
 
     @override
     def build(self, vocabularies: Vocabularies) -> LanguageModeling:

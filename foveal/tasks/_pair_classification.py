@@ -175,21 +175,26 @@ class PairClassificationSpec(AbstractTextSpec[PairClassification]):
     """Classification of two texts by one label."""
 
     kind: Literal["pair_classification"] = "pair_classification"
-    source: TokenizerSpec = setting(WhitespaceSpec(), "how either text is cut into symbols")
-    min_count: int = setting(1, "symbols seen less often in training are unknown", at_least=1)
+    source: TokenizerSpec = setting(WhitespaceSpec(), "tokenizer of both texts")
+    min_count: int = setting(
+        1, "tokens that are rarer in the training set become unknown", at_least=1
+    )
     max_vocab_size: int | None = setting(
-        None, "most symbols of the vocabulary, the frequent first; none: all", at_least=5
+        None, "maximum vocabulary size, most frequent tokens first; none: no maximum", at_least=5
     )
     model: DecomposableAttentionSpec = setting(
-        DecomposableAttentionSpec(), "what reads both texts and scores the labels"
+        DecomposableAttentionSpec(), "the model that scores the labels of a pair"
     )
     label_smoothing: float = setting(
-        0.0, "probability spread over all labels in what is learnt", at_least=0, at_most=1
+        0.0,
+        "label smoothing: probability that the targets spread over all labels",
+        at_least=0,
+        at_most=1,
     )
     word_dropout: float = setting(
-        0.0, "share of symbols made unknown in training", at_least=0, at_most=1
+        0.0, "fraction of tokens replaced by the unknown token in training", at_least=0, at_most=1
     )
-    metrics: tuple[AbstractMetricSpec, ...] = setting((), "metrics beside those of the task")
+    metrics: tuple[AbstractMetricSpec, ...] = setting((), "additional metrics")
     prediction: PredictionSpec = setting(PredictionSpec(), "how labels are given")
 
     @property

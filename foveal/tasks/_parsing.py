@@ -371,7 +371,7 @@ class ParsingSpec(AbstractTextSpec[Parsing]):
         "argmax",
         "argmax: the most probable tree; minimum_risk: the tree with most heads expected to be right",
     )
-    metrics: tuple[AbstractMetricSpec, ...] = setting((), "metrics beside those of the task")
+    metrics: tuple[AbstractMetricSpec, ...] = setting((), "additional metrics")
     prediction: PredictionSpec = setting(
         PredictionSpec(beam_size=1), "how many trees are looked for"
     )

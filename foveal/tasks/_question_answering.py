@@ -144,8 +144,10 @@ class QuestionAnsweringSpec(AbstractTextSpec[QuestionAnswering]):
     kind: Literal["question_answering"] = "question_answering"
     source: WhitespaceSpec = setting(WhitespaceSpec(), "how a fact is cut into words")
     min_count: int = setting(1, "words seen less often in training are unknown", at_least=1)
-    model: MemoryNetworkSpec = setting(MemoryNetworkSpec(), "what reads the facts and answers")
-    metrics: tuple[AbstractMetricSpec, ...] = setting((), "metrics beside those of the task")
+    model: MemoryNetworkSpec = setting(
+        MemoryNetworkSpec(), "the model that reads the facts and answers"
+    )
+    metrics: tuple[AbstractMetricSpec, ...] = setting((), "additional metrics")
     prediction: PredictionSpec = setting(PredictionSpec(), "how answers are given")
 
     def words(self, fact: str) -> list[str]:

@@ -251,7 +251,7 @@ class TaggingSpec(AbstractTextSpec[Tagging]):
         None, "most words of the vocabulary, the frequent first; none: all", at_least=5
     )
     model: TaggerSpec | AbstractTaggerSpec = setting(
-        TaggerSpec(), "what reads the sentence and scores its tags"
+        TaggerSpec(), "the model that scores the tags of a sentence"
     )
     spelling: SpellingSpec | None = setting(
         None, "spelling features that are read next to each word; none: words only"
@@ -263,7 +263,7 @@ class TaggingSpec(AbstractTextSpec[Tagging]):
     word_dropout: float = setting(
         0.1, "share of words made unknown in training", at_least=0, at_most=1
     )
-    metrics: tuple[AbstractMetricSpec, ...] = setting((), "metrics beside those of the task")
+    metrics: tuple[AbstractMetricSpec, ...] = setting((), "additional metrics")
     prediction: PredictionSpec = setting(PredictionSpec(), "how tags are looked for")
 
     @override

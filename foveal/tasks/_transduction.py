@@ -259,27 +259,39 @@ class TransductionSpec(AbstractTextSpec[Transduction]):
     """Transduction of a text to another text."""
 
     kind: Literal["transduction"] = "transduction"
-    source: TokenizerSpec = setting(CharacterSpec(), "how the source is cut into symbols")
-    target: TokenizerSpec = setting(CharacterSpec(), "how the target is cut into symbols")
-    features: FeaturesSpec | None = setting(None, "how the features column is cut into symbols")
+    source: TokenizerSpec = setting(CharacterSpec(), "tokenizer of the source")
+    target: TokenizerSpec = setting(CharacterSpec(), "tokenizer of the target")
+    features: FeaturesSpec | None = setting(None, "tokenizer of the features column")
     outputs: Literal["words", "texts"] = setting(
-        "words", "what an output is: one word, right or wrong (WER), or a text (BLEU)"
+        "words", "the kind of outputs: words, scored as right or wrong (WER), or text (BLEU)"
     )
-    min_count: int = setting(1, "symbols seen less often in training are unknown", at_least=1)
+    min_count: int = setting(
+        1, "tokens that are rarer in the training set become unknown", at_least=1
+    )
     max_vocab_size: int | None = setting(
-        None, "most symbols of a vocabulary, the frequent first; none: all", at_least=5
+        None,
+        "maximum size of each vocabulary, most frequent tokens first; none: no maximum",
+        at_least=5,
     )
-    model: Seq2SeqSpec = setting(Seq2SeqSpec(), "what reads the source and writes the target")
+    model: Seq2SeqSpec = setting(
+        Seq2SeqSpec(), "the model that reads the source and writes the target"
+    )
     label_smoothing: float = setting(
-        0.1, "probability spread over all symbols in what is learnt", at_least=0, at_most=1
+        0.1,
+        "label smoothing: probability that the targets spread over all tokens",
+        at_least=0,
+        at_most=1,
     )
     word_dropout: float = setting(
-        0.0, "share of source symbols made unknown in training", at_least=0, at_most=1
+        0.0,
+        "fraction of source tokens replaced by the unknown token in training",
+        at_least=0,
+        at_most=1,
     )
     alignment_weight: float = setting(
         0.0, "how much attention must follow given alignments; 0: not at all", at_least=0
     )
-    metrics: tuple[AbstractMetricSpec, ...] = setting((), "metrics beside those of the task")
+    metrics: tuple[AbstractMetricSpec, ...] = setting((), "additional metrics")
     prediction: PredictionSpec = setting(PredictionSpec(), "how outputs are looked for")
 
     @property

@@ -38,15 +38,16 @@ class Run:
     "training.steps", "500")`.
     """
 
-    task: TaskSpec = setting(about="what to learn, and with which model")
+    task: TaskSpec = setting(about="the task and its model")
     train: SourceSpec | PreparedCorpus = setting(about="examples to learn from")
     dev: SourceSpec | None = setting(
-        None, "examples that tell the best weights; none: the last are kept"
+        None, "validation set, which chooses the best weights; none: keep the last"
     )
     test: SourceSpec | None = setting(None, "examples for the score at the end")
     training: TrainingSpec = setting(about="how to train")
     start_from: str | None = setting(
-        None, "bundle whose weights are begun with; symbols may be others, the model is the same"
+        None,
+        "bundle that provides the initial weights; the vocabulary may differ, the model may not",
     )
 
     def fit(

@@ -32,7 +32,7 @@ class TrainingSpec:
         above=0,
     )
     batch_tokens: int = setting(
-        2048, "places in a batch of all processes, source, target and padding", at_least=1
+        2048, "positions in a batch over all processes: source, target and padding", at_least=1
     )
     batch_size: int | None = setting(
         None, "examples in a batch of all processes, instead of batch_tokens", at_least=1

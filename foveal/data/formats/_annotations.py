@@ -154,7 +154,7 @@ class EasyVqa(AnnotationSource):
     kind: Literal["easy_vqa"] = "easy_vqa"
     paths: tuple[str, ...] = setting(about=ABOUT_PATHS)
     images: str | None = setting(None, ABOUT_IMAGES)
-    suffix: str = setting(".png", "what to put after each number")
+    suffix: str = setting(".png", "suffix of each number")
 
     @override
     def annotations(self, document: Any) -> Iterator[Annotation]:

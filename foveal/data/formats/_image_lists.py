@@ -42,9 +42,9 @@ class ImageList(FileSource):
     )
     target: int | None = setting(1, "column of the text or label to produce", at_least=0)
     second: int | None = setting(None, "column of the question about the image", at_least=0)
-    suffix: str = setting("", "what to put after each name, such as .png")
+    suffix: str = setting("", "suffix of each name, such as .png")
     numbered: bool = setting(False, "names end in # and the number of a text, as in Flickr8k")
-    quotes: bool = setting(False, "columns may stand in double quotes, with line breaks inside")
+    quotes: bool = setting(False, "columns may be in double quotes, with line breaks inside")
     max_line: int = setting(MAX_LINE, ABOUT_MAX_LINE, at_least=1)
 
     @override

@@ -49,7 +49,9 @@ class AbstractTable(FileSource):
     features: Column = setting(None, "column of features, as in inflection", at_least=0)
     alignment: Column = setting(None, "column of alignments such as 0-0 1-2", at_least=0)
     columns: int | None = setting(
-        None, "columns that a line must have; none for as many as are used, or more", at_least=1
+        None,
+        "number of columns that a line must have; none: at least the columns that are read",
+        at_least=1,
     )
     header: bool = setting(
         False, "the first line has the names of the columns; always so if a column goes by name"

@@ -95,7 +95,7 @@ class CharacterSpec(AbstractTokenizerSpec):
         "grapheme", "grapheme: letters with their marks; code_point: letters and marks"
     )
     spaces: Literal["keep", "drop"] = setting(
-        "keep", "keep spaces as symbols, or drop them, for scripts that are written without"
+        "keep", "keep spaces as tokens, or drop them, for scripts that are written without spaces"
     )
     normalization: NormalForm = setting("none", ABOUT_FORM)
 
@@ -149,7 +149,7 @@ class FeaturesSpec(AbstractTokenizerSpec):
     """
 
     kind: Literal["features"] = "features"
-    separator: str = setting(";", "what stands between features; UniMorph has ;, UD has |")
+    separator: str = setting(";", "separator of features: ; in UniMorph, | in UD")
 
     @override
     def encode(self, text: str) -> list[str]:

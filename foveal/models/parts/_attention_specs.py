@@ -172,7 +172,9 @@ class LocalSpec(AbstractAttentionSpec):
 
     kind: Literal["local"] = "local"
     scorer: ScorerSpec = setting(AdditiveSpec(), "score function")
-    window: float = setting(10.0, "places on each side of the predicted one that count", above=0)
+    window: float = setting(
+        10.0, "positions on each side of the predicted position that attention reads", above=0
+    )
 
     @override
     def build(self, query_size: int, value_size: int) -> Attention:
@@ -260,7 +262,7 @@ class MultiHeadSpec(BaseAttentionSpec):
     num_heads: int = setting(
         4, "number of heads; divides the widths of query and value", at_least=1
     )
-    attention: PerQueryAttentionSpec = setting(SoftmaxSpec(), "what every head does")
+    attention: PerQueryAttentionSpec = setting(SoftmaxSpec(), "attention of every head")
 
     @property
     @override
@@ -323,12 +325,14 @@ class SyntacticSpec(AbstractSelfAttentionSpec):
 
     kind: Literal["syntactic"] = "syntactic"
     hidden_size: int | None = setting(
-        None, "width of the hidden layer of the score; none: as wide as a word", at_least=1
+        None, "width of the hidden layer of the score; none: the width of a word", at_least=1
     )
     projective: bool = setting(True, "only trees without crossing arcs")
     single_root: bool = setting(True, "only trees in which one word has no head")
     bounded: bool = setting(False, "scores between -1 and 1, as in the paper's code")
-    read: Literal["heads", "children"] = setting("heads", "what a word reads")
+    read: Literal["heads", "children"] = setting(
+        "heads", "distribution over the words that a word reads"
+    )
 
     @override
     def build_self(self, key_size: int, value_size: int) -> Attention:
@@ -351,7 +355,7 @@ class HeadSelectionSpec(AbstractSelfAttentionSpec):
 
     kind: Literal["head_selection"] = "head_selection"
     hidden_size: int | None = setting(
-        None, "width of the hidden layer of the score; none: as wide as a word", at_least=1
+        None, "width of the hidden layer of the score; none: the width of a word", at_least=1
     )
     bounded: bool = setting(False, "scores between -1 and 1, as in the paper's code")
 

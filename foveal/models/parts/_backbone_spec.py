@@ -39,7 +39,7 @@ class BackboneSpec(AbstractImageEncoderSpec):
     num_channels: int = setting(3, "1 for gray, 3 for color", at_least=1)
     stride: int = setting(about="pixels from one cell of its last grid to the next", at_least=1)
     patches: bool = setting(
-        False, "its cells are patches side by side, and not centered on every so many pixels"
+        False, "cells are adjacent patches, and not centered at regular distances"
     )
     mean: tuple[float, ...] = setting(_MEAN, "of the channels of the images it was trained on")
     std: tuple[float, ...] = setting(_STD, "their standard deviation", above=0)

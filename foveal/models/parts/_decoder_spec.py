@@ -57,7 +57,7 @@ class DecoderSpec(AbstractRecurrentSpec, AbstractDecoderSpec):
     embedding_size: int = setting(128, "width of a token's vector", at_least=1)
     attention: AttentionSpec | None = setting(SoftmaxSpec(), "how the decoder reads the memory")
     input_feeding: bool = setting(
-        False, "the next step reads what the last one attended to (Luong et al. 2015); slower"
+        False, "input feeding: the next step reads the last context (Luong et al. 2015); slower"
     )
     bridge: Literal["initial_state", "every_step", "both", "none"] = setting(
         "initial_state", "where the decoder gets the summary of the memory"

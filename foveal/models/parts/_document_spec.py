@@ -21,13 +21,13 @@ class DocumentEncoderSpec:
     """
 
     kind: Literal["document"] = "document"
-    words: EncoderSpec = setting(TextEncoderSpec(), "what reads the words of a sentence")
+    words: EncoderSpec = setting(TextEncoderSpec(), "encoder of the words of a sentence")
     pooling: PerQueryAttentionSpec | None = setting(
         SoftmaxSpec(),
         "how words make a sentence; none: the last state is the sentence, or the mean of words that "
         "are not read in order",
     )
-    sentences: RecurrentSpec = setting(RecurrentSpec(), "what reads the sentences")
+    sentences: RecurrentSpec = setting(RecurrentSpec(), "encoder of the sentences")
 
     def build(self, vocabulary: int) -> DocumentEncoder:
         """Build the encoder for tokens 0 to `vocabulary` - 1."""

@@ -29,11 +29,11 @@ class AbstractRecurrentSpec:
     )
     hidden_size: int = setting(256, "width of a layer's state, in each direction", at_least=1)
     num_layers: int = setting(1, "number of recurrent layers", at_least=1)
-    residual: bool = setting(False, "add what goes into a layer to what comes out (He et al. 2016)")
+    residual: bool = setting(False, "residual connections around layers (He et al. 2016)")
     skip: bool = setting(False, "the input goes to every layer (Graves 2013)")
     dropout: float = setting(
         0.3,
-        "share of what each layer reads and gives that is set to 0 in training",
+        "dropout of the inputs and outputs of each layer",
         at_least=0,
         at_most=1,
     )

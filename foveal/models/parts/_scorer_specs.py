@@ -39,7 +39,7 @@ class AdditiveSpec(AbstractScorerSpec):
 
     kind: Literal["additive"] = "additive"
     hidden_size: int | None = setting(
-        None, "width of the hidden layer of the score; none: as wide as the query", at_least=1
+        None, "width of the hidden layer of the score; none: the width of the query", at_least=1
     )
 
     @override
@@ -76,7 +76,7 @@ class BilinearSpec(AbstractScorerSpec):
 
     kind: Literal["bilinear"] = "bilinear"
     scaled: bool = setting(
-        False, "divide by the square root of the width: steadier over many places"
+        False, "divide by the square root of the width, which is more stable over many positions"
     )
 
     @override

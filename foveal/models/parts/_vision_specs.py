@@ -24,15 +24,16 @@ class ImageEncoderSpec(AbstractImageEncoderSpec):
     num_channels: int = setting(3, "1 for gray, 3 for color", at_least=1)
     sizes: tuple[int, ...] = setting((32, 64, 128), "channels of each stage", at_least=1)
     strides: tuple[tuple[int, int], ...] | None = setting(
-        None, "by what each stage divides height and width; none: by 2 and 2", at_least=1
+        None, "factors by which each stage divides height and width; none: 2 and 2", at_least=1
     )
     rows: RecurrentSpec | None = setting(
         None,
         "network that reads each row of the grid in order (Deng et al. 2017); none: no network",
     )
-    positions: bool = setting(False, "read the row and the column of each pixel beside it")
+    positions: bool = setting(False, "add the row and the column of each pixel as channels")
     norm: Literal["layer", "batch"] = setting(
-        "layer", "over the channels of a place, or over the batch: sooner where much is blank"
+        "layer",
+        "normalization over the channels of a position, or over the batch, which learns faster on mostly blank images",
     )
 
     @override
@@ -84,7 +85,7 @@ class FramesEncoderSpec(AbstractRecurrentSpec):
     reads_frames: ClassVar[bool] = True
     kind: Literal["frames"] = "frames"
     frame: ImageEncoderSpec | BackboneSpec | VectorFrameSpec | AbstractImageEncoderSpec = setting(
-        ImageEncoderSpec(), "what a frame is"
+        ImageEncoderSpec(), "encoder of one frame"
     )
     regions: int = setting(
         1,

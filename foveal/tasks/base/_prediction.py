@@ -64,7 +64,7 @@ class PredictionSpec:
     )
     max_length: int | None = setting(
         None,
-        "longest output in symbols; none: by the length of the source",
+        "maximum length of an output in tokens; none: follows from the length of the source",
         at_least=1,
         at_most=1_000_000,
     )

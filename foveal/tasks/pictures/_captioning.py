@@ -253,35 +253,42 @@ class CaptioningSpec(AbstractTaskSpec[Captioning]):
 
     kind: Literal["captioning"] = "captioning"
     image: ImageSpec = setting(ImageSpec(), "how images are read")
-    target: TokenizerSpec = setting(WhitespaceSpec(), "how the target is cut into symbols")
+    target: TokenizerSpec = setting(WhitespaceSpec(), "tokenizer of the target")
     outputs: Literal["exact", "free"] = setting(
         "exact",
-        "what an output is: right or wrong as a whole, or one way of many to say it (CIDEr)",
+        "the kind of outputs: right or wrong as a whole, or one of many good captions (CIDEr)",
     )
-    min_count: int = setting(1, "symbols seen less often in training are unknown", at_least=1)
+    min_count: int = setting(
+        1, "tokens that are rarer in the training set become unknown", at_least=1
+    )
     max_vocab_size: int | None = setting(
-        None, "most symbols of the vocabulary, the frequent first; none: all", at_least=5
+        None, "maximum vocabulary size, most frequent tokens first; none: no maximum", at_least=5
     )
     max_frames: int = setting(16, "frames of a clip that are read at most", at_least=1)
     model: CaptionerSpec = setting(
-        CaptionerSpec(), "what looks at the picture and writes the target"
+        CaptionerSpec(), "the model that reads the image and writes the target"
     )
     distortion: DistortionSpec | None = setting(
         None, "how pictures are bent while it learns, as by other hands; none: not at all"
     )
     label_smoothing: float = setting(
-        0.1, "probability spread over all symbols in what is learnt", at_least=0, at_most=1
+        0.1,
+        "label smoothing: probability that the targets spread over all tokens",
+        at_least=0,
+        at_most=1,
     )
     doubly_stochastic: float = setting(
-        0.0, "how much every place must be read once (Xu et al. 2015); 0: not at all", at_least=0
+        0.0,
+        "weight of the loss for reading every position once (Xu et al. 2015); 0: off",
+        at_least=0,
     )
     coverage: float = setting(
-        0.0, "how much no place may be read again (See et al. 2017); 0: not at all", at_least=0
+        0.0, "weight of the loss for reading a position again (See et al. 2017); 0: off", at_least=0
     )
     balanced: tuple[str, str] | None = setting(
-        None, "two symbols that open and close, as { and }, and must be balanced in an output"
+        None, "an opening and a closing token, such as { and }, that must be balanced in an output"
     )
-    metrics: tuple[AbstractMetricSpec, ...] = setting((), "metrics beside those of the task")
+    metrics: tuple[AbstractMetricSpec, ...] = setting((), "additional metrics")
     prediction: PredictionSpec = setting(PredictionSpec(), "how outputs are looked for")
 
     @property

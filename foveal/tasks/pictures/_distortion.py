@@ -37,7 +37,7 @@ class DistortionSpec:
         0.2, "share by which it is made wider or narrower, and lower or higher", at_least=0
     )
     shrink: float = setting(0.3, "share of its size that is lost", at_least=0, at_most=0.9)
-    waves: float = setting(1.5, "pixels that places are moved by, unlike others", at_least=0)
+    waves: float = setting(1.5, "maximum local displacement in pixels", at_least=0)
 
 
 def distorted(seen: Seen, spec: DistortionSpec) -> Seen:

@@ -119,12 +119,15 @@ class VideoClassificationSpec(AbstractTaskSpec[VideoClassification]):
     image: ImageSpec = setting(ImageSpec(), "how frames are read")
     max_frames: int = setting(16, "frames of a clip that are read at most", at_least=1)
     model: VideoClassifierSpec = setting(
-        VideoClassifierSpec(), "what reads the frames and scores the labels"
+        VideoClassifierSpec(), "the model that scores the labels of a clip"
     )
     label_smoothing: float = setting(
-        0.0, "probability spread over all labels in what is learnt", at_least=0, at_most=1
+        0.0,
+        "label smoothing: probability that the targets spread over all labels",
+        at_least=0,
+        at_most=1,
     )
-    metrics: tuple[AbstractMetricSpec, ...] = setting((), "metrics beside those of the task")
+    metrics: tuple[AbstractMetricSpec, ...] = setting((), "additional metrics")
     prediction: PredictionSpec = setting(PredictionSpec(), "how labels are given")
 
     @property

@@ -141,11 +141,16 @@ class VisualQuestionAnsweringSpec(AbstractTextSpec[VisualQuestionAnswering]):
     image: ImageSpec = setting(ImageSpec(), "how images are read")
     source: WhitespaceSpec = setting(WhitespaceSpec(), "how a question is cut into words")
     min_count: int = setting(1, "words seen less often in training are unknown", at_least=1)
-    model: VQAModelSpec = setting(VQAModelSpec(), "what looks at the image and answers")
-    label_smoothing: float = setting(
-        0.0, "probability spread over all answers in what is learnt", at_least=0, at_most=1
+    model: VQAModelSpec = setting(
+        VQAModelSpec(), "the model that answers a question about an image"
     )
-    metrics: tuple[AbstractMetricSpec, ...] = setting((), "metrics beside those of the task")
+    label_smoothing: float = setting(
+        0.0,
+        "label smoothing: probability that the targets spread over all answers",
+        at_least=0,
+        at_most=1,
+    )
+    metrics: tuple[AbstractMetricSpec, ...] = setting((), "additional metrics")
     prediction: PredictionSpec = setting(PredictionSpec(), "how answers are given")
 
     def words(self, question: str) -> list[str]:

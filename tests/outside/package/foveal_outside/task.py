@@ -127,7 +127,7 @@ class LengthSpec(AbstractTextSpec[Length]):
 
     kind: Literal["length"] = "length"
     most: int = setting(12, "longest length that is told", at_least=1)
-    metrics: tuple[AbstractMetricSpec, ...] = setting((), "metrics beside those of the task")
+    metrics: tuple[AbstractMetricSpec, ...] = setting((), "additional metrics")
     prediction: PredictionSpec = setting(PredictionSpec(), "how lengths are given")
 
     def counted(self, example: Example) -> Symbols:
