@@ -50,7 +50,7 @@ def test_it_is_read_as_it_was_composed(tmp_path: Path) -> None:
         Example(page(tmp_path / f"{number}.png", height, 5 * height), text)
         for number, (height, text) in enumerate(zip((40, 80), texts, strict=True))
     ]
-    heights = [read_image(Path(each.text), IMAGE).shape[1] for each in written]
+    heights = [read_image(Path(str(each.source)), IMAGE).shape[1] for each in written]
     assert max(heights) < 1.2 * min(heights) < 40
     kinds = set[str]()
     for number, item in enumerate(islice(draw_composed(written, IMAGE, CANONICAL, 1), 20)):
@@ -95,7 +95,9 @@ def test_handwritten_formulas_stand_before_composed_ones(
     assert len(found) == 100
     image = image_to_latex.IMAGES["crohme"]
     for ours, theirs in zip(found[:5], written, strict=False):
-        assert read_image(Path(ours.text), image).equal(read_image(Path(theirs.text), image))
+        assert read_image(Path(str(ours.source)), image).equal(
+            read_image(Path(str(theirs.source)), image)
+        )
 
 
 def test_handwritten_formulas_to_choose_by_are_new(cache: Path) -> None:

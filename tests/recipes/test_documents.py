@@ -29,7 +29,9 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A folder of few documents in the places where the recipe looks."""
     monkeypatch.setattr(documents, "FOLDER", tmp_path / "cache")
     labels = {"yes": "praise", "no": "blame"}
-    drawn = [documents.Review(one.text, labels[one.target or ""]) for one in tiny.documents(60)]
+    drawn = [
+        documents.Review(str(one.source), labels[one.target or ""]) for one in tiny.documents(60)
+    ]
     for name in ("reviews_0", "reviews_1", "imdb"):
         documents.write(tmp_path / f"cache/{name}_train.jsonl", drawn[20:])
         documents.write(tmp_path / f"cache/{name}_test.jsonl", drawn[:20])

@@ -205,7 +205,7 @@ def test_a_clip_that_is_written_is_read_frame_by_frame(tmp_path: Path) -> None:
     source = image_list(tmp_path / "train.tsv", tmp_path / "images.zip")
     expected = islice(draw_clips(1, "train"), count)
     for example, item in zip(source, expected, strict=True):
-        frames = read_frames(Path(example.text), ImageSpec(), max_frames=100)
+        frames = read_frames(Path(str(example.source)), ImageSpec(), max_frames=100)
         assert torch.equal(frames, torch.from_numpy(item.picture).permute(0, 3, 1, 2)), item.text
         assert example.target == item.text
     labels = image_list(tmp_path / "train.labels.tsv", tmp_path / "images.zip")
@@ -239,7 +239,7 @@ def test_the_command_writes_the_same_from_one_seed(what: str, tmp_path: Path) ->
         for example in examples:
             assert example.target is not None
             again = render(example.target.split())
-            read = read_image(Path(example.text), gray)
+            read = read_image(Path(str(example.source)), gray)
             assert again is not None
             assert torch.equal(read[0], torch.from_numpy(again))
         short = list(image_list(one / "train.up_to_10.tsv", one / "images.zip"))
