@@ -26,6 +26,7 @@ from ..errors import DataError
 INLINE = "data:"  # begins the content of a file, written as a text
 # typing.Self is not used: beartype takes it in decorated classes only.
 Own = TypeVar("Own", bound="AbstractInput")
+OwnFile = TypeVar("OwnFile", bound="_FileInput")
 MAX_SHOWN = 40  # characters of a file's text that an error quotes
 
 
@@ -167,9 +168,32 @@ class Facts(AbstractInput):
         return "\n".join(map(_on_one_line, (*self.facts, self.question)))
 
 
+@dataclass(frozen=True, slots=True)
+class _FileInput(AbstractInput):
+    """An input in a file: its path, or its content, which is written as a `data:` URI."""
+
+    file: Path | bytes
+
+    @classmethod
+    @override
+    def parse(cls: type[OwnFile], text: str) -> OwnFile:
+        return cls(_file(text))
+
+    @property
+    def name(self) -> str:
+        """The name of the file or folder, or `image` for content without one."""
+        return "image" if isinstance(self.file, bytes) else self.file.name
+
+    @override
+    def __str__(self) -> str:
+        if isinstance(self.file, bytes):
+            return f"{INLINE};base64,{base64.b64encode(self.file).decode('ascii')}"
+        return str(self.file)
+
+
 @final
 @dataclass(frozen=True, slots=True)
-class Picture(AbstractInput):
+class Picture(_FileInput):
     r"""An image: the path of its file, or the content of one. The written form is the path, or the content as a
     `data:` URI.
 
@@ -179,21 +203,6 @@ class Picture(AbstractInput):
     """
 
     noun: ClassVar[str] = "an image"
-    file: Path | bytes
-
-    @classmethod
-    @override
-    def parse(cls, text: str) -> "Picture":
-        return cls(_file(text))
-
-    @property
-    def name(self) -> str:
-        """The name of the file, or `image` for content without one."""
-        return _name(self.file)
-
-    @override
-    def __str__(self) -> str:
-        return _written_file(self.file)
 
 
 @final
@@ -228,32 +237,17 @@ class PictureQuestion(AbstractInput):
 
 @final
 @dataclass(frozen=True, slots=True)
-class Clip(AbstractInput):
+class Clip(_FileInput):
     """Moving images: the path of a folder of frames, of a GIF or of a video, or the content of a file. An image
     file can be read as a clip. The written form is the same as for `Picture`.
     """
 
     noun: ClassVar[str] = "a clip"
-    file: Path | bytes
-
-    @classmethod
-    @override
-    def parse(cls, text: str) -> "Clip":
-        return cls(_file(text))
 
     @classmethod
     @override
     def of(cls, other: Input) -> "Clip":
         return cls(other.file) if isinstance(other, Picture) else super(Clip, cls).of(other)
-
-    @property
-    def name(self) -> str:
-        """The name of the file or folder, or `image` for content without one."""
-        return _name(self.file)
-
-    @override
-    def __str__(self) -> str:
-        return _written_file(self.file)
 
 
 def _halves(text: str, what: str) -> tuple[str, str]:
@@ -289,13 +283,3 @@ def _file(text: str) -> Path | bytes:
             f"an image given as data must be data:image/png;base64, and its bytes in base64, got "
             f"{quoted(text)}. Give the path of a file instead."
         ) from None
-
-
-def _written_file(file: Path | bytes) -> str:
-    if isinstance(file, bytes):
-        return f"{INLINE};base64,{base64.b64encode(file).decode('ascii')}"
-    return str(file)
-
-
-def _name(file: Path | bytes) -> str:
-    return "image" if isinstance(file, bytes) else file.name
