@@ -32,6 +32,14 @@ def additive_scores(
 ) -> Float[Tensor, "*batch Q S"]:
     """Compute v . tanh(query + key) for every pair; half-precision inputs are computed in float32.
 
+    Args:
+        query: Projected queries.
+        keys: Projected keys; the leading shape broadcasts with the leading shape of the queries.
+        weight: The vector v.
+
+    Returns:
+        Score of every query at every position.
+
     Examples:
         >>> additive_scores(torch.zeros(1, 2), torch.tensor([[0.0, 0.0], [9.0, -9.0]]), torch.ones(2))
         tensor([[0., 0.]])

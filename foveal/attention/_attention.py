@@ -32,6 +32,12 @@ class Attention(nn.Module):
 
     The named attentions of this package are functions that fill the three slots.
 
+    Args:
+        scorer: Computes the potentials from the queries and the keys of the memory.
+        distribute: Maps the potentials and the memory to a distribution over selections, for example
+            `per_query(Categorical)`.
+        reader: Computes the context and the weights from the distribution and the values.
+
     Examples:
         >>> import torch
         >>> from foveal.attention import Memory, softmax_attention
@@ -51,6 +57,15 @@ class Attention(nn.Module):
         """Compute the keys once for all later queries, and set padding to 0.
 
         Padding then affects neither scores nor context.
+
+        Args:
+            memory: Values, and their mask if some positions are padding.
+
+        Returns:
+            The memory with its keys.
+
+        Raises:
+            ShapeError: The mask is not boolean, or the values do not have the width that the scorer expects.
         """
         memory = memory.cleared("Attention")
         return memory._replace(keys=self.scorer.remember(memory.values))
@@ -60,6 +75,16 @@ class Attention(nn.Module):
 
         If the memory has no keys, this call computes them. To query one memory in several calls, such as
         the steps of a decoder, call `remember` once before them.
+
+        Args:
+            query: Queries; structured attentions may expect one query for each position or step.
+            memory: Memory to read, with or without keys.
+
+        Returns:
+            The context and the weights of every query, and the distribution.
+
+        Raises:
+            ShapeError: The queries or the values do not have the width that the scorer expects.
         """
         memory = self.remember(memory) if memory.keys is None else memory
         potentials = potentials_of(self.scorer, self._cleared(query, memory), memory.keys)

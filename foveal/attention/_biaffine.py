@@ -32,8 +32,8 @@ class BiaffineScorer(AbstractScorer):
     The queries are the words that look for their heads, and the memory holds the same words as heads.
 
     Args:
-        query_size: width of the vector of a word.
-        value_size: width of the vector of a head.
+        query_size: Width of the vector of a word.
+        value_size: Width of the vector of a head.
 
     Examples:
         >>> from foveal.distributions import SpanningTree
@@ -54,7 +54,14 @@ class BiaffineScorer(AbstractScorer):
 
     @override
     def remember(self, values: Float[Tensor, "*batch n V"]) -> Float[Tensor, "*batch m V"]:
-        """Prepend the root to the heads."""
+        """Prepend the root to the heads.
+
+        Args:
+            values: Vectors of the heads.
+
+        Returns:
+            Vectors of the heads, after the learned vector of the root.
+        """
         check_width("BiaffineScorer", "value", values.shape[-1], self.word.out_features)
         return _with_root(values, self.root)
 
@@ -62,7 +69,18 @@ class BiaffineScorer(AbstractScorer):
     def forward(
         self, query: Float[Tensor, "*batch n D"], keys: Float[Tensor, "*batch m V"]
     ) -> Float[Tensor, "*batch m m"]:
-        """Score each head for each word; column 0, the head of the root, is 0 and is ignored."""
+        """Score each head for each word; column 0, the head of the root, is 0 and is ignored.
+
+        Args:
+            query: Vectors of the words.
+            keys: Heads, as `remember` returns them.
+
+        Returns:
+            Scores of all arcs, head by word, with the root at index 0.
+
+        Raises:
+            ShapeError: The number of queries differs from the number of words in memory, or a width is wrong.
+        """
         check_width("BiaffineScorer", "query", query.shape[-1], self.word.in_features)
         _check_words("BiaffineScorer", query, keys)
         return pad(keys @ self.word(query).transpose(-1, -2), (1, 0))
@@ -73,9 +91,9 @@ class BiaffineLabeler(nn.Module):
     """Scores every label of the given arcs, one arc for each word.
 
     Args:
-        query_size: width of the vector of a word.
-        value_size: width of the vector of a head.
-        num_labels: number of labels.
+        query_size: Width of the vector of a word.
+        value_size: Width of the vector of a head.
+        num_labels: Number of labels.
 
     Examples:
         >>> labeler = BiaffineLabeler(4, 6, num_labels=3)
@@ -92,7 +110,17 @@ class BiaffineLabeler(nn.Module):
         self.root = nn.Parameter(torch.empty(value_size).uniform_(-0.1, 0.1))
 
     def remember(self, values: Float[Tensor, "*batch n V"]) -> Float[Tensor, "*batch m V"]:
-        """Prepend the root to the heads."""
+        """Prepend the root to the heads.
+
+        Args:
+            values: Vectors of the heads.
+
+        Returns:
+            Vectors of the heads, after the learned vector of the root.
+
+        Raises:
+            ShapeError: The width of the values is not `value_size`.
+        """
         check_width("BiaffineLabeler", "value", values.shape[-1], self.value_size)
         return _with_root(values, self.root)
 
@@ -106,9 +134,15 @@ class BiaffineLabeler(nn.Module):
         """Score the labels of each word's arc.
 
         Args:
-            query: the vectors of words.
-            keys: the heads, as `remember` returns them.
-            heads: the head of each word, 0 for the root; -1, on padding, counts as the root.
+            query: Vectors of the words.
+            keys: Heads, as `remember` returns them.
+            heads: Head of each word, 0 for the root; -1, on padding, counts as the root.
+
+        Returns:
+            Score of every label for each word's arc.
+
+        Raises:
+            ShapeError: The number of queries differs from the number of words in memory, or a width is wrong.
         """
         check_width("BiaffineLabeler", "query", query.shape[-1], self.query_size)
         _check_words("BiaffineLabeler", query, keys)

@@ -22,6 +22,10 @@ class PointerGenerator(nn.Module):
 
     Source words outside the vocabulary have ids that start at the vocabulary size; `num_words` counts
     the vocabulary and these words.
+
+    Args:
+        query_size: Width of a query.
+        value_size: Width of a context.
     """
 
     def __init__(self, query_size: int, value_size: int) -> None:
@@ -37,7 +41,19 @@ class PointerGenerator(nn.Module):
         source: Int[Tensor, "*batch S"],
         num_words: int,
     ) -> Float[Tensor, "*batch Q {num_words}"]:
-        """Mix the two distributions in log space; the weights of a query sum to 1 or 0."""
+        """Mix the two distributions in log space; the weights of a query sum to 1 or 0.
+
+        Args:
+            query: Queries, for example states of a decoder.
+            context: Context that each query has read.
+            log_probs: Log-probabilities of the words of the vocabulary.
+            weights: Attention weights of the positions in the source.
+            source: Word id at each position of the source, less than `num_words`.
+            num_words: Size of the vocabulary, plus the source words outside it.
+
+        Returns:
+            Log-probability of every word for each query; -inf for a word that is neither generated nor copied.
+        """
         gate = self.gate(torch.cat([query, context], -1))
         missing = num_words - log_probs.shape[-1]
         generated = pad(log_probs, (0, missing), value=-torch.inf) + logsigmoid(gate)

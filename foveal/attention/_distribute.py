@@ -33,7 +33,14 @@ class PerQuery:
 
 
 def per_query(make: Callable[..., Selection]) -> PerQuery:
-    """Build one distribution over the positions for each query: `make(*potentials, mask=(*batch, 1, S))`."""
+    """Build one distribution over the positions for each query: `make(*potentials, mask=(*batch, 1, S))`.
+
+    Args:
+        make: Builds the distribution from the potentials and a `mask` argument, for example `Categorical`.
+
+    Returns:
+        A function for the `distribute` slot of `Attention`.
+    """
     return PerQuery(make)
 
 

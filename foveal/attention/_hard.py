@@ -45,6 +45,14 @@ def hard_attention(
     """Read one position, sampled from the softmax of the scores (Xu et al. 2015, section 4.1).
 
     The gradient is the straight-through estimate.
+
+    Args:
+        query_size: Width of a query.
+        value_size: Width of a value.
+        scorer: Scores the positions; by default, `AdditiveScorer` with `query_size` hidden units.
+
+    Returns:
+        An attention that samples in training mode and reads the most probable position otherwise.
     """
     return Attention(
         scorer=scorer or AdditiveScorer(query_size, value_size, hidden_size=query_size),
@@ -59,9 +67,12 @@ def marginal_log_likelihood(
     """Compute log p(y), with the selection summed out exactly.
 
     Args:
-        make: scores -> distribution, for example `Categorical` or `Alignment.one_to_many`.
-        scores: log-potentials of the selection.
-        emissions: log p(y | part) in the shape of the scores.
+        make: Maps scores to a distribution, for example `Categorical` or `Alignment.one_to_many`.
+        scores: Log-potentials of the selection.
+        emissions: Log p(y | part) in the shape of the scores.
+
+    Returns:
+        Log-likelihood of each batch item.
 
     Examples:
         >>> import torch

@@ -33,7 +33,15 @@ class HierarchicalAttended(NamedTuple):
 def sentences_memory(
     values: Float[Tensor, "*batch n w V"], mask: Bool[Tensor, "*batch n w"] | None = None
 ) -> Memory:
-    """Build a memory of words in sentences; a sentence without a real word is padding."""
+    """Build a memory of words in sentences; a sentence without a real word is padding.
+
+    Args:
+        values: Vectors of the words of each sentence.
+        mask: True on real words; by default, all are real.
+
+    Returns:
+        A memory with the layout "sentences".
+    """
     sentences, words = values.shape[-3:-1]
     return Memory(values, mask, layout=Layout("sentences", sentences, words))
 
@@ -42,8 +50,11 @@ def sentences_memory(
 class HierarchicalAttention(nn.Module):
     """Applies word attention inside each sentence, then sentence attention.
 
-    `between` is a document encoder: it maps the sentence vectors `(*batch, n, V)` and their mask to n
-    vectors.
+    Args:
+        words: Attention over the words of a sentence.
+        sentences: Attention over the sentence vectors.
+        between: Document encoder: maps the sentence vectors `(*batch, n, V)` and their mask to n vectors.
+            By default, sentence attention reads the sentence vectors themselves.
     """
 
     def __init__(
@@ -56,11 +67,26 @@ class HierarchicalAttention(nn.Module):
         self.words, self.sentences, self.between = words, sentences, between
 
     def remember(self, memory: Memory) -> Memory:
-        """Compute the keys of the words once."""
+        """Compute the keys of the words once.
+
+        Args:
+            memory: Words in sentences, see `sentences_memory`.
+
+        Returns:
+            The memory with the keys of the words.
+        """
         return self.words.remember(memory)
 
     def forward(self, query: Float[Tensor, "*batch Q D"], memory: Memory) -> HierarchicalAttended:
-        """Attend to the words of every sentence for every query, then to the sentences."""
+        """Attend to the words of every sentence for every query, then to the sentences.
+
+        Args:
+            query: Queries, which attend at both levels.
+            memory: Words in sentences, see `sentences_memory`.
+
+        Returns:
+            The context, the total weight of each word, and the attention at both levels.
+        """
         num_sentences = memory.values.shape[-3]
         per_sentence = query.unsqueeze(-3).expand(*query.shape[:-2], num_sentences, -1, -1)
         words = self.words(per_sentence, memory)  # context (*batch, n, Q, V)

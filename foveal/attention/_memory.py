@@ -49,8 +49,14 @@ class Memory(NamedTuple):
 
         Padding then affects neither the output nor the gradients, even if it holds NaN (0 * NaN is NaN).
 
+        Args:
+            owner: Name that the error message starts with.
+
+        Returns:
+            The same memory if it has no mask, otherwise a copy.
+
         Raises:
-            ShapeError: the mask is not boolean.
+            ShapeError: The mask is not boolean.
         """
         if self.mask is None:
             return self
@@ -58,7 +64,14 @@ class Memory(NamedTuple):
         return self._replace(values=self.values.masked_fill(~self.mask.unsqueeze(-1), 0.0))
 
     def take(self, items: Int[Tensor, " B"]) -> "Memory":
-        """Select these items of a batch, in this order, with all tensors in their keys."""
+        """Select these items of a batch, in this order, with all tensors in their keys.
+
+        Args:
+            items: Indices into the first batch axis; an item may repeat.
+
+        Returns:
+            A memory whose batch has one item for each index.
+        """
         return pytree.tree_map_only(Tensor, lambda part: part.index_select(0, items), self)
 
 
@@ -73,6 +86,15 @@ def check_boolean(mask: Tensor, owner: str) -> None:
 
 def grid_memory(features: Float[Tensor, "*batch h w V"]) -> Memory:
     """Flatten the cells of an image grid to S = h * w positions, row by row.
+
+    Args:
+        features: Feature maps of images, channels last.
+
+    Returns:
+        A memory with the layout "grid", of h rows and w columns.
+
+    Raises:
+        ShapeError: The features have fewer than three axes.
 
     Examples:
         >>> import torch

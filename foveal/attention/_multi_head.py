@@ -20,9 +20,18 @@ from ._memory import Memory
 
 @final
 class MultiHead(nn.Module):
-    """Runs `attention`, built for queries of width D/H and values of width V/H, on H projections at once.
+    """Runs one attention on H projections of the queries and the values at once.
 
     The distribution and the weights have an axis H after the batch: `(*batch, H, Q, S)`.
+
+    Args:
+        attention: Attention of one head, for queries of width D/H and values of width V/H.
+        num_heads: Number of heads H.
+        query_size: Width D of a query, a multiple of `num_heads`.
+        value_size: Width V of a value and of the context, a multiple of `num_heads`.
+
+    Raises:
+        ShapeError: A size is not a multiple of `num_heads`.
     """
 
     def __init__(
@@ -41,14 +50,32 @@ class MultiHead(nn.Module):
         self.output = Linear(value_size, value_size, bias=False)
 
     def remember(self, memory: Memory) -> Memory:
-        """Project the values for every head once."""
+        """Project the values for every head once.
+
+        Args:
+            memory: Values, and their mask if some positions are padding.
+
+        Returns:
+            A memory with a head axis after the batch, and with the keys of every head.
+
+        Raises:
+            ShapeError: The mask is not boolean.
+        """
         memory = memory.cleared("MultiHead")
         values = self._split(self.value(memory.values))
         mask = None if memory.mask is None else memory.mask.unsqueeze(-2)
         return self.attention.remember(memory._replace(values=values, mask=mask))
 
     def forward(self, query: Float[Tensor, "*batch Q D"], memory: Memory) -> Attended:
-        """Attend with every head and concatenate the contexts."""
+        """Attend with every head and concatenate the contexts.
+
+        Args:
+            query: Queries of all heads, before the projection.
+            memory: Memory to read, with or without keys.
+
+        Returns:
+            The context, and the weights and the distribution with a head axis.
+        """
         memory = self.remember(memory) if memory.keys is None else memory
         read = self.attention(self._split(self.query(query)), memory)
         joined = read.context.transpose(-2, -3).flatten(-2)

@@ -40,6 +40,14 @@ def softmax_attention(
 ) -> Attention:
     """Read one position: weights = softmax(scores) (Bahdanau et al. 2015, eq. 5 and 6).
 
+    Args:
+        query_size: Width of a query.
+        value_size: Width of a value.
+        scorer: Scores the positions; by default, `AdditiveScorer` with `query_size` hidden units.
+
+    Returns:
+        An attention for any number of queries.
+
     Examples:
         >>> softmax_attention(4, 6).scorer
         AdditiveScorer(
@@ -58,7 +66,16 @@ def softmax_attention(
 def sigmoid_attention(
     query_size: int, value_size: int, scorer: AbstractScorer | None = None
 ) -> Attention:
-    """Read each position independently: weights = sigmoid(scores) (Kim et al. 2017, section 4.2)."""
+    """Read each position independently: weights = sigmoid(scores) (Kim et al. 2017, section 4.2).
+
+    Args:
+        query_size: Width of a query.
+        value_size: Width of a value.
+        scorer: Scores the positions; by default, `AdditiveScorer` with `query_size` hidden units.
+
+    Returns:
+        An attention for any number of queries.
+    """
     return Attention(
         scorer=_scorer(scorer, query_size, value_size),
         distribute=per_query(Subset),
@@ -80,6 +97,15 @@ def segment_attention(
         weights[s] = p(z_s = read), or scaled to `total` (the paper's lambda = 2)
 
     On a grid, segments end at the end of a row.
+
+    Args:
+        query_size: Width of a query.
+        value_size: Width of a value.
+        scorer: Scores the positions; by default, `AdditiveScorer` with `query_size` hidden units.
+        total: Sum of the weights of each query. By default, the weights are the marginals.
+
+    Returns:
+        An attention for any number of queries, each with its own chain.
     """
     return Attention(
         scorer=SelectionScorer(_scorer(scorer, query_size, value_size)),
@@ -101,6 +127,15 @@ def path_attention(
     for skipping, staying in a row and leaving it.
 
         weights[r, c] = p(column c is read in row r), scaled to `total`
+
+    Args:
+        query_size: Width of a query.
+        value_size: Width of a value.
+        scorer: Scores the cells; by default, `AdditiveScorer` with `query_size` hidden units.
+        total: Sum of the weights of each query. With `None`, the weights are the marginals.
+
+    Returns:
+        An attention for any number of queries, each with its own path.
     """
     return Attention(
         scorer=PathScorer(_scorer(scorer, query_size, value_size)),
@@ -121,6 +156,15 @@ def k_step_attention(
     Query k is step k of a chain over facts.
 
         weights[k, s] = p(step k reads s)
+
+    Args:
+        query_size: Width of a query.
+        value_size: Width of a value.
+        scorer: Scores the facts; by default, `AdditiveScorer` with `query_size` hidden units.
+        repeat: Whether two consecutive steps may read the same fact.
+
+    Returns:
+        An attention whose queries are the steps, in order.
     """
     return Attention(
         scorer=StepScorer(_scorer(scorer, query_size, value_size), value_size, repeat=repeat),
@@ -144,8 +188,23 @@ def syntactic_attention(
 
         weights[d, h] = p(h is the head of d), or transposed with read="children"
 
-    The queries are the words, one for each position in memory. If the scored vectors are not the values,
-    `key_size` is the width of the scored vectors.
+    The queries are the words, one for each position in memory.
+
+    Args:
+        query_size: Width of a query.
+        value_size: Width of a value.
+        hidden_size: Width of the hidden layer that scores an arc.
+        key_size: Width of the scored vectors, if these are not the values; defaults to `value_size`.
+        projective: Whether arcs must not cross; if False, the tree can be any spanning tree.
+        single_root: Whether exactly one word is the child of the root.
+        bounded: Whether to bound the scores by tanh, as the paper's code does.
+        read: "heads" for the expected head of each word, "children" for the sum of its expected children.
+
+    Returns:
+        An attention for one query per word.
+
+    Raises:
+        ValueRangeError: `read` is neither "heads" nor "children".
     """
     readers: dict[str, AbstractReader] = {
         "heads": ExpectedHeadReader(value_size),
@@ -179,6 +238,16 @@ def head_selection_attention(
     It has the same scores as syntactic attention but no tree constraint: the baseline for a tree.
 
         weights[d, h] = softmax over h of arcs[h, d],  h another word or the root
+
+    Args:
+        query_size: Width of a query.
+        value_size: Width of a value.
+        hidden_size: Width of the hidden layer that scores an arc.
+        key_size: Width of the scored vectors, if these are not the values; defaults to `value_size`.
+        bounded: Whether to bound the scores by tanh.
+
+    Returns:
+        An attention for one query per word.
     """
     return Attention(
         scorer=ArcScorer(
@@ -196,7 +265,17 @@ def local_attention(
     *,
     window: float = 10.0,
 ) -> Attention:
-    """Apply softmax around a position that the query predicts (Luong et al. 2015, section 3.2, local-p)."""
+    """Apply softmax around a position that the query predicts (Luong et al. 2015, section 3.2, local-p).
+
+    Args:
+        query_size: Width of a query.
+        value_size: Width of a value.
+        scorer: Scores the positions; by default, `AdditiveScorer` with `query_size` hidden units.
+        window: Half-width of the window in positions: two standard deviations of the Gaussian.
+
+    Returns:
+        An attention for any number of queries.
+    """
     inner = _scorer(scorer, query_size, value_size)
     return Attention(
         scorer=LocalScorer(inner, query_size),
@@ -217,6 +296,14 @@ def monotone_attention(
 
     The weights of a query also depend on later queries. Use it for whole sequences, not in a decoder that
     generates one token at a time.
+
+    Args:
+        query_size: Width of a query.
+        value_size: Width of a value.
+        scorer: Scores the positions; by default, `AdditiveScorer` with `query_size` hidden units.
+
+    Returns:
+        An attention that takes all queries of a sequence in one call.
     """
     return Attention(
         scorer=_scorer(scorer, query_size, value_size),
@@ -228,7 +315,16 @@ def monotone_attention(
 def sparsemax_attention(
     query_size: int, value_size: int, scorer: AbstractScorer | None = None
 ) -> Attention:
-    """Read one position with sparse weights: most are exactly 0 (Martins & Astudillo 2016)."""
+    """Read one position with sparse weights: most are exactly 0 (Martins & Astudillo 2016).
+
+    Args:
+        query_size: Width of a query.
+        value_size: Width of a value.
+        scorer: Scores the positions; by default, `AdditiveScorer` with `query_size` hidden units.
+
+    Returns:
+        An attention for any number of queries.
+    """
     return Attention(
         scorer=_scorer(scorer, query_size, value_size),
         distribute=per_query(Sparsemax),
@@ -242,5 +338,13 @@ def spatial_attention(
     """Apply softmax to the cells of an image grid (Xu et al. 2015, section 4.2).
 
     Build the memory with `grid_memory`; a trace keeps its height and width.
+
+    Args:
+        query_size: Width of a query.
+        value_size: Width of the feature vector of a cell.
+        scorer: Scores the cells; by default, `AdditiveScorer` with `query_size` hidden units.
+
+    Returns:
+        An attention for any number of queries.
     """
     return softmax_attention(query_size, value_size, scorer)

@@ -19,6 +19,15 @@ from ._memory import Memory, check_boolean
 def mean_pooling(memory: Memory) -> Float[Tensor, "*batch V"]:
     """Average the values over real positions; without a real position, return 0.
 
+    Args:
+        memory: Values, and their mask if some positions are padding.
+
+    Returns:
+        One vector for each batch item.
+
+    Raises:
+        ShapeError: The mask is not boolean.
+
     Examples:
         >>> mean_pooling(Memory(torch.tensor([[1.0], [3.0]])))
         tensor([2.])
@@ -34,6 +43,15 @@ def mean_pooling(memory: Memory) -> Float[Tensor, "*batch V"]:
 def max_pooling(memory: Memory) -> Float[Tensor, "*batch V"]:
     """Take the maximum of each coordinate over real positions; without a real position, return 0.
 
+    Args:
+        memory: Values, and their mask if some positions are padding.
+
+    Returns:
+        One vector for each batch item.
+
+    Raises:
+        ShapeError: The mask is not boolean.
+
     Examples:
         >>> max_pooling(Memory(torch.tensor([[1.0, 5.0], [3.0, 2.0]])))
         tensor([3., 5.])
@@ -48,7 +66,12 @@ def max_pooling(memory: Memory) -> Float[Tensor, "*batch V"]:
 
 @final
 class AttentionPooling(nn.Module):
-    """Attention with one learned query (Yang et al. 2016, eq. 5 to 7: the context vector u)."""
+    """Attention with one learned query (Yang et al. 2016, eq. 5 to 7: the context vector u).
+
+    Args:
+        attention: Attention to apply, for queries of width `query_size`.
+        query_size: Width of the learned query.
+    """
 
     def __init__(self, attention: Attention, query_size: int) -> None:
         super().__init__()
@@ -56,6 +79,13 @@ class AttentionPooling(nn.Module):
         self.query = nn.Parameter(torch.empty(query_size).uniform_(-0.1, 0.1))
 
     def forward(self, memory: Memory) -> Attended:
-        """Compute one context for each memory: `(*batch, 1, V)`."""
+        """Compute one context for each memory.
+
+        Args:
+            memory: Values, and their mask if some positions are padding.
+
+        Returns:
+            The context `(*batch, 1, V)`, the weights `(*batch, 1, S)` and the distribution.
+        """
         query = self.query.expand(*memory.values.shape[:-2], 1, -1)
         return self.attention(query, memory)

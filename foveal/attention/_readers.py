@@ -42,7 +42,15 @@ class AbstractReader(nn.Module, ABC):
 
     @abstractmethod
     def forward(self, distribution: Selection, values: Float[Tensor, "*batch S V"]) -> Read:
-        """Compute the expected value for every query, and its weights."""
+        """Compute the expected value for every query, and its weights.
+
+        Args:
+            distribution: Distribution over selections, from the `distribute` slot of the attention.
+            values: Values of the memory, with padding set to 0.
+
+        Returns:
+            The context and the weights.
+        """
 
 
 @final

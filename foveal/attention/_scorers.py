@@ -39,11 +39,26 @@ class AbstractScorer(nn.Module, ABC):
 
     @abstractmethod
     def remember(self, values: Float[Tensor, "*batch S V"]) -> Any:
-        """Compute the keys: the part of the score that depends only on the memory."""
+        """Compute the keys: the part of the score that depends only on the memory.
+
+        Args:
+            values: Values of the memory, with padding set to 0.
+
+        Returns:
+            The keys: any tensor, or nested tuple of tensors, that `forward` takes.
+        """
 
     @abstractmethod
     def forward(self, query: Float[Tensor, "*batch Q D"], keys: Any) -> Tensor | tuple[Tensor, ...]:
-        """Compute the potentials of every query at every position."""
+        """Compute the potentials of every query at every position.
+
+        Args:
+            query: The queries.
+            keys: Keys, as `remember` returns them.
+
+        Returns:
+            One tensor, for most scorers scores `(*batch, Q, S)`, or a tuple of tensors for a structure.
+        """
 
 
 def potentials_of(
@@ -58,6 +73,14 @@ def scores_of(
     scorer: AbstractScorer, query: Float[Tensor, "*batch Q D"], keys: Any
 ) -> Float[Tensor, "*batch Q S"]:
     """Return the scores of a scorer whose potentials are one tensor.
+
+    Args:
+        scorer: Scorer to call.
+        query: The queries.
+        keys: Keys, as `scorer.remember` returns them.
+
+    Returns:
+        Score of every query at every position.
 
     Raises:
         ShapeError: The scorer returns several tensors.
@@ -84,6 +107,9 @@ def check_width(owner: str, name: str, got: int, expected: int) -> None:
 class DotScorer(AbstractScorer):
     """score = q . k, times `scale`; it has no parameters, so queries and values must have the same width.
 
+    Args:
+        scale: Factor of every score.
+
     Examples:
         >>> DotScorer()(torch.ones(1, 2), torch.eye(2))[0]
         tensor([[1., 1.]])
@@ -104,7 +130,14 @@ class DotScorer(AbstractScorer):
 
 
 def scaled_dot_scorer(size: int) -> DotScorer:
-    """score = q . k / sqrt(size): unit variance for unit-variance queries and keys."""
+    """score = q . k / sqrt(size): unit variance for unit-variance queries and keys.
+
+    Args:
+        size: Width of a query and of a value.
+
+    Returns:
+        A dot scorer whose scale is 1 / sqrt(size).
+    """
     return DotScorer(scale=1 / math.sqrt(size))
 
 
@@ -114,6 +147,11 @@ class BilinearScorer(AbstractScorer):
 
     Many weights of W contribute to one score. When a step of Adam moves each of them, the score of a wide
     query changes by more than one, and a softmax over many positions can saturate too early.
+
+    Args:
+        query_size: Width of a query.
+        value_size: Width of a value.
+        scaled: Whether to divide the scores by the square root of `query_size`.
     """
 
     def __init__(self, query_size: int, value_size: int, *, scaled: bool = False) -> None:
@@ -136,7 +174,13 @@ class BilinearScorer(AbstractScorer):
 
 @final
 class AdditiveScorer(AbstractScorer):
-    """score = v . tanh(W q + U k + b)."""
+    """score = v . tanh(W q + U k + b).
+
+    Args:
+        query_size: Width of a query.
+        value_size: Width of a value.
+        hidden_size: Width of the tanh layer.
+    """
 
     def __init__(self, query_size: int, value_size: int, hidden_size: int) -> None:
         super().__init__()
@@ -158,7 +202,12 @@ class AdditiveScorer(AbstractScorer):
 
 @final
 class LinearScorer(AbstractScorer):
-    """score = w . [q; k], the sum of a score of the query and a score of the key."""
+    """score = w . [q; k], the sum of a score of the query and a score of the key.
+
+    Args:
+        query_size: Width of a query.
+        value_size: Width of a value.
+    """
 
     def __init__(self, query_size: int, value_size: int) -> None:
         super().__init__()

@@ -52,12 +52,23 @@ class AttentionTrace:
             )
 
     def to_json(self) -> str:
-        """Serialize to one line of JSON."""
+        """Serialize to one line of JSON.
+
+        Returns:
+            The trace as JSON, with non-ASCII characters as they are.
+        """
         return json.dumps(asdict(self) | {"layout": self.layout._asdict()}, ensure_ascii=False)
 
     @classmethod
     def from_json(cls, text: str) -> "AttentionTrace":
-        """Parse the output of `to_json`."""
+        """Parse the output of `to_json`.
+
+        Args:
+            text: JSON from `to_json`.
+
+        Returns:
+            A trace that is equal to the serialized one.
+        """
         data: dict[str, Any] = json.loads(text)
         pitch = data["layout"].get("pitch")
         return cls(
@@ -86,6 +97,17 @@ def trace_of(
         segment     attended.distribution.argmax() == 1
         k-step      one_hot(attended.distribution.argmax(), S).bool()
         syntactic   one_hot(attended.distribution.argmax(), n + 1)[:, 1:].bool()
+
+    Args:
+        attended: Output of an attention, without batch axes.
+        kind: Name of the attention, for example "softmax" or "segment".
+        sources: Label of each position.
+        targets: Label of each query.
+        layout: Layout of the positions; a sequence by default.
+        best: True at the selected positions of each query, if known.
+
+    Returns:
+        A trace with one row of weights for each target and one column for each source.
     """
     return AttentionTrace(
         kind=kind,
@@ -103,6 +125,18 @@ def sentences_trace(
     """Build the trace of one document without batch axes.
 
     Its positions are the words of every sentence; empty labels pad each sentence to the longest.
+
+    Args:
+        attended: Output of a hierarchical attention, without batch axes.
+        kind: Name of the attention.
+        sentences: Words of each sentence.
+        targets: Label of each query.
+
+    Returns:
+        A trace with the layout "sentences".
+
+    Raises:
+        ShapeError: The weights have fewer queries, sentences or words than the labels.
     """
     longest = max((len(words) for words in sentences), default=0)
     weights = attended.weights[: len(targets), : len(sentences), :longest]
