@@ -16,7 +16,8 @@ from torch import Tensor, nn
 from ..attention import Memory
 from ..errors import ValueRangeError
 from ..networks import AbstractDecoder, AbstractEncoder, DecoderStepper, LatentDecoder
-from ..networks.decoders._decoder import AbstractRecurrentDecoder, TokenLosses, Unrolled
+from ..networks.decoders._decoder import AbstractRecurrentDecoder
+from ..networks.decoders._steps import TokenLosses, Unrolled
 from ..networks.search._latent_stepping import LatentStepper
 from ..networks.search._prepared_encoder import PreparedEncoder
 from ..networks.search._stepping_state import SteppingState

@@ -22,7 +22,7 @@ from torch import Tensor, nn
 from ..attention import Memory
 from ..errors import ValueRangeError
 from ..networks import DecoderState, DecoderStepper, NoBridge, PlainDecoder
-from ..networks.decoders._decoder import TokenLosses, Unrolled
+from ..networks.decoders._steps import TokenLosses, Unrolled
 from ..networks.search._stepping_state import SteppingState
 from ..specs import check, setting
 from ._checks import check_sizes, checked_tokens

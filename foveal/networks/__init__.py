@@ -15,10 +15,10 @@ from ._dropout import SharedDropout as SharedDropout
 from .decoders._decoder import (
     AbstractDecoder as AbstractDecoder,
     AttentionDecoder as AttentionDecoder,
-    DecoderState as DecoderState,
     PlainDecoder as PlainDecoder,
 )
 from .decoders._input_feeding import InputFeedingDecoder as InputFeedingDecoder
+from .decoders._steps import DecoderState as DecoderState
 from .decoders.latent._decoder import LatentDecoder as LatentDecoder
 from .encoders._document_encoder import DocumentEncoder as DocumentEncoder
 from .encoders._encoder import AbstractEncoder as AbstractEncoder

@@ -46,7 +46,7 @@ from ..metrics._metrics import (
 from ..metrics._statistics import Statistics
 from ..models import Seq2Seq, Seq2SeqSpec
 from ..models._seq2seq import Source
-from ..networks.decoders._decoder import TokenLosses
+from ..networks.decoders._steps import TokenLosses
 from ..specs import setting
 from .base._evaluation import MainMetric
 from .base._forced import Forced, looked

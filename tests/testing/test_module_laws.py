@@ -19,7 +19,7 @@ from foveal.networks import (
     recurrent_stack,
 )
 from foveal.networks._bridges import no_memory
-from foveal.networks.decoders._decoder import Step
+from foveal.networks.decoders._steps import Step
 from foveal.networks.recurrent._layers import RecurrentOutput
 from foveal.testing import check_attention, check_cell, check_decoder, check_encoder, check_scorer
 

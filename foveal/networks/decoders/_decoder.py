@@ -14,17 +14,7 @@ the stack's output, A of the vector v.
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable
-from typing import (
-    Any,
-    NamedTuple,
-    NotRequired,
-    Protocol,
-    TypedDict,
-    Unpack,
-    final,
-    runtime_checkable,
-)
+from typing import Any, NotRequired, TypedDict, Unpack, final
 
 import torch
 from jaxtyping import Bool, Float, Int
@@ -32,103 +22,16 @@ from torch import Tensor, nn
 from typing_extensions import override
 
 from ...attention import Attention, HierarchicalAttention, Memory, MultiHead
-from ...attention._hierarchical import HierarchicalAttended
 from ...batch_invariant import Linear
 from ...errors import ShapeError
 from .._bridges import AbstractBridge, summarized, summary_of
 from .._dropout import Dropout
-from ..recurrent._layers import map_state
-from ..recurrent._stacks import RecurrentStack, StackState, StackStep
+from ..recurrent._stacks import RecurrentStack, StackStep
 from ._output import TokenOutput
+from ._steps import DecoderState, Reading, Step, TeacherForced, TokenLosses, Unrolled
 
 # Any attention whose queries are the steps of the decoder.
 Attends = Attention | MultiHead | HierarchicalAttention
-
-
-@runtime_checkable
-class Reading(Protocol):
-    """The attention of a decoder: `Attended`, or any object with weights over the positions of the memory."""
-
-    @property
-    def weights(self) -> Tensor:
-        """Return the weights: `(*batch, Q, S)`, or `(*batch, Q, n, w)` over words in sentences."""
-        ...
-
-
-class DecoderState(NamedTuple):
-    """The state of a decoder between two tokens; the first axes of every tensor are the batch axes.
-
-    The type of `own` depends on the decoder: None, a tensor, or a NamedTuple of tensors, some of which may
-    be None.
-    """
-
-    layers: StackState
-    # Not a type parameter: beartype 0.23, which checks shapes in the tests, rejects a generic NamedTuple, and
-    # pytree, which checkpoints use to save the state, does not support dataclasses.
-    own: Any = None
-
-    def map(self, function: Callable[[Tensor], Tensor]) -> "DecoderState":
-        """Apply a function to every tensor, without a generic tree map: every step of beam search calls it."""
-        own = self.own
-        if isinstance(own, Tensor):
-            own = function(own)
-        elif own is not None:
-            own = type(own)(*(None if part is None else function(part) for part in own))
-        return DecoderState(tuple(map_state(function, layer) for layer in self.layers), own)
-
-
-class Step(NamedTuple):
-    """One step: the new state, the log-probabilities of the next token, and the attention (one query)."""
-
-    state: DecoderState
-    log_probs: Float[Tensor, "*batch W"]
-    attended: Reading | None
-
-
-class Unrolled(NamedTuple):
-    """All steps: `log_probs[t]` is for the token after `tokens[t]`, and 0 on padding.
-
-    `attended` holds the attention: one result with T queries, T results with one query each (input
-    feeding), or none. The attention of padded tokens is included but meaningless.
-    """
-
-    log_probs: Float[Tensor, "*batch T W"]
-    attended: tuple[Reading, ...]
-    state: DecoderState
-
-    @property
-    def weights(self) -> Tensor | None:
-        """Return the weights of all steps; None without attention.
-
-        The shape is `(*batch, T, S)`, or `(*batch, T, n, w)` over words in sentences.
-        """
-        return _weights(self.attended)
-
-
-class TokenLosses(NamedTuple):
-    """The losses of all steps, given the target tokens; both values are 0 on padding.
-
-    `loss` is -log p of the target, with label smoothing if set, and has the gradient; `log_prob` is the
-    log-probability of the target, without a gradient.
-    """
-
-    loss: Float[Tensor, "*batch T"]
-    log_prob: Float[Tensor, "*batch T"]
-    attended: tuple[Reading, ...]
-    state: DecoderState
-
-    @property
-    def weights(self) -> Tensor | None:
-        """Return the weights of all steps, as in `Unrolled`."""
-        return _weights(self.attended)
-
-
-class TeacherForced(NamedTuple):
-    """Teacher forcing before the output layer: the vector v of every step."""
-
-    vectors: Float[Tensor, "*batch T A"]
-    attended: tuple[Reading, ...]
-    state: DecoderState
 
 
 class DecoderParts(TypedDict):
@@ -392,11 +295,3 @@ class AttentionDecoder(AbstractAttentionDecoder):
     ) -> None:
         size = parts["stack"].output_size if vector_size is None else vector_size
         super().__init__(attention=attention, value_size=value_size, vector_size=size, **parts)
-
-
-def _weights(attended: tuple[Reading, ...]) -> Tensor | None:
-    """Concatenate the weights along the axis of the queries."""
-    if not attended:
-        return None
-    axis = -3 if isinstance(attended[0], HierarchicalAttended) else -2
-    return torch.cat([reading.weights for reading in attended], axis)

@@ -19,9 +19,10 @@ from typing_extensions import override
 
 from ...attention import Memory
 from ..recurrent._cells import carry
-from ._decoder import AbstractAttentionDecoder, Attends, DecoderParts, DecoderState, TeacherForced
+from ._decoder import AbstractAttentionDecoder, Attends, DecoderParts
 from ._fed_steps import FedSteps
 from ._shared_operand import shared_operand
+from ._steps import DecoderState, TeacherForced
 
 _MANY = 48  # minimum number of positions for which it is faster: benchmarks/input_feeding.py
 

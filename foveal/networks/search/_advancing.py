@@ -20,7 +20,8 @@ from torch import Tensor
 from typing_extensions import override
 
 from ...attention import Memory
-from ..decoders._decoder import AbstractRecurrentDecoder, DecoderState
+from ..decoders._decoder import AbstractRecurrentDecoder
+from ..decoders._steps import DecoderState
 from ..recurrent._cells import LSTMCell
 from ..recurrent._layers import CellState
 from ..recurrent._stacks import StackStep

@@ -21,7 +21,7 @@ from torch import Tensor
 from ...attention import Memory
 from ...attention._scorers import scores_of
 from ...errors import ShapeError, ValueRangeError
-from ..decoders._decoder import DecoderState
+from ..decoders._steps import DecoderState
 from ..decoders.latent._decoder import LatentDecoder
 from ..decoders.latent._tokens import PlacesState
 from ._advancing import prepare_advance

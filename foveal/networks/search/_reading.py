@@ -37,8 +37,9 @@ from ...attention._readers import ExpectedSelection
 from ...attention._scorers import scores_of
 from ...distributions import Categorical
 from ...errors import ShapeError, ValueRangeError
-from ..decoders._decoder import AbstractAttentionDecoder, AbstractDecoder, AttentionDecoder, Reading
+from ..decoders._decoder import AbstractAttentionDecoder, AbstractDecoder, AttentionDecoder
 from ..decoders._input_feeding import InputFeedingDecoder
+from ..decoders._steps import Reading
 from ._matrix import Matrix
 
 

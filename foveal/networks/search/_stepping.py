@@ -21,7 +21,8 @@ from ...attention._distribute import PerQuery
 from ...attention._grids import PerQueryOnGrid
 from ...attention._readers import ExpectedSelection
 from ...errors import ValueRangeError
-from ..decoders._decoder import AbstractAttentionDecoder, AbstractDecoder, Attends, DecoderState
+from ..decoders._decoder import AbstractAttentionDecoder, AbstractDecoder, Attends
+from ..decoders._steps import DecoderState
 from ._advancing import prepare_advance
 from ._matrix import Matrix
 from ._reading import check_forced, prepare_read

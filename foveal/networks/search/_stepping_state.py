@@ -13,7 +13,7 @@ from torch import Tensor
 from torch.utils import _pytree as pytree
 
 from ...attention import Memory
-from ..decoders._decoder import DecoderState
+from ..decoders._steps import DecoderState
 
 
 class SearchStep(NamedTuple):

@@ -22,7 +22,7 @@ from ...decoding import Automaton
 from ...metrics._calibration import Calibration
 from ...models import AbstractDecoderSpec
 from ...models._encoder_decoder import AbstractEncoderDecoder, Prepared
-from ...networks.decoders._decoder import TokenLosses
+from ...networks.decoders._steps import TokenLosses
 from ._answering import AbstractAnsweringTask, Search
 from ._prediction import Loss, PredictionSpec
 from ._searching import Reading, searcher

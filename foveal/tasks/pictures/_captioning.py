@@ -49,7 +49,7 @@ from ...models import (
     Captioner,
     CaptionerSpec,
 )
-from ...networks.decoders._decoder import TokenLosses
+from ...networks.decoders._steps import TokenLosses
 from ...specs import setting
 from ..base._answering import Answers, Search
 from ..base._evaluation import MainMetric
