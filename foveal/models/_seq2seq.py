@@ -45,6 +45,12 @@ class Seq2Seq(AbstractEncoderDecoder):
 
     `source` is `(B, S)`: tokens 0 to `source_vocabulary` - 1, after the features from `with_features`.
 
+    Args:
+        encoder: Encodes the features and the source as one sequence of tokens.
+        decoder: Generates the target from the encoded source.
+        source_vocabulary: Number of source tokens.
+        num_features: Number of feature tokens, whose ids follow the source tokens; defaults to none.
+
     Examples:
         >>> model = Seq2SeqSpec().build(source_vocabulary=30, target_vocabulary=40)
         >>> source, tokens = torch.randint(30, (2, 7)), torch.randint(40, (2, 5))
@@ -82,7 +88,20 @@ class Seq2Seq(AbstractEncoderDecoder):
         source: Int[Tensor, "B S"],
         source_mask: Bool[Tensor, "B S"],
     ) -> Source:
-        """Prepend the features 0 to `num_features` - 1 to the source; their ids follow the source vocabulary."""
+        """Prepend the features to the source; their ids follow the source vocabulary.
+
+        Args:
+            features: Feature ids from 0 to `num_features` - 1.
+            features_mask: True on real features.
+            source: Source token ids.
+            source_mask: True on real source tokens.
+
+        Returns:
+            Tokens and mask of features and source, F + S tokens long.
+
+        Raises:
+            ValueRangeError: If the model was built without features.
+        """
         if self.num_features == 0:
             raise ValueRangeError(
                 "Seq2Seq: the model was built for no features, got some. "
@@ -109,9 +128,12 @@ class Seq2SeqSpec:
         """Build the model with new weights.
 
         Args:
-            source_vocabulary: number of source tokens.
-            target_vocabulary: number of target tokens.
-            num_features: number of feature tokens before the source.
+            source_vocabulary: Number of source tokens.
+            target_vocabulary: Number of target tokens.
+            num_features: Number of feature tokens before the source.
+
+        Returns:
+            The model, in training mode.
         """
         check(self)
         check_sizes(

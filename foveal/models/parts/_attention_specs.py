@@ -67,7 +67,15 @@ class AbstractAttentionSpec(BaseAttentionSpec):
 
     @abstractmethod
     def build(self, query_size: int, value_size: int) -> Attention:
-        """Build the attention for queries and values of these widths."""
+        """Build the attention.
+
+        Args:
+            query_size: Width of a query, for example of the state of a decoder.
+            value_size: Width of the values of the memory.
+
+        Returns:
+            An attention with new weights.
+        """
 
 
 class AbstractSelfAttentionSpec(AbstractSpec):
@@ -81,9 +89,15 @@ class AbstractSelfAttentionSpec(AbstractSpec):
 
     @abstractmethod
     def build_self(self, key_size: int, value_size: int) -> Attention:
-        """Build the self-attention of words of width `value_size`, scored by states of width `key_size`.
+        """Build the self-attention of the words of a text.
 
-        The states are the words, or the outputs of a network over the words.
+        Args:
+            key_size: Width of the states that score the attention: the words, or the outputs of a network over
+                the words.
+            value_size: Width of the words.
+
+        Returns:
+            An attention with new weights.
         """
 
 
@@ -280,7 +294,15 @@ class MultiHeadSpec(BaseAttentionSpec):
         return True
 
     def build(self, query_size: int, value_size: int) -> MultiHead:
-        """Build the attention."""
+        """Build the attention.
+
+        Args:
+            query_size: Width of a query; a multiple of the number of heads.
+            value_size: Width of the values of the memory; a multiple of the number of heads.
+
+        Returns:
+            A multi-head attention with new weights.
+        """
         heads = self.num_heads
         head = self.attention.build(max(query_size // heads, 1), max(value_size // heads, 1))
         return MultiHead(head, num_heads=heads, query_size=query_size, value_size=value_size)
@@ -295,7 +317,11 @@ class LatentHardSpec(BaseAttentionSpec):
     scorer: ScorerSpec = setting(AdditiveSpec(), "score function")
 
     def walk(self) -> IndependentPositions:
-        """Return the model of position sequences."""
+        """Return the model of position sequences.
+
+        Returns:
+            Positions that do not depend on previous positions.
+        """
         return IndependentPositions()
 
 
@@ -310,7 +336,11 @@ class LatentMonotoneSpec(BaseAttentionSpec):
     scorer: ScorerSpec = setting(AdditiveSpec(), "score function")
 
     def walk(self) -> MonotonicTransitions:
-        """Return the model of position sequences."""
+        """Return the model of position sequences.
+
+        Returns:
+            Positions that stay or move to a later position.
+        """
         return MonotonicTransitions()
 
 

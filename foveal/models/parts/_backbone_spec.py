@@ -79,6 +79,14 @@ def backbone_spec(
     """Build the spec of the backbone in a folder, or with a name on the hub.
 
     It reads the configuration and measures the stride of the last feature map on an empty image.
+
+    Args:
+        weights: Folder with config.json and model.safetensors, or name on the hub.
+        mean: Channel means of the images that the backbone was trained on; defaults to ImageNet.
+        std: Channel standard deviations of these images; defaults to ImageNet.
+
+    Returns:
+        A spec that contains the configuration and refers to the weights.
     """
     text = backbone_config(weights)
     config: dict[str, Any] = json.loads(text)

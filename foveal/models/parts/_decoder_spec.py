@@ -38,9 +38,17 @@ class AbstractDecoderSpec(AbstractSpec):
     def build(
         self, vocabulary: int, value_size: int, summary_size: int
     ) -> AbstractRecurrentDecoder:
-        """Build the decoder for tokens 0 to `vocabulary` - 1 and a memory of these widths.
+        """Build the decoder.
 
         A custom decoder derives from `foveal.networks.AbstractDecoder`.
+
+        Args:
+            vocabulary: Number of tokens; their ids are 0 to `vocabulary` - 1.
+            value_size: Width of the values of the memory.
+            summary_size: Width of the summary of the memory.
+
+        Returns:
+            A decoder with new weights.
         """
 
 

@@ -30,7 +30,17 @@ class DocumentEncoderSpec:
     sentences: RecurrentSpec = setting(RecurrentSpec(), "encoder of the sentences")
 
     def build(self, vocabulary: int) -> DocumentEncoder:
-        """Build the encoder for tokens 0 to `vocabulary` - 1."""
+        """Build the encoder.
+
+        Args:
+            vocabulary: Number of tokens; their ids are 0 to `vocabulary` - 1.
+
+        Returns:
+            An encoder with new weights.
+
+        Raises:
+            ValueRangeError: If the encoder of the words has self-attention.
+        """
         words = self.words.build(vocabulary)
         if isinstance(words, SelfAttentiveEncoder):
             raise ValueRangeError(

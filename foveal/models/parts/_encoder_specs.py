@@ -30,7 +30,14 @@ class AbstractEncoderSpec(AbstractSpec):
 
     @abstractmethod
     def build(self, vocabulary: int) -> AbstractEncoder:
-        """Build the encoder for tokens 0 to `vocabulary` - 1."""
+        """Build the encoder.
+
+        Args:
+            vocabulary: Number of tokens; their ids are 0 to `vocabulary` - 1.
+
+        Returns:
+            An encoder with new weights.
+        """
 
     @property
     def attention_kind(self) -> str | None:
@@ -38,9 +45,18 @@ class AbstractEncoderSpec(AbstractSpec):
         return None
 
     def build_on(self, embed: Embed) -> AbstractEncoder:
-        """Build the encoder on the table of vectors that `embed` builds for a width.
+        """Build the encoder on a given table of word vectors.
 
         Taggers with spelling features call it. An encoder that does not override it takes only tokens.
+
+        Args:
+            embed: Builds the table of word vectors for a width.
+
+        Returns:
+            An encoder with this table and otherwise new weights.
+
+        Raises:
+            ValueRangeError: If the encoder does not override this method.
         """
         raise ValueRangeError(
             f"{type(self).__name__}: the encoder reads tokens only, got spelling features. Set spelling "

@@ -28,6 +28,9 @@ class AbstractImageEncoderSpec(AbstractSpec):
         It takes images `(*batch, C, h, w)`, from 0 for white to 1 for black, and a mask `(*batch, h, w)` of
         their real pixels. It returns a memory with a value for each cell of a grid, row by row, as
         `grid_memory` does.
+
+        Returns:
+            An encoder with new or pretrained weights.
         """
 
     @property
@@ -50,5 +53,8 @@ class AbstractImageEncoderSpec(AbstractSpec):
         """Return the spec that a task keeps after it builds the encoder.
 
         It omits settings that are no longer needed, such as the source of pretrained weights.
+
+        Returns:
+            A spec that builds an encoder of the same structure; by default this spec.
         """
         return self

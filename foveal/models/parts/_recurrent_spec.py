@@ -17,7 +17,15 @@ class AbstractCellSpec(AbstractSpec):
 
     @abstractmethod
     def build(self, input_size: int, hidden_size: int) -> AbstractCell:
-        """Build the cell for inputs and states of these widths."""
+        """Build the cell.
+
+        Args:
+            input_size: Width of the input of a step.
+            hidden_size: Width of the state.
+
+        Returns:
+            A cell with new weights.
+        """
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -39,7 +47,15 @@ class AbstractRecurrentSpec:
     )
 
     def stack(self, input_size: int, *, bidirectional: bool = False) -> RecurrentStack:
-        """Build the layers."""
+        """Build the layers.
+
+        Args:
+            input_size: Width of the input of a step.
+            bidirectional: Read the sequence from both ends; the output is then twice as wide.
+
+        Returns:
+            Recurrent layers with new weights.
+        """
         return recurrent_stack(
             input_size,
             self.hidden_size,
@@ -61,5 +77,12 @@ class RecurrentSpec(AbstractRecurrentSpec):
     bidirectional: bool = setting(True, "read from both ends")
 
     def build(self, input_size: int) -> RecurrentStack:
-        """Build the layers."""
+        """Build the layers.
+
+        Args:
+            input_size: Width of the vectors that the network reads.
+
+        Returns:
+            Recurrent layers with new weights.
+        """
         return self.stack(input_size, bidirectional=self.bidirectional)

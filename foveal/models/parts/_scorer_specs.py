@@ -29,7 +29,15 @@ class AbstractScorerSpec(AbstractSpec):
 
     @abstractmethod
     def build(self, query_size: int, value_size: int) -> AbstractScorer:
-        """Build the scorer for queries and values of these widths."""
+        """Build the scorer.
+
+        Args:
+            query_size: Width of a query.
+            value_size: Width of the values of the memory.
+
+        Returns:
+            A scorer with new weights.
+        """
 
 
 @final

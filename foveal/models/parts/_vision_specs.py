@@ -73,7 +73,11 @@ class VectorFrameSpec:
     size: int = setting(128, "width that it is brought to", at_least=1)
 
     def built(self) -> "VectorFrameSpec":
-        """Return the spec that a task keeps after it builds the encoder, here unchanged."""
+        """Return the spec that a task keeps after it builds the encoder.
+
+        Returns:
+            This spec, unchanged.
+        """
         return self
 
 
@@ -95,7 +99,14 @@ class FramesEncoderSpec(AbstractRecurrentSpec):
     bidirectional: bool = setting(True, "read from both ends")
 
     def build(self) -> FramesEncoder:
-        """Build the encoder."""
+        """Build the encoder.
+
+        Returns:
+            An encoder with new weights, apart from a pretrained encoder of frames.
+
+        Raises:
+            ValueRangeError: If frames are vectors and `regions` is greater than 1.
+        """
         if isinstance(self.frame, VectorFrameSpec):
             if self.regions > 1:
                 raise ValueRangeError(
@@ -110,7 +121,11 @@ class FramesEncoderSpec(AbstractRecurrentSpec):
         return FramesEncoder(frame, stack, regions=self.regions)
 
     def built(self) -> "FramesEncoderSpec":
-        """Return the spec that a task keeps after it builds the encoder; the frame spec may omit settings."""
+        """Return the spec that a task keeps after it builds the encoder.
+
+        Returns:
+            A spec whose frame encoder omits settings that are no longer needed.
+        """
         return replace(self, frame=self.frame.built())
 
     @property

@@ -48,6 +48,19 @@ class AbstractRecurrentDecoder(nn.Module, ABC):
     """A recurrent network that generates tokens.
 
     Subclasses define how it reads a memory: one step, all steps at once, and their loss.
+
+    Args:
+        embedding: Table of the token vectors; the output layer predicts the same tokens.
+        stack: Recurrent layers; their input is the token, the bridge and `fed_size` more values.
+        bridge: Provides the initial state and an additional input of every step.
+        vector_size: Width of the vector v before the output layer.
+        fed_size: Width of the inputs of the stack apart from token and bridge.
+        tie_embeddings: Use the embedding as the weights of the output layer; `vector_size` must then be the
+            width of the embedding.
+        dropout: Dropout probability of the embedded tokens and of the vector v.
+
+    Raises:
+        ShapeError: If the input width of the stack is not the sum of its parts.
     """
 
     def __init__(
@@ -75,7 +88,16 @@ class AbstractRecurrentDecoder(nn.Module, ABC):
 
     @abstractmethod
     def step(self, state: DecoderState, token: Int[Tensor, "*batch"], memory: Memory) -> Step:
-        """Read one token and return log-probabilities of the next."""
+        """Read one token and return log-probabilities of the next.
+
+        Args:
+            state: State before the token, from `start` or from the previous step.
+            token: One token id for each item.
+            memory: Encoded input, from `remember`.
+
+        Returns:
+            The new state, the log-probabilities of the next token, and the attention.
+        """
 
     @abstractmethod
     def unroll(
@@ -88,6 +110,15 @@ class AbstractRecurrentDecoder(nn.Module, ABC):
         """Run teacher forcing: read all tokens, the begin symbol first, and predict the token after each.
 
         A masked token is skipped: the state does not change.
+
+        Args:
+            tokens: Token ids to read, the begin symbol first.
+            memory: Encoded input; `remember` is called if the caller has not done so.
+            mask: True on real tokens; None if all tokens are real.
+            state: State before the first token; defaults to the state from `start`.
+
+        Returns:
+            The log-probabilities of the token after each token, the attention, and the final state.
         """
 
     @abstractmethod
@@ -105,14 +136,39 @@ class AbstractRecurrentDecoder(nn.Module, ABC):
 
         It never builds the whole table of log-probabilities `(*batch, T, W)`, which takes most of the time
         and memory of `unroll`.
+
+        Args:
+            tokens: Token ids to read, the begin symbol first.
+            targets: Token ids to predict, the end symbol last.
+            memory: Encoded input; `remember` is called if the caller has not done so.
+            mask: True on real tokens; None if all tokens are real.
+            state: State before the first token; defaults to the state from `start`.
+            label_smoothing: Weight of the uniform distribution in the target distribution.
+
+        Returns:
+            The loss and the log-probability of each target, the attention, and the final state.
         """
 
     def remember(self, memory: Memory) -> Memory:
-        """Compute the parts of the memory that every step needs, once; call it before `start`."""
+        """Compute the parts of the memory that every step needs, once; call it before `start`.
+
+        Args:
+            memory: Output of an encoder.
+
+        Returns:
+            The memory with its summary and, if the decoder attends, its keys.
+        """
         return summarized(memory)
 
     def start(self, memory: Memory) -> DecoderState:
-        """Return the state before the first token; `memory` comes from `remember`."""
+        """Return the state before the first token.
+
+        Args:
+            memory: Encoded input, from `remember`.
+
+        Returns:
+            The initial state, with the batch axes of the memory.
+        """
         zero = self.stack.start(summary_of(memory).shape[:-1])
         return DecoderState(self.bridge.start(memory, zero))
 
@@ -122,12 +178,27 @@ class AbstractRecurrentDecoder(nn.Module, ABC):
         """Run the stack on one more token.
 
         The state may have more axes than the memory: several hypotheses of one memory.
+
+        Args:
+            state: State before the token.
+            token: One token id for each item or hypothesis.
+            memory: Encoded input, from `remember`.
+
+        Returns:
+            The output of the stack and the new state of its layers.
         """
         read = self._input(token, memory, *self.fed(state))
         return self.stack.step(read, state.layers)
 
     def fed(self, state: DecoderState) -> tuple[Tensor, ...]:
-        """Return the inputs of the stack apart from token and bridge; `fed_size` is their width."""
+        """Return the inputs of the stack apart from token and bridge.
+
+        Args:
+            state: State before the step.
+
+        Returns:
+            Tensors with a total width of `fed_size`; empty by default.
+        """
         del state
         return ()
 
@@ -155,7 +226,15 @@ class AbstractDecoder(AbstractRecurrentDecoder):
     def read(
         self, hidden: Float[Tensor, "*batch Q H"], memory: Memory
     ) -> tuple[Float[Tensor, "*batch Q A"], Reading | None]:
-        """Compute the vector v for each output of the stack, before dropout, and the attention."""
+        """Compute the vector v for each output of the stack, before dropout, and the attention.
+
+        Args:
+            hidden: Outputs of the stack, one for each query.
+            memory: Encoded input, from `remember`.
+
+        Returns:
+            The vectors and the attention; None in place of the attention if there is none.
+        """
 
     @override
     def step(self, state: DecoderState, token: Int[Tensor, "*batch"], memory: Memory) -> Step:
@@ -166,7 +245,14 @@ class AbstractDecoder(AbstractRecurrentDecoder):
         return Step(DecoderState(layers, self.own(vector)), log_probs, attended)
 
     def own(self, vector: Float[Tensor, "*batch A"]) -> Any:
-        """Return the decoder-specific part of the state after a step with this vector."""
+        """Return the decoder-specific part of the state after a step with this vector.
+
+        Args:
+            vector: Vector v of the step, after dropout.
+
+        Returns:
+            The value of `DecoderState.own`; None by default.
+        """
         del vector
 
     @override
@@ -218,6 +304,10 @@ class PlainDecoder(AbstractDecoder):
 
     It depends on the source only through its bridge (Sutskever et al. 2014), or not at all (a language
     model, with `NoBridge` and `no_memory`).
+
+    Args:
+        **parts: `embedding`, `stack` and `bridge`, and optionally `tie_embeddings`, to use the embedding as the
+            weights of the output layer, and `dropout`, a probability.
 
     Examples:
         >>> from foveal.networks import NoBridge, recurrent_stack
@@ -271,6 +361,13 @@ class AbstractAttentionDecoder(AbstractDecoder):
 @final
 class AttentionDecoder(AbstractAttentionDecoder):
     """A decoder with attention but without input feeding: the stack does not depend on the attention.
+
+    Args:
+        attention: Attention whose queries are the outputs of the stack.
+        value_size: Width of the values of the memory.
+        vector_size: Width of the vector v before the output layer; defaults to the width of the stack's output.
+        **parts: `embedding`, `stack` and `bridge`, and optionally `tie_embeddings`, to use the embedding as the
+            weights of the output layer, and `dropout`, a probability.
 
     Examples:
         >>> from foveal.attention import softmax_attention

@@ -33,6 +33,13 @@ class InputFeedingDecoder(AbstractAttentionDecoder):
 
     The width of the stack's input is embedding + bridge + `vector_size`.
 
+    Args:
+        attention: Attention whose queries are the outputs of the stack.
+        value_size: Width of the values of the memory.
+        vector_size: Width of the attentional vector v, which is also an input of the next step.
+        **parts: `embedding`, `stack` and `bridge`, and optionally `tie_embeddings`, to use the embedding as the
+            weights of the output layer, and `dropout`, a probability.
+
     Examples:
         >>> from torch import nn
         >>> from foveal.attention import softmax_attention

@@ -63,6 +63,12 @@ def shared_operand(whole: Float[Tensor, "*batch S V"]) -> Float[Tensor, "*batch 
 
     Without gradients, and under autocast, which casts operands separately, it returns the tensor unchanged.
 
+    Args:
+        whole: Right operand of the products.
+
+    Returns:
+        A tensor with the same values; its products add to the gradient of `whole`.
+
     Examples:
         >>> weight = torch.eye(2, requires_grad=True)
         >>> operand = shared_operand(weight)

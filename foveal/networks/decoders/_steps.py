@@ -39,7 +39,14 @@ class DecoderState(NamedTuple):
     own: Any = None
 
     def map(self, function: Callable[[Tensor], Tensor]) -> "DecoderState":
-        """Apply a function to every tensor, without a generic tree map: every step of beam search calls it."""
+        """Apply a function to every tensor, without a generic tree map: every step of beam search calls it.
+
+        Args:
+            function: Maps a tensor to the tensor that takes its place.
+
+        Returns:
+            A state of the same structure with the new tensors.
+        """
         own = self.own
         if isinstance(own, Tensor):
             own = function(own)

@@ -58,6 +58,16 @@ def token_loss(
 
     Under autocast, products use half precision and everything else float32.
 
+    Args:
+        vectors: Inputs of the output layer, one for each target.
+        weight: Weights of the output layer, one row for each token of the vocabulary.
+        bias: Bias of the output layer.
+        targets: Token ids to predict.
+        label_smoothing: Weight of the uniform distribution in the target distribution.
+
+    Returns:
+        The losses and the log-probabilities of the targets.
+
     Examples:
         >>> token_loss(torch.ones(1, 2), torch.zeros(4, 2), torch.zeros(4), torch.tensor([3]))[1].exp()
         tensor([0.2500])

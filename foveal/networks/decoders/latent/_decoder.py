@@ -81,7 +81,15 @@ class _Taught(NamedTuple):
 
 @final
 class LatentDecoder(AbstractRecurrentDecoder):
-    """A decoder that sums over the position that each step reads; `walk` models sequences of positions.
+    """A decoder that sums over the position that each step reads.
+
+    Args:
+        scorer: Scores the positions of the memory; its queries are the outputs of the stack.
+        walk: Model of the sequences of positions.
+        value_size: Width of the values of the memory.
+        vector_size: Width of the vector v before the output layer; defaults to the width of the stack's output.
+        **parts: `embedding`, `stack` and `bridge`, and optionally `tie_embeddings`, to use the embedding as the
+            weights of the output layer, and `dropout`, a probability.
 
     Examples:
         >>> from torch import nn
@@ -190,7 +198,17 @@ class LatentDecoder(AbstractRecurrentDecoder):
         memory: Memory,
         mask: Bool[Tensor, "*batch T"] | None = None,
     ) -> Int[Tensor, "*batch T"]:
-        """Return the position of each target in the most probable alignment (Viterbi); -1 on padding."""
+        """Return the position of each target in the most probable alignment (Viterbi).
+
+        Args:
+            tokens: Token ids to read, the begin symbol first.
+            targets: Token ids to align; `targets[t]` follows `tokens[t]`.
+            memory: Encoded input; `remember` is called if the caller has not done so.
+            mask: True on real tokens; None if all tokens are real.
+
+        Returns:
+            Positions of the memory, one for each target; -1 on padding.
+        """
         (posterior,) = self.score(tokens, targets, memory, mask).attended
         assert isinstance(posterior, Posterior)
         if mask is None:
@@ -316,7 +334,14 @@ class LatentDecoder(AbstractRecurrentDecoder):
 def following(
     tokens: Int[Tensor, "*batch T"], mask: Bool[Tensor, "*batch T"] | None = None
 ) -> Int[Tensor, "*batch T"]:
-    """Return the real token after each token; the result at the last token is meaningless.
+    """Return the real token after each token.
+
+    Args:
+        tokens: Token ids.
+        mask: True on real tokens; None if all tokens are real.
+
+    Returns:
+        The next real token of each token; the result at the last token is meaningless.
 
     Examples:
         >>> following(torch.tensor([1, 2, 3, 4]), torch.tensor([True, False, True, True]))

@@ -44,10 +44,13 @@ def forward_filter(
     """Filter all steps of a monotonic alignment, after `before`, log p(a_0); masked steps are skipped.
 
     Args:
-        scores: scores of the positions at every step, -inf on masked positions.
-        emissions: log p(y_t | a_t) of the token of each step.
-        before: log-probabilities of the position before the first step.
+        scores: Scores of the positions at every step, -inf on masked positions.
+        emissions: Log p(y_t | a_t) of the token of each step.
+        before: Log-probabilities of the position before the first step.
         mask: True on real steps.
+
+    Returns:
+        The predicted positions and the log-probability of the token of each step, and the final position.
 
     Examples:
         >>> start, say = torch.tensor([[0.0, -torch.inf]]), torch.zeros(1, 2, 2)
@@ -67,6 +70,12 @@ def forward_step(
 
 def transitions(scores: Float[Tensor, "*batch S"]) -> Float[Tensor, "*batch S S"]:
     """Compute log p(a_t = j | a_{t-1} = i) as [i, j]; -inf for backward transitions.
+
+    Args:
+        scores: Scores of the positions, -inf on masked positions.
+
+    Returns:
+        Log-probabilities with a row for each previous position; a row is all -inf if it allows no position.
 
     Examples:
         >>> transitions(torch.zeros(2)).exp()
