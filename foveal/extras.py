@@ -11,9 +11,9 @@ def require(extra: str, *packages: str, needed_by: str) -> None:
     """Raise `MissingPackageError` unless all `packages` of an extra are installed.
 
     Args:
-        extra: the name of the extra in `pyproject.toml`, such as "serve".
-        packages: names to import, such as "fastapi".
-        needed_by: the subject of the error's sentence, such as "The server".
+        extra: The name of the extra in `pyproject.toml`, such as "serve".
+        packages: Names to import, such as "fastapi".
+        needed_by: The subject of the error's sentence, such as "The server".
     """
     for package in packages:
         if find_spec(package) is None:

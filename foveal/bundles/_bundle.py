@@ -74,11 +74,11 @@ def load_bundle(folder: str | Path, *, also: Sequence[type] = ()) -> AbstractTas
     """Load and verify the task in a folder. It is in evaluation mode on the CPU.
 
     Args:
-        folder: the folder.
-        also: spec classes of user-defined parts, for a model that has some.
+        folder: The folder.
+        also: Spec classes of user-defined parts, for a model that has some.
 
     Raises:
-        BundleError: the folder has no bundle, or one that is damaged, malformed, or not finite.
+        BundleError: The folder has no bundle, or one that is damaged, malformed, or not finite.
     """
     folder = Path(folder)
     try:

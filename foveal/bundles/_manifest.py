@@ -72,12 +72,12 @@ def read_sealed(folder: Path, names: Collection[str], formats: Collection[int]) 
     """Read and verify the files that `write_sealed` wrote.
 
     Args:
-        folder: the folder of the files.
-        names: the required files; the manifest may list no others.
-        formats: supported values of the manifest's `format`.
+        folder: The folder of the files.
+        names: The required files; the manifest may list no others.
+        formats: Supported values of the manifest's `format`.
 
     Raises:
-        BundleError: a file is missing, damaged, or in an unsupported format.
+        BundleError: A file is missing, damaged, or in an unsupported format.
     """
     about = _manifest(folder)
     if about["format"] not in formats:

@@ -52,11 +52,11 @@ def outline(build: Callable[[], Built], num_tensors: int | None = None) -> Built
     """Build a model without values, on the meta device.
 
     Args:
-        build: creates the model, or an object that contains one.
-        num_tensors: expected number of tensors of the model; None for any.
+        build: Creates the model, or an object that contains one.
+        num_tensors: Expected number of tensors of the model; None for any.
 
     Raises:
-        ValueRangeError: the model has far more modules than this number of tensors needs.
+        ValueRangeError: The model has far more modules than this number of tensors needs.
     """
     with torch.device("meta"), _Outlining(num_tensors):
         return build()

@@ -38,7 +38,7 @@ def warm_start(task: AbstractTask[Any], folder: str | Path) -> None:
     other weights completely.
 
     Raises:
-        BundleError: the models differ in more than their tokens and labels.
+        BundleError: The models differ in more than their tokens and labels.
     """
     other = load_bundle(folder, also=outside_specs(task.spec))
     own, theirs = task.model.state_dict(), other.model.state_dict()

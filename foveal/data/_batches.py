@@ -174,7 +174,16 @@ class PictureBatch:
 
 
 def collate_seq2seq(examples: Sequence[Encoded]) -> Seq2SeqBatch:
-    """Collate source and target sequences, for transduction."""
+    """Collate source and target sequences, for transduction.
+
+    Args:
+        examples: Encoded examples, with ids of the source and of the target.
+
+    Returns:
+        Padded tensors with one row per example. `tokens` begins with the begin token and is the input of the decoder;
+        `targets` is the same sequence shifted by one, with the end token. Features and alignment are None if no example
+        has any.
+    """
     packed = Packed.pack(examples)
     inner, mask = packed.target.padded(extra=1), packed.target.mask(extra=1)
     rows, lengths = np.arange(len(packed)), packed.target.lengths
@@ -197,7 +206,17 @@ def collate_seq2seq(examples: Sequence[Encoded]) -> Seq2SeqBatch:
 
 
 def collate_labelled(examples: Sequence[Encoded]) -> LabeledBatch:
-    """Collate sequences and labels; the target of each example is one id."""
+    """Collate sequences and labels; the target of each example is one id.
+
+    Args:
+        examples: Encoded examples, each with exactly one target id.
+
+    Returns:
+        Padded sequences with one row per example, and one label per row.
+
+    Raises:
+        ShapeError: A target does not have exactly one id.
+    """
     packed = Packed.pack(examples)
     if (packed.target.lengths != 1).any():
         number = int((packed.target.lengths != 1).argmax())
@@ -284,8 +303,17 @@ def collate_pictures(
     examples: Sequence[Encoded],
     collate_text: Callable[[Packed], Seq2SeqBatch] | Callable[[Packed], LabeledBatch],
 ) -> PictureBatch:
-    """Collate images, or clips, and their texts. `collate_text`, such as `collate_seq2seq` or `collate_labelled`,
-    collates everything except the images.
+    """Collate images, or clips, and their texts.
+
+    Args:
+        examples: Encoded examples, each with a picture.
+        collate_text: Collates everything except the images, for example `collate_seq2seq` or `collate_labelled`.
+
+    Returns:
+        Padded images or clips, their masks and the collated texts. An image that several examples share appears once.
+
+    Raises:
+        ShapeError: The examples have no pictures.
     """
     packed = Packed.pack(examples)
     if packed.pictures is None:

@@ -32,11 +32,11 @@ class Example:
     """An input, and the output to produce from it.
 
     Args:
-        source: the input: a text, or one of the other types of inputs, such as `TextPair` and `Picture`.
-        target: the text, label or tags to produce; None if unknown.
-        features: tokens that specify the requested form, as in inflection: `V;PST`.
-        alignment: pairs `i-j`, counted from 0: target token j is aligned with source token i.
-        where: the file and line of the example.
+        source: The input: a text, or one of the other types of inputs, such as `TextPair` and `Picture`.
+        target: The text, label or tags to produce; None if unknown.
+        features: Tokens that specify the requested form, as in inflection: `V;PST`.
+        alignment: Pairs `i-j`, counted from 0: target token j is aligned with source token i.
+        where: The file and line of the example.
     """
 
     source: Input
@@ -58,6 +58,12 @@ class Example:
 
     def input_as(self, kind: type[Kind]) -> Kind:
         r"""Return the source as one type of input; parse it if it is a text in the written form of that type.
+
+        Args:
+            kind: Class of the requested input, for example `TextPair`.
+
+        Returns:
+            The source as an instance of `kind`.
 
         Raises:
             DataError: The source is another type of input, or a text that cannot be parsed.
@@ -81,6 +87,13 @@ class Example:
 def evenly_spaced(items: Sequence[Item], most: int) -> list[Item]:
     """Return at most `most` items, evenly spaced and in their order.
 
+    Args:
+        items: Items to choose from.
+        most: Maximum number of items.
+
+    Returns:
+        The first item and items at equal distances after it.
+
     Examples:
         >>> "".join(evenly_spaced("abcde", 2))
         'ac'
@@ -97,6 +110,15 @@ def data_error(where: Where | str | None, what: str, remedy: str) -> DataError:
 
 def read_alignment(example: Example) -> list[int]:
     """Parse the alignment of an example into a flat list: i, j, i, j, ...
+
+    Args:
+        example: Example whose alignment has the form `0-1 1-0`.
+
+    Returns:
+        Source and target positions, counted from 0, in turn. The list is empty if the example has no alignment.
+
+    Raises:
+        DataError: A pair has another form.
 
     Examples:
         >>> read_alignment(Example("a b", "x y", alignment="0-1 1-0"))

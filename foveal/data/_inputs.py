@@ -44,6 +44,12 @@ class AbstractInput(ABC):
     def parse(cls: type[Own], text: str) -> Own:
         """Parse the written form.
 
+        Args:
+            text: Written form of the input.
+
+        Returns:
+            The parsed input.
+
         Raises:
             DataError: The text has another form. The caller adds the location to the message.
         """
@@ -51,6 +57,12 @@ class AbstractInput(ABC):
     @classmethod
     def of(cls: type[Own], other: "Input") -> Own:
         """Convert another input: by default only a text, which is parsed.
+
+        Args:
+            other: Input of any type.
+
+        Returns:
+            The input as an instance of this class.
 
         Raises:
             DataError: The other input cannot be converted.
@@ -73,6 +85,12 @@ Input: TypeAlias = str | AbstractInput
 
 def quoted(text: str) -> str:
     r"""Quote a text on one line, shortened, for an error message.
+
+    Args:
+        text: Text of any length.
+
+    Returns:
+        The text in quotes, with line breaks and tabs escaped.
 
     Examples:
         >>> print(quoted("two\tcolumns"))

@@ -23,8 +23,14 @@ class Place(NamedTuple):
 
 
 class LineReader:
-    """Iterates over the lines of a file once, and knows its position. With `chunks`, it reads these bytes, and `file`
-    is only the name for error messages.
+    """Iterates over the lines of a file once, and knows its position.
+
+    Args:
+        file: File to read: plain, gzip or zstd. With `chunks`, `file` is only the name for error messages.
+        place: Beginning of the first line to read; by default the beginning of the file.
+        end: Number of decompressed bytes at which to stop; None reads to the end of the file.
+        max_line: Maximum number of bytes of a line.
+        chunks: Bytes to read instead of the file.
     """
 
     def __init__(
@@ -67,7 +73,14 @@ class LineReader:
         return Where(self.file, self.line)
 
     def place(self, back: int = 0) -> Place:
-        """Return the beginning of the next line, or with `back=1` of the last line read."""
+        """Return the beginning of the next line, or with `back=1` of the last line read.
+
+        Args:
+            back: Number of lines to go back: 0 for the next line, 1 for the last line read.
+
+        Returns:
+            The beginning of that line.
+        """
         done = self.line - back - self._block_line
         rest = self._block.split(b"\n", done)
         offset = len(self._block) - len(rest[done]) if done < len(rest) else len(self._block)
@@ -78,7 +91,15 @@ class LineReader:
         self.held, self.num_since = self.place(back=1), 0
 
     def error(self, what: str, remedy: str) -> DataError:
-        """Create an error about the last line read."""
+        """Create an error about the last line read.
+
+        Args:
+            what: The problem.
+            remedy: The advice to the user.
+
+        Returns:
+            The error, with the file and the number of the line.
+        """
         return data_error(self.where, what, remedy)
 
     def _chunks(self) -> Iterator[bytes]:

@@ -69,13 +69,27 @@ class Source(ABC):
 
     @abstractmethod
     def shards(self, block: int | None = None) -> tuple[Shard, ...]:
-        """Return the parts of the source, in order. With `block`, plain files with one example per line are divided
-        into ranges of about this number of bytes.
+        """Return the parts of the source, in order.
+
+        Args:
+            block: Approximate number of bytes of a shard. With `block`, plain files with one example per line are
+                divided into ranges of this size; None makes one shard of each file.
+
+        Returns:
+            The shards. Their examples, one shard after the other, are all examples of the source.
         """
 
     @abstractmethod
     def open(self, shard: Shard, position: Position | None = None) -> Cursor[Example]:
-        """Open a shard at its beginning, or at a position that was reached before."""
+        """Open a shard at its beginning, or at a position that was reached before.
+
+        Args:
+            shard: One of `shards()`.
+            position: Position to start from, which a cursor of this shard has returned; None starts at the beginning.
+
+        Returns:
+            A cursor over the examples of the shard, from this position on.
+        """
 
     def __iter__(self) -> Iterator[Example]:
         for shard in self.shards():

@@ -42,11 +42,17 @@ class AbstractSourceSpec(AbstractSpec, Source):
     def read(self) -> Iterator[Example]:
         """Yield every example. Each call starts with the first example and yields the same examples in the same
         order, in every training process.
+
+        Yields:
+            Every example, in a fixed order.
         """
 
     def files(self) -> tuple[str, ...]:
         """Return the files that the examples come from. A run is not resumed if their contents have changed. For a
         source without files, the settings are compared instead.
+
+        Returns:
+            The names of the files; empty by default.
         """
         return ()
 

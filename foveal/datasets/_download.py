@@ -35,10 +35,10 @@ def download(address: str) -> bytes:
     """Return the bytes at an address.
 
     Args:
-        address: https, or http on this machine.
+        address: An https address, or http on this machine.
 
     Raises:
-        DataError: there is no answer, or too large a one.
+        DataError: There is no answer, or too large a one.
     """
     check_address(address)
     opener = urllib.request.OpenerDirector()

@@ -20,16 +20,16 @@ def fetch(wanted: DataSet, folders: Sequence[Path], advance: Advance) -> list[Pa
     """Put the files of a data set into the data folder. Files that are there with their checksum are kept.
 
     Args:
-        wanted: the data set.
-        folders: take the files from here: a folder with the data set's files, one that has a folder of its name,
+        wanted: The data set.
+        folders: Take the files from here: a folder with the data set's files, one that has a folder of its name,
             or a checkout of the source. Without folders, files are downloaded.
-        advance: told how many bytes more are done.
+        advance: Told how many bytes more are done.
 
     Returns:
         The files that were written.
 
     Raises:
-        DataError: a file has another checksum, or cannot be had; the text says what to do.
+        DataError: A file has another checksum, or cannot be had; the text says what to do.
     """
     written: list[Path] = []
     lacking: list[DataFile] = []

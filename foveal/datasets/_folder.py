@@ -25,10 +25,10 @@ def data_file(name: str) -> Path:
     """Return the path of a file of a data set.
 
     Args:
-        name: the data set and the file in it, such as "scan/tasks_train_simple.txt.gz".
+        name: The data set and the file in it, such as "scan/tasks_train_simple.txt.gz".
 
     Raises:
-        DataError: the file is not in the data folder; the text has the command that gets it.
+        DataError: The file is not in the data folder; the text has the command that gets it.
     """
     path = data_folder() / name
     if not path.exists():

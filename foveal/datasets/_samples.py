@@ -21,7 +21,7 @@ def sample(name: str) -> Path:
         A folder with a training, a validation and a test file: train, dev and test.
 
     Raises:
-        DataError: there is no sample of this name.
+        DataError: There is no sample of this name.
 
     Examples:
         >>> from foveal.data import tsv

@@ -82,7 +82,7 @@ class Calibration:
         """Read data that `to_data` wrote.
 
         Raises:
-            DataError: the data has another structure, or a number is not finite or out of range.
+            DataError: The data has another structure, or a number is not finite or out of range.
         """
         if not isinstance(data, list) or not 0 < len(data) <= _MOST_SCALINGS:
             raise DataError(
@@ -105,8 +105,8 @@ def fit_calibration(
     """Fit T and b on validation data by maximum a posteriori.
 
     Args:
-        log_probs: log-probabilities of the candidates of each example, best first; -inf if there is none.
-        right: index of the correct candidate; -1 if none is correct.
+        log_probs: Log-probabilities of the candidates of each example, best first; -inf if there is none.
+        right: Index of the correct candidate; -1 if none is correct.
         complete: True if no other output is possible.
     """
     if complete:

@@ -27,8 +27,8 @@ def kind_slices(statistics: Statistics, kinds: Sequence[str | None]) -> tuple[Sl
     """Return a slice for each kind of example, the most frequent first. Examples without a kind are in no slice.
 
     Args:
-        statistics: the metric on all examples.
-        kinds: the kind of each example.
+        statistics: The metric on all examples.
+        kinds: The kind of each example.
     """
     counts = Counter(kind for kind in kinds if kind is not None)
     return tuple(
@@ -43,9 +43,9 @@ def length_slices(
     """Return up to four slices with about the same number of examples, short to long.
 
     Args:
-        statistics: the metric on all examples.
-        lengths: the length of each example.
-        unit: the unit of the lengths, for the names of the slices.
+        statistics: The metric on all examples.
+        lengths: The length of each example.
+        unit: The unit of the lengths, for the names of the slices.
     """
     parts = length_parts(lengths, unit=unit)
     return tuple(_slice(name, statistics, chosen) for name, chosen in parts.items())
@@ -83,10 +83,10 @@ def rarity_slices(
     tokens. Empty slices are omitted.
 
     Args:
-        statistics: the metric on all examples.
-        texts: the tokens of each example.
-        known: the tokens in the vocabulary of the model.
-        rare: tokens that occur in the training set, but rarely.
+        statistics: The metric on all examples.
+        texts: The tokens of each example.
+        known: The tokens in the vocabulary of the model.
+        rare: Tokens that occur in the training set, but rarely.
     """
     unknown = np.array([any(symbol not in known for symbol in text) for text in texts])
     unusual = np.array([any(symbol in rare for symbol in text) for text in texts])

@@ -73,12 +73,12 @@ def check_data(
     test sets that do not occur in the training set. It reads each corpus once, in bounded memory.
 
     Args:
-        train: the training set.
-        dev: the validation set.
-        test: the test set.
-        source_tokenizer: the tokenizer of sources; characters by default.
-        target_tokenizer: the tokenizer of targets; characters by default.
-        max_held: maximum number of examples of each corpus to compare; of a larger corpus, a sample is compared.
+        train: The training set.
+        dev: The validation set.
+        test: The test set.
+        source_tokenizer: The tokenizer of sources; characters by default.
+        target_tokenizer: The tokenizer of targets; characters by default.
+        max_held: Maximum number of examples of each corpus to compare; of a larger corpus, a sample is compared.
 
     Examples:
         >>> found = check_data([Example("a", "x"), Example("a", "x")], dev=[Example("a", "y")])

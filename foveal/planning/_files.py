@@ -48,12 +48,12 @@ def open_same(train: SourceSpec, files: Sequence[str], role: str) -> SourceSpec:
     """Open files as a source, in the format and with the columns of the training files.
 
     Args:
-        train: the training files.
-        files: the validation or test files.
-        role: the option that names them, dev or test.
+        train: The training files.
+        files: The validation or test files.
+        role: The option that names them, dev or test.
 
     Raises:
-        SpecError: if the files have another format.
+        SpecError: If the files have another format.
     """
     source = open_like(train, files)
     if source.kind != train.kind:

@@ -110,12 +110,12 @@ def hold_out(
     1,000 and at least one. Nothing is written yet; the examples are read as a stream, more than once.
 
     Args:
-        examples: the examples to divide.
-        folder: the folder for the parts.
-        files: the files that the examples come from, recorded with the parts.
+        examples: The examples to divide.
+        folder: The folder for the parts.
+        files: The files that the examples come from, recorded with the parts.
 
     Raises:
-        DataError: if there are too few examples to divide.
+        DataError: If there are too few examples to divide.
     """
     num = num_chosen = num_lowest = 0
     lowest = 1 << 64

@@ -22,11 +22,11 @@ def plan(
     The training files are read as a stream, more than once.
 
     Args:
-        train: the training files.
-        dev: the validation files.
-        test: the test files.
-        examples: the examples of `train`, if they are on another machine or not written yet.
-        by: chooses the task: `recommend` for texts, `recommend_pictures` for images.
+        train: The training files.
+        dev: The validation files.
+        test: The test files.
+        examples: The examples of `train`, if they are on another machine or not written yet.
+        by: Chooses the task: `recommend` for texts, `recommend_pictures` for images.
     """
     found = by(train if examples is None else examples)
     run = Run(

@@ -371,9 +371,9 @@ def _training(kind: str, widths: Sequence[int], choices: _Choices) -> dict[str, 
     """Recommend the length of training and the size of batches.
 
     Args:
-        kind: the task.
-        widths: numbers of positions of some examples in a batch.
-        choices: collects the reasons.
+        kind: The task.
+        widths: Numbers of positions of some examples in a batch.
+        choices: Collects the reasons.
     """
     n = choices.num_examples
     match kind:

@@ -39,7 +39,7 @@ def recommend_pictures(examples: Iterable[Example]) -> Recommendation:
     """Recommend a spec for training examples whose sources are images, with or without a question.
 
     Raises:
-        DataError: if an example has no target.
+        DataError: If an example has no target.
     """
     sample = list(islice(examples, _MOST_SAMPLED))
     targets = [example.target for example in sample if example.target is not None]

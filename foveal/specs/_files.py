@@ -23,8 +23,8 @@ def run_file(path: str | Path, option: str) -> ModuleType:
     packages next to its folder or in the current folder.
 
     Args:
-        path: the file.
-        option: the option that named the file, for error messages.
+        path: The file.
+        option: The option that named the file, for error messages.
     """
     path = Path(path).resolve()
     if not path.is_file() or path.suffix != ".py":
@@ -78,7 +78,7 @@ def specs_in(path: str | Path | None, option: str = "--with-specs") -> tuple[typ
     """Run a Python file and return the specs that it lists; none without a file.
 
     Raises:
-        SpecError: the file does not exist, or lists no specs.
+        SpecError: The file does not exist, or lists no specs.
     """
     if path is None:
         return ()

@@ -35,8 +35,8 @@ def to_data(spec: Any, annotation: Any = None) -> dict[str, Any]:
     not listed in the annotation of its field also contains the name of its class.
 
     Args:
-        spec: the spec.
-        annotation: the specs that the field accepts; by default only this one.
+        spec: The spec.
+        annotation: The specs that the field accepts; by default only this one.
     """
     cls = type(spec)
     known = fields_of(cls)
@@ -62,9 +62,9 @@ def from_data(annotation: Any, data: Any, *, also: Sequence[type] = ()) -> Any:
     remain readable.
 
     Args:
-        annotation: a spec, or a union of specs.
-        data: parsed JSON.
-        also: user-defined specs, which are accepted if the annotation of a field names their abstract base.
+        annotation: A spec, or a union of specs.
+        data: Parsed JSON.
+        also: User-defined specs, which are accepted if the annotation of a field names their abstract base.
             No other class is looked up, and nothing is imported.
     """
     return read(annotation, data, "", NO_BOUNDS, also)
@@ -173,11 +173,11 @@ def parse_json(text: str, what: str) -> Any:
     r"""Parse JSON strictly: names in an object must be unique, and texts must be valid Unicode.
 
     Args:
-        text: the JSON.
-        what: a description of the text, for error messages.
+        text: The JSON.
+        what: A description of the text, for error messages.
 
     Raises:
-        SpecError: the text is not JSON, is nested too deeply, or repeats a name.
+        SpecError: The text is not JSON, is nested too deeply, or repeats a name.
 
     Examples:
         >>> parse_json('{"a": [1, 2]}', "the list")

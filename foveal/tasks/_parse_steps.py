@@ -20,10 +20,10 @@ def parse_steps(
     that arc.
 
     Args:
-        parses: the distribution over the trees of one sentence.
-        arcs: the head and the label of each word in the answer, such as 2:nsubj.
-        names: of the labels.
-        alternatives: how many heads to list.
+        parses: The distribution over the trees of one sentence.
+        arcs: The head and the label of each word in the answer, such as 2:nsubj.
+        names: Of the labels.
+        alternatives: How many heads to list.
     """
     size = len(arcs)
     marginals = parses.tree.marginals()[0, :, 1:]

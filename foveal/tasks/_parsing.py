@@ -210,8 +210,8 @@ class Parsing(AbstractAnsweringTask[Parser]):
         Comments, tokens of several words, empty nodes and all other columns stay as they are.
 
         Args:
-            lines: without line ends.
-            file: the name that errors give.
+            lines: Without line ends.
+            file: The name that errors give.
         """
         return fill_trees(
             lines, lambda texts: [found.output for found in self.predict(texts)], file

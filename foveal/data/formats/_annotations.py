@@ -177,7 +177,17 @@ def karpathy_captions(
     splits: Sequence[str] = ("train",),
     text: Literal["raw", "tokens"] = "raw",
 ) -> KarpathyCaptions:
-    """Read captions of Karpathy's splits; see `KarpathyCaptions`."""
+    """Read captions of Karpathy's splits; see `KarpathyCaptions`.
+
+    Args:
+        paths: JSON files, or patterns; plain, gzip or zstd.
+        images: Folder or zip archive that the names of images are relative to; None for the folder of each file.
+        splits: Splits to read, among train, restval, val and test.
+        text: Whether to read captions as written, or as tokens joined with spaces.
+
+    Returns:
+        A source with one example per caption.
+    """
     return KarpathyCaptions(
         paths=path_texts(paths),
         images=None if images is None else str(images),
@@ -187,12 +197,29 @@ def karpathy_captions(
 
 
 def coco_captions(paths: Paths, images: str | Path | None = None) -> CocoCaptions:
-    """Read captions of COCO; see `CocoCaptions`."""
+    """Read captions of COCO; see `CocoCaptions`.
+
+    Args:
+        paths: JSON files, or patterns; plain, gzip or zstd.
+        images: Folder or zip archive that the names of images are relative to; None for the folder of each file.
+
+    Returns:
+        A source with one example per caption.
+    """
     return CocoCaptions(paths=path_texts(paths), images=None if images is None else str(images))
 
 
 def easy_vqa(paths: Paths, images: str | Path | None = None, *, suffix: str = ".png") -> EasyVqa:
-    """Read questions about images; see `EasyVqa`."""
+    """Read questions about images; see `EasyVqa`.
+
+    Args:
+        paths: JSON files, or patterns; plain, gzip or zstd.
+        images: Folder or zip archive that the names of images are relative to; None for the folder of each file.
+        suffix: Suffix of the file name of each image.
+
+    Returns:
+        A source with one example per question.
+    """
     return EasyVqa(
         paths=path_texts(paths), images=None if images is None else str(images), suffix=suffix
     )

@@ -64,7 +64,15 @@ class Babi(FileSource):
 
 
 def babi(paths: Paths, *, max_line: int = MAX_LINE) -> Babi:
-    """Read files of the bAbI tasks; see `Babi`."""
+    """Read files of the bAbI tasks; see `Babi`.
+
+    Args:
+        paths: Files, or patterns; plain, gzip or zstd.
+        max_line: Maximum number of bytes of a line.
+
+    Returns:
+        A source with one example per question.
+    """
     return Babi(paths=path_texts(paths), max_line=max_line)
 
 

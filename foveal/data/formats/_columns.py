@@ -88,8 +88,11 @@ def named_roles(names: Sequence[str], *, guess: bool) -> dict[str, Column]:
     """Return the column of each role, by name, or by number if names repeat.
 
     Args:
-        names: the names of the columns, in order.
-        guess: whether text and target may be in columns with unknown names.
+        names: Names of the columns, in order.
+        guess: Whether text and target may be in columns with unknown names.
+
+    Returns:
+        For each role, the name of its column, its number if names repeat, or None if no column fits.
     """
     numbers = {name.strip().lower(): n for n, name in reversed(list(enumerate(names)))}
     known = {

@@ -82,5 +82,15 @@ class ConllU(FileSource):
 def conllu(
     paths: Paths, source: int = 1, target: int | None = 3, *, max_line: int = MAX_LINE
 ) -> ConllU:
-    """Read CoNLL-U files; see `ConllU`."""
+    """Read CoNLL-U files; see `ConllU`.
+
+    Args:
+        paths: Files, or patterns; plain, gzip or zstd.
+        source: Column of the words, counted from 0.
+        target: Column of the tags; None reads words only.
+        max_line: Maximum number of bytes of a line.
+
+    Returns:
+        A source with one example per sentence.
+    """
     return ConllU(paths=path_texts(paths), source=source, target=target, max_line=max_line)

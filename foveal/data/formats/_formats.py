@@ -139,7 +139,20 @@ def json_lines(
     second: str | None = None,
     max_line: int = MAX_LINE,
 ) -> JsonLines:
-    """Read files of JSON objects; see `JsonLines`."""
+    """Read files of JSON objects; see `JsonLines`.
+
+    Args:
+        paths: Files, or patterns; plain, gzip or zstd.
+        source: Name of the value to read.
+        target: Name of the text or label to produce; None for data without targets.
+        features: Name of the features, as in inflection.
+        alignment: Name of the alignment, for example of `0-0 1-2`.
+        second: Name of the second text, for pairs of texts.
+        max_line: Maximum number of bytes of a line.
+
+    Returns:
+        A source with one example per line.
+    """
     return JsonLines(
         paths=path_texts(paths),
         source=source,
@@ -152,7 +165,16 @@ def json_lines(
 
 
 def parallel(source_paths: Paths, target_paths: Paths, *, max_line: int = MAX_LINE) -> Parallel:
-    """Read parallel files; see `Parallel`."""
+    """Read parallel files; see `Parallel`.
+
+    Args:
+        source_paths: Files of the texts to read, or patterns; plain, gzip or zstd.
+        target_paths: Files of the texts to produce, as many as source files and in the same order.
+        max_line: Maximum number of bytes of a line.
+
+    Returns:
+        A source with one example per pair of lines.
+    """
     return Parallel(
         source_paths=path_texts(source_paths),
         target_paths=path_texts(target_paths),

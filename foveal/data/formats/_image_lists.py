@@ -147,7 +147,22 @@ def image_list(
     quotes: bool = False,
     max_line: int = MAX_LINE,
 ) -> ImageList:
-    """Read lists of images and texts; see `ImageList`."""
+    """Read lists of images and texts; see `ImageList`.
+
+    Args:
+        paths: Files, or patterns; plain, gzip or zstd.
+        images: Folder or zip archive that the names of images are relative to; None for the folder of each file.
+        image: Column of the image's name, counted from 0; None if the number of the line, counted from 0, is the name.
+        target: Column of the text or label to produce; None for data without targets.
+        second: Column of the question about the image.
+        suffix: Suffix to add to each name, for example `.png`.
+        numbered: Whether names end in `#` and the number of a text, as in Flickr8k.
+        quotes: Whether columns may be in double quotes, with line breaks inside.
+        max_line: Maximum number of bytes of a line.
+
+    Returns:
+        A source with one example per row.
+    """
     return ImageList(
         paths=path_texts(paths),
         images=None if images is None else str(images),
@@ -182,7 +197,14 @@ def _unquoted(cell: str) -> str:
 
 
 def image_folders(paths: Paths) -> ImageFolders:
-    """Read folders of images, one for each label; see `ImageFolders`."""
+    """Read folders of images, one for each label; see `ImageFolders`.
+
+    Args:
+        paths: Folders or zip archives, each with one folder of images per label.
+
+    Returns:
+        A source with one example per image.
+    """
     return ImageFolders(paths=path_texts(paths))
 
 

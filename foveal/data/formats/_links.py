@@ -53,10 +53,17 @@ def read_gold(
     either without the pair or in the third column after the pair.
 
     Args:
-        file: plain, gzip or zstd.
-        sizes: the number of source and target words of each pair.
-        first: the number of the first word in the file. By default it is inferred: a 0 anywhere means 0; a number
+        file: Plain, gzip or zstd.
+        sizes: The number of source and target words of each pair.
+        first: The number of the first word in the file. By default it is inferred: a 0 anywhere means 0; a number
             one too high for its text means 1; otherwise it is 0.
+
+    Returns:
+        The gold links of each pair, with words counted from 0, and the first number with the reason for it.
+
+    Raises:
+        DataError: A line has another form, a link lies outside its text, or the number of lines differs from the number
+            of pairs.
     """
     lines = [_parsed(line, reader.where) for reader in (LineReader(file),) for line in reader]
     if len(lines) != len(sizes):

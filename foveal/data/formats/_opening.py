@@ -81,9 +81,16 @@ def open_source(paths: Paths, target: Paths | None = None, *, max_line: int = MA
     """Open files as a source, inferring the format from the name and the first lines of the first file.
 
     Args:
-        paths: a file, a pattern, or several of them.
-        target: files parallel to `paths`, if there are any.
-        max_line: maximum number of bytes of a line.
+        paths: A file, a pattern, or several of them.
+        target: Files parallel to `paths`, if there are any.
+        max_line: Maximum number of bytes of a line.
+
+    Returns:
+        The source, and the reason for its format.
+
+    Raises:
+        DataError: The file does not exist or is empty, its JSON or CSV has no text, or a folder contains files other
+            than images by label.
     """
     if target is not None:
         both = parallel(paths, target, max_line=max_line)

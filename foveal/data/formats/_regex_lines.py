@@ -72,5 +72,17 @@ class RegexLines(FileSource):
 
 
 def regex_lines(paths: Paths, pattern: str, *, max_line: int = MAX_LINE) -> RegexLines:
-    """Read files whose lines match a pattern; see `RegexLines`."""
+    """Read files whose lines match a pattern; see `RegexLines`.
+
+    Args:
+        paths: Files, or patterns; plain, gzip or zstd.
+        pattern: Regular expression of a whole line, with groups such as `(?P<source>.*)`.
+        max_line: Maximum number of bytes of a line.
+
+    Returns:
+        A source with one example per line.
+
+    Raises:
+        SpecError: The pattern is invalid, has no group `source`, or has a group with another name.
+    """
     return RegexLines(paths=path_texts(paths), pattern=pattern, max_line=max_line)

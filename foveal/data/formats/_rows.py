@@ -48,9 +48,12 @@ def read_rows(rows: Any, roles: Mapping[str, str | None] | None = None) -> Rows:
     """Read rows as examples.
 
     Args:
-        rows: pairs, mappings or examples; a pandas frame; a Hugging Face dataset.
-        roles: the column of source, target, second, features or alignment, if it differs from the column that its
+        rows: Pairs, mappings or examples; a pandas frame; a Hugging Face dataset.
+        roles: The column of source, target, second, features or alignment, if it differs from the column that its
             name suggests.
+
+    Returns:
+        The examples, and a description of the columns that were read.
 
     Raises:
         DataError: A row has another type, or lacks a column or a value.

@@ -110,8 +110,11 @@ class AbstractTable(FileSource):
         """Return the column number of each part of an example.
 
         Args:
-            names: the header.
-            file: the name of the file with this header, for the error message.
+            names: The header.
+            file: The name of the file with this header, for the error message.
+
+        Returns:
+            For each part, the number of its column, or None if the table does not have it.
         """
         return {
             role: _number_of(column, names, file) if isinstance(column, str) else column
@@ -149,8 +152,11 @@ def in_files(like: Table, other: Table) -> Table:
     same numbers as in the files of the first table.
 
     Args:
-        like: a table with known columns.
-        other: other files, opened without this knowledge.
+        like: A table with known columns.
+        other: Other files, opened without this knowledge.
+
+    Returns:
+        The other table, with the columns of the first.
 
     Raises:
         DataError: The other files have no header, and the files of the first table do not exist anymore.
@@ -272,6 +278,21 @@ def tsv(
 ) -> TabSeparated:
     """Read tab-separated files; see `TabSeparated`.
 
+    Args:
+        paths: Files, or patterns; plain, gzip or zstd.
+        source: Column of the text to read: its number, counted from 0, or its name in the header.
+        target: Column of the text or label to produce; None for data without targets.
+        features: Column of the features, as in inflection.
+        alignment: Column of the alignment, for example of `0-0 1-2`.
+        second: Column of the second text, for pairs of texts.
+        columns: Number of columns that each row must have; None requires only the columns that are read.
+        header: Whether the first line of each file contains the names of the columns. A file whose columns are given by
+            name always has such a line.
+        max_line: Maximum number of bytes of a line.
+
+    Returns:
+        A source with one example per row.
+
     Examples:
         >>> tsv("train.tsv", source="lemma", target="form", features="tags").is_named
         True
@@ -303,6 +324,22 @@ def csv(
     max_line: int = MAX_LINE,
 ) -> CommaSeparated:
     """Read comma-separated files; see `CommaSeparated`.
+
+    Args:
+        paths: Files, or patterns; plain, gzip or zstd.
+        source: Column of the text to read: its number, counted from 0, or its name in the header.
+        target: Column of the text or label to produce; None for data without targets.
+        features: Column of the features, as in inflection.
+        alignment: Column of the alignment, for example of `0-0 1-2`.
+        second: Column of the second text, for pairs of texts.
+        columns: Number of columns that each row must have; None requires only the columns that are read.
+        header: Whether the first row of each file contains the names of the columns. A file whose columns are given by
+            name always has such a line.
+        delimiter: Character between columns.
+        max_line: Maximum number of bytes of a line.
+
+    Returns:
+        A source with one example per row.
 
     Examples:
         >>> csv("train.csv", source="word", target="pron").delimiter

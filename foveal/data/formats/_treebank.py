@@ -38,6 +38,15 @@ _SPACE = re.compile(r"\s")
 def read_arc(text: str) -> tuple[int, str]:
     """Parse the head of a word and the label of its arc.
 
+    Args:
+        text: An arc, for example `3:nsubj`.
+
+    Returns:
+        The number of the head, 0 for the root, and the label.
+
+    Raises:
+        DataError: The text has another form.
+
     Examples:
         >>> read_arc("3:nsubj:pass")
         (3, 'nsubj:pass')
@@ -84,6 +93,13 @@ def treebank(paths: Paths, *, max_line: int = MAX_LINE) -> Treebank:
     no-break space. The target contains an arc for each word, `2:nsubj 0:root`, and is None if the file has no
     heads. The features contain the parts of speech of each word, `PRON|PRP VERB|VBP`, which a parser may
     learn to predict and never reads.
+
+    Args:
+        paths: CoNLL-U files, or patterns; plain, gzip or zstd.
+        max_line: Maximum number of bytes of a line.
+
+    Returns:
+        A source with one example per sentence.
     """
     return Treebank(paths=path_texts(paths), max_line=max_line)
 
@@ -94,10 +110,13 @@ def fill_trees(
     r"""Yield CoNLL-U lines with heads and labels filled in; everything else is unchanged.
 
     Args:
-        lines: lines without line breaks.
-        parse: returns the arcs of each sentence, in the form of the targets of `treebank`. A sentence is a text of
+        lines: Lines without line breaks.
+        parse: Returns the arcs of each sentence, in the form of the targets of `treebank`. A sentence is a text of
             space-separated words.
-        file: the name of the file for error messages.
+        file: The name of the file for error messages.
+
+    Yields:
+        The lines, in order.
 
     Examples:
         >>> sentence = "1\tHello\t_\t_\t_\t_\t_\t_\t_\t_"

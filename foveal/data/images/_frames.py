@@ -51,13 +51,17 @@ def read_frames(source: Path | bytes, spec: ImageSpec, max_frames: int) -> UInt8
     """Read at most `max_frames` frames of a clip, evenly spaced from the first frame on.
 
     Args:
-        source: a folder of images, sorted by the numbers in their names; or a GIF, WebP, PNG, mp4 or mkv, as a file, a
+        source: A folder of images, sorted by the numbers in their names; or a GIF, WebP, PNG, mp4 or mkv, as a file, a
             member of an archive, or the content of a file.
-        spec: as for a single image.
-        max_frames: maximum number of frames.
+        spec: As for a single image.
+        max_frames: Maximum number of frames.
+
+    Returns:
+        The frames, one after the other, with values from 0 to 255.
 
     Raises:
-        ImageError: there is no frame, a frame cannot be read, or the frames have different sizes.
+        ImageError: There is no frame, a frame cannot be read, or the frames have different sizes.
+        ValueRangeError: `max_frames` is less than 1.
     """
     if max_frames < 1:
         raise ValueRangeError(
@@ -88,6 +92,12 @@ def read_frames(source: Path | bytes, spec: ImageSpec, max_frames: int) -> UInt8
 
 def natural_order(name: str) -> tuple[tuple[int, int, str], ...]:
     """Return a sort key for names with numbers: 10 comes after 9.
+
+    Args:
+        name: Name of a file.
+
+    Returns:
+        Numbers and texts of the name, in order.
 
     Examples:
         >>> sorted(["frame10.png", "frame9.png"], key=natural_order)

@@ -98,11 +98,14 @@ def read_image(source: Path | bytes, spec: ImageSpec) -> UInt8[Tensor, "C h w"]:
     """Read the pixels of an image: upright, on a white background, and the first frame of an animation.
 
     Args:
-        source: a file, a member of a zip archive (`photos.zip/cat.png`), or the content of a file.
-        spec: the maximum size, the number of channels, and the limits.
+        source: A file, a member of a zip archive (`photos.zip/cat.png`), or the content of a file.
+        spec: The maximum size, the number of channels, and the limits.
+
+    Returns:
+        The pixels, with values from 0 to 255.
 
     Raises:
-        ImageError: the file is not an image, has an unsupported format, is damaged or too large.
+        ImageError: The file is not an image, has an unsupported format, is damaged or too large.
     """
     place = source if isinstance(source, Path) else "the image"
     data = image_bytes(source, spec.max_bytes)

@@ -11,10 +11,16 @@ def image_path(file: str, images: str | None, name: str, where: Where) -> Path:
     """Return the path of an image that a file names. An untrusted file cannot refer to other folders.
 
     Args:
-        file: the list, or the annotations.
-        images: the folder or archive that names are relative to; None for the folder of the file.
-        name: the name in the file, with / between folders.
-        where: the location in the file.
+        file: The list, or the annotations.
+        images: The folder or archive that names are relative to; None for the folder of the file.
+        name: The name in the file, with / between folders.
+        where: The location in the file.
+
+    Returns:
+        The path of the image.
+
+    Raises:
+        DataError: The name is absolute, contains `..`, or is not the name of a file.
     """
     parts = PurePosixPath(name).parts
     leads_out = not parts or name.startswith("/") or ".." in parts or ":" in parts[0]

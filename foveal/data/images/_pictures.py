@@ -96,6 +96,12 @@ def collate_images(
     """Collate images of different sizes into one tensor with values from 0 to 1, padded with 0 on the right and at the
     bottom, and a mask that is True on pixels.
 
+    Args:
+        images: Images with the same number of channels, with values from 0 to 255.
+
+    Returns:
+        The padded images and their mask.
+
     Examples:
         >>> images, mask = collate_images([torch.full((1, 2, 3), 255, dtype=torch.uint8)] * 2)
         >>> images.shape, images.max().item(), mask.all().item()

@@ -27,18 +27,18 @@ class BatchStream(AbstractStream[Batch]):
     `left_out` counts them.
 
     Args:
-        source: the source of examples.
-        encode: converts an example to ids; None skips the example.
-        collate: converts encoded examples to a batch.
-        budget: maximum number of padded positions of a batch of all processes: for each row, the longest source,
+        source: The source of examples.
+        encode: Converts an example to ids; None skips the example.
+        collate: Converts encoded examples to a batch.
+        budget: Maximum number of padded positions of a batch of all processes: for each row, the longest source,
             the longest target and the end token.
-        batch_size: number of rows of a batch of all processes, instead of a budget.
-        seed: seed of the random order, together with the epoch.
-        rank: the rank of this process.
-        world_size: the number of processes.
-        shuffle: if False, batches come longest first, or in the order of the file with `by_length=False`.
-        by_length: if True, group examples of similar length; otherwise keep the order of the examples.
-        pool_size: number of ids in memory at once, 4 bytes each. A smaller corpus is read once and kept.
+        batch_size: Number of rows of a batch of all processes, instead of a budget.
+        seed: Seed of the random order, together with the epoch.
+        rank: The rank of this process.
+        world_size: The number of processes.
+        shuffle: If False, batches come longest first, or in the order of the file with `by_length=False`.
+        by_length: If True, group examples of similar length; otherwise keep the order of the examples.
+        pool_size: Number of ids in memory at once, 4 bytes each. A smaller corpus is read once and kept.
 
     Examples:
         >>> from foveal.data import Encoded, Example, InMemory, collate_seq2seq

@@ -39,11 +39,11 @@ class Encoded:
     the positions of all columns except `alignment`, `features` and `spelling`.
 
     Args:
-        source: ids of the input.
-        target: ids of the output.
-        index: the index of the example.
-        picture: an image, or the frames of a clip.
-        columns: ids of further parts of the input and output, by name.
+        source: Ids of the input.
+        target: Ids of the output.
+        index: Index of the example.
+        picture: Image, or the frames of a clip.
+        **columns: Ids of further parts of the input and output, by name.
 
     Examples:
         >>> pair = Encoded([4, 5], second=[6, 7, 8], target=[0])

@@ -86,11 +86,14 @@ def make_plan(
     """Divide a pool into batches of at least `min_rows` rows, even if that exceeds the budget.
 
     Args:
-        packed: the examples of the pool.
-        size: the size of a batch.
-        generator: random generator for shuffling; None keeps the order of lengths, or of the file.
-        by_length: group rows of similar length.
-        min_rows: minimum number of rows, one for each process.
+        packed: The examples of the pool.
+        size: The size of a batch.
+        generator: Random generator for shuffling; None keeps the order of lengths, or of the file.
+        by_length: Group rows of similar length.
+        min_rows: Minimum number of rows, one for each process.
+
+    Returns:
+        The rows of the pool in their new order, and the range of rows of each batch.
     """
     rows = np.arange(len(packed)) if generator is None else generator.permutation(len(packed))
     source, target = packed.source.lengths[rows], packed.other_lengths[rows]

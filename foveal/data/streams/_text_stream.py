@@ -33,15 +33,18 @@ class TextStream(AbstractStream[TextBatch]):
     `encode` returns the tokens of a line, including the end token, as `source`.
 
     Args:
-        source: the source of examples.
-        encode: converts an example to ids; None skips the example.
-        batch_size: number of rows of a batch of all processes.
-        length: number of tokens of a row of a batch.
-        seed: seed of the order of shards, together with the epoch, if the text is larger than a pool.
-        rank: the rank of this process.
-        world_size: the number of processes.
-        shuffle: if False, shards are read in the order of their names.
-        pool_size: number of tokens in memory at once, 4 bytes each.
+        source: The source of examples.
+        encode: Converts an example to ids; None skips the example.
+        batch_size: Number of rows of a batch of all processes.
+        length: Number of tokens of a row of a batch.
+        seed: Seed of the order of shards, together with the epoch, if the text is larger than a pool.
+        rank: The rank of this process.
+        world_size: The number of processes.
+        shuffle: If False, shards are read in the order of their names.
+        pool_size: Number of tokens in memory at once, 4 bytes each.
+
+    Raises:
+        ValueRangeError: `batch_size` is less than `world_size`, or `length` is less than 1.
 
     Examples:
         >>> from foveal.data import Encoded, Example, InMemory

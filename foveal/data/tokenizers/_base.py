@@ -13,11 +13,25 @@ class AbstractTokenizerSpec(AbstractSpec):
 
     @abstractmethod
     def encode(self, text: str) -> list[str]:
-        """Convert a text to tokens."""
+        """Convert a text to tokens.
+
+        Args:
+            text: Text to split.
+
+        Returns:
+            The tokens, in order.
+        """
 
     @abstractmethod
     def decode(self, tokens: Sequence[str]) -> str:
-        """Convert tokens to a text."""
+        """Convert tokens to a text.
+
+        Args:
+            tokens: Tokens, as `encode` returns them or a model generates them.
+
+        Returns:
+            The text.
+        """
 
     @property
     def is_trained(self) -> bool:
@@ -25,6 +39,13 @@ class AbstractTokenizerSpec(AbstractSpec):
         return True
 
     def trained_on(self, texts: Iterable[str]) -> "AbstractTokenizerSpec":
-        """Return the tokenizer with tokens learned from texts."""
+        """Return the tokenizer with tokens learned from texts. By default there is nothing to learn.
+
+        Args:
+            texts: Texts of the training set.
+
+        Returns:
+            The trained tokenizer.
+        """
         del texts
         return self

@@ -64,6 +64,12 @@ class _Part(NamedTuple):
 def with_canonical_braces(symbols: Sequence[str]) -> list[str]:
     r"""Return the tokens with braces around every argument and nowhere else; an invalid formula stays unchanged.
 
+    Args:
+        symbols: Tokens of a formula.
+
+    Returns:
+        The tokens of the formula in canonical form.
+
     Examples:
         >>> " ".join(with_canonical_braces(list("{x}^2_i") + ["\\frac", "1", "2"]))
         'x _ { i } ^ { 2 } \\frac { 1 } { 2 }'
@@ -77,6 +83,12 @@ def with_canonical_braces(symbols: Sequence[str]) -> list[str]:
 
 def as_handwritten(symbols: Sequence[str]) -> list[str]:
     r"""Return the tokens without invisible signs, and with one name for each sign.
+
+    Args:
+        symbols: Tokens of a formula.
+
+    Returns:
+        The tokens of the signs that a reader sees.
 
     Examples:
         >>> " ".join(as_handwritten(["\\left", "(", "a", "\\lt", "b", "\\right", "."]))

@@ -55,7 +55,14 @@ class SpellingSpec:
         return 2 + self.prefixes + self.suffixes
 
     def features(self, word: str) -> tuple[str, ...]:
-        """Return the `num_features` features of a word as text."""
+        """Return the features of a word as text.
+
+        Args:
+            word: Word as written.
+
+        Returns:
+            `num_features` features: the word in lowercase, its prefixes, its suffixes and its shape.
+        """
         lower = word.lower()
         return (
             f"low:{lower}",
@@ -65,7 +72,14 @@ class SpellingSpec:
         )
 
     def encode(self, words: Sequence[str]) -> list[int]:
-        """Return the features of all words in a row, each as an id below `num_buckets`."""
+        """Convert words to the ids of their features.
+
+        Args:
+            words: Words as written.
+
+        Returns:
+            The ids of all words in one row, `num_features` for each word and each id below `num_buckets`.
+        """
         return [number for word in words for number in _numbers(self, word)]
 
 
@@ -80,6 +94,12 @@ def _numbers(spec: SpellingSpec, word: str) -> tuple[int, ...]:
 def word_shape(word: str) -> str:
     """Return the classes of a word's characters: X uppercase, x lowercase, d digit; other characters are unchanged.
     Runs of three or more equal classes are shortened to two.
+
+    Args:
+        word: Word as written.
+
+    Returns:
+        The shape of the word.
 
     Examples:
         >>> " ".join(word_shape(word) for word in ("Tokyo", "iPhone", "1,000", "NASA", "@you"))

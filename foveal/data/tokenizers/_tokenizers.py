@@ -56,6 +56,12 @@ _LATEX: Callable[[str], list[str]] = re.compile(
 def graphemes(text: str) -> list[str]:
     r"""Split a text into graphemes: a letter with its marks, a flag, a syllable.
 
+    Args:
+        text: Text to split.
+
+    Returns:
+        The graphemes, in order.
+
     Examples:
         >>> [len(grapheme) for grapheme in graphemes("ae\u0301")]
         [1, 2]
@@ -67,6 +73,12 @@ def graphemes(text: str) -> list[str]:
 
 def pieces(text: str) -> list[str]:
     """Split a text on whitespace, except no-break spaces.
+
+    Args:
+        text: Text to split.
+
+    Returns:
+        The pieces without the whitespace between them.
 
     Examples:
         >>> pieces(" a  few\u00a0words ")

@@ -40,6 +40,16 @@ def words_of(tokenizer: TokenizerSpec, text: str) -> Words:
     """Return the words of a text and the word of each token of a tokenizer. For features, LaTeX and user-defined
     tokenizers, each token is a word.
 
+    Args:
+        tokenizer: Tokenizer of the text.
+        text: Text to split.
+
+    Returns:
+        The words, and for each token the index of its word, or None for a token between words.
+
+    Raises:
+        DataError: The tokens do not add up to the text.
+
     Examples:
         >>> words_of(CharacterSpec(), "no way")
         Words(words=('no', 'way'), of_symbol=(0, 0, None, 1, 1, 1))
@@ -65,6 +75,12 @@ def words_of(tokenizer: TokenizerSpec, text: str) -> Words:
 
 def split_words(text: str) -> tuple[str, ...]:
     """Split a text at spaces.
+
+    Args:
+        text: Text to split.
+
+    Returns:
+        The words without the spaces between them.
 
     Examples:
         >>> split_words(" a  b\u3000c ")

@@ -53,14 +53,25 @@ class Tally:
 
     @classmethod
     def of(cls, examples: Iterable[Symbols]) -> "Tally":
-        """Count examples in bounded memory; see `Vocabulary.count`."""
+        """Count examples in bounded memory; see `Vocabulary.count`.
+
+        Args:
+            examples: Tokens of the examples.
+
+        Returns:
+            The counts of all examples.
+        """
         tally, rows = cls(), iter(examples)
         while some := list(islice(rows, _AT_ONCE)):
             tally._add(some)
         return tally
 
     def merge(self, other: "Tally") -> None:
-        """Add the counts of another tally."""
+        """Add the counts of another tally.
+
+        Args:
+            other: Counts over other examples.
+        """
         for name in _COUNTED:
             self._update(name, getattr(other, name))
         self._answer(other.answers)
@@ -70,7 +81,15 @@ class Tally:
         self.num_target += other.num_target
 
     def vocabularies(self, *, min_count: int = 1, max_size: int | None = None) -> Vocabularies:
-        """Make vocabularies from the counts; all features and labels are kept, regardless of their frequency."""
+        """Make vocabularies from the counts; all features and labels are kept, regardless of their frequency.
+
+        Args:
+            min_count: Tokens with a lower count are dropped.
+            max_size: Maximum size of each vocabulary, including the four special tokens; None keeps all tokens.
+
+        Returns:
+            The vocabularies, most frequent tokens first, with statistics over the lengths and the rare words.
+        """
         target = self.target
         return Vocabularies(
             source=Vocabulary.of(self.source, min_count=min_count, max_size=max_size),
@@ -85,13 +104,24 @@ class Tally:
         )
 
     def to_data(self) -> dict[str, Any]:
-        """Convert to data for JSON."""
+        """Convert to data for JSON.
+
+        Returns:
+            The counts as JSON values.
+        """
         values = {one.name: getattr(self, one.name) for one in fields(self)}
         return {**values, "longest": list(self.longest.items())}
 
     @classmethod
     def from_data(cls, data: dict[str, Any]) -> "Tally":
-        """Read data that `to_data` wrote."""
+        """Read data that `to_data` wrote.
+
+        Args:
+            data: Counts as JSON values.
+
+        Returns:
+            The counts.
+        """
         counts = {name: None if data[name] is None else Counter(data[name]) for name in _COUNTED}
         answers = Counter(data.get("answers", ()))
         return cls(**{**data, **counts, "answers": answers, "longest": dict(data["longest"])})

@@ -42,19 +42,43 @@ class Vocabularies:
     majority: Mapping[str, str] = field(default_factory=dict)
 
     def target_of(self, owner: str) -> Vocabulary:
-        """Return the target vocabulary; raise a `DataError` that names the task if there is none."""
+        """Return the target vocabulary.
+
+        Args:
+            owner: Name of the task, for the error message.
+
+        Returns:
+            The target vocabulary.
+
+        Raises:
+            DataError: There is none.
+        """
         if self.target is None:
             raise DataError(_none_counted(owner, "vocabulary of targets"))
         return self.target
 
     def labels_of(self, owner: str) -> Labels:
-        """Return the labels; raise a `DataError` that names the task if there are none."""
+        """Return the labels.
+
+        Args:
+            owner: Name of the task, for the error message.
+
+        Returns:
+            The labels.
+
+        Raises:
+            DataError: There are none.
+        """
         if self.labels is None:
             raise DataError(_none_counted(owner, "labels"))
         return self.labels
 
     def to_data(self) -> dict[str, Any]:
-        """Convert to data for JSON."""
+        """Convert to data for JSON.
+
+        Returns:
+            The tokens, labels and statistics as JSON values.
+        """
         return {
             "source": list(self.source.tokens),
             "target": None if self.target is None else list(self.target.tokens),
@@ -69,8 +93,14 @@ class Vocabularies:
     def from_data(cls, data: Any) -> "Vocabularies":
         """Read data that `to_data` wrote.
 
+        Args:
+            data: Vocabularies as JSON values.
+
+        Returns:
+            The vocabularies.
+
         Raises:
-            DataError: the data has another structure.
+            DataError: The data has another structure.
         """
         if not isinstance(data, dict) or set(data) - _LATER_PARTS != _PARTS:
             raise DataError(
@@ -142,8 +172,14 @@ def numbered(vocabulary: Vocabulary, symbols: Sequence[str]) -> list[int]:
 def required_target(example: Example) -> str:
     """Return the target of an example.
 
+    Args:
+        example: Example to learn from, or to score against.
+
+    Returns:
+        The target.
+
     Raises:
-        DataError: the example has none. The error gives the file and the line of the example.
+        DataError: The example has none. The error gives the file and the line of the example.
 
     Examples:
         >>> required_target(Example("walk", "walked"))
@@ -164,6 +200,15 @@ def located(example: Example) -> Iterator[None]:
 
     For example, "a tag is missing" becomes "verbs.tsv:3: a tag is missing". An example that was not read from
     a file changes nothing.
+
+    Args:
+        example: Example that the block works on.
+
+    Yields:
+        Nothing.
+
+    Raises:
+        DataError: The block raises a `DataError`.
     """
     try:
         yield

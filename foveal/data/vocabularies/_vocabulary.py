@@ -67,10 +67,13 @@ class Vocabulary:
         counting, Manku and Motwani 2002), so counts of rare tokens in a very large corpus are lower bounds.
 
         Args:
-            texts: the tokens of each text.
-            min_count: drop tokens with a lower count.
-            max_size: maximum size of the vocabulary, including the four special tokens.
-            max_counted: maximum number of distinct tokens counted at once.
+            texts: The tokens of each text.
+            min_count: Drop tokens with a lower count.
+            max_size: Maximum size of the vocabulary, including the four special tokens.
+            max_counted: Maximum number of distinct tokens counted at once.
+
+        Returns:
+            The vocabulary.
         """
         counts: Counter[str] = Counter()
         texts = iter(texts)
@@ -83,7 +86,16 @@ class Vocabulary:
     def of(
         cls, counts: Mapping[str, int], *, min_count: int = 1, max_size: int | None = None
     ) -> "Vocabulary":
-        """Create a vocabulary from counts, most frequent first; see `count`."""
+        """Create a vocabulary from counts, most frequent first; ties are sorted by code point.
+
+        Args:
+            counts: Number of occurrences of each token.
+            min_count: Tokens with a lower count are dropped.
+            max_size: Maximum size of the vocabulary, including the four special tokens; None keeps all tokens.
+
+        Returns:
+            The vocabulary.
+        """
         kept = sorted(
             (token for token, n in counts.items() if n >= min_count),
             key=lambda token: (-counts[token], token),
@@ -91,11 +103,25 @@ class Vocabulary:
         return cls(tuple(kept[: None if max_size is None else max(0, max_size - NUM_SPECIAL)]))
 
     def encode(self, tokens: Iterable[str]) -> list[int]:
-        """Convert tokens to ids; the id of an unknown token is 1."""
+        """Convert tokens to ids; the id of an unknown token is 1.
+
+        Args:
+            tokens: Tokens of a text.
+
+        Returns:
+            One id per token.
+        """
         return list(map(self._numbers.__getitem__, tokens))
 
     def decode(self, numbers: Iterable[int]) -> list[str]:
-        """Convert ids to tokens up to the end; padding and begin are skipped, unknown is U+FFFD."""
+        """Convert ids to tokens, up to the first end token. Padding and begin tokens are skipped.
+
+        Args:
+            numbers: Ids, for example the output of a decoder.
+
+        Returns:
+            The tokens; an unknown token is U+FFFD.
+        """
         tokens: list[str] = []
         for number in numbers:
             if number == END:
@@ -113,12 +139,26 @@ class Vocabulary:
         return token in self._numbers
 
     def to_json(self) -> str:
-        """Return a JSON list of the tokens."""
+        """Convert to JSON.
+
+        Returns:
+            A JSON list of the tokens.
+        """
         return json.dumps(self.tokens, ensure_ascii=False, indent=0)
 
     @classmethod
     def from_json(cls, text: str) -> "Vocabulary":
-        """Read JSON that `to_json` wrote."""
+        """Read JSON that `to_json` wrote.
+
+        Args:
+            text: A JSON list of tokens.
+
+        Returns:
+            The vocabulary.
+
+        Raises:
+            DataError: The text is not a JSON list of strings.
+        """
         return cls(_strings(text, "Vocabulary"))
 
 

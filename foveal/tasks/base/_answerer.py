@@ -102,11 +102,11 @@ class AbstractPredicting(ABC):
         """Yield CoNLL-U lines with the columns filled in that the task predicts.
 
         Args:
-            lines: without line ends.
-            file: the name that errors give.
+            lines: Without line ends.
+            file: The name that errors give.
 
         Raises:
-            SpecError: the task predicts no column of CoNLL-U.
+            SpecError: The task predicts no column of CoNLL-U.
         """
         raise SpecError(
             f"{type(self).__name__}: only a parser writes CoNLL-U, since it predicts heads and labels. "
