@@ -32,11 +32,26 @@ class AbstractBridge(nn.Module, ABC):
 
     @abstractmethod
     def start(self, memory: Memory, zero: StackState) -> StackState:
-        """Return the initial state; `zero` is the zero state."""
+        """Return the initial state of the decoder.
+
+        Args:
+            memory: Encoded input with a summary.
+            zero: Zero state of the decoder's stack, one part for each layer.
+
+        Returns:
+            The state before the first token, with the shapes of `zero`.
+        """
 
     @abstractmethod
     def every_step(self, memory: Memory) -> Float[Tensor, "*batch D"]:
-        """Return the vector that every step reads."""
+        """Return the vector that every step reads.
+
+        Args:
+            memory: Encoded input with a summary.
+
+        Returns:
+            One vector of width `step_size` for each item; the width may be 0.
+        """
 
 
 @final
@@ -61,6 +76,10 @@ class InitialStateBridge(AbstractBridge):
     """Computes s_0 = tanh(W summary) for each layer of the decoder.
 
     The cell state of an LSTM, which is not bounded, is V summary.
+
+    Args:
+        summary_size: Width of the summary of the memory.
+        stack: Stack of the decoder; each of its layers gets an initial state.
     """
 
     def __init__(self, summary_size: int, stack: RecurrentStack) -> None:
@@ -88,7 +107,11 @@ class InitialStateBridge(AbstractBridge):
 
 @final
 class EveryStepBridge(AbstractBridge):
-    """Appends the summary to the input of every step."""
+    """Appends the summary to the input of every step.
+
+    Args:
+        summary_size: Width of the summary of the memory.
+    """
 
     def __init__(self, summary_size: int) -> None:
         super().__init__()
@@ -105,7 +128,12 @@ class EveryStepBridge(AbstractBridge):
 
 @final
 class InitialStateAndEveryStepBridge(AbstractBridge):
-    """Uses the summary for the initial state and in every step."""
+    """Uses the summary for the initial state and in every step.
+
+    Args:
+        summary_size: Width of the summary of the memory.
+        stack: Stack of the decoder; each of its layers gets an initial state.
+    """
 
     def __init__(self, summary_size: int, stack: RecurrentStack) -> None:
         super().__init__()
@@ -144,6 +172,12 @@ def summary_of(memory: Memory) -> Float[Tensor, "*batch D"]:
 
 def no_memory(*batch: int) -> Memory:
     """Build a memory without positions, for a decoder that is a language model.
+
+    Args:
+        *batch: Sizes of the batch axes.
+
+    Returns:
+        A memory with 0 positions and a summary of width 0.
 
     Examples:
         >>> no_memory(2).values.shape

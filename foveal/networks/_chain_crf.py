@@ -24,8 +24,8 @@ class ChainCRF(nn.Module):
     The transition, start and end scores are parameters that start at 0.
 
     Args:
-        input_size: width of the vectors.
-        num_tags: number of tags.
+        input_size: Width of the vectors.
+        num_tags: Number of tags.
 
     Examples:
         >>> crf = ChainCRF(input_size=8, num_tags=3)
@@ -52,8 +52,11 @@ class ChainCRF(nn.Module):
         """Compute the distribution over taggings of each sequence.
 
         Args:
-            hidden: a vector for each token, for example the output of an encoder.
+            hidden: A vector for each token, for example the output of an encoder.
             mask: True on real tokens; None if all tokens are real.
+
+        Returns:
+            A linear chain whose states are the tags; its negative `log_prob` is the loss of a tagging.
         """
         if mask is not None:  # NaN on padding would reach the gradient of the weights
             hidden = hidden.masked_fill(~mask.unsqueeze(-1), 0.0)

@@ -22,6 +22,12 @@ class Compaction(NamedTuple):
 def compaction(mask: Bool[Tensor, "B T"]) -> Compaction:
     """Move real positions to the front, in their order.
 
+    Args:
+        mask: True on real positions.
+
+    Returns:
+        The new order of the positions and the number of real positions.
+
     Examples:
         >>> compaction(torch.tensor([[False, True, False, True]]))
         Compaction(order=tensor([[1, 3, 0, 2]]), lengths=tensor([2]))

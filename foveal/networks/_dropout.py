@@ -26,7 +26,10 @@ class Dropout(nn.Module):
     """Sets values to 0 at random, only in training.
 
     Args:
-        p: probability of a zero.
+        p: Probability of a zero.
+
+    Raises:
+        ValueRangeError: If `p` is not a probability.
 
     Examples:
         >>> layer = Dropout(0.5).eval()
@@ -72,7 +75,7 @@ class SharedDropout(nn.Module):
     neighboring positions (variational dropout, Gal and Ghahramani 2016).
 
     Args:
-        p: probability of a zero.
+        p: Probability of a zero.
 
     Examples:
         >>> _ = torch.manual_seed(0)

@@ -26,6 +26,9 @@ _MOMENTUM = 0.1  # weight of the newest batch in the running averages
 class BatchNorm(nn.Module):
     """Batch normalization that ignores masked positions.
 
+    Args:
+        size: Number of channels.
+
     Examples:
         >>> norm = BatchNorm(3)
         >>> y = norm(5 + torch.randn(4, 3, 8, 8))
@@ -46,7 +49,15 @@ class BatchNorm(nn.Module):
     def forward(
         self, features: Float[Tensor, "B C h w"], real: Bool[Tensor, "B h w"] | None = None
     ) -> Float[Tensor, "B C h w"]:
-        """Normalize the features in float32, for any input dtype."""
+        """Normalize the features in float32, for any input dtype.
+
+        Args:
+            features: Values of all positions.
+            real: True on real positions; None if all positions are real.
+
+        Returns:
+            The normalized features, in their dtype.
+        """
         if not self.training:
             normed = self._at_rest(features.float())
         elif real is not None:

@@ -37,6 +37,14 @@ class DocumentEncoder(nn.Module):
 
     The vector of a sentence is the summary of its words, or the result of `pooling` over its words.
 
+    Args:
+        words: Encodes the words of a sentence.
+        sentences: Stack over the vectors of the sentences.
+        pooling: Computes the vector of a sentence from its words; defaults to the summary of the encoder.
+
+    Raises:
+        ShapeError: If the input width of the stack is not the width of a word's value.
+
     Examples:
         >>> import torch
         >>> from foveal.networks import TextEncoder, recurrent_stack
@@ -66,7 +74,15 @@ class DocumentEncoder(nn.Module):
     def forward(
         self, inputs: Int[Tensor, "*batch n w"], mask: Bool[Tensor, "*batch n w"] | None = None
     ) -> Document:
-        """Encode words, then sentences; a sentence without a real word is padding."""
+        """Encode words, then sentences; a sentence without a real word is padding.
+
+        Args:
+            inputs: Token ids, sentence by sentence.
+            mask: True on real words; None if all words are real.
+
+        Returns:
+            The memories of sentences and words, and the attention of sentences to their words.
+        """
         words = summarized(self.words(inputs, mask))
         attended = None if self.pooling is None else self.pooling(words)
         vectors = words.summary if attended is None else attended.context.squeeze(-2)

@@ -31,4 +31,12 @@ class AbstractEncoder(nn.Module, ABC):
 
     @abstractmethod
     def forward(self, inputs: Tensor, mask: Bool[Tensor, "*batch S"] | None = None) -> Memory:
-        """Encode a batch; the mask is True on real inputs."""
+        """Encode a batch.
+
+        Args:
+            inputs: Inputs of a batch, for example token ids or images.
+            mask: True on real inputs; None if all inputs are real.
+
+        Returns:
+            A memory with a value for each position.
+        """

@@ -25,10 +25,16 @@ from ._encoder import AbstractEncoder
 class FactsEncoder(AbstractEncoder):
     """Encodes each fact as a bag of words.
 
-    With `positions=False` the words are not weighted by position. With `max_facts` each fact has a learned
-    vector for its age, where 0 is the last fact. In training, each fact counts twice with probability
-    `random_noise`, which makes earlier facts older: the model then learns the order of ages and does not
-    memorize them (the paper's random noise). A fact without a real word is padding.
+    In training, each fact counts twice with probability `random_noise`, which makes earlier facts older: the
+    model then learns the order of ages and does not memorize them (the paper's random noise). A fact without a
+    real word is padding.
+
+    Args:
+        embedding: Table of the word vectors.
+        positions: Weight the words of a fact by their position.
+        max_facts: Largest number of facts; each fact then has a learned vector for its age, where 0 is the
+            last fact. None: facts have no age.
+        random_noise: Probability that a fact counts twice in training.
 
     Examples:
         >>> encoder = FactsEncoder(nn.Embedding(9, 4), max_facts=10)

@@ -30,9 +30,9 @@ class FramesEncoder(AbstractEncoder):
     encoder, whose summary or region features are the vector of a frame.
 
     Args:
-        frame: computes a vector, or a grid of vectors, from a frame.
-        stack: processes the vectors; its input width is the total width of all regions of a grid.
-        regions: number of regions of a grid in each direction; the maximum of each feature is taken in
+        frame: Computes a vector, or a grid of vectors, from a frame.
+        stack: Processes the vectors; its input width is the total width of all regions of a grid.
+        regions: Number of regions of a grid in each direction; the maximum of each feature is taken in
             each region. 1 takes the mean over the whole grid.
 
     Examples:

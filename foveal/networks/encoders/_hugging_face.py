@@ -33,6 +33,9 @@ class HuggingFaceTextEncoder(AbstractEncoder):
 
     It maps tokens and a mask to the last hidden states; the summary is their mean. Real tokens are moved
     to the front, so positions count only real tokens and every mask pattern results in the same vectors.
+
+    Args:
+        model: A model of `AutoModel`; only the encoder of an encoder-decoder is used.
     """
 
     def __init__(self, model: nn.Module) -> None:
@@ -44,7 +47,15 @@ class HuggingFaceTextEncoder(AbstractEncoder):
 
     @classmethod
     def from_pretrained(cls, name: str, **options: Any) -> "HuggingFaceTextEncoder":
-        """Load the weights of a model on the hub or in a directory (`AutoModel.from_pretrained`)."""
+        """Load the weights of a model on the hub or in a directory (`AutoModel.from_pretrained`).
+
+        Args:
+            name: Name of a model on the hub, or directory with its files.
+            **options: Options of `AutoModel.from_pretrained`.
+
+        Returns:
+            An encoder with the pretrained weights.
+        """
         return cls(_transformers().AutoModel.from_pretrained(name, **options))
 
     @override
@@ -68,12 +79,12 @@ class HuggingFaceImageEncoder(AbstractEncoder):
     """A vision backbone whose last feature map is the grid of an image; the summary is its mean.
 
     Args:
-        backbone: a model of `AutoBackbone`.
-        stride: pixels between neighboring cells of that map; images are padded until every pixel is
+        backbone: A model of `AutoBackbone`.
+        stride: Pixels between neighboring cells of that map; images are padded until every pixel is
             in a cell.
-        mean: channel means of the training images, with `std` their standard deviations. If given, the
+        mean: Channel means of the training images, with `std` their standard deviations. If given, the
             inputs are ink, from 0 for white to 1 for black, and the encoder normalizes them.
-        std: see `mean`.
+        std: See `mean`.
     """
 
     mean: Tensor
@@ -97,7 +108,15 @@ class HuggingFaceImageEncoder(AbstractEncoder):
 
     @classmethod
     def from_pretrained(cls, name: str, **options: Any) -> "HuggingFaceImageEncoder":
-        """Load the weights of a backbone on the hub or in a directory."""
+        """Load the weights of a backbone on the hub or in a directory.
+
+        Args:
+            name: Name of a backbone on the hub, or directory with its files.
+            **options: Options of the backbone's `from_pretrained`.
+
+        Returns:
+            An encoder with the pretrained weights, a stride of 1 and no normalization of images.
+        """
         config = _transformers().AutoConfig.from_pretrained(name)
         return cls(_backbone_class(config).from_pretrained(name, config=config, **options))
 
@@ -105,7 +124,15 @@ class HuggingFaceImageEncoder(AbstractEncoder):
     def forward(
         self, inputs: Float[Tensor, "*batch C h w"], mask: Bool[Tensor, "*batch h w"] | None = None
     ) -> Memory:
-        """Encode images; masked pixels are set to 0, and cells with only masked pixels are padding."""
+        """Encode images; masked pixels are set to 0, and cells with only masked pixels are padding.
+
+        Args:
+            inputs: Images, from 0 for white to 1 for black if the encoder has a `mean`.
+            mask: True on real pixels; None if all pixels are real.
+
+        Returns:
+            A memory with a value for each cell of the grid.
+        """
         images = ((1 - inputs) - self.mean) / self.std if self.is_of_ink else inputs
         images = images if mask is None else images.masked_fill(~mask.unsqueeze(-3), 0.0)
         below, right = (-size % self.stride for size in images.shape[-2:])
@@ -125,7 +152,17 @@ class HuggingFaceImageEncoder(AbstractEncoder):
 
 
 def backbone_config(name: str) -> str:
-    """Return the configuration of a backbone in a folder, or with a name on the hub, as JSON."""
+    """Return the configuration of a backbone in a folder, or with a name on the hub, as JSON.
+
+    Args:
+        name: Folder of the backbone, or its name on the hub.
+
+    Returns:
+        The contents of config.json.
+
+    Raises:
+        SpecError: If the configuration cannot be read.
+    """
     try:
         found: Any = _transformers().AutoConfig.from_pretrained(name)
     except (OSError, ValueError) as error:
@@ -139,8 +176,17 @@ def backbone_config(name: str) -> str:
 def backbone(config: str, weights: str | None = None) -> nn.Module:
     """Build a vision model of `AutoBackbone` from its configuration.
 
-    The weights come from a folder or from a name on the hub; with None they are new. Weights are read only
-    from safetensors, and no code from a model is run.
+    Weights are read only from safetensors, and no code from a model is run.
+
+    Args:
+        config: Configuration as JSON, from `backbone_config`.
+        weights: Folder or name on the hub of the weights; None: new weights.
+
+    Returns:
+        The model.
+
+    Raises:
+        SpecError: If the configuration is not of a vision backbone, or the weights cannot be read.
     """
     known = _configured(config)
     if weights is None:

@@ -45,13 +45,17 @@ class ImageEncoder(AbstractEncoder):
     not depend on its padding.
 
     Args:
-        num_channels: channels of an image.
-        sizes: number of channels of each stage.
-        strides: strides of each stage in height and width; defaults to 2 and 2.
-        rows: stack that processes each row of the grid in order, if given.
-        positions: add the row and the column of each pixel as two more channels.
-        norm: normalization of all stages except the first: "layer", over the channels of a position, or
+        num_channels: Channels of an image.
+        sizes: Number of channels of each stage.
+        strides: Strides of each stage in height and width; defaults to 2 and 2.
+        rows: Stack that processes each row of the grid in order, if given.
+        positions: Add the row and the column of each pixel as two more channels.
+        norm: Normalization of all stages except the first: "layer", over the channels of a position, or
             "batch", over the positions of a batch.
+
+    Raises:
+        ShapeError: If the number of strides is not the number of stages, or the input width of `rows` is not
+            the number of channels of the last stage.
 
     Examples:
         >>> encoder = ImageEncoder(1, sizes=(8, 16), strides=((2, 2), (4, 2)))

@@ -21,6 +21,13 @@ def region_maxima(memory: Memory, across: int) -> Float[Tensor, "*batch RV"]:
 
     The maximum of a region without a cell is 0.
 
+    Args:
+        memory: Memory with a grid layout.
+        across: Number of regions in each direction.
+
+    Returns:
+        The maxima of all regions, row by row.
+
     Examples:
         >>> from foveal.attention import grid_memory
         >>> region_maxima(grid_memory(torch.arange(8.0).reshape(1, 2, 4, 1)), 2)

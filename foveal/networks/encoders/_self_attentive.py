@@ -32,6 +32,15 @@ class SelfAttentiveEncoder(AbstractEncoder):
     Queries and keys of the attention have the width of the stack's outputs, or of a value if there is no
     stack; the values that it reads have the width of a value.
 
+    Args:
+        encoder: Computes the values to which self-attention is added; the output is twice as wide.
+        attention: Attention of every position to the others.
+        stack: Recurrent network over the values whose outputs score the attention; defaults to the values
+            themselves.
+
+    Raises:
+        ShapeError: If the input width of the stack is not the width of the encoder's values.
+
     Examples:
         >>> from torch import nn
         >>> from foveal.attention import syntactic_attention
@@ -64,7 +73,15 @@ class SelfAttentiveEncoder(AbstractEncoder):
         return memory._replace(values=values).cleared("SelfAttentiveEncoder")
 
     def attend(self, inputs: Tensor, mask: Bool[Tensor, "*batch S"] | None = None) -> Attended:
-        """Return the attention of every position to the others, with its distribution, such as a tree."""
+        """Return the attention of every position to the others.
+
+        Args:
+            inputs: Inputs of the encoder.
+            mask: True on real positions; None if all positions are real.
+
+        Returns:
+            The context and the weights of each position, and the distribution, such as a tree.
+        """
         return self._attend(self.encoder(inputs, mask))
 
     def _attend(self, memory: Memory) -> Attended:

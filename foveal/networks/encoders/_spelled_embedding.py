@@ -27,12 +27,15 @@ class SpelledEmbedding(nn.Module):
     from relying on one of them.
 
     Args:
-        num_words: number of rows of the table of words.
-        word_size: width of a word's vector.
-        num_features: number of features of each word.
-        num_buckets: number of rows of the table of features.
-        feature_size: width of a feature's vector.
-        dropout: probability of dropping a feature in training.
+        num_words: Number of rows of the table of words.
+        word_size: Width of a word's vector.
+        num_features: Number of features of each word.
+        num_buckets: Number of rows of the table of features.
+        feature_size: Width of a feature's vector.
+        dropout: Probability of dropping a feature in training.
+
+    Raises:
+        ValueRangeError: If `num_features` is less than 1.
 
     Examples:
         >>> embedding = SpelledEmbedding(9, 4, num_features=2, num_buckets=50, feature_size=3)

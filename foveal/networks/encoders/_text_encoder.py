@@ -29,6 +29,14 @@ from ._spelled_embedding import SpelledEmbedding
 class TextEncoder(AbstractEncoder):
     """Applies embedding, dropout and stack; the outputs have the same dropout, the summary has none.
 
+    Args:
+        embedding: Table of the token vectors.
+        stack: Recurrent network over the token vectors.
+        dropout: Dropout probability of the token vectors and of the outputs.
+
+    Raises:
+        ShapeError: If the input width of the stack is not the width of the embedding.
+
     Examples:
         >>> import torch
         >>> from foveal.networks import recurrent_stack

@@ -26,6 +26,10 @@ class WordEncoder(AbstractEncoder):
     The value of a word depends neither on its neighbors nor on its position; the summary is the mean of
     the words.
 
+    Args:
+        embedding: Table of the word vectors.
+        dropout: Dropout probability of the word vectors.
+
     Examples:
         >>> import torch
         >>> WordEncoder(nn.Embedding(9, 4))(torch.tensor([[1, 2, 3]])).values.shape

@@ -21,7 +21,15 @@ from ._layers import AbstractLayer, CellState, RecurrentOutput, map_state
 
 @final
 class Bidirectional(AbstractLayer):
-    """Runs two cells over one sequence; outputs and states are concatenated, forward first."""
+    """Runs two cells over one sequence; outputs and states are concatenated, forward first.
+
+    Args:
+        forward_cell: Reads the sequence from its start.
+        backward_cell: Reads the sequence from its end.
+
+    Raises:
+        ShapeError: If the cells read inputs of different widths.
+    """
 
     def __init__(self, forward_cell: AbstractCell, backward_cell: AbstractCell) -> None:
         super().__init__()
@@ -56,6 +64,13 @@ def reverse(
     values: Float[Tensor, "B T D"], lengths: Int[Tensor, " B"] | None
 ) -> Float[Tensor, "B T D"]:
     """Reverse the real positions; positions after the end do not change.
+
+    Args:
+        values: A vector for each position.
+        lengths: Number of real positions of each item; None if all positions are real.
+
+    Returns:
+        The values in reverse order up to the length of each item.
 
     Examples:
         >>> reverse(torch.tensor([[[1.0], [2.0], [9.0]]]), torch.tensor([2])).flatten()

@@ -27,7 +27,12 @@ _COLUMNS = 8
 
 
 class AbstractCell(AbstractLayer):
-    """A recurrent cell: subclasses implement one step, `run` repeats it, and fused cells override `run`."""
+    """A recurrent cell: subclasses implement one step, `run` repeats it, and fused cells override `run`.
+
+    Args:
+        input_size: Width of the input of a step.
+        hidden_size: Width of the state and of the output.
+    """
 
     def __init__(self, input_size: int, hidden_size: int) -> None:
         super().__init__()
@@ -35,7 +40,15 @@ class AbstractCell(AbstractLayer):
 
     @abstractmethod
     def forward(self, inputs: Float[Tensor, "*batch D"], state: CellState) -> CellState:
-        """Compute the state after one more input."""
+        """Compute the state after one more input.
+
+        Args:
+            inputs: One vector for each item.
+            state: State before the step.
+
+        Returns:
+            The new state; its `hidden` is the output of the step.
+        """
 
     @override
     def run(
@@ -116,6 +129,10 @@ class ElmanCell(AbstractFusedCell):
 
         h' = tanh( W x + b + U h + c )
 
+    Args:
+        input_size: Width of the input of a step.
+        hidden_size: Width of the state.
+
     Examples:
         >>> cell = ElmanCell(3, 4)
         >>> cell(torch.randn(2, 3), cell.start([2])).hidden.shape
@@ -149,6 +166,10 @@ class GRUCell(AbstractFusedCell):
         r = sigmoid( Wr x + Ur h ),   z = sigmoid( Wz x + Uz h )         biases omitted
         n = tanh( Wn x + r * (Un h) )
         h' = (1 - z) * n + z * h
+
+    Args:
+        input_size: Width of the input of a step.
+        hidden_size: Width of the state.
 
     Examples:
         >>> cell = GRUCell(3, 4)
@@ -190,6 +211,10 @@ class LSTMCell(AbstractFusedCell):
     With i = 0, f = 1 the cell keeps its memory; 1, 1 adds to it; 0, 0 erases it; 1, 0 overwrites it. The
     forget gates start open, with a bias of 1 (Jozefowicz et al. 2015, section 3.1).
 
+    Args:
+        input_size: Width of the input of a step.
+        hidden_size: Width of the hidden vector and of the memory.
+
     Examples:
         >>> cell = LSTMCell(3, 4)
         >>> after = cell(torch.randn(2, 3), cell.start([2]))
@@ -206,7 +231,11 @@ class LSTMCell(AbstractFusedCell):
 
     @torch.no_grad()
     def init_forget_bias(self, bias: float) -> None:
-        """Set the bias of every forget gate."""
+        """Set the bias of every forget gate.
+
+        Args:
+            bias: Score of a forget gate for an input and a state of 0; larger values keep more of the memory.
+        """
         _, _, bias_input, bias_hidden = self.fused.all_weights[0]
         gates = slice(self.output_size, 2 * self.output_size)
         bias_input[gates] = bias

@@ -14,6 +14,10 @@ from ._cells import AbstractCell, LSTMCell
 def initialize_uniform(module: nn.Module, bound: float = 0.1) -> None:
     """Initialize every parameter uniformly in +-bound: 0.1 in Luong et al. 2015, 0.08 in Sutskever et al. 2014.
 
+    Args:
+        module: Module whose parameters are initialized.
+        bound: Largest absolute value of a parameter.
+
     Examples:
         >>> layer = nn.Linear(100, 100)
         >>> initialize_uniform(layer)
@@ -29,6 +33,10 @@ def initialize_embeddings(module: nn.Module, bound: float = 0.1) -> None:
 
     A word that occurs twice in the training set keeps most of its initial vector. With torch's default
     variance of 1, such vectors drown out the other words of a sentence.
+
+    Args:
+        module: Module that contains the embeddings.
+        bound: Largest absolute value of a vector's entries.
 
     Examples:
         >>> model = nn.Sequential(nn.Embedding(100, 8), nn.Linear(8, 2))
@@ -46,6 +54,9 @@ def initialize_orthogonal(module: nn.Module) -> None:
     """Initialize the recurrent matrix of every gate of every cell as orthogonal.
 
     An orthogonal matrix preserves the norm of its input (Saxe et al. 2014; Bahdanau et al. 2015, appendix B.1).
+
+    Args:
+        module: Module that contains the cells.
 
     Examples:
         >>> cell = LSTMCell(3, 4)
@@ -66,6 +77,10 @@ def init_forget_bias(module: nn.Module, bias: float = 1.0) -> None:
     """Set the bias of every forget gate (Gers et al. 2000; Jozefowicz et al. 2015).
 
     Call it after functions that overwrite the bias.
+
+    Args:
+        module: Module that contains the LSTM cells.
+        bias: Score of a forget gate for an input and a state of 0; larger values keep more of the memory.
 
     Examples:
         >>> cell = LSTMCell(3, 2)

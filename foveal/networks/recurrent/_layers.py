@@ -57,9 +57,24 @@ class AbstractLayer(nn.Module, ABC):
 
         Outputs are 0 after the end of a sequence, and the returned state is the state at its end. Inputs
         after the end are ignored.
+
+        Args:
+            inputs: A vector for each position.
+            state: State before the first position.
+            lengths: Number of real positions of each item; None if all positions are real.
+
+        Returns:
+            The output at each position and the final state.
         """
 
     def start(self, batch: Sequence[int]) -> CellState:
-        """Return the initial state: 0."""
+        """Return the initial state: 0.
+
+        Args:
+            batch: Sizes of the batch axes.
+
+        Returns:
+            A state of zeros.
+        """
         zeros = next(self.parameters()).new_zeros(*batch, self.output_size)
         return CellState(zeros, zeros if self.has_memory else None)

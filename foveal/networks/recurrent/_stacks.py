@@ -47,6 +47,15 @@ class RecurrentStack(nn.Module):
     """A stack of layers, lowest first; `recurrent_stack` builds common stacks.
 
     A residual connection skips every layer whose input and output have the same width.
+
+    Args:
+        layers: Cells or bidirectional layers, lowest first; each reads the output of the layer below.
+        residual: Add a residual connection around every layer whose input and output have the same width.
+        skip: Append the input of the stack to the input of every layer.
+        dropout: Dropout probability between layers.
+
+    Raises:
+        ShapeError: If the input width of a layer is not the width of the values that it reads.
     """
 
     def __init__(
@@ -72,7 +81,14 @@ class RecurrentStack(nn.Module):
                 )
 
     def start(self, batch: Sequence[int]) -> StackState:
-        """Return the initial states: 0."""
+        """Return the initial states: 0.
+
+        Args:
+            batch: Sizes of the batch axes.
+
+        Returns:
+            A state of zeros for each layer.
+        """
         return tuple(layer.start(batch) for layer in self.layers_in_order())
 
     def forward(
@@ -81,7 +97,16 @@ class RecurrentStack(nn.Module):
         mask: Bool[Tensor, "*batch T"] | None = None,
         state: StackState | None = None,
     ) -> StackOutput:
-        """Process whole sequences, starting from `state`."""
+        """Process whole sequences, starting from `state`.
+
+        Args:
+            inputs: A vector for each position.
+            mask: True on real positions, with any pattern of padding; None if all positions are real.
+            state: State before the first position; defaults to zeros.
+
+        Returns:
+            The outputs of the top layer, 0 on padding, and the final state of each layer.
+        """
         self._check_width(inputs)
         batch, (size, width) = inputs.shape[:-2], inputs.shape[-2:]
         first = _shaped(self.start(batch) if state is None else state, (-1,))
@@ -102,7 +127,15 @@ class RecurrentStack(nn.Module):
         return StackOutput(below.unflatten(0, batch) if batch else below[0], _shaped(last, batch))
 
     def step(self, inputs: Float[Tensor, "*batch D"], state: StackState) -> StackStep:
-        """Process one more position."""
+        """Process one more position.
+
+        Args:
+            inputs: One vector for each item.
+            state: State before the step.
+
+        Returns:
+            The output of the top layer and the new state of each layer.
+        """
         self._check_width(inputs)
         return self.climb(self.cells_in_order()[0](inputs, state[0]), state, inputs)
 
@@ -115,6 +148,14 @@ class RecurrentStack(nn.Module):
         """Run the layers above the lowest, whose step is done, starting from `state`.
 
         Only residual and skip connections need the inputs.
+
+        Args:
+            lowest: New state of the lowest layer.
+            state: State of all layers before the step.
+            inputs: Input of the stack at this step.
+
+        Returns:
+            The output of the top layer and the new state of each layer.
         """
         below, after = self._joins(0, inputs, lowest.hidden), [lowest]
         for number, cell in enumerate(self.cells_in_order()[1:], 1):
@@ -124,7 +165,14 @@ class RecurrentStack(nn.Module):
         return StackStep(below, tuple(after))
 
     def cells_in_order(self) -> list[AbstractCell]:
-        """Return the layers, lowest first, of a stack that can step."""
+        """Return the layers of a stack that can step.
+
+        Returns:
+            The cells, lowest first.
+
+        Raises:
+            ValueRangeError: If a layer is bidirectional.
+        """
         cells = []
         for number, layer in enumerate(self.layers):
             if not isinstance(layer, AbstractCell):
@@ -137,7 +185,11 @@ class RecurrentStack(nn.Module):
         return cells
 
     def layers_in_order(self) -> list[AbstractLayer]:
-        """Return the layers, lowest first."""
+        """Return the layers.
+
+        Returns:
+            The layers, lowest first.
+        """
         layers = []
         for layer in self.layers:
             assert isinstance(layer, AbstractLayer)
@@ -180,7 +232,23 @@ def recurrent_stack(
     skip: bool = False,
     dropout: float = 0.0,
 ) -> RecurrentStack:
-    """Build a stack of layers of one kind; the output of a bidirectional layer has twice `hidden_size`.
+    """Build a stack of layers of one kind.
+
+    Args:
+        input_size: Width of the input of a position.
+        hidden_size: Width of a layer's state; the output of a bidirectional layer is twice as wide.
+        cell: Builds a cell from the widths of its input and state.
+        num_layers: Number of layers.
+        bidirectional: Read the sequence from both ends.
+        residual: Add a residual connection around every layer whose input and output have the same width.
+        skip: Append the input of the stack to the input of every layer.
+        dropout: Dropout probability between layers.
+
+    Returns:
+        A stack with new weights.
+
+    Raises:
+        ValueRangeError: If `num_layers` is less than 1.
 
     Examples:
         >>> stack = recurrent_stack(3, 4, num_layers=2, bidirectional=True)

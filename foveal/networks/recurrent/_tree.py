@@ -40,6 +40,10 @@ class TreeEncoder(nn.Module):
 
     The summary is the state of the root, or the sum over several roots.
 
+    Args:
+        input_size: Width of the input of a node.
+        hidden_size: Width of the state of a node.
+
     Examples:
         >>> encoder = TreeEncoder(3, 4)
         >>> heads = torch.tensor([[2, 0, 2]])    # the second word heads the others
@@ -63,7 +67,19 @@ class TreeEncoder(nn.Module):
         heads: Int[Tensor, "*batch n"],
         mask: Bool[Tensor, "*batch n"] | None = None,
     ) -> Memory:
-        """Compute the state of every node."""
+        """Compute the state of every node.
+
+        Args:
+            inputs: A vector for each node.
+            heads: Head of each node, from 1 to n; 0 for a root.
+            mask: True on real nodes; None if all nodes are real.
+
+        Returns:
+            A memory with the state of every node as value, and the states of the roots as summary.
+
+        Raises:
+            ValueRangeError: If a head is out of range or is padding, or if the heads contain a cycle.
+        """
         batch, size = heads.shape[:-1], heads.shape[-1]
         real = torch.ones_like(heads, dtype=torch.bool) if mask is None else mask
         flat_heads = heads.masked_fill(~real, 0).reshape(-1, size)

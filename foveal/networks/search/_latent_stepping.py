@@ -36,8 +36,15 @@ _TABLE = 2**20
 class LatentStepper:
     """Search steps of a decoder with latent attention, prepared from its current weights.
 
-    Build a new stepper when the weights change. With `half`, large matrix products use bfloat16, with
-    three digits of precision. The weights of a step are p(a_t = s | y_<t), because its token is not known yet.
+    Build a new stepper when the weights change. The weights of a step are p(a_t = s | y_<t), because its token
+    is not known yet.
+
+    Args:
+        decoder: Decoder in evaluation mode.
+        half: Use bfloat16 for large matrix products, with three digits of precision.
+
+    Raises:
+        ValueRangeError: If the decoder is in training mode.
 
     Examples:
         >>> from torch import nn

@@ -30,6 +30,10 @@ _MANY_ROWS = 48
 class Matrix:
     """A matrix with its current values.
 
+    Args:
+        weight: Matrix W; later changes of its values have no effect.
+        half: Use bfloat16 for products with many rows.
+
     Examples:
         >>> Matrix(torch.eye(2)).times(torch.ones(1, 2))
         tensor([[1., 1.]])

@@ -36,8 +36,14 @@ _PIECE = 2**18
 class PreparedEncoder:
     """An encoder without gradients, prepared from its current weights.
 
-    Build a new one when the weights change. An encoder without a faster form is used unchanged. With `half`,
-    it computes in bfloat16: faster for more than a few dozen texts, with two or three digits of precision.
+    Build a new one when the weights change. An encoder without a faster form is used unchanged.
+
+    Args:
+        encoder: Encoder in evaluation mode.
+        half: Compute in bfloat16: faster for more than a few dozen texts, with two or three digits of precision.
+
+    Raises:
+        ValueRangeError: If the encoder is in training mode.
 
     Examples:
         >>> from torch import nn

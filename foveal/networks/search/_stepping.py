@@ -33,8 +33,13 @@ from ._stepping_state import SearchStep, SteppingState, kept, map_memory, reorde
 class DecoderStepper:
     """Search steps of a decoder, prepared from its current weights; build a new one when they change.
 
-    With `half`, the matrix products of a prepared step use bfloat16: faster for more than a few dozen
-    hypotheses, with three digits of precision.
+    Args:
+        decoder: Decoder in evaluation mode.
+        half: Use bfloat16 in the matrix products of a prepared step: faster for more than a few dozen
+            hypotheses, with three digits of precision.
+
+    Raises:
+        ValueRangeError: If the decoder is in training mode, or the queries of its attention are not independent.
 
     Examples:
         >>> from torch import nn
@@ -75,7 +80,14 @@ class DecoderStepper:
 
     @torch.no_grad()
     def start(self, memory: Memory) -> SteppingState:
-        """Return the state before the first token, with one hypothesis for each item."""
+        """Return the state before the first token, with one hypothesis for each item.
+
+        Args:
+            memory: Output of an encoder.
+
+        Returns:
+            The state of the search, which includes the memory.
+        """
         if memory.mask is not None and bool(memory.mask.all()):
             memory = memory._replace(mask=None)  # no padding: steps can skip masking
         with torch.autocast(memory.values.device.type, torch.bfloat16, enabled=self._half):
@@ -87,7 +99,14 @@ class DecoderStepper:
         return SteppingState(self._read.remember(self._advance.remember(memory)), state)
 
     def batch_size(self, state: SteppingState) -> int:
-        """Return the number of items in the state."""
+        """Return the number of items in the state.
+
+        Args:
+            state: State of the search.
+
+        Returns:
+            The number of items, B.
+        """
         return state.decoder.layers[0].hidden.shape[0]
 
     def step(
@@ -98,7 +117,13 @@ class DecoderStepper:
     ) -> SearchStep:
         """Feed one token to every hypothesis.
 
-        `forced` are attention weights that replace the weights of the attention; they must be 0 on padding.
+        Args:
+            state: State before the tokens.
+            tokens: One token id for each hypothesis.
+            forced: Attention weights that replace the weights of the attention; they must be 0 on padding.
+
+        Returns:
+            The new state, the log-probabilities of the next token, and the attention weights.
         """
         memory, before = state
         hidden, layers = self._advance.advance(before, tokens, memory)
@@ -114,7 +139,15 @@ class DecoderStepper:
     def selection(
         self, state: SteppingState, tokens: Int[Tensor, "B K"]
     ) -> Bool[Tensor, "B K S"] | None:
-        """Return the most probable segments of the next step; None if the attention has no segments."""
+        """Return the most probable segments of the next step.
+
+        Args:
+            state: State before the tokens.
+            tokens: One token id for each hypothesis.
+
+        Returns:
+            True on the positions that are read; None if the attention has no segments.
+        """
         decoder = self._decoder
         if not isinstance(decoder, AbstractAttentionDecoder):
             return None
@@ -127,11 +160,27 @@ class DecoderStepper:
         return attention(hidden, state.memory).distribution.argmax() == 1
 
     def reorder(self, state: SteppingState, parents: Int[Tensor, "B k"]) -> SteppingState:
-        """Select hypotheses: hypothesis k of item b continues `parents[b, k]`; their number may change."""
+        """Select hypotheses; their number may change.
+
+        Args:
+            state: State of the search.
+            parents: Index of the hypothesis of item b that hypothesis k continues, as `[b, k]`.
+
+        Returns:
+            The state of the selected hypotheses.
+        """
         return reordered(state, parents)
 
     def keep(self, state: SteppingState, items: Int[Tensor, " b"]) -> SteppingState:
-        """Select these items, in this order."""
+        """Select these items, in this order.
+
+        Args:
+            state: State of the search.
+            items: Indices of the items to keep.
+
+        Returns:
+            The state of these items.
+        """
         return kept(state, items)
 
     def _widened(self, part: Tensor) -> Tensor:
