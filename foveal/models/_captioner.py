@@ -61,7 +61,14 @@ class CaptionerSpec:
     decoder: DecoderSpec | AbstractDecoderSpec = setting(DecoderSpec(), "decoder of the text")
 
     def build(self, *, vocabulary: int) -> Captioner:
-        """Build the model with new weights for an output vocabulary of this size."""
+        """Build the model with new weights.
+
+        Args:
+            vocabulary: Number of output tokens.
+
+        Returns:
+            The model, in training mode.
+        """
         check(self)
         check_sizes("Captioner", vocabulary=vocabulary)
         encoder = self.encoder.build()

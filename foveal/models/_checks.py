@@ -46,14 +46,17 @@ def checked_tokens(owner: str, size: int, mask: Tensor | None, **parts: Tensor) 
     one outside the vocabulary; a block that succeeds has no overhead.
 
     Args:
-        owner: the name of the model, used at the start of error messages.
-        size: the number of tokens in the vocabulary.
+        owner: Name of the model, used at the start of error messages.
+        size: Number of tokens in the vocabulary.
         mask: True on real tokens; padding may hold any number. None if all tokens are real.
-        parts: tokens by the names used in error messages.
+        **parts: Tokens by the names used in error messages.
+
+    Yields:
+        Nothing, once the mask is checked.
 
     Raises:
-        ShapeError: the mask does not have the shape of the tokens.
-        ValueRangeError: a real token is negative, or `size` or more.
+        ShapeError: If the mask does not have the shape of the tokens.
+        ValueRangeError: If a real token is negative, or `size` or more.
 
     Examples:
         >>> embedding, tokens = torch.nn.Embedding(9, 4), torch.tensor([[3, 9]])

@@ -63,6 +63,13 @@ class Classified(NamedTuple):
 class Classifier(nn.Module):
     """Computes log-probabilities of the classes from tokens.
 
+    Args:
+        encoder: Encodes texts `(B, S)`, or documents `(B, n, w)`.
+        pool: Computes one vector for each text from the positions of its memory.
+        output: Linear layer from this vector to the scores of the classes.
+        vocabulary: Number of tokens.
+        dropout: Dropout probability of the pooled vector.
+
     Examples:
         >>> import torch
         >>> classifier = ClassifierSpec().build(vocabulary=30, num_classes=4)
@@ -88,7 +95,18 @@ class Classifier(nn.Module):
     def forward(
         self, tokens: Int[Tensor, "B *places"], mask: Bool[Tensor, "B *places"] | None = None
     ) -> Classified:
-        """Classify texts `(B, S)`, or documents `(B, n, w)`."""
+        """Classify texts `(B, S)`, or documents `(B, n, w)`.
+
+        Args:
+            tokens: Token ids.
+            mask: True on real tokens; None if all tokens are real.
+
+        Returns:
+            The log-probabilities of the classes and the attention behind them.
+
+        Raises:
+            ShapeError: If the number of axes of the tokens does not match the encoder.
+        """
         axes = "(B, n, w)" if isinstance(self.encoder, DocumentEncoder) else "(B, S)"
         if tokens.ndim != axes.count(",") + 1:
             raise ShapeError(
@@ -125,6 +143,13 @@ class AbstractClassifierSpec(AbstractSpec):
 
         The task calls the model with tokens `(B, S)` and a mask `(B, S)`, which is True on real tokens, or
         with tokens only. The model returns a `Classified`.
+
+        Args:
+            vocabulary: Number of tokens.
+            num_classes: Number of classes.
+
+        Returns:
+            The model.
         """
 
     @property

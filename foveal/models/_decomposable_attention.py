@@ -42,6 +42,14 @@ class Matched(NamedTuple):
 class DecomposableAttention(nn.Module):
     """Computes log-probabilities of the classes from two texts, which share all weights.
 
+    Args:
+        encoder: Encodes the words of both texts.
+        attention: Attention between the texts; its queries and keys are projections of width `hidden_size`.
+        vocabulary: Number of tokens.
+        num_classes: Number of classes.
+        hidden_size: Width of the perceptrons.
+        dropout: Dropout probability of the inputs of each perceptron layer.
+
     Examples:
         >>> matcher = DecomposableAttentionSpec().build(vocabulary=30, num_classes=3)
         >>> matched = matcher(torch.randint(30, (2, 7)), None, torch.randint(30, (2, 5)), None)
@@ -73,7 +81,17 @@ class DecomposableAttention(nn.Module):
         second: Int[Tensor, "B R"],
         second_mask: Bool[Tensor, "B R"] | None,
     ) -> Matched:
-        """Classify each pair of a first and a second text."""
+        """Classify each pair of a first and a second text.
+
+        Args:
+            first: Token ids of the first texts.
+            first_mask: True on real tokens; None if all tokens are real.
+            second: Token ids of the second texts.
+            second_mask: True on real tokens; None if all tokens are real.
+
+        Returns:
+            The log-probabilities of the classes and the attention in both directions.
+        """
         check_batch("DecomposableAttention", first=first.shape[:-1], second=second.shape[:-1])
         a = self._words("first", first, first_mask)
         b = self._words("second", second, second_mask)
@@ -135,7 +153,15 @@ class DecomposableAttentionSpec:
     )
 
     def build(self, *, vocabulary: int, num_classes: int) -> DecomposableAttention:
-        """Build the model with new weights for this vocabulary size and number of classes."""
+        """Build the model with new weights.
+
+        Args:
+            vocabulary: Number of tokens.
+            num_classes: Number of classes.
+
+        Returns:
+            The model, in training mode.
+        """
         check(self)
         check_sizes("DecomposableAttention", vocabulary=vocabulary, num_classes=num_classes)
         return DecomposableAttention(

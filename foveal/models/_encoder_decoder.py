@@ -28,7 +28,12 @@ Encode = Callable[[Tensor, Tensor | None], Memory]
 
 
 class AbstractEncoderDecoder(nn.Module, ABC):
-    """Encodes an input once, then scores given outputs or starts a search."""
+    """Encodes an input once, then scores given outputs or starts a search.
+
+    Args:
+        encoder: Maps the input to a memory.
+        decoder: Generates the output from the memory.
+    """
 
     def __init__(self, encoder: AbstractEncoder, decoder: AbstractRecurrentDecoder) -> None:
         super().__init__()
@@ -36,10 +41,27 @@ class AbstractEncoderDecoder(nn.Module, ABC):
 
     @abstractmethod
     def encode_by(self, encoder: Encode, source: Tensor, source_mask: Tensor | None) -> Memory:
-        """Compute the decoder's memory with this encoder: the model's encoder, or a prepared one."""
+        """Compute the decoder's memory with a given encoder.
+
+        Args:
+            encoder: The encoder of the model, or its prepared form.
+            source: Inputs of a batch.
+            source_mask: True on real inputs; None if all inputs are real.
+
+        Returns:
+            The memory that the decoder reads.
+        """
 
     def encode(self, source: Tensor, source_mask: Tensor | None = None) -> Memory:
-        """Compute the decoder's memory."""
+        """Compute the decoder's memory.
+
+        Args:
+            source: Inputs of a batch.
+            source_mask: True on real inputs; None if all inputs are real.
+
+        Returns:
+            The memory that the decoder reads.
+        """
         return self.encode_by(self.encoder, source, source_mask)
 
     def forward(
@@ -49,7 +71,17 @@ class AbstractEncoderDecoder(nn.Module, ABC):
         tokens: Int[Tensor, "B T"],
         mask: Bool[Tensor, "B T"] | None = None,
     ) -> Unrolled:
-        """Compute log-probabilities of the next token after each of `tokens`; the first is the begin symbol."""
+        """Compute log-probabilities of the next token after each of `tokens`.
+
+        Args:
+            source: Inputs of a batch.
+            source_mask: True on real inputs; None if all inputs are real.
+            tokens: Output token ids to read, the begin symbol first.
+            mask: True on real tokens; None if all tokens are real.
+
+        Returns:
+            The log-probabilities of the token after each token, the attention, and the final state.
+        """
         memory = self.encode(source, source_mask)
         self._check(memory, tokens)
         with checked_tokens(self._name, self.num_tokens, mask, tokens=tokens):
@@ -68,6 +100,17 @@ class AbstractEncoderDecoder(nn.Module, ABC):
         """Compute the loss with teacher forcing: `targets[t]` is the target after `tokens[t]`.
 
         It never creates the table of log-probabilities that `forward` returns.
+
+        Args:
+            source: Inputs of a batch.
+            source_mask: True on real inputs; None if all inputs are real.
+            tokens: Output token ids to read, the begin symbol first.
+            targets: Output token ids to predict, the end symbol last.
+            mask: True on real tokens; None if all tokens are real.
+            label_smoothing: Weight of the uniform distribution in the target distribution.
+
+        Returns:
+            The loss and the log-probability of each target, the attention, and the final state.
         """
         memory = self.encode(source, source_mask)
         self._check(memory, tokens)
@@ -77,19 +120,35 @@ class AbstractEncoderDecoder(nn.Module, ABC):
             )
 
     def stepper(self) -> DecoderStepper | LatentStepper:
-        """Prepare a stepper for search from the current weights; the model must be in `eval()` mode."""
+        """Prepare a stepper for search from the current weights; the model must be in `eval()` mode.
+
+        Returns:
+            The stepper that `beam_search` and the other searches take.
+        """
         return _stepper(self.decoder, half=False)
 
     @torch.no_grad()
     def start(self, source: Tensor, source_mask: Tensor | None = None) -> SteppingState:
-        """Return the initial state of a search, with one hypothesis for each item."""
+        """Return the initial state of a search, with one hypothesis for each item.
+
+        Args:
+            source: Inputs of a batch.
+            source_mask: True on real inputs; None if all inputs are real.
+
+        Returns:
+            The state that a search starts from, which includes the memory.
+        """
         return self.stepper().start(self.encode(source, source_mask))
 
     def prepare(self, *, half: bool = False) -> "Prepared":
         """Prepare the model, which must be in `eval()` mode, for many searches.
 
-        With `half`, matrix products use bfloat16: faster for batches of more than a few dozen items, with
-        two or three digits of precision.
+        Args:
+            half: Use bfloat16 in matrix products: faster for batches of more than a few dozen items, with two or
+                three digits of precision.
+
+        Returns:
+            A stepper and a faster encoder, prepared from the current weights.
         """
         return Prepared(self, half=half)
 
@@ -111,6 +170,10 @@ class Prepared:
     """A model prepared for search from its current weights; prepare it again when they change.
 
     Pass `stepper` to a search; `start` encodes faster than the model.
+
+    Args:
+        model: Model in evaluation mode.
+        half: Use bfloat16 in matrix products.
     """
 
     def __init__(self, model: AbstractEncoderDecoder, *, half: bool = False) -> None:
@@ -119,7 +182,15 @@ class Prepared:
 
     @torch.no_grad()
     def start(self, source: Tensor, source_mask: Tensor | None = None) -> SteppingState:
-        """Return the initial state of a search, with one hypothesis for each item."""
+        """Return the initial state of a search, with one hypothesis for each item.
+
+        Args:
+            source: Inputs of a batch.
+            source_mask: True on real inputs; None if all inputs are real.
+
+        Returns:
+            The state that a search starts from, which includes the memory.
+        """
         return self.stepper.start(self._model.encode_by(self._encoder, source, source_mask))
 
 

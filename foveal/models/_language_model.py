@@ -33,6 +33,9 @@ from .parts._recurrent_spec import AbstractRecurrentSpec
 class LanguageModel(nn.Module):
     """Computes log-probabilities of the next token.
 
+    Args:
+        decoder: Decoder without attention, built with `NoBridge`.
+
     Examples:
         >>> model = LanguageModelSpec().build(vocabulary=40)
         >>> model(torch.randint(40, (2, 5))).log_probs.shape
@@ -49,7 +52,16 @@ class LanguageModel(nn.Module):
         mask: Bool[Tensor, "B T"] | None = None,
         state: DecoderState | None = None,
     ) -> Unrolled:
-        """Compute log-probabilities of the next token after each of `tokens`; the first is the begin symbol."""
+        """Compute log-probabilities of the next token after each of `tokens`.
+
+        Args:
+            tokens: Token ids to read, the begin symbol first.
+            mask: True on real tokens; None if all tokens are real.
+            state: State before the first token, for example after the previous chunk; defaults to the initial state.
+
+        Returns:
+            The log-probabilities of the token after each token, and the final state.
+        """
         with checked_tokens("LanguageModel", self.num_tokens, mask, tokens=tokens):
             return self.decoder.unroll(tokens, self._no_memory(tokens.shape[:-1]), mask, state)
 
@@ -62,9 +74,17 @@ class LanguageModel(nn.Module):
         *,
         label_smoothing: float = 0.0,
     ) -> TokenLosses:
-        """Compute the loss of each target, given the token at the same position, starting from `state`.
+        """Compute the loss of each target, given the token at the same position and all tokens before it.
 
-        The result includes the final state.
+        Args:
+            tokens: Token ids to read, the begin symbol first.
+            targets: Token ids to predict; `targets[t]` follows `tokens[t]`.
+            mask: True on real tokens; None if all tokens are real.
+            state: State before the first token, for example after the previous chunk; defaults to the initial state.
+            label_smoothing: Weight of the uniform distribution in the target distribution.
+
+        Returns:
+            The loss and the log-probability of each target, and the final state.
         """
         memory = self._no_memory(tokens.shape[:-1])
         with checked_tokens("LanguageModel", self.num_tokens, mask, tokens=tokens, targets=targets):
@@ -73,12 +93,23 @@ class LanguageModel(nn.Module):
             )
 
     def stepper(self) -> DecoderStepper:
-        """Prepare a stepper for search from the current weights; the model must be in `eval()` mode."""
+        """Prepare a stepper for search from the current weights; the model must be in `eval()` mode.
+
+        Returns:
+            The stepper that `beam_search` and the other searches take.
+        """
         return DecoderStepper(self.decoder)
 
     @torch.no_grad()
     def start(self, batch_size: int) -> SteppingState:
-        """Return the initial state of a search, with one hypothesis for each item."""
+        """Return the initial state of a search, with one hypothesis for each item.
+
+        Args:
+            batch_size: Number of items.
+
+        Returns:
+            The state that a search starts from.
+        """
         return self.stepper().start(self._no_memory([batch_size]))
 
     @property
@@ -92,7 +123,14 @@ class LanguageModel(nn.Module):
 
 
 def detached(state: DecoderState) -> DecoderState:
-    """Detach the state from the autograd graph: no gradient flows back beyond it."""
+    """Detach the state from the autograd graph: no gradient flows back beyond it.
+
+    Args:
+        state: State after a chunk of text.
+
+    Returns:
+        A state with the same values, from which the next chunk can start.
+    """
     return state.map(Tensor.detach)
 
 
@@ -106,7 +144,17 @@ class LanguageModelSpec(AbstractRecurrentSpec):
     tie_embeddings: bool = setting(False, "the output layer shares the table of the embeddings")
 
     def build(self, *, vocabulary: int) -> LanguageModel:
-        """Build the model with new weights for this vocabulary size."""
+        """Build the model with new weights.
+
+        Args:
+            vocabulary: Number of tokens.
+
+        Returns:
+            The model, in training mode.
+
+        Raises:
+            ValueRangeError: If `tie_embeddings` is set and `embedding_size` is not `hidden_size`.
+        """
         check(self)
         check_sizes("LanguageModel", vocabulary=vocabulary)
         if self.tie_embeddings and self.embedding_size != self.hidden_size:

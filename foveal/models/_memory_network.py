@@ -39,13 +39,24 @@ class Answered(NamedTuple):
         return torch.cat([read.weights for read in self.attended], -2)
 
     def facts(self) -> Int[Tensor, "B K"]:
-        """Return the fact of each step: the argmax of each softmax, or the best sequence of a chain."""
+        """Return the fact of each step.
+
+        Returns:
+            The argmax of each softmax, or the best sequence of a chain.
+        """
         return torch.cat([read.distribution.argmax() for read in self.attended], -1)
 
 
 @final
 class MemoryNetwork(nn.Module):
     """Computes log-probabilities of the answers from facts and a question.
+
+    Args:
+        keys: Encodes the facts and, as one more fact, the question, to decide which facts are read.
+        values: Encodes the content of the facts.
+        steps: Attends to the facts.
+        output: Linear layer from the result of the steps to the scores of the answers.
+        vocabulary: Number of tokens.
 
     Examples:
         >>> reader = MemoryNetworkSpec().build(vocabulary=30, num_answers=4)
@@ -74,7 +85,17 @@ class MemoryNetwork(nn.Module):
         question: Int[Tensor, "B v"],
         question_mask: Bool[Tensor, "B v"] | None,
     ) -> Answered:
-        """Answer each question from its facts; a fact without a real word is padding."""
+        """Answer each question from its facts; a fact without a real word is padding.
+
+        Args:
+            facts: Token ids of the facts, the oldest fact first.
+            facts_mask: True on real words; None if all words are real.
+            question: Token ids of the questions.
+            question_mask: True on real words; None if all words are real.
+
+        Returns:
+            The log-probabilities of the answers and the attention of each step.
+        """
         check_mask("MemoryNetwork", "facts", facts, facts_mask)
         check_mask("MemoryNetwork", "question", question, question_mask)
         check_batch("MemoryNetwork", facts=facts.shape[:-2], question=question.shape[:-1])
@@ -132,7 +153,15 @@ class MemoryNetworkSpec:
     positions: bool = setting(True, "weight words by their position; false: plain bags of words")
 
     def build(self, *, vocabulary: int, num_answers: int) -> MemoryNetwork:
-        """Build the model with new weights for this vocabulary size and number of answers."""
+        """Build the model with new weights.
+
+        Args:
+            vocabulary: Number of tokens.
+            num_answers: Number of answers.
+
+        Returns:
+            The model, in training mode.
+        """
         check(self)
         check_sizes("MemoryNetwork", vocabulary=vocabulary, num_answers=num_answers)
         keys = self._facts(vocabulary, None if self.max_facts is None else self.max_facts + 1)

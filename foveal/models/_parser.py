@@ -73,7 +73,14 @@ class Parses:
     tags: Float[Tensor, "B n G"] | None = None  # scores
 
     def label_log_probs(self, heads: Int[Tensor, "B n"]) -> Float[Tensor, "B n K"]:
-        """Compute log p(label | arc) for the arc from each word's head."""
+        """Compute log p(label | arc) for the arc from each word's head.
+
+        Args:
+            heads: Head of each word, from 1 to n; 0 for the root.
+
+        Returns:
+            Log-probabilities of the labels of each word.
+        """
         return self.labeler(self.words, self.heads, heads).log_softmax(-1)
 
     def log_prob(
@@ -84,6 +91,13 @@ class Parses:
         A tree with crossing arcs has probability 0 under a `ProjectiveTree`. The `SpanningTree` with the same
         arc scores scores such sentences instead, so a projective parser can be trained on every sentence of a
         treebank.
+
+        Args:
+            heads: Head of each word, from 1 to n; 0 for the root.
+            labels: Label of the arc from each word's head; padding may hold -1.
+
+        Returns:
+            Log-probabilities of the labeled trees.
         """
         labels = labels.clamp(min=0).unsqueeze(-1)
         chosen = self.label_log_probs(heads).gather(-1, labels).squeeze(-1)
@@ -107,6 +121,10 @@ class Parses:
 @final
 class Parser(nn.Module):
     """Computes a distribution over labeled dependency trees from words.
+
+    Args:
+        spec: Settings of the model.
+        sizes: Sizes of the vocabularies.
 
     Examples:
         >>> sizes = ParserSizes(vocabulary=30, num_labels=4)
@@ -155,10 +173,13 @@ class Parser(nn.Module):
         """Compute the distribution over labeled trees of each sentence.
 
         Args:
-            tokens: ids of the words.
+            tokens: Ids of the words.
             mask: True on real words; None if all are real.
-            spelling: for each word its spelling features, then its characters, padded with 0;
+            spelling: For each word its spelling features, then its characters, padded with 0;
                 None for a model that uses only words.
+
+        Returns:
+            The distribution over trees, their labels and, if the model predicts them, the tags.
         """
         with checked_tokens("Parser", self.sizes.vocabulary, mask, tokens=tokens):
             if mask is not None:  # padding may hold ids outside the vocabulary
@@ -267,7 +288,14 @@ class ParserSpec:
     single_root: bool = setting(True, "exactly one word hangs from the root, as in UD")
 
     def build(self, sizes: ParserSizes) -> Parser:
-        """Build the model with new weights."""
+        """Build the model with new weights, orthogonal in the recurrent matrices.
+
+        Args:
+            sizes: Sizes of the vocabularies.
+
+        Returns:
+            The model, in training mode.
+        """
         check(self)
         check(sizes)
         parser = Parser(self, sizes)

@@ -42,7 +42,16 @@ class AbstractSteps(nn.Module, ABC):
     def forward(
         self, question: Float[Tensor, "B D"], keys: Memory, values: Float[Tensor, "B n D"]
     ) -> Stepwise:
-        """Attend to the facts."""
+        """Attend to the facts.
+
+        Args:
+            question: Vector of each question.
+            keys: Memory that decides which facts are read.
+            values: Content of the facts.
+
+        Returns:
+            The vector of the answer and the attention of the steps.
+        """
 
 
 @final
@@ -102,7 +111,15 @@ class SoftStepsSpec:
     kind: Literal["soft"] = "soft"
 
     def build(self, size: int, num_steps: int) -> SoftSteps:
-        """Build the steps."""
+        """Build the steps.
+
+        Args:
+            size: Width of a fact and of a question.
+            num_steps: Number of softmaxes.
+
+        Returns:
+            Steps with new weights.
+        """
         return SoftSteps(size, num_steps)
 
 
@@ -115,7 +132,15 @@ class ChainStepsSpec:
     repeat: bool = setting(False, "let two steps in a row read the same fact")
 
     def build(self, size: int, num_steps: int) -> ChainSteps:
-        """Build the steps."""
+        """Build the steps.
+
+        Args:
+            size: Width of a fact and of a question.
+            num_steps: Number of facts in the chain.
+
+        Returns:
+            Steps whose weights start as identities.
+        """
         return ChainSteps(size, num_steps, repeat=self.repeat)
 
 

@@ -37,11 +37,11 @@ class Tagger(nn.Module):
     are ignored in inputs.
 
     Args:
-        encoder: encodes the tokens, or tokens and their spelling features along an extra axis.
-        vocabulary: number of tokens.
-        num_tags: number of tags.
-        crf: learn transitions between adjacent tags.
-        num_features: number of spelling features of each token; 0 for an encoder that takes only tokens.
+        encoder: Encodes the tokens, or tokens and their spelling features along an extra axis.
+        vocabulary: Number of tokens.
+        num_tags: Number of tags.
+        crf: Learn transitions between adjacent tags.
+        num_features: Number of spelling features of each token; 0 for an encoder that takes only tokens.
 
     Examples:
         >>> tagger = TaggerSpec().build(vocabulary=30, num_tags=4)
@@ -73,9 +73,12 @@ class Tagger(nn.Module):
         """Compute the distribution over taggings of each text.
 
         Args:
-            tokens: ids of the words.
+            tokens: Ids of the words.
             mask: True on real tokens; None if all are real.
-            spelling: ids of the spelling features of each word, for a model built with `num_features`.
+            spelling: Ids of the spelling features of each word, for a model built with `num_features`.
+
+        Returns:
+            A linear chain over the tags of each text.
         """
         inputs = self._checked(tokens, spelling)
         with checked_tokens("Tagger", self.vocabulary, mask, tokens=tokens):
@@ -107,6 +110,13 @@ class AbstractTaggerSpec(AbstractSpec):
 
         The task calls the model with tokens `(B, T)` and a mask `(B, T)`, which is True on real tokens. The
         model returns a `LinearChain` over the tags, with the mask; `ChainCRF` builds one.
+
+        Args:
+            vocabulary: Number of words.
+            num_tags: Number of tags.
+
+        Returns:
+            The model.
         """
 
     def build_spelled(
@@ -116,6 +126,18 @@ class AbstractTaggerSpec(AbstractSpec):
 
         The task then also passes the features `(B, T, F)`, which are ids below `num_buckets`. A spec that
         does not override this method supports only words.
+
+        Args:
+            vocabulary: Number of words.
+            num_tags: Number of tags.
+            num_features: Number of spelling features of each word.
+            num_buckets: Number of different feature ids.
+
+        Returns:
+            The model.
+
+        Raises:
+            ValueRangeError: If the spec does not override this method.
         """
         raise ValueRangeError(
             f"{type(self).__name__}: the model reads words only, got spelling features. Set spelling to none, or "
@@ -123,7 +145,14 @@ class AbstractTaggerSpec(AbstractSpec):
         )
 
     def tag_bias(self, model: nn.Module) -> Float[Tensor, " K"] | None:
-        """Return the bias of the tag scores, for `tune_recall` of the task; None if the model has none."""
+        """Return the bias of the tag scores, for `tune_recall` of the task.
+
+        Args:
+            model: Model from `build` or `build_spelled`.
+
+        Returns:
+            A number for each tag; None if the model has no such bias.
+        """
         return None
 
 
@@ -147,10 +176,13 @@ class TaggerSpec(AbstractTaggerSpec):
         """Build the model with new weights.
 
         Args:
-            vocabulary: number of words.
-            num_tags: number of tags.
-            num_features: number of spelling features of each word; 0 for a model that uses only words.
-            num_buckets: number of rows in the table of spelling features, if there are any.
+            vocabulary: Number of words.
+            num_tags: Number of tags.
+            num_features: Number of spelling features of each word; 0 for a model that uses only words.
+            num_buckets: Number of rows in the table of spelling features, if there are any.
+
+        Returns:
+            The model, in training mode.
         """
         check(self)
         check_sizes("Tagger", vocabulary=vocabulary, num_tags=num_tags)

@@ -28,6 +28,12 @@ from .parts._vision_specs import FramesEncoderSpec
 class VideoClassifier(nn.Module):
     """Computes log-probabilities of the classes from frames `(B, F, C, h, w)`.
 
+    Args:
+        encoder: Encodes the frames.
+        pool: Computes one vector from all frames.
+        output: Linear layer from this vector to the scores of the classes.
+        dropout: Dropout probability of the pooled vector.
+
     Examples:
         >>> import torch
         >>> classifier = VideoClassifierSpec().build(num_classes=4)
@@ -71,7 +77,14 @@ class VideoClassifierSpec:
     )
 
     def build(self, *, num_classes: int) -> VideoClassifier:
-        """Build the model with new weights for this number of classes."""
+        """Build the model with new weights.
+
+        Args:
+            num_classes: Number of classes.
+
+        Returns:
+            The model, in training mode.
+        """
         check(self)
         check_sizes("VideoClassifier", num_classes=num_classes)
         encoder = self.encoder.build()

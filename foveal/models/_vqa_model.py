@@ -51,6 +51,15 @@ class LookedUp(NamedTuple):
 class VQAModel(nn.Module):
     """Computes log-probabilities of the answers from images `(B, C, h, w)` and questions `(B, S)`.
 
+    Args:
+        image: Encodes an image as a grid.
+        question: Encodes a question; its summary is the query of the attention.
+        attention: Attention over the grid; None reads the mean of the grid.
+        vocabulary: Number of tokens of questions.
+        num_answers: Number of answers.
+        hidden_size: Width of the layers before the answer.
+        dropout: Dropout probability of the modulated vector.
+
     Examples:
         >>> reader = VQAModelSpec().build(vocabulary=30, num_answers=5)
         >>> found = reader(torch.rand(2, 3, 32, 24), None, torch.randint(30, (2, 7)), None)
@@ -129,7 +138,15 @@ class VQAModelSpec:
     dropout: float = setting(0.0, "dropout of the inputs of the last layers", at_least=0, at_most=1)
 
     def build(self, *, vocabulary: int, num_answers: int) -> VQAModel:
-        """Build the model with new weights for this question vocabulary size and number of answers."""
+        """Build the model with new weights.
+
+        Args:
+            vocabulary: Number of tokens of questions.
+            num_answers: Number of answers.
+
+        Returns:
+            The model, in training mode.
+        """
         check(self)
         check_sizes("VQAModel", vocabulary=vocabulary, num_answers=num_answers)
         image, question = self.encoder.build(), self.question.build(vocabulary)
