@@ -91,7 +91,17 @@ class Automaton:
         end: int,
         start: int = 0,
     ) -> "Automaton":
-        """Build an automaton from a table: `table[q, w]` is the state after token w in state q, -1 if forbidden."""
+        """Build an automaton from a table of states and tokens.
+
+        Args:
+            table: State after token w in state q, as `[q, w]`; -1 if the token is forbidden.
+            accepting: True on the states in which an output may end.
+            end: End symbol, which has no edge; its column must be -1.
+            start: State before the first token.
+
+        Returns:
+            An automaton for all items.
+        """
         sources, tokens = (table >= 0).nonzero().unbind(1)
         edges = torch.stack([sources, tokens, table[sources, tokens].long()], 1)
         starts = torch.tensor([start], device=table.device)
@@ -99,7 +109,17 @@ class Automaton:
 
     @classmethod
     def for_items(cls, automata: Iterable["Automaton"]) -> "Automaton":
-        """Combine one automaton for each item of a batch."""
+        """Combine one automaton for each item of a batch.
+
+        Args:
+            automata: Automata of one vocabulary, in the order of the items.
+
+        Returns:
+            One automaton with a start state for each item.
+
+        Raises:
+            ShapeError: If the automata have different vocabularies or end symbols, or several start states.
+        """
         parts = tuple(automata)
         same = {(part.num_tokens, part.end, len(part.starts)) for part in parts}
         if len(same) != 1 or parts[0].starts.shape != (1,):
@@ -118,12 +138,26 @@ class Automaton:
         )
 
     def to(self, device: torch.device | str) -> "Automaton":
-        """Move to another device; do it once, because it rebuilds the tables of steps."""
+        """Move to another device; do it once, because it rebuilds the tables of steps.
+
+        Args:
+            device: Device of the search.
+
+        Returns:
+            The automaton on this device.
+        """
         edges, accepting = self.edges.to(device), self.accepting.to(device)
         return replace(self, edges=edges, accepting=accepting, starts=self.starts.to(device))
 
     def accepts(self, output: Sequence[int]) -> bool:
-        """Return whether an output (without its end symbol) is allowed; needs one start for all items."""
+        """Return whether an output is allowed; the automaton must have one start state for all items.
+
+        Args:
+            output: Token ids without the end symbol.
+
+        Returns:
+            True if the output ends in an accepting state.
+        """
         state = self.starts[:1]
         for token in output:
             if not 0 <= token < self.num_tokens:
@@ -148,9 +182,13 @@ class Automaton:
             distances = shorter
 
     def needs(self, states: Int[Tensor, "B K"]) -> Int[Tensor, "B K W"]:
-        """Count the tokens to acceptance after each token, including it; `FAR` for forbidden tokens.
+        """Count the tokens to acceptance after each token, including it.
 
-        The end symbol needs 0 in an accepting state.
+        Args:
+            states: State of each hypothesis.
+
+        Returns:
+            A number for each token; `FAR` for forbidden tokens, 0 for the end symbol in an accepting state.
         """
         if self._table is not None:
             return self._table.index_select(0, states.flatten()).unflatten(0, states.shape)
@@ -163,12 +201,27 @@ class Automaton:
         return rows.scatter_(2, tokens, self._moves.needs[places])[..., :-1]
 
     def follow(self, states: Int[Tensor, "B K"], tokens: Int[Tensor, "B K"]) -> Int[Tensor, "B K"]:
-        """Return the states after these tokens; without a matching edge, the state is arbitrary."""
+        """Return the states after these tokens.
+
+        Args:
+            states: State of each hypothesis.
+            tokens: Next token id of each hypothesis.
+
+        Returns:
+            The new states; without a matching edge, the state is arbitrary.
+        """
         places = torch.searchsorted(self._moves.keys, states * self.num_tokens + tokens)
         return self._moves.targets[places]
 
     def at_least(self, num_tokens: int) -> "Automaton":
-        """Remove the outputs with fewer tokens, by a copy of the states for each token."""
+        """Remove the outputs with fewer tokens, by a copy of the states for each token.
+
+        Args:
+            num_tokens: Minimum number of tokens, without the end symbol.
+
+        Returns:
+            An automaton with `num_tokens` + 1 copies of the states; this automaton if `num_tokens` is 0.
+        """
         if num_tokens <= 0:
             return self
         Q, copies = len(self.accepting), torch.arange(num_tokens + 1, device=self.edges.device)

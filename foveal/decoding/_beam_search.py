@@ -52,26 +52,32 @@ def beam_search(
     time and prevents endless repetition.
 
     Args:
-        stepper: the model.
-        state: initial state, with one hypothesis for each of B items.
-        begin: begin symbol; a tensor gives one for each item and sets the device.
-        end: end symbol.
-        max_length: maximum output length, including the end symbol; a tensor gives one for each item.
-        beam_size: number of live hypotheses at each step.
-        nbest: number of outputs for each item, at most beam_size.
-        length_penalty: normalization of scores by length; None ranks by log-probability.
-        coverage_penalty: penalty for positions of the memory with little attention.
-        min_length: minimum output length, including the end symbol.
-        prefix: forced first tokens of the outputs; their log-probabilities count.
+        stepper: The model.
+        state: Initial state, with one hypothesis for each of B items.
+        begin: Begin symbol; a tensor gives one for each item and sets the device.
+        end: End symbol.
+        max_length: Maximum output length, including the end symbol; a tensor gives one for each item.
+        beam_size: Number of live hypotheses at each step.
+        nbest: Number of outputs for each item, at most beam_size.
+        length_penalty: Normalization of scores by length; None ranks by log-probability.
+        coverage_penalty: Penalty for positions of the memory with little attention.
+        min_length: Minimum output length, including the end symbol.
+        prefix: Forced first tokens of the outputs; their log-probabilities count.
         prefix_mask: True on the tokens of each prefix, which come first in their row.
-        no_repeat_ngram: size of the n-grams that may not occur twice; 0 allows repetition.
-        constraints: automata, all of which must accept the output. It is faster to combine two with
+        no_repeat_ngram: Size of the n-grams that may not occur twice; 0 allows repetition.
+        constraints: Automata, all of which must accept the output. It is faster to combine two with
             `a & b` beforehand.
-        with_weights: return the attention weights of each token.
+        with_weights: Return the attention weights of each token.
+
+    Returns:
+        The `nbest` outputs of each item, with scores and the log-probability of each token.
 
     Raises:
-        ImpossibleError: no output is allowed, or no_repeat_ngram leaves all hypotheses of an item
+        ImpossibleError: If no output is allowed, or no_repeat_ngram leaves all hypotheses of an item
             without a token.
+        ShapeError: If a tensor does not have one row for each item, or an automaton has another vocabulary.
+        ValueRangeError: If `nbest` is greater than `beam_size`, or a length, a prefix or the end symbol is out of
+            range.
     """
     if not 1 <= nbest <= beam_size:
         raise ValueRangeError(

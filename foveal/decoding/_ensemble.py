@@ -27,6 +27,15 @@ class Ensemble:
     """A stepper that combines several models; its state is a tuple of the members' states, in order.
 
     The attention weights are the mean over the members, if all members attend to the same positions.
+
+    Args:
+        steppers: Members, all of one vocabulary.
+        shares: Positive weight of each member; defaults to equal weights. They are divided by their sum.
+        combine: "mixture" averages probabilities, "product" averages log-probabilities and normalizes them.
+
+    Raises:
+        ShapeError: If there is no member, or the members have different vocabularies.
+        ValueRangeError: If there is not one positive share for each member.
     """
 
     def __init__(
@@ -54,11 +63,26 @@ class Ensemble:
         self.num_tokens = steppers[0].num_tokens
 
     def batch_size(self, state: Sequence[Any]) -> int:
-        """Return the batch size of the members."""
+        """Return the batch size of the members.
+
+        Args:
+            state: States of the members, in order.
+
+        Returns:
+            The number of items, B.
+        """
         return self.steppers[0].batch_size(state[0])
 
     def step(self, state: Sequence[Any], tokens: Int[Tensor, "B K"]) -> SearchStep:
-        """Feed the tokens to every member."""
+        """Feed the tokens to every member.
+
+        Args:
+            state: States of the members, in order.
+            tokens: One token id for each hypothesis.
+
+        Returns:
+            The new states, the combined log-probabilities, and the mean attention weights.
+        """
         pairs = zip(self.steppers, state, strict=True)
         stepped = [stepper.step(own, tokens) for stepper, own in pairs]
         states = tuple(each.state for each in stepped)
@@ -74,12 +98,28 @@ class Ensemble:
         return SearchStep(states, log_probs, _mean([each.weights for each in stepped]))
 
     def reorder(self, state: Sequence[Any], parents: Int[Tensor, "B k"]) -> tuple[Any, ...]:
-        """Reorder the hypotheses of every member."""
+        """Reorder the hypotheses of every member.
+
+        Args:
+            state: States of the members, in order.
+            parents: Index of the hypothesis of item b that hypothesis k continues, as `[b, k]`.
+
+        Returns:
+            The states of the selected hypotheses.
+        """
         pairs = zip(self.steppers, state, strict=True)
         return tuple(stepper.reorder(own, parents) for stepper, own in pairs)
 
     def keep(self, state: Sequence[Any], items: Int[Tensor, " b"]) -> tuple[Any, ...]:
-        """Keep only these items in every member."""
+        """Keep only these items in every member.
+
+        Args:
+            state: States of the members, in order.
+            items: Indices of the items to keep.
+
+        Returns:
+            The states of these items.
+        """
         pairs = zip(self.steppers, state, strict=True)
         return tuple(stepper.keep(own, items) for stepper, own in pairs)
 

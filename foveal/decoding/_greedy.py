@@ -39,21 +39,26 @@ def greedy(
     At `max_length` only the end symbol is allowed. The score of an output is its log-probability.
 
     Args:
-        stepper: the model.
-        state: initial state, with one hypothesis for each of B items.
-        begin: begin symbol; a tensor gives one for each item and sets the device.
-        end: end symbol.
-        max_length: maximum output length, including the end symbol; a tensor gives one for each item.
-        min_length: minimum output length, including the end symbol.
-        prefix: forced first tokens of the outputs; their log-probabilities count.
+        stepper: The model.
+        state: Initial state, with one hypothesis for each of B items.
+        begin: Begin symbol; a tensor gives one for each item and sets the device.
+        end: End symbol.
+        max_length: Maximum output length, including the end symbol; a tensor gives one for each item.
+        min_length: Minimum output length, including the end symbol.
+        prefix: Forced first tokens of the outputs; their log-probabilities count.
         prefix_mask: True on the tokens of each prefix, which come first in their row.
-        no_repeat_ngram: size of the n-grams that may not occur twice; 0 allows repetition.
-        constraints: automata, all of which must accept the output.
-        with_weights: return the attention weights of each token.
+        no_repeat_ngram: Size of the n-grams that may not occur twice; 0 allows repetition.
+        constraints: Automata, all of which must accept the output.
+        with_weights: Return the attention weights of each token.
+
+    Returns:
+        One output for each item, with its score and the log-probability of each token.
 
     Raises:
-        ImpossibleError: no output is allowed. Greedy search cannot backtrack, so no_repeat_ngram can leave
+        ImpossibleError: If no output is allowed. Greedy search cannot backtrack, so no_repeat_ngram can leave
             it without a token; use beam search instead.
+        ShapeError: If a tensor does not have one row for each item, or an automaton has another vocabulary.
+        ValueRangeError: If a length, a prefix or the end symbol is out of range.
     """
     num_items = stepper.batch_size(state)
     limit = limit_of(max_length, min_length, num_items, "greedy")

@@ -34,7 +34,14 @@ class Hypotheses(NamedTuple):
         return total(self.log_probs).masked_fill(self.lengths == 0, -torch.inf)
 
     def token_lists(self, end: int) -> list[list[list[int]]]:
-        """Convert tokens to lists, for each item and output, without the end symbol."""
+        """Convert tokens to lists without the end symbol.
+
+        Args:
+            end: End symbol.
+
+        Returns:
+            For each item, a list of outputs, each a list of token ids.
+        """
         return [
             [
                 [token for token in row[:length] if token != end]

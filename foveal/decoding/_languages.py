@@ -23,6 +23,14 @@ _LITERAL = {r"\^": r"[\^]", r"\$": "[$]"}
 def allowed_tokens(tokens: Iterable[int], *, num_tokens: int, end: int) -> Automaton:
     """Allow outputs of any length that consist only of these tokens.
 
+    Args:
+        tokens: Token ids that may occur; the end symbol among them is ignored.
+        num_tokens: Size of the vocabulary.
+        end: End symbol, which may follow any token.
+
+    Returns:
+        An automaton with one state.
+
     Examples:
         >>> digits = allowed_tokens(range(4, 14), num_tokens=50, end=3)
         >>> digits.accepts([4, 13]), digits.accepts([4, 14])
@@ -39,7 +47,18 @@ def allowed_tokens(tokens: Iterable[int], *, num_tokens: int, end: int) -> Autom
 
 
 def lexicon(outputs: Iterable[Sequence[int]], *, num_tokens: int, end: int) -> Automaton:
-    """Allow exactly these outputs, stored as a trie; pass outputs without their end symbol.
+    """Allow exactly these outputs, stored as a trie.
+
+    Args:
+        outputs: Token ids of each output, without the end symbol.
+        num_tokens: Size of the vocabulary.
+        end: End symbol.
+
+    Returns:
+        An automaton with a state for each prefix.
+
+    Raises:
+        ValueRangeError: If there are no outputs, or an output contains the end symbol.
 
     Examples:
         >>> words = lexicon([[4, 5], [4, 5, 6]], num_tokens=9, end=3)
@@ -72,7 +91,17 @@ def lexicon(outputs: Iterable[Sequence[int]], *, num_tokens: int, end: int) -> A
 
 
 def balanced(opening: int, closing: int, *, deepest: int, num_tokens: int, end: int) -> Automaton:
-    """Allow outputs with balanced opening and closing tokens, nested at most `deepest` levels.
+    """Allow outputs with balanced opening and closing tokens.
+
+    Args:
+        opening: Token that opens a level.
+        closing: Token that closes a level.
+        deepest: Maximum number of nested levels.
+        num_tokens: Size of the vocabulary.
+        end: End symbol, which is allowed when all levels are closed.
+
+    Returns:
+        An automaton with a state for each level.
 
     Examples:
         >>> braces = balanced(4, 5, deepest=3, num_tokens=9, end=3)
@@ -91,10 +120,16 @@ def regular_expression(pattern: str, tokens: Sequence[str | None], *, end: int) 
     r"""Allow outputs whose text matches the whole pattern.
 
     Args:
-        pattern: a pattern of Python's `re`, without anchors, look-around and references to groups.
-        tokens: the text of each token of the vocabulary, with any number of characters; None or ""
+        pattern: A pattern of Python's `re`, without anchors, look-around and references to groups.
+        tokens: The text of each token of the vocabulary, with any number of characters; None or ""
             for tokens that never occur, such as padding and the begin symbol.
-        end: the end symbol; its text is ignored.
+        end: The end symbol; its text is ignored.
+
+    Returns:
+        An automaton over the tokens, without dead ends.
+
+    Raises:
+        ValueRangeError: If the pattern is not a regular expression of the supported kind.
 
     Examples:
         >>> tokens = [None, None, None, None, "1", "2", "22", "a"]

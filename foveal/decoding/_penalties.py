@@ -38,7 +38,14 @@ class LengthPenalty:
     offset: float = setting(5.0, "how slowly the penalty sets in", at_least=0)
 
     def divisor(self, length: int) -> float:
-        """Compute the divisor for one output of this length."""
+        """Compute the divisor for one output.
+
+        Args:
+            length: Number of tokens of the output, including the end symbol.
+
+        Returns:
+            The number by which the log-probability is divided.
+        """
         return ((self.offset + length) / (self.offset + 1)) ** self.alpha
 
 
@@ -55,13 +62,27 @@ class CoveragePenalty:
     mask: Bool[Tensor, "B S"] | None = None
 
     def keep(self, items: Tensor) -> "CoveragePenalty":
-        """Select these items."""
+        """Select these items.
+
+        Args:
+            items: Indices of the items to keep.
+
+        Returns:
+            The penalty of these items.
+        """
         if self.mask is None:
             return self
         return CoveragePenalty(beta=self.beta, mask=self.mask[items])
 
     def score(self, coverage: Float[Tensor, "B K S"]) -> Float[Tensor, "B K"]:
-        """Compute the penalty, at most 0; `coverage` is the sum of the weights of all steps so far."""
+        """Compute the penalty of each hypothesis.
+
+        Args:
+            coverage: Sum of the attention weights of all steps so far, for each position.
+
+        Returns:
+            Numbers to add to the scores, at most 0.
+        """
         unread = coverage.clamp(LEAST_COVERAGE, 1.0).log()
         if self.mask is not None:
             unread = torch.where(self.mask.unsqueeze(1), unread, 0.0)

@@ -39,6 +39,13 @@ def edit_similarity(one: Sequence[int], other: Sequence[int]) -> float:
     Phone, character and word error rates count the same edits. It suits short outputs with a fixed order:
     pronunciations, transliterations, inflected forms.
 
+    Args:
+        one: Token ids of an output.
+        other: Token ids of another output.
+
+    Returns:
+        A number from 0 to 1; 1 if the outputs are equal.
+
     Examples:
         >>> edit_similarity([1, 2, 3], [1, 3])
         0.6666666666666667
@@ -51,6 +58,13 @@ def ngram_similarity(one: Sequence[int], other: Sequence[int]) -> float:
 
     It suits translations, where a phrase may move and still be correct. With characters as tokens it
     equals chrF.
+
+    Args:
+        one: Token ids of an output.
+        other: Token ids of the output that counts as the reference.
+
+    Returns:
+        A number from 0 to 1; 1 if the outputs are equal.
 
     Examples:
         >>> ngram_similarity([5, 6, 7], [5, 6, 7]), ngram_similarity([5], [6])
@@ -71,11 +85,17 @@ def minimum_bayes_risk(
     """Sort the outputs by utility, highest first; scores become utilities.
 
     Args:
-        hypotheses: an n-best list, or samples.
-        end: the end symbol, which is ignored.
-        similarity: similarity of two outputs, as lists of tokens.
+        hypotheses: An n-best list, or samples.
+        end: The end symbol, which is ignored.
+        similarity: Similarity of two outputs, as lists of tokens.
         weigh_by: "probability" for distinct outputs (beam search, stochastic beam search), "count" for
             independent samples, which repeat likely outputs.
+
+    Returns:
+        The same outputs in the new order.
+
+    Raises:
+        ValueRangeError: If `weigh_by` has another value.
     """
     if weigh_by not in ("probability", "count"):
         raise ValueRangeError(

@@ -31,17 +31,48 @@ class Stepper(Protocol):
         ...
 
     def batch_size(self, state: Any) -> int:
-        """Return B, the number of items in the state."""
+        """Return B, the number of items in the state.
+
+        Args:
+            state: State of the search.
+
+        Returns:
+            The number of items.
+        """
         ...
 
     def step(self, state: Any, tokens: Int[Tensor, "B K"]) -> SearchStep:
-        """Feed one token to every hypothesis and return normalized log-probabilities of the next token."""
+        """Feed one token to every hypothesis.
+
+        Args:
+            state: State before the tokens.
+            tokens: One token id for each hypothesis.
+
+        Returns:
+            The new state, normalized log-probabilities of the next token, and the attention weights.
+        """
         ...
 
     def reorder(self, state: Any, parents: Int[Tensor, "B k"]) -> Any:
-        """Select hypotheses: hypothesis k of item b continues `parents[b, k]`; their number may change."""
+        """Select hypotheses; their number may change.
+
+        Args:
+            state: State of the search.
+            parents: Index of the hypothesis of item b that hypothesis k continues, as `[b, k]`.
+
+        Returns:
+            The state of the selected hypotheses.
+        """
         ...
 
     def keep(self, state: Any, items: Int[Tensor, " b"]) -> Any:
-        """Select these items, in this order, including their memory."""
+        """Select these items, in this order, including their memory.
+
+        Args:
+            state: State of the search.
+            items: Indices of the items to keep.
+
+        Returns:
+            The state of these items.
+        """
         ...

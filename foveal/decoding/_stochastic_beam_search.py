@@ -59,23 +59,28 @@ def stochastic_beam_search(
     the model's.
 
     Args:
-        stepper: the model.
-        state: initial state, with one hypothesis for each of B items.
-        begin: begin symbol; a tensor gives one for each item and sets the device.
-        end: end symbol.
-        max_length: maximum output length, including the end symbol; a tensor gives one for each item.
-        num_samples: number of samples for each item.
-        generator: random generator; a separate one for each item makes the samples of an item
+        stepper: The model.
+        state: Initial state, with one hypothesis for each of B items.
+        begin: Begin symbol; a tensor gives one for each item and sets the device.
+        end: End symbol.
+        max_length: Maximum output length, including the end symbol; a tensor gives one for each item.
+        num_samples: Number of samples for each item.
+        generator: Random generator; a separate one for each item makes the samples of an item
             independent of its batch.
-        min_length: minimum output length, including the end symbol.
-        prefix: forced first tokens of the outputs; their log-probabilities count.
+        min_length: Minimum output length, including the end symbol.
+        prefix: Forced first tokens of the outputs; their log-probabilities count.
         prefix_mask: True on the tokens of each prefix, which come first in their row.
-        no_repeat_ngram: size of the n-grams that may not occur twice; 0 allows repetition.
-        constraints: automata, all of which must accept the output.
-        with_weights: return the attention weights of each token.
+        no_repeat_ngram: Size of the n-grams that may not occur twice; 0 allows repetition.
+        constraints: Automata, all of which must accept the output.
+        with_weights: Return the attention weights of each token.
+
+    Returns:
+        The `num_samples` outputs of each item, by decreasing G, with the log-probability of each token.
 
     Raises:
-        ImpossibleError: no output is allowed.
+        ImpossibleError: If no output is allowed.
+        ShapeError: If a tensor does not have one row for each item, or an automaton has another vocabulary.
+        ValueRangeError: If `num_samples`, a length, a prefix or the end symbol is out of range.
     """
     if num_samples < 1:
         raise ValueRangeError(
