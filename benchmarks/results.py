@@ -28,9 +28,9 @@ from foveal.datasets._folder import advice
 from foveal.errors import DataError
 
 Sense: TypeAlias = Literal["<=", ">="]
-# What a figure of somebody else is: a shared task's own baseline, a figure from a paper, from a tutorial, or
-# from an example run shown in a repository.
-Kind: TypeAlias = Literal["baseline", "paper", "tutorial", "example"]
+# What a figure of somebody else is: a shared task's own baseline or its best system, a figure from a paper, from a
+# tutorial, or from an example run shown in a repository.
+Kind: TypeAlias = Literal["baseline", "best system", "paper", "tutorial", "example"]
 
 
 class ResultsError(ValueError):
