@@ -137,7 +137,14 @@ class Classification(AbstractLabeling[nn.Module, "ClassificationSpec"]):
         return [symbol for sentence in self.sentences(example) for symbol in sentence]
 
     def sentences(self, example: Example) -> list[list[str]]:
-        """Return the tokens of each sentence of a document; a text is one sentence."""
+        """Return the tokens of each sentence of a document; a text is one sentence.
+
+        Args:
+            example: Example whose source is a text or a document.
+
+        Returns:
+            One list of tokens per sentence, without empty sentences; at least one list.
+        """
         encode = self.spec.source.encode
         if not self.is_of_documents:
             return [encode(example.text)]

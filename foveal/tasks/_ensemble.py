@@ -36,6 +36,14 @@ class TransductionEnsemble(AbstractAnswering):
 
     The trace of an answer is the mean over the members, if all of them attend. An ensemble cannot be trained or saved:
     train and save its members.
+
+    Args:
+        members: Trained transductions with the same target vocabulary and the same tokenizers.
+        combine: Whether the probability of a token is the mean over the members (`mixture`), or their normalized
+            geometric mean (`product`).
+
+    Raises:
+        ValueRangeError: There are no members, or their vocabularies or tokenizers differ.
     """
 
     is_complete = False

@@ -69,6 +69,11 @@ class GenerationSpec:
 class LanguageModeling(AbstractTask[LanguageModel]):
     """Prediction of the next token. A prediction continues the source of its example. Its confidence is the geometric
     mean of the token probabilities, because there is no right answer.
+
+    Args:
+        spec: Settings of the task.
+        vocabularies: Vocabulary of the text, as `source`.
+        model: Language model over this vocabulary.
     """
 
     def __init__(
@@ -235,7 +240,16 @@ class LanguageModeling(AbstractTask[LanguageModel]):
     def continued(
         self, stepper: Speaking, examples: Sequence[Example], settings: PredictionSpec
     ) -> list[Prediction]:
-        """Continue sources of one size class in one batch."""
+        """Continue sources of one size class in one batch.
+
+        Args:
+            stepper: Decoder that samples the tokens.
+            examples: Examples of one size class; each source is the beginning of a text.
+            settings: Number of continuations of each example, and their maximum length.
+
+        Returns:
+            One prediction per example, in order.
+        """
         generation = self.spec.generation
         begun = [torch.tensor([END, *self.encode(e).source[:-1]]) for e in examples]
         drawn = sample(

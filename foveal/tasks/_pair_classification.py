@@ -74,13 +74,26 @@ class PairClassification(AbstractLabeling[DecomposableAttention, "PairClassifica
         return [symbol for text in self.texts(example) for symbol in text]
 
     def texts(self, example: Example) -> tuple[list[str], list[str]]:
-        """Return the tokens of each text."""
+        """Return the tokens of both texts.
+
+        Args:
+            example: Example whose source is a pair of texts.
+
+        Returns:
+            The tokens of the first text and of the second.
+        """
         pair, encode = example.input_as(TextPair), self.spec.source.encode
         return encode(pair.first), encode(pair.second)
 
     def self_attention(self, text: str) -> AttentionTrace | None:
-        """Return the self-attention of a text, with the most probable tree if the attention is over trees; None if the
-        encoder has no self-attention.
+        """Return the self-attention of a text.
+
+        Args:
+            text: Text to encode.
+
+        Returns:
+            The attention weights of each token, with the most probable tree if the attention is over trees; None if the
+            encoder has no self-attention.
         """
         encoder, kind = self.model.encoder, self.spec.model.encoder.attention_kind
         if kind is None or not isinstance(encoder, SelfAttentiveEncoder):

@@ -16,14 +16,16 @@ from .explaining._explanation import Alternative, ExplainedStep
 def parse_steps(
     parses: Parses, arcs: Sequence[str], names: Sequence[str], alternatives: int
 ) -> list[ExplainedStep]:
-    """One step for each word of a sentence: how probable each of its heads is, with the best label of
-    that arc.
+    """Return one step for each word of a sentence: the probability of each head, with the best label of its arc.
 
     Args:
-        parses: The distribution over the trees of one sentence.
-        arcs: The head and the label of each word in the answer, such as 2:nsubj.
-        names: Of the labels.
-        alternatives: How many heads to list.
+        parses: Distribution over the trees of one sentence.
+        arcs: Head and label of each word in the answer, for example `2:nsubj`.
+        names: Names of the labels.
+        alternatives: Maximum number of heads to list for each word.
+
+    Returns:
+        One step per word, in order.
     """
     size = len(arcs)
     marginals = parses.tree.marginals()[0, :, 1:]

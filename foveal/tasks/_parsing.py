@@ -44,6 +44,7 @@ from ..networks import initialize_embeddings
 from ..specs import setting
 from ._parse_batch import ParseBatch
 from ._parse_steps import parse_steps
+from ._tree_check import check_tree
 from .base._answering import AbstractAnsweringTask, Answers
 from .base._evaluation import MainMetric
 from .base._losses import word_dropout
@@ -57,7 +58,13 @@ _NO_TAG = -1
 
 @final
 class Parsing(AbstractAnsweringTask[Parser]):
-    """Dependency parsing of sentences."""
+    """Dependency parsing of sentences.
+
+    Args:
+        spec: Settings of the task.
+        vocabularies: Vocabularies of words, labels, characters and parts of speech.
+        model: Parser over these vocabularies.
+    """
 
     is_complete = False
     least_rows = LEAST_ROWS
@@ -83,12 +90,19 @@ class Parsing(AbstractAnsweringTask[Parser]):
         with located(example):
             pairs = [read_arc(arc) for arc in arcs]
             heads = [head for head, _ in pairs]
-            _check_tree(heads, single_root=self.spec.model.single_root)
+            check_tree(heads, single_root=self.spec.model.single_root)
             labels = [self._labels.number(label) for _, label in pairs]
         return self._encoded(words, heads, labels, self._tags(example))
 
     def encode_source(self, example: Example) -> Encoded:
-        """Encode an example whose tree is not known."""
+        """Encode an example whose tree is not known.
+
+        Args:
+            example: Example; its target and features are ignored.
+
+        Returns:
+            The ids of the words and their spelling. All heads and labels are 0, and no part of speech is known.
+        """
         words = self.symbols(example)
         nothing = [0] * len(words)
         return self._encoded(words, nothing, nothing, [_NO_TAG] * len(words))
@@ -160,7 +174,14 @@ class Parsing(AbstractAnsweringTask[Parser]):
         return Loss(trees + self.spec.tag_weight * tags, batch.mask.sum(), parts)
 
     def parses(self, batch: ParseBatch) -> Parses:
-        """Return the distribution over the labeled trees of each sentence."""
+        """Return the distribution over the labeled trees of each sentence.
+
+        Args:
+            batch: Batch of sentences, on any device.
+
+        Returns:
+            One distribution per sentence.
+        """
         batch = batch.to(self.device)
         return self.model(batch.tokens, batch.mask, batch.spelling)
 
@@ -210,8 +231,11 @@ class Parsing(AbstractAnsweringTask[Parser]):
         Comments, tokens of several words, empty nodes and all other columns stay as they are.
 
         Args:
-            lines: Without line ends.
-            file: The name that errors give.
+            lines: Lines without line breaks.
+            file: Name of the file for error messages.
+
+        Returns:
+            An iterator over the lines, in order.
         """
         return fill_trees(
             lines, lambda texts: [found.output for found in self.predict(texts)], file
@@ -418,29 +442,3 @@ class ParsingSpec(AbstractTextSpec[Parsing]):
     @override
     def vocabularies(self, tally: Tally) -> Vocabularies:
         return tally.vocabularies(min_count=self.min_count, max_size=self.max_vocab_size)
-
-
-def _check_tree(heads: Sequence[int], *, single_root: bool) -> None:
-    """Raise `DataError` unless heads, 0 for the root, are a tree."""
-    size, num_roots = len(heads), heads.count(0)
-    problem = None
-    if any(head > size for head in heads):
-        problem = f"the head {max(heads)} is no word of the sentence, which has {size}"
-    elif size and single_root and num_roots != 1:
-        problem = f"{num_roots} words hang from the root, expected one"
-    elif any(_is_on_cycle(heads, word) for word in range(1, size + 1)):
-        problem = "the heads have a cycle, expected a tree"
-    if problem is not None:
-        raise DataError(
-            f"{problem}. Correct the heads, which count words from 1 on, with 0 for the root"
-            f"{', or set model.single_root=false' if num_roots > 1 else ''}."
-        )
-
-
-def _is_on_cycle(heads: Sequence[int], word: int) -> bool:
-    """Whether the way up from a word does not end at the root."""
-    for _ in heads:
-        word = heads[word - 1]
-        if word == 0:
-            return False
-    return True

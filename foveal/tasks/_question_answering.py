@@ -62,6 +62,12 @@ class QuestionAnswering(AbstractLabeling[MemoryNetwork, "QuestionAnsweringSpec"]
     def facts(self, example: Example) -> list[str]:
         """Return the facts that the model reads: the latest ones if there are too many, preceded by empty ones if there
         are too few.
+
+        Args:
+            example: Example whose source contains facts and a question.
+
+        Returns:
+            At most `max_facts` facts, in order.
         """
         told = list(example.input_as(Facts).facts)
         if self.spec.model.max_facts is not None:
@@ -109,6 +115,16 @@ class QuestionAnswering(AbstractLabeling[MemoryNetwork, "QuestionAnsweringSpec"]
 def supporting_facts(examples: Sequence[Example], predictions: Sequence[Prediction]) -> Statistics:
     """Return the fraction of questions for which the facts read, over all steps, are the supporting facts. The
     alignment of the example lists them, `i-0` for each fact i, as in `babi`.
+
+    Args:
+        examples: Examples with alignments.
+        predictions: Predictions for the examples, with traces.
+
+    Returns:
+        The statistics of each question.
+
+    Raises:
+        ValueRangeError: A prediction has no trace.
     """
     rows = list[tuple[bool, int]]()
     for example, prediction in zip(examples, predictions, strict=True):
@@ -153,6 +169,12 @@ class QuestionAnsweringSpec(AbstractTextSpec[QuestionAnswering]):
     def words(self, fact: str) -> list[str]:
         """Return the words of a fact or a question.
 
+        Args:
+            fact: Text of a fact or a question.
+
+        Returns:
+            The words in lowercase, without final punctuation.
+
         Examples:
             >>> QuestionAnsweringSpec().words("Where is Mary?")
             ['where', 'is', 'mary']
@@ -160,7 +182,14 @@ class QuestionAnsweringSpec(AbstractTextSpec[QuestionAnswering]):
         return self.source.encode(fact.lower().rstrip(" .?"))
 
     def symbols(self, source: Facts) -> list[str]:
-        """Return the words of all facts and of the question."""
+        """Return the words of all facts and of the question.
+
+        Args:
+            source: Facts and a question.
+
+        Returns:
+            The words of the facts, in order, then those of the question.
+        """
         texts = (*source.facts, source.question)
         return [word for text in texts for word in self.words(text)]
 

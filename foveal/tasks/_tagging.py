@@ -47,7 +47,13 @@ _ONE_TAGGING = PredictionSpec(beam_size=1)
 
 @final
 class Tagging(AbstractAnsweringTask[nn.Module]):
-    """Tagging of the words of a sentence."""
+    """Tagging of the words of a sentence.
+
+    Args:
+        spec: Settings of the task.
+        vocabularies: Vocabulary of words and the tags, as `labels`.
+        model: Tagger that returns a `LinearChain` over the tags.
+    """
 
     is_complete = False
     least_rows = LEAST_ROWS
@@ -78,7 +84,14 @@ class Tagging(AbstractAnsweringTask[nn.Module]):
         )
 
     def encode_source(self, example: Example) -> Encoded:
-        """Encode an example without known tags; all tags are 0."""
+        """Encode an example without known tags; all tags are 0.
+
+        Args:
+            example: Example; its target is ignored.
+
+        Returns:
+            The ids of the words and their spelling.
+        """
         words = self.symbols(example)
         numbers = self.vocabularies.source.encode(words)
         return Encoded(numbers, target=[0] * len(words), spelling=self._spelling(words))
@@ -102,7 +115,14 @@ class Tagging(AbstractAnsweringTask[nn.Module]):
         return Loss(-self.taggings(batch).log_prob(batch.tags).sum(), batch.mask.sum())
 
     def taggings(self, batch: TaggedBatch) -> LinearChain:
-        """Return the distribution over the taggings of each sentence."""
+        """Return the distribution over the taggings of each sentence.
+
+        Args:
+            batch: Batch of sentences, on any device.
+
+        Returns:
+            One distribution per sentence.
+        """
         batch, features = move(batch, self.device), self.spec.spelling
         spelling = batch.spelling
         if spelling is None and features is not None:  # sentences without any word
@@ -315,7 +335,13 @@ def _settled(batch: TaggedBatch) -> TaggedBatch:
 
 
 def has_spans(tags: Iterable[str]) -> bool:
-    """Whether tags mark spans: only B-X, I-X and O.
+    """Return True if tags mark spans: only B-X, I-X and O.
+
+    Args:
+        tags: Distinct tags of a data set.
+
+    Returns:
+        False for other tags, and if O is the only tag.
 
     Examples:
         >>> has_spans(["O", "B-LOC", "I-LOC"]), has_spans(["NOUN", "VERB"]), has_spans(["O"])

@@ -99,11 +99,14 @@ class AbstractPredicting(ABC):
         return self.answerer(settings).predict(examples)
 
     def fill(self, lines: Iterable[str], file: str = "input") -> Iterator[str]:
-        """Yield CoNLL-U lines with the columns filled in that the task predicts.
+        """Fill in the columns of CoNLL-U lines that the task predicts.
 
         Args:
-            lines: Without line ends.
-            file: The name that errors give.
+            lines: Lines without line breaks.
+            file: Name of the file for error messages.
+
+        Returns:
+            An iterator over the lines, in order.
 
         Raises:
             SpecError: The task predicts no column of CoNLL-U.

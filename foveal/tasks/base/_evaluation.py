@@ -107,7 +107,14 @@ class Evaluation:
         return risk_coverage(*self._answers()) if self.predictions else None
 
     def samples(self, number: int = 5) -> tuple[Sample, ...]:
-        """Return some examples, evenly spaced."""
+        """Return some examples, evenly spaced.
+
+        Args:
+            number: Maximum number of examples.
+
+        Returns:
+            Examples in their order, with references and predictions.
+        """
         size = len(self.predictions)
         steps = max(1, min(number, size) - 1)
         places = sorted({n * (size - 1) // steps for n in range(min(number, size))})

@@ -35,10 +35,16 @@ class Settled(NamedTuple):
 
 
 def size_class(size: int) -> int:
-    """The size to which a text of `size` symbols is padded for prediction: 8, 12, 16, 24, 32, ...
+    """Return the size to which a text of `size` tokens is padded for prediction: 8, 12, 16, 24, 32, ...
 
-    An answer depends on the other texts of its batch in the last bits, unless every text is padded to the same
-    size in every batch. All examples that a search is given have one size class.
+    An answer depends on the other texts of its batch in the last bits, unless every text is padded to the same size in
+    every batch. All examples that a search is given have one size class.
+
+    Args:
+        size: Number of tokens.
+
+    Returns:
+        The smallest size class above `size`.
 
     Examples:
         >>> tuple(map(size_class, (0, 7, 8, 11, 12, 15, 16, 23, 24, 100)))
@@ -71,6 +77,13 @@ def settled_rows(words: Int[Tensor, "B n w"], mask: Bool[Tensor, "B n w"]) -> Se
 
 def batched(sizes: Sequence[int], most: int) -> Iterator[list[int]]:
     """Yield the indices of examples in batches of one size class, at most `most` in each, the largest first.
+
+    Args:
+        sizes: Number of tokens of each example.
+        most: Maximum number of examples in a batch.
+
+    Yields:
+        The indices of the examples of one batch.
 
     Examples:
         >>> list(batched([3, 20, 4, 21, 5], most=2))

@@ -71,15 +71,37 @@ class AbstractTask(AbstractPredicting, Generic[Model]):
 
     @abstractmethod
     def encode(self, example: Example) -> Encoded:
-        """Encode a training example."""
+        """Encode a training example.
+
+        Args:
+            example: Example with a target.
+
+        Returns:
+            The example as ids.
+        """
 
     @abstractmethod
     def collate(self, examples: Sequence[Encoded]) -> Any:
-        """Collate encoded examples into a batch of tensors."""
+        """Collate encoded examples into a batch of tensors.
+
+        Args:
+            examples: Encoded examples of one batch.
+
+        Returns:
+            A batch, the argument of `loss`.
+        """
 
     @abstractmethod
     def loss(self, batch: Any, state: Any = None) -> Loss:
-        """Compute the loss of a batch; `state` is the state after the previous batch of running text."""
+        """Compute the loss of a batch.
+
+        Args:
+            batch: Batch that `collate` made, on any device.
+            state: State after the previous batch of running text; None at its beginning, and for tasks without a state.
+
+        Returns:
+            The summed loss and the number of tokens or examples in the sum.
+        """
 
     @abstractmethod
     def evaluate(
@@ -89,15 +111,27 @@ class AbstractTask(AbstractPredicting, Generic[Model]):
         *,
         answered: Answered = ignore,
     ) -> Evaluation:
-        """Score free-running predictions against the targets of the examples; `answered` is called with the number of
-        finished examples.
+        """Score free-running predictions against the targets of the examples.
+
+        Args:
+            examples: Examples with targets.
+            settings: Search settings; defaults to `prediction`.
+            answered: Called with the number of finished examples.
+
+        Returns:
+            The scores and predictions.
         """
 
     @abstractmethod
     def calibrate(
         self, examples: Sequence[Example], settings: PredictionSpec | None = None
     ) -> None:
-        """Fit the calibration of the confidence on held-out examples."""
+        """Fit the calibration of the confidence on held-out examples.
+
+        Args:
+            examples: Examples with targets that were not in the training set.
+            settings: Search settings; defaults to `prediction`.
+        """
 
     @property
     def inputs(self) -> Inputs:
@@ -142,15 +176,37 @@ class AbstractTask(AbstractPredicting, Generic[Model]):
         return 0.0
 
     def named(self, example: Example) -> str:
-        """Return a name for the input of an example."""
+        """Return a name for the input of an example.
+
+        Args:
+            example: Example of this task.
+
+        Returns:
+            The written form of the source.
+        """
         return str(example.source)
 
     def output_symbols(self, text: str) -> list[str]:
-        """Return the tokens of an output."""
+        """Return the tokens of an output.
+
+        Args:
+            text: An output of the task.
+
+        Returns:
+            The tokens; by default the output is split on whitespace.
+        """
         return text.split()
 
     def explain(self, example: Example, way: Way) -> Explanation:
-        """Explain an answer: the steps of `explained_steps` and the attention of the prediction."""
+        """Explain an answer: the steps of `explained_steps` and the attention of the prediction.
+
+        Args:
+            example: Example to answer.
+            way: Beam size, number of alternatives, and the prefix and attention to force.
+
+        Returns:
+            The answer, its alternatives and its steps.
+        """
         return explanation_of(self, example, way)
 
     def explained_steps(
@@ -171,7 +227,14 @@ class AbstractTask(AbstractPredicting, Generic[Model]):
         return (ExplainedStep(found.output, found.confidence, ranked),)
 
     def forced(self, batch: Any) -> Forced:
-        """Evaluate the right answers of a batch under the model; by default only their total loss."""
+        """Evaluate the right answers of a batch under the model; by default only their total loss.
+
+        Args:
+            batch: Batch that `collate` made.
+
+        Returns:
+            The log-probability of the answers; by default one number for the whole batch.
+        """
         loss = self.loss(batch)
         return Forced(-loss.total.unsqueeze(0), int(loss.count), None)
 
@@ -189,8 +252,13 @@ class AbstractTask(AbstractPredicting, Generic[Model]):
         return None
 
     def picture_seen(self, example: Example) -> UInt8[np.ndarray, "h w c"] | None:
-        """Return the picture of an example as the model sees it, channels last, the frames of a clip side by side; None
-        for a task that reads texts.
+        """Return the picture of an example as the model sees it. The frames of a clip are side by side.
+
+        Args:
+            example: Example of this task.
+
+        Returns:
+            Pixels, channels last, with values from 0 to 255; None for a task that reads texts.
         """
         return None
 
@@ -204,7 +272,19 @@ class AbstractTask(AbstractPredicting, Generic[Model]):
         rank: int = 0,
         world_size: int = 1,
     ) -> AbstractStream[Any]:
-        """Return training batches; see `BatchStream`."""
+        """Return training batches; see `BatchStream`.
+
+        Args:
+            source: Training examples, or a corpus that was encoded before.
+            budget: Maximum number of padded positions of a batch of all processes.
+            batch_size: Number of rows of a batch of all processes, instead of a budget.
+            seed: Seed of the random order, together with the epoch.
+            rank: Rank of this process.
+            world_size: Number of processes.
+
+        Returns:
+            A stream of batches.
+        """
         return BatchStream(
             source,
             self.encode,
@@ -222,5 +302,9 @@ class AbstractTask(AbstractPredicting, Generic[Model]):
         return next(self.model.parameters()).device
 
     def answering(self) -> AbstractContextManager[None]:
-        """Disable dropout and gradients of the model."""
+        """Disable dropout and gradients of the model inside a `with` block.
+
+        Returns:
+            A context manager, which restores the mode of the model afterwards.
+        """
         return at_rest(self.model)

@@ -32,12 +32,24 @@ class AbstractTaskSpec(AbstractSpec, Generic[Built_co]):
 
     @abstractmethod
     def build(self, vocabularies: Vocabularies) -> Built_co:
-        """Build the task with fresh weights."""
+        """Build the task with fresh weights.
+
+        Args:
+            vocabularies: Vocabularies of the task.
+
+        Returns:
+            The untrained task.
+        """
 
     @abstractmethod
     def build_from(self, examples: Iterable[Example]) -> Built_co:
-        """Build the task with fresh weights and the vocabularies of these training examples, which may be read more
-        than once.
+        """Build the task with fresh weights and the vocabularies of these training examples.
+
+        Args:
+            examples: Training examples, which may be read more than once.
+
+        Returns:
+            The untrained task.
         """
 
     @property
@@ -51,6 +63,13 @@ class AbstractTaskSpec(AbstractSpec, Generic[Built_co]):
         return ()
 
     def tokenizer(self, side: str) -> AbstractTokenizerSpec | None:
-        """Return the tokenizer of the source or the target: the field of that name, if it holds one."""
+        """Return the tokenizer of the source or the target: the field of that name, if it holds one.
+
+        Args:
+            side: `source` or `target`.
+
+        Returns:
+            The tokenizer, or None if the spec has no such field.
+        """
         found = getattr(self, side, None)
         return found if isinstance(found, AbstractTokenizerSpec) else None

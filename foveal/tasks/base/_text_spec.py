@@ -23,16 +23,37 @@ class AbstractTextSpec(AbstractTaskSpec[Built_co], Generic[Built_co]):
     __slots__ = ()
 
     def trained_on(self, examples: Iterable[Example]) -> "AbstractTextSpec[Built_co]":
-        """Return the spec with subwords trained on these examples, if it needs them and has none."""
+        """Return the spec with subwords trained on these examples, if it needs them and has none.
+
+        Args:
+            examples: Training examples.
+
+        Returns:
+            The spec itself by default.
+        """
         return self
 
     @abstractmethod
     def counted(self, example: Example) -> Symbols:
-        """Return the tokens of an example that the vocabularies must contain."""
+        """Return the tokens of an example that the vocabularies must contain.
+
+        Args:
+            example: Training example.
+
+        Returns:
+            The tokens of the source, the target and other parts.
+        """
 
     @abstractmethod
     def vocabularies(self, tally: Tally) -> Vocabularies:
-        """Build the vocabularies from token counts."""
+        """Build the vocabularies from token counts.
+
+        Args:
+            tally: Counts over the training set.
+
+        Returns:
+            The vocabularies.
+        """
 
     @override
     def build_from(self, examples: Iterable[Example]) -> Built_co:

@@ -137,7 +137,14 @@ class Captioning(AbstractExplainedWriting[Captioner, "CaptioningSpec"]):
         return view_of("CaptioningSpec", spec.image, spec.model.encoder, spec.max_frames)
 
     def picture(self, example: Example) -> UInt8[Tensor, "*F C h w"]:
-        """Return the image or clip of an example as model input."""
+        """Return the image or clip of an example as model input.
+
+        Args:
+            example: Example whose source is a picture.
+
+        Returns:
+            Pixels with values from 0 to 255; a clip has one more axis, for its frames.
+        """
         return self.view.read(self.view.input(example))
 
     @override
@@ -330,5 +337,12 @@ class CaptioningSpec(AbstractTaskSpec[Captioning]):
         )
 
     def counted(self, example: Example) -> Symbols:
-        """Return the tokens of an example that the vocabulary must contain."""
+        """Return the tokens of an example that the vocabulary must contain.
+
+        Args:
+            example: Training example.
+
+        Returns:
+            The tokens of the caption, as `target`.
+        """
         return Symbols(target=self.target.encode(required_target(example)))

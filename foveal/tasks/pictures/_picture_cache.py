@@ -23,6 +23,9 @@ Version: TypeAlias = tuple[str, int, int]  # file, time of its last change, byte
 class PictureCache:
     """A cache of the most recent pictures, with a maximum number of bytes of pixels.
 
+    Args:
+        most_bytes: Maximum number of bytes of pixels.
+
     Examples:
         >>> import torch
         >>> cache = PictureCache()

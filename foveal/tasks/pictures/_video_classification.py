@@ -68,7 +68,14 @@ class VideoClassification(AbstractLabeling[VideoClassifier, "VideoClassification
         return view_of("VideoClassificationSpec", spec.image, spec.model.encoder, spec.max_frames)
 
     def picture(self, example: Example) -> UInt8[Tensor, "F C h w"]:
-        """The frames of an example, as the model is given them."""
+        """Return the frames of an example as model input.
+
+        Args:
+            example: Example whose source is a clip.
+
+        Returns:
+            Pixels with values from 0 to 255.
+        """
         return self.view.read(self.view.input(example))
 
     @override

@@ -82,7 +82,14 @@ class VisualQuestionAnswering(AbstractLabeling[VQAModel, "VisualQuestionAnswerin
         return view_of("VisualQuestionAnsweringSpec", self.spec.image, self.spec.model.encoder)
 
     def picture(self, example: Example) -> UInt8[Tensor, "C h w"]:
-        """The image of an example, as the model is given it."""
+        """Return the image of an example as model input.
+
+        Args:
+            example: Example whose source is a question about an image.
+
+        Returns:
+            Pixels with values from 0 to 255.
+        """
         return self.view.read(example.input_as(PictureQuestion).picture)
 
     @override
@@ -154,7 +161,13 @@ class VisualQuestionAnsweringSpec(AbstractTextSpec[VisualQuestionAnswering]):
     prediction: PredictionSpec = setting(PredictionSpec(), "how answers are given")
 
     def words(self, question: str) -> list[str]:
-        """The words of a question.
+        """Return the words of a question.
+
+        Args:
+            question: Text of the question.
+
+        Returns:
+            The words in lowercase, without final punctuation.
 
         Examples:
             >>> VisualQuestionAnsweringSpec().words("What color is the circle?")
