@@ -56,6 +56,10 @@ def bundle_files(folder: str | Path) -> tuple[Path, ...]:
 def save_bundle(task: AbstractTask[Any], folder: str | Path) -> None:
     """Write a task into a folder, which may contain other files. Saving is atomic: after an interruption at any
     moment, the folder contains either the complete old bundle or the complete new one.
+
+    Args:
+        task: Task to save.
+        folder: Folder of the bundle, which is created if necessary.
     """
     weights = {
         name: tensor.detach().cpu().contiguous() for name, tensor in task.model.state_dict().items()
@@ -74,8 +78,11 @@ def load_bundle(folder: str | Path, *, also: Sequence[type] = ()) -> AbstractTas
     """Load and verify the task in a folder. It is in evaluation mode on the CPU.
 
     Args:
-        folder: The folder.
+        folder: Folder of the bundle.
         also: Spec classes of user-defined parts, for a model that has some.
+
+    Returns:
+        The task, ready to predict.
 
     Raises:
         BundleError: The folder has no bundle, or one that is damaged, malformed, or not finite.

@@ -76,6 +76,9 @@ def read_sealed(folder: Path, names: Collection[str], formats: Collection[int]) 
         names: The required files; the manifest may list no others.
         formats: Supported values of the manifest's `format`.
 
+    Returns:
+        The fields of the manifest, and the content of each file.
+
     Raises:
         BundleError: A file is missing, damaged, or in an unsupported format.
     """

@@ -55,6 +55,9 @@ def outline(build: Callable[[], Built], num_tensors: int | None = None) -> Built
         build: Creates the model, or an object that contains one.
         num_tensors: Expected number of tensors of the model; None for any.
 
+    Returns:
+        The result of `build`; its tensors have shapes but no values.
+
     Raises:
         ValueRangeError: The model has far more modules than this number of tensors needs.
     """

@@ -37,6 +37,10 @@ def warm_start(task: AbstractTask[Any], folder: str | Path) -> None:
     """Copy the weights of a bundle into a task. Tables are copied for the tokens that both vocabularies have, all
     other weights completely.
 
+    Args:
+        task: Task whose weights are changed in place.
+        folder: Folder of the bundle to copy from.
+
     Raises:
         BundleError: The models differ in more than their tokens and labels.
     """

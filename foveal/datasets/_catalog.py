@@ -72,6 +72,9 @@ class DataSet:
 def catalog() -> dict[str, DataSet]:
     """Return all data sets by name.
 
+    Returns:
+        Each data set with its source, license and files.
+
     Examples:
         >>> catalog()["scan"].license
         'BSD'

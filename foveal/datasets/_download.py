@@ -37,6 +37,9 @@ def download(address: str) -> bytes:
     Args:
         address: An https address, or http on this machine.
 
+    Returns:
+        The content of the file.
+
     Raises:
         DataError: There is no answer, or too large a one.
     """

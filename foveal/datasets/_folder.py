@@ -13,6 +13,9 @@ def data_folder() -> Path:
 
     The environment variable `FOVEAL_DATA` names it. Without the variable it is `foveal/data` in the cache
     folder of the user: `$XDG_CACHE_HOME`, or `~/.cache`.
+
+    Returns:
+        The absolute path of the folder.
     """
     given = os.environ.get(VARIABLE)
     if given:
@@ -25,10 +28,13 @@ def data_file(name: str) -> Path:
     """Return the path of a file of a data set.
 
     Args:
-        name: The data set and the file in it, such as "scan/tasks_train_simple.txt.gz".
+        name: Data set and file, for example `scan/tasks_train_simple.txt.gz`.
+
+    Returns:
+        The path of an existing file.
 
     Raises:
-        DataError: The file is not in the data folder; the text has the command that gets it.
+        DataError: The file is not in the data folder; the message contains the command that downloads it.
     """
     path = data_folder() / name
     if not path.exists():
@@ -37,7 +43,13 @@ def data_file(name: str) -> Path:
 
 
 def advice(path: str | Path) -> str | None:
-    """The command that gets a missing file; None if it is not below the data folder.
+    """Return the command that downloads a missing file.
+
+    Args:
+        path: Path of the missing file.
+
+    Returns:
+        A sentence with the command; None if the path is not below the data folder.
 
     Examples:
         >>> advice(data_folder() / "scan/tasks_train_simple.txt.gz")

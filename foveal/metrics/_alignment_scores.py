@@ -38,6 +38,17 @@ class AlignmentScores(NamedTuple):
 def alignment_scores(links: Sequence[Collection[Link]], gold: Sequence[Gold]) -> AlignmentScores:
     """Compute the scores of predicted links against gold links.
 
+    Args:
+        links: Predicted links of each pair of sentences, as pairs of source and target positions counted from 0.
+        gold: Gold links of each pair of sentences, sure and possible.
+
+    Returns:
+        Alignment error rate, precision, recall and F1 in percent, each with its confidence interval, and the numbers of
+        links.
+
+    Raises:
+        ShapeError: The numbers of alignments and gold alignments differ, or are 0.
+
     Examples:
         >>> known = Gold(frozenset({(0, 0), (1, 1)}), frozenset({(0, 0), (1, 1), (1, 2)}))
         >>> scores = alignment_scores([{(0, 0), (1, 2), (2, 2)}], [known])

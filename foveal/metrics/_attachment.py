@@ -18,7 +18,18 @@ from ._statistics import Statistics, check_pairs
 def attachment_score(
     references: Sequence[Sequence[str]], hypotheses: Sequence[Sequence[str]], *, labeled: bool
 ) -> Statistics:
-    """Compute UAS, or LAS if `labeled`. An arc is written as its head and its label, `2:nsubj`.
+    """Compute the unlabeled or labeled attachment score (UAS or LAS).
+
+    Args:
+        references: Arcs of each sentence, one per word. An arc is its head and its label, `2:nsubj`.
+        hypotheses: Predicted arcs of each sentence.
+        labeled: If True, the label must be correct too (LAS).
+
+    Returns:
+        The percentage of words with the correct arc, as statistics of each sentence.
+
+    Raises:
+        ShapeError: The numbers of sentences, or of arcs of a sentence, differ, or there are no sentences.
 
     Examples:
         >>> gold, found = (("2:nsubj", "0:root", "2:obj"),), (("2:obj", "0:root", "1:obj"),)

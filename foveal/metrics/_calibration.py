@@ -64,7 +64,14 @@ class Calibration:
     scalings: tuple[Scaling, ...] = (Scaling(),)
 
     def probabilities(self, log_probs: Float[np.ndarray, "N n"]) -> Float[np.ndarray, "N n"]:
-        """Compute the probability that each candidate is correct; -inf marks a missing candidate."""
+        """Compute the probability that each candidate is correct.
+
+        Args:
+            log_probs: Log-probabilities of the candidates of each example, best first; -inf marks a missing candidate.
+
+        Returns:
+            Calibrated probabilities of the candidates, between 0 and 1.
+        """
         if self.scalings[0].others is None:
             return self.scalings[0].probabilities(log_probs)[:, :-1]
         size = min(log_probs.shape[1], len(self.scalings))
@@ -74,12 +81,22 @@ class Calibration:
         return np.concatenate([scaled[:, :-1], scaled[:, -1:] * share], 1)
 
     def to_data(self) -> list[dict[str, float | None]]:
-        """Convert to data for JSON."""
+        """Convert to data for JSON.
+
+        Returns:
+            The parameters as JSON values.
+        """
         return [{"temperature": s.temperature, "others": s.others} for s in self.scalings]
 
     @classmethod
     def from_data(cls, data: Any) -> "Calibration":
         """Read data that `to_data` wrote.
+
+        Args:
+            data: Parameters as JSON values.
+
+        Returns:
+            The calibration.
 
         Raises:
             DataError: The data has another structure, or a number is not finite or out of range.
@@ -108,6 +125,9 @@ def fit_calibration(
         log_probs: Log-probabilities of the candidates of each example, best first; -inf if there is none.
         right: Index of the correct candidate; -1 if none is correct.
         complete: True if no other output is possible.
+
+    Returns:
+        The calibration, with one pair of parameters for each length of the list of candidates.
     """
     if complete:
         return Calibration((_fit(log_probs, right, complete=True),))

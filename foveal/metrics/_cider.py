@@ -26,6 +26,16 @@ Grams = Counter[tuple[str, ...]]
 def cider(references: Sequence[str | Sequence[str]], hypotheses: Sequence[str]) -> Statistics:
     """Compute the mean CIDEr-D of outputs, each against one or more references. Tokens are separated by whitespace.
 
+    Args:
+        references: References, one or several for each output.
+        hypotheses: Outputs, in the same order.
+
+    Returns:
+        The score times 100, as statistics of each output.
+
+    Raises:
+        ShapeError: The numbers of references and outputs differ, or are 0.
+
     Examples:
         >>> round(cider(["a red cat", "a blue dog"], ["a red cat", "a red dog"]).value, 1)
         437.5

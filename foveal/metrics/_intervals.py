@@ -43,7 +43,17 @@ class Comparison(NamedTuple):
 def measure(
     statistics: Statistics, *, level: float = LEVEL, num_draws: int = NUM_DRAWS, seed: int = 0
 ) -> Metric:
-    """Compute the value of a metric and its confidence interval."""
+    """Compute the value of a metric and its confidence interval.
+
+    Args:
+        statistics: Metric on all examples.
+        level: Confidence level of the interval.
+        num_draws: Number of bootstrap samples. A fraction of examples needs none: its interval is Wilson's.
+        seed: Seed of the bootstrap.
+
+    Returns:
+        The value, the bounds of the interval and the signature.
+    """
     low, high = (
         _wilson(statistics, level)
         if statistics.share
@@ -60,7 +70,21 @@ def compare(
     num_draws: int = NUM_DRAWS,
     seed: int = 0,
 ) -> Comparison:
-    """Compare two systems with the paired bootstrap (Koehn 2004): the difference over draws of examples."""
+    """Compare two systems with the paired bootstrap (Koehn 2004): the difference over draws of examples.
+
+    Args:
+        a: Metric of the first system.
+        b: Metric of the second system, on the same examples.
+        level: Confidence level of the interval.
+        num_draws: Number of bootstrap samples.
+        seed: Seed of the bootstrap.
+
+    Returns:
+        The value of `b` minus the value of `a`, with its interval and a two-sided p-value.
+
+    Raises:
+        ShapeError: The metrics, or their numbers of examples, differ.
+    """
     if a.num_examples != b.num_examples or a.name != b.name:
         raise ShapeError(
             f"compare: got {a.name} on {a.num_examples} examples and {b.name} on {b.num_examples}, "

@@ -16,4 +16,12 @@ class AbstractMetricSpec(AbstractSpec):
 
     @abstractmethod
     def measure(self, references: Sequence[str], outputs: Sequence[str]) -> Statistics:
-        """Measure the outputs against their references."""
+        """Measure the outputs against their references.
+
+        Args:
+            references: References, one per output.
+            outputs: Outputs of the model.
+
+        Returns:
+            The metric, as statistics of each output.
+        """

@@ -25,6 +25,16 @@ from ._statistics import Statistics, check_pairs, each_of
 def exact_match(references: Sequence[str | Sequence[str]], hypotheses: Sequence[str]) -> Statistics:
     """Compute the fraction of outputs that equal their reference, or one of their references, character by character.
 
+    Args:
+        references: References, one or several for each output.
+        hypotheses: Outputs, in the same order.
+
+    Returns:
+        The percentage of equal outputs.
+
+    Raises:
+        ShapeError: The numbers of references and outputs differ, or are 0.
+
     Examples:
         >>> exact_match(["a b", "c"], ["a b", "d"]).value
         50.0
@@ -35,6 +45,13 @@ def exact_match(references: Sequence[str | Sequence[str]], hypotheses: Sequence[
 def wrong_words(references: Sequence[str], hypotheses: Sequence[str]) -> Statistics:
     """Compute the WER of grapheme-to-phoneme conversion and transliteration, where every output is one
     word: the fraction of outputs that differ from their reference, 100 - exact match.
+
+    Args:
+        references: References, one per output.
+        hypotheses: Outputs, in the same order.
+
+    Returns:
+        The percentage of outputs that differ; lower is better.
 
     Examples:
         >>> wrong_words(["p a", "t a"], ["p a", "t o"]).value
@@ -49,6 +66,17 @@ def word_error_rate(
     """Compute insertions, deletions and substitutions per hundred reference tokens, separated by whitespace. If the
     tokens are phones, this is the phone error rate (`name="per"`).
 
+    Args:
+        references: References, one per output.
+        hypotheses: Outputs, in the same order.
+        name: Name of the metric in reports.
+
+    Returns:
+        The error rate in percent, which may exceed 100; lower is better.
+
+    Raises:
+        ShapeError: The numbers of references and outputs differ, or are 0.
+
     Examples:
         >>> word_error_rate(["a b c d"], ["a x c"]).value
         50.0
@@ -61,6 +89,16 @@ def word_error_rate(
 def length_to_failure(references: Sequence[str], hypotheses: Sequence[str]) -> Statistics:
     """Compute the mean length of outputs before their first error, in percent of the reference. Tokens are separated
     by whitespace, and the end counts as a token (Kim et al. 2017, section 4.1).
+
+    Args:
+        references: References, one per output.
+        hypotheses: Outputs, in the same order.
+
+    Returns:
+        The mean percentage; higher is better.
+
+    Raises:
+        ShapeError: The numbers of references and outputs differ, or are 0.
 
     Examples:
         >>> length_to_failure(["a b c", "a"], ["a b x", "b"]).value
@@ -83,6 +121,16 @@ def length_to_failure(references: Sequence[str], hypotheses: Sequence[str]) -> S
 def character_error_rate(references: Sequence[str], hypotheses: Sequence[str]) -> Statistics:
     """Compute insertions, deletions and substitutions per hundred reference code points.
 
+    Args:
+        references: References, one per output.
+        hypotheses: Outputs, in the same order.
+
+    Returns:
+        The error rate in percent, which may exceed 100; lower is better.
+
+    Raises:
+        ShapeError: The numbers of references and outputs differ, or are 0.
+
     Examples:
         >>> character_error_rate(["abcd"], ["abc"]).value
         25.0
@@ -95,15 +143,36 @@ def character_error_rate(references: Sequence[str], hypotheses: Sequence[str]) -
 def bleu(
     references: Sequence[str | Sequence[str]], hypotheses: Sequence[str], *, tokenize: str = "13a"
 ) -> Statistics:
-    """Compute corpus BLEU with sacrebleu, with one or more references for each output. `tokenize` is one of its
-    tokenizers: "none" for tokenized text, "13a" for raw text.
+    """Compute corpus BLEU with sacrebleu.
+
+    Args:
+        references: References, one or several for each output.
+        hypotheses: Outputs, in the same order.
+        tokenize: Tokenizer of sacrebleu: "none" for tokenized text, "13a" for raw text.
+
+    Returns:
+        BLEU from 0 to 100, with the signature of sacrebleu.
+
+    Raises:
+        ShapeError: The numbers of references and outputs differ, or are 0.
     """
     metric = BLEU(tokenize=tokenize, force=True)
     return _by_sacrebleu("bleu", metric, references, hypotheses)
 
 
 def chrf(references: Sequence[str], hypotheses: Sequence[str]) -> Statistics:
-    """Compute corpus chrF2 with sacrebleu."""
+    """Compute corpus chrF2 with sacrebleu.
+
+    Args:
+        references: References, one per output.
+        hypotheses: Outputs, in the same order.
+
+    Returns:
+        chrF2 from 0 to 100, with the signature of sacrebleu.
+
+    Raises:
+        ShapeError: The numbers of references and outputs differ, or are 0.
+    """
     return _by_sacrebleu("chrf", CHRF(), references, hypotheses)
 
 
@@ -111,6 +180,16 @@ def accuracy(
     references: Sequence[Sequence[str]], hypotheses: Sequence[Sequence[str]]
 ) -> Statistics:
     """Compute the fraction of correct labels; an example has one label or many.
+
+    Args:
+        references: Labels of each example.
+        hypotheses: Predicted labels of each example, as many as references.
+
+    Returns:
+        The percentage over the labels of all examples.
+
+    Raises:
+        ShapeError: The numbers of references and outputs differ, or are 0.
 
     Examples:
         >>> accuracy([["N", "V"], ["D"]], [["N", "N"], ["D"]]).value.__round__(1)
@@ -140,6 +219,17 @@ def f1(
 ) -> Statistics:
     """Compute the F1 of labels: the mean over the labels that occur (macro), or over all labels at once (micro).
 
+    Args:
+        references: Labels of each example.
+        hypotheses: Predicted labels of each example, as many as references.
+        average: Whether to average over labels, or to count all labels together.
+
+    Returns:
+        F1 in percent.
+
+    Raises:
+        ShapeError: The numbers of references and outputs differ, or are 0.
+
     Examples:
         >>> f1([["a"], ["a"], ["b"]], [["a"], ["b"], ["b"]]).value.__round__(1)
         66.7
@@ -167,6 +257,16 @@ def f1(
 def span_f1(references: Sequence[Sequence[str]], hypotheses: Sequence[Sequence[str]]) -> Statistics:
     """Compute the F1 of spans in tags B-X, I-X and O. A span is correct if its start, end and type are.
 
+    Args:
+        references: Tags of each sentence, one per word.
+        hypotheses: Predicted tags of each sentence.
+
+    Returns:
+        F1 in percent, over the spans of all types.
+
+    Raises:
+        ShapeError: The numbers of references and outputs differ, or are 0.
+
     Examples:
         >>> span_f1([["B-A", "I-A", "O", "B-B"]], [["B-A", "I-A", "O", "B-A"]]).value
         50.0
@@ -189,8 +289,17 @@ def span_f1(references: Sequence[Sequence[str]], hypotheses: Sequence[Sequence[s
 
 
 def perplexity(log_probs: Sequence[float], num_tokens: Sequence[int]) -> Statistics:
-    """Compute exp of the mean negative log-probability of a token. `log_probs` are natural logarithms, summed over
-    the tokens of each example.
+    """Compute the exponential of the mean negative log-probability of a token.
+
+    Args:
+        log_probs: Natural log-probability of each example, summed over its tokens.
+        num_tokens: Number of tokens of each example.
+
+    Returns:
+        The perplexity, at least 1; lower is better.
+
+    Raises:
+        ShapeError: The numbers of log-probabilities and counts differ, or are 0.
     """
     check_pairs("perplexity", len(log_probs), len(num_tokens))
     return Statistics(
@@ -205,6 +314,12 @@ def perplexity(log_probs: Sequence[float], num_tokens: Sequence[int]) -> Statist
 def spans(tags: Sequence[str]) -> set[tuple[int, int, str]]:
     """Return the start, end and type of every span. As in conlleval, an I-X that continues no span of type X
     begins one.
+
+    Args:
+        tags: Tags of one sentence: B-X, I-X and O.
+
+    Returns:
+        Triples of the first position, the position after the last, and the type.
 
     Examples:
         >>> sorted(spans(["B-A", "I-A", "I-B", "O"]))

@@ -62,7 +62,19 @@ class RiskCoverage(NamedTuple):
 def reliability(
     confidence: Float[np.ndarray, " N"], right: Bool[np.ndarray, " N"], *, seed: int = 0
 ) -> Reliability:
-    """Compute the expected calibration error and its value by chance."""
+    """Compute the expected calibration error and its value by chance.
+
+    Args:
+        confidence: Probability that each output is correct, according to the model.
+        right: True if the output is correct.
+        seed: Seed of the simulation of a perfectly calibrated model.
+
+    Returns:
+        The expected calibration error, its value by chance, its debiased value and the bins.
+
+    Raises:
+        ShapeError: The numbers of elements differ, or are 0.
+    """
     _check("reliability", confidence, right)
     order = np.argsort(confidence, kind="stable")
     confidence, right = confidence[order], right[order]
@@ -81,6 +93,16 @@ def risk_coverage(
 ) -> RiskCoverage:
     """Compute the curve over all thresholds of confidence (El-Yaniv and Wiener 2010). Outputs with equal confidence
     are kept or rejected together.
+
+    Args:
+        confidence: Confidence of each output.
+        right: True if the output is correct.
+
+    Returns:
+        Coverage and risk at each threshold, most confident outputs first, and the area under the curve.
+
+    Raises:
+        ShapeError: The numbers of elements differ, or are 0.
     """
     _check("risk_coverage", confidence, right)
     order = np.argsort(-confidence, kind="stable")

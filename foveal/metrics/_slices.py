@@ -29,6 +29,9 @@ def kind_slices(statistics: Statistics, kinds: Sequence[str | None]) -> tuple[Sl
     Args:
         statistics: The metric on all examples.
         kinds: The kind of each example.
+
+    Returns:
+        The slices of the most frequent kinds.
     """
     counts = Counter(kind for kind in kinds if kind is not None)
     return tuple(
@@ -46,6 +49,9 @@ def length_slices(
         statistics: The metric on all examples.
         lengths: The length of each example.
         unit: The unit of the lengths, for the names of the slices.
+
+    Returns:
+        The slices, with their values and sizes.
     """
     parts = length_parts(lengths, unit=unit)
     return tuple(_slice(name, statistics, chosen) for name, chosen in parts.items())
@@ -55,6 +61,13 @@ def length_parts(
     lengths: Sequence[int], *, unit: str = "symbols"
 ) -> dict[str, Bool[np.ndarray, " N"]]:
     """Return a mask of the examples for each slice of `length_slices`, by name.
+
+    Args:
+        lengths: Length of each example.
+        unit: Unit of the lengths, for the names of the slices.
+
+    Returns:
+        Masks that are True on the examples of a slice, short to long.
 
     Examples:
         >>> {name: chosen.sum().item() for name, chosen in length_parts([5, 1, 2, 2, 9]).items()}
@@ -87,6 +100,9 @@ def rarity_slices(
         texts: The tokens of each example.
         known: The tokens in the vocabulary of the model.
         rare: Tokens that occur in the training set, but rarely.
+
+    Returns:
+        The slices, with their values and sizes.
     """
     unknown = np.array([any(symbol not in known for symbol in text) for text in texts])
     unusual = np.array([any(symbol in rare for symbol in text) for text in texts])

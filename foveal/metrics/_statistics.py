@@ -51,7 +51,14 @@ class Statistics:
         return float(self.score(self.rows.sum(0, keepdims=True))[0])
 
     def subset(self, chosen: Bool[np.ndarray, " N"]) -> "Statistics":
-        """Return the metric on a subset of the examples."""
+        """Return the metric on a subset of the examples.
+
+        Args:
+            chosen: True for the examples to keep.
+
+        Returns:
+            The same metric with fewer rows.
+        """
         return replace(self, rows=self.rows[chosen])
 
 

@@ -88,6 +88,13 @@ def fits(member: Any, data: Any) -> bool:
 def in_words(annotation: Any, bounds: Bounds) -> str:
     """Describe the values that a field accepts.
 
+    Args:
+        annotation: Type annotation of the field.
+        bounds: Limits of numbers.
+
+    Returns:
+        A phrase for an error message.
+
     Examples:
         >>> in_words(int | None, Bounds(at_least=1))
         'a whole number of at least 1, or none'

@@ -19,9 +19,15 @@ from ._fields import Bounds, fields_of, kind_of
 
 
 def check(spec: Any) -> None:
-    """Raise `SpecError` if a value does not fit the annotation or the limits of its field.
+    """Check that every value of a spec fits the annotation and the limits of its field.
 
     Dataclasses do not check their arguments, so call this function before you build from a spec.
+
+    Args:
+        spec: Spec to check, with the specs inside it.
+
+    Raises:
+        SpecError: A value does not fit.
     """
     _check_fields(spec, "")
 

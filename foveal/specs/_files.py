@@ -23,8 +23,14 @@ def run_file(path: str | Path, option: str) -> ModuleType:
     packages next to its folder or in the current folder.
 
     Args:
-        path: The file.
-        option: The option that named the file, for error messages.
+        path: Python file to run.
+        option: Option that named the file, for error messages.
+
+    Returns:
+        The module.
+
+    Raises:
+        SpecError: The file does not exist, or imports a package that is not installed.
     """
     path = Path(path).resolve()
     if not path.is_file() or path.suffix != ".py":
@@ -76,6 +82,13 @@ def specs_of(module: ModuleType, option: str) -> tuple[type, ...]:
 
 def specs_in(path: str | Path | None, option: str = "--with-specs") -> tuple[type, ...]:
     """Run a Python file and return the specs that it lists; none without a file.
+
+    Args:
+        path: Python file to run; None for no file.
+        option: Option that named the file, for error messages.
+
+    Returns:
+        The spec classes.
 
     Raises:
         SpecError: The file does not exist, or lists no specs.

@@ -35,8 +35,11 @@ def to_data(spec: Any, annotation: Any = None) -> dict[str, Any]:
     not listed in the annotation of its field also contains the name of its class.
 
     Args:
-        spec: The spec.
-        annotation: The specs that the field accepts; by default only this one.
+        spec: Spec to convert.
+        annotation: Specs that the field accepts; by default only this one.
+
+    Returns:
+        Fields as JSON values, by name.
     """
     cls = type(spec)
     known = fields_of(cls)
@@ -62,22 +65,51 @@ def from_data(annotation: Any, data: Any, *, also: Sequence[type] = ()) -> Any:
     remain readable.
 
     Args:
-        annotation: A spec, or a union of specs.
+        annotation: Spec class, or a union of spec classes.
         data: Parsed JSON.
-        also: User-defined specs, which are accepted if the annotation of a field names their abstract base.
-            No other class is looked up, and nothing is imported.
+        also: User-defined specs, which are accepted if the annotation of a field names their abstract base. No other
+            class is looked up, and nothing is imported.
+
+    Returns:
+        The spec.
+
+    Raises:
+        SpecError: The data does not fit the annotations.
     """
     return read(annotation, data, "", NO_BOUNDS, also)
 
 
 def to_json(spec: Any, annotation: Any = None) -> str:
-    """Convert a spec to indented JSON; for `annotation` see `to_data`."""
+    """Check a spec and convert it to indented JSON.
+
+    Args:
+        spec: Spec to convert.
+        annotation: Specs that the field accepts; by default only this one.
+
+    Returns:
+        The JSON text.
+
+    Raises:
+        SpecError: A value of the spec does not fit its field.
+    """
     check(spec)
     return json.dumps(to_data(spec, annotation), indent=2, ensure_ascii=False)
 
 
 def from_json(annotation: Any, text: str, *, also: Sequence[type] = ()) -> Any:
-    """Read a spec that `to_json` wrote; for `annotation` and `also` see `from_data`."""
+    """Read a spec that `to_json` wrote. Missing fields take their defaults.
+
+    Args:
+        annotation: Spec class, or a union of spec classes.
+        text: JSON text.
+        also: User-defined specs, which are accepted if the annotation of a field names their abstract base.
+
+    Returns:
+        The spec.
+
+    Raises:
+        SpecError: The text is not JSON, or does not fit the annotations.
+    """
     return from_data(annotation, parse_json(text, "the spec"), also=also)
 
 
@@ -173,8 +205,11 @@ def parse_json(text: str, what: str) -> Any:
     r"""Parse JSON strictly: names in an object must be unique, and texts must be valid Unicode.
 
     Args:
-        text: The JSON.
-        what: A description of the text, for error messages.
+        text: JSON text.
+        what: Description of the text, for error messages.
+
+    Returns:
+        The parsed value.
 
     Raises:
         SpecError: The text is not JSON, is nested too deeply, or repeats a name.

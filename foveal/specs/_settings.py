@@ -47,7 +47,14 @@ class Setting(NamedTuple):
 
 
 def settings(spec: Any) -> tuple[Setting, ...]:
-    """Return every value of a spec, in the order of its fields; a choice precedes the settings of the chosen spec."""
+    """Return every value of a spec, in the order of its fields; a choice precedes the settings of the chosen spec.
+
+    Args:
+        spec: Spec to list, with the specs inside it.
+
+    Returns:
+        The settings with their paths, for example `model.encoder.dropout`.
+    """
     return tuple(_walk(_root(spec), spec, ""))
 
 
@@ -78,7 +85,19 @@ def with_setting(spec: Any, path: str, text: str, *, also: Sequence[type] = ()) 
     """Return the spec with one value replaced. The annotation of the field determines how the text is parsed.
 
     `none` is None, the kind selects a spec (with its defaults), and a tuple is written `1,2,3`; specs and tuples may
-    also be given as JSON. To use kinds of user-defined specs, pass their classes as `also`.
+    also be given as JSON.
+
+    Args:
+        spec: Spec to change; it stays as it is.
+        path: Path of the setting, for example `training.steps`.
+        text: New value as text.
+        also: User-defined spec classes whose kinds may be selected.
+
+    Returns:
+        The new spec.
+
+    Raises:
+        SpecError: There is no such setting, or the value does not fit.
     """
     known = settings(spec)
     if not any(s.path == path or s.path.startswith(f"{path}.") for s in known):
