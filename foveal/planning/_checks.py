@@ -80,6 +80,9 @@ def check_data(
         target_tokenizer: The tokenizer of targets; characters by default.
         max_held: Maximum number of examples of each corpus to compare; of a larger corpus, a sample is compared.
 
+    Returns:
+        The findings by corpus, the number of examples of each corpus, and the fraction of examples that was compared.
+
     Examples:
         >>> found = check_data([Example("a", "x"), Example("a", "x")], dev=[Example("a", "y")])
         >>> ", ".join(finding.kind for finding in found.findings)

@@ -52,6 +52,9 @@ def open_same(train: SourceSpec, files: Sequence[str], role: str) -> SourceSpec:
         files: The validation or test files.
         role: The option that names them, dev or test.
 
+    Returns:
+        The source.
+
     Raises:
         SpecError: If the files have another format.
     """

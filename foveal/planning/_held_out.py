@@ -114,6 +114,9 @@ def hold_out(
         folder: The folder for the parts.
         files: The files that the examples come from, recorded with the parts.
 
+    Returns:
+        Both parts as sources, with their examples and numbers of examples; its `write` writes the files.
+
     Raises:
         DataError: If there are too few examples to divide.
     """

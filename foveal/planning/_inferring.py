@@ -65,6 +65,15 @@ class InferredTask(NamedTuple):
 def infer_task(examples: Iterable[Example]) -> InferredTask:
     """Infer the task and the tokenizers of a corpus from its first 10,000 examples.
 
+    Args:
+        examples: Training examples.
+
+    Returns:
+        The task, its tokenizers, and the reason for each choice.
+
+    Raises:
+        DataError: There are no examples.
+
     Examples:
         >>> words = ("cat", "K AE T"), ("act", "AE K T"), ("tack", "T AE K")
         >>> found = infer_task(Example(source, target) for source, target in words)
@@ -116,6 +125,13 @@ def infer_tokenizer(
     texts: Iterable[str], *, side: Literal["source", "target"] = "source"
 ) -> InferredTokenizer:
     """Infer the tokenizer for texts from the first 10,000 of them. Subwords are trained on these texts.
+
+    Args:
+        texts: Sources or targets of the training set.
+        side: Side that the texts are from.
+
+    Returns:
+        The tokenizer, trained if necessary, and the reason for it.
 
     Examples:
         >>> infer_tokenizer(["a few words", "a few more words"] * 20).reason

@@ -22,11 +22,14 @@ def plan(
     The training files are read as a stream, more than once.
 
     Args:
-        train: The training files.
-        dev: The validation files.
-        test: The test files.
-        examples: The examples of `train`, if they are on another machine or not written yet.
+        train: Training files.
+        dev: Validation files.
+        test: Test files.
+        examples: Examples of `train`, if they are on another machine or not written yet.
         by: Chooses the task: `recommend` for texts, `recommend_pictures` for images.
+
+    Returns:
+        The run, and the choices that led to it.
     """
     found = by(train if examples is None else examples)
     run = Run(

@@ -92,6 +92,15 @@ class _Choices:
 def recommend(examples: Iterable[Example]) -> Recommendation:
     """Recommend a spec for training examples, which are read more than once.
 
+    Args:
+        examples: Training examples; an iterable that can be read several times.
+
+    Returns:
+        The task, the training settings, and the reason for each choice.
+
+    Raises:
+        DataError: There are no examples.
+
     Examples:
         >>> words = [Example("ab" * n, "x y " * n) for n in range(1, 9)]
         >>> found = recommend(words)

@@ -38,8 +38,14 @@ _SECONDS = "for a CPU; larger images show more and take longer: --set task.image
 def recommend_pictures(examples: Iterable[Example]) -> Recommendation:
     """Recommend a spec for training examples whose sources are images, with or without a question.
 
+    Args:
+        examples: Training examples; an iterable that can be read several times.
+
+    Returns:
+        The task, the training settings, and the reason for each choice.
+
     Raises:
-        DataError: If an example has no target.
+        DataError: There are no examples, or an example has no target.
     """
     sample = list(islice(examples, _MOST_SAMPLED))
     targets = [example.target for example in sample if example.target is not None]

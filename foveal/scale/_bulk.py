@@ -52,7 +52,15 @@ class Bulk:
     specs: Path | None = None
 
     def shards(self) -> list[Shard]:
-        """Return the input files."""
+        """Return the input files.
+
+        Returns:
+            One shard per file, sorted by path.
+
+        Raises:
+            DataError: A pattern matches no file, two results would have the same name, or the output folder contains an
+                input.
+        """
         return find_shards(
             self.inputs, out=self.out, is_reserved=lambda name: f"{name}.json" == MANIFEST
         )
@@ -62,7 +70,14 @@ class Bulk:
         clear_unfinished(self.out)
 
     def missing(self, shards: Sequence[Shard]) -> list[Shard]:
-        """Return the shards that this model has not yet predicted with these settings."""
+        """Return the shards that this model has not yet predicted with these settings.
+
+        Args:
+            shards: Shards of this run.
+
+        Returns:
+            The shards to predict, in order.
+        """
         records = zip(shards, self._records(shards, read=True), strict=True)
         return [shard for shard, record in records if record is None]
 
@@ -102,7 +117,11 @@ class Bulk:
         }
 
     def answerer(self) -> Callable[[Shard, Callable[[int], None]], Record]:
-        """Return a function that predicts one shard after the other in this process; it takes a progress callback."""
+        """Load the model and return a function that predicts one shard after the other in this process.
+
+        Returns:
+            A function of a shard and a progress callback. It writes the predictions and returns their record.
+        """
         task = load_bundle(self.bundle, also=specs_in(self.specs))
         predictor = Predictor(task, task.spec)
         settings = predictor.settings(nbest=self.nbest, beam_size=self.beam_size)
@@ -110,7 +129,17 @@ class Bulk:
         return lambda shard, told: answer_shard(predictor, shard, way, self.out, told)
 
     def finish(self, shards: Sequence[Shard]) -> Done:
-        """Write the manifest over all shards; none may be missing."""
+        """Write the manifest over all shards; none may be missing.
+
+        Args:
+            shards: All shards of this run.
+
+        Returns:
+            The totals over all shards.
+
+        Raises:
+            ValueRangeError: A shard has no predictions, or has changed since its prediction.
+        """
         found = [record for record in self._records(shards, read=False) if record is not None]
         if len(found) < len(shards):
             raise ValueRangeError(

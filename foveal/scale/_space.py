@@ -67,6 +67,9 @@ def usual_dimensions(run: Run, fixed: Sequence[str]) -> list[Dimension]:
     Args:
         run: The default run.
         fixed: Paths of settings that the user has set, which stay unchanged.
+
+    Returns:
+        The dimensions whose settings are free.
     """
     known = {setting.path: setting.value for setting in settings(run)}
     free = {path: value for path, value in known.items() if path not in fixed}

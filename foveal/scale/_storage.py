@@ -55,6 +55,12 @@ def find_shards(
         patterns: Paths, URLs or patterns.
         out: The output folder, which may contain no input: the next run would read the output.
         is_reserved: Returns whether the run itself writes a file of this name.
+
+    Returns:
+        The shards, sorted by path.
+
+    Raises:
+        DataError: A pattern matches no file, an input is in the output folder, or two results would have the same name.
     """
     urls = sorted({url for pattern in patterns for url in _matches(pattern)})
     if out is not None:

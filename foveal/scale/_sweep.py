@@ -62,6 +62,10 @@ class Sweep:
 
         Args:
             fresh: Delete an existing sweep in the folder, after the new one has been validated.
+
+        Raises:
+            SpecError: The run has no validation set, no setting is left to vary, or the folder contains another sweep.
+            ValueRangeError: The number of trials is less than 1.
         """
         if self.planned.run.dev is None:
             raise SpecError(

@@ -82,6 +82,14 @@ def fit(
             the call, so two runs never write to one folder.
         measure_threads: Whether to time the first step with one thread and with all threads, and use the faster number,
             unless the spec sets one. Results are reproducible only with the same number of threads.
+
+    Returns:
+        The reason for the end of training, the best step, the scores and the time.
+
+    Raises:
+        SpecError: The settings do not fit each other, or the folder cannot be written to.
+        CheckpointError: The checkpoints are damaged or from another run, or another process is training in the folder.
+        NonFiniteError: The loss or the gradient is not finite.
     """
     check_training(spec)
     folder = Path(out)

@@ -61,6 +61,9 @@ class Gradients:
             count: The number of tokens or examples in the sum.
             clip_norm: The maximum norm of the gradient, or None.
             signals: Numbers that are summed over the processes.
+
+        Returns:
+            The sums over all processes, and the norm of the gradient before clipping.
         """
         assert len(signals) == self._num_signals
         for parameter in self._parameters:

@@ -52,10 +52,13 @@ class Group:
 
 @contextmanager
 def process_group() -> Iterator[Group]:
-    """Yield the group in which this process was launched.
+    """Join the group in which this process was launched.
 
     Under torchrun, the group is created here (gloo) and destroyed at the end. A group that a launcher has already
     created is used unchanged. Without a launcher, the group is only this process.
+
+    Yields:
+        The group, with the rank of this process.
 
     Examples:
         >>> with process_group() as group:

@@ -65,6 +65,25 @@ class Run:
         Vocabularies are built from the training examples, unless `foveal prepare` has built them. Weights come from a
         bundle or are initialized from the seed, equally in every process. If a run cannot be resumed because its files
         or settings have changed, its folder stays unchanged.
+
+        Args:
+            out: Folder of the run.
+            listeners: Functions that get every event, in process 0.
+            probes: Functions that measure the model from time to time, in process 0.
+            resume: Whether to resume from the last checkpoint in the folder, if there is one; False starts again.
+            lock: The lock on the folder, if the caller holds it.
+            measure_threads: Whether to time the first step with one thread and with all threads, and use the faster
+                number.
+
+        Returns:
+            The reason for the end of training, the best step, the scores and the time.
+
+        Raises:
+            SpecError: A setting does not fit, or the folder cannot be written to.
+            DataError: The data cannot be used.
+            CheckpointError: The checkpoints are damaged, the files or settings have changed, or another process is
+                training in the folder.
+            NonFiniteError: The loss or the gradient is not finite.
         """
         check(self)
         folder, training = Path(out), self.training

@@ -8,6 +8,15 @@ from .events._events import StopReason
 def why_stopped(reason: StopReason, spec: TrainingSpec, at: Position, metric: str) -> str:
     """Return the message for the user.
 
+    Args:
+        reason: Reason for the end of training.
+        spec: Settings of the run.
+        at: Position at the end.
+        metric: Name of the main metric.
+
+    Returns:
+        One sentence, without a period.
+
     Examples:
         >>> why_stopped("length", TrainingSpec(steps=5), Position(step=5), "wer")
         'stopped after step 5: that was the length of the run'

@@ -54,6 +54,15 @@ class Replicas(NamedTuple):
     def from_text(cls, text: str) -> "Replicas":
         """Parse the bounds: `2..8`, or `4` for both.
 
+        Args:
+            text: Bounds as text.
+
+        Returns:
+            The bounds.
+
+        Raises:
+            ValueRangeError: The text has another form, or the bounds are not in order.
+
         Examples:
             >>> Replicas.from_text("2..8"), Replicas.from_text("4")
             (Replicas(least=2, most=8), Replicas(least=4, most=4))

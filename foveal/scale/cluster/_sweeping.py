@@ -47,13 +47,16 @@ class Ended(NamedTuple):
 def run_trials(
     sweep: Sweep, workers: int, told: Callable[[Ended], None], *, specs: Path | None = None
 ) -> bool:
-    """Run or resume all trials of a sweep; returns False if it was interrupted.
+    """Run or resume all trials of a sweep.
 
     Args:
         sweep: The sweep, after `begin`.
         workers: The number of concurrent trials, with one core each.
         told: A function of a module that receives every ended trial.
         specs: A Python file with the parts of the run that are not from foveal, which every worker runs.
+
+    Returns:
+        False if the sweep was interrupted.
     """
     folder = sweep.out.resolve()
     os.environ["TUNE_DISABLE_AUTO_CALLBACK_LOGGERS"] = "1"  # the training loop writes its own log

@@ -35,6 +35,9 @@ def train_with_workers(out: Path, workers: int, *, specs: Path | None = None) ->
         out: The folder of the run.
         workers: The number of processes.
         specs: A Python file with the parts of the run that are not from foveal, which every worker runs.
+
+    Raises:
+        WorkersError: The workers failed; the same call resumes from the last checkpoint.
     """
     folder = out.resolve()
     trainer = TorchTrainer(

@@ -76,6 +76,12 @@ def write_checkpoint(folder: Path, step: int, snapshot: Snapshot) -> Path:
 def find_checkpoint(folder: Path) -> Found | None:
     """Return the newest complete snapshot, or None if there is no checkpoint.
 
+    Args:
+        folder: Folder of the checkpoints.
+
+    Returns:
+        The snapshot, its folder, and messages about newer checkpoints that are damaged.
+
     Raises:
         CheckpointError: If all checkpoints are damaged; the user must decide to start again.
     """

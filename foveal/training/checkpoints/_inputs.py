@@ -79,6 +79,10 @@ def check_inputs(folder: Path, now: Inputs) -> None:
 
     A test set may be added later, and runs of older versions have no record to compare with.
 
+    Args:
+        folder: Folder of the run.
+        now: Files of the run, as they are now.
+
     Raises:
         CheckpointError: If the files differ.
     """

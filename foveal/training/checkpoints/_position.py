@@ -47,7 +47,14 @@ class Score(NamedTuple):
     tie: float = 0.0  # higher is better
 
     def beats(self, best: "Score | None", *, higher: bool) -> bool:
-        """Whether this score is better than the best so far; NaN never is.
+        """Return True if this score is better than the best so far; NaN never is.
+
+        Args:
+            best: Best score so far; None if there is none.
+            higher: Whether a higher value is better.
+
+        Returns:
+            False for equal scores.
 
         Examples:
             >>> Score(18.0, -4.1).beats(Score(18.0, -4.3), higher=False)

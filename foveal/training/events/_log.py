@@ -15,6 +15,9 @@ class LogWriter:
 
     A resumed run repeats the steps after its checkpoint. When it starts, the writer removes the lines about these
     steps, and the log then reads like the log of an uninterrupted run.
+
+    Args:
+        path: File of the log, with one JSON object on each line. Its folder is created if necessary.
     """
 
     def __init__(self, path: Path) -> None:
@@ -55,7 +58,14 @@ class LogWriter:
 
 
 def read_log(path: Path) -> Iterator[dict[str, Any]]:
-    """Yield the lines of a log. An incomplete last line, left by a killed run, is skipped."""
+    """Read the lines of a log. An incomplete last line, left by a killed run, is skipped.
+
+    Args:
+        path: File of the log.
+
+    Yields:
+        Each event as JSON values, with its name as `event`.
+    """
     with path.open(encoding="utf-8") as file:
         for line in file:
             if line.endswith("\n"):
@@ -64,6 +74,12 @@ def read_log(path: Path) -> Iterator[dict[str, Any]]:
 
 def event_name(event: Event) -> str:
     """Return the name of an event in the log.
+
+    Args:
+        event: Event of a run.
+
+    Returns:
+        The name of its class in snake case.
 
     Examples:
         >>> from foveal.training import Warned

@@ -15,6 +15,12 @@ class TensorBoardWriter:
     """Writes loss, gradient norm, learning rate, metrics, measurements of probes and samples to a folder.
 
     A resumed run hides the steps that it repeats (`purge_step`).
+
+    Args:
+        folder: Folder of the TensorBoard files.
+
+    Raises:
+        MissingPackageError: The package tensorboard is not installed.
     """
 
     def __init__(self, folder: Path) -> None:
