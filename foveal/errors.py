@@ -82,6 +82,12 @@ _UNITS = ("bytes", "kB", "MB", "GB", "TB", "PB", "EB")
 def size_text(number: int) -> str:
     """Format a number of bytes for display.
 
+    Args:
+        number: Number of bytes.
+
+    Returns:
+        The size in decimal units, with three significant digits.
+
     Examples:
         >>> size_text(999), size_text(160_000_000_000)
         ('999 bytes', '160 GB')

@@ -8,12 +8,15 @@ from .errors import MissingPackageError
 
 
 def require(extra: str, *packages: str, needed_by: str) -> None:
-    """Raise `MissingPackageError` unless all `packages` of an extra are installed.
+    """Check that all packages of an extra are installed.
 
     Args:
-        extra: The name of the extra in `pyproject.toml`, such as "serve".
-        packages: Names to import, such as "fastapi".
-        needed_by: The subject of the error's sentence, such as "The server".
+        extra: Name of the extra in `pyproject.toml`, for example `serve`.
+        *packages: Names to import, for example `fastapi`.
+        needed_by: Subject of the error's sentence, for example `The server`.
+
+    Raises:
+        MissingPackageError: A package is not installed.
     """
     for package in packages:
         if find_spec(package) is None:

@@ -69,8 +69,15 @@ class _Answering:
 
 
 def build_app(runs: Sequence[ServedRun], *, token: str = "") -> FastAPI:
-    """Return the application for these runs. With a token, it answers only browsers that opened `/?token=...`.
-    The runs compute nothing before the first request.
+    """Return the application for some runs. The runs compute nothing before the first request.
+
+    Args:
+        runs: Runs to offer on the page.
+        token: Required token: the application answers only browsers that opened `/?token=...`. An empty token allows
+            all.
+
+    Returns:
+        The application, to serve with an ASGI server.
     """
     answering = _Answering(runs)
 

@@ -17,6 +17,9 @@ def answer_json(
         prediction: The prediction for it.
         nbest: The requested number of candidates; with two or more, they are listed.
         confidence: Include scores and probabilities.
+
+    Returns:
+        The JSON text, without a line break.
     """
     data: dict[str, Any] = {"source": str(example.source), "output": prediction.output}
     if confidence:

@@ -54,6 +54,13 @@ class Pace:
     def seconds(self, num_batches: float, size: float) -> float:
         """Return how long this many batches of this total size would take.
 
+        Args:
+            num_batches: Number of batches.
+            size: Total size of the batches.
+
+        Returns:
+            The estimated time in seconds.
+
         Examples:
             >>> pace = Pace()
             >>> for size in (10.0, 20.0, 30.0): pace.saw(size, 1.0 + 0.1 * size)

@@ -67,19 +67,40 @@ class Questions:
 
 @final
 class Predictor(Questions):
-    """A task with its current weights, ready for any search settings."""
+    """A task with its current weights, ready for any search settings.
+
+    Args:
+        task: Trained task, or an ensemble.
+        spec: Spec of the task, or of the first member.
+    """
 
     def __init__(self, task: AbstractTask[Any] | TransductionEnsemble, spec: TaskSpec) -> None:
         super().__init__(task, spec)
         self._answerer = task.answerer(task.prediction)
 
     def answer(self, examples: Sequence[Example], settings: PredictionSpec) -> list[Prediction]:
-        """Predict examples of one size class, in one batch."""
+        """Predict examples of one size class, in one batch.
+
+        Args:
+            examples: Examples of one size class.
+            settings: Search settings.
+
+        Returns:
+            One prediction per example, in order.
+        """
         with _one_thread():
             return self._answerer.answer(examples, settings)
 
     def predict(self, examples: Sequence[Example], settings: PredictionSpec) -> list[Prediction]:
-        """Predict any examples, and keep their order."""
+        """Predict any examples, and keep their order.
+
+        Args:
+            examples: Examples of any sizes.
+            settings: Search settings.
+
+        Returns:
+            One prediction per example, in order.
+        """
         with _one_thread():
             return self._answerer.predict(examples, settings)
 

@@ -36,6 +36,13 @@ def check_scorer(
 ) -> None:
     """Check the laws of a scorer: shapes, batching, any leading shape, gradients, and independent requests.
 
+    Args:
+        scorer: Scorer to check.
+        query_size: Width of the queries.
+        value_size: Width of the values that the scorer remembers.
+        num_queries: Number of queries of an item.
+        num_places: Number of positions of an item.
+
     Examples:
         >>> from foveal.attention import BilinearScorer
         >>> check_scorer(BilinearScorer(3, 4), query_size=3, value_size=4)
@@ -76,8 +83,13 @@ def check_reader(
     num_places: int,
     value_size: int | None = None,
 ) -> None:
-    """Check the laws of a reader: shapes, linearity of the expectation, gradients, and independent requests. The
-    distribution has one batch axis.
+    """Check the laws of a reader: shapes, linearity of the expectation, gradients, and independent requests.
+
+    Args:
+        reader: Reader to check.
+        distribution: Distribution to read with; it has one batch axis.
+        num_places: Number of positions that the distribution covers.
+        value_size: Width of the values; 3 by default.
 
     Examples:
         >>> from foveal.attention import ExpectedValue

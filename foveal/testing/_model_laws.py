@@ -27,7 +27,7 @@ def check_model(
 
     Args:
         model: The model, called as `model(input, mask, input, mask, ...)`.
-        inputs: Batches of at least three items. Tokens `(B, T)` or `(B, n, w)` get every mask pattern; other inputs,
+        *inputs: Batches of at least three items. Tokens `(B, T)` or `(B, n, w)` get every mask pattern; other inputs,
             such as images, are passed without a mask.
         result: A function from the output of the model to a tensor `(B, ...)`.
         aligned: The index of the input whose positions are axis 1 of the result, if there is one. The result is

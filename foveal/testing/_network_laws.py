@@ -31,6 +31,9 @@ def check_cell(cell: AbstractCell) -> None:
     A run over a sequence of any length equals its single steps, padding does not change the result, gradients reach
     every parameter, and the module keeps no state.
 
+    Args:
+        cell: Cell to check.
+
     Examples:
         >>> from foveal.networks import GRUCell
         >>> check_cell(GRUCell(3, 4))

@@ -41,6 +41,15 @@ class QuestionError(ValueError):
 def read_question(body: bytes) -> Question:
     """Parse the body of a request.
 
+    Args:
+        body: JSON of the request.
+
+    Returns:
+        The question.
+
+    Raises:
+        QuestionError: The body is not JSON, or a field is missing or invalid.
+
     Examples:
         >>> read_question(b'{"run": "ice", "input": "af"}').input
         'af'

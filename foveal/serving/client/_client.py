@@ -67,6 +67,12 @@ class Client:
             attention: Return the attention weights.
             confidence: Return scores and probabilities.
             deadline: Seconds after which the server may drop the request.
+
+        Returns:
+            One answer per input.
+
+        Raises:
+            ServerError: The server rejects the request, or is unreachable after all retries.
         """
         body = body_of(
             inputs,
@@ -79,7 +85,14 @@ class Client:
         return answers_of(self._sent("POST", path_of(model), body))
 
     def models(self) -> list[Model]:
-        """Return the models of the server."""
+        """Return the models of the server.
+
+        Returns:
+            The models, with their names, versions and tasks.
+
+        Raises:
+            ServerError: The server rejects the request, or is unreachable after all retries.
+        """
         return models_of(self._sent("GET", "/v1/models"))
 
     def close(self) -> None:

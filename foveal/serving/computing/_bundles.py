@@ -16,15 +16,19 @@ Signature: TypeAlias = tuple[tuple[int, int, int] | None, ...]
 def load_version(
     folder: Path, version: str | None = None, specs: Path | None = None
 ) -> tuple[AbstractTask[Any], str]:
-    """Load the model in a folder, and return it with its version.
+    """Load the model in a folder.
 
     Args:
         folder: The folder of the bundle.
         version: The required version; None accepts any.
         specs: A Python file with the parts of the model that are not from foveal.
 
+    Returns:
+        The task and its version.
+
     Raises:
         BundleError: The bundle is incomplete, changed during reading, or has another version.
+        ValueRangeError: The model reads images.
     """
     found = seal_of(folder)
     task = load_bundle(folder, also=specs_in(specs))

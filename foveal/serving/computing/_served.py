@@ -38,6 +38,15 @@ class Served:
 def named_folders(runs: Sequence[str]) -> dict[str, Path]:
     """Map names to folders: `runs/g2p` is served as g2p, `names=runs/x` as names.
 
+    Args:
+        runs: Folders, each with or without a name.
+
+    Returns:
+        The folder of each name.
+
+    Raises:
+        ValueRangeError: A name is invalid, or two folders have the same name.
+
     Examples:
         >>> named_folders(["runs/g2p", "names=runs/x"])
         {'g2p': PosixPath('runs/g2p'), 'names': PosixPath('runs/x')}

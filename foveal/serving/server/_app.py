@@ -67,6 +67,9 @@ def build_app(
         is_public: Accept requests for any host name, not only for loopback names.
         token_file: The file of the tokens; when it changes, they are read again.
         pages: Serve the page for people, and its `/api`.
+
+    Returns:
+        The application, the argument of `serve`.
     """
     serving = Serving(
         served, computing, limits or Limits(), tokens or Tokens(), token_file=token_file

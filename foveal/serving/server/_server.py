@@ -49,6 +49,10 @@ def serve(
         certificate: A TLS certificate with its chain.
         key: The key of the certificate, if it is in another file.
         proxies: Addresses of trusted proxies, whose forwarded client addresses are used.
+
+    Raises:
+        ValueRangeError: The address cannot be used, or there is no valid certificate or key.
+        ClosedError: The computing process has failed.
     """
     serving: Serving = app.state.serving
     limits = serving.limits
