@@ -45,7 +45,7 @@ class AbstractScorer(nn.Module, ABC):
             values: Values of the memory, with padding set to 0.
 
         Returns:
-            The keys: any tensor, or nested tuple of tensors, that `forward` takes.
+            Keys for `forward`, a tensor or nested tuples of tensors.
         """
 
     @abstractmethod

@@ -34,7 +34,15 @@ _NUM_HALVINGS = 60
 def entmax_maximum(
     scores: Float[Tensor, "B n"], mask: Bool[Tensor, "B n"] | None = None, *, alpha: float
 ) -> Float[Tensor, " B"]:
-    """max_alpha of each row; -inf where nothing is allowed. Differentiable twice.
+    """Compute max_alpha of each row; the result is differentiable twice.
+
+    Args:
+        scores: Scores of the choices in each row.
+        mask: True on allowed choices; by default, all are allowed.
+        alpha: Order of the entropy, greater than 1: 2 for sparsemax, 1.5 for 1.5-entmax.
+
+    Returns:
+        Smoothed maximum of each row; -inf if no choice is allowed.
 
     Examples:
         >>> entmax_maximum(torch.tensor([[1.0, 0.6, 0.1]]), alpha=2.0) - 0.5     # Mensch & Blondel's
@@ -46,7 +54,17 @@ def entmax_maximum(
 def entmax_marginals(
     scores: Float[Tensor, "B n"], mask: Bool[Tensor, "B n"] | None = None, *, alpha: float
 ) -> Float[Tensor, "B n"]:
-    """alpha-entmax of each row. O(n log n) time for alpha 2 and 1.5, else 60 passes over a row.
+    """Compute the alpha-entmax of each row.
+
+    It takes O(n log n) time for alpha 2 and 1.5, and 60 passes over a row for any other alpha.
+
+    Args:
+        scores: Scores of the choices in each row.
+        mask: True on allowed choices; by default, all are allowed.
+        alpha: Order of the entropy, greater than 1: 2 for sparsemax, 1.5 for 1.5-entmax.
+
+    Returns:
+        Probability of each choice, many of them 0; each row sums to 1, or to 0 if no choice is allowed.
 
     Examples:
         >>> entmax_marginals(torch.tensor([[1.0, 0.6, 0.1]]), alpha=2.0)

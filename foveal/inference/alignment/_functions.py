@@ -31,7 +31,19 @@ def alignment_log_partition(
     source_mask: Bool[Tensor, "B R-1"] | None = None,
     target_mask: Bool[Tensor, "B C-1"] | None = None,
 ) -> Float[Tensor, " B"]:
-    """log Z, the log-sum of exp(score) over all paths. O(S T) time and memory.
+    """Compute log Z, the log-sum of exp(score) over all paths, in O(S T) time and memory.
+
+    Args:
+        moves: Score of the move that enters each node: match, skip of a source item, skip of a target item.
+        source_mask: True on real source items; by default, all are real.
+        target_mask: True on real target items; by default, all are real.
+
+    Returns:
+        log Z of each batch item; -inf if no path is possible.
+
+    Raises:
+        ShapeError: A tensor does not have the shape of the annotation, with one batch axis.
+        ValueRangeError: A mask is not boolean, or is on another device than the scores.
 
     Examples:
         >>> alignment_log_partition(torch.zeros(1, 3, 3, 3)).exp().round()    # a Delannoy number
@@ -50,7 +62,19 @@ def alignment_marginals(
     source_mask: Bool[Tensor, "B R-1"] | None = None,
     target_mask: Bool[Tensor, "B C-1"] | None = None,
 ) -> Float[Tensor, "B R C 3"]:
-    """p(the path has a move), 0 on padding. Differentiable once more.
+    """Compute p(the path has a move); the result is differentiable once more.
+
+    Args:
+        moves: Score of the move that enters each node: match, skip of a source item, skip of a target item.
+        source_mask: True on real source items; by default, all are real.
+        target_mask: True on real target items; by default, all are real.
+
+    Returns:
+        Probability of each move, 0 on padding.
+
+    Raises:
+        ShapeError: A tensor does not have the shape of the annotation, with one batch axis.
+        ValueRangeError: A mask is not boolean, or is on another device than the scores.
 
     Examples:
         >>> alignment_marginals(torch.zeros(1, 2, 2, 3))[0, 1, 1]    # three paths; the last moves
@@ -78,7 +102,20 @@ def alignment_best(
     *,
     k: int = 1,
 ) -> AlignmentBest:
-    """The k paths of highest score (Needleman-Wunsch for k = 1). O(S T k) time.
+    """Find the k paths of highest score (Needleman-Wunsch for k = 1) in O(S T k) time.
+
+    Args:
+        moves: Score of the move that enters each node: match, skip of a source item, skip of a target item.
+        source_mask: True on real source items; by default, all are real.
+        target_mask: True on real target items; by default, all are real.
+        k: Number of paths.
+
+    Returns:
+        Paths and their scores, best first.
+
+    Raises:
+        ShapeError: A tensor does not have the shape of the annotation, with one batch axis.
+        ValueRangeError: A mask is not boolean, or is on another device than the scores.
 
     Examples:
         >>> alignment_best(torch.zeros(1, 2, 2, 3), k=2).scores
@@ -112,7 +149,21 @@ def alignment_sample(
     num_samples: int,
     generator: torch.Generator | None = None,
 ) -> AlignmentSamples:
-    """Independent exact samples, by forward filtering and backward sampling.
+    """Draw independent exact samples, by forward filtering and backward sampling.
+
+    Args:
+        moves: Score of the move that enters each node: match, skip of a source item, skip of a target item.
+        source_mask: True on real source items; by default, all are real.
+        target_mask: True on real target items; by default, all are real.
+        num_samples: Number of paths to draw for each batch item.
+        generator: Source of random numbers; by default, the generator of the device.
+
+    Returns:
+        Sampled paths, and whether any path is possible.
+
+    Raises:
+        ShapeError: A tensor does not have the shape of the annotation, with one batch axis.
+        ValueRangeError: A mask is not boolean, or is on another device than the scores.
 
     Examples:
         >>> alignment_sample(torch.zeros(1, 2, 2, 3), num_samples=5).paths.shape

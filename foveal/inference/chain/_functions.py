@@ -43,7 +43,20 @@ def chain_log_partition(
     transitions: Float[Tensor, "#B #T-1 K K"],
     mask: Bool[Tensor, "B T"] | None = None,
 ) -> Float[Tensor, " B"]:
-    """log Z, the log-sum of exp(score) over all labelings. O(T K^2) time and memory.
+    """Compute log Z, the log-sum of exp(score) over all labelings, in O(T K^2) time and memory.
+
+    Args:
+        unary: Score of each state at each position.
+        transitions: Score of each pair of neighboring states, earlier by later; axes of size 1 are shared by all
+            batch items or all steps.
+        mask: True on real positions; by default, all are real.
+
+    Returns:
+        log Z of each batch item; -inf if no labeling is possible.
+
+    Raises:
+        ShapeError: A tensor does not have the shape of the annotation, with one batch axis.
+        ValueRangeError: The mask is not boolean, or is on another device than the scores.
 
     Examples:
         >>> unary, transitions = torch.zeros(1, 3, 2), torch.zeros(1, 1, 2, 2)
@@ -59,7 +72,20 @@ def chain_marginals(
     transitions: Float[Tensor, "#B #T-1 K K"],
     mask: Bool[Tensor, "B T"] | None = None,
 ) -> ChainMarginals:
-    """p(y_t = j) and p(y_{t-1} = i, y_t = j); 0 on padding. Differentiable once more.
+    """Compute p(y_t = j) and p(y_{t-1} = i, y_t = j); both are differentiable once more.
+
+    Args:
+        unary: Score of each state at each position.
+        transitions: Score of each pair of neighboring states, earlier by later; axes of size 1 are shared by all
+            batch items or all steps.
+        mask: True on real positions; by default, all are real.
+
+    Returns:
+        Probabilities of states and of pairs of neighboring states, 0 on padding.
+
+    Raises:
+        ShapeError: A tensor does not have the shape of the annotation, with one batch axis.
+        ValueRangeError: The mask is not boolean, or is on another device than the scores.
 
     Examples:
         >>> chain_marginals(torch.zeros(1, 2, 2), torch.zeros(1, 1, 2, 2)).pairs
@@ -75,7 +101,20 @@ def chain_node_marginals(
     transitions: Float[Tensor, "#B #T-1 K K"],
     mask: Bool[Tensor, "B T"] | None = None,
 ) -> Float[Tensor, "B T K"]:
-    """p(y_t = j) alone, which may cost less than all of `chain_marginals`.
+    """Compute only p(y_t = j), which may cost less than all of `chain_marginals`.
+
+    Args:
+        unary: Score of each state at each position.
+        transitions: Score of each pair of neighboring states, earlier by later; axes of size 1 are shared by all
+            batch items or all steps.
+        mask: True on real positions; by default, all are real.
+
+    Returns:
+        Probability of each state at each position, 0 on padding.
+
+    Raises:
+        ShapeError: A tensor does not have the shape of the annotation, with one batch axis.
+        ValueRangeError: The mask is not boolean, or is on another device than the scores.
 
     Examples:
         >>> chain_node_marginals(torch.zeros(1, 2, 2), torch.zeros(1, 1, 2, 2))
@@ -102,7 +141,21 @@ def chain_best(
     *,
     k: int = 1,
 ) -> ChainBest:
-    """The k labelings of highest score (Viterbi for k = 1). O(T K^2 k) time.
+    """Find the k labelings of highest score (Viterbi for k = 1) in O(T K^2 k) time.
+
+    Args:
+        unary: Score of each state at each position.
+        transitions: Score of each pair of neighboring states, earlier by later; axes of size 1 are shared by all
+            batch items or all steps.
+        mask: True on real positions; by default, all are real.
+        k: Number of labelings.
+
+    Returns:
+        Labelings and their scores, best first.
+
+    Raises:
+        ShapeError: A tensor does not have the shape of the annotation, with one batch axis.
+        ValueRangeError: The mask is not boolean, or is on another device than the scores.
 
     Examples:
         >>> chain_best(torch.tensor([[[0.0, 1.0], [2.0, 0.0]]]), torch.zeros(1, 1, 2, 2)).labels
@@ -132,7 +185,22 @@ def chain_sample(
     num_samples: int,
     generator: torch.Generator | None = None,
 ) -> ChainSamples:
-    """Independent exact samples, by forward filtering and backward sampling.
+    """Draw independent exact samples, by forward filtering and backward sampling.
+
+    Args:
+        unary: Score of each state at each position.
+        transitions: Score of each pair of neighboring states, earlier by later; axes of size 1 are shared by all
+            batch items or all steps.
+        mask: True on real positions; by default, all are real.
+        num_samples: Number of labelings to draw for each batch item.
+        generator: Source of random numbers; by default, the generator of the device.
+
+    Returns:
+        Sampled labelings, and whether any labeling is possible.
+
+    Raises:
+        ShapeError: A tensor does not have the shape of the annotation, with one batch axis.
+        ValueRangeError: The mask is not boolean, or is on another device than the scores.
 
     Examples:
         >>> never = torch.tensor([[[0.0, -torch.inf], [-torch.inf, 0.0]]])

@@ -37,7 +37,17 @@ def sparse_chain_maximum(
     *,
     alpha: float,
 ) -> Float[Tensor, " B"]:
-    """The smoothed maximum of the score over labelings; -inf where none is possible.
+    """Compute the smoothed maximum of the score over labelings; -inf where none is possible.
+
+    Args:
+        unary: Score of each state at each position.
+        transitions: Score of each pair of neighboring states, earlier by later; axes of size 1 are shared by all
+            batch items or all steps.
+        mask: True on real positions; by default, all are real.
+        alpha: Order of the entropy, greater than 1: 2 for sparsemax, 1.5 for 1.5-entmax.
+
+    Returns:
+        Smoothed maximum of each batch item.
 
     Examples:
         >>> sparse_chain_maximum(torch.tensor([[[1.0], [2.0]]]), torch.zeros(1, 1, 1, 1), alpha=2.0)
@@ -53,7 +63,17 @@ def sparse_chain_marginals(
     *,
     alpha: float,
 ) -> ChainMarginals:
-    """p(y_t = j) and p(y_{t-1} = i, y_t = j), many of them 0. O(T K^2 log K) time.
+    """Compute p(y_t = j) and p(y_{t-1} = i, y_t = j), many of them 0, in O(T K^2 log K) time.
+
+    Args:
+        unary: Score of each state at each position.
+        transitions: Score of each pair of neighboring states, earlier by later; axes of size 1 are shared by all
+            batch items or all steps.
+        mask: True on real positions; by default, all are real.
+        alpha: Order of the entropy, greater than 1: 2 for sparsemax, 1.5 for 1.5-entmax.
+
+    Returns:
+        Probabilities of states and of pairs of neighboring states, 0 on padding.
 
     Examples:
         >>> unary = torch.tensor([[[0.0, 2.0], [0.0, 0.5]]])

@@ -44,7 +44,19 @@ def _exactly(k: int, scores: Tensor) -> Float[Tensor, "1 {k}+1"]:
 def k_subset_log_partition(
     scores: Float[Tensor, "B n"], k: int, mask: Bool[Tensor, "B n"] | None = None
 ) -> Float[Tensor, " B"]:
-    """log Z, the log-sum of exp(score) over all subsets of size k. O(n k) time and memory.
+    """Compute log Z, the log-sum of exp(score) over all subsets of size k, in O(n k) time and memory.
+
+    Args:
+        scores: Score of each item.
+        k: Number of items in a subset.
+        mask: True on real items; by default, all are real.
+
+    Returns:
+        log Z of each batch item; -inf if fewer than k items are allowed.
+
+    Raises:
+        ShapeError: A tensor does not have the shape of the annotation, with one batch axis.
+        ValueRangeError: `k` is negative, or the mask is not boolean or is on another device than the scores.
 
     Examples:
         >>> k_subset_log_partition(torch.zeros(1, 4), 2).exp().round()    # 4 choose 2
@@ -58,7 +70,19 @@ def k_subset_log_partition(
 def k_subset_marginals(
     scores: Float[Tensor, "B n"], k: int, mask: Bool[Tensor, "B n"] | None = None
 ) -> Float[Tensor, "B n"]:
-    """p(item is chosen); 0 on padding, k in total. Differentiable once more.
+    """Compute p(item is chosen); the result is differentiable once more.
+
+    Args:
+        scores: Score of each item.
+        k: Number of items in a subset.
+        mask: True on real items; by default, all are real.
+
+    Returns:
+        Probability of each item, 0 on padding; each row sums to k.
+
+    Raises:
+        ShapeError: A tensor does not have the shape of the annotation, with one batch axis.
+        ValueRangeError: `k` is negative, or the mask is not boolean or is on another device than the scores.
 
     Examples:
         >>> k_subset_marginals(torch.zeros(1, 4), 3)
@@ -83,8 +107,22 @@ def k_subset_best(
     *,
     num_ranks: int = 1,
 ) -> KSubsetBest:
-    """The subsets of size k of highest score. O(n k R log R) time; the best one has the k highest
-    scores.
+    """Find the subsets of size k of highest score in O(n k R log R) time.
+
+    The best subset has the k highest scores.
+
+    Args:
+        scores: Score of each item.
+        k: Number of items in a subset.
+        mask: True on real items; by default, all are real.
+        num_ranks: Number R of subsets.
+
+    Returns:
+        Subsets and their scores, best first.
+
+    Raises:
+        ShapeError: A tensor does not have the shape of the annotation, with one batch axis.
+        ValueRangeError: `k` is negative, or the mask is not boolean or is on another device than the scores.
 
     Examples:
         >>> k_subset_best(torch.tensor([[2.0, 0.0, 1.0]]), 2).values
@@ -115,7 +153,21 @@ def k_subset_sample(
     num_samples: int,
     generator: torch.Generator | None = None,
 ) -> KSubsetSamples:
-    """Independent exact samples, from all items down to each. O(n k) time for each.
+    """Draw independent exact samples, from all items down to each, in O(n k) time for each.
+
+    Args:
+        scores: Score of each item.
+        k: Number of items in a subset.
+        mask: True on real items; by default, all are real.
+        num_samples: Number of subsets to draw for each batch item.
+        generator: Source of random numbers; by default, the generator of the device.
+
+    Returns:
+        Sampled subsets, and whether any subset is possible.
+
+    Raises:
+        ShapeError: A tensor does not have the shape of the annotation, with one batch axis.
+        ValueRangeError: `k` is negative, or the mask is not boolean or is on another device than the scores.
 
     Examples:
         >>> k_subset_sample(torch.tensor([[0.0, -torch.inf]]), 1, num_samples=1).values

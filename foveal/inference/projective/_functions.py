@@ -40,7 +40,19 @@ def projective_log_partition(
     *,
     single_root: bool = True,
 ) -> Float[Tensor, " B"]:
-    """log Z, the log-sum of exp(score) over all trees. O(n^3) time.
+    """Compute log Z, the log-sum of exp(score) over all trees, in O(n^3) time.
+
+    Args:
+        arcs: Scores of all arcs, head by word, with the root at index 0; the diagonal and column 0 are ignored.
+        mask: True on real words; by default, all are real.
+        single_root: Whether exactly one word is the child of the root.
+
+    Returns:
+        log Z of each batch item; -inf if no tree is possible.
+
+    Raises:
+        ShapeError: A tensor does not have the shape of the annotation, with one batch axis.
+        ValueRangeError: The mask is not boolean, or is on another device than the scores.
 
     Examples:
         >>> projective_log_partition(torch.zeros(1, 4, 4)).exp().round()    # trees of 3 words
@@ -56,8 +68,21 @@ def projective_marginals(
     *,
     single_root: bool = True,
 ) -> Float[Tensor, "B m m"]:
-    """p(arc from h to d); 0 on the diagonal, on arcs to the root, on padding. Differentiable once
-    more. O(n^3) time and memory.
+    """Compute p(arc from h to d).
+
+    It takes O(n^3) time and memory, and is differentiable once more.
+
+    Args:
+        arcs: Scores of all arcs, head by word, with the root at index 0; the diagonal and column 0 are ignored.
+        mask: True on real words; by default, all are real.
+        single_root: Whether exactly one word is the child of the root.
+
+    Returns:
+        Probability of each arc, head by word; 0 on the diagonal, on arcs to the root and on padding.
+
+    Raises:
+        ShapeError: A tensor does not have the shape of the annotation, with one batch axis.
+        ValueRangeError: The mask is not boolean, or is on another device than the scores.
 
     Examples:
         >>> projective_marginals(torch.zeros(1, 3, 3))    # either word may be the root's
@@ -76,7 +101,20 @@ def projective_best(
     single_root: bool = True,
     k: int = 1,
 ) -> BestTrees:
-    """The k trees of highest score (Eisner's algorithm for k = 1). O(n^3 k log k) time.
+    """Find the k trees of highest score (Eisner's algorithm for k = 1) in O(n^3 k log k) time.
+
+    Args:
+        arcs: Scores of all arcs, head by word, with the root at index 0; the diagonal and column 0 are ignored.
+        mask: True on real words; by default, all are real.
+        single_root: Whether exactly one word is the child of the root.
+        k: Number of trees.
+
+    Returns:
+        Heads of the words of each tree, 0 for the root, and the scores of the trees, best first.
+
+    Raises:
+        ShapeError: A tensor does not have the shape of the annotation, with one batch axis.
+        ValueRangeError: The mask is not boolean, or is on another device than the scores.
 
     Examples:
         >>> arcs = torch.tensor([[[0.0, 1.0, 0.0], [0.0, 0.0, 0.0], [0.0, 0.0, 0.0]]])
@@ -102,7 +140,21 @@ def projective_sample(
     num_samples: int,
     generator: torch.Generator | None = None,
 ) -> TreeSamples:
-    """Independent exact samples, from the widest span down. O(n^3) time, then O(n^2) a sample.
+    """Draw independent exact samples, from the widest span down: O(n^3) time, then O(n^2) for each sample.
+
+    Args:
+        arcs: Scores of all arcs, head by word, with the root at index 0; the diagonal and column 0 are ignored.
+        mask: True on real words; by default, all are real.
+        single_root: Whether exactly one word is the child of the root.
+        num_samples: Number of trees to draw for each batch item.
+        generator: Source of random numbers; by default, the generator of the device.
+
+    Returns:
+        Heads of the words of each tree, 0 for the root, and whether any tree is possible.
+
+    Raises:
+        ShapeError: A tensor does not have the shape of the annotation, with one batch axis.
+        ValueRangeError: The mask is not boolean, or is on another device than the scores.
 
     Examples:
         >>> never = torch.tensor([[[0.0, 0.0, -torch.inf], [0.0, 0.0, 0.0], [0.0, 0.0, 0.0]]])

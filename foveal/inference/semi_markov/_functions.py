@@ -43,7 +43,20 @@ def semi_markov_log_partition(
     transitions: Float[Tensor, "#B #T-1 K K"],
     mask: Bool[Tensor, "B T"] | None = None,
 ) -> Float[Tensor, " B"]:
-    """log Z, the log-sum of exp(score) over all segmentations. O(T K (K + D)) time and memory.
+    """Compute log Z, the log-sum of exp(score) over all segmentations, in O(T K (K + D)) time and memory.
+
+    Args:
+        segments: Score of each segment by its start, its length minus 1, and its label.
+        transitions: Score of each pair of labels of neighboring segments, earlier by later; axes of size 1 are shared
+            by all batch items or all steps.
+        mask: True on real positions; by default, all are real.
+
+    Returns:
+        log Z of each batch item; -inf if no segmentation is possible.
+
+    Raises:
+        ShapeError: A tensor does not have the shape of the annotation, with one batch axis.
+        ValueRangeError: The mask is not boolean, or is on another device than the scores.
 
     Examples:
         >>> segments, transitions = torch.zeros(1, 3, 3, 1), torch.zeros(1, 1, 1, 1)
@@ -59,8 +72,21 @@ def semi_markov_marginals(
     transitions: Float[Tensor, "#B #T-1 K K"],
     mask: Bool[Tensor, "B T"] | None = None,
 ) -> SemiMarkovMarginals:
-    """p(a segment starts at t with length d+1 and label k), and p(labels i, j of neighbors, the
-    second starting at t+1); 0 on padding. Differentiable once more.
+    """Compute the probabilities of segments and of labels of neighbors; both are differentiable once more.
+
+    Args:
+        segments: Score of each segment by its start, its length minus 1, and its label.
+        transitions: Score of each pair of labels of neighboring segments, earlier by later; axes of size 1 are shared
+            by all batch items or all steps.
+        mask: True on real positions; by default, all are real.
+
+    Returns:
+        p(a segment starts at t with length d+1 and label k), and p(labels i, j of neighbors, the second starting at
+        t+1); 0 on padding.
+
+    Raises:
+        ShapeError: A tensor does not have the shape of the annotation, with one batch axis.
+        ValueRangeError: The mask is not boolean, or is on another device than the scores.
 
     Examples:
         >>> found = semi_markov_marginals(torch.zeros(1, 2, 2, 1), torch.zeros(1, 1, 1, 1))
@@ -89,7 +115,21 @@ def semi_markov_best(
     *,
     k: int = 1,
 ) -> SemiMarkovBest:
-    """The k segmentations of highest score. O(T K (K + D) k) time.
+    """Find the k segmentations of highest score in O(T K (K + D) k) time.
+
+    Args:
+        segments: Score of each segment by its start, its length minus 1, and its label.
+        transitions: Score of each pair of labels of neighboring segments, earlier by later; axes of size 1 are shared
+            by all batch items or all steps.
+        mask: True on real positions; by default, all are real.
+        k: Number of segmentations.
+
+    Returns:
+        Segmentations, as labels at starts and -1 elsewhere, and their scores, best first.
+
+    Raises:
+        ShapeError: A tensor does not have the shape of the annotation, with one batch axis.
+        ValueRangeError: The mask is not boolean, or is on another device than the scores.
 
     Examples:
         >>> segments = torch.tensor([[[[0.0], [3.0]], [[1.0], [0.0]], [[1.0], [0.0]]]])
@@ -120,7 +160,22 @@ def semi_markov_sample(
     num_samples: int,
     generator: torch.Generator | None = None,
 ) -> SemiMarkovSamples:
-    """Independent exact samples, by forward filtering and backward sampling.
+    """Draw independent exact samples, by forward filtering and backward sampling.
+
+    Args:
+        segments: Score of each segment by its start, its length minus 1, and its label.
+        transitions: Score of each pair of labels of neighboring segments, earlier by later; axes of size 1 are shared
+            by all batch items or all steps.
+        mask: True on real positions; by default, all are real.
+        num_samples: Number of segmentations to draw for each batch item.
+        generator: Source of random numbers; by default, the generator of the device.
+
+    Returns:
+        Segmentations, as labels at starts and -1 elsewhere, and whether any segmentation is possible.
+
+    Raises:
+        ShapeError: A tensor does not have the shape of the annotation, with one batch axis.
+        ValueRangeError: The mask is not boolean, or is on another device than the scores.
 
     Examples:
         >>> only_long = torch.tensor([[[[-torch.inf], [0.0]], [[0.0], [0.0]]]])

@@ -35,7 +35,18 @@ def _bracketing(spans: Tensor) -> Differentiable:
 def span_log_partition(
     spans: Float[Tensor, "B n n L"], mask: Bool[Tensor, "B n"] | None = None
 ) -> Float[Tensor, " B"]:
-    """log Z, the log-sum of exp(score) over all bracketings. O(n^3) time.
+    """Compute log Z, the log-sum of exp(score) over all bracketings, in O(n^3) time.
+
+    Args:
+        spans: Scores of spans by first word, last word and label; entries below the diagonal are ignored.
+        mask: True on real words; by default, all are real.
+
+    Returns:
+        log Z of each batch item; -inf if no bracketing is possible.
+
+    Raises:
+        ShapeError: A tensor does not have the shape of the annotation, with one batch axis.
+        ValueRangeError: The mask is not boolean, or is on another device than the scores.
 
     Examples:
         >>> span_log_partition(torch.zeros(1, 5, 5, 1)).exp().round()    # the Catalan number
@@ -48,7 +59,18 @@ def span_log_partition(
 def span_marginals(
     spans: Float[Tensor, "B n n L"], mask: Bool[Tensor, "B n"] | None = None
 ) -> Float[Tensor, "B n n L"]:
-    """p(span i..j has label l); 0 on padding and below the diagonal. Differentiable once more.
+    """Compute p(span i..j has label l); the result is differentiable once more.
+
+    Args:
+        spans: Scores of spans by first word, last word and label; entries below the diagonal are ignored.
+        mask: True on real words; by default, all are real.
+
+    Returns:
+        Probability of each labeled span, 0 on padding and below the diagonal.
+
+    Raises:
+        ShapeError: A tensor does not have the shape of the annotation, with one batch axis.
+        ValueRangeError: The mask is not boolean, or is on another device than the scores.
 
     Examples:
         >>> span_marginals(torch.zeros(1, 3, 3, 1)).squeeze(-1)
@@ -70,7 +92,19 @@ class SpanBest(NamedTuple):
 def span_best(
     spans: Float[Tensor, "B n n L"], mask: Bool[Tensor, "B n"] | None = None, *, k: int = 1
 ) -> SpanBest:
-    """The k bracketings of highest score (CKY for k = 1). O(n^3 k log k) time.
+    """Find the k bracketings of highest score (CKY for k = 1) in O(n^3 k log k) time.
+
+    Args:
+        spans: Scores of spans by first word, last word and label; entries below the diagonal are ignored.
+        mask: True on real words; by default, all are real.
+        k: Number of bracketings.
+
+    Returns:
+        Bracketings, True on their spans, and their scores, best first.
+
+    Raises:
+        ShapeError: A tensor does not have the shape of the annotation, with one batch axis.
+        ValueRangeError: The mask is not boolean, or is on another device than the scores.
 
     Examples:
         >>> spans = torch.tensor([[0.0, 0.0, 0.0], [0.0, 0.0, 1.0], [0.0, 0.0, 0.0]])
@@ -101,7 +135,20 @@ def span_sample(
     num_samples: int,
     generator: torch.Generator | None = None,
 ) -> SpanSamples:
-    """Independent exact samples, from the whole sentence down. O(n^2) time for each.
+    """Draw independent exact samples, from the whole sentence down, in O(n^2) time for each.
+
+    Args:
+        spans: Scores of spans by first word, last word and label; entries below the diagonal are ignored.
+        mask: True on real words; by default, all are real.
+        num_samples: Number of bracketings to draw for each batch item.
+        generator: Source of random numbers; by default, the generator of the device.
+
+    Returns:
+        Bracketings, True on their spans, and whether any bracketing is possible.
+
+    Raises:
+        ShapeError: A tensor does not have the shape of the annotation, with one batch axis.
+        ValueRangeError: The mask is not boolean, or is on another device than the scores.
 
     Examples:
         >>> span_sample(torch.zeros(1, 2, 2, 1), num_samples=1).values.reshape(2, 2)

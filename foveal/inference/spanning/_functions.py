@@ -36,7 +36,19 @@ def spanning_log_partition(
     *,
     single_root: bool = True,
 ) -> Float[Tensor, " B"]:
-    """log Z, the log-sum of exp(score) over all trees. O(n^3) time, O(n^2) memory.
+    """Compute log Z, the log-sum of exp(score) over all trees, in O(n^3) time and O(n^2) memory.
+
+    Args:
+        arcs: Scores of all arcs, head by word, with the root at index 0; the diagonal and column 0 are ignored.
+        mask: True on real words; by default, all are real.
+        single_root: Whether exactly one word is the child of the root.
+
+    Returns:
+        log Z of each batch item; -inf if no tree is possible.
+
+    Raises:
+        ShapeError: A tensor does not have the shape of the annotation, with one batch axis.
+        ValueRangeError: The mask is not boolean, or is on another device than the scores.
 
     Examples:
         >>> spanning_log_partition(torch.zeros(1, 4, 4)).exp().round()    # n^(n-1) trees of 3 words
@@ -52,8 +64,21 @@ def spanning_marginals(
     *,
     single_root: bool = True,
 ) -> Float[Tensor, "B m m"]:
-    """p(arc from h to d); 0 on the diagonal, on arcs to the root, on padding. Differentiable once
-    more. O(n^3) time and memory.
+    """Compute p(arc from h to d).
+
+    It takes O(n^3) time and memory, and is differentiable once more.
+
+    Args:
+        arcs: Scores of all arcs, head by word, with the root at index 0; the diagonal and column 0 are ignored.
+        mask: True on real words; by default, all are real.
+        single_root: Whether exactly one word is the child of the root.
+
+    Returns:
+        Probability of each arc, head by word; 0 on the diagonal, on arcs to the root and on padding.
+
+    Raises:
+        ShapeError: A tensor does not have the shape of the annotation, with one batch axis.
+        ValueRangeError: The mask is not boolean, or is on another device than the scores.
 
     Examples:
         >>> spanning_marginals(torch.zeros(1, 3, 3))    # either word may be the root's
@@ -72,8 +97,23 @@ def spanning_best(
     single_root: bool = True,
     k: int = 1,
 ) -> BestTrees:
-    """The k trees of highest score (Chu-Liu-Edmonds for k = 1). A round of contraction takes
-    O(n^2), there are at most n and mostly a few; each further tree takes n times that.
+    """Find the k trees of highest score (Chu-Liu-Edmonds for k = 1).
+
+    A round of contraction takes O(n^2) time; there are at most n rounds, and usually few. Each further tree takes
+    n times that.
+
+    Args:
+        arcs: Scores of all arcs, head by word, with the root at index 0; the diagonal and column 0 are ignored.
+        mask: True on real words; by default, all are real.
+        single_root: Whether exactly one word is the child of the root.
+        k: Number of trees.
+
+    Returns:
+        Heads of the words of each tree, 0 for the root, and the scores of the trees, best first.
+
+    Raises:
+        ShapeError: A tensor does not have the shape of the annotation, with one batch axis.
+        ValueRangeError: The mask is not boolean, or is on another device than the scores.
 
     Examples:
         >>> arcs = torch.tensor([[[0.0, 1.0, 0.0], [0.0, 0.0, 0.0], [0.0, 0.0, 0.0]]])
@@ -99,7 +139,21 @@ def spanning_sample(
     num_samples: int,
     generator: torch.Generator | None = None,
 ) -> TreeSamples:
-    """Independent exact samples, word by word. O(n^3) time a sample.
+    """Draw independent exact samples, word by word, in O(n^3) time for each.
+
+    Args:
+        arcs: Scores of all arcs, head by word, with the root at index 0; the diagonal and column 0 are ignored.
+        mask: True on real words; by default, all are real.
+        single_root: Whether exactly one word is the child of the root.
+        num_samples: Number of trees to draw for each batch item.
+        generator: Source of random numbers; by default, the generator of the device.
+
+    Returns:
+        Heads of the words of each tree, 0 for the root, and whether any tree is possible.
+
+    Raises:
+        ShapeError: A tensor does not have the shape of the annotation, with one batch axis.
+        ValueRangeError: The mask is not boolean, or is on another device than the scores.
 
     Examples:
         >>> never = torch.tensor([[[0.0, 0.0, -torch.inf], [0.0, 0.0, 0.0], [0.0, 0.0, 0.0]]])
