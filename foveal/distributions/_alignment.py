@@ -47,9 +47,13 @@ class Alignment(AbstractDistribution):
     target items are consumed: m = 0 is a match from (i-1, j-1), m = 1 a skip of source item i from
     (i-1, j), m = 2 a skip of target item j from (i, j-1). Moves from outside the grid are ignored.
 
-    `source_mask` is `(..., S)` and `target_mask` is `(..., T)`, with any pattern. A masked item is
-    skipped at no cost: its row or column of nodes does not exist. If one side has no real item, the
-    only path skips the other side.
+    A masked item is skipped at no cost: its row or column of nodes does not exist. If one side has no
+    real item, the only path skips the other side.
+
+    Args:
+        moves: Score of the move that enters each node.
+        source_mask: True on real source items, in any pattern; by default, all are real.
+        target_mask: True on real target items, in any pattern; by default, all are real.
 
     Examples:
         >>> costs = torch.tensor([0.0, -1.0, -1.0]).expand(3, 4, 3)    # 2 source, 3 target items
@@ -92,6 +96,17 @@ class Alignment(AbstractDistribution):
         This is the lattice of hard monotone attention. A path skips target items along the row of their
         source item, so p(a_j = i), the expected attention, is `marginals()[..., 1:, 1:, 2]`.
 
+        Args:
+            scores: Score of each source item for each target item.
+            source_mask: True on real source items; by default, all are real.
+            target_mask: True on real target items; by default, all are real.
+
+        Returns:
+            A distribution over the allowed paths.
+
+        Raises:
+            ShapeError: The scores have fewer than two axes or are not floating-point.
+
         Examples:
             >>> Alignment.one_to_many(torch.zeros(2, 3)).marginals()[1:, 1:, 2]
             tensor([[0.7500, 0.5000, 0.2500],
@@ -120,6 +135,20 @@ class Alignment(AbstractDistribution):
         path stays in (skip source) or leaves (match); the path leaves an optional blank without
         emission by a skip of target. With `m = marginals()`, the probability that state s emits
         frame t is therefore `m[..., 1:, :-1, 1] + m[..., 1:, 1:, 0]`.
+
+        Args:
+            log_probs: Log-probability of each symbol in each frame.
+            targets: Labels, as indices of symbols other than the blank.
+            frame_mask: True on real frames; by default, all are real.
+            target_mask: True on real labels; by default, all are real.
+            blank: Index of the blank.
+
+        Returns:
+            A distribution over the paths that spell the labels.
+
+        Raises:
+            ShapeError: The log-probabilities have fewer than two axes or are not floating-point.
+            ValueRangeError: A target is the blank or is not a symbol.
 
         Examples:
             >>> even = torch.full((3, 2), 0.5).log()

@@ -24,6 +24,10 @@ from ._distribution import AbstractDistribution, expectation
 class Categorical(AbstractDistribution):
     """One of n positions; a value is its index `(...)`.
 
+    Args:
+        scores: Score of each position.
+        mask: True on real positions; by default, all are real.
+
     Examples:
         >>> choice = Categorical(torch.zeros(3), mask=torch.tensor([True, True, False]))
         >>> choice.marginals()

@@ -146,6 +146,15 @@ class AbstractDependencyTree(AbstractDistribution):
     def allows(self, heads: Int[Tensor, "... n"]) -> Bool[Tensor, "..."]:
         """Return whether heads are a tree of this kind, as `score` and `log_prob` require.
 
+        Args:
+            heads: Head of each word, 0 for the root; heads of padding are ignored.
+
+        Returns:
+            True for each tree.
+
+        Raises:
+            ValueRangeError: A head is not the index of a word or of the root.
+
         Examples:
             >>> from foveal.distributions import ProjectiveTree
             >>> crossing, nested = torch.tensor([[0, 3, 1, 2], [0, 1, 2, 2]])

@@ -59,11 +59,19 @@ class AbstractDistribution(AbstractFields):
 
     @abstractmethod
     def log_partition(self) -> Float[Tensor, "*batch"]:
-        """Compute log Z: the log-sum of exp(score) over all structures."""
+        """Compute log Z: the log-sum of exp(score) over all structures.
+
+        Returns:
+            log Z of each batch item; -inf if no structure is possible.
+        """
 
     @abstractmethod
     def marginals(self) -> Tensor:
-        """Compute the probability of each part, in the shape of the first potential; differentiable."""
+        """Compute the probability of each part; differentiable.
+
+        Returns:
+            Probabilities in the shape of the first potential, 0 on padding.
+        """
 
     @abstractmethod
     def _best(self, k: int) -> tuple[Tensor, Tensor]:
@@ -98,10 +106,14 @@ class AbstractDistribution(AbstractFields):
     def score(self, value: Tensor) -> Tensor:
         """Sum the log-potentials of a structure's parts (unnormalized log-probability).
 
-        Leading axes of `value` before the batch shape are kept.
+        Args:
+            value: A structure for each batch item; leading axes before the batch shape are kept.
+
+        Returns:
+            Score of each structure.
 
         Raises:
-            ShapeError: the shape or the dtype of `value` does not match the distribution.
+            ShapeError: The shape or the dtype of `value` does not match the distribution.
             ValueRangeError: `value` is not a structure.
         """
         value = self._checked(value)
@@ -110,9 +122,12 @@ class AbstractDistribution(AbstractFields):
     def argmax(self) -> Tensor:
         """Return the most probable structure.
 
+        Returns:
+            One structure for each batch item.
+
         Raises:
-            ImpossibleError: an item of the batch has no structure.
-            NonFiniteError: a score in use is NaN or +inf.
+            ImpossibleError: An item of the batch has no structure.
+            NonFiniteError: A score in use is NaN or +inf.
         """
         self._require_numbers("argmax")
         with torch.no_grad():
@@ -123,8 +138,15 @@ class AbstractDistribution(AbstractFields):
     def topk(self, k: int) -> TopK:
         """Return the k most probable structures and their log-probabilities, which are differentiable.
 
+        Args:
+            k: Number of structures for each batch item, at least 1.
+
+        Returns:
+            Structures and log-probabilities, best first, along a new leading axis.
+
         Raises:
-            NonFiniteError: a score in use is NaN or +inf.
+            NonFiniteError: A score in use is NaN or +inf.
+            ValueRangeError: `k` is less than 1.
         """
         check_rank(type(self).__name__, k)
         self._require_numbers("topk")
@@ -142,11 +164,18 @@ class AbstractDistribution(AbstractFields):
         *,
         generator: torch.Generator | None = None,
     ) -> Tensor:
-        """Draw independent exact samples, with leading axes `sample_shape`.
+        """Draw independent exact samples.
+
+        Args:
+            sample_shape: Leading axes of the result; by default, one sample for each batch item.
+            generator: Source of random numbers; by default, the generator of the device.
+
+        Returns:
+            Structures, with the axes `sample_shape` before the batch axes.
 
         Raises:
-            ImpossibleError: an item of the batch has no structure.
-            NonFiniteError: a score in use is NaN or +inf.
+            ImpossibleError: An item of the batch has no structure.
+            NonFiniteError: A score in use is NaN or +inf.
         """
         self._require_numbers("sample")
         with torch.no_grad():
@@ -159,6 +188,16 @@ class AbstractDistribution(AbstractFields):
 
         The difference is computed in float64 to avoid cancellation of float32 scores. While autograd
         records, it is computed in the dtype of the potentials, for speed.
+
+        Args:
+            value: A structure for each batch item; leading axes before the batch shape are kept.
+
+        Returns:
+            Log-probability of each structure.
+
+        Raises:
+            ShapeError: The shape or the dtype of `value` does not match the distribution.
+            ValueRangeError: `value` is not a structure.
         """
         return self._log_prob(self._checked(value))
 
@@ -173,8 +212,15 @@ class AbstractDistribution(AbstractFields):
     def cross_entropy(self, other: "AbstractDistribution") -> Float[Tensor, "*batch"]:
         """Compute H(self, other) = - E[ log other.p(z) ] for z sampled from self, in nats.
 
-        `other` has the same sizes and the same mask. The result is infinite if `other` forbids a
-        structure that self allows, and 0 if self has no structure.
+        Args:
+            other: Distribution of the same class, with the same sizes and the same mask.
+
+        Returns:
+            Cross-entropy of each batch item: infinite if `other` forbids a structure that self allows, and 0 if self
+            has no structure.
+
+        Raises:
+            ShapeError: `other` is a distribution of another class.
         """
         if type(other) is not type(self):
             raise ShapeError(
@@ -196,11 +242,24 @@ class AbstractDistribution(AbstractFields):
         The entropy is a difference of two numbers of the magnitude of the scores. Its absolute error is
         about 1e-16 times the score of the best structure: below 1e-6 for scores up to 1e9, and too large
         to be useful from scores of 1e15. The result is never negative.
+
+        Returns:
+            Entropy of each batch item.
         """
         return self.cross_entropy(self).clamp(min=0.0)
 
     def kl(self, other: "AbstractDistribution") -> Float[Tensor, "*batch"]:
-        """Compute KL(self || other) = H(self, other) - H(self) >= 0."""
+        """Compute KL(self || other) = H(self, other) - H(self) >= 0, in nats.
+
+        Args:
+            other: Distribution of the same class, with the same sizes and the same mask.
+
+        Returns:
+            Divergence of each batch item.
+
+        Raises:
+            ShapeError: `other` is a distribution of another class.
+        """
         wide_self = self._widen()
         difference = wide_self.cross_entropy(other._widen()) - wide_self.entropy()
         return difference.clamp(min=0.0).to(self._dtype())
@@ -208,7 +267,17 @@ class AbstractDistribution(AbstractFields):
     def indicators(self, value: Tensor) -> Tensor:
         """Return the parts of a structure in the layout of `marginals()`: 1 on its parts, 0 elsewhere.
 
-        Their expectation is the marginals. Leading axes of `value` before the batch shape are kept.
+        Their expectation is the marginals.
+
+        Args:
+            value: A structure for each batch item; leading axes before the batch shape are kept.
+
+        Returns:
+            Indicators of each structure.
+
+        Raises:
+            ShapeError: The shape or the dtype of `value` does not match the distribution.
+            ValueRangeError: `value` is not a structure.
         """
         value = self._checked(value)
         with torch.no_grad():
@@ -228,18 +297,27 @@ class AbstractDistribution(AbstractFields):
             return torch.autograd.grad(total, parts, materialize_grads=True)[0]
 
     def tilt(self, parts: Tensor) -> "AbstractDistribution":
-        """Add `parts`, in the layout of `marginals()`, to the first potential.
+        """Add scores to the parts.
 
             score'(z) = score(z) + sum of parts * indicators(z)
 
-        Leading axes of `parts` before the batch shape become leading batch axes.
+        Args:
+            parts: Added to the first potential, in the layout of `marginals()`. Leading axes before the batch shape
+                become leading batch axes.
+
+        Returns:
+            A distribution of the same class.
         """
         name, first = self._first_potential()
         changes: dict[str, Any] = {name: first + parts}
         return replace(self, **changes)
 
     def log_potentials(self) -> dict[str, Tensor]:
-        """Return the log-potentials by field name."""
+        """Return the log-potentials by field name.
+
+        Returns:
+            Every floating-point field.
+        """
         tensors = self._tensors().items()
         return {name: field for name, field in tensors if field.is_floating_point()}
 

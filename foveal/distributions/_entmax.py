@@ -73,6 +73,10 @@ class _AbstractEntmax(AbstractSparseDistribution):
 class Sparsemax(_AbstractEntmax):
     """One of n positions, most with probability 0: the Euclidean projection onto the simplex.
 
+    Args:
+        scores: Score of each position.
+        mask: True on real positions; by default, all are real.
+
     Examples:
         >>> choice = Sparsemax(torch.tensor([1.0, 0.6, 0.1]))
         >>> choice.marginals()
@@ -92,6 +96,11 @@ class Sparsemax(_AbstractEntmax):
 @dataclass(frozen=True, eq=False)
 class Entmax(_AbstractEntmax):
     """One of n positions, many with probability 0; between softmax (alpha 1) and sparsemax (2).
+
+    Args:
+        scores: Score of each position.
+        mask: True on real positions; by default, all are real.
+        alpha: Order of the Tsallis entropy, greater than 1; a higher order is sparser.
 
     Examples:
         >>> Entmax(torch.tensor([1.0, 0.6, 0.1, -2.0])).marginals()

@@ -43,7 +43,14 @@ class AbstractFields(ABC):
     def to(self: Fields, *args: Any, **options: Any) -> Fields:
         """Move the distribution to another device or convert it to another dtype.
 
-        It takes the arguments of `torch.Tensor.to`. A dtype applies to the scores, not to the masks.
+        A dtype applies to the scores, not to the masks.
+
+        Args:
+            *args: Arguments of `torch.Tensor.to`.
+            **options: Keyword arguments of `torch.Tensor.to`.
+
+        Returns:
+            A distribution of the same class.
 
         Examples:
             >>> from foveal.distributions import Categorical
@@ -61,7 +68,11 @@ class AbstractFields(ABC):
         return replace(self, **changes, **masks)
 
     def detach(self: Fields) -> Fields:
-        """Detach the scores from the autograd graph."""
+        """Detach the scores from the autograd graph.
+
+        Returns:
+            A distribution of the same class.
+        """
         changes: dict[str, Any] = {name: part.detach() for name, part in self._tensors().items()}
         return replace(self, **changes)
 
@@ -69,6 +80,15 @@ class AbstractFields(ABC):
         """Index the batch axes with an integer, a slice, a tensor, or a tuple of them.
 
         Indexing works as for a tensor of shape `batch_shape`.
+
+        Args:
+            index: Index of the batch axes.
+
+        Returns:
+            A distribution of the same class.
+
+        Raises:
+            IndexError: The distribution has no batch axes, or the index is out of range.
 
         Examples:
             >>> from foveal.distributions import Categorical

@@ -36,6 +36,11 @@ class KSubset(AbstractDistribution):
 
     No subset is possible if fewer than k items are real and finite; for k = 0 the only subset is empty.
 
+    Args:
+        scores: Score of each item.
+        k: Number of items in a subset.
+        mask: True on real items; by default, all are real.
+
     Examples:
         >>> chosen = KSubset(torch.tensor([2.0, 1.0, 0.0]), k=2)
         >>> chosen.marginals()       # 2 in total

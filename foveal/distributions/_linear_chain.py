@@ -38,12 +38,16 @@ from ._transitions import (
 class LinearChain(AbstractDistribution):
     """Labels y_1 .. y_T; a value is `(..., T)`, -1 on padding.
 
-    `transitions` is `(K, K)`, shared by all positions, or `(..., T-1, K, K)`: entry [t, i, j]
-    scores state i at t followed by j at t+1. A position outside `mask` is skipped: its neighbors become
-    adjacent, with the transition into the later one.
+    A position outside `mask` is skipped: its neighbors become adjacent, with the transition into the
+    later one. A sequence with only padding uses neither `start` nor `end`.
 
-    `start` and `end` score the states of the first and the last real position of each sequence:
-    `(K,)`, shared by the batch, or `(..., K)`. A sequence with only padding uses neither.
+    Args:
+        unary: Score of each state at each position.
+        transitions: `(K, K)`, shared by all positions, or `(..., T-1, K, K)`: entry [t, i, j] scores state i at t
+            followed by j at t+1.
+        mask: True on real positions; by default, all are real.
+        start: Score of each state at the first real position; `(K,)` is shared by the batch.
+        end: Score of each state at the last real position; `(K,)` is shared by the batch.
 
     Examples:
         >>> unary = torch.tensor([[0.0, 1.0], [0.0, 0.0], [0.0, 1.0]])
@@ -122,6 +126,9 @@ class LinearChain(AbstractDistribution):
 
         The layout matches per-position transitions. Entry t is the transition into position t+1 from
         the nearest real position before it, and 0 if there is no such transition.
+
+        Returns:
+            Probability of each pair of states, earlier by later.
 
         Examples:
             >>> LinearChain(torch.zeros(2, 2), torch.zeros(2, 2)).pair_marginals()

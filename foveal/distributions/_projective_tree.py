@@ -31,12 +31,14 @@ _INFERENCE = TreeInference(
 class ProjectiveTree(AbstractDependencyTree):
     """A projective dependency tree.
 
-    A value is the head of each word `(..., n)`, 0 for the root and -1 on padding.
+    A value is the head of each word `(..., n)`, 0 for the root and -1 on padding. Words are numbered
+    from 1, as in CoNLL-U. Index 0 is the root, which has no head and is to the left of all words. A word
+    outside `mask` is skipped, and its neighbors become adjacent.
 
-    `arcs[h, d]` scores head h of word d, as in CoNLL-U: words are numbered from 1. Index 0 is the root,
-    which has no head and is to the left of all words. With `single_root`, exactly one word is attached
-    to the root. `mask` selects the words: a word outside it is skipped, and its neighbors become
-    adjacent.
+    Args:
+        arcs: Scores of all arcs: `arcs[h, d]` scores head h of word d.
+        single_root: Whether exactly one word is attached to the root.
+        mask: True on real words; by default, all are real.
 
     Examples:
         >>> arcs = torch.zeros(4, 4)

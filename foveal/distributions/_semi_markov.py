@@ -42,12 +42,17 @@ class SemiMarkov(AbstractDistribution):
 
     A value is `(..., T)`: the label of a segment at its first position, -1 at its other positions and
     on padding. For example, `[2, -1, 0]` is a segment with label 2 and length 2, then a segment with
-    label 0 and length 1. Entries of `segments` for segments beyond the end are ignored.
+    label 0 and length 1.
 
-    `transitions` is `(K, K)`, shared by all positions, or `(..., T-1, K, K)`: entry [t, i, j]
-    scores a segment with label i that ends at t, followed by a segment with label j that starts at t+1.
     A position outside `mask` is skipped: its neighbors become adjacent, a segment covers d + 1 real
     positions, and the score is the transition into the start of a segment.
+
+    Args:
+        segments: Score of the segment with start t, length d + 1 and label k at [t, d, k]; segments beyond the end
+            are ignored.
+        transitions: `(K, K)`, shared by all positions, or `(..., T-1, K, K)`: entry [t, i, j] scores a segment with
+            label i that ends at t, followed by a segment with label j that starts at t+1.
+        mask: True on real positions; by default, all are real.
 
     Examples:
         >>> segments = torch.zeros(3, 2, 1)       # three positions, lengths 1 and 2, one label
@@ -100,6 +105,9 @@ class SemiMarkov(AbstractDistribution):
         """Compute p(a segment of j starts at t+1 and follows a segment of i) for the N = T - 1 transitions.
 
         The layout matches per-position transitions; the result is differentiable.
+
+        Returns:
+            Probability of each pair of labels, earlier by later.
 
         Examples:
             >>> SemiMarkov(torch.zeros(2, 2, 1), torch.zeros(1, 1)).pair_marginals()

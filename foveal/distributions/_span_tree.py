@@ -30,11 +30,14 @@ class SpanTree(AbstractDistribution):
     """Binary trees over n words.
 
     A value is boolean `(..., n, n)`, True at [i, j] if the words i..j, inclusive, are a span of the tree.
+    Words outside `mask` are skipped: i and j are the first and the last real word of a span. A sentence
+    without a real word has one tree, without spans.
 
-    With `labeled=True`, `spans`, values and marginals are `(..., n, n, L)`. The flag is explicit because
-    `(..., n, n)` may have a batch axis. Entries below the diagonal are ignored. Words outside `mask` are
-    skipped: i and j are the first and the last real word of a span. A sentence without a real word has
-    one tree, without spans.
+    Args:
+        spans: Score of each span, first word by last word; entries below the diagonal are ignored.
+        mask: True on real words; by default, all are real.
+        labeled: Whether `spans`, values and marginals have an axis of labels, `(..., n, n, L)`. The flag is explicit
+            because `(..., n, n)` may have a batch axis.
 
     Examples:
         >>> spans = torch.tensor([[0.0, 1.0, 0.0], [0.0, 0.0, 0.0], [0.0, 0.0, 0.0]])

@@ -31,11 +31,14 @@ _INFERENCE = TreeInference(
 class SpanningTree(AbstractDependencyTree):
     """A dependency tree, projective or not.
 
-    A value is the head of each word `(..., n)`, 0 for the root and -1 on padding.
+    A value is the head of each word `(..., n)`, 0 for the root and -1 on padding. Words are numbered
+    from 1, as in CoNLL-U, and index 0 is the root, which has no head. A word outside `mask` is neither
+    word nor head.
 
-    `arcs[h, d]` scores head h of word d, as in CoNLL-U: words are numbered from 1, and index 0 is the
-    root, which has no head. With `single_root`, exactly one word is attached to the root. `mask` selects
-    the words: a word outside it is neither word nor head.
+    Args:
+        arcs: Scores of all arcs: `arcs[h, d]` scores head h of word d.
+        single_root: Whether exactly one word is attached to the root.
+        mask: True on real words; by default, all are real.
 
     Examples:
         >>> arcs = torch.zeros(5, 5)

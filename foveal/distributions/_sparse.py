@@ -29,29 +29,58 @@ class AbstractSparseDistribution(AbstractFields):
 
     @abstractmethod
     def smoothed_max(self) -> Float[Tensor, "*batch"]:
-        """Compute the smoothed maximum of the score; with only one possible structure, it is its score."""
+        """Compute the smoothed maximum of the score; with only one possible structure, it is its score.
+
+        Returns:
+            Smoothed maximum of each batch item.
+        """
 
     @abstractmethod
     def marginals(self) -> Tensor:
         """Compute the probability of each part, in the shape of the scores.
 
         The marginals are differentiable wherever the support does not change, which is almost everywhere.
+
+        Returns:
+            Probabilities, many of them 0.
         """
 
     @abstractmethod
     def gibbs(self) -> AbstractDistribution:
-        """Convert to a distribution with log-potentials, which are -inf outside the support."""
+        """Convert to a distribution with log-potentials, which are -inf outside the support.
+
+        Returns:
+            A distribution with the same probabilities.
+        """
 
     def support(self) -> Bool[Tensor, "..."]:
-        """Return a mask that is True on parts with probability above 0."""
+        """Return a mask that is True on parts with probability above 0.
+
+        Returns:
+            Mask in the shape of the marginals.
+        """
         return self.marginals() > 0
 
     def log_prob(self, value: Tensor) -> Tensor:
-        """Compute log p(value), -inf outside the support."""
+        """Compute log p(value), -inf outside the support.
+
+        Args:
+            value: A structure for each batch item; leading axes before the batch shape are kept.
+
+        Returns:
+            Log-probability of each structure.
+        """
         return self.gibbs().score(value)  # its log Z is 0
 
     def argmax(self) -> Tensor:
-        """Return the most probable structure."""
+        """Return the most probable structure.
+
+        Returns:
+            One structure for each batch item.
+
+        Raises:
+            ImpossibleError: An item of the batch has no structure.
+        """
         return self.gibbs().argmax()
 
     def sample(
@@ -60,19 +89,48 @@ class AbstractSparseDistribution(AbstractFields):
         *,
         generator: torch.Generator | None = None,
     ) -> Tensor:
-        """Draw independent exact samples, with leading axes `sample_shape`."""
+        """Draw independent exact samples.
+
+        Args:
+            sample_shape: Leading axes of the result; by default, one sample for each batch item.
+            generator: Source of random numbers; by default, the generator of the device.
+
+        Returns:
+            Structures, with the axes `sample_shape` before the batch axes.
+
+        Raises:
+            ImpossibleError: An item of the batch has no structure.
+        """
         return self.gibbs().sample(sample_shape, generator=generator)
 
     def topk(self, k: int) -> TopK:
-        """Return the k most probable structures and their log-probabilities."""
+        """Return the k most probable structures and their log-probabilities.
+
+        Args:
+            k: Number of structures for each batch item, at least 1.
+
+        Returns:
+            Structures and log-probabilities, best first, along a new leading axis.
+        """
         return self.gibbs().topk(k)
 
     def entropy(self) -> Float[Tensor, "*batch"]:
-        """Compute the Shannon entropy H(self) = - E[ log p(z) ], in nats."""
+        """Compute the Shannon entropy H(self) = - E[ log p(z) ], in nats.
+
+        Returns:
+            Entropy of each batch item.
+        """
         return self.gibbs().entropy()
 
     def indicators(self, value: Tensor) -> Tensor:
-        """Return the parts of a structure in the layout of `marginals()`: 1 on its parts, 0 elsewhere."""
+        """Return the parts of a structure in the layout of `marginals()`: 1 on its parts, 0 elsewhere.
+
+        Args:
+            value: A structure for each batch item; leading axes before the batch shape are kept.
+
+        Returns:
+            Indicators of each structure.
+        """
         return self.gibbs().indicators(value)
 
 

@@ -33,7 +33,11 @@ from ._transitions import last_real
 class SparseChain(AbstractSparseDistribution):
     """Labels y_1 .. y_T; a value is `(..., T)`, -1 on padding.
 
-    It takes the same scores and mask as a `LinearChain`.
+    Args:
+        unary: Score of each state at each position.
+        transitions: Scores of neighboring states, as for `LinearChain`.
+        mask: True on real positions; by default, all are real.
+        alpha: Order of the Tsallis entropy, greater than 1; a higher order is sparser.
 
     Examples:
         >>> unary = torch.tensor([[0.0, 1.0], [0.0, 0.0], [0.0, 1.0]])
@@ -78,7 +82,11 @@ class SparseChain(AbstractSparseDistribution):
         return self._marginals()[0]
 
     def pair_marginals(self) -> Float[Tensor, "*batch N K K"]:
-        """Compute p(y_t = i, y_{t+1} = j) for the N = T - 1 transitions, as `LinearChain.pair_marginals`."""
+        """Compute p(y_t = i, y_{t+1} = j) for the N = T - 1 transitions, as `LinearChain.pair_marginals`.
+
+        Returns:
+            Probability of each pair of states, earlier by later.
+        """
         return self._marginals()[1]
 
     def _marginals(self) -> tuple[Tensor, Tensor]:

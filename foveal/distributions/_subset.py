@@ -32,6 +32,10 @@ class Subset(AbstractDistribution):
 
     The empty subset is always possible, with score 0.
 
+    Args:
+        scores: Score of each item; the score of a subset is the sum over its items.
+        mask: True on real items; by default, all are real.
+
     Examples:
         >>> chosen = Subset(torch.tensor([1.0, -torch.inf]))
         >>> chosen.marginals()

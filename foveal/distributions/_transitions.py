@@ -43,6 +43,12 @@ def per_step(transitions: Tensor) -> Float[Tensor, "... #N K K"]:
 def first_real(mask: Bool[Tensor, "*batch T"]) -> Bool[Tensor, "*batch T"]:
     """Mark the first real position of each sequence with True; a sequence of padding has none.
 
+    Args:
+        mask: True on real positions.
+
+    Returns:
+        True on at most one position of each sequence.
+
     Examples:
         >>> first_real(torch.tensor([False, True, False, True]))
         tensor([False,  True, False, False])
@@ -52,6 +58,12 @@ def first_real(mask: Bool[Tensor, "*batch T"]) -> Bool[Tensor, "*batch T"]:
 
 def last_real(mask: Bool[Tensor, "*batch T"]) -> Bool[Tensor, "*batch T"]:
     """Mark the last real position of each sequence with True; a sequence of padding has none.
+
+    Args:
+        mask: True on real positions.
+
+    Returns:
+        True on at most one position of each sequence.
 
     Examples:
         >>> last_real(torch.tensor([True, False, True, False]))

@@ -76,26 +76,42 @@ class LogPartitionDistribution(AbstractDistribution):
 
     @abstractmethod
     def log_partition_of(self, logsumexp: Reduction, *args: Any, **tensors: Any) -> Tensor:
-        """Compute log Z of each item of a batch (B,).
+        """Compute log Z of each item of a batch.
 
         Args:
             logsumexp: `logsumexp(scores, axis)` sums exp(scores) along an axis, in log space, and
                 removes the axis. Use no other function for sums over structures: `argmax`, `topk`
                 and `sample` pass another function here.
-            args: none; the tensors of the fields are passed by name.
-            tensors: the tensors of the fields, by their names, with exactly one batch axis: potentials
+            *args: None; the tensors of the fields are passed by name.
+            **tensors: The tensors of the fields, by their names, with exactly one batch axis: potentials
                 in float64, (B, *event). None where a field is None.
+
+        Returns:
+            log Z of shape (B,).
         """
 
     def parts_of(self, value: Tensor) -> Bool[Tensor, "..."]:
         """Return the parts of a structure, in the shape of the first potential.
 
         For values that are not boolean, override `parts_of`, `value_of` and `_value_shape`.
+
+        Args:
+            value: Structures; boolean unless overridden.
+
+        Returns:
+            True on the parts of each structure.
         """
         return value
 
     def value_of(self, parts: Bool[Tensor, "..."]) -> Tensor:
-        """Return the structure that has these parts."""
+        """Return the structure that has these parts.
+
+        Args:
+            parts: True on the parts of each structure, in the shape of the first potential.
+
+        Returns:
+            Structures, in the form that `parts_of` takes.
+        """
         return parts
 
     def __post_init__(self) -> None:

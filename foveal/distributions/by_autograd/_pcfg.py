@@ -27,10 +27,14 @@ from ._reductions import Reduction
 class PCFG(LogPartitionDistribution):
     """Binary trees with a symbol on each span; a value is boolean, `(..., n, n, K)`.
 
-    `spans[i, j, A]` scores symbol A over words i to j, and `spans[i, i, A]` scores word i as an A: for a
-    probabilistic grammar, use the log-probability of the word, and 0 on longer spans. `rules[A, B, C]`
-    scores A -> B C, and `root[A]` scores the symbol of the whole sentence. A word outside `mask` is
-    skipped.
+    A word outside `mask` is skipped.
+
+    Args:
+        spans: `spans[i, j, A]` scores symbol A over words i to j, and `spans[i, i, A]` scores word i as an A: for a
+            probabilistic grammar, use the log-probability of the word, and 0 on longer spans.
+        rules: `rules[A, B, C]` scores A -> B C.
+        root: Score of each symbol of the whole sentence.
+        mask: True on real words; by default, all are real.
 
     Examples:
         >>> from foveal.distributions import PCFG

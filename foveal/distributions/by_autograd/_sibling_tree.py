@@ -29,11 +29,15 @@ from ._reductions import Reduction
 class SiblingTree(LogPartitionDistribution):
     """A projective dependency tree.
 
-    A value is the head of each word `(..., n)`, 0 for the root and -1 on padding.
+    A value is the head of each word `(..., n)`, 0 for the root and -1 on padding. A word outside `mask` is
+    skipped.
 
-    `arcs[h, d]` scores head h of word d, as in `ProjectiveTree`. `siblings[h, s, d]` is added if s is
-    the next dependent of h on the way from d to h, and `siblings[h, h, d]` if there is none. With
-    `single_root`, exactly one word is attached to the root. A word outside `mask` is skipped.
+    Args:
+        arcs: `arcs[h, d]` scores head h of word d, as in `ProjectiveTree`.
+        siblings: `siblings[h, s, d]` is added if s is the next dependent of h on the way from d to h, and
+            `siblings[h, h, d]` if there is none.
+        single_root: Whether exactly one word is attached to the root.
+        mask: True on real words; by default, all are real.
 
     Examples:
         >>> from foveal.distributions import SiblingTree
