@@ -27,6 +27,14 @@ def linear(
 ) -> Float[Tensor, "*batch G"]:
     """Compute W x + b for every row.
 
+    Args:
+        inputs: The rows x.
+        weight: The matrix W.
+        bias: The vector b; None for 0.
+
+    Returns:
+        One output for each row.
+
     Examples:
         >>> linear(torch.ones(1, 2), torch.eye(2))
         tensor([[1., 1.]])
@@ -48,6 +56,12 @@ def linear(
 
 def sigmoid(scores: Float[Tensor, "*batch"]) -> Float[Tensor, "*batch"]:
     """Compute 1 / (1 + exp(-x)).
+
+    Args:
+        scores: The numbers x.
+
+    Returns:
+        The sigmoid of each number, in the shape of the scores.
 
     Examples:
         >>> sigmoid(torch.tensor([-torch.inf, 0.0, torch.inf]))

@@ -11,6 +11,13 @@ from torch import Tensor
 def mask_from_lengths(lengths: Int[Tensor, "*batch"], size: int) -> Bool[Tensor, "*batch {size}"]:
     """Return a mask that is True on the first `lengths` positions of each row.
 
+    Args:
+        lengths: Number of real positions in each row.
+        size: Number of positions, with padding.
+
+    Returns:
+        A mask with a new last axis.
+
     Examples:
         >>> mask_from_lengths(torch.tensor([1, 3]), 3)
         tensor([[ True, False, False],
@@ -22,7 +29,15 @@ def mask_from_lengths(lengths: Int[Tensor, "*batch"], size: int) -> Bool[Tensor,
 def forbid_padding(
     scores: Float[Tensor, "*#batch n"], mask: Bool[Tensor, "*#batch n"] | None
 ) -> Float[Tensor, "*#batch n"]:
-    """Return the log-potentials with -inf where the mask is False."""
+    """Return the log-potentials with -inf where the mask is False.
+
+    Args:
+        scores: Log-potentials.
+        mask: True on real positions; None if all are real.
+
+    Returns:
+        The scores, which are the same tensor without a mask.
+    """
     return scores if mask is None else scores.masked_fill(~mask, -torch.inf)
 
 
@@ -31,6 +46,12 @@ def linked_steps(mask: Bool[Tensor, "*batch T"]) -> Bool[Tensor, "*batch T-1"]:
 
     The step into such a t connects it to the nearest real position before it; every other step connects nothing.
     Two real positions with only padding between them are neighbors.
+
+    Args:
+        mask: True on real positions.
+
+    Returns:
+        A mask of the steps, one shorter than the positions.
 
     Examples:
         >>> linked_steps(torch.tensor([False, True, False, True]))
@@ -42,6 +63,12 @@ def linked_steps(mask: Bool[Tensor, "*batch T"]) -> Bool[Tensor, "*batch T-1"]:
 
 def previous_real(mask: Bool[Tensor, "*batch T"]) -> Int[Tensor, "*batch T-1"]:
     """Return the index of the nearest real position before each t = 1..T-1 (0 where there is none).
+
+    Args:
+        mask: True on real positions.
+
+    Returns:
+        Index for each position except the first.
 
     Examples:
         >>> previous_real(torch.tensor([True, False, True, True]))

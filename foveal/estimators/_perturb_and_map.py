@@ -39,16 +39,24 @@ def perturb_and_map(
     step: float = 0.5,
     generator: torch.Generator | None = None,
 ) -> Tensor:
-    """Compute the indicators of `num_samples` perturbed best structures, along a new leading axis.
-
-    Args:
-        distribution: any distribution given by log-potentials.
-        num_samples: number of samples; their mean estimates m.
-        step: e above, in the units of the scores. A smaller step has less bias and more variance.
-        generator: random generator for the noise.
+    """Compute the indicators of perturbed best structures.
 
     The backward pass runs `argmax` twice for each sample. The function estimates m, so the gradient is
     biased for a function of one sample that is not linear in its parts.
+
+    Args:
+        distribution: Any distribution given by log-potentials.
+        num_samples: Number of samples; their mean estimates m.
+        step: E above, in the units of the scores. A smaller step has less bias and more variance.
+        generator: Source of the noise; by default, the generator of the device.
+
+    Returns:
+        Indicators of the samples in the layout of `marginals()`, along a new leading axis.
+
+    Raises:
+        ValueRangeError: `num_samples` is less than 1, or `step` is not above 0.
+        ImpossibleError: An item of the batch has no structure.
+        DerivativeError: The backward pass raises it for a second derivative.
 
     Examples:
         >>> from foveal.distributions import Categorical

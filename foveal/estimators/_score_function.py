@@ -24,12 +24,19 @@ def score_function(
 ) -> Float[Tensor, "*batch"]:
     """Compute the mean reward, with an unbiased gradient of the expected reward.
 
-    Args:
-        distribution: any distribution.
-        samples: samples from `distribution.sample((S,))`. With S = 1 there is no baseline.
-        rewards: f of each sample. If they depend on parameters, their gradient is added.
-
     Minimize the negative of the result to increase the reward.
+
+    Args:
+        distribution: Any distribution.
+        samples: Samples from `distribution.sample((S,))`. With S = 1 there is no baseline.
+        rewards: F of each sample. If they depend on parameters, their gradient is added.
+
+    Returns:
+        Mean reward of each batch item.
+
+    Raises:
+        ShapeError: The samples do not have exactly one axis before the batch shape, or the rewards do not have the
+            shape (S, *batch).
 
     Examples:
         >>> import torch

@@ -22,9 +22,12 @@ def straight_through(
     """Return the indicators of a structure, with the gradient of the marginals.
 
     Args:
-        distribution: any distribution.
+        distribution: Any distribution.
         value: `distribution.argmax()`, or samples `distribution.sample((S,))`; leading axes before the
             batch shape are kept.
+
+    Returns:
+        Indicators of each structure in the layout of `marginals()`.
 
     Examples:
         >>> import torch

@@ -62,6 +62,9 @@ def report(
             file, if it still exists. At most a thousand evenly spaced examples are used.
         answered: A callback that receives progress after every few examples.
         also: Spec classes of custom parts, for a model that uses parts from outside this package.
+
+    Returns:
+        The HTML of the report.
     """
     folder = Path(run)
     task, planned = load_bundle(folder, also=also), _plan(folder, also)

@@ -17,6 +17,9 @@ def curves_section(log: Path, *, beam_size: int = 1) -> Section:
     Args:
         log: The log of a run.
         beam_size: The beam size with which the scores of the report are measured.
+
+    Returns:
+        A section for `page`.
     """
     found = run_curves(log)
     if not found.loss.points:

@@ -144,6 +144,17 @@ def _check(trace: AttentionTrace) -> None:
 def arcs(trace: AttentionTrace, *, title: str | None = None) -> str:
     """Draw heads as arcs over the words: ink for probability, and the best tree of the trace on top.
 
+    Args:
+        trace: Trace of a sentence that attends to itself: rows are words, columns are their heads.
+        title: Title of the drawing; by default, a description with the kind of attention.
+
+    Returns:
+        An SVG drawing.
+
+    Raises:
+        ShapeError: The trace does not have one row for each word.
+        ValueRangeError: A weight is negative or not finite, or the weights of a word sum to more than 1.
+
     Examples:
         >>> from foveal.attention import AttentionTrace
         >>> words, weights = ("cats", "sleep"), ((0.0, 0.8), (0.2, 0.0))

@@ -209,8 +209,16 @@ def _leaves(nodes: list[Node], edges: list[Edge], hypotheses: Sequence[Hypothesi
 
 
 def beam_tree(hypotheses: Sequence[Hypothesis], *, title: str = "Beam search") -> str:
-    """Draw the tree of a search, with the best hypothesis at the top. Width and ink of a line show the probability
-    of its token, and every end shows its rank and score.
+    """Draw the tree of a search, with the best hypothesis at the top.
+
+    Width and ink of a line show the probability of its token, and every end shows its rank and score.
+
+    Args:
+        hypotheses: Finished and pruned hypotheses, in any order.
+        title: Title of the drawing.
+
+    Returns:
+        An SVG drawing.
 
     Examples:
         >>> best = Hypothesis(tokens=("a", "b"), log_probs=(-0.1, -0.2), score=-0.3)

@@ -79,8 +79,19 @@ def _links(discs: list[Disc]) -> Iterator[Link]:
 
 
 def chain(trace: AttentionTrace, *, title: str | None = None) -> str:
-    """Draw steps over facts: the probability of each fact at each step as ink, and the most probable chain of the
-    trace as arrows.
+    """Draw steps over facts, with the most probable chain of the trace as arrows.
+
+    Ink shows the probability of each fact at each step.
+
+    Args:
+        trace: Trace whose queries are steps and whose positions are facts.
+        title: Title of the drawing; by default, a description with the kind of attention.
+
+    Returns:
+        An SVG drawing.
+
+    Raises:
+        ValueRangeError: A weight is negative or not finite.
 
     Examples:
         >>> from foveal.attention import AttentionTrace

@@ -78,8 +78,16 @@ class Axis(NamedTuple):
 
 
 def thinned(points: Sequence[Point], limit: int) -> list[Point]:
-    """Reduce a curve to about `limit` points: the minimum and maximum of each window, values that are not a number,
-    and both ends.
+    """Reduce a curve to about `limit` points.
+
+    The result has the minimum and maximum of each window, values that are not a number, and both ends.
+
+    Args:
+        points: Pairs of a step and a value, by step.
+        limit: Number of points up to which a curve is kept whole.
+
+    Returns:
+        The points that are kept, in order.
 
     Examples:
         >>> len(thinned([(step, step % 7) for step in range(1000)], limit=100))
@@ -184,6 +192,19 @@ def curves(
 
     Points that are not finite break a curve. Long curves are thinned to their minima and maxima. Background
     curves are thin, and show their names only on hover.
+
+    Args:
+        series: Curves with a legend, at most one for each dash.
+        title: Title of the drawing.
+        x_label: Label of the horizontal axis.
+        y_label: Label of the vertical axis; empty for none.
+        behind: Background curves.
+
+    Returns:
+        An SVG drawing.
+
+    Raises:
+        ShapeError: There are more series than dashes.
 
     Examples:
         >>> loss = Series(name="loss", points=((0, 3.0), (100, 1.5), (200, 1.2)))

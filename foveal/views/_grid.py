@@ -10,6 +10,13 @@ _NAMESPACE = "http://www.w3.org/2000/svg"
 def grid(drawings: Sequence[str], *, columns: int = 2) -> str:
     """Arrange drawings of this package in rows with a fixed number of columns.
 
+    Args:
+        drawings: SVG drawings of this package.
+        columns: Number of drawings in a row.
+
+    Returns:
+        One SVG drawing.
+
     Examples:
         >>> from foveal.views import Series, curves
         >>> one = curves([Series(name="loss", points=((0, 3.0), (100, 1.5)))], title="Training")

@@ -172,8 +172,20 @@ def heatmap(
     """Draw weights as ink, with the most probable selection outlined if the trace has one.
 
     Every cell has its numbers as hover text; small maps also print them in the cells. Positions with
-    right-to-left labels run from right to left. For a heat map of something other than attention, set `verb`
-    to the relation between an output and a position, and `unit` to the quantity shown as ink.
+    right-to-left labels run from right to left.
+
+    Args:
+        trace: Trace to draw.
+        title: Title of the drawing; by default, a description with the kind of attention.
+        verb: Relation between an output and a position, in hover texts. Change it for a heat map of something other
+            than attention.
+        unit: Name of the quantity that is shown as ink.
+
+    Returns:
+        An SVG drawing.
+
+    Raises:
+        ValueRangeError: A weight is negative or not finite.
 
     Examples:
         >>> from foveal.attention import AttentionTrace

@@ -216,8 +216,19 @@ def overlay(
 ) -> str:
     """Draw the image once for each output word, lit at the attended cells.
 
-    `image` is gray `(h, w)` or RGB `(h, w, 3)`, uint8 or floats from 0 to 1; the trace has the layout
-    of `grid_memory`. Large images are downscaled.
+    Large images are downscaled.
+
+    Args:
+        trace: Trace with the layout of `grid_memory`.
+        image: Gray `(h, w)` or RGB `(h, w, 3)`, uint8 or floats from 0 to 1.
+        title: Title of the drawing; by default, a description with the kind of attention.
+
+    Returns:
+        An SVG drawing.
+
+    Raises:
+        ShapeError: The image has another shape, the layout is not a grid, or there are more than 100 outputs.
+        ValueRangeError: A pixel is out of range, or a weight is negative or not finite.
 
     Examples:
         >>> import numpy as np

@@ -105,6 +105,16 @@ def _with_own_keys(drawing: str, number: int) -> Markup:
 def page(title: str, sections: Sequence[Section]) -> str:
     """Render a self-contained HTML page of less than a megabyte.
 
+    Args:
+        title: Title and heading of the page, as plain text.
+        sections: Parts of the page, in order.
+
+    Returns:
+        The HTML of the page.
+
+    Raises:
+        ValueRangeError: The page is too large, or a drawing is not SVG or refers to something outside the page.
+
     Examples:
         >>> text = page("Ups & downs", [Section(title="One", text="First.")])
         >>> "<h1" in text and "Ups &amp; downs" in text

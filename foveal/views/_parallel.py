@@ -92,6 +92,12 @@ def parallel(
         lines: The lines, each with a height on every axis.
         title: The title of the drawing.
         groups: The names of the groups of lines, at most four.
+
+    Returns:
+        An SVG drawing.
+
+    Raises:
+        ShapeError: There are too many groups or lines, or a line does not have one height and value for each axis.
     """
     _check(axes, lines, groups)
     columns = [_column(axis, index) for index, axis in enumerate(axes)]

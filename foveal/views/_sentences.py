@@ -134,7 +134,16 @@ def _block(
 def sentences(trace: AttentionTrace, *, title: str | None = None) -> str:
     """Draw a document once for each query, with ink behind every word and a bar for every sentence.
 
-    The trace comes from `sentences_trace`.
+    Args:
+        trace: Trace of a document, from `sentences_trace`.
+        title: Title of the drawing; by default, a description with the kind of attention.
+
+    Returns:
+        An SVG drawing.
+
+    Raises:
+        ShapeError: There are too many words to draw, or the layout is not "sentences".
+        ValueRangeError: A weight is negative or not finite.
 
     Examples:
         >>> from foveal.attention import AttentionTrace, Layout

@@ -51,9 +51,16 @@ def _strongest_table(trace: AttentionTrace) -> Table:
 
 
 def weights_table(trace: AttentionTrace) -> Table:
-    """List every weight of a trace, with a row for each output, or for each position if an output has many
-    positions (words in sentences, cells of a grid, facts). A table that would be too large to read lists the
-    strongest positions of each output instead.
+    """List every weight of a trace.
+
+    The table has a row for each output, or for each position if an output has many positions (words in sentences,
+    cells of a grid, facts). If it would be too large to read, it lists the strongest positions of each output.
+
+    Args:
+        trace: Trace to list.
+
+    Returns:
+        A folded table.
     """
     if len(trace.sources) * len(trace.targets) > MOST_CELLS:
         return _strongest_table(trace)
@@ -86,7 +93,14 @@ def _column(trace: AttentionTrace, place: int) -> tuple[str, ...]:
 
 
 def heads_table(trace: AttentionTrace) -> Table:
-    """List the numbers of `arcs`: for each word the probability of each head, and its head in the best tree."""
+    """List the numbers of `arcs`: for each word the probability of each head, and its head in the best tree.
+
+    Args:
+        trace: Trace that `arcs` draws.
+
+    Returns:
+        A folded table. If it would be too large to read, it lists the strongest heads of each word.
+    """
     if len(trace.sources) * len(trace.targets) > MOST_CELLS:
         return _strongest_table(trace)
     rows = list[tuple[str, ...]]()
@@ -100,7 +114,14 @@ def heads_table(trace: AttentionTrace) -> Table:
 
 
 def hypotheses_table(hypotheses: Sequence[Hypothesis]) -> Table:
-    """List the hypotheses of a search, best first, each token with its probability."""
+    """List the hypotheses of a search, best first, each token with its probability.
+
+    Args:
+        hypotheses: Finished and pruned hypotheses, in any order.
+
+    Returns:
+        A folded table with a row for each hypothesis.
+    """
     rows = list[tuple[str, ...]]()
     for rank, each in enumerate(ranked(hypotheses)[: MOST_CELLS // 4], 1):
         said = (
@@ -116,7 +137,16 @@ def hypotheses_table(hypotheses: Sequence[Hypothesis]) -> Table:
 def series_table(
     series: Sequence[Series], *, x_label: str = "step", caption: str = "Values"
 ) -> Table:
-    """List the points of curves, with a row for each step; long runs list evenly spaced steps."""
+    """List the points of curves, with a row for each step; long runs list evenly spaced steps.
+
+    Args:
+        series: Curves, one for each column.
+        x_label: Heading of the column of steps.
+        caption: Caption of the table.
+
+    Returns:
+        A folded table.
+    """
     values = [dict(each.points) for each in series]
     steps = sorted({step for points in values for step in points})
     every = math.ceil(len(steps) / MOST_STEPS) or 1

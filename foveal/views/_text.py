@@ -46,6 +46,12 @@ def _blank(character: str) -> bool:
 def shown(token: str) -> str:
     r"""Make a token visible: blanks, controls and lone combining marks get a symbol.
 
+    Args:
+        token: Any text.
+
+    Returns:
+        The text with symbols for invisible characters.
+
     Examples:
         >>> [shown(token) for token in ("", " ", "a\n", "\u0301", "<b>")]
         ['∅', '␣', 'a↵', '◌́', '<b>']
@@ -141,6 +147,12 @@ def right_to_left(tokens: Sequence[str]) -> bool:
 
 def number(value: float) -> str:
     """Format a weight or a probability with few digits; all values under a ten-thousandth look the same.
+
+    Args:
+        value: A number of at least 0.
+
+    Returns:
+        The number as text.
 
     Examples:
         >>> [number(value) for value in (1.0, 0.25, 0.00123, 0.00001, 0.0)]

@@ -39,6 +39,16 @@ def forced_traces(task: Transduction, examples: Sequence[Example]) -> list[Atten
     """Trace what the decoder reads for each target token and, in a last row labeled "", for the end token.
 
     Positions are the source tokens; attention to features is left out.
+
+    Args:
+        task: A trained transduction whose decoder has attention.
+        examples: Examples with targets.
+
+    Returns:
+        A trace for each example.
+
+    Raises:
+        ValueRangeError: The decoder has no attention.
     """
     attention = task.spec.model.decoder.attention
     if attention is None:

@@ -26,7 +26,16 @@ def symmetrize(
     backward: Collection[Link],
     method: Symmetrization = "grow-diag-final",
 ) -> frozenset[Link]:
-    """Merge two alignments into one. Links of both are pairs (source word, target word) of the forward direction.
+    """Merge two alignments into one.
+
+    Args:
+        forward: Links of the forward direction, as pairs (source word, target word).
+        backward: Links of the backward direction, also as pairs (source word, target word).
+        method: "intersection", "union", or "grow-diag-final", which starts from the intersection and adds links of
+            the union.
+
+    Returns:
+        The links of the merged alignment.
 
     Examples:
         >>> sorted(symmetrize({(0, 0), (1, 1)}, {(0, 0), (1, 2)}, "intersection"))

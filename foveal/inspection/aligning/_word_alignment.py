@@ -87,6 +87,12 @@ def align(
         units: Link words or tokens. Defaults to words if outputs are texts, tokens if outputs are single words.
         reverse: A transduction from targets to sources.
         symmetrization: How to merge the links of both directions, if there is a reverse model.
+
+    Returns:
+        Links and weights of each example, in the order of the examples.
+
+    Raises:
+        ValueRangeError: The threshold is not a probability above 0, or `product` is combined with `argmax`.
     """
     forward = _transduction("align", task)
     backward = None if reverse is None else _transduction("align: reverse", reverse)

@@ -49,6 +49,9 @@ def examine(
 
     Returns:
         The findings, alarms first; empty if the run is healthy.
+
+    Raises:
+        SpecError: The folder contains neither a log nor a model.
     """
     folder = Path(run)
     plan = _plan(folder, also)
@@ -105,7 +108,14 @@ def ranked(findings: Sequence[Finding]) -> tuple[Finding, ...]:
 
 
 def findings_section(findings: Sequence[Finding]) -> Section:
-    """Render the findings as a section of a page."""
+    """Render the findings as a section of a page.
+
+    Args:
+        findings: Result of `examine`.
+
+    Returns:
+        A section for `foveal.views.page`.
+    """
     if not findings:
         return Section(
             title="What the doctor says",

@@ -150,6 +150,12 @@ def _repetition(found: Written, remedies: Remedies) -> Iterator[Finding]:
 def turns(symbols: Sequence[str]) -> bool:
     """Return whether one to six tokens repeat four times in a row.
 
+    Args:
+        symbols: The tokens of an output.
+
+    Returns:
+        True for an output that loops.
+
     Examples:
         >>> turns("abcabcabcabc"), turns("banana")
         (True, False)

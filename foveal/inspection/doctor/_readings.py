@@ -8,6 +8,6 @@ Readings: TypeAlias = Mapping[str, float | list[float]]  # the return value of a
 
 
 def number(readings: Readings, path: str, default: float = math.nan) -> float:
-    """Return one number, or None if it was not measured."""
+    """Return one number, or `default` if it was not measured."""
     value = readings.get(path, default)
     return default if isinstance(value, list) else value

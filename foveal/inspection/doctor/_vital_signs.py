@@ -35,6 +35,13 @@ def vital_signs(task: AbstractTask[Any], batch: Any) -> Readings:
 
     Measures gradients through time, saturated gates and dead units of every recurrent cell, attention, padding
     invariance, and the loss.
+
+    Args:
+        task: A task with its model.
+        batch: A batch of the task; only its first rows are measured.
+
+    Returns:
+        The readings by name.
     """
     return measured(task, batch, MAX_ROWS)
 

@@ -30,6 +30,13 @@ def explain(
             weights; the search continues from the resulting context. Weights that form a distribution are
             normalized. Weights of sigmoid and segment attention are used unchanged, each from 0 to 1. Only for
             tasks that write an output.
+
+    Returns:
+        The answer, its steps, and the alternatives of each step.
+
+    Raises:
+        ValueRangeError: `beam_size` or `alternatives` is less than 1, or the task does not write an output and
+            `prefix` or `forced` is given.
     """
     if beam_size < 1 or alternatives < 1:
         raise ValueRangeError(

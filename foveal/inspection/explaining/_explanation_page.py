@@ -29,6 +29,9 @@ def explanation_page(
         explanation: The result of `explain`.
         change: The change from erasing each position, for every step, as `erased` returns it. It belongs to
             the model's own attention, and is left out if attention was forced.
+
+    Returns:
+        The HTML of the page.
     """
     sections = [_answer(explanation), _steps(explanation)]
     looked = explanation.others or (() if explanation.trace is None else (explanation.trace,))

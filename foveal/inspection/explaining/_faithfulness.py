@@ -96,6 +96,12 @@ def faithfulness(
         task: A transduction or classification with attention.
         examples: Tens of examples are enough to see a difference, hundreds to measure it.
         seed: The seed of the bootstrap intervals.
+
+    Returns:
+        The change of log-probabilities for attended and for random positions, with 95 % intervals.
+
+    Raises:
+        ValueRangeError: No example has an answer with attention and at least two positions.
     """
     rows = np.array(list(_rows(task, examples)), np.float64).reshape(-1, 6)
     if not len(rows):
