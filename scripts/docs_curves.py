@@ -4,7 +4,6 @@ A line joins the means over seeds; the band around it goes from the lowest to th
 compared differs in dashes as well as in color, so that gray print reads the same.
 """
 
-import io
 import json
 import re
 from collections import defaultdict
@@ -13,7 +12,7 @@ from pathlib import Path
 from typing import NamedTuple, TypeAlias
 
 import matplotlib as mpl
-from docs_pictures import INK, RED, STYLE
+from docs_pictures import INK, RED, STYLE, svg
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
@@ -69,7 +68,6 @@ def _svg(panels: Mapping[str, Curves], across: str, trained: int) -> str:
     """Panels side by side; the part of the horizontal axis beyond `trained` is shaded."""
     with mpl.rc_context(STYLE):
         figure = Figure(figsize=(3.4 * len(panels), 2.8), layout="constrained")
-        figure.patch.set_facecolor("white")
         for place, (title, curves) in enumerate(panels.items(), 1):
             axes = figure.add_subplot(1, len(panels), place)
             _draw(axes, curves, trained)
@@ -78,9 +76,7 @@ def _svg(panels: Mapping[str, Curves], across: str, trained: int) -> str:
             if place == 1:
                 axes.set_ylabel("outputs without a mistake, %")
                 figure.legend(loc="outside lower center", ncols=len(LINES), frameon=False)
-        text = io.StringIO()
-        figure.savefig(text, format="svg", metadata={"Date": None})
-        return text.getvalue()
+        return svg(figure)
 
 
 def _copy_and_reverse() -> str:

@@ -41,15 +41,23 @@ STYLE: dict[Any, Any] = {
     "axes.spines.right": False,
 }
 
+# A page with a dark palette sets `color-scheme: dark`, which an image sees as a preference. Turning the hue back makes red
+# lines red again.
+DARK = "<style>@media screen and (prefers-color-scheme:dark){:root{filter:invert(1) hue-rotate(180deg)}}</style>"
+
+
+def svg(figure: Figure) -> str:
+    """A figure as SVG on the background of its page, with light lines on a dark page."""
+    text = io.StringIO()
+    figure.savefig(text, format="svg", metadata={"Date": None}, transparent=True)
+    return text.getvalue().replace("<defs>", f"{DARK}\n<defs>", 1)
+
 
 def _svg(draw: Callable[[Axes], None], width: float = 5.0, height: float = 2.2) -> str:
     with mpl.rc_context(STYLE):
         figure = Figure(figsize=(width, height), layout="constrained")
-        figure.patch.set_facecolor("white")
         draw(figure.add_subplot())
-        text = io.StringIO()
-        figure.savefig(text, format="svg", metadata={"Date": None})
-        return text.getvalue()
+        return svg(figure)
 
 
 def _scores(*shape: int, seed: int = 0) -> Tensor:

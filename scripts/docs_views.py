@@ -40,6 +40,7 @@ class View(NamedTuple):
     """A drawing, the table of its numbers, what it is of, and the file it was drawn from."""
 
     heading: str
+    alt: str  # the text for readers who cannot see the drawing
     case: str
     draw: Callable[[Exhibit], str]
     table: Callable[[Exhibit], Table]
@@ -174,7 +175,8 @@ def _weights(shown: Exhibit) -> Table:
 
 
 def _map(heading: str, case: str) -> View:
-    return View(heading, case, lambda shown: heatmap(_trace(shown)), _weights, _word)
+    alt = f"Heat map: letters of an Icelandic word by sounds, {case} attention"
+    return View(heading, alt, case, lambda shown: heatmap(_trace(shown)), _weights, _word)
 
 
 def _heads(
@@ -185,6 +187,7 @@ def _heads(
 ) -> View:
     return View(
         heading,
+        f"Arcs between words: {heading.lower()}",
         case,
         lambda shown: arcs(trace(shown), title=heading),
         lambda shown: heads_table(trace(shown)),
@@ -199,13 +202,33 @@ GALLERY_VIEWS = {
     "view_arcs": _heads("Heads of words", "parses", _trace, _sentence),
     "view_gold": _heads("Heads in the treebank", "parses", _treebank, _given),
     "view_latent": _heads("Heads that nobody gave", "formulas", _trace, _formula),
-    "view_chain": View("Facts", "facts", lambda shown: chain(_trace(shown)), _weights, _question),
-    "view_sentences": View(
-        "Sentences", "reviews", lambda shown: sentences(_trace(shown)), _weights, _review
+    "view_chain": View(
+        "Facts",
+        "Facts of a story in rows, with a path through the facts that the model reads",
+        "facts",
+        lambda shown: chain(_trace(shown)),
+        _weights,
+        _question,
     ),
-    "view_overlay": View("Image", "shapes", _overlay, _weights, _image),
+    "view_sentences": View(
+        "Sentences",
+        "Sentences of a review, with a bar for each sentence and shaded words",
+        "reviews",
+        lambda shown: sentences(_trace(shown)),
+        _weights,
+        _review,
+    ),
+    "view_overlay": View(
+        "Image",
+        "Image with one overlay for each word of its caption",
+        "shapes",
+        _overlay,
+        _weights,
+        _image,
+    ),
     "view_beam_tree": View(
         "Search",
+        "Tree of the hypotheses of a beam search",
         "softmax",
         lambda shown: beam_tree(
             shown.shown.hypotheses, title=f"Pronunciations of {shown.shown.facts['input']!r}"
@@ -215,6 +238,7 @@ GALLERY_VIEWS = {
     ),
     "view_curves": View(
         "Curves",
+        "Curves of the training loss and of validation errors over updates",
         "softmax",
         lambda shown: curves(shown.shown.series, title="Loss and mistakes", x_label="updates"),
         lambda shown: series_table(shown.shown.series),
