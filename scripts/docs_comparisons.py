@@ -83,12 +83,17 @@ def with_interval(value: float, interval: tuple[float, float] | None) -> str:
     """Return a difference and its interval as text.
 
     Examples:
-        >>> with_interval(1.25, (0.5, 2.0)), with_interval(-0.01, None)
-        ('+1.2 (0.5 to 2.0)', '0.0 (no interval)')
+        >>> [text.split() for text in (with_interval(1.25, (0.5, 2.0)), with_interval(-0.01, None))]
+        [['+1.2', '(0.5', 'to', '2.0)'], ['0.0', '(no', 'interval)']]
     """
     text = "0.0" if round(value, 1) == 0 else f"{value:+.1f}"
-    text += " (no interval)" if interval is None else f" ({interval[0]:.1f} to {interval[1]:.1f})"
-    return text.replace("-", "\N{MINUS SIGN}")
+    between = "no interval" if interval is None else f"{interval[0]:.1f} to {interval[1]:.1f}"
+    return f"{text} ({unbroken(between)})".replace("-", "\N{MINUS SIGN}")
+
+
+def unbroken(text: str) -> str:
+    """Return a text that a narrow cell does not break."""
+    return text.replace(" ", "\N{NO-BREAK SPACE}")
 
 
 @cache

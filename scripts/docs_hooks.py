@@ -170,15 +170,22 @@ def record_part(part: str, recipe: str, beginnings: str, page: str) -> str:
     """What a page of records shows of one recipe, or a warning and a sentence in its place."""
     try:
         if part == "mistakes":
-            return mistakes(recipe, f"{'../' * page.count('/')}pictures")
-        cases = beginnings.split("; ")[1:]
-        return record(recipe, *cases) if part == "record" else slices(recipe)
+            errors = mistakes(recipe, f"{'../' * page.count('/')}pictures")
+            return folded("The most confident errors, with their attention", errors)
+        if part == "slices":
+            return folded("Error rates by slice", slices(recipe))
+        return record(recipe, *beginnings.split("; ")[1:])
     except FileNotFoundError as error:
         log.warning("%s asks for %s, which does not exist. Score the recipe.", page, error.filename)
         return f"*{recipe} has not been scored.*"
     except ValueError as error:
         log.warning("%s: %s", page, error)
         return f"*{error}*"
+
+
+def folded(summary: str, text: str) -> str:
+    """A part of a page that opens on a click, for tables and pictures that few readers need."""
+    return f'<details markdown="1">\n<summary>{summary}</summary>\n\n{text}\n\n</details>'
 
 
 def shown_part(experiment: str, case: str, page: str) -> str:

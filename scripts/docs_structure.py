@@ -1,6 +1,8 @@
 """The comparisons of docs/records/does_structure_help.md: of structured models, and of attention with none."""
 
-from docs_comparisons import NEITHER, ONE_SEED, Comparison, Side, with_interval
+from statistics import mean
+
+from docs_comparisons import NEITHER, ONE_SEED, Comparison, Side, unbroken, with_interval
 from docs_dots import Figure, Line, dots
 
 from benchmarks.results import Sense
@@ -8,13 +10,6 @@ from benchmarks.results import Sense
 UP: Sense = ">="
 DOWN: Sense = "<="
 SIGNS = {UP: "↑", DOWN: "↓"}
-DEPTHS = {
-    2: "in training",
-    3: "in training",
-    4: "the deepest in training",
-    5: "deeper than in training",
-    6: "deeper than in training",
-}
 CHART_TICKS = (-20, -10, 0, 10, 20, 30, 40)
 
 
@@ -72,14 +67,14 @@ BOUNDED = (("tree", "tree_bounded"), ("independent heads", "soft_bounded"))
 STRUCTURE = (
     *(
         Comparison(
-            task=f"Formulas, depth {depth} ({note})",
-            metric="right before the first error",
+            task=f"Formulas, depth {depth}",
+            metric="length to failure",
             sense=UP,
             results="tree_transduction",
             structured=Side("tree", f"structured: depth {depth}"),
             baseline=Side("independent heads", f"simple: depth {depth}"),
         )
-        for depth, note in DEPTHS.items()
+        for depth in range(2, 7)
     ),
     _translation("characters", SEGMENTS, SOFTMAX),
     _translation("characters", SEGMENTS, SIGMOIDS),
@@ -115,7 +110,7 @@ def _example(results: str, task: str, row: str) -> Comparison:
     """A comparison of an example, whose rows differ in one word."""
     return Comparison(
         task=task,
-        metric="outputs without an error",
+        metric="right",
         sense=UP,
         results=results,
         structured=Side("softmax", row.format("attention")),
@@ -125,7 +120,7 @@ def _example(results: str, task: str, row: str) -> Comparison:
 
 def _commands(actions: str) -> Comparison:
     return Comparison(
-        task=f"SCAN, {actions} actions (more than in training)",
+        task=f"SCAN, {actions} actions",
         metric="BLEU",
         sense=UP,
         results="commands_by_length",
@@ -147,16 +142,16 @@ ATTENTION = (
     *(
         _example(
             "copy_and_reverse",
-            f"{task}, {length} tokens ({note})",
+            f"{task}, {length} tokens",
             f"{row} with {{}}, length {length}",
         )
         for task, row in (("Copying", "copy"), ("Reversing", "reverse"))
-        for length, note in ((20, "the longest in training"), (30, "longer than in training"))
+        for length in (20, 30)
     ),
     *(
         _example(
             "prefix_to_infix",
-            f"Formulas, depth {depth} ({DEPTHS[depth]})",
+            f"Formulas, depth {depth}",
             f"formulas of depth {depth} with {{}}",
         )
         for depth in (4, 5)
@@ -192,16 +187,16 @@ def table(comparisons: tuple[Comparison, ...], first: str = "structured") -> str
     ]
     for each in comparisons:
         sides = [
-            f"{side.name} {sum(each.values(side)) / len(each.values(side)):.1f}"
+            f"{side.name} {mean(each.values(side)):.1f}"
             for side in (each.structured, each.baseline)
         ]
         winner = each.winner if each.winner in (NEITHER, ONE_SEED) else f"**{each.winner}**"
         cells = (
-            f"{each.task}: {each.metric} {SIGNS[each.sense]}",
+            f"{each.task}: {unbroken(f'{each.metric} {SIGNS[each.sense]}')}",
             *sides,
             winner,
             with_interval(each.difference, each.interval),
-            each.seeds,
+            each.seeds.replace(" + ", unbroken(" + ")),
         )
         lines.append("| " + " | ".join(cells) + " |")
     return "\n".join(lines)
@@ -230,7 +225,7 @@ def chart() -> str:
         ends = [] if each.interval is None else sorted(sign * end for end in each.interval)
         figure = Figure(1 if each.interval is None else 0, each.gain, *ends)
         sides = f"{each.structured.name} vs. {each.baseline.name}"
-        lines.append(Line(each.task.partition(" (")[0], [figure], sides))
+        lines.append(Line(each.task, [figure], sides))
     return dots(
         lines,
         title="Gains of structured models over their baselines",

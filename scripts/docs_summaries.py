@@ -4,7 +4,7 @@ from collections.abc import Iterable, Sequence
 from statistics import mean, median
 from typing import NamedTuple
 
-from docs_comparisons import rows, with_interval
+from docs_comparisons import rows, unbroken, with_interval
 from docs_dots import Figure, Line, dots
 
 from benchmarks.results import Row
@@ -66,7 +66,7 @@ TASKS = (
     Task("Japanese to English", "japanese-to-english", "ja_en", "characters", "bleu"),
     Task("German to English", "german-to-english", "de_en", "test_2016_flickr", "bleu"),
 )
-METRICS = {"wer": "errors, % ↓", "bleu": "BLEU ↑"}
+METRICS = {"wer": unbroken("errors, % ↓"), "bleu": unbroken("BLEU ↑")}
 
 
 def others(task: Task) -> list[Row]:
@@ -95,7 +95,7 @@ def records_table() -> str:
             METRICS[task.metric],
             with_range(found[f"{task.case}: {task.metric}"]),
             f"{found[f'{task.case}: {task.metric} of 3 together'].value:.1f}",
-            "<br>".join(f"{row.value:.1f} ({_figure(row)})" for row in others(task)),
+            "<br>".join(unbroken(f"{row.value:.1f} ({row.kind})") for row in others(task)),
             f"{mean(minutes):.1f}",
         )
         lines.append("| " + " | ".join(cells) + " |")
@@ -103,21 +103,22 @@ def records_table() -> str:
 
 
 def sources(tasks: Iterable[Task]) -> list[str]:
-    """A list of the figures of others, each with its kind and its source."""
-    found = [row for task in tasks for row in others(task)]
-    return [*dict.fromkeys(f"- *{_figure(row)}* ({row.kind}): {row.source}." for row in found)]
-
-
-def _figure(row: Row) -> str:
-    """The name of a figure without its case."""
-    return row.name.partition(": ")[2]
+    """A list of the figures of others, by kind and source."""
+    found = dict[tuple[str, str], list[str]]()
+    for row in (row for task in tasks for row in others(task)):
+        name = row.name.partition(": ")[2]
+        found.setdefault((f"{row.kind}", f"{name}; {row.source}"), []).append(f"{row.value:.1f}")
+    return [
+        f"- {', '.join(dict.fromkeys(values))} ({kind}): {source}."
+        for (kind, source), values in found.items()
+    ]
 
 
 def with_range(row: Row) -> str:
     """A mean with the lowest and the highest of its seeds."""
     if row.spread is None:
         return f"{row.value:.1f}"
-    return f"{row.value:.1f} ({row.spread[0]:.1f} to {row.spread[1]:.1f})"
+    return f"{row.value:.1f} ({unbroken(f'{row.spread[0]:.1f} to {row.spread[1]:.1f}')})"
 
 
 def records_chart() -> str:
@@ -145,6 +146,47 @@ def records_chart() -> str:
         ),
         x_label="errors in percent: lower is better",
         ticks=(0, 10, 20, 30, 40, 50),
+    )
+
+
+INFLECTION = {
+    "deu": "German",
+    "eng": "English",
+    "fin": "Finnish",
+    "fra": "French",
+    "heb": "Hebrew with vowels",
+    "heb_unvoc": "Hebrew without vowels",
+    "hun": "Hungarian",
+    "ita": "Italian",
+    "jap": "Japanese",
+    "kat": "Georgian",
+    "rus": "Russian",
+    "spa": "Spanish",
+    "tur": "Turkish",
+}
+
+
+def inflection_chart() -> str:
+    """Errors by language, next to the baseline of the shared task."""
+    found, lines = rows("inflection"), list[Line]()
+    for case, language in INFLECTION.items():
+        one = found[f"{case}: wer"]
+        figures = [
+            Figure(0, one.value, *(one.spread or ())),
+            Figure(1, found[f"{case}: wer of 3 together"].value),
+            Figure(2, found[f"{case}: organizers' non-neural baseline"].value),
+        ]
+        lines.append(Line(language, figures, case))
+    return dots(
+        lines,
+        title="Errors in inflection by language",
+        series=(
+            "Foveal, one model: mean and range over seeds",
+            "Foveal, three models together",
+            "organizers' non-neural baseline",
+        ),
+        x_label="errors in percent: lower is better",
+        ticks=(0, 20, 40, 60, 80, 100),
     )
 
 

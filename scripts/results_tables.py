@@ -20,6 +20,7 @@ from docs_summaries import (  # noqa: E402
     benchmarks_table,
     experiments_chart,
     experiments_table,
+    inflection_chart,
     pairs_chart,
     pairs_table,
     records_chart,
@@ -45,6 +46,7 @@ BLOCKS: dict[str, dict[str, Callable[[], str]]] = {
 }
 CHARTS: dict[str, Callable[[], str]] = {
     "records": records_chart,
+    "inflection": inflection_chart,
     "structured_attention": experiments_chart,
     "pairs_and_documents": pairs_chart,
     "does_structure_help": chart,

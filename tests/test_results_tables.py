@@ -46,8 +46,9 @@ def block(name: str) -> list[dict[str, str]]:
     """The rows of a stored table of the page, by column."""
     found = re.search(rf"<!-- begin: {name} [^>]*-->\n(.*?)<!-- end: {name} -->", PAGE, re.DOTALL)
     assert found is not None
+    plain = found[1].replace("\N{NO-BREAK SPACE}", " ").replace("\N{MINUS SIGN}", "-")
     head, _, *lines = [
-        [cell.strip() for cell in line.split("|")[1:-1]] for line in found[1].splitlines()
+        [cell.strip() for cell in line.split("|")[1:-1]] for line in plain.splitlines()
     ]
     return [dict(zip(head, line, strict=True)) for line in lines]
 
@@ -85,9 +86,8 @@ def test_the_winner_is_the_better_model_or_neither(name: str) -> None:
     for row in rows:
         model, _, ours = row[first].rpartition(" ")
         baseline, _, theirs = row["baseline"].rpartition(" ")
-        text = row["difference (95 % interval)"].replace("\N{MINUS SIGN}", "-")
-        found = INTERVAL.fullmatch(text)
-        assert found is not None, text
+        found = INTERVAL.fullmatch(row["difference (95 % interval)"])
+        assert found is not None, row
         difference = float(found[1])
         assert difference == pytest.approx(float(ours) - float(theirs), abs=0.11)
         assert ("errors" in row["task"]) == row["task"].endswith("↓")
