@@ -78,6 +78,13 @@ def beam_search(
         ShapeError: If a tensor does not have one row for each item, or an automaton has another vocabulary.
         ValueRangeError: If `nbest` is greater than `beam_size`, or a length, a prefix or the end symbol is out of
             range.
+
+    Examples:
+        >>> from foveal.models import LanguageModelSpec
+        >>> model = LanguageModelSpec().build(vocabulary=9).eval()
+        >>> found = beam_search(model.stepper(), model.start(2), begin=1, end=2, max_length=5, nbest=3)
+        >>> found.scores.shape    # 3 outputs for each of 2 items
+        torch.Size([2, 3])
     """
     if not 1 <= nbest <= beam_size:
         raise ValueRangeError(

@@ -59,6 +59,13 @@ def greedy(
             it without a token; use beam search instead.
         ShapeError: If a tensor does not have one row for each item, or an automaton has another vocabulary.
         ValueRangeError: If a length, a prefix or the end symbol is out of range.
+
+    Examples:
+        >>> from foveal.models import LanguageModelSpec
+        >>> model = LanguageModelSpec().build(vocabulary=9).eval()
+        >>> found = greedy(model.stepper(), model.start(2), begin=1, end=2, max_length=5)
+        >>> found.scores.shape    # 1 output for each of 2 items
+        torch.Size([2, 1])
     """
     num_items = stepper.batch_size(state)
     limit = limit_of(max_length, min_length, num_items, "greedy")

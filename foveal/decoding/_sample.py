@@ -78,6 +78,15 @@ def sample(
         ShapeError: If a tensor does not have one row for each item, or an automaton has another vocabulary.
         ValueRangeError: If `num_samples`, `temperature`, `top_k`, `top_p`, a length, a prefix or the end symbol
             is out of range.
+
+    Examples:
+        >>> from foveal.models import LanguageModelSpec
+        >>> model = LanguageModelSpec().build(vocabulary=9).eval()
+        >>> drawn = sample(
+        ...     model.stepper(), model.start(2), begin=1, end=2, max_length=5, num_samples=4, top_p=0.9
+        ... )
+        >>> drawn.scores.shape    # 4 outputs for each of 2 items
+        torch.Size([2, 4])
     """
     if num_samples < 1:
         raise ValueRangeError(f"sample: num_samples must be at least 1, got {num_samples}.")

@@ -81,6 +81,15 @@ def stochastic_beam_search(
         ImpossibleError: If no output is allowed.
         ShapeError: If a tensor does not have one row for each item, or an automaton has another vocabulary.
         ValueRangeError: If `num_samples`, a length, a prefix or the end symbol is out of range.
+
+    Examples:
+        >>> from foveal.models import LanguageModelSpec
+        >>> model = LanguageModelSpec().build(vocabulary=9).eval()
+        >>> drawn = stochastic_beam_search(
+        ...     model.stepper(), model.start(2), begin=1, end=2, max_length=5, num_samples=4
+        ... )
+        >>> drawn.scores.shape    # 4 distinct outputs for each of 2 items
+        torch.Size([2, 4])
     """
     if num_samples < 1:
         raise ValueRangeError(
