@@ -6,7 +6,9 @@ Asks pip which files it would install under constraints.txt, and installs nothin
 constraints.txt or of the dependencies in pyproject.toml.
 
     requirements-ci-user.txt   the package without extras, and pytest for its tests
-    requirements-ci.txt        all extras and groups
+    requirements-ci.txt        all extras and groups, except the group docstrings
+    requirements-pydoclint.txt the group docstrings; its docstring_parser_fork overwrites files of docstring_parser,
+                               which the command line needs, so scripts/check installs it in its own folder
 
 The files are those for Linux on x86-64 and this version of Python. torch is left out: its builds for CPU and
 CUDA have one version and different files, and which one pip finds depends on the machine's index. CI installs
@@ -33,6 +35,7 @@ LOCKS: dict[str, tuple[tuple[str, ...], ...]] = {
         ("--group", "dev", "--group", "docs", "--group", "peers"),
         ("--no-deps", "supar==1.1.4"),  # only its structures are used, which need nothing else
     ),
+    "requirements-pydoclint.txt": (("--group", "docstrings"),),
 }
 LEFT_OUT = frozenset({"foveal", "torch"})
 
@@ -57,7 +60,7 @@ def locked(asked: tuple[str, ...]) -> dict[str, str]:
 
 
 def main() -> None:
-    """Write both files."""
+    """Write all files."""
     about = f"{platform.system()} {platform.machine()}, Python {sys.version_info.major}.{sys.version_info.minor}"
     for file, parts in LOCKS.items():
         lines: dict[str, str] = {}

@@ -29,7 +29,9 @@ def locked(name: str) -> dict[str, str]:
     return {one["name"]: one["version"] for one in found if one is not None}
 
 
-@pytest.mark.parametrize("name", ["requirements-ci.txt", "requirements-ci-user.txt"])
+@pytest.mark.parametrize(
+    "name", ["requirements-ci.txt", "requirements-ci-user.txt", "requirements-pydoclint.txt"]
+)
 def test_versions_are_those_of_the_constraints(audit: ModuleType, name: str) -> None:
     pinned = audit.constraints()
     assert {one: pinned.get(one) for one in locked(name)} == locked(name)
@@ -37,7 +39,15 @@ def test_versions_are_those_of_the_constraints(audit: ModuleType, name: str) -> 
 
 def test_all_that_is_pinned_is_locked_but_torch(audit: ModuleType) -> None:
     """torch has one version and a file for each kind of machine; see scripts/lock.py."""
-    assert set(audit.constraints()) - set(locked("requirements-ci.txt")) == {"torch"}
+    everywhere = locked("requirements-ci.txt") | locked("requirements-pydoclint.txt")
+    assert set(audit.constraints()) - set(everywhere) == {"torch"}
+
+
+def test_the_parser_of_pydoclint_is_not_installed_next_to_the_parser_of_tyro() -> None:
+    """Both packages contain the folder docstring_parser, so one would overwrite the other."""
+    assert "docstring-parser" in locked("requirements-ci.txt")
+    assert "docstring-parser-fork" not in locked("requirements-ci.txt")
+    assert "docstring-parser" not in locked("requirements-pydoclint.txt")
 
 
 def test_the_package_alone_is_locked_with_less(audit: ModuleType) -> None:
