@@ -79,6 +79,12 @@ def _show_predictions(model: Path, test: str) -> None:
 def heat_map(trace: AttentionTrace) -> str:
     """Render attention as text: a row for each output, a shaded cell for each input.
 
+    Args:
+        trace: Attention weights of one prediction.
+
+    Returns:
+        Lines of text, the first with the input tokens.
+
     Examples:
         >>> trace = AttentionTrace(kind="softmax", sources=("p", "h"), targets=("F",), weights=((0.6, 0.4),))
         >>> print(heat_map(trace), end="")

@@ -36,6 +36,9 @@ def explaining(*, stderr: bool = False, silent: bool = False) -> Console:
     Args:
         stderr: Write to the standard error.
         silent: Print nothing at any level, like the second process of a run.
+
+    Returns:
+        A console without syntax highlighting.
     """
     return Console(highlight=False, stderr=stderr, quiet=silent or is_quiet())
 

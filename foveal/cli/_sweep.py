@@ -64,6 +64,15 @@ def command(
 def seconds_of(text: str) -> float:
     """Parse a duration.
 
+    Args:
+        text: Numbers with the units h, m and s.
+
+    Returns:
+        The duration in seconds.
+
+    Raises:
+        SpecError: The text is not a duration.
+
     Examples:
         >>> seconds_of("30m"), seconds_of("1h30m"), seconds_of("90s")
         (1800.0, 5400.0, 90.0)

@@ -124,7 +124,11 @@ class Explanation:
         return tuple(found)
 
     def to_data(self) -> dict[str, Any]:
-        """Convert to JSON values."""
+        """Convert to JSON values.
+
+        Returns:
+            A dictionary that `json.dumps` accepts.
+        """
         return {
             "task": self.task,
             "input": self.input,
