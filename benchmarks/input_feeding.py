@@ -15,7 +15,7 @@ import torch
 
 from foveal.attention import Memory
 from foveal.models import BilinearSpec, DecoderSpec, SoftmaxSpec
-from foveal.networks.decoders import _input_feeding
+from foveal.networks.decoders import _fed_steps
 
 from .results import Results, Row
 from .timing import Plan, compare, use_one_thread
@@ -36,10 +36,10 @@ def update(num_places: int, num_symbols: int, *, shared: bool) -> Callable[[], N
     decoder = spec.build(VOCABULARY, VALUE_SIZE, VALUE_SIZE)
     values = torch.randn(BATCH, num_places, VALUE_SIZE, requires_grad=True)
     tokens = torch.randint(VOCABULARY, (BATCH, num_symbols))
-    kept = _input_feeding.shared_operand if shared else lambda whole: whole
+    kept = _fed_steps.shared_operand if shared else lambda whole: whole
 
     def run() -> None:
-        with patch.object(_input_feeding, "shared_operand", kept):
+        with patch.object(_fed_steps, "shared_operand", kept):
             memory = decoder.remember(Memory(values, None, values.mean(-2)))
             decoder.zero_grad()
             decoder.unroll(tokens, memory).log_probs.square().mean().backward()

@@ -10,12 +10,21 @@ are read by `score` alone.
 
 from collections.abc import Sequence
 
-from recipes import babi, documents, entailment, scan, segment_translation, tree_transduction
+from recipes import (
+    attending,
+    babi,
+    documents,
+    entailment,
+    scan,
+    segment_translation,
+    tree_transduction,
+)
 
 from ..experiments import Experiment, command
-from . import _by_length, _documents, _entailment, _facts, _formulas, _translation
+from . import _attending, _by_length, _documents, _entailment, _facts, _formulas, _translation
 
 EXPERIMENTS = {
+    _attending.NAME: Experiment(attending.recipe, attending.CASES, (1, 2, 3), _attending.score),
     _formulas.NAME: Experiment(
         tree_transduction.recipe, tree_transduction.CASES, (1, 2, 3), _formulas.score
     ),

@@ -66,7 +66,7 @@ def score(
         scored[case] = _scored(run, folders)
         rows = _rows(case, scored[case], seeds, record.aims.get(case))
         for source in (run.train, run.dev, run.test):
-            data |= digests(_files(source), DATA)
+            data |= digests(source_files(source), DATA)
         spec = json.loads(to_json(replace(run, training=replace(run.training, seed=seeds[0]))))
         found = replace(
             found.with_rows(rows), data=data, spec={k: spec[k] for k in ("task", "training")}
@@ -215,6 +215,6 @@ def _mistakes(case: str, shown: Evaluation) -> Iterator[dict[str, Any]]:
             }
 
 
-def _files(source: Source | PreparedCorpus | None) -> Iterator[Path]:
+def source_files(source: Source | PreparedCorpus | None) -> Iterator[Path]:
     for shard in source.shards() if source is not None else ():
         yield from map(Path, shard.files)

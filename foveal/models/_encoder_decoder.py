@@ -15,7 +15,13 @@ from torch import Tensor, nn
 
 from ..attention import Memory
 from ..errors import ValueRangeError
-from ..networks import AbstractDecoder, AbstractEncoder, DecoderStepper, LatentDecoder
+from ..networks import (
+    AbstractDecoder,
+    AbstractEncoder,
+    BahdanauDecoder,
+    DecoderStepper,
+    LatentDecoder,
+)
 from ..networks.decoders._decoder import AbstractRecurrentDecoder
 from ..networks.decoders._steps import TokenLosses, Unrolled
 from ..networks.search._latent_stepping import LatentStepper
@@ -198,7 +204,7 @@ def _stepper(decoder: AbstractRecurrentDecoder, *, half: bool) -> DecoderStepper
     """Build the stepper for this decoder."""
     if isinstance(decoder, LatentDecoder):
         return LatentStepper(decoder, half=half)
-    if not isinstance(decoder, AbstractDecoder):
+    if not isinstance(decoder, AbstractDecoder | BahdanauDecoder):
         raise ValueRangeError(
             f"{type(decoder).__name__}: a search needs a decoder that derives from AbstractDecoder, got one that does "
             f"not. Derive it from foveal.networks.AbstractDecoder."

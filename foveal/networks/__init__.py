@@ -8,10 +8,12 @@ from ._bridges import (
     EveryStepBridge as EveryStepBridge,
     InitialStateAndEveryStepBridge as InitialStateAndEveryStepBridge,
     InitialStateBridge as InitialStateBridge,
+    LearnedStateBridge as LearnedStateBridge,
     NoBridge as NoBridge,
 )
 from ._chain_crf import ChainCRF as ChainCRF
 from ._dropout import SharedDropout as SharedDropout
+from .decoders._bahdanau import BahdanauDecoder as BahdanauDecoder
 from .decoders._decoder import (
     AbstractDecoder as AbstractDecoder,
     AttentionDecoder as AttentionDecoder,

@@ -1,10 +1,11 @@
-"""Bridges: how the encoded input reaches a decoder. The lectures present three ways.
+"""Bridges: how the encoded input reaches a decoder. The lectures present four ways.
 
     initial state   s_0 = tanh( W summary )                        Sutskever et al. 2014; Xu et al. 2015
     every step      s_t = RNN( s_{t-1}, [x_t; summary] )           Cho et al. 2014, eq. 8
     both
+    learned state   s_0 is a parameter, the same for every input
 
-A fourth option, no bridge, makes the decoder a language model. The summary is one vector of the memory:
+No bridge at all makes the decoder a language model. The summary is one vector of the memory:
 the summary of the encoder, or the mean of the values (Xu et al. 2015, section 3.1.2).
 
 Axes: *batch any leading shape, D width of a summary.
@@ -96,6 +97,33 @@ class InitialStateBridge(AbstractBridge):
             CellState(
                 torch.tanh(hidden(summary)),
                 None if layer.cell is None else next(cells)(summary),
+            )
+            for hidden, layer in zip(self.hidden, zero, strict=True)
+        )
+
+    @override
+    def every_step(self, memory: Memory) -> Tensor:
+        return summary_of(memory)[..., :0]
+
+
+@final
+class LearnedStateBridge(AbstractBridge):
+    """Learns s_0 of each layer as a parameter; the decoder depends on the memory only through attention."""
+
+    def __init__(self, stack: RecurrentStack) -> None:
+        super().__init__()
+        self.step_size = 0
+        sizes = [(layer.output_size, layer.has_memory) for layer in stack.layers_in_order()]
+        self.hidden = nn.ParameterList(torch.zeros(size) for size, _ in sizes)
+        self.memory = nn.ParameterList(torch.zeros(size) for size, has in sizes if has)
+
+    @override
+    def start(self, memory: Memory, zero: StackState) -> StackState:
+        cells = iter(self.memory)
+        return tuple(
+            CellState(
+                torch.tanh(hidden).expand_as(layer.hidden),
+                None if layer.cell is None else next(cells).expand_as(layer.cell),
             )
             for hidden, layer in zip(self.hidden, zero, strict=True)
         )

@@ -53,6 +53,7 @@ def captioner() -> AbstractEncoderDecoder:
 MODELS = {
     "softmax": lambda: (seq2seq(), SOURCE, SOURCE_MASK),
     "feeding": lambda: (seq2seq(input_feeding=True), SOURCE, SOURCE_MASK),
+    "before": lambda: (seq2seq(attend="before"), SOURCE, SOURCE_MASK),
     "segment": lambda: (seq2seq(attention=SegmentSpec()), SOURCE, SOURCE_MASK),
     "exact hard": lambda: (seq2seq(attention=LatentHardSpec()), SOURCE, SOURCE_MASK),
     "monotone": lambda: (seq2seq(attention=LatentMonotoneSpec()), SOURCE, SOURCE_MASK),
@@ -148,7 +149,13 @@ def test_errors_say_what_to_do() -> None:
     ("choices", "text"),
     [
         ({"attention": None, "input_feeding": True}, "input_feeding to false"),
-        ({"attention": LatentMonotoneSpec(), "input_feeding": True}, "one for every place"),
+        ({"attention": LatentMonotoneSpec(), "input_feeding": True}, "one for every position"),
+        ({"attention": LatentHardSpec(), "attend": "before"}, "attend to after"),
+        ({"attention": None, "attend": "before"}, "set attend to after"),
+        ({"attention": None, "bridge": "learned"}, "nothing of the source"),
+        ({"attend": "before", "input_feeding": True}, "input_feeding to false"),
+        ({"deep_output": True}, "Set attend to before"),
+        ({"attend": "before", "tie_embeddings": True}, "Set embedding_size to"),
         ({"attention": LatentHardSpec(), "input_feeding": True}, "input_feeding to false"),
         ({"attention": None, "bridge": "none"}, "nothing of the source reaches the decoder"),
         (

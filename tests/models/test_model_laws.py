@@ -82,6 +82,15 @@ SEQ2SEQ = {
     "no attention": seq2seq(attention=None),
     "input feeding": seq2seq(input_feeding=True),
     "input feeding, tied": seq2seq(input_feeding=True, tie_embeddings=True, bridge="both"),
+    "before": seq2seq(attend="before"),
+    "before, segment, deep": seq2seq(
+        attend="before", attention=SegmentSpec(), deep_output=True, tie_embeddings=True
+    ),
+    "before, heads": seq2seq(attend="before", attention=MultiHeadSpec(num_heads=2), bridge="both"),
+    "before, learned state": seq2seq(
+        attend="before", bridge="learned", cell="gru", num_layers=2, skip=True
+    ),
+    "learned state": seq2seq(bridge="learned"),
     "tie_embeddings": seq2seq(tie_embeddings=True),
     "every step": seq2seq(bridge="every_step", num_layers=2, residual=True),
     "both ways": seq2seq(bridge="both", cell="gru", num_layers=2, skip=True),

@@ -15,7 +15,7 @@ from foveal.models import (
     SoftmaxSpec,
     SparsemaxSpec,
 )
-from foveal.networks.decoders import _input_feeding
+from foveal.networks.decoders import _fed_steps
 from foveal.networks.decoders._shared_operand import SharedOperand, shared_operand
 
 
@@ -116,7 +116,7 @@ def test_a_decoder_learns_from_it_what_it_always_did(
     spec = DecoderSpec(embedding_size=4, hidden_size=6, attention=attention, input_feeding=True)
     torch.manual_seed(2)
     decoder = spec.build(7, 5, 5).double().eval()
-    values = torch.randn(2, _input_feeding._MANY, 5, dtype=torch.float64, requires_grad=True)
+    values = torch.randn(2, _fed_steps._MANY, 5, dtype=torch.float64, requires_grad=True)
     mask = torch.ones(values.shape[:-1], dtype=torch.bool)
     mask[1, 30:] = False
     tokens = torch.randint(7, (2, 6))
@@ -127,5 +127,5 @@ def test_a_decoder_learns_from_it_what_it_always_did(
         return torch.autograd.grad(loss, (values, *decoder.parameters()))
 
     noted = found()
-    monkeypatch.setattr(_input_feeding, "_MANY", 1000)
+    monkeypatch.setattr(_fed_steps, "_MANY", 1000)
     torch.testing.assert_close(noted, found())

@@ -28,6 +28,7 @@ from foveal.networks import (
     AbstractCell,
     AbstractDecoder,
     AttentionDecoder,
+    BahdanauDecoder,
     DecoderStepper,
     ElmanCell,
     EveryStepBridge,
@@ -35,6 +36,7 @@ from foveal.networks import (
     InitialStateAndEveryStepBridge,
     InitialStateBridge,
     InputFeedingDecoder,
+    LearnedStateBridge,
     LSTMCell,
     NoBridge,
     PlainDecoder,
@@ -67,6 +69,7 @@ BRIDGES: dict[str, Callable[[RecurrentStack], AbstractBridge]] = {
     "none": lambda stack: NoBridge(),
     "initial state": lambda stack: InitialStateBridge(6, stack),
     "every step": lambda stack: EveryStepBridge(6),
+    "learned": LearnedStateBridge,
     "both": lambda stack: InitialStateAndEveryStepBridge(6, stack),
 }
 
@@ -79,11 +82,11 @@ def decoder_with(
     cell: type[AbstractCell] = LSTMCell,
     num_layers: int = 1,
     tie_embeddings: bool = False,
-) -> AbstractDecoder:
-    vector = 7 if kind == "feeding" else 6
+) -> AbstractDecoder | BahdanauDecoder:
+    vector = 7 if kind in ("feeding", "deep") else 6
     token = vector if tie_embeddings else 5
     width = token + (6 if bridge in ("every step", "both") else 0)
-    width += vector if kind == "feeding" else 0
+    width += {"feeding": vector, "before": 6, "deep": 6}.get(kind, 0)
     stack = recurrent_stack(width, 6, cell=cell, num_layers=num_layers, residual=True, skip=True)
     parts = {
         "embedding": nn.Embedding(TOKENS, token),
@@ -94,8 +97,11 @@ def decoder_with(
     }
     if kind == "plain":
         return PlainDecoder(**parts).eval()
-    make = AttentionDecoder if kind == "attention" else InputFeedingDecoder
     read = ATTENTIONS[attention]()
+    if kind in ("before", "deep"):
+        deep_size = vector if kind == "deep" else None
+        return BahdanauDecoder(**parts, attention=read, value_size=6, deep_size=deep_size).eval()
+    make = AttentionDecoder if kind == "attention" else InputFeedingDecoder
     return make(**parts, attention=read, value_size=6, vector_size=vector).eval()
 
 
@@ -113,7 +119,7 @@ def widen(stepper: DecoderStepper, state: SteppingState, width: int) -> Stepping
     return stepper.reorder(state, torch.zeros(items, width, dtype=torch.long))
 
 
-def check_steps(decoder: AbstractDecoder, memory: Memory) -> None:
+def check_steps(decoder: AbstractDecoder | BahdanauDecoder, memory: Memory) -> None:
     """Every hypothesis of every item, step by step, against teacher forcing on its own."""
     stepper = DecoderStepper(decoder)
     tokens = torch.randint(TOKENS, (BATCH, WIDTH, STEPS))
@@ -147,7 +153,7 @@ def in_one_row(weights: Tensor) -> Tensor:
 
 
 @pytest.mark.parametrize("attention", ATTENTIONS)
-@pytest.mark.parametrize("kind", ["attention", "feeding"])
+@pytest.mark.parametrize("kind", ["attention", "feeding", "before", "deep"])
 def test_steps_equal_the_whole_with_any_attention(kind: str, attention: str) -> None:
     torch.manual_seed(0)
     check_steps(decoder_with(kind, attention), memory_for(attention))
@@ -156,7 +162,7 @@ def test_steps_equal_the_whole_with_any_attention(kind: str, attention: str) -> 
 @pytest.mark.parametrize("num_layers", [1, 2])
 @pytest.mark.parametrize("cell", [ElmanCell, GRUCell, LSTMCell])
 @pytest.mark.parametrize("bridge", BRIDGES)
-@pytest.mark.parametrize("kind", ["plain", "attention", "feeding"])
+@pytest.mark.parametrize("kind", ["plain", "attention", "feeding", "before"])
 def test_steps_equal_the_whole_with_any_stack(
     kind: str, bridge: str, cell: type[AbstractCell], num_layers: int
 ) -> None:
@@ -172,7 +178,7 @@ def test_a_language_model_steps_without_a_memory() -> None:
     check_steps(decoder_with("plain", bridge="none"), no_memory(BATCH))
 
 
-@pytest.mark.parametrize("kind", ["plain", "attention", "feeding"])
+@pytest.mark.parametrize("kind", ["plain", "attention", "feeding", "before"])
 def test_hypotheses_continue_their_parents(kind: str) -> None:
     """Another order, and another number of hypotheses, at every step."""
     torch.manual_seed(3)
@@ -192,7 +198,7 @@ def test_hypotheses_continue_their_parents(kind: str) -> None:
 
 
 @pytest.mark.parametrize("attention", ["softmax", "levels", "heads"])
-@pytest.mark.parametrize("kind", ["plain", "attention", "feeding"])
+@pytest.mark.parametrize("kind", ["plain", "attention", "feeding", "before"])
 def test_items_leave(kind: str, attention: str) -> None:
     """The items that stay go on as if the others had never been there."""
     torch.manual_seed(4)
@@ -248,7 +254,7 @@ def test_junk_in_the_padding_of_a_memory_changes_nothing(half: bool) -> None:
         assert torch.equal(found.log_probs, clean.log_probs)
 
 
-@pytest.mark.parametrize("kind", ["plain", "attention", "feeding"])
+@pytest.mark.parametrize("kind", ["plain", "attention", "feeding", "before"])
 @pytest.mark.parametrize("attention", ["softmax", "segment", "heads"])
 def test_in_half_precision_steps_are_good_to_three_digits(
     kind: str, attention: str, monkeypatch: pytest.MonkeyPatch

@@ -11,11 +11,13 @@ from ...errors import ValueRangeError
 from ...networks import (
     AbstractBridge,
     AttentionDecoder,
+    BahdanauDecoder,
     EveryStepBridge,
     InitialStateAndEveryStepBridge,
     InitialStateBridge,
     InputFeedingDecoder,
     LatentDecoder,
+    LearnedStateBridge,
     NoBridge,
     PlainDecoder,
     RecurrentStack,
@@ -64,11 +66,20 @@ class DecoderSpec(AbstractRecurrentSpec, AbstractDecoderSpec):
     kind: Literal["recurrent"] = "recurrent"
     embedding_size: int = setting(128, "width of a token's vector", at_least=1)
     attention: AttentionSpec | None = setting(SoftmaxSpec(), "how the decoder reads the memory")
+    attend: Literal["after", "before"] = setting(
+        "after",
+        "query of the attention: the state after the step (Luong et al. 2015), or before it (Bahdanau et al. 2015); "
+        "before is slower",
+    )
     input_feeding: bool = setting(
         False, "input feeding: the next step reads the last context (Luong et al. 2015); slower"
     )
-    bridge: Literal["initial_state", "every_step", "both", "none"] = setting(
-        "initial_state", "where the decoder gets the summary of the memory"
+    bridge: Literal["initial_state", "every_step", "both", "learned", "none"] = setting(
+        "initial_state",
+        "where the decoder gets the summary of the memory; learned: nowhere, its initial state is a parameter",
+    )
+    deep_output: bool = setting(
+        False, "with attend before: predict from state, token and context (Bahdanau et al. 2015)"
     )
     tie_embeddings: bool = setting(False, "the output layer shares the table of the embeddings")
 
@@ -80,7 +91,11 @@ class DecoderSpec(AbstractRecurrentSpec, AbstractDecoderSpec):
         self._check()
         embedding = nn.Embedding(vocabulary, self.embedding_size)
         vector_size = self.embedding_size if self.tie_embeddings else self.hidden_size
-        read_size = self.embedding_size + (vector_size if self.input_feeding else 0)
+        read_size = self.embedding_size
+        if self.attend == "before":
+            read_size += value_size
+        elif self.input_feeding:
+            read_size += vector_size
         if self.bridge in ("every_step", "both"):
             read_size += summary_size
         stack = self.stack(read_size)
@@ -102,13 +117,14 @@ class DecoderSpec(AbstractRecurrentSpec, AbstractDecoderSpec):
                 value_size=value_size,
                 vector_size=vector_size,
             )
+        attention = self.attention.build(self.hidden_size, value_size)
+        if self.attend == "before":
+            deep_size = vector_size if self.deep_output else None
+            return BahdanauDecoder(
+                **parts, attention=attention, value_size=value_size, deep_size=deep_size
+            )
         decoder = InputFeedingDecoder if self.input_feeding else AttentionDecoder
-        return decoder(
-            **parts,
-            attention=self.attention.build(self.hidden_size, value_size),
-            value_size=value_size,
-            vector_size=vector_size,
-        )
+        return decoder(**parts, attention=attention, value_size=value_size, vector_size=vector_size)
 
     def _bridge(self, summary_size: int, stack: RecurrentStack) -> AbstractBridge:
         match self.bridge:
@@ -118,32 +134,62 @@ class DecoderSpec(AbstractRecurrentSpec, AbstractDecoderSpec):
                 return EveryStepBridge(summary_size)
             case "both":
                 return InitialStateAndEveryStepBridge(summary_size, stack)
+            case "learned":
+                return LearnedStateBridge(stack)
             case "none":
                 return NoBridge()
 
     def _check(self) -> None:
         """Raise an error for incompatible settings."""
-        if self.input_feeding and isinstance(self.attention, LatentHardSpec | LatentMonotoneSpec):
+        if self.attention is None:
+            self._check_without_attention()
+        elif isinstance(self.attention, LatentHardSpec | LatentMonotoneSpec):
+            self._check_latent(self.attention)
+        if self.attend == "before" and self.input_feeding:
             raise ValueRangeError(
-                f"DecoderSpec: input_feeding feeds back one context, got attention "
-                f"{self.attention.kind}, which has one for every place it may have read. "
-                f"Set input_feeding to false, or choose another attention, for example softmax."
+                "DecoderSpec: with attend before, every step already reads its context, got input_feeding true. "
+                "Set input_feeding to false, or attend to after."
             )
-        if self.attention is not None:
-            return
+        if self.attend == "after" and self.deep_output:
+            raise ValueRangeError(
+                "DecoderSpec: deep_output is the output of a decoder that attends before the step, got attend after, "
+                "whose output reads state and context already. Set attend to before, or deep_output to false."
+            )
+        is_plain = self.attention is None or (self.attend == "before" and not self.deep_output)
+        if is_plain and self.tie_embeddings and self.embedding_size != self.hidden_size:
+            raise ValueRangeError(
+                f"DecoderSpec: tie_embeddings needs embedding_size and hidden_size to be equal where the output reads "
+                f"the state alone, got {self.embedding_size} and {self.hidden_size}. Set embedding_size to "
+                f"{self.hidden_size}, or tie_embeddings to false."
+            )
+
+    def _check_latent(self, attention: LatentHardSpec | LatentMonotoneSpec) -> None:
+        """Raise an error for settings that need one context, where there is one for each position."""
+        for name, is_set in {
+            "input_feeding": self.input_feeding,
+            "attend before": self.attend == "before",
+        }.items():
+            if is_set:
+                raise ValueRangeError(
+                    f"DecoderSpec: {name} feeds one context to the next step, got attention {attention.kind}, which "
+                    f"has one for every position that it may have read. Set input_feeding to false and attend to "
+                    f"after, or choose another attention, for example softmax."
+                )
+
+    def _check_without_attention(self) -> None:
+        """Raise an error for settings that need an attention."""
         if self.input_feeding:
             raise ValueRangeError(
                 "DecoderSpec: input_feeding feeds back what was attended to, got attention none. "
                 "Choose an attention, for example softmax, or set input_feeding to false."
             )
-        if self.bridge == "none":
+        if self.attend == "before":
             raise ValueRangeError(
-                "DecoderSpec: with attention none and bridge none nothing of the source reaches the "
-                "decoder. Choose an attention, or the bridge initial_state."
+                "DecoderSpec: attend before says when the decoder attends, got attention none. "
+                "Choose an attention, for example softmax, or set attend to after."
             )
-        if self.tie_embeddings and self.embedding_size != self.hidden_size:
+        if self.bridge in ("none", "learned"):
             raise ValueRangeError(
-                f"DecoderSpec: tie_embeddings without attention needs embedding_size and hidden_size to be "
-                f"equal, got {self.embedding_size} and {self.hidden_size}. Set embedding_size to "
-                f"{self.hidden_size}, or tie_embeddings to false."
+                f"DecoderSpec: with attention none and bridge {self.bridge} nothing of the source reaches the "
+                f"decoder. Choose an attention, or the bridge initial_state."
             )

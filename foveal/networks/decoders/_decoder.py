@@ -207,19 +207,70 @@ class AbstractRecurrentDecoder(nn.Module, ABC):
         return memory if memory.keys is not None else self.remember(memory)
 
     def _input(self, token: Tensor, memory: Memory, *others: Tensor) -> Tensor:
-        """Concatenate the input of the stack: the token `(*batch)` or `(*batch, T)`, the bridge, the rest."""
-        embedded = self.dropout(self.embedding(token))
+        """Compute the input of the stack for one token `(*batch)` or for all tokens `(*batch, T)`."""
+        return self._joined(self._embedded(token), memory, *others)
+
+    def _embedded(self, token: Tensor) -> Tensor:
+        """Return the vector of each token."""
+        return self.dropout(self.embedding(token))
+
+    def _joined(self, embedded: Tensor, memory: Memory, *others: Tensor) -> Tensor:
+        """Concatenate the input of the stack: the token `(*batch, E)` or `(*batch, T, E)`, the bridge, the rest."""
         bridge = self.bridge.every_step(memory)
         if embedded.ndim > bridge.ndim:
             bridge = bridge.unsqueeze(-2).expand(*embedded.shape[:-1], -1)
         return torch.cat([embedded, bridge, *others], -1)
 
 
-class AbstractDecoder(AbstractRecurrentDecoder):
+class AbstractVectorDecoder(AbstractRecurrentDecoder):
     """A decoder that predicts the token of each step from one vector.
 
-    Subclasses implement `read`, which computes this vector from the outputs of the stack. This class
-    implements one step, all steps at once, and their loss.
+    Subclasses compute the vectors of all steps; this class turns them into log-probabilities and losses.
+    """
+
+    @override
+    def unroll(
+        self,
+        tokens: Int[Tensor, "*batch T"],
+        memory: Memory,
+        mask: Bool[Tensor, "*batch T"] | None = None,
+        state: DecoderState | None = None,
+    ) -> Unrolled:
+        vectors, attended, state = self._teach(tokens, self._remembered(memory), mask, state)
+        log_probs = self.output(vectors, self.embedding)
+        if mask is not None:
+            log_probs = log_probs.masked_fill(~mask.unsqueeze(-1), 0.0)
+        return Unrolled(log_probs, attended, state)
+
+    @override
+    def score(
+        self,
+        tokens: Int[Tensor, "*batch T"],
+        targets: Int[Tensor, "*batch T"],
+        memory: Memory,
+        mask: Bool[Tensor, "*batch T"] | None = None,
+        state: DecoderState | None = None,
+        *,
+        label_smoothing: float = 0.0,
+    ) -> TokenLosses:
+        vectors, attended, state = self._teach(tokens, self._remembered(memory), mask, state)
+        loss, log_prob = self.output.score(
+            vectors, self.embedding, targets, mask, label_smoothing=label_smoothing
+        )
+        return TokenLosses(loss, log_prob, attended, state)
+
+    @abstractmethod
+    def _teach(
+        self, tokens: Tensor, memory: Memory, mask: Tensor | None, state: DecoderState | None
+    ) -> TeacherForced:
+        """Compute the vectors of all steps, after dropout."""
+
+
+class AbstractDecoder(AbstractVectorDecoder):
+    """A decoder that computes the vector of each step from the output of its stack.
+
+    Subclasses implement `read`, which computes this vector. This class implements one step and all steps at
+    once.
     """
 
     @abstractmethod
@@ -256,36 +307,6 @@ class AbstractDecoder(AbstractRecurrentDecoder):
         del vector
 
     @override
-    def unroll(
-        self,
-        tokens: Int[Tensor, "*batch T"],
-        memory: Memory,
-        mask: Bool[Tensor, "*batch T"] | None = None,
-        state: DecoderState | None = None,
-    ) -> Unrolled:
-        vectors, attended, state = self._teach(tokens, self._remembered(memory), mask, state)
-        log_probs = self.output(vectors, self.embedding)
-        if mask is not None:
-            log_probs = log_probs.masked_fill(~mask.unsqueeze(-1), 0.0)
-        return Unrolled(log_probs, attended, state)
-
-    @override
-    def score(
-        self,
-        tokens: Int[Tensor, "*batch T"],
-        targets: Int[Tensor, "*batch T"],
-        memory: Memory,
-        mask: Bool[Tensor, "*batch T"] | None = None,
-        state: DecoderState | None = None,
-        *,
-        label_smoothing: float = 0.0,
-    ) -> TokenLosses:
-        vectors, attended, state = self._teach(tokens, self._remembered(memory), mask, state)
-        loss, log_prob = self.output.score(
-            vectors, self.embedding, targets, mask, label_smoothing=label_smoothing
-        )
-        return TokenLosses(loss, log_prob, attended, state)
-
     def _teach(
         self, tokens: Tensor, memory: Memory, mask: Tensor | None, state: DecoderState | None
     ) -> TeacherForced:

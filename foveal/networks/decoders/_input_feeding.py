@@ -18,13 +18,9 @@ from torch import Tensor
 from typing_extensions import override
 
 from ...attention import Memory
-from ..recurrent._cells import carry
 from ._decoder import AbstractAttentionDecoder, Attends, DecoderParts
-from ._fed_steps import FedSteps
-from ._shared_operand import shared_operand
+from ._fed_steps import FedSteps, carried, real_items, shared
 from ._steps import DecoderState, TeacherForced
-
-_MANY = 48  # minimum number of positions for which it is faster: benchmarks/input_feeding.py
 
 
 @final
@@ -92,40 +88,14 @@ class InputFeedingDecoder(AbstractAttentionDecoder):
         state = self.start(memory) if state is None else state
         tokens = tokens if mask is None else tokens.masked_fill(~mask, 0)
         steps = FedSteps(self.stack, self._input(tokens, memory))
-        memory = _shared(memory)
+        memory = shared(memory)
         vectors, attended = [], []
-        for number, real in enumerate(_real_items(mask, tokens.shape[-1])):
+        for number, real in enumerate(real_items(mask, tokens.shape[-1])):
             hidden, layers = steps.step(number, state.own, state.layers)
             read, reading = self.read(hidden.unsqueeze(-2), memory)
             vector = self.dropout(read).squeeze(-2)
             after = DecoderState(layers, vector)
-            state = after if real is None else _carried(real, after, state)
+            state = after if real is None else carried(real, after, state)
             vectors.append(vector)
             attended.append(reading)
         return TeacherForced(torch.stack(vectors, -2), tuple(attended), state)
-
-
-def _shared(memory: Memory) -> Memory:
-    """Prepare the memory, with all tensors in its keys, for many steps.
-
-    With few positions, accumulating gradients directly is faster than deferring them.
-    """
-    if memory.values.shape[-2] < _MANY:
-        return memory
-    keys = shared_operand(memory.keys) if isinstance(memory.keys, Tensor) else memory.keys
-    return memory._replace(values=shared_operand(memory.values), keys=keys)
-
-
-def _real_items(mask: Tensor | None, num_steps: int) -> list[Tensor | None]:
-    """Return, for each step, the items that take it; None if all do, in which case no state is carried over."""
-    if mask is None:
-        return [None] * num_steps
-    everyone = mask.reshape(-1, num_steps).all(0).tolist()
-    return [None if all_real else mask[..., t] for t, all_real in enumerate(everyone)]
-
-
-def _carried(real: Tensor, after: DecoderState, before: DecoderState) -> DecoderState:
-    """Select the new state for items with a real token, the old state for the others."""
-    real = real.unsqueeze(-1)
-    layers = (carry(real, new, old) for new, old in zip(after.layers, before.layers, strict=True))
-    return DecoderState(tuple(layers), torch.where(real, after.own, before.own))

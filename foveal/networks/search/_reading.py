@@ -37,7 +37,14 @@ from ...attention._readers import ExpectedSelection
 from ...attention._scorers import scores_of
 from ...distributions import Categorical
 from ...errors import ShapeError, ValueRangeError
-from ..decoders._decoder import AbstractAttentionDecoder, AbstractDecoder, AttentionDecoder
+from ..decoders._bahdanau import BahdanauDecoder
+from ..decoders._decoder import (
+    AbstractAttentionDecoder,
+    AbstractDecoder,
+    AbstractRecurrentDecoder,
+    Attends,
+    AttentionDecoder,
+)
 from ..decoders._input_feeding import InputFeedingDecoder
 from ..decoders._steps import Reading
 from ._matrix import Matrix
@@ -71,13 +78,13 @@ class AbstractRead(ABC):
 
 
 def check_forced(
-    decoder: AbstractDecoder,
+    decoder: AbstractRecurrentDecoder,
     forced: Float[Tensor, "B K S"],
     shape: tuple[int, ...],
     memory: Memory,
 ) -> None:
     """Check that a decoder supports forced weights, and that they match the hypotheses `shape`, (B, K)."""
-    attention = decoder.attention if isinstance(decoder, AbstractAttentionDecoder) else None
+    attention = attention_of(decoder)
     head = attention.attention if isinstance(attention, MultiHead) else attention
     if not isinstance(head, Attention) or not isinstance(head.reader, _LINEAR):
         raise ValueRangeError(
@@ -91,6 +98,30 @@ def check_forced(
             f"DecoderStepper: forced weights must have shape {expected}, items, hypotheses and "
             f"places, got {tuple(forced.shape)}. Give a weight for every place."
         )
+
+
+def attention_of(decoder: AbstractRecurrentDecoder) -> Attends | None:
+    """Return the attention of a decoder; None if it has none, or not one that its steps call."""
+    if isinstance(decoder, AbstractAttentionDecoder | BahdanauDecoder):
+        return decoder.attention
+    return None
+
+
+def context_with(
+    attention: Attends, weights: Float[Tensor, "B K S"], memory: Memory
+) -> Float[Tensor, "B K V"]:
+    """Compute the context for given weights, which all heads share."""
+    if isinstance(attention, MultiHead):
+        heads = weights.unsqueeze(-3) @ memory.values
+        return attention.output(heads.transpose(-2, -3).flatten(-2))
+    return weights @ memory.values
+
+
+def weights_in_a_row(attention: Attends, reading: Reading) -> Float[Tensor, "B K S"]:
+    """Flatten weights of words in sentences to one row of positions, and average weights of heads."""
+    if isinstance(attention, HierarchicalAttention):
+        return reading.weights.flatten(-2)
+    return reading.weights.mean(-3) if isinstance(attention, MultiHead) else reading.weights
 
 
 def prepare_read(decoder: AbstractDecoder, *, half: bool) -> AbstractRead:
@@ -124,29 +155,16 @@ class _AsItIs(AbstractRead):
     @override
     @torch.no_grad()
     def read(self, hidden: Tensor, memory: Memory, forced: Tensor | None = None) -> Vectors:
-        if forced is not None:
-            return Vectors(self._read_with(forced, hidden, memory), forced)
-        vectors, reading = self._decoder.read(hidden, memory)
-        return Vectors(vectors, None if reading is None else self._in_a_row(reading))
-
-    def _read_with(self, weights: Tensor, hidden: Tensor, memory: Memory) -> Tensor:
-        """Compute the vectors for given weights, which all heads share."""
         decoder = self._decoder
+        if forced is not None:
+            assert isinstance(decoder, AbstractAttentionDecoder)
+            context = context_with(decoder.attention, forced, memory)
+            return Vectors(torch.tanh(decoder.combine(torch.cat([context, hidden], -1))), forced)
+        vectors, reading = decoder.read(hidden, memory)
+        if reading is None:
+            return Vectors(vectors, None)
         assert isinstance(decoder, AbstractAttentionDecoder)
-        if isinstance(decoder.attention, MultiHead):
-            heads = weights.unsqueeze(-3) @ memory.values
-            context = decoder.attention.output(heads.transpose(-2, -3).flatten(-2))
-        else:
-            context = weights @ memory.values
-        return torch.tanh(decoder.combine(torch.cat([context, hidden], -1)))
-
-    def _in_a_row(self, reading: Reading) -> Float[Tensor, "B K S"]:
-        """Flatten weights of words in sentences to one row of positions, and average weights of heads."""
-        assert isinstance(self._decoder, AbstractAttentionDecoder)
-        attention, weights = self._decoder.attention, reading.weights
-        if isinstance(attention, HierarchicalAttention):
-            return weights.flatten(-2)
-        return weights.mean(-3) if isinstance(attention, MultiHead) else weights
+        return Vectors(vectors, weights_in_a_row(decoder.attention, reading))
 
 
 @final

@@ -21,11 +21,10 @@ from ...attention._distribute import PerQuery
 from ...attention._grids import PerQueryOnGrid
 from ...attention._readers import ExpectedSelection
 from ...errors import ValueRangeError
-from ..decoders._decoder import AbstractAttentionDecoder, AbstractDecoder, Attends
-from ..decoders._steps import DecoderState
-from ._advancing import prepare_advance
+from ..decoders._decoder import Attends
 from ._matrix import Matrix
-from ._reading import check_forced, prepare_read
+from ._reading import attention_of, check_forced
+from ._step_order import Steppable, prepare_steps
 from ._stepping_state import SearchStep, SteppingState, kept, map_memory, reordered
 
 
@@ -54,18 +53,18 @@ class DecoderStepper:
         torch.Size([2, 3, 9])
     """
 
-    def __init__(self, decoder: AbstractDecoder, *, half: bool = False) -> None:
+    def __init__(self, decoder: Steppable, *, half: bool = False) -> None:
         if decoder.training:
             raise ValueRangeError(
                 "DecoderStepper: the decoder must be in evaluation mode, got training mode, whose "
                 "dropout would be part of the search. Call decoder.eval() first."
             )
-        if isinstance(decoder, AbstractAttentionDecoder):
-            _check_queries(decoder.attention)
+        attention = attention_of(decoder)
+        if attention is not None:
+            _check_queries(attention)
         self._decoder = decoder
         self._half = half
-        self._advance = prepare_advance(decoder, half=half)
-        self._read = prepare_read(decoder, half=half)
+        self._steps = prepare_steps(decoder, half=half)
         self._bias = decoder.output.bias.detach()
 
     @property
@@ -96,7 +95,7 @@ class DecoderStepper:
         if self._half:
             memory = map_memory(self._widened, memory)
         state = first.map(lambda part: self._widened(part).unsqueeze(1))
-        return SteppingState(self._read.remember(self._advance.remember(memory)), state)
+        return SteppingState(self._steps.remember(memory), state)
 
     def batch_size(self, state: SteppingState) -> int:
         """Return the number of items in the state.
@@ -126,13 +125,11 @@ class DecoderStepper:
             The new state, the log-probabilities of the next token, and the attention weights.
         """
         memory, before = state
-        hidden, layers = self._advance.advance(before, tokens, memory)
         if forced is not None:
             check_forced(self._decoder, forced, tuple(tokens.shape), memory)
-        vectors, weights = self._read.read(hidden, memory, forced)
+        vectors, weights, after = self._steps.run(before, tokens, memory, forced)
         scores = self._output.plus(self._bias, vectors.flatten(0, 1))
         log_probs = scores.view(*tokens.shape, -1).log_softmax(-1)
-        after = DecoderState(layers, self._decoder.own(vectors))
         return SearchStep(SteppingState(memory, after), log_probs, weights)
 
     @torch.no_grad()
@@ -148,16 +145,13 @@ class DecoderStepper:
         Returns:
             True on the positions that are read; None if the attention has no segments.
         """
-        decoder = self._decoder
-        if not isinstance(decoder, AbstractAttentionDecoder):
-            return None
-        attention = decoder.attention
+        attention = attention_of(self._decoder)
         if not isinstance(attention, Attention) or not isinstance(
             attention.reader, ExpectedSelection
         ):
             return None
-        hidden, _ = self._advance.advance(state.decoder, tokens, state.memory)
-        return attention(hidden, state.memory).distribution.argmax() == 1
+        queries = self._steps.queries(state.decoder, tokens, state.memory)
+        return attention(queries, state.memory).distribution.argmax() == 1
 
     def reorder(self, state: SteppingState, parents: Int[Tensor, "B k"]) -> SteppingState:
         """Select hypotheses; their number may change.

@@ -1,0 +1,123 @@
+"""One step of a decoder in search, from tokens to the vector before the output layer.
+
+    after     the stack advances, then its output is the query                   Luong et al. 2015
+    before    the state before the step is the query, then the stack advances    Bahdanau et al. 2015
+
+Axes: B items, K hypotheses of each, S positions, H width of the stack's output, A of the vector v.
+"""
+
+from abc import ABC, abstractmethod
+from typing import NamedTuple, final
+
+import torch
+from jaxtyping import Float, Int
+from torch import Tensor
+from typing_extensions import override
+
+from ...attention import Memory
+from ..decoders._bahdanau import BahdanauDecoder
+from ..decoders._decoder import AbstractDecoder
+from ..decoders._steps import DecoderState
+from ._advancing import prepare_advance
+from ._reading import context_with, prepare_read, weights_in_a_row
+
+# Any decoder that predicts a token from one vector.
+Steppable = AbstractDecoder | BahdanauDecoder
+
+
+class StepVectors(NamedTuple):
+    """The input of the output layer for each hypothesis, its attention weights, and the state after the step."""
+
+    vectors: Float[Tensor, "B K A"]
+    weights: Float[Tensor, "B K S"] | None
+    state: DecoderState
+
+
+class AbstractSteps(ABC):
+    """Takes steps with all hypotheses."""
+
+    @abstractmethod
+    def remember(self, memory: Memory) -> Memory:
+        """Compute the parts of the memory that every step needs."""
+
+    @abstractmethod
+    def run(
+        self,
+        state: DecoderState,
+        tokens: Int[Tensor, "B K"],
+        memory: Memory,
+        forced: Float[Tensor, "B K S"] | None,
+    ) -> StepVectors:
+        """Feed one token to every hypothesis; `forced` are weights that replace the weights of the attention."""
+
+    @abstractmethod
+    def queries(
+        self, state: DecoderState, tokens: Int[Tensor, "B K"], memory: Memory
+    ) -> Float[Tensor, "B K H"]:
+        """Return the queries with which this step attends."""
+
+
+def prepare_steps(decoder: Steppable, *, half: bool) -> AbstractSteps:
+    """Return the steps of a decoder, prepared from its current weights."""
+    if isinstance(decoder, BahdanauDecoder):
+        return _Before(decoder, half=half)
+    return _After(decoder, half=half)
+
+
+@final
+class _After(AbstractSteps):
+    """Advances, then attends."""
+
+    def __init__(self, decoder: AbstractDecoder, *, half: bool) -> None:
+        self._decoder = decoder
+        self._advance = prepare_advance(decoder, half=half)
+        self._read = prepare_read(decoder, half=half)
+
+    @override
+    def remember(self, memory: Memory) -> Memory:
+        return self._read.remember(self._advance.remember(memory))
+
+    @override
+    def run(
+        self, state: DecoderState, tokens: Tensor, memory: Memory, forced: Tensor | None
+    ) -> StepVectors:
+        hidden, layers = self._advance.advance(state, tokens, memory)
+        vectors, weights = self._read.read(hidden, memory, forced)
+        return StepVectors(vectors, weights, DecoderState(layers, self._decoder.own(vectors)))
+
+    @override
+    def queries(self, state: DecoderState, tokens: Tensor, memory: Memory) -> Tensor:
+        return self._advance.advance(state, tokens, memory).output
+
+
+@final
+class _Before(AbstractSteps):
+    """Attends, then advances."""
+
+    def __init__(self, decoder: BahdanauDecoder, *, half: bool) -> None:
+        self._decoder = decoder
+        self._advance = prepare_advance(decoder, half=half)
+
+    @override
+    def remember(self, memory: Memory) -> Memory:
+        return self._advance.remember(memory)
+
+    @override
+    @torch.no_grad()
+    def run(
+        self, state: DecoderState, tokens: Tensor, memory: Memory, forced: Tensor | None
+    ) -> StepVectors:
+        decoder, weights = self._decoder, forced
+        if weights is None:
+            reading = decoder.attention(self.queries(state, tokens, memory), memory)
+            context, weights = reading.context, weights_in_a_row(decoder.attention, reading)
+        else:
+            context = context_with(decoder.attention, weights, memory)
+        before = decoder.with_context(state, context)
+        hidden, layers = self._advance.advance(before, tokens, memory)
+        vectors = decoder.vectors(hidden, decoder.embedding(tokens), context)
+        return StepVectors(vectors, weights, DecoderState(layers))
+
+    @override
+    def queries(self, state: DecoderState, tokens: Tensor, memory: Memory) -> Tensor:
+        return state.layers[-1].hidden
