@@ -18,8 +18,7 @@ from typing import Any
 from foveal.models import SoftmaxSpec
 from foveal.tasks import TransductionSpec
 from foveal.training import Run
-
-from . import g2p_low, g2p_medium, ja_en
+from recipes import g2p_low, g2p_medium, ja_en
 
 CORPORA: dict[str, Callable[[], Run]] = {
     "ice": g2p_low.ice,

@@ -16,7 +16,8 @@ from typing import NamedTuple
 
 from foveal.bundles import load_bundle
 from foveal.data import Example
-from foveal.metrics import Statistics, bleu, compare, error_rate
+from foveal.metrics import Statistics, bleu, compare
+from foveal.metrics._metrics import wrong_words
 from foveal.tasks import Transduction
 from recipes import attending
 
@@ -72,7 +73,7 @@ def _scored(corpus: str, examples: Sequence[Example], folders: Sequence[Path]) -
         began = time.perf_counter()
         outputs = [answer.output for answer in task.predict(examples)]
         seconds.append(time.perf_counter() - began)
-        metric = bleu if corpus in _BLEU else error_rate
+        metric = bleu if corpus in _BLEU else wrong_words
         quality.append(metric(references, outputs))
         parameters = sum(weights.numel() for weights in task.model.parameters())
     costs = [Cost.load(folder) for folder in folders]
