@@ -24,6 +24,7 @@ DECODERS = {
     "softmax": DecoderSpec(attention=SoftmaxSpec()),
     "segment": DecoderSpec(attention=SegmentSpec()),
     "input feeding": DecoderSpec(attention=SoftmaxSpec(), input_feeding=True),
+    "before": DecoderSpec(attention=SoftmaxSpec(), attend="before", deep_output=True),
     "no attention": DecoderSpec(attention=None),
 }
 HOW: dict[str, Any] = {"begin": BEGIN, "end": END, "max_length": 9}

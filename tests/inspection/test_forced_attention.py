@@ -1,6 +1,7 @@
 """What a model reads while it writes a given target."""
 
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -48,7 +49,7 @@ KINDS: list[AttentionSpec] = [
 TAKES_OR_LEAVES = ("sigmoid", "segment")
 
 
-def build(attention: AttentionSpec | None, *, input_feeding: bool = False) -> Transduction:
+def build(attention: AttentionSpec | None, **choices: Any) -> Transduction:
     torch.manual_seed(0)
     spec = TransductionSpec(
         source=WhitespaceSpec(),
@@ -56,9 +57,7 @@ def build(attention: AttentionSpec | None, *, input_feeding: bool = False) -> Tr
         outputs="texts",
         model=Seq2SeqSpec(
             encoder=TextEncoderSpec(embedding_size=4, hidden_size=4),
-            decoder=DecoderSpec(
-                embedding_size=4, hidden_size=8, attention=attention, input_feeding=input_feeding
-            ),
+            decoder=DecoderSpec(embedding_size=4, hidden_size=8, attention=attention, **choices),
         ),
         prediction=PredictionSpec(beam_size=1),
     )
@@ -97,13 +96,13 @@ def test_a_batch_changes_nothing(attention: AttentionSpec) -> None:
         assert alone.best == together.best
 
 
-@pytest.mark.parametrize("input_feeding", [False, True])
+@pytest.mark.parametrize("choices", [{}, {"input_feeding": True}, {"attend": "before"}])
 @pytest.mark.parametrize("attention", [SoftmaxSpec(), SegmentSpec()], ids=name)
 def test_a_row_belongs_to_the_symbol_that_its_step_writes(
-    attention: AttentionSpec, input_feeding: bool
+    attention: AttentionSpec, choices: dict[str, Any]
 ) -> None:
     """Given its own output, a model looks where it looked when it wrote it."""
-    task = build(attention, input_feeding=input_feeding)
+    task = build(attention, **choices)
     answers = task.predict(EXAMPLES, replace(task.prediction, trace=True, max_length=4))
     written = [replace(e, target=a.output) for e, a in zip(EXAMPLES, answers, strict=True)]
     for answer, trace in zip(answers, forced_traces(task, written), strict=True):

@@ -6,7 +6,7 @@ from torch import Tensor
 
 from foveal.attention import Attended, Memory, MultiHead
 from foveal.errors import ShapeError, ValueRangeError
-from foveal.networks import AbstractDecoder, DecoderStepper
+from foveal.networks import AbstractDecoder, BahdanauDecoder, DecoderStepper
 from foveal.networks.decoders._decoder import AbstractAttentionDecoder
 from tests.networks.test_stepping import (
     ATTENTIONS,
@@ -21,22 +21,28 @@ from tests.networks.test_stepping import (
 ONE_LEVEL = [name for name in ATTENTIONS if name not in ("heads", "levels")]
 
 
-def by_hand(decoder: AbstractDecoder, memory: Memory, tokens: Tensor, weights: Tensor) -> Tensor:
+def by_hand(
+    decoder: AbstractDecoder | BahdanauDecoder, memory: Memory, tokens: Tensor, weights: Tensor
+) -> Tensor:
     """Log-probabilities after the first token of one hypothesis, nothing prepared."""
-    assert isinstance(decoder, AbstractAttentionDecoder)
+    assert isinstance(decoder, AbstractAttentionDecoder | BahdanauDecoder)
     memory = decoder.remember(memory)
-    hidden, _ = decoder.advance(decoder.start(memory), tokens, memory)
+    state = decoder.start(memory)
     if isinstance(decoder.attention, MultiHead):
         heads = [weights[:, None] @ memory.values[:, head] for head in range(2)]
         context = decoder.attention.output(torch.cat(heads, -1)).squeeze(1)
     else:
         context = (weights.unsqueeze(-1) * memory.values).sum(1)
+    if isinstance(decoder, BahdanauDecoder):
+        vector, _ = decoder.advance(decoder.with_context(state, context), tokens, memory)
+        return decoder.output(vector, decoder.embedding)
+    hidden, _ = decoder.advance(state, tokens, memory)
     vector = torch.tanh(torch.cat([context, hidden], -1) @ decoder.combine.weight.T)
     return decoder.output(vector, decoder.embedding)
 
 
 @pytest.mark.parametrize("attention", ONE_LEVEL)
-@pytest.mark.parametrize("kind", ["attention", "feeding"])
+@pytest.mark.parametrize("kind", ["attention", "feeding", "before", "deep"])
 def test_forcing_the_own_weights_changes_nothing(kind: str, attention: str) -> None:
     torch.manual_seed(0)
     decoder, memory = decoder_with(kind, attention), memory_for(attention)
@@ -52,7 +58,7 @@ def test_forcing_the_own_weights_changes_nothing(kind: str, attention: str) -> N
 
 
 @pytest.mark.parametrize("attention", [*ONE_LEVEL, "heads"])
-@pytest.mark.parametrize("kind", ["attention", "feeding"])
+@pytest.mark.parametrize("kind", ["attention", "feeding", "before"])
 def test_forcing_another_place_reads_that_place(kind: str, attention: str) -> None:
     torch.manual_seed(1)
     decoder, memory = decoder_with(kind, attention), memory_for(attention)

@@ -24,6 +24,7 @@ from foveal.networks import (
     AbstractCell,
     AbstractDecoder,
     AttentionDecoder,
+    BahdanauDecoder,
     CellState,
     DocumentEncoder,
     ElmanCell,
@@ -35,6 +36,7 @@ from foveal.networks import (
     InitialStateAndEveryStepBridge,
     InitialStateBridge,
     InputFeedingDecoder,
+    LearnedStateBridge,
     LSTMCell,
     NoBridge,
     PlainDecoder,
@@ -156,6 +158,7 @@ def test_a_tree_encoder_obeys_the_laws() -> None:
 BRIDGES: dict[str, Callable[[RecurrentStack], AbstractBridge]] = {
     "initial state": lambda stack: InitialStateBridge(6, stack),
     "every step": lambda stack: EveryStepBridge(6),
+    "learned": LearnedStateBridge,
     "both": lambda stack: InitialStateAndEveryStepBridge(6, stack),
 }
 
@@ -167,9 +170,10 @@ def memory_of_sequences(*, summary: bool) -> Memory:
 
 def decoder_with(
     kind: str, bridge: str, *, tie_embeddings: bool = False, cell: type[AbstractCell] = LSTMCell
-) -> AbstractDecoder:
+) -> AbstractDecoder | BahdanauDecoder:
     embedding = nn.Embedding(9, 5)
-    width = 5 + (0 if bridge == "initial state" else 6) + (5 if kind == "feeding" else 0)
+    width = 5 + (0 if bridge in ("initial state", "learned") else 6)
+    width += {"feeding": 5, "before": 6, "deep": 6}.get(kind, 0)
     stack = recurrent_stack(width, 5, cell=cell, num_layers=2, residual=True, dropout=0.1)
     parts = {
         "embedding": embedding,
@@ -183,18 +187,21 @@ def decoder_with(
     if kind == "attention":
         return AttentionDecoder(**parts, attention=segment_attention(5, 6), value_size=6)
     attention = softmax_attention(5, 6)
+    if kind in ("before", "deep"):
+        deep_size = 5 if kind == "deep" else None
+        return BahdanauDecoder(**parts, attention=attention, value_size=6, deep_size=deep_size)
     return InputFeedingDecoder(**parts, attention=attention, value_size=6, vector_size=5)
 
 
 @pytest.mark.parametrize("bridge", BRIDGES)
-@pytest.mark.parametrize("kind", ["plain", "attention", "feeding"])
+@pytest.mark.parametrize("kind", ["plain", "attention", "feeding", "before", "deep"])
 def test_a_decoder_obeys_the_laws(kind: str, bridge: str) -> None:
     torch.manual_seed(7)
     check_decoder(decoder_with(kind, bridge), memory_of_sequences(summary=True), 9)
 
 
 @pytest.mark.parametrize("cell", [ElmanCell, GRUCell])
-@pytest.mark.parametrize("kind", ["plain", "attention", "feeding"])
+@pytest.mark.parametrize("kind", ["plain", "attention", "feeding", "before", "deep"])
 def test_a_decoder_with_tied_embeddings_and_no_summary(kind: str, cell: type[AbstractCell]) -> None:
     torch.manual_seed(8)
     decoder = decoder_with(kind, "both", tie_embeddings=True, cell=cell)
@@ -209,8 +216,10 @@ def test_a_language_model_obeys_the_laws() -> None:
     check_decoder(decoder, no_memory(4), 9)
 
 
-@pytest.mark.parametrize("feeding", [False, True])
-def test_decoders_read_words_in_sentences_and_heads(feeding: bool) -> None:
+@pytest.mark.parametrize("kind", [AttentionDecoder, InputFeedingDecoder, BahdanauDecoder])
+def test_decoders_read_words_in_sentences_and_heads(kind: Any) -> None:
+    more = {} if kind is BahdanauDecoder else {"vector_size": 5}
+    fed_size = {AttentionDecoder: 0, InputFeedingDecoder: 5, BahdanauDecoder: 6}[kind]
     torch.manual_seed(10)
     mask = torch.rand(4, 2, 3) < 0.7
     mask[:, 0, 0] = True
@@ -218,14 +227,13 @@ def test_decoders_read_words_in_sentences_and_heads(feeding: bool) -> None:
     levels = HierarchicalAttention(softmax_attention(6, 6), softmax_attention(6, 6))
     heads = MultiHead(segment_attention(3, 3), num_heads=2, query_size=6, value_size=6)
     for memory, attention in ((words, levels), (memory_of_sequences(summary=False), heads)):
-        stack = recurrent_stack(4 + (5 if feeding else 0), 6)
-        kind = InputFeedingDecoder if feeding else AttentionDecoder
+        stack = recurrent_stack(4 + fed_size, 6)
         decoder = kind(
             embedding=nn.Embedding(9, 4),
             stack=stack,
             bridge=InitialStateBridge(6, stack),
             attention=attention,
             value_size=6,
-            vector_size=5,
+            **more,
         )
         check_decoder(decoder, memory, 9)

@@ -1,8 +1,8 @@
 """Recordings of the recurrent layers of a model, to run them again one step at a time.
 
 Whole sequences go through torch's fused kernels, which expose neither gates nor the gradient at each
-step. A hook on every `RecurrentStack` records its inputs and outputs. The stack of the input-feeding
-decoder takes single steps, so the inputs of its cells are recorded instead.
+step. A hook on every `RecurrentStack` records its inputs and outputs. The stack of a
+decoder that reads its context takes single steps, so the inputs of its cells are recorded instead.
 
 Axes: B rows, T positions, D input width, H state width.
 """
@@ -17,7 +17,14 @@ from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
 
 from ...attention import Memory
-from ...networks import AbstractCell, CellState, InputFeedingDecoder, RecurrentStack, StackState
+from ...networks import (
+    AbstractCell,
+    BahdanauDecoder,
+    CellState,
+    InputFeedingDecoder,
+    RecurrentStack,
+    StackState,
+)
 from ...networks.recurrent._bidirectional import Bidirectional
 from ...networks.recurrent._layers import AbstractLayer
 from ...networks.recurrent._stacks import StackOutput
@@ -78,12 +85,12 @@ def recurrences(heard: Sequence[Heard], loss: Float[Tensor, ""]) -> list[Recurre
 
 @torch.no_grad()
 def fed_recurrences(
-    decoder: InputFeedingDecoder,
+    decoder: InputFeedingDecoder | BahdanauDecoder,
     tokens: Int[Tensor, "B T"],
     mask: Bool[Tensor, "B T"],
     memory: Memory,
 ) -> list[Recurrence]:
-    """Return the cells of a decoder with input feeding, by taking its steps. The fed context counts as an input:
+    """Return the cells of a decoder that reads its context, by taking its steps. The context counts as an input:
     the gradient is not followed through it.
     """
     memory = decoder.remember(memory)

@@ -102,7 +102,7 @@ class Remedies:
 
     def fed(self) -> str:
         """Suggest input feeding: a decoder that knows its previous attention."""
-        can_feed = not self._lacks_attention
+        can_feed = not self._lacks_attention and self._task.get("decoder.attend") != "before"
         feeding = self._of_task("decoder.input_feeding", "true") if can_feed else None
         return self._either(feeding, Flag("training.scheduled_sampling", "0.25"))
 

@@ -17,7 +17,7 @@ from torch import Tensor, nn
 from ...data import Seq2SeqBatch
 from ...data._batches import LabeledBatch, PairBatch, TaggedBatch, TextBatch, move
 from ...models._encoder_decoder import AbstractEncoderDecoder
-from ...networks import InputFeedingDecoder
+from ...networks import BahdanauDecoder, InputFeedingDecoder
 from ...tasks import AbstractTask
 from ...tasks.base._forced import Forced
 from ...tasks.base._writing import AbstractWriting
@@ -90,11 +90,11 @@ def _named(group: str, numbers: dict[str, float]) -> Readings:
 
 
 def _fed(task: AbstractTask[Any], batch: Any) -> list[Recurrence]:
-    """Return the recurrence of an input-feeding decoder, whose single steps no hook on the stack records."""
+    """Return the recurrence of a decoder that reads its context, whose single steps no hook on the stack records."""
     if not isinstance(task, AbstractWriting):
         return []
     model: AbstractEncoderDecoder = task.model
-    if not isinstance(model.decoder, InputFeedingDecoder):
+    if not isinstance(model.decoder, InputFeedingDecoder | BahdanauDecoder):
         return []
     batch = move(batch, task.device)
     memory, text = model.encode(*task.source_of(batch)), task.text_of(batch)
