@@ -105,7 +105,7 @@ HEALTHY = {
         writing(SoftmaxSpec(), cell="gru"), LETTERS, steps(180, seed=2), 30.0
     ),
     "input feeding": Patient(writing(SoftmaxSpec(), input_feeding=True), LETTERS, steps(160), 30.0),
-    "before": Patient(writing(SoftmaxSpec(), attend="before"), LETTERS, steps(160), 30.0),
+    "before": Patient(writing(SoftmaxSpec(), attend="before"), LETTERS, steps(260), 30.0),
     "segment": Patient(writing(SegmentSpec(), bridge="none"), LETTERS, steps(300), 30.0),
     "sparsemax": Patient(writing(SparsemaxSpec()), LETTERS, steps(180), 30.0),
     "local": Patient(writing(LocalSpec()), LETTERS, steps(180), 30.0),

@@ -30,5 +30,5 @@ def test_a_healthy_run_raises_no_alarm(name: str, tmp_path: Path) -> None:
     assert [finding for finding in found if finding.severity == "alarm"] == []
 
 
-def test_there_are_twelve() -> None:
-    assert len(HEALTHY) == 12
+def test_there_are_thirteen() -> None:
+    assert len(HEALTHY) == 13
