@@ -108,7 +108,11 @@ class InitialStateBridge(AbstractBridge):
 
 @final
 class LearnedStateBridge(AbstractBridge):
-    """Learns s_0 of each layer as a parameter; the decoder depends on the memory only through attention."""
+    """Learns s_0 of each layer as a parameter; the decoder depends on the memory only through attention.
+
+    Args:
+        stack: Stack of the decoder.
+    """
 
     def __init__(self, stack: RecurrentStack) -> None:
         super().__init__()

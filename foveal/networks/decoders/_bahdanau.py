@@ -29,13 +29,6 @@ from ...attention._hierarchical import HierarchicalAttended
 from ...batch_invariant import Linear
 from .._bridges import summarized
 from ._decoder import AbstractVectorDecoder, Attends, DecoderParts
-    AbstractVectorDecoder,
-    Attends,
-    DecoderParts,
-    DecoderState,
-    Step,
-    TeacherForced,
-)
 from ._fed_steps import FedSteps, carried, real_items, shared
 from ._steps import DecoderState, Step, TeacherForced
 
@@ -95,11 +88,27 @@ class BahdanauDecoder(AbstractVectorDecoder):
         return (state.own,)
 
     def with_context(self, state: DecoderState, context: Float[Tensor, "*batch C"]) -> DecoderState:
-        """Return a state from which `advance` can take a step that reads this context."""
+        """Return a state from which `advance` can take a step that reads this context.
+
+        Args:
+            state: State before the step.
+            context: Context that the step reads.
+
+        Returns:
+            The same layers, with the context.
+        """
         return DecoderState(state.layers, context)
 
     def attend(self, state: DecoderState, memory: Memory) -> Attended | HierarchicalAttended:
-        """Attend with the top layer of a state as the only query."""
+        """Attend with the top layer of a state as the only query.
+
+        Args:
+            state: State before the step.
+            memory: Encoded input, from `remember`.
+
+        Returns:
+            The context and the weights, with one query.
+        """
         return self.attention(state.layers[-1].hidden.unsqueeze(-2), memory)
 
     def vectors(
@@ -108,7 +117,16 @@ class BahdanauDecoder(AbstractVectorDecoder):
         embedded: Float[Tensor, "*batch E"],
         context: Float[Tensor, "*batch C"],
     ) -> Float[Tensor, "*batch A"]:
-        """Compute the vector v of each step, before dropout."""
+        """Compute the vector v of each step, before dropout.
+
+        Args:
+            hidden: Outputs of the stack.
+            embedded: Vectors of the tokens that the steps read.
+            context: Contexts that the steps read.
+
+        Returns:
+            The vectors, from which the output layer predicts the next token.
+        """
         if self.deep is None:
             return hidden
         units = self.deep(torch.cat([hidden, embedded, context], -1))
