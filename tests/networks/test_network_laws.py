@@ -218,7 +218,7 @@ def test_a_language_model_obeys_the_laws() -> None:
 
 @pytest.mark.parametrize("kind", [AttentionDecoder, InputFeedingDecoder, BahdanauDecoder])
 def test_decoders_read_words_in_sentences_and_heads(kind: Any) -> None:
-    more = {} if kind is BahdanauDecoder else {"vector_size": 5}
+    more: dict[str, Any] = {} if kind is BahdanauDecoder else {"vector_size": 5}
     fed_size = {AttentionDecoder: 0, InputFeedingDecoder: 5, BahdanauDecoder: 6}[kind]
     torch.manual_seed(10)
     mask = torch.rand(4, 2, 3) < 0.7
