@@ -24,6 +24,7 @@ OPEN_TASK = (
     "foveal/tasks/_parse_batch.py",
     "foveal/tasks/_parse_steps.py",
     "foveal/tasks/_parsing.py",
+    "foveal/tasks/_tree_check.py",
     "recipes/parsing.py",
 )
 
