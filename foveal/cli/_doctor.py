@@ -10,11 +10,11 @@ from typing import Annotated
 from rich.console import Console
 from tyro.conf import Positional, arg
 
-from ..inspection import examine, findings_section
+from ..inspection import examine
 from ..inspection.doctor._finding import Finding
+from ..inspection.doctor._findings import findings_page
 from ..planning._files import open_for
 from ..specs._files import specs_in
-from ..views import page
 from ._threads import use_threads
 
 _STYLES = {"alarm": "red", "warning": "yellow", "note": "cyan"}
@@ -47,7 +47,7 @@ def command(
     examples = list(open_for(run, files, also).source) if files else None
     findings = examine(run, examples, also=also)
     written = run / PAGE
-    text = page(f"What the doctor says about {run.name}", [findings_section(findings)])
+    text = findings_page(f"What the doctor says about {run.name}", findings)
     written.write_text(text, encoding="utf-8")
     if as_json:
         rows = [{**asdict(finding), "drawing": bool(finding.drawing)} for finding in findings]

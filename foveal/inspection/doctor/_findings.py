@@ -21,7 +21,7 @@ from ...errors import DataError, FovealError, SpecError
 from ...planning._choices import load_plan
 from ...tasks import AbstractTask
 from ...training import Run, TrainingSpec, read_log
-from ...views import Section, heatmap
+from ...views import Section, heatmap, page
 from ...views._tables import Table
 from ._finding import SEVERITIES, Finding
 from ._from_curves import from_curves, from_unseen
@@ -116,16 +116,41 @@ def findings_section(findings: Sequence[Finding]) -> Section:
     Returns:
         A section for `foveal.views.page`.
     """
+    title = "What the doctor says"
     if not findings:
         return Section(
-            title="What the doctor says",
+            title=title,
             text="Nothing: gradients, attention, padding, curves and outputs are as they should be.",
         )
-    paragraphs = [
-        f"{finding.severity.capitalize()}: {finding.name}. {finding.text}\n\n"
-        f"Why: {finding.cause}\n\nWhat helps: {finding.remedy}"
-        for finding in findings
-    ]
+    return Section(
+        title=title,
+        text="\n\n".join(f"{_heading(each)}. {_paragraphs(each)}" for each in findings),
+        drawings=tuple(dict.fromkeys(each.drawing for each in findings if each.drawing)),
+        tables=(_table(findings),),
+    )
+
+
+def findings_page(title: str, findings: Sequence[Finding]) -> str:
+    """Render the findings as a page: a section for each, with its drawing, and a table of all numbers."""
+    if not findings:
+        return page(title, [findings_section(findings)])
+    sections, drawn = list[Section](), {""}
+    for each in findings:
+        drawings = () if each.drawing in drawn else (each.drawing,)  # some findings share a drawing
+        drawn.add(each.drawing)
+        sections.append(Section(title=_heading(each), text=_paragraphs(each), drawings=drawings))
+    return page(title, [*sections, Section(title="All findings", tables=(_table(findings),))])
+
+
+def _heading(finding: Finding) -> str:
+    return f"{finding.severity.capitalize()}: {finding.name}"
+
+
+def _paragraphs(finding: Finding) -> str:
+    return f"{finding.text}\n\nWhy: {finding.cause}\n\nWhat helps: {finding.remedy}"
+
+
+def _table(findings: Sequence[Finding]) -> Table:
     rows = tuple(
         (
             finding.name,
@@ -135,14 +160,8 @@ def findings_section(findings: Sequence[Finding]) -> Section:
         )
         for finding in findings
     )
-    table = Table(
+    return Table(
         caption="Findings", columns=("finding", "severity", "measured", "remedy"), rows=rows
-    )
-    return Section(
-        title="What the doctor says",
-        text="\n\n".join(paragraphs),
-        drawings=tuple(dict.fromkeys(each.drawing for each in findings if each.drawing)),
-        tables=(table,),
     )
 
 

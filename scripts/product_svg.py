@@ -1,0 +1,27 @@
+"""An SVG on the paper of the views, in their light and dark colors."""
+
+from collections.abc import Sequence
+
+from markupsafe import Markup
+
+from foveal.views._render import _environment
+from foveal.views._theme import DARK, LIGHT
+
+_TEMPLATE = (
+    '{% extends "drawing.svg" %}{% block fits %} fits{% endblock %}'
+    "{% block body %}{{ body }}{% endblock %}"
+)
+
+
+def svg(title: str, description: str, elements: Sequence[str], width: float, height: float) -> str:
+    """Return a drawing of these elements. Screen readers read the title and the description."""
+    template = _environment().from_string(_TEMPLATE)
+    return template.render(
+        title=title,
+        description=description,
+        width=f"{width:g}",
+        height=f"{height:g}",
+        body=Markup("\n".join(elements)),
+        light=LIGHT,
+        dark=DARK,
+    )
