@@ -1,7 +1,7 @@
 """The pages of the product pictures, made by the commands that users run, and a record of what they show.
 
 A screenshot cannot be compared with a page, because letters differ a little between machines. The record can: it is the
-text of the page, and a checksum of its markup and styles without numbers. It is stored next to the models, and a page
+text of the page, and checksums of its styles and of its markup without numbers. It is stored next to the models, and a page
 that differs from its record has an outdated picture.
 """
 
@@ -32,6 +32,8 @@ NUMBER = re.compile(r"-?\d*\.?\d+(?:e[+-]?\d+)?")
 _EMBEDDED = re.compile(
     r"data:[\w/+;]+,[\w+/=]*|sl-[0-9a-f]{12}(-\d+)?"
 )  # images, and keys made of them
+_STYLE = re.compile("<style>.*?</style>", re.DOTALL)
+_VALUES = re.compile('="[^"]*"|>[^<]*<')  # attributes and texts
 _UNSEEN = ("style", "title", "desc", "script")
 
 
@@ -66,24 +68,30 @@ def written_page(command: str) -> str:
 
 
 def page_record(html: str) -> str:
-    """Return the text that a page shows and the checksum of its markup."""
+    """Return the text that a page shows and checksums of its styles and its markup.
+
+    The checksum of the markup does not depend on numbers in texts and attributes, which differ a little between processors.
+    """
     reader = _Reader()
     reader.feed(html)
     lines = [" ".join(text.split()) for text in reader.texts if text.strip()]
-    return "\n".join([f"markup {_checksum(html)}", *lines, ""])
+    styles = "".join(_STYLE.findall(html))
+    markup = _EMBEDDED.sub("", _STYLE.sub("", html))
+    bare = _VALUES.sub(lambda value: NUMBER.sub("0", value[0]), markup)
+    return "\n".join([f"styles {_checksum(styles)}", f"markup {_checksum(bare)}", *lines, ""])
 
 
 def explorer_record() -> str:
     """Return the data that the explorer shows, and the checksum of its page, scripts and styles."""
     files = "\n".join(assets()[name].content.decode() for name in sorted(assets()))
     data = json.dumps(explanation(forced=True).to_data(), ensure_ascii=False, indent=1)
-    return f"markup {_checksum(files)}\n{data}\n"
+    return f"files {_checksum(files)}\n{data}\n"
 
 
-def _checksum(markup: str) -> str:
-    """Return a checksum that does not depend on numbers, which differ a little between processors."""
-    bare = NUMBER.sub("0", _EMBEDDED.sub("", markup))
-    return hashlib.sha256(bare.encode()).hexdigest()[:16]
+def _checksum(text: str) -> str:
+    """Return a checksum in letters, because digits would be compared as numbers."""
+    digest = hashlib.sha256(text.encode()).digest()[:12]
+    return "".join(chr(ord("a") + byte % 26) for byte in digest)
 
 
 class _Reader(HTMLParser):

@@ -12,6 +12,7 @@ that the code makes now differs from the stored one, except for differences in n
 import sys
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
+from typing import NamedTuple
 
 ROOT = Path(__file__).resolve().parent.parent
 sys.path[:0] = [str(ROOT / "scripts"), str(ROOT)]
@@ -45,8 +46,20 @@ DRAWINGS: Mapping[str, Callable[[], str]] = {
     "overlay": VIEWS["view_overlay"],
     "beam_tree": lambda: beam_tree(explanation().hypotheses, title=f"Pronunciations of {WORD!r}"),
 }
-# A picture ends before this element: the first parts of a page show what it is like.
-PAGES = {"explain": "#section-4", "report": "#section-3", "doctor": "#section-3"}
+
+
+class Part(NamedTuple):
+    """The part of a page in its picture: the width of the page, and the element that the picture ends before."""
+
+    width: int
+    before: str
+
+
+PAGES = {
+    "explain": Part(680, "#section-4"),
+    "report": Part(960, "#section-3"),
+    "doctor": Part(680, "#section-3"),
+}
 COMMAND = "python scripts/product_pictures.py"
 
 
@@ -90,7 +103,7 @@ def take_screenshot(name: str, out: Path) -> None:
     if name == "explorer":
         screenshot_explorer(PRONUNCIATION, WORD, STEP, PLACE, out)
     else:
-        screenshot_page(written_page(name), PAGES[name], name, out)
+        screenshot_page(written_page(name), *PAGES[name], name, out)
 
 
 def make(names: Iterable[str]) -> None:

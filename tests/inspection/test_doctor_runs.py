@@ -16,6 +16,7 @@ from foveal.data import Example, InMemory, tsv
 from foveal.errors import NonFiniteError, SpecError
 from foveal.inspection import examine, findings_section
 from foveal.inspection.doctor._finding import Finding
+from foveal.inspection.doctor._findings import findings_page
 from foveal.inspection.doctor._from_curves import from_curves, from_unseen
 from foveal.inspection.doctor._from_outputs import Written, from_outputs
 from foveal.inspection.doctor._history import History
@@ -322,6 +323,16 @@ def test_findings_make_a_page() -> None:
     nothing = findings_section(())
     assert "Nothing" in nothing.text
     assert nothing.drawings == ()
+
+
+def test_the_page_has_a_section_for_each_finding_and_no_drawing_twice() -> None:
+    found = list(from_curves(history([2.0, *[4.0] * 40], norm=3.0), REMEDIES))
+    text = findings_page("Doctor", [*found, found[0]])
+    headings = re.findall(r"<h2[^>]*>(.*?)</h2>", text)
+    names = [f"{one.severity.capitalize()}: {one.name}" for one in [*found, found[0]]]
+    assert headings == [*names, "All findings"]
+    assert text.count("<svg") == len({one.drawing for one in found}) == 2
+    assert "Nothing" in findings_page("Doctor", [])
 
 
 def test_an_alarm_is_said_once_and_not_before_there_was_time_to_learn() -> None:

@@ -254,8 +254,8 @@ export class Panel {
     const {sources} = this.#data;
     const said = this.#changes.map((one) =>
       one.kind === "write"
-        ? `step ${one.step + 1} wrote ${named(one.token)}`
-        : `step ${one.step + 1} gave ${named(sources[one.place])} ${number(one.weights[one.place])}`,
+        ? `step ${one.step + 1} wrote “${named(one.token)}”`
+        : `step ${one.step + 1} read “${named(sources[one.place])}” with weight ${number(one.weights[one.place])}`,
     );
     say(this.#at(".said"), `What if ${said.join(", and ")}?`);
     const own = this.#own?.output ?? "";
