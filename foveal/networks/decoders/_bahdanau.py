@@ -44,7 +44,7 @@ class BahdanauDecoder(AbstractVectorDecoder):
         value_size: Width of a context.
         deep_size: Width of the vector before the output layer, computed from state, token and context (deep
             output). None uses the state itself (linear output).
-        parts: The parts of every decoder: embedding, stack, bridge, tie_embeddings, dropout.
+        **parts: The parts of every decoder: embedding, stack, bridge, tie_embeddings, dropout.
 
     Examples:
         >>> from torch import nn
