@@ -1,9 +1,9 @@
-"""Make the samples of `foveal.datasets` again: cuts of public data, and what is drawn here.
+"""Make the samples of `foveal.datasets` again, from public data and from generators.
 
     foveal data get g2p_cmudict translit_coling2018 scan tinyshakespeare
     python scripts/make_samples.py
 
-The same files at every run. `foveal/datasets/samples/README.md` has source and license of each.
+Every run writes the same files. `foveal/datasets/samples/README.md` has the source and license of each sample.
 """
 
 import gzip
@@ -22,6 +22,7 @@ from examples.support.formulas import draw_examples  # noqa: E402 - after the pa
 from foveal.datasets import data_file  # noqa: E402
 from recipes.rendered.scenes import draw_scenes  # noqa: E402
 from recipes.rendered.writing import write_pictures  # noqa: E402
+from scripts.generated_samples import inflections, pairs, questions, reviews, trees  # noqa: E402
 
 OUT = ROOT / "foveal/datasets/samples"
 SEED = 1
@@ -33,6 +34,9 @@ NUM_FORMULAS = (600, 60, 60)  # of each depth from 2 to 4
 NUM_STORIES = (200, 25, 25)  # of four questions each
 NUM_SCENES = (300, 50, 50)
 NUM_LINES = (4000, 400, 400)  # of plain text
+NUM_GENERATED = (1000, 150, 150)  # inflected forms, and pairs of sentences
+NUM_TREES = (500, 100, 100)
+NUM_REVIEWS = (400, 100, 100)
 
 _ROOMS = ("kitchen", "garden", "office", "hallway", "bathroom", "bedroom")
 _PEOPLE = ("Ada", "Boris", "Chen", "Dalia")
@@ -48,6 +52,10 @@ def main() -> None:
     write_stories()
     write_scenes()
     write_text()
+    write_lines("inflection", NUM_GENERATED, inflections(Random(SEED), sum(NUM_GENERATED)))
+    write_lines("pairs", NUM_GENERATED, pairs(Random(SEED), sum(NUM_GENERATED)))
+    write_lines("trees", NUM_TREES, trees(Random(SEED), sum(NUM_TREES)), "conllu")
+    write_lines("reviews", NUM_REVIEWS, reviews(Random(SEED), sum(NUM_REVIEWS)), "jsonl")
     for name, license_of in (
         ("pronunciation", "g2p_cmudict"),
         ("names", "translit_coling2018"),
@@ -58,13 +66,13 @@ def main() -> None:
     print(f"{size / 1e6:.2f} MB in {OUT}")
 
 
-def write_lines(name: str, sizes: tuple[int, ...], lines: list[str]) -> None:
+def write_lines(name: str, sizes: tuple[int, ...], lines: list[str], suffix: str = "tsv") -> None:
     """Shuffle lines and write the first of them as training, validation and test file."""
     Random(SEED).shuffle(lines)
     assert len(lines) >= sum(sizes), f"{name}: {len(lines)} lines are too few"
     (OUT / name).mkdir(parents=True, exist_ok=True)
     for part, size in zip(PARTS, sizes, strict=True):
-        (OUT / name / f"{part}.tsv").write_text("".join(lines[:size]), encoding="utf-8")
+        (OUT / name / f"{part}.{suffix}").write_text("".join(lines[:size]), encoding="utf-8")
         del lines[:size]
 
 
@@ -155,13 +163,16 @@ def story(chance: Random) -> Iterable[str]:
 
 
 def write_scenes() -> None:
-    """Images of shapes with captions, by `recipes.rendered`."""
+    """Images of shapes with captions, by `recipes.rendered`, and questions about them."""
     parts = {
         part: (draw_scenes(SEED, part), size) for part, size in zip(PARTS, NUM_SCENES, strict=True)
     }
     write_pictures(OUT / "scenes", parts, {"what": "scenes", "seed": SEED})
     for part in PARTS:
         (OUT / "scenes" / f"{part}.boxes.jsonl").unlink()
+        captions = (OUT / "scenes" / f"{part}.tsv").read_text(encoding="utf-8").splitlines()
+        asked = "".join(questions(captions, Random(SEED)))
+        (OUT / "scenes" / f"{part}_questions.tsv").write_text(asked, encoding="utf-8")
     (OUT / "scenes/manifest.json").unlink()
 
 

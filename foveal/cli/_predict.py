@@ -6,7 +6,8 @@ The columns are the same for every --nbest; a model of pairs has two source colu
 takes them from the second input column. A model that reads pairs of texts, or questions about images, takes the
 second text from there. In a comma-separated file, and in a table whose first line names the columns that the model
 was trained on, these columns are read. A model that reads images takes image files as arguments, or files with one
-path on each line. Other columns are ignored, so you can also pass a file with targets.
+path on each line. JSON Lines, stories and lists of images in the format of the training files are read like the
+training files. Other columns are ignored, so you can also pass a file with targets.
 """
 
 import sys
@@ -21,7 +22,7 @@ from tyro.conf import Positional, arg
 from ..data import Example, LineReader
 from ..data.formats._tables import without_target
 from ..errors import SpecError
-from ..planning._files import open_table
+from ..planning._files import open_records, open_table
 from ..serving import Predictor
 from ..serving._answer import answer_json
 from ..specs._files import specs_in
@@ -106,11 +107,17 @@ def _examples_of(
     skip_header: bool,
 ) -> Iterator[Example]:
     """Yield the examples of all files. Comma-separated files, and tables that name the columns the model was
-    trained on, are read by column name; other files by position, from the first column.
+    trained on, are read by column name; records like the training files; other files by position, from the first
+    column.
     """
     num_read = 2 if predictor.is_pair or predictor.has_features else 1
     for file in files or (None,):
         table = None if file is None else open_table(bundle, file, also)
+        if file is not None and table is None and not _is_picture(file, predictor.spec):
+            records = open_records(bundle, file, also)
+            if records is not None:
+                yield from records
+                continue
         if table is None:
             lines = _lines_of(file, predictor.spec, num_read, skip_header=skip_header)
             yield from map(predictor.example, lines)
@@ -125,10 +132,14 @@ def _lines_of(
     """Yield the lines of a file, or of the standard input; an image counts as a line with its path."""
     if file is None:
         yield from _lines_in(standard_input(), num_read, skip_header=skip_header)
-    elif spec.inputs.picture and Path(file).suffix.lower() in _PICTURES:
+    elif _is_picture(file, spec):
         yield file
     else:
         yield from _lines_in(LineReader(file), num_read, skip_header=skip_header)
+
+
+def _is_picture(file: str, spec: TaskSpec) -> bool:
+    return spec.inputs.picture and Path(file).suffix.lower() in _PICTURES
 
 
 def _lines_in(reader: LineReader, num_read: int, *, skip_header: bool) -> Iterator[str]:
@@ -153,6 +164,7 @@ def _lines(
     if output == "jsonl":
         yield answer_json(example, prediction, nbest=nbest)
         return
+    source = " ".join(str(example.source).splitlines())  # a document stays on one line of the table
     for rank, candidate in enumerate(prediction.nbest, start=1):
         figures = f"{candidate.score:.4f}", f"{candidate.probability:.4f}"
-        yield "\t".join((str(example.source), str(rank), candidate.output, *figures))
+        yield "\t".join((source, str(rank), candidate.output, *figures))

@@ -6,7 +6,10 @@ from pathlib import Path
 from ..errors import DataError
 
 _FOLDER = Path(__file__).parent / "samples"
-NAMES = ("pronunciation", "names", "commands", "formulas", "stories", "scenes", "text")
+NAMES = (
+    *("pronunciation", "names", "commands", "formulas", "stories", "scenes", "text"),
+    *("inflection", "trees", "pairs", "reviews"),
+)
 
 
 def sample(name: str) -> Path:
@@ -14,8 +17,9 @@ def sample(name: str) -> Path:
 
     Args:
         name: "pronunciation" (English words to phonemes), "names" (names to katakana), "commands" (commands to
-            actions), "formulas" (prefix to infix notation), "stories" (questions about facts), "scenes" (images
-            and captions) or "text" (plain text).
+            actions), "formulas" (prefix to infix notation), "stories" (questions about facts), "scenes" (images,
+            captions and questions), "text" (plain text), "inflection" (lemmas, forms and features), "trees"
+            (sentences with tags and dependency trees), "pairs" (entailment) or "reviews" (documents and labels).
 
     Returns:
         A folder with a training, a validation and a test file: train, dev and test.
@@ -34,7 +38,7 @@ def sample(name: str) -> Path:
 
 
 def copy_samples(names: tuple[str, ...], out: Path) -> list[Path]:
-    """Copy samples into a folder, each into one of its own, with their license texts. Returns the folders."""
+    """Copy samples into a folder, each into a separate folder, with their license texts. Returns the folders."""
     copied: list[Path] = []
     for name in names or NAMES:
         shutil.copytree(sample(name), out / name, dirs_exist_ok=True)

@@ -5,7 +5,10 @@ from dataclasses import replace
 from pathlib import Path
 
 from ..data import AbstractSourceSpec, Example, Parallel, SourceSpec, TabSeparated, open_source
+from ..data.formats._babi import Babi
 from ..data.formats._conllu import ConllU
+from ..data.formats._formats import JsonLines
+from ..data.formats._image_lists import ImageList
 from ..data.formats._opening import Opened
 from ..data.formats._tables import AbstractTable, in_files
 from ..data.formats._treebank import Treebank
@@ -93,6 +96,27 @@ def open_table(bundle: Path, file: str, also: Sequence[type] = ()) -> AbstractTa
     if isinstance(source, AbstractTable) and (suffix == ".csv" or source.is_named):
         return source
     return None
+
+
+def open_records(
+    bundle: Path, file: str, also: Sequence[type] = ()
+) -> JsonLines | Babi | ImageList | None:
+    """Open a file of inputs whose lines are not the inputs themselves, if the training files have the same format:
+    JSON Lines, stories, or a list of images with a column for the target. Return None for other files.
+    """
+    try:
+        train = _trained_on(bundle, also)
+    except SpecError:  # a bundle without its run
+        return None
+    if not isinstance(train, JsonLines | Babi | ImageList):
+        return None
+    source = open_files((file,)).source
+    if isinstance(source, JsonLines) and isinstance(train, JsonLines):
+        return replace(train, paths=source.paths, target=None, alignment=None)
+    if isinstance(source, ImageList) and isinstance(train, ImageList):
+        has_target = (source.target, source.second) == (train.target, train.second)
+        return source if has_target else None
+    return source if isinstance(source, Babi) and isinstance(train, Babi) else None
 
 
 def _are_columns_named(bundle: Path, also: Sequence[type]) -> bool:

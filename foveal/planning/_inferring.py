@@ -22,7 +22,7 @@ from itertools import islice
 from typing import Literal, NamedTuple
 
 from ..data._example import Example
-from ..data._inputs import TextPair
+from ..data._inputs import Facts, TextPair
 from ..data.tokenizers._sentencepiece import SentencePieceSpec
 from ..data.tokenizers._tokenizers import (
     CharacterSpec,
@@ -54,7 +54,12 @@ class InferredTask(NamedTuple):
     """The task of a corpus and the tokenizers of its sides, with a reason for each."""
 
     task: Literal[
-        "transduction", "classification", "pair_classification", "tagging", "language_modeling"
+        "transduction",
+        "classification",
+        "pair_classification",
+        "question_answering",
+        "tagging",
+        "language_modeling",
     ]
     source: TokenizerSpec
     target: TokenizerSpec | None  # None if there is no target, or if targets are labels
@@ -96,6 +101,9 @@ def infer_task(examples: Iterable[Example]) -> InferredTask:
         reasons = ("language modeling: there is no target", f"text: {source.reason}")
         return InferredTask("language_modeling", source.spec, None, features, reasons)
     num = len(set(targets))
+    if all(isinstance(example.source, Facts) for example in sample):
+        reasons = (f"question answering: facts and questions, {num} different answers",)
+        return InferredTask("question_answering", WhitespaceSpec(), None, features, reasons)
     are_pairs = all(isinstance(example.source, TextPair) for example in sample)
     if are_pairs and num <= MAX_LABELS and 2 * num <= len(targets):
         source = infer_tokenizer(sources)

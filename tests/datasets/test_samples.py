@@ -1,10 +1,13 @@
 """The samples that ship with the package: small, whole, credited, and readable by the toolkit."""
 
+import re
+import shutil
 from pathlib import Path
+from zipfile import ZipFile
 
 import pytest
 
-from foveal.data import Facts, babi, image_list, open_source, tsv
+from foveal.data import Facts, babi, image_list, open_source, treebank, tsv
 from foveal.datasets import sample
 from foveal.datasets._samples import NAMES, copy_samples
 from foveal.errors import DataError
@@ -29,7 +32,7 @@ def test_every_sample_has_its_credit_and_license() -> None:
             assert (FOLDER / name / "LICENSE").stat().st_size > 1000
 
 
-@pytest.mark.parametrize("name", ["pronunciation", "names", "commands", "formulas"])
+@pytest.mark.parametrize("name", ["pronunciation", "names", "commands", "formulas", "inflection"])
 def test_no_source_is_in_two_parts_of_a_table(name: str) -> None:
     parts = [
         {example.source for example in tsv(sample(name) / f"{part}.tsv")}
@@ -47,6 +50,11 @@ def test_no_source_is_in_two_parts_of_a_table(name: str) -> None:
         ("commands/train.tsv", "transduction"),
         ("formulas/train.tsv", "transduction"),
         ("text/train.txt", "language_modeling"),
+        ("inflection/train.tsv", "transduction"),
+        ("stories/train.txt", "question_answering"),
+        ("pairs/train.tsv", "pair_classification"),
+        ("reviews/train.jsonl", "classification"),
+        ("trees/train.conllu", "tagging"),
     ],
 )
 def test_the_task_of_a_sample_is_inferred(path: str, task: str) -> None:
@@ -71,9 +79,52 @@ def test_a_question_is_answered_by_its_two_facts() -> None:
 def test_every_scene_has_its_image() -> None:
     folder = sample("scenes")
     for part, size in (("train", 300), ("dev", 50), ("test", 50)):
-        examples = list(image_list(folder / f"{part}.tsv", folder / "images.zip"))
+        opened = open_source(folder / f"{part}.tsv")
+        assert opened.source == image_list(folder / f"{part}.tsv", folder / "images.zip")
+        assert opened.reason.endswith(f"the images are in {folder / 'images.zip'}")
+        examples = list(opened.source)
         assert len(examples) == size
         assert all(example.target for example in examples)
+
+
+def test_images_next_to_a_list_are_preferred_to_an_archive(tmp_path: Path) -> None:
+    shutil.copytree(sample("scenes"), tmp_path, dirs_exist_ok=True)
+    assert open_source(tmp_path / "dev.tsv").source == image_list(
+        tmp_path / "dev.tsv", tmp_path / "images.zip"
+    )
+    with ZipFile(tmp_path / "images.zip") as archive:
+        archive.extractall(tmp_path)
+    assert open_source(tmp_path / "dev.tsv").source == image_list(tmp_path / "dev.tsv")
+
+
+def test_questions_about_scenes_follow_from_the_captions() -> None:
+    folder = sample("scenes")
+    captions = dict(
+        line.split("\t") for line in (folder / "dev.tsv").read_text("utf-8").splitlines()
+    )
+    for line in (folder / "dev_questions.tsv").read_text("utf-8").splitlines():
+        image, question, answer = line.split("\t")
+        shape = question.split()[-4 if question.endswith("are there ?") else -2]
+        groups = re.findall(r"(?:a|two|three) \w+ \w+ \w+", captions[image])
+        (group,) = (each for each in groups if each.split()[-1] in (shape, singular(shape)))
+        number, size, color, _ = group.split()
+        number = str(1 + ["a", "two", "three"].index(number))
+        assert answer == {"color": color, "many": number, "large": size}[question.split()[1]]
+
+
+def singular(shape: str) -> str:
+    return "cross" if shape == "crosses" else shape.removesuffix("s")
+
+
+def test_trees_of_the_sample_are_trees() -> None:
+    for example in treebank(sample("trees") / "train.conllu"):
+        heads = [int(pair.split(":")[0]) for pair in (example.target or "").split()]
+        assert heads.count(0) == 1
+        for word in range(1, len(heads) + 1):
+            path = [word]
+            while path[-1] and len(path) <= len(heads):
+                path.append(heads[path[-1] - 1])
+            assert path[-1] == 0
 
 
 def test_samples_are_copied(tmp_path: Path) -> None:

@@ -66,6 +66,7 @@ SourceSpec = FormatSpec | AbstractSourceSpec
 NUM_PEEKED = 200  # lines
 PEEKED_LINE = 1 << 26  # maximum bytes of a line
 PEEKED_BYTES = 1 << 16  # of a JSON document
+ARCHIVE = "images.zip"  # next to a list of images, contains them
 MIN_SENTENCE, MAX_SENTENCE = 2, 100  # mean words between empty lines that separate sentences
 _IS_IMAGE = re.compile(r"[^\t]+\.(png|jpe?g|gif|bmp|webp)(#\d+)?(\t|$)", re.IGNORECASE).match
 
@@ -200,9 +201,13 @@ def _as_image_list(peeked: Sequence[str], paths: Paths) -> Opened:
     columns = min(len(line.split("\t")) for line in peeked)
     numbered = all(re.match(r"[^\t]*#\d+\t", line) for line in peeked)
     target, second = (None, None) if columns == 1 else (1, None) if columns == 2 else (2, 1)
-    opened = image_list(paths, target=target, second=second, numbered=numbered)
+    folder = Path(expand(path_texts(paths))[0]).parent
+    first = folder / peeked[0].partition("\t")[0].partition("#")[0]
+    images = folder / ARCHIVE if (folder / ARCHIVE).is_file() and not first.exists() else None
+    opened = image_list(paths, images, target=target, second=second, numbered=numbered)
     about = {None: "no text", 1: "a text in the second", 2: "a question and an answer after it"}
-    return Opened(opened, f"names of images in the first column, {about[target]}")
+    place = "" if images is None else f"; the images are in {images}"
+    return Opened(opened, f"names of images in the first column, {about[target]}{place}")
 
 
 def _as_json(line: str, where: Where, paths: Paths) -> Opened:
