@@ -9,13 +9,13 @@ seeds of one model often vary far more than seeds of the other.
 import math
 from collections.abc import Sequence
 from functools import cache
-from pathlib import Path
 from statistics import mean, variance
 from typing import NamedTuple
 
+from docs_records import RESULTS, unbroken
+
 from benchmarks.results import Results, Row, Sense
 
-RESULTS = Path(__file__).resolve().parent.parent / "results"
 NEITHER, ONE_SEED = "neither", "undecided: one seed"
 SIMPSON_INTERVALS = 200  # more change no digit of a table
 
@@ -89,11 +89,6 @@ def with_interval(value: float, interval: tuple[float, float] | None) -> str:
     text = "0.0" if round(value, 1) == 0 else f"{value:+.1f}"
     between = "no interval" if interval is None else f"{interval[0]:.1f} to {interval[1]:.1f}"
     return f"{text} ({unbroken(between)})".replace("-", "\N{MINUS SIGN}")
-
-
-def unbroken(text: str) -> str:
-    """Return a text that a narrow cell does not break."""
-    return text.replace(" ", "\N{NO-BREAK SPACE}")
 
 
 @cache

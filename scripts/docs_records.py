@@ -127,11 +127,16 @@ def _cell(row: Row) -> str:
     """The value; between brackets the lowest and the highest of the seeds."""
     text = _number(row.value)
     if row.spread is not None and row.spread[0] != row.spread[1]:
-        text += f" ({_number(row.spread[0])} to {_number(row.spread[1])})"
+        text += f" ({unbroken(f'{_number(row.spread[0])} to {_number(row.spread[1])}')})"
     if row.target is not None:
         sign = {"<=": "≤", ">=": "≥"}.get(row.sense or "", "")
-        text += f", aim {sign} {row.target:g}"
+        text += f", {unbroken(f'aim {sign} {row.target:g}')}"
     return text
+
+
+def unbroken(text: str) -> str:
+    """Return a text that a narrow cell does not break."""
+    return text.replace(" ", "\N{NO-BREAK SPACE}")
 
 
 def _number(value: float) -> str:

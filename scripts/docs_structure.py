@@ -2,8 +2,9 @@
 
 from statistics import mean
 
-from docs_comparisons import NEITHER, ONE_SEED, Comparison, Side, unbroken, with_interval
+from docs_comparisons import NEITHER, ONE_SEED, Comparison, Side, with_interval
 from docs_dots import Figure, Line, dots
+from docs_records import unbroken
 
 from benchmarks.results import Sense
 

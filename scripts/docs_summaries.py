@@ -4,8 +4,9 @@ from collections.abc import Iterable, Sequence
 from statistics import mean, median
 from typing import NamedTuple
 
-from docs_comparisons import rows, unbroken, with_interval
+from docs_comparisons import rows, with_interval
 from docs_dots import Figure, Line, dots
+from docs_records import unbroken
 
 from benchmarks.results import Row
 

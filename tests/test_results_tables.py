@@ -26,6 +26,7 @@ MODULES = (
     "docs_summaries",
     "docs_comparisons",
     "docs_dots",
+    "docs_records",
     "stored_files",
 )
 PAGE = (DOCS / "records/does_structure_help.md").read_text(encoding="utf-8")
@@ -179,6 +180,24 @@ def test_the_values_of_seeds_follow_from_mean_and_range() -> None:
     assert comparisons.seed_values(row(3.0)) == (3.0,)
     with pytest.raises(ValueError, match="4 seeds do not follow"):
         comparisons.seed_values(row(1.0, 2.0, 3.0, 4.0))
+
+
+def test_the_page_counts_the_sets_on_which_the_inflection_baseline_is_ahead(
+    tables: ModuleType,
+) -> None:
+    summaries = import_module("docs_summaries")
+    rows = summaries.rows("inflection")
+    ours = {case: rows[f"{case}: wer"].value for case in summaries.INFLECTION}
+    theirs = {case: rows[f"{case}: organizers' non-neural baseline"].value for case in ours}
+    behind = [case for case in ours if ours[case] > theirs[case]]
+    text = (DOCS / "records/index.md").read_text(encoding="utf-8")
+    assert f"on {len(behind)} of the {len(ours)} sets and on average" in text
+    assert mean(ours.values()) > mean(theirs.values())
+    ahead = {summaries.INFLECTION[case].split()[0] for case in ours if case not in behind}
+    caption = re.search(r"The recipe is ahead of the non-neural baseline for ([^.]+)\.", text)
+    assert caption is not None
+    assert set(re.findall(r"[A-Z][a-z]+", caption[1])) == ahead
+    assert tables.CHARTS["inflection"]().count("<circle") == len(ours) + 1  # and the legend
 
 
 @pytest.mark.parametrize("chart", CHARTS, ids=lambda chart: chart.stem)
