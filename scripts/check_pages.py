@@ -55,9 +55,28 @@ return {done, pages: items.map(item => new URL(item.querySelector("a").href).pat
 """
 
 
+# Every page sorts the index of the search, which takes longer than all that is measured in the layout.
+NO_INDEX = b'{"config": {"lang": ["en"], "separator": " ", "pipeline": []}, "docs": []}'
+
+
 @final
 class _Silent(SimpleHTTPRequestHandler):
     """Serves files and prints nothing."""
+
+    def __init__(self, *args: Any, directory: str, index: bytes | None) -> None:
+        self.index = index
+        super().__init__(*args, directory=directory)
+
+    @override
+    def do_GET(self) -> None:
+        if self.index is None or not self.path.endswith("/search_index.json"):
+            super().do_GET()
+            return
+        self.send_response(200)
+        self.send_header("Content-Type", "application/json")
+        self.send_header("Content-Length", str(len(self.index)))
+        self.end_headers()
+        self.wfile.write(self.index)
 
     @override
     def log_message(self, format: str, *args: Any) -> None:
@@ -65,9 +84,10 @@ class _Silent(SimpleHTTPRequestHandler):
 
 
 @contextmanager
-def serve(site: Path) -> Iterator[str]:
-    """Serve a folder on a free port of this machine, and give its address."""
-    with ThreadingHTTPServer(("127.0.0.1", 0), partial(_Silent, directory=str(site))) as server:
+def serve(site: Path, index: bytes | None = None) -> Iterator[str]:
+    """Serve a folder on a free port of this machine, if given with another search index, and give its address."""
+    handler = partial(_Silent, directory=str(site), index=index)
+    with ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
         thread = threading.Thread(target=server.serve_forever)
         thread.start()
         try:
@@ -85,9 +105,6 @@ def resize(browser: Chrome, width: int) -> None:
 
 def layout_faults(browser: Chrome, address: str, pages: list[str]) -> Iterator[str]:
     """Open every page, wide and narrow, and yield a line for each fault."""
-    # Every page loads the index of the search and sorts it, which takes longer than all that is measured here.
-    browser.execute_cdp_cmd("Network.enable", {})
-    browser.execute_cdp_cmd("Network.setBlockedURLs", {"urls": ["*/search_index.json"]})
     num_blocks, cut = 0, list[str]()
     for page in pages:
         resize(browser, WIDE)
@@ -115,7 +132,6 @@ def queries() -> Iterator[tuple[str, list[str]]]:
 
 def search_faults(browser: Chrome, address: str, site: Path) -> Iterator[str]:
     """Type each query into the search box, and yield a line where no right page is near the top."""
-    browser.execute_cdp_cmd("Network.setBlockedURLs", {"urls": []})
     resize(browser, WIDE)
     browser.get(address)
     wait = WebDriverWait(browser, SECONDS, poll_frequency=0.02)
@@ -139,11 +155,11 @@ def main() -> None:
     site = Path(sys.argv[1])
     pages = sorted(str(path.relative_to(site).parent) + "/" for path in site.rglob("index.html"))
     try:
-        with open_browser() as browser, serve(site) as address:
-            found = [
-                *layout_faults(browser, address, pages),
-                *search_faults(browser, address, site),
-            ]
+        with open_browser() as browser:
+            with serve(site, NO_INDEX) as address:
+                found = list(layout_faults(browser, address, pages))
+            with serve(site) as address:
+                found += search_faults(browser, address, site)
     except BrowserMissingError as error:
         print(f"skipped: {error}")
         return

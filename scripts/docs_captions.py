@@ -13,8 +13,9 @@ class Caption(NamedTuple):
     alt: str
 
 
-_CELLS = "Darker cells have a higher probability."
-_WEIGHTS = "Weights of three queries on seven words; darker cells have a higher weight."
+# Pictures are dark on a light page and light on a dark page.
+_CELLS = "A stronger color means a higher probability."
+_WEIGHTS = "Weights of three queries on seven words; a stronger color means a higher weight."
 
 
 def _weights(kind: str, text: str = "") -> Caption:
@@ -72,32 +73,32 @@ DRAWN: dict[str, Caption] = {
     "local_attention": _weights("local", "Each query reads around one position."),
     "hard_attention": _weights("hard", "Each query reads one sampled word."),
     "monotone_attention": _weights("monotone", "Later queries never read earlier words."),
-    "sparsemax_attention": _weights("sparsemax", "White cells have weight 0."),
+    "sparsemax_attention": _weights("sparsemax", "Empty cells have weight 0."),
     "syntactic_attention": Caption(
-        "Weights of each word (row) on its possible heads (columns); darker cells have a higher weight. The rest of each row "
+        "Weights of each word (row) on its possible heads (columns); a stronger color means a higher weight. The rest of each row "
         "is the probability of the root.",
         "Heat map of syntactic attention: words by heads",
     ),
     "hierarchical_attention": Caption(
-        "Weights of one query on the words of three sentences; darker cells have a higher weight. All cells together sum to 1.",
+        "Weights of one query on the words of three sentences; a stronger color means a higher weight. All cells together sum to 1.",
         "Heat map of hierarchical attention: sentences by words",
     ),
     "spatial_attention": Caption(
-        "Weights of one query on the cells of an image; darker cells have a higher weight.",
+        "Weights of one query on the cells of an image; a stronger color means a higher weight.",
         "Heat map of spatial attention: rows by columns of an image",
     ),
     "multi_head_attention": Caption(
-        "Weights of two heads with three queries each; darker cells have a higher weight.",
+        "Weights of two heads with three queries each; a stronger color means a higher weight.",
         "Heat map of multi-head attention: heads and queries by words",
     ),
     "copy_and_reverse": Caption(
         "Outputs without a mistake by the length of the sequence: means over seeds, and the range of the seeds. The models were "
-        "not trained on lengths in the gray part.",
+        "not trained on lengths in the shaded part.",
         "Two charts, copy and reverse: accuracy by length, with and without attention",
     ),
     "prefix_to_infix": Caption(
         "Outputs without a mistake by the depth of the formula: means over seeds, and the range of the seeds. The models were "
-        "not trained on depths in the gray part.",
+        "not trained on depths in the shaded part.",
         "Chart of accuracy by depth, with and without attention",
     ),
 }

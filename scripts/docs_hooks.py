@@ -3,7 +3,8 @@
     <!-- results: structures -->             the table of results/structures.json
     <!-- results: serving, capacity -->      its rows whose names begin so
     <!-- audit -->                           what the server pulls in, by scripts/audit.py
-    <!-- exports: foveal.inference -->    the reference of all names the package exports
+    <!-- exports: foveal.bundles -->         the reference of all names the package exports
+    <!-- exports: foveal.data; tsv, csv -->  of some names; the groups of a page must have all names
     <!-- record: g2p_low -->                 scores and costs of a recipe, by scripts/docs_records.py
     <!-- record: scan; length; jump -->      of its cases whose names begin so
     <!-- slices: g2p_low -->                 where it errs
@@ -26,6 +27,8 @@ import json
 import logging
 import re
 import sys
+from collections import Counter
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -42,7 +45,9 @@ RECORD_MARKER = re.compile(
 )
 SHOWN_MARKER = re.compile(r"^<!-- shown: ([a-z0-9_]+) ([a-z0-9_]+) -->$", re.MULTILINE)
 FORMULA = re.compile(r'<(?:div|span) class="arithmatex"')
-EXPORTS_MARKER = re.compile(r"^<!-- exports: ([a-z0-9_.]+) -->$", re.MULTILINE)
+EXPORTS_MARKER = re.compile(
+    r"^<!-- exports: ([a-z0-9_.]+)(?:;([a-zA-Z0-9_,\s]+))? -->$", re.MULTILINE
+)
 # A reader who searches for a topic wants its guide; a name of the API is a heading of the reference in any case.
 SEARCH_BOOSTS = {"decisions": 0.2, "reference": 0.4, "records": 0.6}
 
@@ -99,7 +104,7 @@ def table(results: dict[str, Any]) -> str:
     made = origin(results)
     for label in ("data", "spec"):
         if content := results.get(label):
-            entries = "; ".join(f"{name} `{_short(value)}`" for name, value in content.items())
+            entries = "; ".join(f"`{name}` `{_short(value)}`" for name, value in content.items())
             made += f"\n{label.capitalize()}: {entries}."
     return "\n".join([*lines, "", made])
 
@@ -137,10 +142,47 @@ def exports(package: str) -> list[str]:
     return [name for name in names if not name.startswith("_")]
 
 
-def reference(package: str) -> str:
-    """The mkdocstrings directive that shows a package and the names it exports."""
-    members = ", ".join(exports(package))
-    return f"::: {package}\n    options:\n      members: [{members}]"
+def reference(package: str, names: str | None) -> str:
+    """The mkdocstrings directives that show a package and the names it exports, or only some of the names."""
+    if names is None:
+        return f"::: {package}\n    options:\n      members: [{', '.join(exports(package))}]"
+    shown = "\n      ".join(
+        ("heading_level: 3", "show_root_heading: true", "show_root_toc_entry: true")
+    )
+    return "\n\n".join(
+        f"::: {package}.{name}\n    options:\n      {shown}\n"
+        f"      inherited_members: [{', '.join(inherited(package, name))}]"
+        for name in names.replace(",", " ").split()
+    )
+
+
+def inherited(package: str, name: str) -> list[str]:
+    """The public members that a class inherits from bases in Foveal, except those of bases that the package exports: these
+    have their own entries.
+    """
+    module = import_module(package)
+    bases = [
+        base
+        for base in getattr(getattr(module, name), "__mro__", ())[1:]
+        if base.__module__.startswith("foveal")
+    ]
+    exported = [getattr(module, one) for one in exports(package)]
+    shown = {member for base in bases if base in exported for member in dir(base)}
+    members = dict.fromkeys(member for base in bases for member in vars(base))
+    return [member for member in members if member not in shown and not member.startswith("_")]
+
+
+def check_groups(markdown: str, page: str) -> None:
+    """Warn if the groups of a page are not all names of a package, each once."""
+    groups = dict[str, list[str]]()
+    for package, names in EXPORTS_MARKER.findall(markdown):
+        if names:
+            groups.setdefault(package, []).extend(names.replace(",", " ").split())
+    for package, names in groups.items():
+        if wrong := Counter(names) - Counter(exports(package)):
+            log.warning("%s: not exported by %s, or twice: %s", page, package, ", ".join(wrong))
+        if missing := Counter(exports(package)) - Counter(names):
+            log.warning("%s: no group has %s of %s", page, ", ".join(missing), package)
 
 
 def on_files(files: Any, *, config: Any) -> Any:
@@ -217,7 +259,8 @@ def on_page_markdown(markdown: str, *, page: Any, **_: Any) -> str:
     markdown = RECORD_MARKER.sub(
         lambda match: record_part(match[1], match[2], match[3], source), markdown
     )
-    return EXPORTS_MARKER.sub(lambda match: reference(match[1]), markdown)
+    check_groups(markdown, source)
+    return EXPORTS_MARKER.sub(lambda match: reference(match[1], match[2]), markdown)
 
 
 def on_page_content(content: str, **_: Any) -> str:

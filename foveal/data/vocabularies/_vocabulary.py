@@ -15,7 +15,12 @@ from typing import Any
 
 from ...errors import DataError
 
-PADDING, UNKNOWN, BEGIN, END = range(4)
+PADDING = 0
+UNKNOWN = 1
+BEGIN = 2
+"""The id of the token that begins a target sequence."""
+END = 3
+"""The id of the token that ends a target sequence."""
 NUM_SPECIAL = 4
 UNKNOWN_TEXT = "\N{REPLACEMENT CHARACTER}"
 
