@@ -56,9 +56,9 @@ class Part(NamedTuple):
 
 
 PAGES = {
-    "explain": Part(680, "#section-4"),
+    "explain": Part(820, "#section-4"),
     "report": Part(960, "#section-3"),
-    "doctor": Part(680, "#section-3"),
+    "doctor": Part(820, "#section-3"),
 }
 COMMAND = "python scripts/product_pictures.py"
 

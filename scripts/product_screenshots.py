@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from PIL import Image
+from PIL import Image, ImageOps
 from selenium.webdriver import ActionChains, Chrome
 from selenium.webdriver.common.by import By
 from selenium.webdriver.common.keys import Keys
@@ -16,8 +16,9 @@ from selenium.webdriver.support.wait import WebDriverWait
 
 from benchmarks.browser import open_browser
 from benchmarks.started import started
+from foveal.views._theme import DARK, LIGHT
 
-SCHEMES = ("light", "dark")
+SCHEMES = {"light": LIGHT, "dark": DARK}
 SECONDS = 90  # that the server or an answer may take on a busy machine
 SCALE = 1.5  # pixels of the picture for each pixel of the page, for sharp letters
 EXPLORER_WIDTH = 1100
@@ -36,7 +37,7 @@ def window(width: int) -> Iterator[Chrome]:
 def take(browser: Chrome, width: int, before: str, name: str, out: Path) -> None:
     """Write NAME-light.png and NAME-dark.png: the page down to the element of a selector."""
     end = browser.find_element(By.CSS_SELECTOR, before)
-    for scheme in SCHEMES:
+    for scheme, theme in SCHEMES.items():
         preference = {"name": "prefers-color-scheme", "value": scheme}
         browser.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": [preference]})
         top = browser.execute_script(
@@ -48,7 +49,8 @@ def take(browser: Chrome, width: int, before: str, name: str, out: Path) -> None
         with Image.open(io.BytesIO(base64.b64decode(taken["data"]))) as image:
             # This method keeps the accent color, which covers few pixels.
             method = Image.Quantize.MAXCOVERAGE
-            few = image.convert("RGB").quantize(COLORS, method, dither=Image.Dither.NONE)
+            framed = ImageOps.expand(image.convert("RGB"), border=2, fill=theme.edge)
+            few = framed.quantize(COLORS, method, dither=Image.Dither.NONE)
         few.save(out / f"{name}-{scheme}.png", optimize=True)
 
 

@@ -50,7 +50,7 @@ function takePictures(found) {
   say(at("input-label"), "Question");
   say(
     at("hint"),
-    "Drop an image on this page, or choose one. Hover over a symbol, or move to it with the arrow keys, to see where it looked.",
+    "Drop an image on this page, or choose one. Hover over a token, or move to it with the arrow keys, to see where it looked.",
   );
   at("file").addEventListener("change", () => look(at("file").files[0]));
   const over = (is) => document.body.classList.toggle("dropping", is);

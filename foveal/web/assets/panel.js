@@ -274,8 +274,8 @@ export class Panel {
     if (!has) return;
     const fits = steps.length * sources.length <= MOST_CELLS;
     this.#at(".map").hidden = !fits;
-    const forcing = "More ink is more weight. A click or Enter on a cell makes the step look there alone.";
-    const plain = "More ink is more weight. Rows are outputs, columns inputs.";
+    const forcing = "Stronger color means more weight. Click a cell, or press Enter on it, to make the step read only this input.";
+    const plain = "Stronger color means more weight. Rows are outputs, columns are inputs.";
     const large = "Too large to draw: open one step after the other instead.";
     say(this.#at(".map-note"), fits ? (this.#run.forcible ? forcing : plain) : large);
     if (fits) this.#map.show(this.#data, this.#run.forcible, direction(sources));
@@ -291,7 +291,7 @@ export class Panel {
     say(this.#at(".step-title"), `Step ${this.#selected + 1}: ${named(step.token)}`);
     if (bars) {
       const own = this.#run.forcible ? FORCING : "";
-      const sum = this.#data.exclusive ? " The weights share one whole." : "";
+      const sum = this.#data.exclusive ? " The weights sum to 1." : "";
       say(this.#at(".looking-note"), own + sum);
       this.#at(".bars").setAttribute("aria-label", `what step ${this.#selected + 1} reads`);
       this.#bars.show(sources, step.weights, this.#run.forcible, direction(sources));
