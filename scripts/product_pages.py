@@ -12,6 +12,7 @@ import json
 import re
 import shutil
 import tempfile
+from functools import cache
 from html.parser import HTMLParser
 from pathlib import Path
 
@@ -48,6 +49,7 @@ def explanation(*, forced: bool = False) -> Explanation:
     return explain(task, Example(WORD), prefix=prefix, forced={STEP: weights})
 
 
+@cache
 def written_page(command: str) -> str:
     """Run `foveal explain`, `report` or `doctor` on a copy of a model, and return the page that it writes."""
     stored = HASTY if command == "doctor" else PRONUNCIATION
