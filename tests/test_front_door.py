@@ -128,9 +128,9 @@ def test_settings_are_values(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("given", "error", "said"),
     [
-        ({"encoder__num_layer": 2}, SpecError, "encoder.num_layer: no such setting. Did you mean"),
+        ({"encoder__num_layer": 2}, SpecError, "encoder.num_layer: unknown setting. Did you mean"),
         ({"encoder__num_layers": "two"}, SpecError, "num_layers: expected .* got 'two'"),
-        ({"train__columns": 2}, SpecError, "train.columns=2: rows have no such setting"),
+        ({"train__columns": 2}, SpecError, "train.columns=2: unknown setting for rows"),
         ({"train__source": "z"}, DataError, "row 1: no column 'z', only 'word', 'pron'"),
     ],
 )

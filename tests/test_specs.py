@@ -202,8 +202,8 @@ BASE = {"vocabulary": 3}
 BAD_DATA: list[tuple[Any, Any, str]] = [
     (ModelSpec, {}, r"^vocabulary: missing, and ModelSpec has no default.*whole number.*add it"),
     (ModelSpec, [], r"^the spec: expected model, got \[\]. Replace it"),
-    (ModelSpec, BASE | {"cel": "gru"}, r"^cel: ModelSpec has no such field. Did you mean cell\?"),
-    (ModelSpec, BASE | {"zzz": 1}, r"^zzz: ModelSpec has no such field. It has kind, vocab"),
+    (ModelSpec, BASE | {"cel": "gru"}, r"^cel: unknown field of ModelSpec. Did you mean cell\?"),
+    (ModelSpec, BASE | {"zzz": 1}, r"^zzz: unknown field of ModelSpec. Its fields: kind, vocab"),
     (ModelSpec, {"vocabulary": True}, r"^vocabulary: expected a whole number.*, got True"),
     (ModelSpec, {"vocabulary": 3.0}, r"^vocabulary: expected a whole number.*, got 3\.0"),
     (ModelSpec, {"vocabulary": 0}, r"^vocabulary: expected a whole number of at least 1, got 0"),
@@ -244,7 +244,7 @@ def test_bad_data_is_refused_with_its_path(annotation: Any, data: Any, text: str
 @pytest.mark.parametrize(
     ("text", "error"),
     [
-        ("{", r"^the spec: not JSON: .*line 1 column 2.*Correct the text there"),
+        ("{", r"^the spec: invalid JSON: .*line 1 column 2.*Correct the text at"),
         ("", r"^the spec: not JSON"),
         ('{"vocabulary": 1e999}', r"^vocabulary: expected a whole number.*got inf"),
         ('{"vocabulary": 3, "limit": NaN}', r"^limit: .*got nan"),
@@ -259,12 +259,12 @@ def test_bad_json_is_refused(text: str, error: str) -> None:
 
 
 BAD_TEXT = [
-    ("cel", "gru", r"^cel: no such setting. Did you mean cell\?"),
+    ("cel", "gru", r"^cel: unknown setting. Did you mean cell\?"),
     ("hidden_size", "3", r"Did you mean attention\.scorer\.hidden_size\?"),
     ("attention.scorer.hiden_size", "3", r"Did you mean attention\.scorer\.hidden_size"),
-    ("zzzzzz", "3", r"^zzzzzz: no such setting. There are vocabulary, cell, "),
-    ("kind", "other", r"^kind: no such setting"),
-    ("", "3", r"no such setting"),
+    ("zzzzzz", "3", r"^zzzzzz: unknown setting. Settings: vocabulary, cell, "),
+    ("kind", "other", r"^kind: unknown setting"),
+    ("", "3", r"unknown setting"),
     ("vocabulary", "many", r"^vocabulary: expected a whole number of at least 1, got 'many'"),
     ("vocabulary", "0", r"^vocabulary: expected a whole number of at least 1, got 0"),
     ("cell", "grru", r"^cell: expected lstm or gru, got 'grru'. Did you mean gru\?"),
@@ -274,7 +274,7 @@ BAD_TEXT = [
     ("attention", "{", r"^attention: not JSON"),
     ("rates", "0.1,x", r"^rates\.1: expected a number.*got 'x'"),
     ("pair", "1,2,3", r"^pair: expected a list of 2"),
-    ("limit.size", "1", r"^limit\.size: no such setting, since limit is none"),
+    ("limit.size", "1", r"^limit\.size: unknown setting, because limit is none"),
 ]
 
 
@@ -288,7 +288,7 @@ def test_a_setting_of_a_member_not_chosen_says_what_to_set_first() -> None:
     model = ModelSpec(vocabulary=5, attention=None)
     with pytest.raises(SpecError, match=r"since attention is none; expected softmax or local.*Set"):
         with_setting(model, "attention.scorer", "dot")
-    with pytest.raises(SpecError, match=r"attention\.window: no such setting"):
+    with pytest.raises(SpecError, match=r"attention\.window: unknown setting"):
         with_setting(ModelSpec(vocabulary=5), "attention.window", "3")
 
 

@@ -54,5 +54,5 @@ def fit_case(run: Run, seed: int, folder: Path) -> None:
     )
     if reason == "interrupted":
         cost.save(folder, _BEFORE)
-        sys.exit(f"{folder}: interrupted; the same command goes on from here")
+        sys.exit(f"{folder}: interrupted; run the same command again to resume")
     cost.save(folder)

@@ -97,8 +97,8 @@ def load_bundle(folder: str | Path, *, also: Sequence[type] = ()) -> AbstractTas
     except Exception as error:
         lines = str(error).splitlines() or [type(error).__name__]
         raise BundleError(
-            f"{folder}: whole, but not what this version can read: {lines[0][:_MOST_REASON].rstrip('.')}. "
-            f"Use the version of foveal that wrote it; manifest.json has its number."
+            f"{folder}: this version cannot read the model: {lines[0][:_MOST_REASON].rstrip('.')}. "
+            f"Use the version of foveal that wrote it; see manifest.json."
         ) from error
 
 
@@ -153,9 +153,9 @@ def _check_self_contained(folder: Path, data: Any, path: str = "") -> None:
         where = f"{path}.{name}" if path else name
         if name == "weights" and value is not None:
             raise BundleError(
-                f"{folder}: {_SPEC} asks for weights from elsewhere: {where} is "
-                f"{str(value)[:_MOST_REASON]!r}, expected none, since a bundle has its own weights. "
-                f"Save the task with save_bundle."
+                f"{folder}: {_SPEC} refers to external weights: {where} is "
+                f"{str(value)[:_MOST_REASON]!r}, expected none, because a bundle contains its "
+                f"weights. Save the task with save_bundle."
             )
         _check_self_contained(folder, value, where)
 
@@ -171,8 +171,8 @@ def _check_weights(
         ]
         if sides[0] != sides[1]:
             raise BundleError(
-                f"{folder}: the weights are not those of the model in {_SPEC}: {name[:_MOST_REASON]} "
-                f"is {sides[1]}, expected {sides[0]}. Files of different bundles have been mixed; "
+                f"{folder}: the weights do not fit the model in {_SPEC}: {name[:_MOST_REASON]} is "
+                f"{sides[1]}, expected {sides[0]}. The folder contains files of different bundles; "
                 f"restore them."
             )
     for name, tensor in weights.items():
@@ -180,8 +180,8 @@ def _check_weights(
             least, most = (float(end) for end in torch.aminmax(tensor))
             if not (least >= -_MOST_WEIGHT and most <= _MOST_WEIGHT):  # also false for NaN
                 raise BundleError(
-                    f"{folder}: the weights {name} go from {least:g} to {most:g}, expected finite "
-                    f"numbers up to {_MOST_WEIGHT:g}. The model has diverged; train it again, with a "
+                    f"{folder}: the weights {name} range from {least:g} to {most:g}, expected finite "
+                    f"numbers up to {_MOST_WEIGHT:g}. The model has diverged; train it again with a "
                     f"lower learning rate."
                 )
 

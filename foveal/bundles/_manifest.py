@@ -113,11 +113,11 @@ def _manifest(folder: Path) -> dict[str, Any]:
     if not path.is_file():
         if not folder.is_dir():
             raise BundleError(
-                f"{folder}: there is no such folder. Give the folder that a training run wrote."
+                f"{folder}: this folder does not exist. Use the --out folder of a training run."
             )
         raise BundleError(
-            f"{folder}: no {MANIFEST} there, so it is no bundle, or one that was never finished. "
-            f"Give the folder that a training run wrote."
+            f"{folder}: expected a model, but the folder has no {MANIFEST}; training may not have "
+            f"finished. Use the --out folder of a finished training run."
         )
     if path.stat().st_size > _MOST_BYTES:
         raise _refusal(folder, f"{MANIFEST} has more than {_MOST_BYTES} bytes")
@@ -129,7 +129,7 @@ def _manifest(folder: Path) -> dict[str, Any]:
     except (ValueError, KeyError, RecursionError):
         whole, data = False, {}
     if not whole:
-        raise _refusal(folder, f"{MANIFEST} is not as it was written")
+        raise _refusal(folder, f"{MANIFEST} has changed")
     return data
 
 
@@ -140,13 +140,13 @@ def _verified(folder: Path, name: str, entry: Any) -> bytes:
     reasons = []
     for path in (folder / name, folder / (name + _NEW)):
         if path.is_symlink() or not path.is_file():
-            reasons.append(f"{name} is no file" if path.exists() else f"{name} is missing")
+            reasons.append(f"{name} is not a file" if path.exists() else f"{name} is missing")
         elif path.stat().st_size != entry["size"]:
             reasons.append(
                 f"{name} has {path.stat().st_size} bytes, expected {str(entry['size'])[:_SHOWN]}"
             )
         elif _digest(content := path.read_bytes()) != entry["sha256"]:
-            reasons.append(f"{name} has another sha256 than when it was written")
+            reasons.append(f"{name} has a wrong sha256 checksum")
         else:
             return content
     raise _refusal(folder, reasons[0])
@@ -154,8 +154,8 @@ def _verified(folder: Path, name: str, entry: Any) -> bytes:
 
 def _refusal(folder: Path, why: str) -> BundleError:
     return BundleError(
-        f"{folder}: torn or changed: {why}. Nothing was loaded from it; "
-        f"restore it from a copy, or train again."
+        f"{folder}: the model is incomplete or damaged: {why}. Nothing was loaded; restore the folder "
+        f"from a copy, or train again."
     )
 
 

@@ -51,8 +51,9 @@ def warm_start(task: AbstractTask[Any], folder: str | Path) -> None:
         shapes = [_shape(side.get(name), tables.get(name, ())) for side in (own, theirs)]
         if shapes[0] != shapes[1]:
             raise BundleError(
-                f"{folder}: training cannot begin with these weights: {name} is {shapes[1]}, expected "
-                f"{shapes[0]}. Build the model of the bundle's spec.json, or begin without a bundle."
+                f"{folder}: training cannot start from these weights: {name} is {shapes[1]}, expected "
+                f"{shapes[0]}. Build the model with the spec.json of the bundle, or start without a "
+                f"bundle."
             )
     for name, weights in theirs.items():
         if name not in tables:

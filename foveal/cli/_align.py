@@ -53,22 +53,24 @@ def command(
     with_specs: Path | None = None,
     threads: int | None = None,
 ) -> None:
-    """Align the words of pairs of texts, by the attention of a model.
+    """Align the words of text pairs by the attention of a model.
+
+    The command prints the links to the standard output, and notes and scores to the standard error.
 
     Args:
-        bundle: the folder of a model that `fit` saved, from sources to targets.
-        files: pairs, in the format of the training files or as source ||| target on each line.
-        reverse: a model from targets to sources, to merge the links of both models.
-        by: link by posterior probability, or by the most probable selection.
-        threshold: the minimum probability of a link.
-        symmetrize: how to merge the links of both models.
-        units: link words or tokens. Defaults to words, and to tokens if an output is one word.
-        gold: a file with the gold links of these pairs, to score against.
-        gold_first: the index of the first word in the gold file. Detected by default.
-        output: each pair with its links, only the links, or JSON with probabilities.
-        with_specs: a Python file that defines the parts of the model that are not from foveal, as
-            SPECS = (MySpec,). The file is run.
-        threads: number of threads that torch uses; defaults to OMP_NUM_THREADS, or one for each core.
+        bundle: The folder of a model that `foveal fit` saved, from sources to targets.
+        files: Text pairs, in the format of the training files or as source ||| target, one pair per line.
+        reverse: A model from targets to sources. The command then merges the links of both models.
+        by: Link by posterior probability, or by the most probable selection.
+        threshold: The minimum posterior probability of a link.
+        symmetrize: How to merge the links of both models.
+        units: Link words or tokens. Defaults to words, or to tokens if an output is one word.
+        gold: A file with the gold links of these pairs, to score the predicted links.
+        gold_first: The index of the first word in the gold file. Detected by default.
+        output: Print each pair with its links, only the links, or JSON with probabilities.
+        with_specs: A Python file that defines the parts of the model that are not from foveal, as
+            SPECS = (MySpec,). The command runs the file.
+        threads: The number of threads that torch uses. Defaults to OMP_NUM_THREADS, or to one per core.
     """
     use_threads(threads)
     also = specs_in(with_specs)
@@ -141,8 +143,8 @@ def _say(
     """Print how the links were made."""
     attention = task.spec.model.decoder.attention
     rule = "the most probable selection" if by == "argmax" else f"probability {threshold:g} or more"
-    both = "" if symmetrization is None else f", both directions by {symmetrization}"
-    text = f"{reason}; links of {attention.kind} attention: {rule}{both}"
+    both = "" if symmetrization is None else f", both directions merged by {symmetrization}"
+    text = f"{reason}; links from {attention.kind} attention: {rule}{both}"
     console.print(text, markup=False, soft_wrap=True)
 
 
@@ -156,7 +158,9 @@ class _Scored(NamedTuple):
 def _scored(pairs: Sequence[Aligned], gold: str, first: Literal[0, 1] | None) -> _Scored:
     sizes = [(len(pair.sources), len(pair.targets)) for pair in pairs]
     if not sizes:
-        raise ValueRangeError("align: there is no pair to score. Give a file that has some.")
+        raise ValueRangeError(
+            "align: expected at least one text pair to score, got none. Check the input files."
+        )
     known = read_gold(gold, sizes, first=first)
     scores = alignment_scores([pair.links for pair in pairs], known.gold)
     return _Scored(scores, f"{gold}: {known.reason}")
@@ -176,5 +180,5 @@ def _table(scores: AlignmentScores) -> Table:
     known = f"{scores.num_sure:,} sure"
     if scores.num_possible > scores.num_sure:
         known += f", {scores.num_possible - scores.num_sure:,} more possible"
-    table.add_row("known", known, "")
+    table.add_row("gold links", known, "")
     return table

@@ -13,7 +13,7 @@ def answering_bar(
     total: int | None, *, is_quiet: bool = False
 ) -> AbstractContextManager[Callable[[int], None]]:
     """Return a function that takes the number of new answers; without a terminal, nothing is rendered."""
-    return counting_bar("answering", total, is_quiet=is_quiet)
+    return counting_bar("predicting", total, is_quiet=is_quiet)
 
 
 @contextmanager

@@ -24,21 +24,21 @@ def command(
     workers: int | None = None,
     with_specs: Path | None = None,
 ) -> None:
-    """Predict all lines of files into a folder; a restart computes only missing files.
+    """Predict all lines of many files into a folder. A restart computes only the missing files.
 
     Args:
-        bundle: the folder of a model that `fit` saved.
-        inputs: files, URLs or quoted patterns: one text on each line, or JSON objects (.jsonl); plain, gzip
+        bundle: The folder of a model that `foveal fit` saved.
+        inputs: Files, URLs or quoted patterns: one text per line, or JSON objects (.jsonl); plain, gzip
             or zstd.
-        out: a folder or URL: NAME.parquet, and NAME.rejects.jsonl for lines without an answer.
-        nbest: number of answers for each line, best first.
-        beam_size: beam size; 1 is greedy. Defaults to the model's setting, or nbest.
-        text: name of the input field in JSON lines.
-        max_symbols: maximum number of tokens in a line; longer lines are rejected.
-        ray: run on a Ray cluster, the one at RAY_ADDRESS or else this machine's cores.
-        workers: number of processes, with --ray; defaults to the number of cores of this machine.
-        with_specs: a Python file that defines the parts of the model that are not from foveal, as
-            SPECS = (MySpec,). The file is run.
+        out: The output folder or URL. It gets NAME.parquet, and NAME.rejects.jsonl for rejected lines.
+        nbest: The number of answers for each line, best first.
+        beam_size: The beam size; 1 is greedy search. Defaults to the model's setting, or to nbest.
+        text: The name of the input field in JSON lines.
+        max_symbols: The maximum number of tokens in a line. Longer lines are rejected.
+        ray: Run on the Ray cluster at RAY_ADDRESS or, without this variable, on the cores of this machine.
+        workers: The number of processes, with --ray. Defaults to the number of cores of this machine.
+        with_specs: A Python file that defines the parts of the model that are not from foveal, as
+            SPECS = (MySpec,). The command runs the file.
     """
     from ._bulk_job import answer_all  # noqa: PLC0415 - an extra
 

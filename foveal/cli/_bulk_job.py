@@ -38,9 +38,7 @@ def answer_all(
     job.clear_unfinished()
     missing = job.missing(shards)
     if len(missing) < len(shards) and not is_quiet():
-        sys.stderr.write(
-            f"{len(shards) - len(missing)} of {len(shards)} shards are there already\n"
-        )
+        sys.stderr.write(f"{len(shards) - len(missing)} of {len(shards)} shards are already done\n")
     if workers is not None:
         from ..scale.cluster._joining import ray_cluster  # noqa: PLC0415 - an extra
         from ..scale.cluster._pool import answer_with_pool  # noqa: PLC0415 - an extra

@@ -22,21 +22,23 @@ def command(
     folders: Annotated[tuple[Path, ...], arg(name="from")] = (),
     out: Path = Path("samples"),
 ) -> None:
-    """List data sets with source, license, size and checksum, get them, or copy the samples.
+    """List public data sets with source, license, size and checksum, download them, or copy the samples.
 
-    Without arguments, list every public data set that recipes and examples read. They belong in the data folder:
-    FOVEAL_DATA, or ~/.cache/foveal/data by default.
+    Without arguments, the command lists every data set that recipes and examples read. Data sets are stored in the
+    data folder: FOVEAL_DATA, or ~/.cache/foveal/data by default.
 
     Args:
-        action: list (the default), get, or samples. `list NAME` prints every file of a data set with its checksum,
-            `get NAME` puts a data set into the data folder, `samples` copies the samples of the package.
-        names: data sets, or samples; with `get`, `all` means all data sets.
-        folders: with get: take the files from these folders instead of the network. A folder contains the files, or a
-            folder with the name of the data set, or is a checkout of the source.
-        out: with samples: the folder to copy them into, each sample into a separate folder.
+        action: `list NAME` prints the files of a data set with their checksums, `get NAME` downloads a data set into
+            the data folder, and `samples` copies the samples that ship with the package.
+        names: The names of data sets or samples. `get all` downloads all data sets.
+        folders: With `get`: read the files from these folders instead of the network. A folder contains the files,
+            or a folder with the name of the data set, or is a checkout of the source.
+        out: With `samples`: the folder to copy into, one folder per sample.
     """
     if folders and action != "get":
-        raise SpecError(f"--from: only `foveal data get` takes it, got {action}. Leave it out.")
+        raise SpecError(
+            f"--from: only `foveal data get` accepts this option, got {action}. Remove it."
+        )
     if action == "samples":
         for folder in copy_samples(names, out):
             _say(f"{folder}  {' '.join(sorted(path.name for path in folder.iterdir()))}")
@@ -57,9 +59,9 @@ def _list() -> None:
         _say(f"  license  {each.license}")
         _say(f"  size     {size_text(each.size)} in {len(each.files)} files, sha256 {each.sha256}")
         _say(f"  here     {_state(each)}")
-    _say(f"\ndata folder: {data_folder()} (FOVEAL_DATA sets another)")
+    _say(f"\ndata folder: {data_folder()} (set FOVEAL_DATA to change it)")
     _say(
-        f"samples of the package: {', '.join(NAMES)}; foveal data samples --out FOLDER copies them"
+        f"samples of the package: {', '.join(NAMES)} (copy them with foveal data samples --out FOLDER)"
     )
 
 
@@ -85,7 +87,7 @@ def _get(names: tuple[str, ...], folders: tuple[Path, ...]) -> None:
         )
     for folder in folders:
         if not folder.is_dir():
-            raise SpecError(f"--from {folder}: there is no such folder. Check the path.")
+            raise SpecError(f"--from {folder}: this folder does not exist. Check the path.")
     wanted = [*catalog().values()] if names == ("all",) else [data_set(name) for name in names]
     failures: list[str] = []
     for each in wanted:
@@ -96,7 +98,9 @@ def _get(names: tuple[str, ...], folders: tuple[Path, ...]) -> None:
             failures.append(str(error))
             continue
         kept = len(each.files) - len(written)
-        _say(f"{each.folder}: {len(written)} files written, {kept} were there; all checksums match")
+        _say(
+            f"{each.folder}: {len(written)} files written, {kept} already there; all checksums match"
+        )
     if failures:
         raise DataError("\n".join(failures))
 

@@ -25,15 +25,15 @@ def command(
     threads: int | None = None,
     explore: bool = False,
 ) -> None:
-    """Train a small model that pronounces English words, print some of its predictions, and write a report.
+    """Train a small model that pronounces English words, print some predictions, and write a report.
 
-    The 2,500 words to train on ship with the package. The whole demo takes less than two minutes and needs no network.
+    The 2,500 training words ship with the package. The demo takes less than two minutes and needs no network.
 
     Args:
-        out: the folder for the words and the model; a demo that is there already is replaced.
-        minutes: how long to train.
-        threads: threads that torch computes with, as in `foveal fit`.
-        explore: open the explorer in the browser when the model is ready; needs the extra serve.
+        out: The folder for the words and the model. An earlier demo in it is replaced.
+        minutes: The training time.
+        threads: The number of threads that torch uses, as in `foveal fit`.
+        explore: Open the explorer in the browser after training. Needs the extra serve.
     """
     console = explaining()
     words, model = out / "words", out / "model"
@@ -43,30 +43,30 @@ def command(
         f"foveal fit {train} --dev {dev} --test {test} --out {model} --minutes {minutes:g}"
     )
     console.print(
-        f"Training a model. The same by hand: {command_line}", markup=False, soft_wrap=True
+        f"Training a model with this command: {command_line}", markup=False, soft_wrap=True
     )
     _fit.command(
         (train,), dev=(dev,), test=(test,), out=model, minutes=minutes, threads=threads, fresh=True
     )
     _show_predictions(model, test)
-    console.print(f"\nThe report: {model / PAGE}", markup=False, soft_wrap=True)
+    console.print(f"\nReport: {model / PAGE}", markup=False, soft_wrap=True)
     console.print(
-        f"A page on one answer: foveal explain {model} knight", markup=False, soft_wrap=True
+        f"To explain one prediction: foveal explain {model} knight", markup=False, soft_wrap=True
     )
     if explore:
         _explore.command((model,))
     else:
         console.print(
-            f"Ask the model in a browser: foveal explore {model}", markup=False, soft_wrap=True
+            f"To query the model in the browser: foveal explore {model}",
+            markup=False,
+            soft_wrap=True,
         )
 
 
 def _show_predictions(model: Path, test: str) -> None:
     """Print the first test words, with the letters that each phoneme attends to."""
     task = load_bundle(model)
-    sys.stdout.write(
-        "\nWords that the model has not seen, and the letters that each phoneme attends to:\n"
-    )
+    sys.stdout.write("\nWords from the test set, with the letters that each phoneme attends to:\n")
     for _, example in zip(range(NUM_SHOWN), tsv(test), strict=False):
         answer = explain(task, example)
         verdict = "correct" if answer.output == example.target else f"expected {example.target}"

@@ -30,24 +30,24 @@ def command(
     with_specs: Path | None = None,
     threads: int | None = None,
 ) -> None:
-    """Examine a run: gradients through time, gates, attention, padding, curves, outputs.
+    """Diagnose a run: gradients through time, gates, attention, padding, curves and outputs.
 
-    The command prints its findings, and writes a page with drawings into the folder of the run.
+    The command prints its findings, and writes a page with figures into the folder of the run.
 
     Args:
-        run: the folder of a run, finished or failed.
-        files: examples that the model was not trained on; defaults to the run's validation files.
-        as_json: print the findings as one JSON object, without drawings.
-        with_specs: a Python file that defines the parts of the model that are not from foveal, as
-            SPECS = (MySpec,). The file is run.
-        threads: number of threads that torch uses; defaults to OMP_NUM_THREADS, or one for each core.
+        run: The folder of a run, finished or failed.
+        files: Examples that the model was not trained on. Defaults to the validation files of the run.
+        as_json: Print the findings as one JSON object, without figures.
+        with_specs: A Python file that defines the parts of the model that are not from foveal, as
+            SPECS = (MySpec,). The command runs the file.
+        threads: The number of threads that torch uses. Defaults to OMP_NUM_THREADS, or to one per core.
     """
     use_threads(threads)
     also = specs_in(with_specs)
     examples = list(open_for(run, files, also).source) if files else None
     findings = examine(run, examples, also=also)
     written = run / PAGE
-    text = findings_page(f"What the doctor says about {run.name}", findings)
+    text = findings_page(f"Diagnosis of {run.name}", findings)
     written.write_text(text, encoding="utf-8")
     if as_json:
         rows = [{**asdict(finding), "drawing": bool(finding.drawing)} for finding in findings]
@@ -58,10 +58,10 @@ def command(
 
 def _say(console: Console, findings: Sequence[Finding], written: Path) -> None:
     if not findings:
-        console.print("nothing is wrong that can be measured")
+        console.print("The doctor found no problem.")
     for finding in findings:
         head = f"{finding.severity}: {finding.name}"
         console.print(head, style=_STYLES[finding.severity], markup=False, soft_wrap=True)
-        for line in (finding.text, f"why: {finding.cause}", f"what helps: {finding.remedy}"):
+        for line in (finding.text, f"Cause: {finding.cause}", f"Remedy: {finding.remedy}"):
             console.print(f"  {line}", markup=False, soft_wrap=True)
-    console.print(f"with pictures: {written}", markup=False, soft_wrap=True)
+    console.print(f"Page with figures: {written}", markup=False, soft_wrap=True)

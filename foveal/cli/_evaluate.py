@@ -45,19 +45,21 @@ def command(
 ) -> None:
     """Score a model on files with targets.
 
+    The command prints scores with confidence intervals, an error analysis and the calibration of confidence.
+
     Args:
-        bundle: the folder of a model that `fit` saved.
-        files: test files, in the format of the training files; a quoted pattern is allowed. Defaults to
-            the test file of the run or, if it has none, its dev file.
-        against: another model to score on the same files, with a significance test of the difference.
-        beam_size: beam size; 1 is greedy. Defaults to the model's setting.
-        skip_header: do not score the first line of each file, which names its columns. Names that `fit` knows,
-            such as source and target, are detected.
-        others: folders of more models, which form an ensemble with the first.
-        as_json: print everything as one JSON object.
-        with_specs: a Python file that defines the parts of the model that are not from foveal, as
-            SPECS = (MySpec,). The file is run.
-        threads: number of threads that torch uses; defaults to OMP_NUM_THREADS, or one for each core.
+        bundle: The folder of a model that `foveal fit` saved.
+        files: Test files, in the format of the training files. A quoted pattern can match many files. Defaults
+            to the test files of the run or, if it has none, to its validation files.
+        against: Another model to score on the same files, with a significance test of the difference.
+        beam_size: The beam size; 1 is greedy search. Defaults to the model's setting.
+        skip_header: Skip the first line of each file, which contains column names. Column names that `fit` knows,
+            such as source and target, are detected without this option.
+        others: Folders of more models, which form an ensemble with the first.
+        as_json: Print the whole evaluation as one JSON object.
+        with_specs: A Python file that defines the parts of the model that are not from foveal, as
+            SPECS = (MySpec,). The command runs the file.
+        threads: The number of threads that torch uses. Defaults to OMP_NUM_THREADS, or to one per core.
     """
     use_threads(threads)
     also = specs_in(with_specs)
@@ -95,8 +97,8 @@ def _opened(
         return opened
     if not isinstance(opened.source, AbstractTable):
         raise SpecError(
-            f"--skip-header: only tab-separated and comma-separated files have one, got {opened.source.kind}. "
-            f"Leave it out."
+            f"--skip-header: only tab-separated and comma-separated files have a header, got "
+            f"{opened.source.kind}. Remove the option."
         )
     return opened._replace(source=replace(opened.source, header=True))
 
@@ -140,7 +142,7 @@ def _say_difference(console: Console, found: Evaluation, other: Evaluation, name
     main = found.main.name
     difference = compare(other.statistics[main], found.statistics[main])
     console.print(
-        f"against {name}, with {main} {other.value:.2f}: {difference.difference:+.2f} "
+        f"difference to {name} ({main} {other.value:.2f}): {difference.difference:+.2f} "
         f"({difference.low:+.2f} to {difference.high:+.2f}), p = {difference.p_value:.3f}",
         markup=False,
     )
@@ -152,10 +154,10 @@ def _say_confidence(console: Console, found: Evaluation) -> None:
     assert curve is not None
     console.print(
         f"confidence: expected calibration error {reliability.ece:.3f} "
-        f"(chance alone would give {reliability.chance:.3f})"
+        f"({reliability.chance:.3f} for a perfectly calibrated model, by chance)"
     )
-    kept = ", ".join(f"{curve.coverage_at(risk):.0%} at {risk:.0%} wrong" for risk in _RISKS)
-    console.print(f"share of answers that can be kept: {kept}")
+    kept = ", ".join(f"{curve.coverage_at(risk):.0%} at {risk:.0%} errors" for risk in _RISKS)
+    console.print(f"fraction of answers to keep for an error rate: {kept}")
 
 
 def _say_mistakes(console: Console, found: Evaluation) -> None:

@@ -35,22 +35,24 @@ def command(
     with_specs: Path | None = None,
     threads: int | None = None,
 ) -> None:
-    """Explain an answer: alternatives, the confidence of each token, attention, and whether the answer depends on the
-    attended positions.
+    """Explain one prediction as a page or as JSON.
+
+    The explanation contains the n-best list, the probability of each token, the attention, and a test of whether the
+    prediction depends on the attended positions.
 
     Args:
-        bundle: the folder of a model that `fit` saved.
-        text: the input, or the first text of a pair.
-        second: the second text, for a model that reads pairs of texts.
-        features: the features of the requested form, for a model that reads features.
-        out: the page to write; defaults to explain-INPUT.html in the current folder.
-        beam_size: beam size, and the number of answers to show.
-        alternatives: number of tokens to show for each step.
-        prefix: the required beginning of the output.
-        as_json: print the data instead of writing a page.
-        with_specs: a Python file that defines the parts of the model that are not from foveal, as
-            SPECS = (MySpec,). The file is run.
-        threads: number of threads that torch uses; defaults to OMP_NUM_THREADS, or one for each core.
+        bundle: The folder of a model that `foveal fit` saved.
+        text: The input, or the first text of a pair.
+        second: The second text, for a model that reads text pairs.
+        features: The features of the requested form, for a model that reads features.
+        out: The page to write. Defaults to explain-INPUT.html in the current folder.
+        beam_size: The beam size, and the number of answers to show.
+        alternatives: The number of candidate tokens to show for each step.
+        prefix: The required beginning of the output.
+        as_json: Print JSON instead of writing a page.
+        with_specs: A Python file that defines the parts of the model that are not from foveal, as
+            SPECS = (MySpec,). The command runs the file.
+        threads: The number of threads that torch uses. Defaults to OMP_NUM_THREADS, or to one per core.
     """
     use_threads(threads)
     task = load_bundle(bundle, also=specs_in(with_specs))
@@ -66,11 +68,11 @@ def command(
     path = Path(f"explain-{_safe(text)}.html") if out is None else out
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(explanation_page(explanation, change), encoding="utf-8")
-    said = f"{text} -> {explanation.output} (confidence {explanation.confidence:.2f})"
+    line = f"{text} -> {explanation.output} (confidence {explanation.confidence:.2f})"
     if not explanation.nbest:
-        said = f"{text}: log-probability {explanation.score:.2f}"
-    sys.stdout.write(said + "\n")
-    sys.stdout.write(f"{path} shows how\n")
+        line = f"{text}: log-probability {explanation.score:.2f}"
+    sys.stdout.write(line + "\n")
+    sys.stdout.write(f"Explanation: {path}\n")
 
 
 def _symbols(task: AbstractTask[Any], prefix: str) -> list[str]:

@@ -36,14 +36,16 @@ def command(
     as_json: Annotated[bool, arg(name="json")] = False,
     with_specs: Path | None = None,
 ) -> None:
-    """Print every setting of a run as path=value, as --set takes it, with its origin and the reason.
+    """Print every setting of a run with its origin and the reason for its value.
+
+    Each setting is printed as path=value, the form that `foveal fit --set` accepts.
 
     Args:
-        run: the folder of a run.
-        changed: leave out settings that have their default.
-        as_json: print a JSON list, with whole values.
-        with_specs: a Python file that defines the parts of the model that are not from foveal, as
-            SPECS = (MySpec,). The file is run.
+        run: The folder of a run.
+        changed: Print only the settings that differ from their defaults.
+        as_json: Print a JSON list, with values in full length.
+        with_specs: A Python file that defines the parts of the model that are not from foveal, as
+            SPECS = (MySpec,). The command runs the file.
     """
     planned = load_plan(run, also=specs_in(with_specs))
     found = [one for one in _explained(planned) if not changed or one.origin != "default"]

@@ -19,14 +19,16 @@ def command(
     browser: bool = True,
     with_specs: Path | None = None,
 ) -> None:
-    """Serve a page for one run, or two to compare, only on this machine; Ctrl-C ends it.
+    """Serve a page to query a model, inspect its attention and override its decisions, until Ctrl-C.
+
+    With two models, the page compares them. Only this machine can reach the page.
 
     Args:
-        runs: the folders of one or two models that `fit` saved.
-        port: port on 127.0.0.1; 0 takes a free one.
-        browser: open the page; --no-browser only prints its address.
-        with_specs: a Python file that defines the parts of the model that are not from foveal, as
-            SPECS = (MySpec,). The file is run.
+        runs: The folders of one or two models that `foveal fit` saved.
+        port: The port on 127.0.0.1; 0 selects a free port.
+        browser: Open the page in the browser; --no-browser only prints its address.
+        with_specs: A Python file that defines the parts of the model that are not from foveal, as
+            SPECS = (MySpec,). The command runs the file.
     """
     from ..explorer import build_app, serve  # noqa: PLC0415 - an extra
     from ..web._runs import load_runs  # noqa: PLC0415 - an extra
@@ -35,7 +37,7 @@ def command(
     app = build_app(load_runs(runs, also=specs_in(with_specs)), token=token)
 
     def ready(address: str) -> None:
-        sys.stdout.write(f"{address}  (Ctrl-C ends)\n")
+        sys.stdout.write(f"{address}  (press Ctrl-C to stop)\n")
         sys.stdout.flush()
         if browser:
             # A text-mode browser would block the server that it waits for.
@@ -44,4 +46,4 @@ def command(
     try:
         serve(app, port=port, ready=ready, token=token)
     except KeyboardInterrupt:  # the usual end of a server, not a failure
-        sys.stdout.write("ended\n")
+        sys.stdout.write("stopped\n")

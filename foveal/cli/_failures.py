@@ -10,7 +10,7 @@ import re
 from ..datasets._folder import advice
 from ..errors import FovealError, size_text
 
-_NOT_THERE = "does not exist, and cannot be created. Check the path."
+_NOT_THERE = "this path does not exist and cannot be created. Check the path."
 _FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 _NO_FOLDER = (errno.EEXIST, errno.ENOTDIR)
 _FORBIDDEN = (errno.EACCES, errno.EPERM, errno.EROFS)
@@ -39,13 +39,13 @@ def _told_by_system(error: OSError) -> str:
     if error.errno in _FULL:
         return f"{path}the disk is full. Free some space, then run the same command again."
     if error.errno in _NO_FOLDER:
-        return f"{path}this is a file, expected a folder. Give another path."
+        return f"{path}expected a folder, got a file. Use another path."
     if error.errno in _FORBIDDEN:
-        return f"{path}{_reason(error)}. Give another path, or change the permissions."
+        return f"{path}{_reason(error)}. Use another path, or change the permissions."
     if error.errno == errno.ENOENT:
         command = advice(os.fspath(error.filename)) if error.filename is not None else None
-        return f"{path}does not exist. {command}" if command else f"{path}{_NOT_THERE}"
-    return f"{path}{_reason(error)}. With --verbose you see where it happened."
+        return f"{path}this file does not exist. {command}" if command else f"{path}{_NOT_THERE}"
+    return f"{path}{_reason(error)}. Add --verbose to see the traceback."
 
 
 def _reason(error: OSError) -> str:
@@ -54,6 +54,6 @@ def _reason(error: OSError) -> str:
 
 def _too_large(detail: str) -> str:
     return (
-        f"not enough memory{detail}. Make the model smaller, with --set encoder.hidden_size and the like, "
-        f"or the batches, with --set training.batch_tokens."
+        f"not enough memory{detail}. Reduce the model size, for example --set encoder.hidden_size, "
+        f"or the batch size, --set training.batch_tokens."
     )

@@ -47,31 +47,31 @@ def command(
 ) -> None:
     """Train a model from files, or resume an interrupted run.
 
-    `fit` infers the task, the tokenization and the model size from the files, and prints them.
+    The command infers the task, the tokenization and the model size from the files, and prints each choice.
 
     Args:
-        train: training files: tab-separated, CSV, JSON lines, CoNLL-U or plain text; plain, gzip or
+        train: Training files: tab-separated, CSV, JSON lines, CoNLL-U or plain text; plain, gzip or
             zstd. A quoted pattern can match many files.
-        dev: validation files, to choose the best weights; defaults to a tenth of the training examples.
-        test: test files, for the score at the end.
-        out: the folder of the run, which becomes a model for other commands.
-        recipe: a run defined in Python, as file.py:function, instead of files.
-        start_from: the folder of a model to fine-tune on other data: training starts from its settings and its
-            weights, and keeps the tokens of its vocabulary that still occur.
-        attention: how the decoder reads the source: softmax, segment, sigmoid, local, sparsemax, hard,
+        dev: Validation files, to select the best weights. Defaults to a tenth of the training examples.
+        test: Test files, for the score at the end.
+        out: The folder of the run. After training, it is a model for other commands.
+        recipe: A run defined in Python, as file.py:function, instead of training files.
+        start_from: Fine-tune: start from the settings and weights of this model. Embeddings are kept for tokens that
+            also occur in the new data.
+        attention: The attention of the decoder: softmax, segment, sigmoid, local, sparsemax, hard,
             latent_hard, monotone, multi_head or none.
-        settings_given: one setting as path=value, for example encoder.num_layers=2; may be repeated.
-            `foveal explain-config` lists all.
-        minutes: time limit, for which the learning rate is scheduled.
-        seed: random seed of weights, order and dropout.
-        threads: number of threads that torch uses; by default `fit` times the first step with one thread and with
-            all of OMP_NUM_THREADS or the cores, and uses the faster. Only the same seed and the same
-            number of threads give the same weights.
-        fresh: start again in a folder that has a run.
-        tensorboard: write event files for TensorBoard too.
-        ray: train in several processes on a Ray cluster, the one at RAY_ADDRESS or else this machine's cores;
-            lost workers and nodes are replaced. Every node must see the folder of the run.
-        workers: number of processes, with --ray; defaults to the number of cores of this machine.
+        settings_given: Change one setting, for example encoder.num_layers=2. Repeat the option for more
+            settings. `foveal explain-config` lists all settings.
+        minutes: Time limit. The learning rate schedule is fitted to it.
+        seed: The random seed of initial weights, data order and dropout.
+        threads: The number of threads that torch uses. By default, `fit` times one step with one thread and one
+            step with OMP_NUM_THREADS threads or one per core, and uses the faster number. Results are
+            reproducible only with the same seed and the same number of threads.
+        fresh: Start again if the output folder already has a run, instead of resuming it.
+        tensorboard: Also write event files for TensorBoard.
+        ray: Train in several processes on the Ray cluster at RAY_ADDRESS or, without this variable, on the cores of
+            this machine. Lost workers and nodes are replaced. Every node must have access to the output folder.
+        workers: The number of processes, with --ray. Defaults to the number of cores of this machine.
     """
     given = given_settings(
         settings_given, attention=attention, minutes=minutes, seed=seed, threads=threads
@@ -116,7 +116,7 @@ def _train(
     """
     run = load_plan(out, also=also).run
     watch = Watch(partial(_say_alarm, console), run.task, run.training)
-    with waiting(console, "counting the symbols of the training files") as first_word:
+    with waiting(console, "building the vocabulary") as first_word:
         outcome = run.fit(
             out,
             listeners=(first_word, Display(console), *listeners, watch),
@@ -143,7 +143,7 @@ def _train_on_ray(out: Path, workers: int | None, specs: Path | None, *, resume:
 def _say_alarm(console: Console, finding: Finding) -> None:
     """Print an alarm of the doctor during a run."""
     console.print(
-        f"{finding.name}: {finding.text} What helps: {finding.remedy}",
+        f"{finding.name}: {finding.text} Remedy: {finding.remedy}",
         style="red",
         markup=False,
         soft_wrap=True,
@@ -156,6 +156,11 @@ def _write_report(console: Console, out: Path, also: Sequence[type]) -> None:
         with working(console, "writing the report"):
             path = write_report(out, is_quiet=True, also=also)
     except Exception as error:
-        console.print(f"note: no report: {error}", style="yellow", markup=False, soft_wrap=True)
+        console.print(
+            f"note: could not write the report: {error}",
+            style="yellow",
+            markup=False,
+            soft_wrap=True,
+        )
     else:
-        console.print(f"{path} shows how it went", markup=False, soft_wrap=True)
+        console.print(f"Report: {path}", markup=False, soft_wrap=True)

@@ -33,9 +33,9 @@ class LengthNote:
         if expected < _SHORT * self._epochs:
             needed = event.seconds / event.epoch * self._epochs / 60
             self._console.print(
-                f"note: the time is enough to read the training data {expected:.2g} times; {self._epochs:.2g} "
-                f"times are recommended, which takes about {max(1, round(needed)):,} minutes. The model is "
-                f"likely to be of little use: raise --minutes, or leave it out.",
+                f"note: --minutes is enough for {expected:.2g} epochs; for this amount of data, {self._epochs:.2g} epochs are "
+                f"recommended, about {max(1, round(needed)):,} minutes. The model will probably underfit: increase "
+                f"--minutes, or remove it.",
                 style="yellow",
                 markup=False,
                 soft_wrap=True,

@@ -22,24 +22,24 @@ from ._speech import LEVEL, Level, is_verbose
 COMMANDS = {
     "demo": "train a small model from a sample, print predictions and write a report",
     "data": "list the public data sets and get them, or copy the samples",
-    "fit": "train a model from files, or go on with one",
-    "prepare": "write a large corpus as numbers, for fit to read",
+    "fit": "train a model from files, or resume an interrupted run",
+    "prepare": "tokenize a large corpus once, for fast training",
     "sweep": "train with many settings, and keep the best model",
     "evaluate": "score a model on files with targets",
-    "predict": "answer for every line of a file or of the standard input",
-    "bulk": "answer many files into a folder, and only those that are missing",
-    "serve": "answer over HTTP, with one model or several",
-    "explore": "serve a page where one or two models are asked and looked into",
-    "report": "write the page of a run: curves, scores, mistakes, what to mend",
-    "explain": "write a page on how a model came to one answer",
-    "align": "link the words of pairs of texts by attention, and score the links",
-    "doctor": "say what is wrong with a run, why, and which flag helps",
-    "explain-config": "list every setting of a run, where it came from and why",
+    "predict": "predict an answer for every line of a file or of the standard input",
+    "bulk": "predict many files into a folder; a restart computes only the missing ones",
+    "serve": "serve one or more models over HTTP",
+    "explore": "query and inspect one or two models in the browser",
+    "report": "write the report of a run: curves, scores, mistakes, findings",
+    "explain": "write a page that explains one prediction",
+    "align": "align the words of text pairs by attention, and score the links",
+    "doctor": "diagnose a run: problems, causes and remedies",
+    "explain-config": "list every setting of a run with its origin and reason",
 }
 
 _OPTIONS = """\
-For every command:
-  --quiet    print results and errors only
+Options of every command:
+  --quiet    print only results and errors
   --verbose  print versions, the time taken, and the traceback of an error
 """
 _LEVELS = {"--quiet": Level.QUIET, "--verbose": Level.VERBOSE}
@@ -62,7 +62,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     if name not in COMMANDS:
         near = difflib.get_close_matches(name, COMMANDS, n=1)
         advice = f"Did you mean {near[0]}?" if near else "Commands: " + ", ".join(COMMANDS) + "."
-        _end(f"foveal: there is no command {name!r}. {advice}", _WRONG_USE)
+        _end(f"foveal: unknown command {name!r}. {advice}", _WRONG_USE)
     before = LEVEL.set(level)
     try:
         with _described():
@@ -96,9 +96,15 @@ def _level(words: list[str]) -> tuple[Level, list[str]]:
 def _run(name: str, words: Sequence[str]) -> None:
     require("toolkit", "tyro", "rich", needed_by="The command foveal")
     reader = importlib.import_module("tyro")
+    arguments = importlib.import_module("._arguments", __package__)
     module = importlib.import_module(f"._{name.replace('-', '_')}", __package__)
     try:
-        reader.cli(module.command, prog=f"foveal {name}", args=words)
+        reader.cli(
+            arguments.documented(module.command),
+            prog=f"foveal {name}",
+            args=words,
+            config=arguments.CONFIGURATION,
+        )
     except SystemExit:
         if any(word in _HELP for word in words):
             sys.stdout.write(f"\n{_OPTIONS}")
@@ -141,7 +147,7 @@ def overview() -> str:
             *lines,
             "",
             _OPTIONS,
-            "foveal COMMAND --help says more.",
+            "foveal COMMAND --help prints the arguments of a command.",
             "",
         ]
     )

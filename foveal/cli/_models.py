@@ -40,7 +40,7 @@ def load_models(folder: Path, others: Sequence[Path], also: Sequence[type] = ())
             TransductionEnsemble([first, member])
         except ValueRangeError as error:
             raise ValueRangeError(
-                f"--with {other}: it cannot answer together with {folder}. {error}"
+                f"--with {other}: this model cannot form an ensemble with {folder}. {error}"
             ) from None
         members.append(member)
     ensemble = TransductionEnsemble(members)
@@ -54,14 +54,14 @@ def _check_distinct(folders: Sequence[Path]) -> None:
         real = folder.resolve()
         if real in seen:
             raise ValueRangeError(
-                f"--with: got the same run twice, {seen[real]} and {folder}, expected runs that differ. "
-                f"Name each once; a second run differs by its --seed, at least."
+                f"--with: expected different runs, got the same run twice, {seen[real]} and {folder}. Give each run "
+                f"once; runs of an ensemble differ at least in their --seed."
             )
         seen[real] = folder
 
 
 def _transduction(folder: Path, also: Sequence[type]) -> Transduction:
-    why = f"--with: only transductions answer together, and not {folder}"
+    why = f"--with: only transduction models can form an ensemble, and {folder} is not one"
     return as_transduction(load_bundle(folder, also=also), why)
 
 
@@ -69,10 +69,10 @@ def _calibrate(ensemble: TransductionEnsemble, first: Path, also: Sequence[type]
     """Calibrate confidence if possible; otherwise print its meaning."""
     examples = validation_examples(first, also)
     if examples:
-        with working(explaining(stderr=True), "fitting confidence on validation examples"):
+        with working(explaining(stderr=True), "calibrating confidence on validation examples"):
             ensemble.calibrate(evenly_spaced(examples, _MOST_CALIBRATING))
         return
     note(
-        f"the dev file of {first} is not to be found, so that confidence is as for that model "
-        f"alone. Restore the file to have it fitted for all together."
+        f"the validation file of {first} was not found, so the ensemble uses the calibration of this model. "
+        f"Restore the file to calibrate the ensemble."
     )

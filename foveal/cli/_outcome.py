@@ -20,15 +20,15 @@ def say_outcome(console: Console, out: Path) -> None:
         Console(highlight=False).print(table)  # a result, which --quiet keeps
     else:
         console.print(
-            f"{out} has a model that was not scored on any example. Score it before you use it: foveal "
-            f"evaluate {out} FILE",
+            f"The model in {out} was not scored on any example. Score it before you use it: foveal evaluate {out} "
+            f"FILE",
             style="yellow",
             markup=False,
             soft_wrap=True,
         )
         return
     console.print(
-        f"{out} is ready: foveal predict {out} < words.txt",
+        f"{out} is ready. Predict with: foveal predict {out} < words.txt",
         markup=False,
         soft_wrap=True,
     )

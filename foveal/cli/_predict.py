@@ -57,25 +57,31 @@ def command(
 ) -> None:
     """Predict an answer for every line of files or, without files, of the standard input.
 
+    Each output line contains the source, the rank, the output, its score and its confidence.
+
     Args:
-        bundle: the folder of a model that `fit` saved.
-        files: texts, one on each line; plain, gzip or zstd. For a model that reads images: images.
-        nbest: number of answers for each line, best first.
-        beam_size: beam size; 1 is greedy. Defaults to the model's setting, or nbest.
-        output: a table, or one JSON object for each line; for a parser also conllu, which reads CoNLL-U and
+        bundle: The folder of a model that `foveal fit` saved.
+        files: Files with one text per line; plain, gzip or zstd. For a model that reads images: image files.
+        nbest: The number of answers for each line, best first.
+        beam_size: The beam size; 1 is greedy search. Defaults to the model's setting, or to nbest.
+        output: Print a table, or one JSON object per line. For a parser also conllu, which reads CoNLL-U and
             writes it with heads and labels.
-        attention: print the attention for every token of the answer; with --format jsonl.
-        header: begin the table with a line of column names.
-        skip_header: do not predict the first line of each file, which names its columns.
-        others: folders of more models, which form an ensemble with the first.
-        with_specs: a Python file that defines the parts of the model that are not from foveal, as
-            SPECS = (MySpec,). The file is run.
-        threads: number of threads that torch uses; defaults to OMP_NUM_THREADS, or one for each core.
+        attention: Print the attention for every token of the answer. Needs --format jsonl.
+        header: Print a first line with the column names of the table.
+        skip_header: Skip the first line of each file, which contains column names.
+        others: Folders of more models, which form an ensemble with the first.
+        with_specs: A Python file that defines the parts of the model that are not from foveal, as
+            SPECS = (MySpec,). The command runs the file.
+        threads: The number of threads that torch uses. Defaults to OMP_NUM_THREADS, or to one per core.
     """
     if attention and output != "jsonl":
-        raise SpecError("--attention: only JSON objects have room for it. Add --format jsonl.")
+        raise SpecError(
+            "--attention: only the format jsonl can contain attention. Add --format jsonl."
+        )
     if header and output != "tsv":
-        raise SpecError("--header: only a table has a line of column names. Leave it out.")
+        raise SpecError(
+            "--header: only the format tsv has a line of column names. Remove the option."
+        )
     use_threads(threads)
     also = specs_in(with_specs)
     predictor = Predictor(*load_models(bundle, others, also))
@@ -146,8 +152,8 @@ def _lines_in(reader: LineReader, num_read: int, *, skip_header: bool) -> Iterat
     """Yield the lines of a file. If the file has more columns than the model reads, print a note with the used ones."""
     for number, line in enumerate(reader):
         if number == 0 and (has := line.count("\t") + 1) > num_read:
-            which = "column 1 is read" if num_read == 1 else "columns 1 and 2 are read"
-            note(f"{reader.file} has {has} columns: {which}, and no other")
+            which = "column 1" if num_read == 1 else "columns 1 and 2"
+            note(f"{reader.file} has {has} columns; the model reads only {which}")
         if number or not skip_header:
             yield line
 

@@ -19,17 +19,19 @@ def command(
     ray: bool = False,
     workers: int | None = None,
 ) -> None:
-    """Tokenize a corpus, build its vocabularies, and write it as numbers; a restart computes only missing files.
+    """Tokenize a large corpus, build its vocabularies, and store it as token ids, for fast training.
 
-    `foveal fit OUT --dev dev.tsv --out runs/x` then trains on it, and reads no text.
+    `foveal fit OUT --dev dev.tsv --out runs/x` then trains on the prepared corpus. A restart of the command computes
+    only the missing files.
 
     Args:
-        inputs: files, URLs or quoted patterns, one example on each line: tab-separated, JSON lines or plain
+        inputs: Files, URLs or quoted patterns, one example per line: tab-separated, JSON lines or plain
             text; plain, gzip or zstd.
-        out: the folder of the corpus; every training process must see it.
-        settings_given: one setting as path=value, for example source.unit=code_point; may be repeated.
-        ray: run on a Ray cluster, the one at RAY_ADDRESS or else this machine's cores.
-        workers: number of processes, with --ray; defaults to the number of cores of this machine.
+        out: The folder of the prepared corpus. Every training process must have access to it.
+        settings_given: Change one setting, for example source.unit=code_point. Repeat the option for more
+            settings.
+        ray: Run on the Ray cluster at RAY_ADDRESS or, without this variable, on the cores of this machine.
+        workers: The number of processes, with --ray. Defaults to the number of cores of this machine.
     """
     from ._prepare_job import prepare  # noqa: PLC0415 - an extra
 

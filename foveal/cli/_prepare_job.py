@@ -55,14 +55,14 @@ def _planned(
     like, reason = line_format(shards[0])
     console.print(f"{shards[0].url}: {reason}", markup=False, soft_wrap=True)
     examples = ShardExamples(shards=shards, like=like)
-    with working(console, "finding out what the files are for"):
+    with working(console, "inferring the task from the files"):
         planned = plan(like, examples=examples)
     say_reasons(console, planned)
     for text in given:
         planned = with_given(planned, text)
     task = planned.run.task
     assert isinstance(task, AbstractTextSpec)  # the files contain texts
-    with working(console, "learning subwords, where they are asked for"):
+    with working(console, "training subword tokenizers, if the settings have any"):
         task = task.trained_on(examples)
     run = replace(planned.run, task=task, train=PreparedCorpus(path=str(out), like=like))
     job = Preparation(spec=task, like=like, shards=shards, out=str(out))
@@ -82,7 +82,7 @@ def _prepared(
     unwritten = job.unwritten(known)
     if len(unwritten) < len(job.shards) and not is_quiet():
         there = len(job.shards) - len(unwritten)
-        sys.stderr.write(f"{there} of {len(job.shards)} shards are there already\n")
+        sys.stderr.write(f"{there} of {len(job.shards)} shards are already done\n")
     _watched("writing", write(unwritten, known), len(unwritten))
     return job.finish(known)
 

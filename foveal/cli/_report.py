@@ -25,16 +25,18 @@ def command(
     with_specs: Path | None = None,
     threads: int | None = None,
 ) -> None:
-    """Write the report of a run: curves, scores, error analysis, calibration, faithfulness of attention, the doctor's
-    findings, and the settings with their reasons.
+    """Write the report of a run as a page.
+
+    The report contains curves, scores, error analysis, calibration, faithfulness of attention, the findings of
+    `foveal doctor`, and the settings with their reasons.
 
     Args:
-        run: the folder of a run.
-        files: test files with targets; defaults to the run's test or dev files, if they still exist.
-        out: the page to write; defaults to report.html in the folder of the run.
-        with_specs: a Python file that defines the parts of the model that are not from foveal, as
-            SPECS = (MySpec,). The file is run.
-        threads: number of threads that torch uses; defaults to OMP_NUM_THREADS, or one for each core.
+        run: The folder of a run.
+        files: Test files with targets. Defaults to the test or validation files of the run, if they still exist.
+        out: The page to write. Defaults to report.html in the folder of the run.
+        with_specs: A Python file that defines the parts of the model that are not from foveal, as
+            SPECS = (MySpec,). The command runs the file.
+        threads: The number of threads that torch uses. Defaults to OMP_NUM_THREADS, or to one per core.
     """
     use_threads(threads)
     examples = list(open_files(files).source) if files else None

@@ -29,23 +29,23 @@ def command(
     replicas: str = "2",
     with_specs: Path | None = None,
 ) -> None:
-    """Serve models until SIGTERM or Ctrl-C; a folder that changes is reloaded.
+    """Serve models over HTTP until SIGTERM or Ctrl-C. A model that changes on disk is reloaded.
 
     Args:
-        runs: folders of models that `fit` saved, each under its own name or as NAME=FOLDER.
-        host: the address to listen on; other machines can reach 0.0.0.0.
-        port: the port; 0 takes a free one.
-        tokens: a file of bearer tokens, one on each line; every request must contain one of them.
-        certificate: a TLS certificate in PEM format.
-        key: the key of the certificate, if it is in another file.
-        proxies: comma-separated addresses of proxies whose X-Forwarded-For is trusted.
-        limits: limits on the size and the duration of a request.
-        pages: serve a page for people, and its /api; --no-pages leaves only the API for programs.
-        ray: run on a Ray cluster, the one at RAY_ADDRESS or else one of this machine.
-        replicas: with --ray, the number of servers: a number, or bounds such as 2..8 between which
-            the load decides.
-        with_specs: a Python file that defines the parts of the model that are not from foveal, as
-            SPECS = (MySpec,). The file is run.
+        runs: Folders of models that `foveal fit` saved. A model is served under the name of its folder, or under NAME
+            if given as NAME=FOLDER.
+        host: The address to listen on; 0.0.0.0 accepts requests from other machines.
+        port: The port; 0 selects a free port.
+        tokens: A file of bearer tokens, one per line. Every request must contain one of them.
+        certificate: A TLS certificate in PEM format.
+        key: The private key of the certificate, if it is in another file.
+        proxies: Comma-separated addresses of proxies whose X-Forwarded-For is trusted.
+        limits: Limits on the size and the duration of a request.
+        pages: Serve a page for people, and its /api; --no-pages serves only the API for programs.
+        ray: Run on the Ray cluster at RAY_ADDRESS or, without this variable, on this machine.
+        replicas: The number of servers, with --ray: a number, or a range such as 2..8 that adapts to the load.
+        with_specs: A Python file that defines the parts of the model that are not from foveal, as
+            SPECS = (MySpec,). The command runs the file.
     """
     from ._serve_job import Listening, serve_here, serve_on_ray  # noqa: PLC0415 - an extra
 
@@ -53,8 +53,8 @@ def command(
     if ray:
         if certificate is not None or key is not None or proxies or not pages:
             raise ValueRangeError(
-                "serve: with --ray there is no --certificate, --key, --proxies or --no-pages. Let a proxy in front of "
-                "the cluster terminate TLS and choose paths."
+                "serve: --ray does not support --certificate, --key, --proxies and --no-pages. Remove them, and let a proxy "
+                "in front of the cluster terminate TLS and select paths."
             )
         serve_on_ray(runs, listening, replicas, with_specs)
     else:

@@ -33,7 +33,7 @@ class Listening(NamedTuple):
             return read_tokens(self.token_file)
         if self.is_public:
             sys.stderr.write(
-                "note: whoever reaches this address may ask. Give --tokens FILE to let in only some.\n"
+                "note: anyone who can reach this address can query the models. Use --tokens FILE to restrict access.\n"
             )
         return Tokens()
 
@@ -69,7 +69,7 @@ def serve_here(
             key=key,
             proxies=proxies,
         )
-    sys.stdout.write("ended\n")
+    sys.stdout.write("stopped\n")
 
 
 def serve_on_ray(
@@ -90,12 +90,12 @@ def serve_on_ray(
     serve_with_replicas(
         deployment, host=listening.host, port=listening.port, ready=_announcing(folders)
     )
-    sys.stdout.write("ended\n")
+    sys.stdout.write("stopped\n")
 
 
 def _announcing(names: Iterable[str]) -> Callable[[str], None]:
     def ready(address: str) -> None:
-        sys.stdout.write(f"{address}  {', '.join(names)}  (Ctrl-C ends)\n")
+        sys.stdout.write(f"{address}  {', '.join(names)}  (press Ctrl-C to stop)\n")
         sys.stdout.flush()
 
     return ready

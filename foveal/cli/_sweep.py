@@ -34,24 +34,24 @@ def command(
 ) -> None:
     """Train with many settings on a Ray cluster, stop bad trials early, and keep the best model.
 
-    The first trial is the run of `foveal fit`, and always finishes: on the validation set the best trial is never
-    worse. After an interruption, the same command resumes the sweep.
+    The first trial has the settings of `foveal fit` and always runs to the end, so the best trial is never worse
+    than it on the validation set. After an interruption, the same command resumes the sweep.
 
     Args:
-        train: training files, as for `foveal fit`.
-        dev: validation files, to compare trials; defaults to a tenth of the training examples.
-        test: test files, for the score at the end; they select nothing.
-        out: the folder of the sweep: best is a model for other commands, sweep.html compares trials.
-        trials: the number of trials.
-        budget: time limit, such as 30m, 2h or 1h30m.
-        over: vary only this setting, and others given like it: path=low..high, or
-            path=value,value. By default learning rate, batch size, weight averaging, widths, dropout, label
-            smoothing and attention, if the task has them.
-        recipe: a run defined in Python, as file.py:function, instead of files.
-        settings_given: one setting as path=value, the same in all trials; may be repeated.
-        seed: random seed of the sampled settings, and of every trial.
-        workers: number of concurrent trials; defaults to the number of cores of this machine.
-        fresh: start again in a folder that has a sweep.
+        train: Training files, as for `foveal fit`.
+        dev: Validation files, to compare trials. Defaults to a tenth of the training examples.
+        test: Test files, for the score at the end. They do not influence the selection.
+        out: The folder of the sweep. Its folder best is a model for other commands; sweep.html compares the trials.
+        trials: The number of trials.
+        budget: Time limit, such as 30m, 2h or 1h30m.
+        over: Vary this setting, as path=low..high or path=value,value. Repeat the option for more settings.
+            Defaults to learning rate, batch size, weight averaging, widths, dropout, label smoothing and
+            attention, if the task has them.
+        recipe: A run defined in Python, as file.py:function, instead of training files.
+        settings_given: Change one setting in all trials. Repeat the option for more settings.
+        seed: The random seed of the sampled settings, and of every trial.
+        workers: The number of concurrent trials. Defaults to the number of cores of this machine.
+        fresh: Start again if the output folder already has a sweep, instead of resuming it.
     """
     seconds = None if budget is None else seconds_of(budget)
     from ._sweep_job import sweep  # noqa: PLC0415 - an extra
@@ -79,5 +79,7 @@ def seconds_of(text: str) -> float:
     """
     parts = re.findall(r"(\d+(?:\.\d+)?)([hms])", text)
     if not parts or "".join(number + unit for number, unit in parts) != text:
-        raise SpecError(f"--budget {text}: expected a time, as in 30m, 2h or 1h30m.")
+        raise SpecError(
+            f"--budget: expected a duration such as 30m, 2h or 1h30m, got {text!r}. Use h, m and s as units."
+        )
     return sum(float(number) * _UNITS[unit] for number, unit in parts)

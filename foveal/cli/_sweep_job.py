@@ -43,19 +43,21 @@ def sweep(
         if not planned.is_over:
             names = ", ".join(dimension.name for dimension in planned.dimensions)
             console.print(
-                f"{trials} trials, {workers} at a time, over {names}", markup=False, soft_wrap=True
+                f"{trials} trials, {workers} at a time; varied settings: {names}",
+                markup=False,
+                soft_wrap=True,
             )
             with ray_cluster(num_cpus=workers):
                 if not run_trials(planned, workers, _say, specs=specs_file(asked.recipe)):
-                    sys.stderr.write("interrupted; the same command goes on from here\n")
+                    sys.stderr.write("interrupted; run the same command again to resume\n")
                     sys.exit(_INTERRUPTED)
             planned.finish()
     best = planned.best()
-    console.print(f"the best is trial {best.number}", markup=False)
+    console.print(f"Best trial: {best.number}", markup=False)
     for name, value in best.settings.items():
         console.print(f"  {name} {value}", markup=False, soft_wrap=True)
     say_outcome(console, out / "best")
-    console.print(f"{out / 'sweep.html'} compares all trials", markup=False, soft_wrap=True)
+    console.print(f"Comparison of all trials: {out / 'sweep.html'}", markup=False, soft_wrap=True)
 
 
 def _begin(sweep: Sweep, draft: Draft, *, fresh: bool) -> None:
@@ -79,7 +81,9 @@ def _dimensions(planned: Planned, over: Sequence[str]) -> list[Dimension]:
     for text in over:
         path, sign, values = text.partition("=")
         if not sign:
-            raise SpecError(f"--over {text}: expected path=low..high or path=value,value")
+            raise SpecError(
+                f"--over: expected path=low..high or path=value,value, got {text!r}. Add the values after ="
+            )
         given.append(given_dimension(run, whole_path(run, path), values))
     return given
 

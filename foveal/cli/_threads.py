@@ -10,7 +10,5 @@ def use_threads(number: int | None) -> None:
     if number is None:
         return
     if number < 1:
-        raise ValueRangeError(
-            f"--threads must be at least 1, got {number}. Give the number of threads, such as 1."
-        )
+        raise ValueRangeError(f"--threads must be at least 1, got {number}. Use 1 or more.")
     torch.set_num_threads(number)

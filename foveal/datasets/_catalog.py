@@ -91,6 +91,6 @@ def data_set(name: str) -> DataSet:
     known = catalog()
     if name not in known:
         near = get_close_matches(name, known, n=1)
-        advice = f"Did you mean {near[0]}?" if near else "`foveal data` lists all."
-        raise DataError(f"there is no data set {name!r}. {advice}")
+        advice = f"Did you mean {near[0]}?" if near else "`foveal data` lists all data sets."
+        raise DataError(f"unknown data set {name!r}. {advice}")
     return known[name]

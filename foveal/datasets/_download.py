@@ -59,7 +59,7 @@ def download(address: str) -> bytes:
             return _read(reply, address)
     except (URLError, HTTPException, TimeoutError, ConnectionError) as error:
         reason = error.reason if isinstance(error, URLError) else error
-        raise DataError(f"{address}: no download ({reason}).") from None
+        raise DataError(f"{address}: download failed ({reason}).") from None
 
 
 def check_address(address: str) -> None:
@@ -67,7 +67,9 @@ def check_address(address: str) -> None:
     parts = urlsplit(address)
     if parts.scheme == "https" or (parts.scheme == "http" and parts.hostname in _LOOPBACK):
         return
-    raise DataError(f"{address}: expected an address that begins with https://. It is not opened.")
+    raise DataError(
+        f"{address}: expected an address that begins with https://. Nothing was downloaded."
+    )
 
 
 def _read(reply: HTTPResponse, address: str) -> bytes:

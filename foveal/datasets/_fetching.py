@@ -97,7 +97,7 @@ def _downloaded(wanted: DataSet, file: DataFile) -> tuple[str, bytes] | None:
         data = download(address)
     except DataError as error:
         raise DataError(
-            f"{error} Try again, or get the files of {wanted.source} by other means and give their folder: "
+            f"{error} Try again, or download the files from {wanted.source} and pass their folder: "
             f"foveal data get {wanted.name} --from FOLDER"
         ) from None
     return address, _member(data, member) if member else data
@@ -107,8 +107,8 @@ def _check(file: DataFile, data: bytes, where: str) -> None:
     got = digest_of(data, file.path)
     if got != file.sha256:
         raise DataError(
-            f"{where}: the checksum of the contents is {got}, expected {file.sha256}. The file is damaged or of "
-            f"another version: get it again. Nothing was written for it."
+            f"{where}: the checksum is {got}, expected {file.sha256}. The file is damaged or has "
+            f"another version: download it again. Nothing was written."
         )
 
 
@@ -129,7 +129,7 @@ def _what_to_do(wanted: DataSet, lacking: Sequence[DataFile], folders: Sequence[
     names = ", ".join(file.path for file in lacking[:3])
     more = f" and {len(lacking) - 3} more" if len(lacking) > 3 else ""
     looked = f" in {', '.join(map(str, folders))}" if folders else ""
-    by_hand = wanted.by_hand or f"Get them from {wanted.source}" + (
+    by_hand = wanted.by_hand or f"Download them from {wanted.source}" + (
         f" at commit {wanted.revision}." if wanted.revision else "."
     )
     verb = "not found" if folders else "cannot be downloaded one by one"

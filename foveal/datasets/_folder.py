@@ -59,4 +59,4 @@ def advice(path: str | Path) -> str | None:
         within = Path(path).absolute().relative_to(data_folder())
     except ValueError:
         return None
-    return f"Get it with: foveal data get {within.parts[0]}" if within.parts else None
+    return f"Download it: foveal data get {within.parts[0]}" if within.parts else None

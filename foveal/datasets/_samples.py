@@ -33,7 +33,9 @@ def sample(name: str) -> Path:
         'F IH SH'
     """
     if name not in NAMES:
-        raise DataError(f"sample: expected one of {', '.join(NAMES)}, got {name!r}.")
+        raise DataError(
+            f"sample: expected one of {', '.join(NAMES)}, got {name!r}. Use one of these names."
+        )
     return _FOLDER / name
 
 

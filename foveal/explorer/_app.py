@@ -56,7 +56,7 @@ class _Answering:
         run = self.runs.get(question.run)
         if run is None:
             names = ", ".join(self.runs)
-            return error_response(_UNKNOWN_RUN, f"There is no such run. Runs: {names}.")
+            return error_response(_UNKNOWN_RUN, f"Unknown run. Runs: {names}.")
         async with self._turn:
             if await request.is_disconnected():
                 return Response(status_code=_GONE)

@@ -69,7 +69,7 @@ class Guard:
             async with asyncio.timeout(self._body_seconds):
                 body = await read_body(headers, receive, self._most_bytes)
         except TimeoutError:
-            refusal = error_response(408, "The body took too long to come.")
+            refusal = error_response(408, "The request body took too long to arrive.")
             refusal.headers["connection"] = "close"
             await refusal(scope, receive, send_with_headers)
             return
@@ -95,7 +95,7 @@ class Guard:
         if is_open or hmac.compare_digest(shown.encode(), self._token.encode()):
             return None
         return error_response(
-            401, "Open the address that `foveal explore` printed, with its token."
+            401, "Open the address that `foveal explore` printed, including its token."
         )
 
 
@@ -111,9 +111,9 @@ def _stranger(headers: Headers) -> JSONResponse | None:
     if host_name(f"//{host}") not in HOSTS:
         return error_response(
             403,
-            "The explorer answers only under 127.0.0.1 or localhost. Use the address it printed.",
+            "The explorer accepts requests only at 127.0.0.1 or localhost. Use the printed address.",
         )
     origin = headers.get("origin")
     if origin is not None and origin != f"http://{host}":
-        return error_response(403, "The explorer answers only its own page.")
+        return error_response(403, "The explorer accepts requests only from its own page.")
     return None

@@ -129,17 +129,17 @@ def _scores(folder: Path, task: AbstractTask[Any], scored: Scored | None) -> Sec
     said = [f"Task: {task.spec.kind}, {size:,} weights."]
     if "step" in stored:
         said.append(
-            f"Trained for {stored['step']:,} steps in {stored['seconds'] / 60:.1f} minutes; the weights "
-            f"are those of step {stored['best_step']:,}."
+            f"Trained for {stored['step']:,} steps in {stored['seconds'] / 60:.1f} minutes; the model "
+            f"has the weights of step {stored['best_step']:,}."
         )
     if any(row[0] == "dev" for row in rows):
         said.append(
-            "The dev scores chose the weights and the calibration, and are a little too good for it."
+            "The validation scores are slightly optimistic: they selected the weights and the calibration."
         )
     if scored is None:
         said.append(
-            "Neither the test file nor the validation file of the run is where it was, so that "
-            "nothing was answered for this page: give a file to see mistakes, confidence and attention."
+            "The test file and the validation file of the run were not found, so this report has no "
+            "predictions. Give a file to see mistakes, confidence and attention."
         )
     columns = ("examples", "score", "value", "95 % interval", "how")
     table = Table(caption="Scores", columns=columns, rows=tuple(rows))
@@ -177,7 +177,7 @@ def _mistakes(task: AbstractTask[Any], scored: Scored) -> Section:
         (row for row in rows if row[1] != row[2].output), key=lambda row: -row[2].confidence
     )
     if not wrong:
-        return Section(title=title, text="There is no mistake among the examples.")
+        return Section(title=title, text="The model makes no mistake on these examples.")
     table = Table(
         caption="Most confident mistakes",
         columns=("source", "expected", "output", "confidence"),
@@ -197,7 +197,7 @@ def _mistakes(task: AbstractTask[Any], scored: Scored) -> Section:
                 drawings.append(drawing(trace, title=heading, image=seen))
     text = f"{len(wrong):,} of {len(scored.examples):,} outputs differ from the reference."
     if drawings:
-        text += " Drawn: where the model looked in the first of them."
+        text += " The figures show the attention for the first ones."
     return Section(title=title, text=text, drawings=tuple(drawings), tables=(table,))
 
 
@@ -220,26 +220,30 @@ def _confidence(found: Evaluation, where: str) -> Section:
     seen = Series(
         name="share right", points=tuple((one.confidence, one.right) for one in reliability.bins)
     )
-    perfect = Series(name="as it should be", points=((0.0, 0.0), (1.0, 1.0)))
+    perfect = Series(name="perfect calibration", points=((0.0, 0.0), (1.0, 1.0)))
     risk = Series(name="wrong", points=tuple(zip(curve.coverage, curve.risk, strict=True)))
     kept = ", ".join(
-        f"{curve.coverage_at(most):.0%} at {most:.0%} wrong" for most in (0.01, 0.05, 0.1)
+        f"{curve.coverage_at(most):.0%} at {most:.0%} errors" for most in (0.01, 0.05, 0.1)
     )
     text = (
-        f"{where} Expected calibration error {reliability.ece:.3f}; chance alone would give "
-        f"{reliability.chance:.3f} on so few examples. Share of answers that can be kept: {kept}."
+        f"{where} Expected calibration error {reliability.ece:.3f}; a perfectly calibrated model "
+        f"would have {reliability.chance:.3f} by chance on this number of examples. Fraction of "
+        f"answers to keep for an error rate: {kept}."
     )
     drawings = (
         curves([seen, perfect], title="Reliability", x_label="confidence", y_label="share right"),
         curves(
-            [risk], title="Risk against coverage", x_label="share of answers kept", y_label="wrong"
+            [risk],
+            title="Risk against coverage",
+            x_label="fraction of answers kept",
+            y_label="wrong",
         ),
     )
     tables = (
         series_table([seen], x_label="confidence", caption="Reliability"),
-        series_table([risk], x_label="share of answers kept", caption="Risk against coverage"),
+        series_table([risk], x_label="fraction of answers kept", caption="Risk against coverage"),
     )
-    return Section(title="What confidence is worth", text=text, drawings=drawings, tables=tables)
+    return Section(title="Calibration of confidence", text=text, drawings=drawings, tables=tables)
 
 
 def _attention(task: AbstractTask[Any], examples: Sequence[Example]) -> Section:
@@ -250,20 +254,18 @@ def _attention(task: AbstractTask[Any], examples: Sequence[Example]) -> Section:
         if work > MOST_TESTED_WORK and some:
             break
         some.append(example)
-    title = "What attention is worth"
+    title = "Faithfulness of attention"
     try:
         found = faithfulness(task, some)
     except ValueRangeError:
-        return Section(
-            title=title, text="No answer to these examples has a symbol that attends to something."
-        )
+        return Section(title=title, text="No output token of these examples attends to an input.")
     rows = (
-        ("the place attended to most", found.attended, found.whole_attended),
-        ("another place, at random", found.random, found.whole_random),
+        ("most attended position", found.attended, found.whole_attended),
+        ("random other position", found.random, found.whole_random),
     )
     table = Table(
-        caption="Change of log-probability when a place is erased",
-        columns=("erased", "the step's symbol", "95 % interval", "whole output", "95 % interval"),
+        caption="Change of log-probability when a position is erased",
+        columns=("erased", "token of the step", "95 % interval", "whole output", "95 % interval"),
         rows=tuple((name, *_interval(*own), *_interval(*whole)) for name, own, whole in rows),
     )
     return Section(title=title, text=found.text(), tables=(table,))
@@ -277,10 +279,10 @@ def _settings(planned: Planned) -> Section:
         if choice is not None:
             rows.append((setting.path, bounded(setting.text), choice.origin, choice.reason))
     table = Table(
-        caption="Settings that were chosen",
+        caption="Chosen settings",
         columns=("setting", "value", "from", "why"),
         rows=tuple(rows),
         folded=True,
     )
-    text = "Settings that are not listed have their defaults; foveal explain-config lists all."
+    text = "Other settings have their defaults; foveal explain-config lists all settings."
     return Section(title="Settings", text=text, tables=(table,) if rows else ())

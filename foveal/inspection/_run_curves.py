@@ -6,8 +6,9 @@ from ..training.events._curves import run_curves
 from ..views import Section, series_table
 
 _GREEDY = (
-    "The validation curve is greedy ({metric} with a beam of 1), to save time. The scores above are measured "
-    "with a beam of {beam_size}, so that the last point of the curve and the dev score may differ."
+    "The validation curve uses greedy search ({metric} with beam size 1) to save time. The scores "
+    "above use beam size {beam_size}, so the last point of the curve and the validation score may "
+    "differ."
 )
 
 
@@ -23,7 +24,7 @@ def curves_section(log: Path, *, beam_size: int = 1) -> Section:
     """
     found = run_curves(log)
     if not found.loss.points:
-        return Section(title="Curves", text="The folder has no log of a training.")
+        return Section(title="Curves", text="The folder has no training log.")
     is_greedy = bool(found.scores.points) and beam_size > 1
     text = _GREEDY.format(metric=found.scores.name, beam_size=beam_size) if is_greedy else ""
     table = series_table(found, caption="Values of the curves")

@@ -57,8 +57,8 @@ def alignment_scores(links: Sequence[Collection[Link]], gold: Sequence[Gold]) ->
     """
     if len(links) != len(gold) or not gold:
         raise ShapeError(
-            f"alignment_scores: got {len(links)} alignments and gold for {len(gold)} pairs, expected "
-            f"as many of the one as of the other and at least one. Score the pairs of the gold file."
+            f"alignment_scores: got {len(links)} alignments and gold links for {len(gold)} pairs, "
+            f"expected equal numbers of at least 1. Score the pairs of the gold file."
         )
     rows = np.array([_counts(frozenset(a), *g) for a, g in zip(links, gold, strict=True)])
     total = rows.sum(0)

@@ -53,7 +53,7 @@ def attachment_score(
         name="las" if labeled else "uas",
         rows=np.array(rows, dtype=np.float64),
         score=_percentage,
-        signature=f"words with the right head{' and label' if labeled else ''}, punctuation included",
+        signature=f"words with the correct head{' and label' if labeled else ''}, punctuation included",
         higher_is_better=True,
     )
 

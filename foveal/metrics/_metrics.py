@@ -83,7 +83,7 @@ def word_error_rate(
     """
     check_pairs("word_error_rate", len(references), len(hypotheses))
     output = jiwer.process_words(list(references), list(hypotheses))
-    return _edits(name, output, "tokens between spaces")
+    return _edits(name, output, "whitespace-separated tokens")
 
 
 def length_to_failure(references: Sequence[str], hypotheses: Sequence[str]) -> Statistics:
@@ -113,7 +113,7 @@ def length_to_failure(references: Sequence[str], hypotheses: Sequence[str]) -> S
         name="length_to_failure",
         rows=np.array(rows, dtype=np.float64),
         score=_ratio,
-        signature="tokens before the first error, the end counted, mean over outputs",
+        signature="number of tokens before the first error, including the end token, mean over outputs",
         higher_is_better=True,
     )
 
@@ -205,7 +205,7 @@ def accuracy(
         name="accuracy",
         rows=np.array(rows, dtype=np.float64),
         score=_ratio,
-        signature="labels that equal the reference's",
+        signature="labels equal to the reference",
         higher_is_better=True,
         share=single,
     )
@@ -249,7 +249,7 @@ def f1(
         name=f"{average}_f1",
         rows=counts.reshape(len(counts), -1),
         score=_mean_f1,
-        signature=f"F1 of labels, {average} average over those that occur",
+        signature=f"F1 of labels, {average} average over the labels that occur",
         higher_is_better=True,
     )
 

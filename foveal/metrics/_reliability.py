@@ -162,6 +162,6 @@ def _error(bins: Float[np.ndarray, "3 M"]) -> float:
 def _check(owner: str, confidence: Float[np.ndarray, " N"], right: Bool[np.ndarray, " M"]) -> None:
     if len(confidence) != len(right) or not len(right):
         raise ShapeError(
-            f"{owner}: got {len(confidence)} confidences and {len(right)} answers to whether they were "
-            f"right, expected as many of both and at least one. Score outputs that have a reference."
+            f"{owner}: got {len(confidence)} confidences and {len(right)} correctness values, "
+            f"expected equal numbers of at least 1. Score outputs that have a reference."
         )

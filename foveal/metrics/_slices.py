@@ -107,9 +107,9 @@ def rarity_slices(
     unknown = np.array([any(symbol not in known for symbol in text) for text in texts])
     unusual = np.array([any(symbol in rare for symbol in text) for text in texts])
     parts = {
-        "a symbol never seen in training": unknown,
-        "a symbol seldom seen in training": unusual & ~unknown,
-        "common symbols only": ~unusual & ~unknown,
+        "with unknown tokens": unknown,
+        "with rare tokens": unusual & ~unknown,
+        "only frequent tokens": ~unusual & ~unknown,
     }
     return tuple(_slice(name, statistics, chosen) for name, chosen in parts.items() if chosen.any())
 

@@ -71,6 +71,6 @@ def check_pairs(metric: str, references: int, hypotheses: int) -> None:
     """Raise an error unless there is one hypothesis for each reference, and at least one."""
     if references != hypotheses or not references:
         raise ShapeError(
-            f"{metric}: got {references} references and {hypotheses} hypotheses, expected as many of "
-            f"the one as of the other and at least one. Give an empty string where nothing was said."
+            f"{metric}: got {references} references and {hypotheses} hypotheses, expected equal "
+            f"numbers of at least 1. Use an empty string for an empty output."
         )

@@ -19,8 +19,8 @@ NUM_SHOWN = 3
 MANY_TIMES = 4  # an outlier is longer than 99 % of the texts by this factor
 
 _UNSEEN = {
-    "source": "They are read as unknown",
-    "target": "No answer can have them",
+    "source": "The model reads them as unknown tokens",
+    "target": "The model can never output them",
 }
 
 Kind: TypeAlias = Literal[
@@ -53,7 +53,9 @@ class Findings:
         said = [f"{found.corpus}: {found.sentence} {found.remedy}" for found in self.findings]
         if self.share_compared < 1 and said:
             one_in = round(1 / self.share_compared)
-            said.append(f"Equal examples were counted among one in {one_in} sources.")
+            said.append(
+                f"The number of equal examples is an estimate from one in {one_in} sources."
+            )
         return said
 
 
@@ -202,16 +204,16 @@ class _Survey:
                 keys,
                 repeats,
                 num_bits,
-                "{} repeat an earlier one exactly.",
-                "They count more than once in training; remove them if that is not meant.",
+                "{} are exact duplicates of an earlier example.",
+                "Training counts them more than once; remove them if this is not intended.",
             )
             yield from self._equal(
                 "conflicts",
                 keys,
                 against,
                 num_bits,
-                "{} have a source that occurs with another target too.",
-                "Only one of the targets can be right as the first answer; choose one, or use n-best.",
+                "{} have a source that also occurs with another target.",
+                "Only one of the targets can be the first answer; keep one, or use n-best lists.",
             )
 
     def _equal(
@@ -236,7 +238,7 @@ class _Survey:
                     self.name,
                     num,
                     f"{_of(num, self.num)} have an empty {side}.",
-                    "Look at these lines; a column may be missing.",
+                    "Check these lines; a column may be missing.",
                     tuple(self._empty[side]),
                 )
             num, limit, places = self._lengths[side].outliers()
@@ -246,8 +248,8 @@ class _Survey:
                     self.name,
                     num,
                     f"{_of(num, self.num)} have a {side} of more than {limit} characters, "
-                    f"{MANY_TIMES} times what is usual.",
-                    "Look at them: they cost padding, and may be lines that were not broken.",
+                    f"{MANY_TIMES} times the usual length.",
+                    "Check them: they increase padding, and may be lines without line breaks.",
                     places,
                 )
             if num := self._num_unseen[side]:
@@ -256,8 +258,8 @@ class _Survey:
                     "unseen",
                     self.name,
                     num,
-                    f"{_of(num, self.num)} have a {side} symbol that train does not have: {shown}.",
-                    f"{_UNSEEN[side]}; add examples with them to train, or correct them.",
+                    f"{_of(num, self.num)} have a {side} token that the training set does not have: {shown}.",
+                    f"{_UNSEEN[side]}; add training examples with these tokens, or correct them.",
                     tuple(self._unseen_places[side]),
                 )
 
@@ -271,14 +273,14 @@ def _leaks(survey: _Survey, other: _Survey, num_bits: int) -> Iterator[Finding]:
         (
             "leak",
             both,
-            "are in {} too.",
-            "Scores on them measure memory; take them out of the one or the other.",
+            "are also in {}.",
+            "Scores on them measure memorization; remove them from one of the files.",
         ),
         (
             "seen_sources",
             source_only,
-            "have a source that {} has with another target.",
-            "Decide which target is right, and where the source belongs.",
+            "have a source that occurs in {} with another target.",
+            "Check which target is correct, and keep the source in one file.",
         ),
     )
     for kind, which, sentence, remedy in cases:
@@ -313,7 +315,7 @@ def _mixed_forms(surveys: Sequence[_Survey]) -> Iterator[Finding]:
             survey.name,
             num,
             f"{side}s are in different Unicode normal forms: {said}.",
-            "Bring all files to one: uconv -x any-nfc, or normalization=NFC of the tokenizer.",
+            "Convert all files to one form with uconv -x any-nfc, or set normalization=NFC of the tokenizer.",
             tuple(survey.forms[side][rarest]),
         )
 

@@ -53,15 +53,14 @@ def load_plan(folder: Path, *, also: Sequence[type] = ()) -> Planned:
         return Planned(run, tuple(Choice(**row) for row in rows))
     except FileNotFoundError:
         raise SpecError(
-            f"{folder}: there is no {RUN if folder.is_dir() else 'such folder'}, expected the folder of a run. "
-            f"Give the folder that was the --out of foveal fit."
+            f"{folder}: there is no {RUN if folder.is_dir() else 'such folder'}, expected the folder "
+            f"of a run. Use the --out folder of foveal fit."
         ) from None
     except OutsideError as error:
         raise OutsideError(f"{folder}: {error}") from error
     except (ValueError, TypeError) as error:
         raise SpecError(
-            f"{folder}: its {RUN} or {CHOICES} cannot be read: {error} "
-            f"Restore the files, or fit again."
+            f"{folder}: cannot read {RUN} or {CHOICES}: {error} Restore the files, or train again."
         ) from error
 
 

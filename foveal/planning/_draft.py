@@ -63,8 +63,8 @@ class Draft(NamedTuple):
             if isinstance(error, ShapeError):
                 raise
             raise SpecError(
-                f"the model cannot be built with these settings: {error}. Make it smaller: lower the sizes "
-                f"that were given with --set."
+                f"cannot build the model with these settings: {error}. Reduce the sizes that you set "
+                f"with --set."
             ) from None
         _check_memory(number)
 
@@ -100,8 +100,9 @@ def _check_memory(num_weights: int) -> None:
     there = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
     if needed > there:
         raise SpecError(
-            f"the model has {num_weights:,} weights, and training needs at least {size_text(needed)} of "
-            f"memory; this machine has {size_text(there)}. Lower the sizes that were given with --set."
+            f"the model has {num_weights:,} weights, and training needs at least {size_text(needed)} "
+            f"of memory; this machine has {size_text(there)}. Reduce the sizes that you set with "
+            f"--set."
         )
 
 
@@ -115,6 +116,6 @@ def refuse_foreign(out: Path, own: tuple[str, ...]) -> None:
     if CORPUS in names or (names - set(_BEFORE) and not names & set(own)):
         shown = ", ".join(sorted(names)[:3])
         raise SpecError(
-            f"{out}: this folder has other files ({shown}), and no run to resume. Give a new folder, or an "
-            f"empty one, as --out."
+            f"{out}: expected an empty folder or a run to resume, got a folder with other files "
+            f"({shown}). Use a new or empty folder as --out."
         )

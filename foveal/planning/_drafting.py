@@ -113,7 +113,7 @@ def _plan_from_rows(console: Console, train: Rows, dev: Sequence[str] | Rows, ou
         return _plan_divided(console, InMemory(train.examples), out)
     held = dev.examples if isinstance(dev, Rows) else tuple(open_files(dev).source)
     parts = keep(train.examples, held, out / DATA)
-    with working(console, "finding out what the rows are for"):
+    with working(console, "inferring the task from the rows"):
         planned = plan(parts.train, parts.dev, examples=train.examples)
     say_reasons(console, planned)
     choices = [Choice(part, "data", "rows, written here") for part in ("train", "dev")]
@@ -130,14 +130,14 @@ def _plan_divided(
     by: Callable[[Iterable[Example]], Recommendation] = recommend,
 ) -> Draft:
     """Plan a run that holds out some training examples for validation."""
-    with working(console, "holding out some examples"):
+    with working(console, "splitting off validation examples"):
         parts = hold_out(whole, out / DATA, files=files)
     held_out = (
-        f"no --dev: {parts.num_dev:,} of {parts.num_train + parts.num_dev:,} examples are held out for "
-        f"validation, in {out / DATA}"
+        f"no --dev: {parts.num_dev:,} of {parts.num_train + parts.num_dev:,} training examples become "
+        f"the validation set, in {out / DATA}"
     )
     console.print(held_out, markup=False, soft_wrap=True)
-    with working(console, "finding out what the files are for"):
+    with working(console, "inferring the task from the files"):
         planned = plan(parts.train, parts.dev, test, examples=parts.train_examples, by=by)
     say_reasons(console, planned)
     choices = [Choice(part, "data", held_out) for part in ("train", "dev")]
@@ -152,13 +152,13 @@ def _plan_from_files(console: Console, asked: Asked, train: Sequence[str]) -> Dr
     dev, test, out, given = asked.dev, asked.test, asked.out, asked.given
     if not train:
         raise SpecError(
-            "there is nothing to learn from: got neither files nor a recipe. "
-            "Give a file, as in: foveal fit train.tsv --dev dev.tsv --out runs/first"
+            "expected training files or a recipe, got neither. Give a file, for example: foveal fit "
+            "train.tsv --dev dev.tsv --out runs/first"
         )
     if isinstance(dev, Rows):
         raise SpecError(
-            "got files for training and rows for validation, expected the same kind. Give both as files, or "
-            "both as rows."
+            "got files for training and rows for validation, expected the same kind. Pass both as "
+            "files, or both as rows."
         )
     if (Path(train[0]) / CORPUS).exists():
         return Draft(_plan_from_corpus(console, Path(train[0]), dev, test))
@@ -170,7 +170,7 @@ def _plan_from_files(console: Console, asked: Asked, train: Sequence[str]) -> Dr
     of_test = open_same(source, test, "test") if test else None
     choices = [Choice(_path_of(text), "command", f"--set {text}") for text in _of_train(given)]
     if of_dev is not None:
-        with working(console, "finding out what the files are for"):
+        with working(console, "inferring the task from the files"):
             planned = plan(source, of_dev, of_test, by=by)
         say_reasons(console, planned)
         return Draft(planned._replace(choices=(*planned.choices, *choices)))
@@ -192,8 +192,8 @@ def _with_columns(source: SourceSpec, given: Sequence[str]) -> SourceSpec:
         source = with_setting(source, path, value)
     if isinstance(source, AbstractTable) and source.source == source.target:
         raise SpecError(
-            f"train.source and train.target are the same column, {source.source!r}. Give two columns, as in: "
-            f"--set train.source=0 --set train.target=1"
+            f"train.source and train.target are the same column, {source.source!r}, expected two "
+            f"columns. For example: --set train.source=0 --set train.target=1"
         )
     return source
 
@@ -220,8 +220,8 @@ def _plan_from_corpus(
     assert isinstance(corpus, PreparedCorpus)
     if not dev:
         raise SpecError(
-            f"{folder}: a prepared corpus has no texts to set apart, expected files for validation. Give "
-            f"them: foveal fit {folder} --dev dev.tsv --out runs/first"
+            f"{folder}: expected validation files, got none; a prepared corpus has no texts to split. "
+            f"Add them: foveal fit {folder} --dev dev.tsv --out runs/first"
         )
     console.print(
         f"{folder}: a prepared corpus of {corpus.num_examples:,} examples",
@@ -245,7 +245,7 @@ def _plan_from_recipe(text: str) -> Planned:
     name, option = name or "recipe", f"--recipe {text}"
     if not Path(path).is_file():
         raise SpecError(
-            f"{option}: there is no Python file {path}. Give file.py:function, as in "
+            f"{option}: the Python file {path} does not exist. Use file.py:function, for example "
             f"recipes/g2p_low.py:recipe"
         )
     module = run_file(path, option)
@@ -262,7 +262,7 @@ def _plan_from_recipe(text: str) -> Planned:
             f"{type(run).__name__}. {path} has {', '.join(functions)}."
         )
     paths = [setting.path for setting in settings(run)]
-    return Planned(run, tuple(Choice(path, "recipe", f"{text} says so") for path in paths))
+    return Planned(run, tuple(Choice(path, "recipe", f"set by {text}") for path in paths))
 
 
 def _plan_from_bundle(
@@ -276,11 +276,11 @@ def _plan_from_bundle(
     task = load_bundle(folder, also=outside_specs(planned.run)).spec
     if task.kind != run.task.kind:
         raise SpecError(
-            f"{reason}: the model there is for {task.kind}, and the files call for {run.task.kind}. Give files "
-            f"like those that it was trained on, or leave --start-from out."
+            f"{reason}: expected a model for {run.task.kind}, the task of the files, got a model for "
+            f"{task.kind}. Use files like the training files of this model, or remove --start-from."
         )
     console.print(
-        f"{folder}: its settings and its weights are begun with", markup=False, soft_wrap=True
+        f"Starting from the settings and weights of {folder}", markup=False, soft_wrap=True
     )
     others = [choice for choice in choices if not choice.path.startswith("task.")]
     paths = [setting.path for setting in settings(replace(run, task=task))]
@@ -303,7 +303,10 @@ def with_given(planned: Planned, text: str, also: Sequence[type] = ()) -> Planne
     """Change one setting. The prefixes task.model., task. and training. may be omitted."""
     path, sign, value = text.partition("=")
     if not sign:
-        raise SpecError(f"--set {text}: expected path=value, as in encoder.num_layers=2")
+        raise SpecError(
+            f"--set: expected path=value, for example encoder.num_layers=2, got {text!r}. "
+            f"Add the value after ="
+        )
     whole = whole_path(planned.run, path)
     run = with_setting(planned.run, whole, value, also=also)
     return Planned(run, chosen(planned.choices, whole, "command", f"--set {text}"))
@@ -324,7 +327,7 @@ def _say_findings(console: Console, draft: Draft) -> None:
     source = task.tokenizer("source")
     if source is None or task.inputs.picture or isinstance(run.train, PreparedCorpus):
         return
-    with working(console, "looking through the data"):
+    with working(console, "checking the data"):
         findings = check_data(
             draft.train(),
             draft.dev(),
@@ -335,6 +338,6 @@ def _say_findings(console: Console, draft: Draft) -> None:
     num_train, lines = findings.num_examples["train"], findings.lines()
     if num_train < _FEW:
         number = "1 example" if num_train == 1 else f"{num_train} examples"
-        lines.insert(0, f"train: {number}. A useful model needs some hundreds; give more data.")
+        lines.insert(0, f"train: {number}. A useful model needs some hundreds; add more data.")
     for line in lines:
         console.print(f"note: {line}", style="yellow", markup=False, soft_wrap=True)

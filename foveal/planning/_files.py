@@ -64,9 +64,8 @@ def open_same(train: SourceSpec, files: Sequence[str], role: str) -> SourceSpec:
     source = open_like(train, files)
     if source.kind != train.kind:
         raise SpecError(
-            f"--{role} {' '.join(files)}: this looks like another format than the training files have: "
-            f"{open_files(files).reason} ({source.kind}), expected the format of the training files "
-            f"({train.kind}). Convert one of them, so that training, validation and test files are alike."
+            f"--{role} {' '.join(files)}: expected the format of the training files ({train.kind}), "
+            f"got {open_files(files).reason} ({source.kind}). Convert the files to one format."
         )
     return source
 
@@ -140,9 +139,9 @@ def own_examples(bundle: Path, also: Sequence[type] = ()) -> Opened:
     run = load_plan(bundle, also=also).run
     for name, source in (("test", run.test), ("dev", run.dev)):
         if source is not None:
-            return Opened(source, f"the run's own {name} file, since none was given")
+            return Opened(source, f"the {name} file of the run, because no file was given")
     raise SpecError(
-        f"{bundle}: the run has neither a test nor a dev file. Give a file to score on."
+        f"{bundle}: the run has neither a test nor a validation file. Give a file to score on."
     )
 
 

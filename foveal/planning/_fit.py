@@ -75,7 +75,7 @@ def fit(
         lock = stack.enter_context(locked(folder))
         draft.check_folder(folder, fresh=False)
         draft.save(folder)
-        with waiting(console, "counting the symbols of the training files") as first_word:
+        with waiting(console, "building the vocabulary") as first_word:
             draft.planned.run.fit(
                 folder, listeners=(first_word, Display(console)), lock=lock, measure_threads=True
             )
@@ -93,8 +93,8 @@ def _examples(
     for path, value in given.items():
         if path.removeprefix("train.") not in ROLES or not isinstance(value, str | None):
             raise SpecError(
-                f"{path}={value!r}: rows have no such setting, expected the name of a column for one of "
-                f"{', '.join(f'train.{role}' for role in ROLES)}."
+                f"{path}={value!r}: unknown setting for rows, expected the name of a column for one "
+                f"of {', '.join(f'train.{role}' for role in ROLES)}."
             )
     roles = {path.removeprefix("train."): value for path, value in given.items()}
     return read_rows(train, roles), read_rows(dev, roles) if dev_files is None else dev_files

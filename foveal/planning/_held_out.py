@@ -144,9 +144,9 @@ def hold_out(
     if num_dev >= num:
         found = "1 example" if num == 1 else f"{num} examples with one source"
         raise DataError(
-            f"the training files have {found}, expected at least two different ones, of which one is held "
-            f"out for validation. Give more examples (a useful model needs some hundreds), or files for "
-            f"validation: --dev dev.tsv"
+            f"the training files have {found}, expected at least two different examples, one of them "
+            f"for validation. Add more examples (a useful model needs some hundreds), or validation "
+            f"files: --dev dev.tsv"
         )
     return Divided(
         train=_part_file(folder / "train.jsonl", has_target=has_target),

@@ -87,7 +87,9 @@ def infer_task(examples: Iterable[Example]) -> InferredTask:
     """
     sample = list(islice(examples, NUM_SAMPLED))
     if not sample:
-        raise DataError("infer_task: there is no example to look at. Give a file that has some.")
+        raise DataError(
+            "infer_task: expected at least one example, got none. Use a file that is not empty."
+        )
     sources = [str(example.source) for example in sample]
     targets = [example.target for example in sample if example.target is not None]
     features = FeaturesSpec() if any(example.features for example in sample) else None
@@ -98,7 +100,7 @@ def infer_task(examples: Iterable[Example]) -> InferredTask:
     ]
     if not targets:
         source = infer_tokenizer(sources)
-        reasons = ("language modeling: there is no target", f"text: {source.reason}")
+        reasons = ("language modeling: the examples have no target", f"text: {source.reason}")
         return InferredTask("language_modeling", source.spec, None, features, reasons)
     num = len(set(targets))
     if all(isinstance(example.source, Facts) for example in sample):
@@ -107,12 +109,12 @@ def infer_task(examples: Iterable[Example]) -> InferredTask:
     are_pairs = all(isinstance(example.source, TextPair) for example in sample)
     if are_pairs and num <= MAX_LABELS and 2 * num <= len(targets):
         source = infer_tokenizer(sources)
-        reasons = (f"pair classification: two texts and a label, {num} different ones",)
+        reasons = (f"pair classification: two texts and a label, {num} different labels",)
         reasons += (f"source: {source.reason}",)
         return InferredTask("pair_classification", source.spec, None, features, reasons)
     if _are_tags(pairs):
         num_tags = len({tag for target in targets for tag in pieces(target)})
-        reasons = (f"tagging: as many tags as words, {num_tags} different ones",)
+        reasons = (f"tagging: one tag per word, {num_tags} different tags",)
         return InferredTask("tagging", WhitespaceSpec(), WhitespaceSpec(), features, reasons)
     source = infer_tokenizer(sources)
     labels = set(targets)
@@ -143,32 +145,34 @@ def infer_tokenizer(
 
     Examples:
         >>> infer_tokenizer(["a few words", "a few more words"] * 20).reason
-        'words between spaces, 4 different ones'
+        'words separated by whitespace, 4 different words'
     """
     sample = [text for text in islice(texts, NUM_SAMPLED) if text.strip()]
     words = Counter(word for text in sample for word in pieces(text))
     spaced = sum(len(pieces(text)) > 1 for text in sample)
     if 2 * spaced <= len(sample):
         alone = 100 * (len(sample) - spaced) / max(1, len(sample))
-        return _characters(sample, side, "keep", f"since {alone:.0f} % of texts have no space")
+        return _characters(
+            sample, side, "keep", f"because {alone:.0f} % of the texts have no space"
+        )
     if _share(words, lambda word: len(graphemes(word)) == 1) >= 0.98:
-        reason = f"symbols between spaces, {len(words)} different ones"
+        reason = f"tokens separated by whitespace, {len(words)} different tokens"
         return InferredTokenizer(WhitespaceSpec(), reason)
     letters = Counter(letter for text in sample for letter in text if letter.isalpha())
     if _share(letters, is_unspaced) > 0.5:
         spaces = "drop" if side == "source" else "keep"
-        without = "; those of the text are left out" if spaces == "drop" else ""
-        reason = f"since the script has no spaces of its own{without}"
+        without = "; spaces in the text are dropped" if spaces == "drop" else ""
+        reason = f"because the script has no spaces between words{without}"
         return _characters(sample, side, spaces, reason)
     unknown = _unknown(words)
     if len(words) <= MAX_WORDS and (unknown <= MAX_UNKNOWN_WORDS or len(sample) < 100):
-        what = "symbols" if _share(words, lambda word: len(graphemes(word)) <= 3) > 0.9 else "words"
-        reason = f"{what} between spaces, {len(words)} different ones"
+        what = "tokens" if _share(words, lambda word: len(graphemes(word)) <= 3) > 0.9 else "words"
+        reason = f"{what} separated by whitespace, {len(words)} different {what}"
         return InferredTokenizer(WhitespaceSpec(), reason)
     num_pieces = min(8_000, max(500, len(words) // 2))
     return InferredTokenizer(
         SentencePieceSpec(num_pieces=num_pieces).trained_on(sample),
-        f"subwords, since some {100 * unknown:.0f} % of the words of a new text would be unknown",
+        f"subwords, because about {100 * unknown:.0f} % of the words of a new text would be unknown",
     )
 
 
@@ -190,7 +194,7 @@ def _characters(
         if 4 * parts < unknown:
             return InferredTokenizer(
                 spec,
-                f"{name}, {reason}, and {100 * unknown:.1f} % of whole characters would be unknown",
+                f"{name}, {reason}, and {100 * unknown:.1f} % of the characters of a new text would be unknown",
             )
     return InferredTokenizer(usual, f"characters, {reason}")
 

@@ -147,27 +147,27 @@ def _transduction(
 ) -> TransductionSpec:
     target = inferred.target
     if target is None:
-        raise DataError("recommend: transduction needs a target, got none. Give a second column.")
+        raise DataError("recommend: transduction needs a target, got none. Add a second column.")
     is_text, why = _is_text(target, [example.target or "" for example in sample])
     embedding = choices.by_size(
         *(64, 128, 256),
-        "the width that did best on 800 words, on 8,000 words and on 50,000 sentences",
+        "the best embedding size on 800 words, on 8,000 words and on 50,000 sentences",
         *("model.encoder.embedding_size", "model.decoder.embedding_size"),
     )
     hidden = choices.by_size(
         *(128, 256, 256),
-        "as wide as the data can fill, and no wider: it decides the speed",
+        "scaled to the amount of data; it determines the speed",
         *("model.encoder.hidden_size", "model.decoder.hidden_size"),
     )
     dropout = choices.by_size(
         *(0.4, 0.3, 0.3),
-        "the fewer there are, the more must be kept from being learnt by heart",
+        "smaller data sets need more regularization",
         *("model.encoder.dropout", "model.decoder.dropout"),
     )
     return TransductionSpec(
         source=inferred.source,
         target=target,
-        features=choices.because(inferred.features, "the file has such a column", "features")
+        features=choices.because(inferred.features, "the file has a column of features", "features")
         if inferred.features
         else None,
         outputs=choices.because("texts" if is_text else "words", why, "outputs"),
@@ -182,12 +182,12 @@ def _transduction(
             ),
         ),
         label_smoothing=choices.because(
-            0.1, "a model that is never quite sure generalizes better", "label_smoothing"
+            0.1, "label smoothing improves generalization", "label_smoothing"
         ),
         prediction=PredictionSpec(
             length_penalty=choices.because(
                 1.0,
-                "without it a beam prefers short texts, since every word costs probability",
+                "without it, beam search prefers short texts, because every token lowers the probability",
                 "prediction.length_penalty",
             )
         )
@@ -202,8 +202,8 @@ def _attention(choices: _Choices) -> AttentionSpec:
         return SoftmaxSpec()
     return choices.because(
         LatentHardSpec(),
-        f"{choices.num_examples} training examples: to take each symbol from one place, and to sum over "
-        f"which, made no more errors than softmax in four languages, and fewer in three",
+        f"{choices.num_examples} training examples: marginalized hard attention made no more errors "
+        f"than softmax in four languages, and fewer in three",
         "model.decoder.attention",
     )
 
@@ -222,7 +222,7 @@ def _words(source: TokenizerSpec, choices: _Choices) -> TokenizerSpec:
     choices.reasons = [reason for reason in choices.reasons if reason.path != "source"]
     return choices.because(
         WhitespaceSpec(),
-        "words between spaces: few examples teach whole words better than their pieces",
+        "whitespace-separated words: with few examples, whole words work better than subwords",
         "source",
     )
 
@@ -236,9 +236,7 @@ def _classification(
         min_count=_min_count(choices, source),
         model=ClassifierSpec(
             encoder=_document_reader(sample, choices),
-            dropout=choices.because(
-                0.5, "texts are few beside what they could say", "model.dropout"
-            ),
+            dropout=choices.because(0.5, "few texts need more regularization", "model.dropout"),
         ),
         word_dropout=_word_dropout(choices),
     )
@@ -280,24 +278,24 @@ def _tagging(sample: Sequence[Example], choices: _Choices) -> TaggingSpec:
                     64,
                     64,
                     128,
-                    "rare words do not fill wide vectors",
+                    "rare words need only small embeddings",
                     "model.encoder.embedding_size",
                 ),
                 hidden_size=choices.by_size(
-                    128, 128, 256, "as wide as the data can fill", "model.encoder.hidden_size"
+                    128, 128, 256, "scaled to the amount of data", "model.encoder.hidden_size"
                 ),
                 dropout=choices.because(
                     0.5 if choices.num_examples < _ENOUGH_TAGGED else 0.3,
-                    f"{choices.num_examples} training examples: the fewer there are, the more easily words are "
-                    f"memorized together with their tags",
+                    f"{choices.num_examples} training examples: with few examples, a model easily "
+                    f"memorizes words together with their tags",
                     "model.encoder.dropout",
                 ),
             )
         ),
         spelling=choices.because(
             SpellingSpec(),
-            "prefixes, suffixes, lowercase form and capitalization of each word are read, since new texts "
-            "have new words",
+            "the model reads prefixes, suffixes, lowercase form and capitalization of each word, "
+            "because new texts have new words",
             "spelling",
         ),
         min_count=_min_count(choices, WhitespaceSpec()),
@@ -314,11 +312,11 @@ def _language_modeling(inferred: InferredTask, choices: _Choices) -> LanguageMod
                 128,
                 256,
                 512,
-                "as wide as the text can fill: it decides the speed",
+                "scaled to the amount of text; it determines the speed",
                 "model.hidden_size",
             ),
             dropout=choices.by_size(
-                0.4, 0.3, 0.2, "the less text, the more is learnt by heart", "model.dropout"
+                0.4, 0.3, 0.2, "a model memorizes a small text more easily", "model.dropout"
             ),
         ),
     )
@@ -334,7 +332,8 @@ def _document_reader(
             DocumentEncoderSpec(
                 words=words, sentences=RecurrentSpec(hidden_size=words.hidden_size)
             ),
-            "most texts have several lines: each line is read as a sentence, and the sentences as a document",
+            "most texts have several lines: the model reads each line as a sentence, and the "
+            "sentences as a document",
             "model.encoder",
         )
     words = mean(len(example.text.split()) for example in sample)
@@ -342,8 +341,8 @@ def _document_reader(
         choices.reasons.append(
             Reason(
                 "model.encoder",
-                f"{words:.0f} words per text on one line: they are read as one sequence. Write each sentence "
-                f"on its own line of a JSON Lines file to read documents sentence by sentence",
+                f"{words:.0f} words per text on one line, read as one sequence. To read documents "
+                f"sentence by sentence, write each sentence on a separate line of a JSON Lines file",
             )
         )
     return _reader(choices, "model.encoder")
@@ -353,13 +352,13 @@ def _reader(choices: _Choices, path: str) -> TextEncoderSpec:
     """Recommend an encoder for whole texts, whose words are sparse: narrow, with much dropout."""
     return TextEncoderSpec(
         embedding_size=choices.by_size(
-            64, 64, 128, "rare words fill no wide vectors", f"{path}.embedding_size"
+            64, 64, 128, "rare words need only small embeddings", f"{path}.embedding_size"
         ),
         hidden_size=choices.by_size(
-            64, 64, 128, "as wide as the data can fill", f"{path}.hidden_size"
+            64, 64, 128, "scaled to the amount of data", f"{path}.hidden_size"
         ),
         dropout=choices.because(
-            0.5, "words are easily learnt by heart with their label", f"{path}.dropout"
+            0.5, "a model easily memorizes words together with their label", f"{path}.dropout"
         ),
     )
 
@@ -370,7 +369,7 @@ def _min_count(choices: _Choices, *sides: TokenizerSpec) -> int:
         return 1
     return choices.because(
         2,
-        "a word seen once teaches little; as an unknown one it teaches how to treat such",
+        "words that occur once become the unknown token, which trains its embedding",
         "min_count",
     )
 
@@ -378,7 +377,7 @@ def _min_count(choices: _Choices, *sides: TokenizerSpec) -> int:
 def _word_dropout(choices: _Choices) -> float:
     return choices.because(
         0.1,
-        "new texts have new words, so some are hidden in training as if they were",
+        "new texts have new words, so training replaces some words by the unknown token",
         "word_dropout",
     )
 
@@ -389,16 +388,16 @@ def _is_text(target: TokenizerSpec, targets: Sequence[str]) -> tuple[bool, str]:
     if isinstance(target, CharacterSpec):
         spaced = mean([" " in text.strip() for text in targets])
         if spaced > 0.5 or mean(map(len, symbols)) > _LONG_WORD:
-            return True, "targets are longer than words: they are texts, and scored by BLEU"
-        return False, "targets are single words: each is right or wrong (WER)"
+            return True, "targets are longer than words: scored as texts, by BLEU"
+        return False, "targets are single words: scored as correct or wrong (WER)"
     lengths = [len(symbol) for text in symbols for symbol in text]
     size = mean(lengths) if lengths else 0.0
     if isinstance(target, WhitespaceSpec) and size < _LONG_SYMBOL:
         return False, (
-            f"symbols of {size:.1f} characters are letters or phones, and a target one word: each is "
-            f"right or wrong (WER)"
+            f"tokens of {size:.1f} characters are letters or phonemes, and a target is one word: "
+            f"scored as correct or wrong (WER)"
         )
-    return True, "targets are made of words: they are texts, and scored by BLEU"
+    return True, "targets consist of words: scored as texts, by BLEU"
 
 
 def _training(kind: str, widths: Sequence[int], choices: _Choices) -> dict[str, Any]:
@@ -425,18 +424,18 @@ def _training(kind: str, widths: Sequence[int], choices: _Choices) -> dict[str, 
     return {
         "epochs": choices.because(
             rounded,
-            f"{n} training examples: so many readings bring about as many updates as runs needed "
-            f"that were measured",
+            f"{n} training examples: this gives about the number of updates that measured runs needed",
             "training.epochs",
         ),
         "batch_tokens": choices.because(
             max(int(size * mean(widths)), 2 * max(widths)),
-            f"about {size} examples of this corpus: fewer are noisy and slow, more are fewer updates",
+            f"about {size} examples per batch: smaller batches are noisy and slow, larger ones give "
+            f"fewer updates",
             "training.batch_tokens",
         ),
         "learning_rate": choices.because(
             1e-2 if kind == "question_answering" else 2e-3,
-            "the highest that was stable for networks of this size",
+            "the highest stable value for networks of this size",
             "training.learning_rate",
         ),
     }

@@ -32,7 +32,7 @@ _MOST_SAMPLED = 10_000  # examples that are read
 _SIDE = 80  # pixels
 _MIN_PER_LABEL = 5  # examples, on average
 _MANY_WORDS = 4  # of a caption, on average: with more words, other captions are correct too
-_SECONDS = "for a CPU; larger images show more and take longer: --set task.image.height=160"
+_SECONDS = "small enough for a CPU; for larger images, --set task.image.height=160"
 
 
 def recommend_pictures(examples: Iterable[Example]) -> Recommendation:
@@ -51,8 +51,8 @@ def recommend_pictures(examples: Iterable[Example]) -> Recommendation:
     targets = [example.target for example in sample if example.target is not None]
     if len(targets) < len(sample) or not sample:
         raise DataError(
-            "the list names images and no text, label or answer for each, expected a second column. Write "
-            "the name of an image, a tab and a text on each line."
+            "expected a text, label or answer for each image, got a list with only images. Write the "
+            "path of an image, a tab and a text on each line."
         )
     num = sum(1 for _ in examples)
     image = ImageSpec(height=_SIDE, width=_SIDE)
@@ -68,7 +68,10 @@ def recommend_pictures(examples: Iterable[Example]) -> Recommendation:
         )
         kind = f"questions about images, {len(set(targets))} different answers"
         reasons.append(
-            Reason("model.encoder.sizes", "four stages: a cell sees 31 pixels, and small shapes")
+            Reason(
+                "model.encoder.sizes",
+                "four stages: the receptive field has 31 pixels, enough for small shapes",
+            )
         )
     else:
         tokenizer = infer_tokenizer(targets, side="target")
@@ -82,7 +85,7 @@ def recommend_pictures(examples: Iterable[Example]) -> Recommendation:
             label_smoothing=0.03,
         )
         what = "labels" if few else "captions" if is_free else "texts"
-        kind = f"{what} of images, {len(set(targets))} different ones"
+        kind = f"{what} of images, {len(set(targets))} different {what}"
         reasons.append(Reason("target", tokenizer.reason))
     reasons.insert(0, Reason("kind", f"{task.kind}: {kind} in {len(sample)} examples"))
     training = {
@@ -92,7 +95,9 @@ def recommend_pictures(examples: Iterable[Example]) -> Recommendation:
         "warmup_steps": 100,
         "validation_size": 200,
     }
-    why = f"{num} training examples: about as many updates as measured runs needed"
+    why = (
+        f"{num} training examples: this gives about the number of updates that measured runs needed"
+    )
     return Recommendation(task, training, (*reasons, Reason("training.epochs", why)))
 
 

@@ -71,7 +71,7 @@ def _check_class(annotation: Any, cls: type, path: str, bounds: Bounds) -> None:
         advice = (
             f"Derive {cls.__name__} from {wanted}."
             if bases
-            else "Replace it; this field takes no other class."
+            else "Replace it; this field accepts no other class."
         )
         raise SpecError(
             f"{path}: expected {in_words(annotation, bounds)}, got a {cls.__name__}. {advice}"
@@ -79,6 +79,6 @@ def _check_class(annotation: Any, cls: type, path: str, bounds: Bounds) -> None:
     twin = next((spec for spec in specs if kind_of(spec) == kind_of(cls)), None)
     if twin is not None:
         raise SpecError(
-            f"{path}: {cls.__name__} has the kind of {twin.__name__}, {kind_of(cls)!r}. Give it another, "
-            f"since the kind tells specs apart in JSON."
+            f"{path}: {cls.__name__} has the same kind as {twin.__name__}, {kind_of(cls)!r}. Use "
+            f"another kind, because the kind identifies a spec in JSON."
         )

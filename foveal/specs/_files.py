@@ -34,14 +34,16 @@ def run_file(path: str | Path, option: str) -> ModuleType:
     """
     path = Path(path).resolve()
     if not path.is_file() or path.suffix != ".py":
-        raise SpecError(f"{option}: there is no Python file {path}. Give a file that ends in .py.")
+        raise SpecError(
+            f"{option}: the Python file {path} does not exist. Use a file that ends in .py."
+        )
     folder = path.parent
     try:
         return _run(path)
     except ModuleNotFoundError as error:
         raise SpecError(
-            f"{option}: it imports {error.name}, which is neither installed nor in {folder} or "
-            f"{folder.parent}. Install the package, or put the file there."
+            f"{option}: the file imports {error.name}, which is neither installed nor in {folder} or "
+            f"{folder.parent}. Install the package, or move the module there."
         ) from error
 
 
@@ -71,10 +73,10 @@ def specs_of(module: ModuleType, option: str) -> tuple[type, ...]:
         is_spec = isinstance(one, type) and dataclasses.is_dataclass(one)
         if not is_spec or inspect.isabstract(one):
             missing = ", ".join(sorted(getattr(one, "__abstractmethods__", ())))
-            why = f"it lacks {missing}" if missing else "it is no frozen dataclass"
+            why = f"it lacks {missing}" if missing else "it is not a frozen dataclass"
             raise SpecError(
-                f"{option}: {_NAME} lists classes of specs, got {one!r}: {why}. Derive it from an abstract "
-                f"spec, such as AbstractScorerSpec, and decorate it with "
+                f"{option}: {_NAME} must contain spec classes, got {one!r}: {why}. Derive the class "
+                f"from an abstract spec, such as AbstractScorerSpec, and decorate it with "
                 f"@dataclass(frozen=True, kw_only=True, slots=True)."
             )
     return tuple(found)

@@ -145,8 +145,8 @@ def _read_spec(spec: type, data: Mapping[str, Any], path: str, also: Sequence[ty
     known = fields_of(spec)
     for name in data:
         if name not in known and not (name == CLASS and spec in also):
-            near = advice(name, known, f"It has {', '.join(known)}.")
-            raise SpecError(f"{join(path, name)}: {spec.__name__} has no such field. {near}")
+            near = advice(name, known, f"Its fields: {', '.join(known)}.")
+            raise SpecError(f"{join(path, name)}: unknown field of {spec.__name__}. {near}")
     values = {}
     for name, field in known.items():
         if name in data:
@@ -188,8 +188,8 @@ def _taken_twice(specs: Sequence[type], path: str) -> str:
     twice = next(kind for kind in kinds if kinds.count(kind) > 1)
     names = [spec.__name__ for spec, kind in zip(specs, kinds, strict=True) if kind == twice]
     return (
-        f"{path or 'the spec'}: {' and '.join(names)} have one kind, {twice!r}. "
-        f"Give yours another, since the kind tells specs apart in JSON."
+        f"{path or 'the spec'}: {' and '.join(names)} have the same kind, {twice!r}. Use another kind "
+        f"for yours, because the kind identifies a spec in JSON."
     )
 
 
@@ -225,7 +225,9 @@ def parse_json(text: str, what: str) -> Any:
     except SpecError:
         raise
     except (ValueError, RecursionError) as error:
-        raise SpecError(f"{what}: not JSON: {error}. Correct the text there.") from None
+        raise SpecError(
+            f"{what}: invalid JSON: {error}. Correct the text at this position."
+        ) from None
     return data
 
 

@@ -145,13 +145,13 @@ def _unknown(path: str, known: Sequence[Setting]) -> str:
     if above and not near:
         chosen = above[-1]
         return (
-            f"{path}: no such setting, since {chosen.path} is {chosen.text}; "
-            f"expected {chosen.expected}. Set {chosen.path} to one that has it first."
+            f"{path}: unknown setting, because {chosen.path} is {chosen.text}; expected "
+            f"{chosen.expected}. First set {chosen.path} to a value that has this setting."
         )
     if near:
-        return f"{path}: no such setting. Did you mean {either(near)}?"
-    there = f"There are {', '.join(paths)}."
-    return f"{path}: no such setting. {advice(path, paths, there)}"
+        return f"{path}: unknown setting. Did you mean {either(near)}?"
+    there = f"Settings: {', '.join(paths)}."
+    return f"{path}: unknown setting. {advice(path, paths, there)}"
 
 
 def _replaced(
@@ -184,8 +184,8 @@ def _from_text(field: Field, value: Any, text: str, path: str, also: Sequence[ty
     if len(members) == 1 and specs:
         inner = ", ".join(setting.path for setting in _walk(field, value, path))
         raise SpecError(
-            f"{path}: expected a group of settings, got {text!r}. "
-            f"Set one of {inner}, or give the group as JSON."
+            f"{path}: expected a group of settings, got {text!r}. Set one of {inner}, or pass the "
+            f"group as JSON."
         )
     data = _data_of(field.annotation, text)
     if data is _NOTHING:

@@ -153,9 +153,9 @@ def _check_names(what: str, expected: Mapping[str, Tensor], got: Mapping[str, Te
         sizes = [tuple(side[name].shape) if name in side else None for side in (expected, got)]
         if sizes[0] != sizes[1]:
             raise CheckpointError(
-                f"the checkpoint's {what} are of another model: {name} has shape {sizes[1]}, "
-                f"expected {sizes[0]} (None: there is none). Train into another folder, or give "
-                f"the task's spec that the folder was begun with."
+                f"the checkpoint's {what} are from another model: {name} has shape {sizes[1]}, "
+                f"expected {sizes[0]} (None: missing). Use another folder, or the spec of the task "
+                f"that the folder was started with."
             )
 
 

@@ -100,8 +100,8 @@ def _flat_views(parameters: Sequence[Parameter], extra: int) -> tuple[Tensor, li
     if kinds != {torch.float32}:
         names = ", ".join(sorted(str(kind) for kind in kinds))
         raise ValueRangeError(
-            f"training in several processes: expected parameters of torch.float32, got {names}. "
-            f"Call model.float() first; bf16=True computes in bfloat16 all the same."
+            f"training in several processes: expected parameters of torch.float32, got {names}. Call "
+            f"model.float() first; bf16=True still computes in bfloat16."
         )
     sizes = [parameter.numel() for parameter in parameters]
     flat = torch.zeros(sum(sizes) + extra)

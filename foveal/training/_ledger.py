@@ -97,9 +97,9 @@ def _what_went_wrong(known: Known, step: StepDone, where: Callable[[int], Where]
     )
     return (
         f"step {step.step}, epoch {step.epoch:.2f}, learning rate {step.rate:g}: {what}, expected a "
-        f"finite number. The batch has {_named(known.batches, where)}. "
-        f"Lower learning_rate, raise warmup_steps, lower clip_norm or set bf16=false, and start again; "
-        f"if it stops at the same examples, look at them. The last checkpoint is from before this."
+        f"finite number. The batch contains {_named(known.batches, where)}. Reduce learning_rate, "
+        f"increase warmup_steps, reduce clip_norm or set bf16=false, and start again; if training "
+        f"stops at the same examples, check them. The last checkpoint is from before this step."
     )
 
 
@@ -107,7 +107,7 @@ def _named(batches: Sequence[Any], where: Callable[[int], Where]) -> str:
     """Return the examples of batches by file and line, or the size of a chunk of running text."""
     if isinstance(batches[0], TextBatch):
         rows, columns = batches[0].mask.shape
-        return f"the next {columns} symbols of {rows} places of the text"
+        return f"the next {columns} tokens at {rows} positions of the text"
     indices = [index for batch in batches for index in batch.indices.tolist()]
     places: dict[str, list[int]] = {}
     for index in indices[:_MAX_NAMED]:

@@ -158,8 +158,8 @@ class Loop:
         step = 0 if found is None else found.snapshot.state["position"]["step"]
         if self._group.agree([float(step)]) != [float(step)]:
             raise CheckpointError(
-                f"process {self._group.rank} found step {step} in {folder}, process 0 another, expected "
-                f"the same. Give all processes one folder that they share."
+                f"process {self._group.rank} found step {step} in {folder}, process 0 found another "
+                f"step, expected the same. All processes must use one shared folder."
             )
         if found is not None:
             self._restore(found.snapshot)  # if this raises, the folder stays unchanged
@@ -183,12 +183,12 @@ class Loop:
         self._has_begun = True
         if self._spec.bf16 and not has_bfloat16():
             self.warn(
-                "bf16=true, but this processor has no instructions for bfloat16: steps may take twice as "
-                "long as in float32. Turn it off: --set training.bf16=false (bf16=False in a recipe)."
+                "bf16=true, but this CPU has no bfloat16 instructions: steps may take twice the time "
+                "of float32. Turn it off: --set training.bf16=false (bf16=False in a recipe)."
             )
         if found is not None:
             for refusal in found.refusals:
-                self.warn(f"{refusal} Going on from {found.folder.name} instead.")
+                self.warn(f"{refusal} Resuming from {found.folder.name} instead.")
 
     def _restore(self, snapshot: Snapshot) -> None:
         state = snapshot.state
@@ -268,15 +268,15 @@ class Loop:
         if left_out.num_unreadable:
             self._warn_once(
                 "unreadable",
-                f"the pictures of {left_out.num_unreadable:,} training examples cannot be read, and "
-                f"the examples are left out; the first: {left_out.why}",
+                f"skipped {left_out.num_unreadable:,} training examples whose images cannot be read; "
+                f"the first: {left_out.why}",
             )
         if left_out.num > left_out.num_unreadable:
             self._warn_once(
                 "left out",
-                f"{left_out.num - left_out.num_unreadable:,} training examples are in no batch, the first at {left_out.first}: "
-                f"they are longer than batch_tokens, or the task cannot use them. Raise batch_tokens "
-                f"({self._spec.batch_tokens}).",
+                f"skipped {left_out.num - left_out.num_unreadable:,} training examples, the first at "
+                f"{left_out.first}: they are longer than batch_tokens, or the task cannot use them. "
+                f"Increase batch_tokens ({self._spec.batch_tokens}).",
             )
 
     def _probe(self) -> None:
@@ -286,7 +286,7 @@ class Loop:
                 readings, seconds = self._probing.read(self._task, self._batch)
             except Exception as error:  # a failed measurement must not end a run of several days
                 self._probing = Probing(())
-                self.warn(f"a probe failed, and the run goes on without probes: {error!r}")
+                self.warn(f"a probe failed, and the run continues without probes: {error!r}")
             else:
                 self.tell(Probed(step=self.at.step, readings=readings, seconds=seconds))
 
@@ -341,9 +341,8 @@ class Loop:
         if self.at.share > MAX_SHARE and is_typical:
             self._warn_once(
                 "validation",
-                f"validations have taken {self.at.share:.0%} of the time, expected at most "
-                f"{MAX_SHARE:.0%}. Lower validation_size ({self._spec.validation_size}), or set "
-                f"evaluate_every to more steps.",
+                f"validation took {self.at.share:.0%} of the time, expected at most {MAX_SHARE:.0%}. "
+                f"Reduce validation_size ({self._spec.validation_size}), or increase evaluate_every.",
             )
 
     # checkpoints

@@ -39,12 +39,12 @@ class Run:
     """
 
     task: TaskSpec = setting(about="the task and its model")
-    train: SourceSpec | PreparedCorpus = setting(about="examples to learn from")
+    train: SourceSpec | PreparedCorpus = setting(about="training examples")
     dev: SourceSpec | None = setting(
-        None, "validation set, which chooses the best weights; none: keep the last"
+        None, "validation examples, to select the best weights; none: keep the last weights"
     )
-    test: SourceSpec | None = setting(None, "examples for the score at the end")
-    training: TrainingSpec = setting(about="how to train")
+    test: SourceSpec | None = setting(None, "test examples, for the score at the end")
+    training: TrainingSpec = setting(about="settings of training")
     start_from: str | None = setting(
         None,
         "bundle that provides the initial weights; the vocabulary may differ, the model may not",

@@ -43,8 +43,8 @@ def checked_for_own_inputs(task: AbstractTask[Any]) -> AbstractWriting[Any, Any]
     """Return the task if it has a decoder that can read its predictions; otherwise raise `SpecError`."""
     if not isinstance(task, AbstractWriting):
         raise SpecError(
-            f"TrainingSpec: scheduled_sampling is about decoders that read what they have written, got a "
-            f"{type(task).__name__}, which does not. Set scheduled_sampling to 0."
+            f"TrainingSpec: scheduled_sampling needs a decoder that reads its own outputs, got a "
+            f"{type(task).__name__}. Set scheduled_sampling to 0."
         )
     return task
 

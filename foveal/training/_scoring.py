@@ -75,8 +75,8 @@ class Scorer:
         if num == len(examples):
             return examples
         self._loop.warn(
-            f"{num:,} of {len(examples):,} {name} examples are scored, since minutes="
-            f"{self._spec.minutes:g} leaves no time for more. For a score on all of them: foveal "
+            f"scored {num:,} of {len(examples):,} {name} examples, because "
+            f"minutes={self._spec.minutes:g} leaves no time for more. To score all of them: foveal "
             f"evaluate {self._folder} FILE"
         )
         return evenly_spaced(examples, num)

@@ -32,9 +32,9 @@ def check_unchanged(then: Mapping[str, Any], now: Mapping[str, Any]) -> None:
     ]
     if changed:
         raise CheckpointError(
-            f"the folder holds a run with other settings: {'; '.join(changed)}. Give the settings it "
-            f"was begun with to resume it, or give another --out, or start again in this folder with "
-            f"--fresh (resume=False in Python)."
+            f"the folder contains a run with other settings: {'; '.join(changed)}. To resume it, use "
+            f"the settings it was started with. Otherwise use another --out, or start again in this "
+            f"folder with --fresh (resume=False in Python)."
         )
 
 

@@ -24,13 +24,13 @@ def why_stopped(reason: StopReason, spec: TrainingSpec, at: Position, metric: st
     step = f"stopped after step {at.step:,}"
     match reason:
         case "length":
-            return f"{step}: that was the length of the run"
+            return f"{step}: reached the configured length"
         case "time":
-            return f"{step}: the time is over (minutes={spec.minutes:g}, scoring included)"
+            return f"{step}: reached the time limit (minutes={spec.minutes}, scoring included)"
         case "patience":
             return (
-                f"{step}: {metric} has not been better than {at.best_value:.4g}, of step "
-                f"{at.best_step:,}, for {at.unimproved} validations"
+                f"{step}: {metric} has not improved on {at.best_value:.4g} (step {at.best_step:,}) "
+                f"for {at.unimproved} validations"
             )
         case "interrupted":
-            return f"{step}: interrupted; the same command goes on from here"
+            return f"{step}: interrupted; run the same command again to resume"

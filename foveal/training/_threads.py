@@ -45,7 +45,7 @@ def choose_threads(step: Callable[[], object], most: int | None = None) -> Threa
     """
     most = torch.get_num_threads() if most is None else most
     if most <= 1:
-        return Threads(1, "torch may use one thread only")
+        return Threads(1, "torch has only one thread")
     with threads_restored():
         alone = _measure(step, 1)
         seconds = {1: alone, most: _measure(step, most, enough=_HOPELESS * alone)}

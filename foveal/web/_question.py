@@ -71,7 +71,9 @@ def check_length(question: Question, most: int, most_cells: int) -> None:
     """
     longest, most = max(len(question.input), len(question.features)), min(most, isqrt(most_cells))
     if longest > most:
-        raise QuestionError(f"input: at most {most} characters, got {longest}. Cut it.")
+        raise QuestionError(
+            f"input: expected at most {most} characters, got {longest}. Shorten it."
+        )
 
 
 def said(error: ErrorDetails) -> str:

@@ -52,19 +52,19 @@ class ServedRun:
             num_given = max(len(question.prefix), *(step + 1 for step in question.forced), 0)
             if num_given > longest + 1:
                 raise QuestionError(
-                    f"prefix, forced: this input has an output of at most {longest} symbols, got "
-                    f"{num_given} steps. Give fewer."
+                    f"prefix, forced: an output for this input has at most {longest} tokens, got "
+                    f"{num_given} steps. Use fewer steps."
                 )
         return example
 
     def _example(self, question: Question) -> Example:
         if not self.sees:
             if question.picture:
-                raise QuestionError(f"picture: {self.name} reads texts. Leave the picture out.")
+                raise QuestionError(f"picture: {self.name} reads texts. Remove the image.")
             return Example(question.input, features=question.features)
         if not question.picture.startswith(INLINE):
             raise QuestionError(
-                "picture: expected data:image/png;base64, and what the file holds. Drop an image."
+                "picture: expected data:image/png;base64, followed by the contents of the file. Drop an image."
             )
         picture = Picture.parse(question.picture)
         return Example(PictureQuestion(picture, question.input) if self.reads else picture)
@@ -91,8 +91,8 @@ def load_runs(folders: Sequence[str | Path], *, also: Sequence[type] = ()) -> tu
     """
     if not 1 <= len(folders) <= MOST_RUNS:
         raise ValueRangeError(
-            f"explore: expected one run, or two to compare, got {len(folders)}. "
-            f"Name the folders of one or two models that `foveal fit` made."
+            f"explore: expected the folders of one or two models, got {len(folders)}. Give one model, "
+            f"or two to compare."
         )
     runs = list[ServedRun]()
     for name, folder in zip(_names(folders), folders, strict=True):
@@ -103,8 +103,8 @@ def load_runs(folders: Sequence[str | Path], *, also: Sequence[type] = ()) -> tu
         runs.append(run)
     if len({run.sees for run in runs}) > 1:
         raise ValueRangeError(
-            f"explore: {runs[0].name} and {runs[1].name} read different things, a picture and a text. "
-            f"Explore each by itself."
+            f"explore: {runs[0].name} and {runs[1].name} have different inputs, an image and a text. "
+            f"Explore them separately."
         )
     return tuple(runs)
 

@@ -18,7 +18,7 @@ def listen(command: str, host: str, port: int) -> socket.socket:
     except (OSError, OverflowError) as error:
         bound.close()
         raise ValueRangeError(
-            f"{command}: cannot listen on port {port} of {host}: {error}. "
-            f"Give another --port, or 0 for one that is free."
+            f"{command}: cannot listen on port {port} of {host}: {error}. Use another --port, or 0 "
+            f"for a free port."
         ) from error
     return bound

@@ -168,7 +168,7 @@ def test_bars_links_from_1_and_both_directions(made: Path) -> None:
     assert done.returncode == 0, done.stderr
     assert value(done.stderr, "AER") < 10
     assert "counted from 1" in done.stderr
-    assert "both directions by intersection" in done.stderr
+    assert "both directions merged by intersection" in done.stderr
     assert len(done.stdout.splitlines()) == 30
     assert all(set(line) <= set("0123456789- ") for line in done.stdout.splitlines())
 

@@ -231,7 +231,7 @@ def test_a_model_is_gone_on_from_with_other_data(fitted: Path) -> None:
         folder=fitted,
     )
     assert done.returncode == 0, done.stderr
-    assert "runs/words: its settings and its weights are begun with" in done.stdout
+    assert "Starting from the settings and weights of runs/words" in done.stdout
     first, second = load_bundle(fitted / "runs/words"), load_bundle(fitted / "runs/more")
     assert second.spec == first.spec
     assert set("ij") <= set(second.vocabularies.source.tokens)
@@ -247,7 +247,7 @@ def test_a_model_is_gone_on_from_with_other_data(fitted: Path) -> None:
         (("fti",), "Did you mean fit?"),
         (("fit", "--out", "runs/x"), "nothing to learn from"),
         (("fit", "none.tsv", "--out", "runs/x"), "none.tsv: cannot be read"),
-        (("fit", "train.tsv", "--out", "runs/x", "--set", "encoder.layers=2"), "no such setting"),
+        (("fit", "train.tsv", "--out", "runs/x", "--set", "encoder.layers=2"), "unknown setting"),
         (("fit", "train.tsv", "--out", "runs/x", "--set", "steps"), "expected path=value"),
         (("fit", "train.tsv", "--out", "runs/x", "--attention", "segments"), "segment"),
         (("fit", "--recipe", "none.py", "--out", "runs/x"), "no Python file"),

@@ -71,7 +71,7 @@ def begun(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.mark.parametrize(
     ("words", "says"),
     [
-        (("other.tsv",), "the training files differ: the run began with train.tsv"),
+        (("other.tsv",), "the training files differ: the run started with train.tsv"),
         (("train.tsv", "--dev", "other.tsv"), "run/data/"),
         (
             ("train.tsv", "--set", "training.learning_rate=0.5"),
@@ -240,7 +240,7 @@ def test_a_mix_of_formats_is_refused(tmp_path: Path, name: str) -> None:
     (tmp_path / name).write_text(texts[name], encoding="utf-8")
     done = fit(tmp_path, "train.tsv", "--dev", name, "--out", "run")
     assert done.returncode == 2
-    assert f"--dev {name}: this looks like another format than the training files" in done.stderr
+    assert f"--dev {name}: expected the format of the training files" in done.stderr
     assert not (tmp_path / "run").exists()
 
 
@@ -271,7 +271,7 @@ def test_a_file_of_one_line_is_refused(tmp_path: Path) -> None:
     assert not (tmp_path / "run").exists()
     write(tmp_path / "train.tsv", WORDS[:2])
     done = fit(tmp_path, "train.tsv", "--out", "run")
-    assert "1 of 2 examples are held out" in done.stdout
+    assert "1 of 2 training examples become the validation set" in done.stdout
     assert done.returncode == 0, done.stderr
 
 
@@ -280,7 +280,7 @@ def test_a_language_model_of_plain_text_needs_no_validation_file(tmp_path: Path)
     (tmp_path / "input.txt").write_text(text, encoding="utf-8")
     done = foveal("fit", "input.txt", "--out", "lm", *QUICK[:4], folder=tmp_path)
     assert done.returncode == 0, done.stderr
-    assert "10 of 100 examples are held out" in done.stdout
+    assert "10 of 100 training examples become the validation set" in done.stdout
     held = (tmp_path / "lm/data/dev.jsonl").read_text(encoding="utf-8").splitlines()
     assert len(held) == 10
     assert load_plan(tmp_path / "lm").run.task.kind == "language_modeling"

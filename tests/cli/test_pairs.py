@@ -28,7 +28,7 @@ def fitted(tmp_path_factory: pytest.TempPathFactory) -> Path:
     )
     assert done.returncode == 0, done.stderr
     assert "second text in the second, target in the third" in done.stdout
-    assert "pair classification: two texts and a label, 2 different ones" in done.stdout
+    assert "pair classification: two texts and a label, 2 different labels" in done.stdout
     return folder
 
 

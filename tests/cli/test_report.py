@@ -46,5 +46,5 @@ def test_a_report_that_fails_does_not_lose_the_run(
     monkeypatch.setattr("foveal.cli._fit.write_report", broken)
     done = foveal(*FIT, "--out", "run", folder=folder)
     assert done.returncode == 0, done.stderr
-    assert "no report: no room on the disk" in done.stdout
+    assert "could not write the report: no room on the disk" in done.stdout
     load_bundle(folder / "run")

@@ -58,8 +58,8 @@ def test_a_run_that_is_far_too_short_is_told_once() -> None:
     note(step(epoch=0.06, progress=0.05, seconds=12.0))
     note(step(epoch=0.07, progress=0.06, seconds=14.0))
     assert printed(console) == (
-        "note: the time is enough to read the training data 1.2 times; 20 times are recommended, which takes "
-        "about 67 minutes. The model is likely to be of little use: raise --minutes, or leave it out.\n"
+        "note: --minutes is enough for 1.2 epochs; for this amount of data, 20 epochs are recommended, about "
+        "67 minutes. The model will probably underfit: increase --minutes, or remove it.\n"
     )
 
 
@@ -78,5 +78,5 @@ def test_a_file_of_one_example_is_noted(tmp_path: Path) -> None:
     )
     assert done.returncode == 0, done.stderr
     assert (
-        "note: train: 1 example. A useful model needs some hundreds; give more data." in done.stdout
+        "note: train: 1 example. A useful model needs some hundreds; add more data." in done.stdout
     )

@@ -36,11 +36,11 @@ def test_the_version(tmp_path: Path) -> None:
 def test_quiet_leaves_results_and_errors(fitted: Path) -> None:
     loud = foveal("predict", "runs/words", "train.tsv", folder=fitted)
     quiet = foveal("predict", "runs/words", "train.tsv", "--quiet", folder=fitted)
-    assert loud.stderr == "note: train.tsv has 2 columns: column 1 is read, and no other\n"
+    assert loud.stderr == "note: train.tsv has 2 columns; the model reads only column 1\n"
     assert quiet.stderr == ""
     assert quiet.stdout == loud.stdout
     wrong = foveal("--quiet", "predict", "runs/none", folder=fitted)
-    assert wrong.stderr.startswith("foveal predict: runs/none: there is no such folder.")
+    assert wrong.stderr.startswith("foveal predict: runs/none: this folder does not exist.")
 
 
 def test_verbose_adds_versions_time_and_traceback(fitted: Path) -> None:
@@ -99,7 +99,7 @@ def test_the_first_line_of_a_file_may_name_columns(fitted: Path) -> None:
 def test_evaluate_uses_the_runs_own_test_file(fitted: Path) -> None:
     done = foveal("evaluate", "runs/words", folder=fitted)
     assert done.returncode == 0, done.stderr
-    assert f"{len(WORDS[::7])} examples; the run's own test file" in done.stdout
+    assert f"{len(WORDS[::7])} examples; the test file of the run" in done.stdout
 
 
 def test_explain_config_never_cuts_a_name(fitted: Path) -> None:
@@ -120,7 +120,7 @@ def test_attention_needs_json_lines(fitted: Path) -> None:
     done = foveal("predict", "runs/words", "--attention", folder=fitted, text="ab\n")
     assert done.returncode == 2
     assert done.stderr == (
-        "foveal predict: --attention: only JSON objects have room for it. Add --format jsonl.\n"
+        "foveal predict: --attention: only the format jsonl can contain attention. Add --format jsonl.\n"
     )
 
 
@@ -128,8 +128,11 @@ def test_attention_needs_json_lines(fitted: Path) -> None:
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        (("report", "runs/words", "--out", "/proc/foo/bar"), "/proc/foo: does not exist"),
-        (("report", "runs/words", "--out", "train.tsv/x"), "train.tsv: this is a file, expected a"),
+        (("report", "runs/words", "--out", "/proc/foo/bar"), "/proc/foo: this path does not exist"),
+        (
+            ("report", "runs/words", "--out", "train.tsv/x"),
+            "train.tsv: expected a folder, got a file",
+        ),
         (("report", "runs/words", "--out", "/dev/full"), "the disk is full. Free some space"),
         (
             ("fit", "train.tsv", "--out", "/proc/foo/bar"),
@@ -143,8 +146,8 @@ def test_attention_needs_json_lines(fitted: Path) -> None:
             ("fit", "parts", "--out", "x"),
             "parts: this is a folder with 1 files (a.tsv, for example)",
         ),
-        (("evaluate", "runs/none"), "runs/none: there is no such folder"),
-        (("explain-config", "runs/none"), "runs/none: there is no such folder"),
+        (("evaluate", "runs/none"), "runs/none: this folder does not exist"),
+        (("explain-config", "runs/none"), "runs/none: this folder does not exist"),
     ],
 )
 def test_what_the_system_refuses_is_one_line(
@@ -180,7 +183,7 @@ def test_a_long_line_can_be_allowed(fitted: Path) -> None:
     allowed = foveal(
         *words, "--set", "train.max_line=2000000", "--set", "encoder.layers=2", folder=fitted
     )
-    assert "no such setting" in allowed.stderr
+    assert "unknown setting" in allowed.stderr
 
 
 def test_fit_names_the_settings_it_has_chosen(fitted: Path) -> None:
@@ -211,7 +214,7 @@ def test_a_recipe_imports_what_lies_next_to_it(
     )
     words = ("--out", "runs/x", "--set", "encoder.layers=2")
     done = foveal("fit", "--recipe", recipes / "short.py", *words, folder=fitted)
-    assert "no such setting" in done.stderr  # so far it came
+    assert "unknown setting" in done.stderr  # so far it came
     (recipes / "broken.py").write_text("import nowhere_to_be_found\n")
     done = foveal("fit", "--recipe", recipes / "broken.py", *words, folder=fitted)
     assert "it imports nowhere_to_be_found, which is neither installed nor in" in done.stderr

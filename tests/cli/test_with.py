@@ -49,7 +49,7 @@ def test_predict_gives_the_answers_of_python(fitted: Path) -> None:
         *("predict", "runs/one", "dev.tsv", "--nbest", "3", "--with", "runs/two"), folder=fitted
     )
     assert done.returncode == 0, done.stderr
-    assert done.stderr == "note: dev.tsv has 2 columns: column 1 is read, and no other\n"
+    assert done.stderr == "note: dev.tsv has 2 columns; the model reads only column 1\n"
     rows = [line.split("\t") for line in done.stdout.splitlines()]
     examples = [Example(*pair) for pair in WORDS[::3]]
     both = ensemble(fitted)
@@ -116,7 +116,7 @@ def test_without_the_dev_file_confidence_is_the_first_ones_and_that_is_said(
     done = process(*words, folder=tmp_path)
     assert done.returncode == 0, done.stderr
     assert done.stderr.count("\n") == 1
-    assert "note: the dev file of runs/one is not to be found" in done.stderr
+    assert "note: the validation file of runs/one was not found" in done.stderr
     both = ensemble(fitted)
     expected = both.predict([Example(source) for source, _ in WORDS[:4]])
     got = [float(line.split("\t")[-1]) for line in done.stdout.splitlines()]
@@ -128,7 +128,10 @@ def test_without_the_dev_file_confidence_is_the_first_ones_and_that_is_said(
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        (("runs/one", "--with", "runs/more"), "--with runs/more: it cannot answer together with"),
+        (
+            ("runs/one", "--with", "runs/more"),
+            "--with runs/more: this model cannot form an ensemble with",
+        ),
         (
             ("runs/one", "--with", "runs/more"),
             "got 9 symbols, of which only it has 'x', expected 8",
@@ -139,7 +142,10 @@ def test_without_the_dev_file_confidence_is_the_first_ones_and_that_is_said(
             ("runs/one", "--with", "runs/two", "runs/../runs/one"),
             "got the same run twice, runs/one",
         ),
-        (("runs/one", "--with", "runs/two", "runs/two"), "and runs/two, expected runs that differ"),
+        (
+            ("runs/one", "--with", "runs/two", "runs/two"),
+            "expected different runs, got the same run twice, runs/two and runs/two",
+        ),
         (("runs/one", "--with", "runs/none"), "runs/none"),
     ],
 )

@@ -39,7 +39,7 @@ def test_duplicates_and_conflicts_in_train() -> None:
     duplicates, conflicts = check_data(train).findings
     assert (duplicates.kind, duplicates.num) == ("duplicates", 3)
     assert duplicates.places == tuple(Where("train", line) for line in (51, 52, 53))
-    assert duplicates.sentence == "3 of 56 examples repeat an earlier one exactly."
+    assert duplicates.sentence == "3 of 56 examples are exact duplicates of an earlier example."
     assert (conflicts.kind, conflicts.num) == ("conflicts", 1)
     assert conflicts.places[0].line in (55, 56)
 
@@ -99,7 +99,7 @@ def test_symbols_that_train_does_not_have() -> None:
     dev = [Example("abx", "k ae"), Example("ca", "k a"), Example("cb", "ae")]
     found = only(check_data(train, dev))
     assert (found.kind, found.corpus, found.num) == ("unseen", "dev", 1)
-    assert "source symbol that train does not have: 'x'" in found.sentence
+    assert "source token that the training set does not have: 'x'" in found.sentence
     source, target = check_data(train, dev, target_tokenizer=WhitespaceSpec()).findings
     assert source == found
     assert target.places == (Where("dev", 2),)
@@ -119,7 +119,9 @@ def test_above_a_size_a_sample_is_compared() -> None:
     assert estimate.share_compared < 0.25
     assert only(estimate).kind == "duplicates"
     assert 500 < only(estimate).num < 1500
-    assert estimate.lines()[-1].startswith("Equal examples were counted among one in ")
+    assert estimate.lines()[-1].startswith(
+        "The number of equal examples is an estimate from one in "
+    )
     assert len(exact.lines()) == 1
     again = check_data(train, max_held=600)
     assert again == estimate  # nothing is drawn at random

@@ -47,8 +47,8 @@ def test_pronunciations() -> None:
         CharacterSpec(),
         WhitespaceSpec(),
     )
-    assert found.reasons[1] == "source: characters, since 100 % of texts have no space"
-    assert found.reasons[2] == "target: symbols between spaces, 11 different ones"
+    assert found.reasons[1] == "source: characters, because 100 % of the texts have no space"
+    assert found.reasons[2] == "target: tokens separated by whitespace, 11 different tokens"
 
 
 @pytest.mark.parametrize(
@@ -136,7 +136,7 @@ def test_parts_of_characters_where_whole_ones_are_rare() -> None:
 
 
 def test_nothing_to_infer_from() -> None:
-    with pytest.raises(DataError, match="there is no example"):
+    with pytest.raises(DataError, match="expected at least one example"):
         infer_task([])
     assert infer_tokenizer([]).spec == CharacterSpec()
     assert infer_tokenizer(["", " "]).spec == CharacterSpec()

@@ -63,7 +63,7 @@ def test_two_texts_and_a_label_are_recognized(
     found = infer_task(source)
     assert found.task == "pair_classification"
     assert found.source.kind == "whitespace"
-    assert found.reasons[0] == "pair classification: two texts and a label, 3 different ones"
+    assert found.reasons[0] == "pair classification: two texts and a label, 3 different labels"
 
 
 def test_names_in_the_first_line_say_what_is_a_pair(tmp_path: Path) -> None:

@@ -79,7 +79,7 @@ def test_the_variable_names_the_data_folder(
 def test_a_missing_file_is_answered_with_the_command(folder: Path) -> None:
     with pytest.raises(DataError) as error:
         data_file("scan/tasks_train_simple.txt.gz")
-    expected = f"data not found at {folder}/scan/tasks_train_simple.txt.gz. Get it with: foveal data get scan"
+    expected = f"data not found at {folder}/scan/tasks_train_simple.txt.gz. Download it: foveal data get scan"
     assert str(error.value) == expected
     there = write(folder / "scan/x.txt", b"")
     assert data_file("scan/x.txt") == there

@@ -277,7 +277,7 @@ def test_other_tasks_are_explained_too(kind: str) -> None:
     assert found.data["task"] == kind
     refused = fetch(app, "/api/explain", body=question(run=kind, input="a", prefix=["a"]))
     assert refused.status == 400
-    assert "symbol by symbol" in refused.data["error"]
+    assert "tokens one by one" in refused.data["error"]
 
 
 def test_a_body_that_never_comes_is_cut() -> None:

@@ -66,7 +66,7 @@ def _status(port: int, method: str, path: str, *parts: Any) -> int:
 
 def test_a_run_that_is_not_there_or_too_many(capsys: pytest.CaptureFixture[str]) -> None:
     assert "runs/none" in refused(capsys, "runs/none")
-    assert "one run, or two" in refused(capsys, GOOD, GOOD, GOOD)
+    assert "one or two models" in refused(capsys, GOOD, GOOD, GOOD)
 
 
 def test_a_port_that_is_taken(capsys: pytest.CaptureFixture[str]) -> None:

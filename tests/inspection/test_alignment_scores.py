@@ -55,7 +55,7 @@ def test_scores_are_shares(known: Gold, found: frozenset[Link]) -> None:
 
 
 def test_alignments_and_gold_must_go_together() -> None:
-    with pytest.raises(ShapeError, match="2 alignments and gold for 1"):
+    with pytest.raises(ShapeError, match="2 alignments and gold links for 1"):
         alignment_scores([set(), set()], [Gold(frozenset(), frozenset())])
     with pytest.raises(ShapeError, match="at least one"):
         alignment_scores([], [])

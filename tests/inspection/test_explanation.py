@@ -247,7 +247,7 @@ def test_what_cannot_be_forced(
 @pytest.mark.parametrize("kind", KINDS[1:])
 def test_only_what_is_written_is_forced(kind: str) -> None:
     model = load_bundle(BUNDLES / "0.1.0" / kind)
-    with pytest.raises(ValueRangeError, match=f"written symbol by symbol, got {model.spec.kind}"):
+    with pytest.raises(ValueRangeError, match=f"tokens one by one, got {model.spec.kind}"):
         explain(model, Example("a"), prefix=["a"])
 
 
@@ -280,10 +280,10 @@ def test_a_page_shows_answer_steps_attention_and_search(task: Transduction) -> N
     text = explanation_page(explanation, change)
     for title in (
         "Answer",
-        "How sure it was of each step",
-        "Where it looked",
-        "What the answer needs",
-        "How the search went",
+        "Probability of each step",
+        "Attention",
+        "Influence of each input position",
+        "Beam search",
     ):
         assert f">{title}</h2>" in text
     assert text.count("<svg") == 4

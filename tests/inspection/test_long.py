@@ -95,7 +95,7 @@ def test_the_page_of_a_document_can_be_read(kind: str) -> None:
     change = erased(task, example, [step.token for step in explanation.steps])
     page = explanation_page(explanation, change)
     check_page(page)
-    looked = re.search(r"<h2[^>]*>Where it looked</h2>.*?</svg>", page, re.DOTALL)
+    looked = re.search(r"<h2[^>]*>Attention</h2>.*?</svg>", page, re.DOTALL)
     assert looked is not None
     drawn = Counter(re.findall(r'text-anchor="middle">([^<]+)<', looked[0]))
     assert drawn == Counter(words)
@@ -104,14 +104,14 @@ def test_the_page_of_a_document_can_be_read(kind: str) -> None:
     shown = {caption: rows.count("<tr>") for caption, rows in tables}
     assert shown["Weights: largest"] == 20
     assert max(shown.values()) <= 400
-    assert "nothing: the model does not know" not in page
+    assert "nothing: the token is unknown" not in page
 
 
 def test_bars_and_curves_are_never_wider_than_a_page() -> None:
     task = load_bundle(BUNDLES / "0.1.0" / "transduction")
     page = explanation_page(explain(task, Example("edcba")))
     assert ".scroll svg.fits{max-width:100%;height:auto}" in page
-    bars = re.search(r'<svg[^>]*aria-label="Where the probability went"[^>]*>', page)
+    bars = re.search(r'<svg[^>]*aria-label="Probability of the candidate tokens"[^>]*>', page)
     assert bars is not None
     assert 'class="foveal fits"' in bars[0]
     assert "viewBox" in bars[0]

@@ -57,7 +57,7 @@ def test_a_report_says_why_the_curve_and_the_scores_differ(run: Path) -> None:
     page = report(run)
     width = load_bundle(run).spec.prediction.beam_size
     assert width > 1
-    assert f"with a beam of {width}, so that the last point of the curve" in page
+    assert f"beam size {width}, so the last point of the curve" in page
     captions = re.findall(r"<caption>(.*?)</caption>", page)
     assert len(set(captions)) == len(captions)
 
@@ -69,11 +69,11 @@ def test_a_report_has_all_of_a_run(run: Path) -> None:
     for title in (
         "Scores",
         "Curves",
-        "What the doctor says",
+        "Findings of the doctor",
         "Where the errors are",
         "Most confident mistakes",
-        "What confidence is worth",
-        "What attention is worth",
+        "Calibration of confidence",
+        "Faithfulness of attention",
         "Settings",
     ):
         assert f">{title}</h2>" in text
@@ -116,8 +116,8 @@ def test_a_report_without_the_files_of_the_run(run: Path, tmp_path: Path) -> Non
 def test_a_bundle_of_any_task(kind: str) -> None:
     text = report(BUNDLES / "0.1.0" / kind, HELD_OUT[kind])
     check_page(text)
-    assert "The folder has no log of a training." in text
-    assert ("What attention is worth" in text) == (kind in ("transduction", "classification"))
+    assert "The folder has no training log." in text
+    assert ("Faithfulness of attention" in text) == (kind in ("transduction", "classification"))
 
 
 def test_no_run(tmp_path: Path) -> None:

@@ -163,7 +163,7 @@ def test_alignments_that_examples_have_are_not_looked_at(characters: Transductio
 def test_what_is_wrong_is_said(characters: Transduction) -> None:
     with pytest.raises(ValueRangeError, match="threshold"):
         align(characters, EXAMPLES, threshold=0.0)
-    with pytest.raises(ValueRangeError, match="product is of posterior"):
+    with pytest.raises(ValueRangeError, match="product needs posterior"):
         align(characters, EXAMPLES, by="argmax", reverse=characters, symmetrization="product")
     with pytest.raises(DataError):
         align(characters, [Example("a")])

@@ -155,7 +155,7 @@ def test_missing_data_is_answered_with_the_command(tmp_path: Path) -> None:
     assert done.returncode == 0, done.stderr
     for name, data_set in SETS.items():
         said = done.stderr.partition(f"{name}:\n")[2].splitlines()[0]
-        assert f"Get it with: foveal data get {data_set}" in said, said
+        assert f"Download it: foveal data get {data_set}" in said, said
         assert str(tmp_path / "none" / data_set) in said
 
 

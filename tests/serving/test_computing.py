@@ -175,7 +175,7 @@ def test_a_model_that_nobody_holds_is_forgotten(computing: Computing, served: Se
 def test_a_torn_bundle_is_refused(computing: Computing, served: Served, tmp_path: Path) -> None:
     folder = Path(shutil.copytree(GOOD, tmp_path / "model"))
     (folder / "weights.safetensors").write_bytes(b"torn")
-    with pytest.raises(BundleError, match="torn or changed"):
+    with pytest.raises(BundleError, match="incomplete or damaged"):
         computing.load("torn", folder)
     assert _answers(computing, served)
 

@@ -90,6 +90,8 @@ def test_another_model_is_refused(tmp_path: Path) -> None:
     save_bundle(transduction(), tmp_path)
     wider = transduction(decoder=replace(DECODER, hidden_size=32))
     before = {name: weights.clone() for name, weights in wider.model.state_dict().items()}
-    with pytest.raises(BundleError, match=r"is \(1, 24\), expected \(1, 32\)\. Build the model of"):
+    with pytest.raises(
+        BundleError, match=r"is \(1, 24\), expected \(1, 32\)\. Build the model with"
+    ):
         warm_start(wider, tmp_path)
     assert all(weights.equal(before[name]) for name, weights in wider.model.state_dict().items())

@@ -160,7 +160,7 @@ def test_nothing_said_and_nothing_to_say_is_no_division_by_zero() -> None:
 
 @pytest.mark.parametrize("name", TEXT_METRICS)
 def test_unpaired_outputs_are_refused(name: str) -> None:
-    with pytest.raises(ShapeError, match=r"2 references and 1 hypotheses.*Give an empty string"):
+    with pytest.raises(ShapeError, match=r"2 references and 1 hypotheses.*Use an empty string"):
         TEXT_METRICS[name](["a", "b"], ["a"])
 
 

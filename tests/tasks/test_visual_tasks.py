@@ -82,7 +82,7 @@ def check(task: Any, examples: list[Example], folder: Path) -> None:
     assert trace.layout.kind == "grid"
     explanation = explain(task, examples[0])
     page = explanation_page(explanation)
-    assert "Where it looked" in page
+    assert "Attention" in page
     assert "data:image/png;base64," in page
     assert "http://" not in page.replace("http://www.w3.org", "")
     assert explanation.to_data()["picture"].startswith("data:image/png;base64,")

@@ -181,7 +181,7 @@ def test_a_damaged_checkpoint_is_refused_and_the_one_before_used(
     (warned,) = [event for event in events if isinstance(event, Warned)]
     assert "step-000000005: " in warned.text
     assert name in warned.text
-    assert "Going on from step-000000004 instead" in warned.text
+    assert "Resuming from step-000000004 instead" in warned.text
     assert losses(tmp_path) == losses(crashed / "whole")
     assert weights_bytes(tmp_path) == weights_bytes(crashed / "whole")
 

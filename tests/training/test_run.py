@@ -82,7 +82,7 @@ def test_examples_that_fit_in_no_batch_are_told_of(tmp_path: Path) -> None:
     spec = TrainingSpec(steps=20, batch_tokens=128)
     fit(task, stream, [], spec, tmp_path, listeners=[events.append])
     (warned,) = [event for event in events if isinstance(event, Warned)]
-    assert warned.text.startswith("1 training examples are in no batch")
+    assert warned.text.startswith("skipped 1 training examples")
     assert "Raise batch_tokens (128)" in warned.text
 
 

@@ -58,7 +58,7 @@ def test_too_many_examples_for_the_minutes_are_sampled_and_told_of(tmp_path: Pat
     spec = replace(SPEC, steps=None, minutes=0.02, checkpoint_seconds=1000.0)
     train(tmp_path, spec, dev=reversals(2_000, seed=1), listeners=[events.append])
     texts = [event.text for event in events if isinstance(event, Warned)]
-    assert any("of 2,000 dev examples are scored, since minutes=0.02" in text for text in texts)
+    assert any("of 2,000 dev examples, because minutes=0.02" in text for text in texts)
 
 
 def test_a_checkpoint_that_cannot_be_read_gives_way_to_the_older_one(tmp_path: Path) -> None:

@@ -34,7 +34,10 @@ def test_a_setting_from_text() -> None:
 @pytest.mark.parametrize(
     ("change", "text"),
     [
-        ({"steps": None}, r"epochs, steps and minutes are all none.*Set steps=2000"),
+        (
+            {"steps": None},
+            r"expected at least one of epochs, steps and minutes, got none.*set steps=2000",
+        ),
         ({"steps": 0}, r"steps: expected a whole number of at least 1"),
         ({"ema_decay": 1.0}, r"must be below 1, got ema_decay=1.0.*Take 0.999"),
         ({"betas": (0.9, 1.0)}, r"must be below 1.*betas=\(0.9, 1.0\)"),

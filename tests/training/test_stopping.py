@@ -102,7 +102,7 @@ def test_it_stops_when_the_score_has_not_improved_for_long_enough(
     events, script, task = scripted(values, spec, tmp_path, monkeypatch)
     (stopped,) = [event for event in events if isinstance(event, Stopped)]
     assert (stopped.reason, stopped.step) == ("patience", 20)
-    assert "wer has not been better than 40, of step 8, for 3 validations" in stopped.text
+    assert "wer has not improved on 40 (step 8) for 3 validations" in stopped.text
     improved = [event for event in events if isinstance(event, Improved)]
     assert [(event.step, event.value, event.before) for event in improved] == [
         (4, 50, None),
@@ -163,7 +163,8 @@ def test_the_user_is_told_once_when_validation_takes_too_long(tmp_path: Path) ->
     train(tmp_path, replace(SPEC, steps=8, evaluate_every=1), listeners=[events.append])
     (warned,) = [event for event in events if isinstance(event, Warned)]
     assert (
-        "expected at most 10%. Lower validation_size (1000), or set evaluate_every" in warned.text
+        "expected at most 10%. Reduce validation_size (1000), or increase evaluate_every"
+        in warned.text
     )
 
 

@@ -53,8 +53,8 @@ def forced_traces(task: Transduction, examples: Sequence[Example]) -> list[Atten
     attention = task.spec.model.decoder.attention
     if attention is None:
         raise ValueRangeError(
-            "forced_traces: the decoder has no attention, so it looks nowhere. "
-            "Train a model with decoder.attention softmax, say."
+            "forced_traces: expected a decoder with attention, got one without. Train a model with "
+            "attention, for example decoder.attention=softmax."
         )
     # Gold alignments of an example are for training only.
     examples = [replace(example, alignment="") for example in examples]

@@ -98,12 +98,13 @@ def align(
     backward = None if reverse is None else _transduction("align: reverse", reverse)
     if not 0 < threshold <= 1:
         raise ValueRangeError(
-            f"align: threshold is a probability above 0 and at most 1, got {threshold}. Take 0.5."
+            f"align: threshold must be a probability above 0 and at most 1, got {threshold}. For "
+            f"example, use 0.5."
         )
     if reverse is not None and symmetrization == "product" and by == "argmax":
         raise ValueRangeError(
-            "align: product is of posterior probabilities, got argmax. Take by posterior, or "
-            "symmetrize by intersection."
+            "align: symmetrization by product needs posterior probabilities, got argmax. Use "
+            "by=posterior, or symmetrize by intersection."
         )
     units = units or usual_units(forward)
     ours = [_words(forward.spec.source, e.text, units) for e in examples]
@@ -127,7 +128,9 @@ def usual_units(task: Transduction) -> Units:
 
 
 def _transduction(what: str, task: AbstractTask[Any]) -> Transduction:
-    return as_transduction(task, f"{what}: alignments are of a source and a target text")
+    return as_transduction(
+        task, f"{what}: expected a model that maps a source text to a target text"
+    )
 
 
 def _words(tokenizer: TokenizerSpec, text: str, units: Units) -> Words:
@@ -162,9 +165,9 @@ def _backward(
     for pair, a, b in zip(pairs, ours, theirs, strict=True):
         if pair != (b.words, a.words):
             raise ValueRangeError(
-                f"align: the model of the other direction cuts {' '.join(pair[0])!r} and "
-                f"{' '.join(pair[1])!r} into other symbols, so that links cannot be compared. "
-                f"Align words: units words."
+                f"align: the model of the other direction splits {' '.join(pair[0])!r} and "
+                f"{' '.join(pair[1])!r} into other tokens, so the links cannot be compared. Align "
+                f"words: units words."
             )
     tables = _tables(task, turned, ours, theirs)
     return [_Table(table.weights.T, table.best.T) for table in tables]

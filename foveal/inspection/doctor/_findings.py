@@ -58,8 +58,8 @@ def examine(
     training = None if plan is None else plan.training
     if not (folder / LOG).is_file() and not (folder / MANIFEST).is_file():
         raise SpecError(
-            f"{folder}: neither {LOG} nor {MANIFEST} is there, expected the folder of a run. "
-            f"Give the folder that was the --out of foveal fit."
+            f"{folder}: expected the folder of a run with {LOG} or {MANIFEST}, found neither. Use the "
+            f"--out folder of foveal fit."
         )
     task = load_bundle(folder, also=also) if (folder / MANIFEST).is_file() else None
     spec = task.spec if task is not None else (None if plan is None else plan.task)
@@ -116,11 +116,11 @@ def findings_section(findings: Sequence[Finding]) -> Section:
     Returns:
         A section for `foveal.views.page`.
     """
-    title = "What the doctor says"
+    title = "Findings of the doctor"
     if not findings:
         return Section(
             title=title,
-            text="Nothing: gradients, attention, padding, curves and outputs are as they should be.",
+            text="The doctor found no problem in gradients, attention, padding, curves and outputs.",
         )
     return Section(
         title=title,
@@ -147,7 +147,7 @@ def _heading(finding: Finding) -> str:
 
 
 def _paragraphs(finding: Finding) -> str:
-    return f"{finding.text}\n\nWhy: {finding.cause}\n\nWhat helps: {finding.remedy}"
+    return f"{finding.text}\n\nCause: {finding.cause}\n\nRemedy: {finding.remedy}"
 
 
 def _table(findings: Sequence[Finding]) -> Table:

@@ -73,8 +73,8 @@ def from_unseen(history: History, unseen_loss: float, remedies: Remedies) -> Ite
         yield _over_fitted(
             history,
             "alarm",
-            f"The loss on training examples fell from {first:.2f} to {last:.2f}; on examples that "
-            f"the model has not seen it is {unseen_loss:.2f}, worse than guessing.",
+            f"The training loss fell from {first:.2f} to {last:.2f}; the validation loss is "
+            f"{unseen_loss:.2f}, worse than an untrained model.",
             remedies,
             {"training_loss": last, "unseen_loss": unseen_loss, "first_loss": first},
         )
@@ -85,16 +85,16 @@ def _rising(history: History, windows: np.ndarray, remedies: Remedies) -> str:
     first, peak, low, last = history.first_loss, windows.max(), windows.min(), windows[-1]
     if peak > ABOVE_GUESSING * history.guessing:
         return (
-            f"The mean loss rose to {peak:.3g}, above the {first:.3g} of the first step: for a while "
-            f"the model was worse than one that guesses."
+            f"The mean loss rose to {peak:.3g}, above the {first:.3g} of the first step: the model "
+            f"was temporarily worse than an untrained one."
         )
     # With scheduled sampling, the task becomes harder in the course of a run.
     has_own_inputs = remedies.training.scheduled_sampling > 0
     learnt = first - low
     if not has_own_inputs and learnt > 0.1 * first and last - low > LOST * learnt:
         return (
-            f"The loss fell from {first:.3g} to {low:.3g} and then rose to {last:.3g}: most of what "
-            f"was learnt is lost."
+            f"The loss fell from {first:.3g} to {low:.3g} and then rose to {last:.3g}: most of the "
+            f"progress is lost."
         )
     return ""
 
@@ -107,9 +107,9 @@ def _diverged(history: History, remedies: Remedies, text: str) -> Finding:
         name="learning rate too high",
         severity="alarm",
         text=text,
-        cause=f"Updates overshoot: with a learning rate of up to {history.highest_rate:g} a step "
-        f"goes further than the gradient can be trusted. The largest gradient norm was "
-        f"{spikes:.3g} times the usual one.",
+        cause=f"Updates overshoot: with a learning rate of up to {history.highest_rate:g}, steps are "
+        f"too long for the local gradient. The largest gradient norm was {spikes:.3g} times the "
+        f"median.",
         remedy=remedies.warmer(10.0),
         drawing=_losses(history),
         numbers={"learning_rate": history.highest_rate, "norm_spike": spikes},
@@ -120,9 +120,9 @@ def _learnt_nothing(history: History, last: float, remedies: Remedies) -> Findin
     return Finding(
         name="stagnation",
         severity="alarm",
-        text=f"The loss went from {history.first_loss:.3g} to {last:.3g}: next to nothing was learnt.",
-        cause="A learning rate too low or far too high, inputs that say nothing about the targets, or "
-        "too few steps.",
+        text=f"The loss went from {history.first_loss:.3g} to {last:.3g}: the model learned almost nothing.",
+        cause="The learning rate is too low or far too high, the inputs do not determine the "
+        "targets, or the run has too few steps.",
         remedy=remedies.faster(),
         drawing=_losses(history),
         numbers={"first_loss": history.first_loss, "last_loss": last},
@@ -136,9 +136,9 @@ def _plateau(history: History, windows: np.ndarray, remedies: Remedies) -> Itera
         yield Finding(
             name="plateau",
             severity="note",
-            text=f"In the second half of the run the loss changed by {gained:.2g}, under 1 % of what "
-            f"it was at first: the run could have been shorter.",
-            cause="The model has learnt what it can with this size and this data.",
+            text=f"In the second half of the run, the loss changed by {gained:.2g}, less than 1 % of "
+            f"its initial value: the run could have been shorter.",
+            cause="The model has learned what its size and the data allow.",
             remedy=remedies.stopping(),
             drawing=_losses(history),
             numbers={"gained": gained},
@@ -156,11 +156,11 @@ def _clipping(history: History, remedies: Remedies) -> Iterator[Finding]:
         yield Finding(
             name="clipping always active",
             severity="note",
-            text=f"{share:.0%} of the gradients in the second half of the run were longer than "
-            f"clip_norm ({limit:g}) and were shortened; the usual norm was {usual:.3g}. Adam divides "
-            f"by the usual size of a gradient, so this does little harm, but clipping no longer "
-            f"tells exceptions from the rule.",
-            cause="clip_norm is below the usual norm of the gradient.",
+            text=f"{share:.0%} of the gradients in the second half of the run were clipped "
+            f"(clip_norm={limit:g}); their median norm was {usual:.3g}. Adam normalizes "
+            f"gradients, so this does little harm, but clipping no longer separates outliers "
+            f"from usual gradients.",
+            cause="clip_norm is below the median norm of the gradient.",
             remedy=remedies.looser(usual),
             drawing=_norms(history),
             numbers={"share": share, "usual_norm": usual},
@@ -186,9 +186,9 @@ def _over_fitting(history: History, remedies: Remedies) -> Iterator[Finding]:
         yield _over_fitted(
             history,
             "warning",
-            f"Around step {step:,} validation {history.metric} was {abs(smooth[best]):.3g}, at the "
-            f"end {abs(smooth[-1]):.3g}, while the training loss fell from {before.mean():.3g} to "
-            f"{after.mean():.3g}. The best weights were kept.",
+            f"Validation {history.metric} was {abs(smooth[best]):.3g} around step {step:,} and "
+            f"{abs(smooth[-1]):.3g} at the end, while the training loss fell from {before.mean():.3g} "
+            f"to {after.mean():.3g}. The best weights were kept.",
             remedies,
             {"best": abs(float(smooth[best])), "last": abs(float(smooth[-1])), "step": float(step)},
         )
@@ -205,8 +205,8 @@ def _over_fitted(
         name="over-fitting",
         severity="alarm" if severity == "alarm" else "warning",
         text=text,
-        cause="The model learns its training examples by heart: it is large for so little data, or "
-        "trains too long on it.",
+        cause="The model overfits: it memorizes the training examples, because it is large for this "
+        "amount of data, or trains too long.",
         remedy=remedies.regularized(),
         drawing=_scores(history) or _losses(history),
         numbers=numbers,

@@ -94,12 +94,12 @@ def _same(task: AbstractTask[Any], found: Written, remedies: Remedies) -> Iterat
         yield Finding(
             name="same output",
             severity="alarm",
-            text=f"{often:.0%} of the {what} are {' '.join(text)!r}; of the references {expected:.0%} "
-            f"are the same. The model says the same whatever it reads.",
-            cause="It has learnt how often labels occur, and nothing else."
+            text=f"{often:.0%} of the {what} are {' '.join(text)!r}, compared with {expected:.0%} of "
+            f"the references. The output of the model does not depend on its input.",
+            cause="The model has learned only the frequency of labels."
             if is_label
-            else "The decoder has learnt what outputs look like, and does not use its source: "
-            "training was too short, or attention gives it nothing.",
+            else "The decoder has learned only typical outputs, and ignores its source: training was "
+            "too short, or attention provides no information.",
             remedy=remedies.faster(),
             drawing=_picture(found, 0),
             numbers={"share": often, "expected": expected},
@@ -119,10 +119,10 @@ def _length(found: Written, remedies: Remedies) -> Iterator[Finding]:
     yield Finding(
         name="outputs too short" if is_short else "outputs too long",
         severity="warning" if VERY_SHORT <= ratio <= VERY_LONG else "alarm",
-        text=f"Outputs have {ratio:.2f} times as many symbols as their references.",
-        cause="A sum of log-probabilities favors short outputs, and wide beams find them."
+        text=f"The outputs are {ratio:.2f} times the length of their references.",
+        cause="A sum of log-probabilities favors short outputs, and large beams find them."
         if is_short
-        else "The decoder does not see when it is done, and says things twice.",
+        else "The decoder misses the end of the output, and repeats itself.",
         remedy=remedies.longer() if is_short else remedies.fed(),
         drawing=_lengths(found),
         numbers={"ratio": ratio},
@@ -137,10 +137,10 @@ def _repetition(found: Written, remedies: Remedies) -> Iterator[Finding]:
         yield Finding(
             name="repetition",
             severity="warning",
-            text=f"{share:.0%} of the outputs say the same {TURNS} times in a row or more; of the "
-            f"references {expected:.0%} do.",
-            cause="Each repetition makes the next more likely, and nothing tells the decoder what it "
-            "has said already.",
+            text=f"{share:.0%} of the outputs repeat a phrase {TURNS} times or more, compared with "
+            f"{expected:.0%} of the references.",
+            cause="Each repetition makes the next one more probable, and the decoder has no memory "
+            "of the covered source.",
             remedy=remedies.fed(),
             drawing=_picture(found, [turns(row) for row in found.outputs].index(True)),
             numbers={"share": share, "expected": expected},
@@ -178,12 +178,12 @@ def _copies(found: Written) -> Iterator[Finding]:
         yield Finding(
             name="copied source",
             severity="warning",
-            text=f"{share:.0%} of the outputs are their source, symbol for symbol; of the references "
-            f"{expected:.0%} are.",
-            cause="Training examples whose target is their source teach it, a few in a hundred are "
-            "enough.",
-            remedy="take lines with the same text on both sides out of the training file; "
-            "foveal fit says how many there are",
+            text=f"{share:.0%} of the outputs are copies of their source, compared with "
+            f"{expected:.0%} of the references.",
+            cause="Training examples whose target equals their source teach the model to copy; a few "
+            "percent are enough.",
+            remedy="remove lines with equal source and target from the training file; foveal fit "
+            "prints their number",
             drawing=_picture(
                 found, list(map(list.__eq__, found.sources, found.outputs)).index(True)
             ),
@@ -201,10 +201,10 @@ def _gap(found: Written, forced_accuracy: float, remedies: Remedies) -> Iterator
         yield Finding(
             name="exposure bias",
             severity="warning",
-            text=f"After the right symbols the model guesses {forced_accuracy:.0%} of the next ones; "
-            f"left alone, {free:.0%} of its symbols are right. One error leads to the next.",
-            cause="In training the decoder reads right symbols only, and has not learnt to go on "
-            "after an error of its own.",
+            text=f"With the correct prefix, {forced_accuracy:.0%} of the predicted tokens are "
+            f"correct; with its own prefix, {free:.0%}. One error leads to the next.",
+            cause="In training, the decoder reads only correct prefixes (teacher forcing), so it has "
+            "not learned to continue after its own errors.",
             remedy=remedies.scheduled_sampling(),
             drawing=_lengths(found),
             numbers={"forced": forced_accuracy, "free": free},

@@ -47,16 +47,16 @@ def _gradient(readings: Readings, part: str, remedies: Remedies) -> Iterator[Fin
         return
     numbers = {"rate": rate, "factor": factor, "steps": steps}
     measured = (
-        f"Over {steps:.0f} steps of the {part} the gradient changes by a factor of {factor:.3g}, "
-        f"that is {rate:.3g} for each step."
+        f"Over {steps:.0f} steps of the {part}, the gradient changes by a factor of {factor:.3g}, or "
+        f"{rate:.3g} per step."
     )
     if factor > GROWN:
         yield Finding(
             name="exploding gradient",
             severity="alarm",
-            text=f"{measured} A small change at the beginning becomes a large one at the end.",
-            cause="The Jacobians of the recurrence stretch what they multiply; their product grows "
-            "with the number of steps.",
+            text=f"{measured} A small change at the first step becomes a large change at the last step.",
+            cause="The Jacobians of the recurrence have norms above 1; their product grows with the "
+            "number of steps.",
             remedy=remedies.exploding(part),
             drawing=_fading(readings, part),
             numbers=numbers,
@@ -64,17 +64,17 @@ def _gradient(readings: Readings, part: str, remedies: Remedies) -> Iterator[Fin
         return
     is_gated = number(readings, f"gradient_gated/{part}") > 0
     is_bridged = number(readings, f"gradient_bridged/{part}") > 0
-    why = "An Elman cell cannot choose to remember; a gated one can."
+    why = "An Elman cell cannot keep information selectively; a gated cell can."
     if is_bridged:
-        why = "Attention reads every place directly, so the model has a way round this."
+        why = "Attention reads every position directly, so the gradient also has a short path."
     elif is_gated:
-        why = "A gated cell forgets where nothing is to be remembered, so this may be as it should."
+        why = "A gated cell forgets irrelevant information, so this may be intended."
     yield Finding(
         name="vanishing gradient",
         severity="note" if is_gated or is_bridged else "alarm",
-        text=f"{measured} What stands further back hardly changes the weights. {why}",
-        cause="The Jacobians of the recurrence shrink what they multiply; their product fades with "
-        "the number of steps.",
+        text=f"{measured} Early positions have almost no influence on the weights. {why}",
+        cause="The Jacobians of the recurrence have norms below 1; their product vanishes with the "
+        "number of steps.",
         remedy=remedies.vanishing(part, gated=is_gated),
         drawing=_fading(readings, part),
         numbers=numbers,
@@ -105,9 +105,9 @@ def _gates(readings: Readings, remedies: Remedies) -> Iterator[Finding]:
         yield Finding(
             name="gate saturation",
             severity="warning",
-            text=f"Gates below 0.05 or above 0.95: {_listed(worst)}. They hardly depend on what is "
-            f"read, and hardly learn.",
-            cause="Weights have grown large, most often from too large updates.",
+            text=f"Saturated gates (below 0.05 or above 0.95): {_listed(worst)}. They barely depend "
+            f"on the input, and barely learn.",
+            cause="The weights have grown large, usually because of too large updates.",
             remedy=remedies.slower(),
             drawing=_shares(shares, "Saturated gates"),
             numbers=worst,
@@ -121,10 +121,9 @@ def _units(readings: Readings, remedies: Remedies) -> Iterator[Finding]:
         yield Finding(
             name="dead units",
             severity="warning",
-            text=f"Units whose output is the same wherever one looks: {_listed(worst)}. They carry "
-            f"nothing.",
-            cause="Units pushed to -1 or 1 and kept there by too large updates, inputs that are "
-            "all alike, or far more units than the task needs.",
+            text=f"Units with a constant output: {_listed(worst)}. They carry no information.",
+            cause="The units are saturated at -1 or 1 because of too large updates, or all inputs "
+            "are equal, or the task needs far fewer units.",
             remedy=f"{remedies.slower()}; or fewer units: {remedies.narrower(next(iter(worst)))}",
             drawing=_shares(shares, "Dead units"),
             numbers=worst,
@@ -146,29 +145,27 @@ def _shares(shares: dict[str, float], title: str) -> str:
 
 def _attention(readings: Readings, remedies: Remedies) -> Iterator[Finding]:
     entropy, stuck = number(readings, "attention/entropy"), number(readings, "attention/stuck")
-    cause = (
-        "The score function gives every query the same answer: it has not learnt, or its gradient "
-    )
+    cause = "The score function returns the same scores for every query: it has not been trained, or its gradient "
     if entropy > UNIFORM:
         severity, meaning = _of_even_weights(readings)
         yield Finding(
             name="uniform attention",
             severity=severity,
-            text=f"Attention spreads evenly over all places: its entropy is {entropy:.1%} of the "
-            f"largest possible. {meaning}",
+            text=f"Attention is uniform over all positions: its entropy is {entropy:.1%} of the "
+            f"maximum. {meaning}",
             cause=f"{cause}does not reach it.",
             remedy=remedies.attention(),
             numbers={"entropy": entropy},
         )
     elif stuck > STUCK:
         ends = [name for name in ("first", "last") if number(readings, f"attention/{name}") > STUCK]
-        where = f"the {ends[0]} place" if ends else "one place"
+        where = f"the {ends[0]} position" if ends else "one place"
         yield Finding(
             name="stuck attention",
             severity="alarm",
-            text=f"Every step of an output reads {where}: {stuck:.0%} of all weight lies there. "
-            f"The decoder is back to one vector for the whole source.",
-            cause=f"{cause}was lost when the weights became 0 or 1.",
+            text=f"Every output step reads {where}, with {stuck:.0%} of the attention weight. The "
+            f"decoder thus gets the same vector at every step.",
+            cause=f"{cause}vanished when the weights saturated at 0 or 1.",
             remedy=remedies.attention(),
             numbers={"stuck": stuck, "entropy": entropy},
         )
@@ -177,10 +174,16 @@ def _attention(readings: Readings, remedies: Remedies) -> Iterator[Finding]:
 def _of_even_weights(readings: Readings) -> tuple[Severity, str]:
     """Return the severity of uniform attention."""
     if "attention/stuck" not in readings:  # no example has several queries: a pool
-        return "note", "It is a mean over the places, which may be all the task needs."
+        return (
+            "note",
+            "The context is a mean over all positions, which may be enough for this task.",
+        )
     if abs(number(readings, "attention/total") - 1) > EXCLUSIVE:
-        return "warning", "Every place is read at every step, some a little more than others."
-    return "alarm", "Every step reads the same mean of the source, so nothing says where to look."
+        return "warning", "Every step reads every position, with small differences in weight."
+    return (
+        "alarm",
+        "Every step reads the same mean of the source, so attention does not select positions.",
+    )
 
 
 def _padding(readings: Readings) -> Iterator[Finding]:
@@ -192,10 +195,10 @@ def _padding(readings: Readings) -> Iterator[Finding]:
         yield Finding(
             name="leaked padding",
             severity="alarm",
-            text=f"{marked:.1%} of the places that the mask calls real hold the symbol of padding: "
-            f"the model reads it, and learns from it, as if it were text.",
-            cause="The batch was padded before its mask was made, or the mask is that of another.",
-            remedy="make the mask from the lengths before padding: masking.mask_from_lengths",
+            text=f"{marked:.1%} of the positions that the mask marks as valid contain the padding "
+            f"token: the model reads them as text.",
+            cause="The batch was padded before its mask was computed, or the mask belongs to another batch.",
+            remedy="compute the mask from the lengths before padding: masking.mask_from_lengths",
             drawing=_changes(numbers),
             numbers=numbers,
         )
@@ -203,11 +206,12 @@ def _padding(readings: Readings) -> Iterator[Finding]:
         yield Finding(
             name="no mask",
             severity="alarm",
-            text=f"Another symbol in the padding changes log p of an answer by {holds:.3g}: padding "
-            f"is read as text, so an answer depends on what else is in its batch.",
-            cause="A part of the model is called without the mask.",
-            remedy="hand the mask on to every encoder, attention and pool; "
-            "foveal.testing has the law as a test",
+            text=f"Another token in the padding changes the log-probability of an output by "
+            f"{holds:.3g}: the model reads padding as text, so an output depends on the other "
+            f"examples of its batch.",
+            cause="A part of the model does not get the mask.",
+            remedy="pass the mask to every encoder, attention and pooling layer; foveal.testing has "
+            "a test for this",
             drawing=_changes(numbers),
             numbers=numbers,
         )
@@ -215,13 +219,12 @@ def _padding(readings: Readings) -> Iterator[Finding]:
         yield Finding(
             name="leaked padding",
             severity="alarm",
-            text=f"Three more places of padding change log p of an answer by {more:.3g}, and "
-            f"attention gives places that are not there a weight of up to {attended:.3g}: how long "
-            f"the longest text of a batch is changes the answers to the others.",
-            cause="Padding is made 0 somewhere, but still counted: by a softmax, a mean or a norm "
-            "over all places.",
-            remedy="hand the mask on to every attention and pool; foveal.testing has the law as "
-            "a test",
+            text=f"Three more padding positions change the log-probability of an output by "
+            f"{more:.3g}, and attention gives padding a weight of up to {attended:.3g}: the "
+            f"length of the longest text in a batch changes the other outputs.",
+            cause="The padding is set to 0, but a softmax, a mean or a norm over all positions still "
+            "counts it.",
+            remedy="pass the mask to every attention and pooling layer; foveal.testing has a test for this",
             drawing=_changes(numbers),
             numbers=numbers,
         )
@@ -231,7 +234,7 @@ def _changes(numbers: dict[str, float]) -> str:
     """Measure log p for an unchanged batch, with another token in the padding, and with more padding."""
     points = ((0, 0.0), (1, numbers["holds"]), (2, numbers["more"]))
     return curves(
-        [Series(name="largest change of log p", points=points)],
-        title="What padding changes",
-        x_label="0: as it is, 1: another symbol in the padding, 2: three more places",
+        [Series(name="maximum change of the log-probability", points=points)],
+        title="Influence of padding",
+        x_label="0: unchanged, 1: another token in the padding, 2: three more padding positions",
     )

@@ -70,7 +70,7 @@ def _failure(error: Exception) -> Finding:
     return Finding(
         name=_FAILED,
         severity="alarm",
-        text=f"the doctor could not make sense of what was measured ({error!r}); the run goes on.",
-        cause="a fault of the doctor, not of the run",
-        remedy="nothing needs to be done for this run; please report it",
+        text=f"the doctor failed on the measurements ({error!r}); the run continues.",
+        cause="a bug of the doctor, not a problem of the run",
+        remedy="none for this run; please report the bug",
     )

@@ -47,7 +47,7 @@ def erased(
     change = change_without(task, example, tokens)
     if change is None:
         raise ValueRangeError(
-            f"erased: expected a task that can be asked without a position of its input, such as "
-            f"transduction or classification, got {task.spec.kind}. Leave the erasing out."
+            f"erased: expected a task whose input positions can be erased, such as transduction or "
+            f"classification, got {task.spec.kind}. Skip the erasure for this task."
         )
     return change

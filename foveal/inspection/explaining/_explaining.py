@@ -40,11 +40,12 @@ def explain(
     """
     if beam_size < 1 or alternatives < 1:
         raise ValueRangeError(
-            f"explain: beam_size and alternatives must be at least 1, got {beam_size} and {alternatives}."
+            f"explain: beam_size and alternatives must be at least 1, got {beam_size} and "
+            f"{alternatives}. Use larger numbers."
         )
     if (prefix or forced) and not task.is_forcible:
         raise ValueRangeError(
-            f"explain: a prefix and forced attention are for outputs that are written symbol by "
-            f"symbol, got {task.spec.kind}. Leave prefix and forced out."
+            f"explain: prefix and forced need a task that generates tokens one by one, got "
+            f"{task.spec.kind}. Remove prefix and forced."
         )
     return task.explain(example, Way(beam_size, alternatives, prefix, forced or {}))

@@ -55,16 +55,19 @@ def _answer(explanation: Explanation) -> Section:
     if not explanation.nbest:
         mean = explanation.confidence
         text = (
-            f"The log-probability of the text is {explanation.score:.2f}; "
-            f"the mean probability of a symbol (geometric) is {number(mean)}."
+            f"The log-probability of the text is {explanation.score:.2f}; the geometric mean of the "
+            f"token probabilities is {number(mean)}."
         )
-        return Section(title="How likely the text is", text=text)
+        return Section(title="Probability of the text", text=text)
     rows = tuple(
         (str(rank), bounded(each.output), number(each.probability), f"{each.score:.3f}")
         for rank, each in enumerate(explanation.nbest, 1)
     )
     forced = [n for n, step in enumerate(explanation.steps) if step.forced]
-    said = f"Confidence {number(explanation.confidence)}: the calibrated probability that the output is right."
+    said = (
+        f"Confidence {number(explanation.confidence)}: the calibrated probability that the output "
+        f"is correct."
+    )
     if forced:
         said += f" Attention was forced at {len(forced)} of {len(explanation.steps)} steps."
     table = Table(
@@ -77,19 +80,19 @@ def _answer(explanation: Explanation) -> Section:
 
 def _steps(explanation: Explanation) -> Section:
     text = {
-        "transduction": "Each symbol given those before it, in the model's own probabilities.",
-        "captioning": "Each symbol given those before it, in the model's own probabilities.",
-        "classification": "Every label, in the model's own probabilities.",
-        "pair_classification": "Every label, in the model's own probabilities.",
-        "visual_question_answering": "Every answer, in the model's own probabilities.",
-        "video_classification": "Every label, in the model's own probabilities.",
-        "tagging": "The tag of each word by itself, whatever the others are.",
-        "parsing": "The head and the label of each word by itself, whatever those of other words are.",
-    }.get(explanation.task, "Each symbol of the text given those before it.")
+        "transduction": "Probability of each token given the previous tokens, before calibration.",
+        "captioning": "Probability of each token given the previous tokens, before calibration.",
+        "classification": "Probability of each label, before calibration.",
+        "pair_classification": "Probability of each label, before calibration.",
+        "visual_question_answering": "Probability of each answer, before calibration.",
+        "video_classification": "Probability of each label, before calibration.",
+        "tagging": "Marginal probability of the tag of each word.",
+        "parsing": "Marginal probability of the head and the label of each word.",
+    }.get(explanation.task, "Probability of each token of the text given the previous tokens.")
     # A tag or an arc needs its word to be readable.
     names = explanation.sources if explanation.task in ("tagging", "parsing") else None
     return Section(
-        title="How sure it was of each step",
+        title="Probability of each step",
         text=text,
         drawings=(mass(explanation.steps, names=names),),
         tables=(mass_table(explanation.steps, names=names),),
@@ -108,9 +111,7 @@ def _looking(explanation: Explanation, looked: Sequence[AttentionTrace]) -> Sect
             table = drawing_table(trace)
             tables.append(replace(table, caption=f"{table.caption}{which}"))
     text = f"The strongest {MOST_WORDS} words." if _is_cut(looked) else ""
-    return Section(
-        title="Where it looked", text=text, drawings=tuple(drawings), tables=tuple(tables)
-    )
+    return Section(title="Attention", text=text, drawings=tuple(drawings), tables=tuple(tables))
 
 
 def _is_cut(looked: Sequence[AttentionTrace]) -> bool:
@@ -139,12 +140,13 @@ def _erasing(explanation: Explanation, change: Float[np.ndarray, "S T"]) -> Sect
         else None
     )
     text = (
-        "Weights alone are no explanation. Here each place was made unknown in turn, and the same "
-        "output scored again: the drawing shows how much probability each symbol then loses. Where "
-        "its ink is that of the weights above, the model needs what it looked at. An unknown symbol is "
-        "not the same as none, and the model may seldom have met one."
+        "Attention weights are not an explanation. Here each input position was replaced by the "
+        "unknown token in turn, and the same output was scored again: the figure shows the "
+        "probability that each output token loses. If the dark cells are the same as in the "
+        "attention above, the output depends on the attended positions. An unknown token is not the "
+        "same as a missing token, and may be rare in training."
     )
-    title = "Probability lost when a place is erased"
+    title = "Probability lost when a position is erased"
     if is_long(drawn):
         drawings = (sentences(in_sentences(drawn), title=title),)
         tables = _places_tables(explanation.sources, change, attended)
@@ -154,7 +156,9 @@ def _erasing(explanation: Explanation, change: Float[np.ndarray, "S T"]) -> Sect
             *_places_tables(explanation.sources, change, attended),
             replace(weights_table(drawn), caption="Probability lost"),
         )
-    return Section(title="What the answer needs", text=text, drawings=drawings, tables=tables)
+    return Section(
+        title="Influence of each input position", text=text, drawings=drawings, tables=tables
+    )
 
 
 def _places_tables(
@@ -175,11 +179,11 @@ def _places_tables(
         given = () if attended is None else (f"{attended[place]:.2f}",)
         said = f"{total[place]:+.2f}"
         if size[place] < UNCHANGED:
-            said = "nothing: the model does not know the symbol, or does not use it"
+            said = "nothing: the token is unknown to the model, or has no influence"
         rows.append((bounded(sources[place]), *given, said))
     columns = ("place", *(() if attended is None else ("attention, all steps",)))
     whole = Table(
-        caption="Each place: attention to it, and what erasing it changes",
+        caption="Attention to each position, and the effect of erasing it",
         columns=(*columns, "change of the output's log-probability"),
         rows=tuple(rows),
     )
@@ -187,12 +191,12 @@ def _places_tables(
         return (whole,)
     first = replace(
         whole,
-        caption=f"The {STRONGEST} places whose erasure changes most, of {len(sources):,}",
+        caption=f"The {STRONGEST} positions whose erasure changes the output most, of {len(sources):,}",
         rows=whole.rows[:STRONGEST],
     )
     rest = replace(
         whole,
-        caption="Other places whose erasure changes something",
+        caption="Other positions whose erasure changes the output",
         rows=whole.rows[STRONGEST:],
         folded=True,
     )
@@ -204,8 +208,8 @@ def _tree(explanation: Explanation) -> Section:
         :MOST_HYPOTHESES
     ]
     return Section(
-        title="How the search went",
-        text="Every beginning that the beam kept; a cross marks where it was dropped for better ones.",
+        title="Beam search",
+        text="All prefixes in the beam; a cross marks a pruned prefix.",
         drawings=(beam_tree(hypotheses),),
         tables=(hypotheses_table(hypotheses),),
     )

@@ -65,23 +65,23 @@ class Faithfulness:
             if self.difference.high < 0
             else "less than"
             if self.difference.low > 0
-            else "no differently, beyond chance, from"
+            else "not significantly more than"
         )
         met = (
-            f"as {self.word_dropout:.0%} of symbols were in training"
+            f"like {self.word_dropout:.0%} of the tokens in training (word dropout)"
             if self.word_dropout
-            else "which was not done in training: what the model then says need not be what it would "
-            "say without the symbol"
+            else "which did not happen in training (no word dropout), so the prediction may differ "
+            "from one without the token"
         )
         return (
-            f"Erasing the place that a step attends to most changes the log-probability of the step's "
-            f"symbol by {_said(self.attended)}; erasing another place, drawn at random, by "
-            f"{_said(self.random)}. So the attended place matters {more} a random one; it matters more "
-            f"than {self.share.value:.0%} of the other places ({self.share.low:.0%} to "
+            f"Erasing the position that a step attends to most changes the log-probability of its "
+            f"token by {_said(self.attended)}; erasing a random other position changes it by "
+            f"{_said(self.random)}. So the attended position matters {more} a random one; it matters "
+            f"more than {self.share.value:.0%} of the other positions ({self.share.low:.0%} to "
             f"{self.share.high:.0%}; 50% is chance). {self.num_steps:,} steps of "
-            f"{self.num_examples:,} examples; intervals are 95 %.\n\n"
-            f"Weights alone are no explanation: this tests whether the answer depends on what they "
-            f"point at. To erase is to make a symbol unknown, {met}."
+            f"{self.num_examples:,} examples; intervals are 95 %. Attention weights are not an "
+            f"explanation: this test checks whether the output depends on the attended positions. "
+            f"Erasing replaces a token by the unknown token, {met}."
         )
 
 
@@ -106,8 +106,8 @@ def faithfulness(
     rows = np.array(list(_rows(task, examples)), np.float64).reshape(-1, 6)
     if not len(rows):
         raise ValueRangeError(
-            f"faithfulness: expected examples of two places and more that the task answers with "
-            f"attention, got none among {len(examples)}. Give longer inputs, or train with attention."
+            f"faithfulness: expected examples with at least two input positions and attention, got "
+            f"none among {len(examples)}. Use longer inputs, or a model with attention."
         )
 
     def estimate(score: Callable[[np.ndarray], np.ndarray]) -> Estimate:

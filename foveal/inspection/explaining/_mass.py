@@ -75,7 +75,7 @@ def mass(
     steps: Sequence[ExplainedStep],
     *,
     names: Sequence[str] | None = None,
-    title: str = "Where the probability went",
+    title: str = "Probability of the candidate tokens",
 ) -> str:
     """Draw a bar for each step, with the chosen token outlined; the blank part belongs to all tokens that are not
     listed. A step is labeled by its token, or by `names` if given.
@@ -95,15 +95,15 @@ def mass(
         for index, (step, label, name) in enumerate(zip(drawn, labels, names, strict=True))
     )
     bottom = MARGIN + max(len(rows), 1) * (ROW + GAP)
-    notes = ["outlined: what was chosen; blank: all other symbols together"]
+    notes = ["outlined: the chosen token; blank: all other tokens together"]
     if len(steps) > len(drawn):
-        notes.append(f"{len(steps) - len(drawn)} more steps are not drawn")
+        notes.append(f"{len(steps) - len(drawn)} more steps are not shown")
     note = "; ".join(notes)
     least = min(drawn, key=lambda step: step.probability, default=None)
-    said = "There is no step."
+    said = "The output has no step."
     if least is not None:
         said = (
-            f"{len(steps)} steps. Least sure: {named(symbol_name(least.token))} with probability "
+            f"{len(steps)} steps. Least confident: {named(symbol_name(least.token))} with probability "
             f"{number(least.probability)}."
         )
     ticks = [Tick(round(left + LENGTH * share / 4, 1), f"{share / 4:g}") for share in range(5)]
@@ -143,7 +143,7 @@ def mass_table(steps: Sequence[ExplainedStep], *, names: Sequence[str] | None = 
         )
     ranks = (f"{rank}." for rank in range(1, most + 1))
     return Table(
-        caption="Each step and what might have come",
+        caption="Candidate tokens of each step",
         columns=(*(() if names is None else ("step",)), "chosen", "probability", *ranks),
         rows=tuple(rows),
         folded=True,

@@ -93,8 +93,8 @@ def find_checkpoint(folder: Path) -> Found | None:
             refusals.append(str(error))
     if refusals:
         raise CheckpointError(
-            f"{folder}: none of its {len(refusals)} checkpoints can be used, expected one that is "
-            f"whole. {' '.join(refusals)} To start again, delete {folder}."
+            f"{folder}: expected a complete checkpoint, found none among {len(refusals)}. "
+            f"{' '.join(refusals)} To start again, delete {folder}."
         )
     return None
 

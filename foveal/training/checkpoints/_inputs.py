@@ -69,8 +69,8 @@ def input_of(path: str) -> Input:
         return Input(path, found.st_size, _digest(str(where), found.st_size, found.st_mtime_ns))
     except OSError as error:
         raise DataError(
-            f"{path}: cannot be read ({error.strerror}). Give the path of a file that exists and that you "
-            f"may read."
+            f"{path}: cannot read the file ({error.strerror}). Use a file that exists and that you "
+            f"have permission to read."
         ) from None
 
 
@@ -97,9 +97,9 @@ def check_inputs(folder: Path, now: Inputs) -> None:
             continue
         if [one.sha256 for one in then] != [one.sha256 for one in files]:
             raise CheckpointError(
-                f"{_difference(about, then, files)} The run in {folder} would go on with "
-                f"other data than it began with. Give the same files and columns as before, or start again "
-                f"with --fresh (resume=False in Python), or give another --out."
+                f"{_difference(about, then, files)} The run in {folder} would resume with other data "
+                f"than it started with. Use the same files and columns as before, start again with "
+                f"--fresh (resume=False in Python), or use another --out."
             )
 
 
@@ -114,12 +114,13 @@ def _difference(role: str, then: Sequence[Input], now: Sequence[Input]) -> str:
     if [one.path for one in then] == [one.path for one in now]:
         before, after = next((a, b) for a, b in zip(then, now, strict=True) if a.sha256 != b.sha256)
         return (
-            f"{after.path} ({role}) has changed since the run began: it had {before.size:,} bytes with the "
-            f"SHA-256 {before.sha256[:12]}, and has {after.size:,} bytes with {after.sha256[:12]}."
+            f"{after.path} ({role}) has changed since the run started: it had {before.size:,} bytes "
+            f"with SHA-256 {before.sha256[:12]}, and now has {after.size:,} bytes with "
+            f"{after.sha256[:12]}."
         )
     return (
-        f"the {role} files differ: the run began with {_names(then)}, and is now given {_names(now)}, with "
-        f"other contents."
+        f"the {role} files differ: the run started with {_names(then)}, and now gets {_names(now)}, "
+        f"with other contents."
     )
 
 

@@ -65,8 +65,8 @@ def _create(folder: Path) -> list[Path]:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise SpecError(
-            f"{folder}: the folder of the run cannot be created ({error.strerror}). Give another folder as "
-            f"--out, one that you may write to."
+            f"{folder}: the folder of the run cannot be created ({error.strerror}). Use another "
+            f"--out, a folder with write permission."
         ) from None
     return missing
 
@@ -90,7 +90,8 @@ def _acquire(path: Path, deadline: float) -> int | None:
             if time.monotonic() >= deadline:
                 raise CheckpointError(
                     f"{path.parent}: another process is training in this folder "
-                    f"({holder or 'unknown process'}). Wait until it ends, stop it, or give another --out."
+                    f"({holder or 'unknown process'}). Wait until it ends, stop it, or use another "
+                    f"--out."
                 ) from None
             time.sleep(_PAUSE)
             continue
@@ -106,8 +107,7 @@ def _open(path: Path) -> int:
         return os.open(path, os.O_RDWR | os.O_CREAT, 0o644)
     except OSError as error:
         raise SpecError(
-            f"{path.parent}: the folder of the run cannot be written to ({error.strerror}). Give another "
-            f"folder as --out."
+            f"{path.parent}: the folder of the run is not writable ({error.strerror}). Use another --out."
         ) from None
 
 

@@ -23,7 +23,7 @@ class RunCurves(NamedTuple):
 
     def drawings(self) -> list[str]:
         """Return one drawing per series; scores are omitted if there was no validation."""
-        found = [curves([self.loss], title="Training loss, per symbol")]
+        found = [curves([self.loss], title="Training loss per token")]
         if self.scores.points:
             title = f"Validation, free-running: {self.scores.name}"
             found.append(curves([self.scores], title=title))

@@ -61,7 +61,7 @@ class Display:
             case ThreadsChosen():
                 number = "1 thread" if event.threads == 1 else f"{event.threads} threads"
                 self._console.print(
-                    f"computing with {number}: {event.reason} (--threads sets it)",
+                    f"using {number}: {event.reason} (change with --threads)",
                     markup=False,
                     soft_wrap=True,
                 )
@@ -91,7 +91,7 @@ class Display:
 
     def _start(self, event: Started) -> None:
         self._started = event
-        whence = f"going on after step {event.step:,}" if event.step else "training"
+        whence = f"resuming after step {event.step:,}" if event.step else "training"
         processes = f" in {event.processes} processes" if event.processes > 1 else ""
         self._console.print(
             f"{whence}: {event.parameters:,} parameters{processes}; validation by {event.metric}, "
