@@ -131,7 +131,7 @@ def test_settings_are_values(tmp_path: Path) -> None:
         ({"encoder__num_layer": 2}, SpecError, "encoder.num_layer: unknown setting. Did you mean"),
         ({"encoder__num_layers": "two"}, SpecError, "num_layers: expected .* got 'two'"),
         ({"train__columns": 2}, SpecError, "train.columns=2: unknown setting for rows"),
-        ({"train__source": "z"}, DataError, "row 1: no column 'z', only 'word', 'pron'"),
+        ({"train__source": "z"}, DataError, "row 1: no column 'z', got 'word', 'pron'"),
     ],
 )
 def test_a_wrong_setting_is_refused_before_training(

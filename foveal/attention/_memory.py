@@ -79,7 +79,7 @@ def check_boolean(mask: Tensor, owner: str) -> None:
     """Raise an error unless the mask is boolean."""
     if mask.dtype != torch.bool:
         raise ShapeError(
-            f"{owner}: the mask of a memory must be boolean, True on real places, got "
+            f"{owner}: the mask of a memory must be boolean, True on real positions, got "
             f"{mask.dtype}. Pass mask.bool() if 1 means real, ~mask.bool() if 1 means padding."
         )
 

@@ -40,15 +40,15 @@ class AttentionTrace:
         if len(self.weights) != len(self.targets) or widths - {len(self.sources)}:
             raise ShapeError(
                 f"AttentionTrace: expected {len(self.targets)} rows of {len(self.sources)} weights, "
-                f"got {len(self.weights)} rows of {sorted(widths)}. "
-                f"Give a label for every query and for every place."
+                f"got {len(self.weights)} rows of {sorted(widths)}. Pass a label for every query and "
+                f"for every position."
             )
         if self.best is not None and [*map(len, self.best)] != [*map(len, self.weights)]:
             raise ShapeError(
                 f"AttentionTrace: best must have the shape of the weights, {len(self.targets)} rows "
                 f"of {len(self.sources)}, got {len(self.best)} rows of "
-                f"{sorted({len(row) for row in self.best})}. "
-                f"Say of every place, for every query, whether it is selected."
+                f"{sorted({len(row) for row in self.best})}. Pass a boolean for every query and every "
+                f"position."
             )
 
     def to_json(self) -> str:
@@ -143,8 +143,8 @@ def sentences_trace(
     if weights.shape != (len(targets), len(sentences), longest):
         raise ShapeError(
             f"sentences_trace: expected weights for {len(targets)} queries, {len(sentences)} "
-            f"sentences and {longest} words, got {tuple(attended.weights.shape)}. "
-            f"Give the words that were attended to, of one document."
+            f"sentences and {longest} words, got {tuple(attended.weights.shape)}. Pass the attended "
+            f"words of one document."
         )
     return AttentionTrace(
         kind=kind,

@@ -222,7 +222,7 @@ def collate_labelled(examples: Sequence[Encoded]) -> LabeledBatch:
         number = int((packed.target.lengths != 1).argmax())
         raise ShapeError(
             f"collate_labelled: the target must be one label, got {packed.target.lengths[number]} "
-            f"for example {packed.indices[number]}. Encode the target as one number."
+            f"labels for example {packed.indices[number]}. Encode the target as one number."
         )
     return LabeledBatch(
         tokens=torch.from_numpy(packed.source.padded()),
@@ -318,7 +318,7 @@ def collate_pictures(
     packed = Packed.pack(examples)
     if packed.pictures is None:
         raise ShapeError(
-            "collate_pictures: expected examples with pictures, got none. Give Encoded a picture."
+            "collate_pictures: expected examples with images, got none. Set the picture of Encoded."
         )
     once, which = packed.pictures.once()
     shown = None
@@ -339,9 +339,9 @@ def collate_tagged(examples: Sequence[Encoded]) -> TaggedBatch:
     if unequal.any():
         number = int(unequal.argmax())
         raise ShapeError(
-            f"collate_tagged: each symbol needs one tag, got {packed.target.lengths[number]} tags "
-            f"for {packed.source.lengths[number]} symbols in example {packed.indices[number]}. "
-            f"Make them equally many."
+            f"collate_tagged: each token needs one tag, got {packed.target.lengths[number]} tags for "
+            f"{packed.source.lengths[number]} tokens in example {packed.indices[number]}. Give one "
+            f"tag per token."
         )
     return TaggedBatch(
         tokens=torch.from_numpy(packed.source.padded()),
@@ -363,8 +363,8 @@ def _spelling(packed: Packed) -> Int[Tensor, "B S K"] | None:
     if unequal.any():
         row = int(unequal.argmax())
         raise ShapeError(
-            f"collate_tagged: every symbol needs equally many spelling features, got "
-            f"{spelling.lengths[row]} for {packed.source.lengths[row]} symbols in example "
+            f"collate_tagged: every token needs the same number of spelling features, got "
+            f"{spelling.lengths[row]} for {packed.source.lengths[row]} tokens in example "
             f"{packed.indices[row]}. Encode the features with one SpellingSpec."
         )
     return torch.from_numpy(spelling.padded()).unflatten(1, (-1, each))
@@ -392,9 +392,9 @@ def _alignment(packed: Packed) -> Bool[Tensor, "B T S"]:
         if not inside.all():
             raise ShapeError(
                 f"collate_seq2seq: an alignment must stay within {len(example.source)} source and "
-                f"{len(example.target)} target symbols, got {max(alignment[::2])} and "
-                f"{max(alignment[1::2])} in example {example.index}. Count from 0, in the "
-                f"symbols that the tokenizers make."
+                f"{len(example.target)} target tokens, got {max(alignment[::2])} and "
+                f"{max(alignment[1::2])} in example {example.index}. Count tokens from 0, after "
+                f"tokenization."
             )
         if len(source):
             table[number, target, source] = True

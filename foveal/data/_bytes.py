@@ -21,9 +21,15 @@ PACKED_CHUNK = 1 << 10
 
 _GZIP, _ZSTD = b"\x1f\x8b", b"\x28\xb5\x2f\xfd"
 _FOREIGN = {
-    b"PK\x03\x04": ("a zip archive", "Unpack it, and give the file inside"),
-    b"BZh": ("packed by bzip2", "Unpack it with bunzip2, or pack it with gzip or zstd"),
-    b"\xfd7zXZ\x00": ("packed by xz", "Unpack it with unxz, or pack it with gzip or zstd"),
+    b"PK\x03\x04": ("a zip archive", "Extract it, and use the file inside"),
+    b"BZh": (
+        "compressed with bzip2",
+        "Decompress it with bunzip2, or compress it with gzip or zstd",
+    ),
+    b"\xfd7zXZ\x00": (
+        "compressed with xz",
+        "Decompress it with unxz, or compress it with gzip or zstd",
+    ),
     b"\xff\xfe": ("UTF-16", "Convert it: iconv -f UTF-16 -t UTF-8"),
     b"\xfe\xff": ("UTF-16", "Convert it: iconv -f UTF-16 -t UTF-8"),
 }
@@ -110,10 +116,10 @@ def _opened(file: str) -> BinaryIO:
 
 def _unreadable(file: str, error: OSError) -> DataError:
     remedy = {
-        FileNotFoundError: advice(file) or "Give the path of a file that exists",
-        IsADirectoryError: "Give a file, or a pattern such as folder/*.tsv",
-        PermissionError: "Allow yourself to read it",
-    }.get(type(error), "Copy it to a disk that works")
+        FileNotFoundError: advice(file) or "Check the path",
+        IsADirectoryError: "Use a file, or a pattern such as folder/*.tsv",
+        PermissionError: "Change its permissions",
+    }.get(type(error), "Copy it to another disk")
     return data_error(file, f"cannot be read: {error.strerror or error}", remedy)
 
 
@@ -130,7 +136,7 @@ def _refuse_foreign(file: str, first: bytes) -> None:
         if first.startswith(beginning):
             raise data_error(
                 f"{file}, line 1",
-                f"the file is {what}, expected UTF-8 text, plain or packed by gzip or zstd",
+                f"the file is {what}, expected UTF-8 text, plain or compressed with gzip or zstd",
                 remedy,
             )
 
@@ -147,9 +153,9 @@ def _unpacked(handle: Readable, new: Callable[[], _Unpacking]) -> Iterator[bytes
                     yield chunk
                 packed = unpacking.unused_data if unpacking.eof else b""
     except (zlib.error, zstandard.ZstdError) as error:
-        raise DamagedError(f"what is packed is damaged ({error})") from None
+        raise DamagedError(f"the compressed data is damaged ({error})") from None
     if not unpacking.eof:
-        raise DamagedError("the file ends in the middle of what is packed")
+        raise DamagedError("the compressed file is truncated")
 
 
 def _after(offset: int, chunks: Iterator[bytes]) -> Iterator[bytes]:

@@ -130,8 +130,8 @@ def read_alignment(example: Example) -> list[int]:
         if not (dash and source.isdecimal() and target.isdecimal()):
             raise data_error(
                 example.where,
-                f"an alignment is made of pairs such as 0-2, got {quoted(pair)}",
-                "Write source-target places, from 0 on, with spaces between the pairs",
+                f"an alignment must consist of pairs such as 0-2, got {quoted(pair)}",
+                "Write source-target positions, counted from 0 and separated by spaces",
             )
         numbers += [int(source), int(target)]
     return numbers

@@ -104,7 +104,7 @@ def unfit(expected: str, got: Input) -> DataError:
     """Create the error for an input of another type."""
     noun = "a text" if isinstance(got, str) else got.noun
     return DataError(
-        f"expected {expected}, got {noun}, {quoted(str(got))}. Give inputs of the type that the task reads."
+        f"expected {expected}, got {noun}, {quoted(str(got))}. Use inputs of the type that the task reads."
     )
 
 
@@ -273,8 +273,8 @@ def _halves(text: str, what: str) -> tuple[str, str]:
     first, tab, second = text.partition("\t")
     if not tab:
         raise DataError(
-            f"{what}, in {quoted(text)}. Put a tab between them, or say which column has the second: second=1 "
-            f"(with foveal fit: --set train.second=1)"
+            f"{what}, in {quoted(text)}. Put a tab between them, or set the column of the second "
+            f"text: second=1 (with foveal fit: --set train.second=1)"
         )
     return first, second
 
@@ -298,6 +298,6 @@ def _file(text: str) -> Path | bytes:
         return base64.b64decode(data, validate=True)
     except (ValueError, binascii.Error):
         raise DataError(
-            f"an image given as data must be data:image/png;base64, and its bytes in base64, got "
-            f"{quoted(text)}. Give the path of a file instead."
+            f"an inline image must be data:image/png;base64, followed by its bytes in base64, got "
+            f"{quoted(text)}. Use the path of a file instead."
         ) from None

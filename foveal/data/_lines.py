@@ -107,7 +107,7 @@ class LineReader:
             yield from self._bytes
         except DamagedError as damage:
             where = Where(self.file, self.line + 1)
-            raise data_error(where, str(damage), "Fetch or pack the file again") from None
+            raise data_error(where, str(damage), "Download or compress the file again") from None
 
     def _blocks(self) -> Iterator[bytes]:
         """Yield blocks of bytes that end with a line, or with the file."""
@@ -154,26 +154,26 @@ def _checked(line: bytes, where: Where, max_line: int) -> str:
         raise data_error(
             where,
             f"the line is longer than {max_line:,} bytes",
-            "Break it into shorter ones, or raise max_line (with foveal fit: --set train.max_line=BYTES)",
+            "Split it into shorter lines, or increase max_line (with foveal fit: --set train.max_line=BYTES)",
         )
     if b"\0" in line:
         raise data_error(
             where,
-            f"there is a NUL at byte {line.index(0) + 1}, expected text",
-            r"Take it out: tr -d '\000'",
+            f"found a NUL at byte {line.index(0) + 1}, expected text",
+            "Remove it: tr -d '\\000'",
         )
     if b"\r" in line:
         raise data_error(
             where,
-            f"there is a lone CR at byte {line.index(13) + 1}, expected LF or CR LF after a line",
-            r"Make it a line break: tr '\r' '\n'",
+            f"found a lone CR at byte {line.index(13) + 1}, expected LF or CR LF after a line",
+            "Convert it to a line break: tr '\\r' '\\n'",
         )
     try:
         return line.decode("utf-8")
     except UnicodeDecodeError as error:
         raise data_error(
             where,
-            f"byte {error.start + 1} is {line[error.start]:#04x}, which is no UTF-8 there",
+            f"byte {error.start + 1} is {line[error.start]:#04x}, which is invalid UTF-8",
             "Save the file as UTF-8: iconv -f LATIN1 -t UTF-8, if it is Latin-1",
         ) from None
 

@@ -210,7 +210,7 @@ def path_texts(paths: Paths) -> tuple[str, ...]:
 def expand(patterns: Sequence[str]) -> tuple[str, ...]:
     """Return the files that match paths and patterns such as `train-*.tsv.gz`, sorted by name."""
     if not patterns:
-        raise DataError("a source needs at least one file, got none. Give the path of a file.")
+        raise DataError("a source needs at least one file, got none. Add the path of a file.")
     found: list[str] = []
     for pattern in patterns:
         if not any(sign in pattern for sign in "*?[") or Path(pattern).exists():
@@ -222,7 +222,7 @@ def expand(patterns: Sequence[str]) -> tuple[str, ...]:
         files = sorted(str(path) for path in matches if path.is_file())
         if not files:
             raise data_error(
-                pattern, "no file has a name like this", "Look at the folder, correct the pattern"
+                pattern, "no file matches this pattern", "Check the folder, and correct the pattern"
             )
         found += files
     return tuple(found)

@@ -72,8 +72,8 @@ class Automaton:
         if bool(((tokens < 0) | (tokens >= self.num_tokens) | (tokens == self.end)).any()):
             raise ValueRangeError(
                 f"Automaton: tokens of edges must be in 0..{self.num_tokens - 1} and not be the end "
-                f"symbol {self.end}, got {int(tokens.min())}..{int(tokens.max())}. "
-                f"Where an output may end is said by accepting."
+                f"token {self.end}, got {int(tokens.min())}..{int(tokens.max())}. Use accepting to "
+                f"mark the states where an output may end."
             )
         if bool((self._edge_keys.diff() <= 0).any()):
             raise ValueRangeError(
@@ -125,7 +125,7 @@ class Automaton:
         if len(same) != 1 or parts[0].starts.shape != (1,):
             raise ShapeError(
                 f"Automaton.for_items: expected automata with one start, one vocabulary and one end "
-                f"symbol, got (num_tokens, end, starts) = {sorted(same)}."
+                f"token, got (num_tokens, end, starts) = {sorted(same)}."
             )
         sizes = torch.tensor([len(part.accepting) for part in parts])
         shifts = (sizes.cumsum(0) - sizes).tolist()
@@ -234,7 +234,7 @@ class Automaton:
         """Intersect two automata: the states are the pairs that can be reached together."""
         if (self.num_tokens, self.end) != (other.num_tokens, other.end):
             raise ShapeError(
-                f"Automaton &: expected one vocabulary and one end symbol, got num_tokens "
+                f"Automaton &: expected one vocabulary and one end token, got num_tokens "
                 f"{self.num_tokens} and {other.num_tokens}, end {self.end} and {other.end}."
             )
         Q = len(other.accepting)

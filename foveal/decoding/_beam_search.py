@@ -88,8 +88,8 @@ def beam_search(
     """
     if not 1 <= nbest <= beam_size:
         raise ValueRangeError(
-            f"beam_search: expected 1 <= nbest <= beam_size, got nbest={nbest} and beam_size={beam_size}. "
-            f"A beam finds about as many good outputs as it is wide: pass beam_size={max(nbest, 1)}."
+            f"beam_search: expected 1 <= nbest <= beam_size, got nbest={nbest} and "
+            f"beam_size={beam_size}. Pass beam_size={max(nbest, 1)}."
         )
     num_items = stepper.batch_size(state)
     limit = limit_of(max_length, min_length, num_items, "beam_search")

@@ -147,7 +147,7 @@ class Beams:
             if weights is None:
                 raise ShapeError(
                     "beam_search: a coverage penalty needs a model with attention, got a stepper "
-                    "without weights. Leave coverage_penalty out."
+                    "without weights. Remove coverage_penalty."
                 )
             covered = weights if self._coverage is None else self._coverage + weights
             ended = ended + self._coverage_penalty.score(covered)

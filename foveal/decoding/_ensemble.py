@@ -54,8 +54,8 @@ class Ensemble:
         shares = [1.0] * len(steppers) if shares is None else list(shares)
         if len(shares) != len(steppers) or min(shares) <= 0:
             raise ValueRangeError(
-                f"Ensemble: expected a positive share for each of {len(steppers)} steppers, got "
-                f"{shares}. Leave a stepper out instead of giving it a share of 0."
+                f"Ensemble: expected a positive weight for each of {len(steppers)} steppers, got "
+                f"{shares}. Remove a stepper instead of giving it the weight 0."
             )
         self.steppers = tuple(steppers)
         self.shares = tuple(share / sum(shares) for share in shares)

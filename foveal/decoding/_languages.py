@@ -68,8 +68,7 @@ def lexicon(outputs: Iterable[Sequence[int]], *, num_tokens: int, end: int) -> A
     words = [list(output) for output in outputs]
     if not words:
         raise ValueRangeError(
-            "lexicon: expected at least one output, got none. Without a lexicon everything is "
-            "allowed: leave the constraint out."
+            "lexicon: expected at least one output, got none. To allow all outputs, remove the constraint."
         )
     # Build the trie level by level: a node is a pair (its parent, its token).
     longest = max(map(len, words))
@@ -162,8 +161,8 @@ def _machine(pattern: str) -> Any:
     pieces: list[str] = _PIECE.findall(pattern)
     if "^" in pieces or "$" in pieces:
         raise ValueRangeError(
-            f"regular_expression: a pattern is matched with the whole output, so it has no anchors, "
-            rf"got {pattern!r}. Leave ^ and $ out; write \^ and \$ for the characters."
+            f"regular_expression: a pattern must match the whole output and has no anchors, got "
+            f"{pattern!r}. Remove ^ and $; write \\^ and \\$ for the characters."
         )
     reader = required("toolkit", "greenery.parse", needed_by="regular_expression")
     try:

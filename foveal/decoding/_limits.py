@@ -43,8 +43,8 @@ def limit_of(
         lengths = [max_length]
     if min(lengths, default=1) < max(1, min_length):
         raise ValueRangeError(
-            f"{search}: max_length must be at least 1 and at least min_length={min_length}, "
-            f"got {min(lengths)}. Both count the end symbol."
+            f"{search}: max_length must be at least 1 and at least min_length={min_length}, got "
+            f"{min(lengths)}. Both count the end token."
         )
     each = max_length if isinstance(max_length, Tensor) and len(set(lengths)) > 1 else None
     return Limit(max(lengths, default=1), each, frozenset(lengths))

@@ -185,9 +185,7 @@ class ClassifierSpec(AbstractClassifierSpec):
     kind: Literal["classifier"] = "classifier"
     encoder: EncoderSpec | DocumentEncoderSpec = setting(TextEncoderSpec(), "encoder of the text")
     pooling: Pooling = setting(SoftmaxSpec(), "how the positions are pooled into one vector")
-    dropout: float = setting(
-        0.3, "share of that vector set to 0 in training", at_least=0, at_most=1
-    )
+    dropout: float = setting(0.3, "dropout rate of the pooled vector", at_least=0, at_most=1)
 
     @override
     def build(self, *, vocabulary: int, num_classes: int) -> Classifier:

@@ -146,8 +146,8 @@ class DecomposableAttentionSpec:
     hidden_size: int = setting(200, "width of the perceptrons", at_least=1)
     dropout: float = setting(
         0.0,
-        "share of what a perceptron's layer reads set to 0 in training; two equal words then look "
-        "different, which only large corpora make up for",
+        "dropout rate of the layers of the perceptrons; dropout makes two equal words look "
+        "different, which only large corpora compensate",
         at_least=0,
         at_most=1,
     )

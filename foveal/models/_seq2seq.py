@@ -104,8 +104,8 @@ class Seq2Seq(AbstractEncoderDecoder):
         """
         if self.num_features == 0:
             raise ValueRangeError(
-                "Seq2Seq: the model was built for no features, got some. "
-                "Build it with num_features=..., or leave them out."
+                "Seq2Seq: the model was built without features, got some. Build it with "
+                "num_features=..., or remove them."
             )
         return Source(
             torch.cat([features + self.source_vocabulary, source], -1),

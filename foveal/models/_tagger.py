@@ -93,8 +93,8 @@ class Tagger(nn.Module):
         expected = (*tokens.shape, self.num_features) if self.num_features else "none"
         if got != expected:
             raise ShapeError(
-                f"Tagger: spelling must have the shape {expected}, got {got}. Pass what "
-                f"SpellingSpec.encode gives for a model with spelling, and nothing for one without."
+                f"Tagger: spelling must have the shape {expected}, got {got}. Pass the result of "
+                f"SpellingSpec.encode to a model with spelling, and nothing to a model without."
             )
         return tokens if spelling is None else torch.cat([tokens.unsqueeze(-1), spelling], -1)
 

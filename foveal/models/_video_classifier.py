@@ -72,9 +72,7 @@ class VideoClassifierSpec:
     kind: Literal["video_classifier"] = "video_classifier"
     encoder: FramesEncoderSpec = setting(FramesEncoderSpec(), "encoder of the frames")
     pooling: Pooling = setting(SoftmaxSpec(), "how one vector is made of all frames")
-    dropout: float = setting(
-        0.0, "share of that vector set to 0 in training", at_least=0, at_most=1
-    )
+    dropout: float = setting(0.0, "dropout rate of the pooled vector", at_least=0, at_most=1)
 
     def build(self, *, num_classes: int) -> VideoClassifier:
         """Build the model with new weights.

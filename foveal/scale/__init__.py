@@ -8,6 +8,6 @@ Bulk runs require `foveal[bulk]`; `foveal.scale.cluster` distributes them over a
 
 from ..extras import require as _require
 
-_require("bulk", "fsspec", "pyarrow", needed_by="A bulk run, a preparation or a sweep")
+_require("bulk", "fsspec", "pyarrow", needed_by="foveal bulk, prepare or sweep")
 
 from ._bulk import Bulk as Bulk

@@ -81,7 +81,7 @@ def _answered(
         if isinstance(one, Rejected):
             rejects.add(one)
         elif (size := predictor.size(one.example)) > most:
-            rejects.add(Rejected(one.line, f"{size:,} symbols, expected at most {most:,}"))
+            rejects.add(Rejected(one.line, f"{size:,} tokens, expected at most {most:,}"))
         else:
             asked.append(one)
     rows = list[dict[str, Any]]()

@@ -143,8 +143,8 @@ class Bulk:
         found = [record for record in self._records(shards, read=False) if record is not None]
         if len(found) < len(shards):
             raise ValueRangeError(
-                f"bulk: {len(shards) - len(found)} of {len(shards)} shards have changed or lost their "
-                f"answers on the way. Start it again: it does what is missing."
+                f"bulk: {len(shards) - len(found)} of {len(shards)} shards changed or lost their "
+                f"answers during the run. Run the command again; it computes only the missing shards."
             )
         totals = Done(
             len(shards),

@@ -40,8 +40,8 @@ def line_format(shard: Shard) -> LineFormat:
             raise DataError(str(error).replace(str(file), shard.url)) from None
     if not isinstance(source, LineSourceSpec):
         raise DataError(
-            f"{shard.url}: {reason}, expected an example on each line. Write it as tab-separated text or as "
-            f"JSON lines."
+            f"{shard.url}: {reason}, expected one example per line. Convert it to tab-separated text "
+            f"or JSON lines."
         )
     return LineFormat(replace(source, paths=()), reason)
 

@@ -52,7 +52,7 @@ class ShardReader:
                 yield self._read(number, line)
         except DamagedError as damage:
             self.num_lines += 1
-            yield Rejected(self.num_lines, f"{damage}; this line and all after it are lost")
+            yield Rejected(self.num_lines, f"{damage}; this line and all following lines are lost")
 
     def _read(self, number: int, line: bytes) -> Asked | Rejected:
         # Only the first line of a file, at offset 0, may begin with a byte order mark.
@@ -63,7 +63,7 @@ class ShardReader:
         except DataError as error:
             return Rejected(number, str(error))
         if example is None:
-            return Rejected(number, "no example: the line is empty, or has the names of columns")
+            return Rejected(number, "not an example: the line is empty, or contains column names")
         return Asked(number, example)
 
 

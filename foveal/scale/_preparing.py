@@ -142,8 +142,8 @@ class Preparation:
             whole.merge(Tally.from_data(data))
         if not whole.num_examples:
             raise DataError(
-                f"{self.shards[0].url} and {len(self.shards) - 1} more: no line is an example to learn from, "
-                f"expected a text and what to make of it on each. Look at the first line."
+                f"{self.shards[0].url} and {len(self.shards) - 1} more: expected a text and a target "
+                f"on each line, found no training example. Check the first line."
             )
         return self.spec.vocabularies(whole)
 
@@ -290,6 +290,6 @@ def _is_usable(task: AbstractTask[Any], example: Example) -> bool:
 
 def _changed(shard: Shard) -> DataError:
     return DataError(
-        f"{shard.url}: it has changed, or what was made of it is lost. Start it again: it does what is "
-        f"missing."
+        f"{shard.url}: the file has changed, or its output is lost. Run the command again; it "
+        f"computes only the missing files."
     )

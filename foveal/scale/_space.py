@@ -156,8 +156,9 @@ def given_dimension(run: Run, path: str, text: str) -> Dimension:
         ends = 1.0, 0.0
     if ends[0] >= ends[1] or not isinstance(value, int | float) or isinstance(value, bool):
         raise SpecError(
-            f"--over {path}={text}: expected two numbers, the lower first, for a setting that is a number, "
-            f"as in training.learning_rate=1e-4..1e-2; or values, as in decoder.attention=softmax,segment."
+            f"--over {path}={text}: expected two numbers, the lower first, for example "
+            f"training.learning_rate=1e-4..1e-2; or values, for example "
+            f"decoder.attention=softmax,segment. Correct the values."
         )
     is_whole = isinstance(value, int)
     dimension = Dimension(

@@ -72,13 +72,13 @@ def find_shards(
     for shard in shards:
         if is_reserved(shard.name):
             raise DataError(
-                f"{shard.url}: what comes of it would be called {shard.name}.json, which the run writes "
-                f"itself. Rename the file."
+                f"{shard.url}: its output would be {shard.name}.json, which the run itself writes. "
+                f"Rename the file."
             )
         if shard.name in by_name:
             raise DataError(
-                f"{by_name[shard.name].url} and {shard.url}: what comes of either would be called "
-                f"{shard.name}, expected names that differ. Rename one of them."
+                f"{by_name[shard.name].url} and {shard.url}: both outputs would be {shard.name}, "
+                f"expected different names. Rename one of them."
             )
         by_name[shard.name] = shard
     return shards
@@ -200,8 +200,8 @@ def _check_outside(urls: Sequence[str], out: str) -> None:
     for url in urls:
         if url.startswith(folder):
             raise DataError(
-                f"{url}: an input in the folder of the output, {out}, expected inputs elsewhere: the next "
-                f"run would take answers for inputs. Give --out another folder."
+                f"{url}: the input is in the output folder {out}, expected inputs in another folder: "
+                f"the next run would read answers as inputs. Use another --out."
             )
 
 
@@ -210,7 +210,7 @@ def _matches(pattern: str) -> list[str]:
     found = [path] if system.isfile(path) else sorted(system.glob(path))
     files = [system.unstrip_protocol(one) for one in found if system.isfile(one)]
     if not files:
-        raise DataError(f"{pattern}: no file has a name like this. Correct the pattern.")
+        raise DataError(f"{pattern}: no file matches this pattern. Correct the pattern.")
     return files
 
 

@@ -69,13 +69,16 @@ class Sweep:
         """
         if self.planned.run.dev is None:
             raise SpecError(
-                "sweep: the run has no validation set to compare trials by, expected one. Give --dev."
+                "sweep: expected a validation set to compare trials, got none. Add --dev."
             )
         if self.trials < 1:
-            raise ValueRangeError(f"sweep: trials must be at least 1, got {self.trials}.")
+            raise ValueRangeError(
+                f"sweep: trials must be at least 1, got {self.trials}. Increase --trials."
+            )
         if self.trials > 1 and not self.dimensions:
             raise SpecError(
-                "sweep: nothing is left to vary. Leave some settings free, or give --over path=low..high."
+                "sweep: expected at least one setting to vary, got none. Set fewer settings, or add "
+                "--over path=low..high."
             )
         if fresh:
             self.clear()
@@ -83,8 +86,8 @@ class Sweep:
         if there is not None and there != wanted:
             parts = [name for name in wanted if there.get(name) != wanted[name]]
             raise SpecError(
-                f"{self.out} has another sweep: it differs in {', '.join(parts)}. Give the command that it "
-                f"was begun with to go on, another --out, or --fresh to start again."
+                f"{self.out} contains another sweep: it differs in {', '.join(parts)}. To resume it, "
+                f"run its original command; otherwise use another --out, or --fresh to start again."
             )
         if there is None:
             for number, values in enumerate(wanted["settings"], start=1):
@@ -133,7 +136,7 @@ class Sweep:
             if (found := read_measure(self.folder(number))) is not None:
                 return found
         raise ValueRangeError(
-            f"{self.out}: the time was over before a trial had begun. Give a larger --budget, with --fresh."
+            f"{self.out}: the time limit ended before the first trial. Use a larger --budget, with --fresh."
         )
 
     @property
@@ -175,9 +178,9 @@ class Sweep:
             shutil.copytree(source, target, ignore=shutil.ignore_patterns(_CHECKPOINTS))
             return
         if trial.status != "stopped" or not any((source / _CHECKPOINTS).glob("*")):
-            why = trial.text or "none came to its end or to a checkpoint in the time there was"
+            why = trial.text or "no trial finished or wrote a checkpoint within the time limit"
             raise ValueRangeError(
-                f"{self.out}: no trial has left a model: {why}. Start again with --fresh, and a larger "
+                f"{self.out}: no trial has a model: {why}. Start again with --fresh, and a larger "
                 f"--budget or other settings."
             )
         shutil.copytree(source, target)

@@ -39,8 +39,8 @@ def _outcome(measure: Measure, trials: Sequence[Trial]) -> Section:
         f"{_figure(default.score)}."
         if best.number != 1
         else f"The default, trial 1, is the best, with {_figure(best.score)}.",
-        "The score of the best is a little too good: it was chosen for it. The test set, where there is "
-        "one, chose nothing.",
+        "The score of the best trial is slightly optimistic, because it was selected by this score. "
+        "The test set, if given, did not influence the selection.",
     ]
     rows = [("trial", str(best.number)), (measure.name, _figure(best.score))]
     rows += [(f"{name}, test", _figure(value)) for name, value in best.test.items()]
@@ -79,8 +79,8 @@ def _settings(
         for trial, reached in zip(scored, goodness, strict=True)
     ]
     text = (
-        "One line for each trial, from its settings on the left to its score on the right, where the best "
-        "is at the top. What was stopped early has the score that it had by then."
+        "One line per trial, from its settings on the left to its score on the right; the best score "
+        "is at the top. A trial that was stopped early has its last score."
     )
     drawing = parallel(axes, lines, title="Settings and score of every trial", groups=_GROUPS)
     return Section(title="Settings", text=text, drawings=(drawing,))
@@ -118,7 +118,10 @@ def _curves(measure: Measure, trials: Sequence[Trial]) -> Section:
         y_label=measure.name,
         behind=[_series(trial, trials[0]) for trial in others],
     )
-    text = "Validations decode greedily; the score in the table is of the whole set, with the task's search."
+    text = (
+        "Validation during training uses greedy search; the score in the table is for the whole "
+        "set, with the search of the task."
+    )
     return Section(title="Learning curves", text=text, drawings=(drawing,))
 
 

@@ -21,8 +21,7 @@ class OverloadedError(FovealError, RuntimeError):
     def __init__(self, seconds: float) -> None:
         self.seconds = max(1, math.ceil(seconds))
         super().__init__(
-            f"The server has more to do than it can do in time. Ask again in {self.seconds} s, or ask "
-            f"for less at once."
+            f"The server is overloaded. Retry in {self.seconds} s, or send less in one request."
         )
 
 
@@ -34,7 +33,7 @@ class LateError(FovealError, TimeoutError):
     """Raised when the deadline passes before there is an answer."""
 
     def __init__(self) -> None:
-        super().__init__("The deadline passed before there was an answer. Allow more time.")
+        super().__init__("The deadline passed before the answer was ready. Allow more time.")
 
 
 class ClosedError(FovealError, RuntimeError):

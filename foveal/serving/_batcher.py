@@ -114,7 +114,7 @@ class Batcher:
     def submit(self, tickets: Sequence[Ticket]) -> None:
         """Wait for the answers to all of these tickets, which belong to one client; raises an error if one fails."""
         if not self._is_open:
-            raise ClosedError("The server is about to end and takes no more requests.")
+            raise ClosedError("The server is shutting down and accepts no more requests.")
         kinds = [self._kind(ticket.group) for ticket in tickets]
         for ticket, kind in zip(tickets, kinds, strict=True):
             ticket.cost = self._paces.item(kind, ticket.size)

@@ -226,7 +226,7 @@ class ClassificationSpec(AbstractTextSpec[Classification]):
         0.0, "fraction of tokens replaced by the unknown token in training", at_least=0, at_most=1
     )
     metrics: tuple[AbstractMetricSpec, ...] = setting((), "additional metrics")
-    prediction: PredictionSpec = setting(PredictionSpec(), "how labels are given")
+    prediction: PredictionSpec = setting(PredictionSpec(), "settings of prediction")
 
     @override
     def build(self, vocabularies: Vocabularies) -> Classification:

@@ -25,7 +25,7 @@ from .base._answering import AbstractAnswering, Search
 from .base._evaluation import MainMetric
 from .base._searching import searcher
 
-_ADVICE = "Fit the members on the same files with the same tokenizers, or leave that one out."
+_ADVICE = "Train the members on the same files with the same tokenizers, or remove this member."
 _SHOWN = 5  # number of differing tokens that an error lists
 
 
@@ -56,8 +56,7 @@ class TransductionEnsemble(AbstractAnswering):
     ) -> None:
         if not members:
             raise ValueRangeError(
-                "TransductionEnsemble: expected at least one member, got none. "
-                "Give tasks that load_bundle has loaded."
+                "TransductionEnsemble: expected at least one member, got none. Pass tasks from load_bundle."
             )
         self.members = tuple(members)
         self.combine: Literal["mixture", "product"] = combine
@@ -124,7 +123,7 @@ def _check_alike(first: Transduction, member: Transduction, number: int) -> None
     for name, expected, got in settings:
         if got != expected:
             raise ValueRangeError(
-                f"TransductionEnsemble: {name} of member {number} is not that of member 1, "
+                f"TransductionEnsemble: {name} of member {number} differs from member 1, "
                 f"{_difference(got, expected)}. {_ADVICE}"
             )
     expected, got = first.vocabularies.target, member.vocabularies.target
@@ -132,7 +131,7 @@ def _check_alike(first: Transduction, member: Transduction, number: int) -> None
     assert got is not None
     if got != expected:
         raise ValueRangeError(
-            f"TransductionEnsemble: the target vocabulary of member {number} is not that of member 1, "
+            f"TransductionEnsemble: the target vocabulary of member {number} differs from member 1, "
             f"{_symbols_that_differ(got, expected)}. {_ADVICE}"
         )
 
@@ -157,9 +156,9 @@ def _difference(got: Any, expected: Any) -> str:
 def _symbols_that_differ(got: Vocabulary, expected: Vocabulary) -> str:
     """Return the tokens that only one of two vocabularies has."""
     if set(got.tokens) == set(expected.tokens):
-        return "got its symbols in another order, expected the same"
+        return "got its tokens in another order, expected the same order"
     sides = [
-        f"{len(one.tokens)} symbols{_only([token for token in one.tokens if token not in other])}"
+        f"{len(one.tokens)} tokens{_only([token for token in one.tokens if token not in other])}"
         for one, other in ((got, expected), (expected, got))
     ]
     return f"got {sides[0]}, expected {sides[1]}"
@@ -169,4 +168,4 @@ def _only(tokens: Sequence[str]) -> str:
     if not tokens:
         return ""
     more = ", ..." if len(tokens) > _SHOWN else ""
-    return f", of which only it has {', '.join(map(repr, tokens[:_SHOWN]))}{more}"
+    return f", including {', '.join(map(repr, tokens[:_SHOWN]))}{more} only in it"

@@ -55,7 +55,11 @@ _MAX_PLACES = 64  # parts of a text that are read in parallel in evaluation
 class GenerationSpec:
     """Settings for the continuation of a text."""
 
-    temperature: float = setting(0.8, "above 1 bolder, below 1 more careful", above=0)
+    temperature: float = setting(
+        0.8,
+        "softmax temperature of sampling; above 1 more diverse, below 1 more conservative",
+        above=0,
+    )
     top_k: int | None = setting(
         None, "sample from this number of most probable tokens; none: all", at_least=1
     )
@@ -362,8 +366,8 @@ class LanguageModelingSpec(AbstractTextSpec[LanguageModeling]):
         100, "tokens that gradients pass through (truncated backpropagation)", at_least=1
     )
     max_length: int = setting(200, "maximum length of a continuation in tokens", at_least=1)
-    prediction: PredictionSpec = setting(PredictionSpec(beam_size=1), "how many continuations")
-    generation: GenerationSpec = setting(GenerationSpec(), "how tokens are sampled")
+    prediction: PredictionSpec = setting(PredictionSpec(beam_size=1), "number of continuations")
+    generation: GenerationSpec = setting(GenerationSpec(), "settings of sampling")
 
     @override
     def build(self, vocabularies: Vocabularies) -> LanguageModeling:

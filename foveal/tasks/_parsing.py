@@ -247,8 +247,8 @@ class Parsing(AbstractAnsweringTask[Parser]):
         if len(arcs) != len(words):
             with located(example):
                 raise DataError(
-                    f"{len(words)} words and {len(arcs)} arcs, expected as many of both. Write an arc such "
-                    f"as 2:nsubj for each word, with spaces between words and between arcs, and nowhere else."
+                    f"{len(words)} words and {len(arcs)} arcs, expected equal numbers. Write an arc "
+                    f"such as 2:nsubj for each word, and separate words and arcs by spaces."
                 )
         return arcs
 
@@ -367,21 +367,21 @@ class ParsingSpec(AbstractTextSpec[Parsing]):
     """One head and one label for each word."""
 
     kind: Literal["parsing"] = "parsing"
-    source: WhitespaceSpec = setting(WhitespaceSpec(), "how the sentence is cut into words")
+    source: WhitespaceSpec = setting(WhitespaceSpec(), "tokenizer of the sentence")
     min_count: int = setting(
-        2, "words seen less often in training, in any case, are unknown", at_least=1
+        2, "words that are rarer in the training set, ignoring case, become unknown", at_least=1
     )
     max_vocab_size: int | None = setting(
-        None, "most words of the vocabulary, the frequent first; none: all", at_least=5
+        None, "maximum vocabulary size, most frequent words first; none: no maximum", at_least=5
     )
     model: ParserSpec = setting(
         ParserSpec(), "the network that reads the sentence and scores its arcs"
     )
     spelling: SpellingSpec | None = setting(
-        SpellingSpec(), "spelling features that are read next to each word; none: no such features"
+        SpellingSpec(), "spelling features of each word; none: no spelling features"
     )
     num_characters: int = setting(
-        18, "characters that are read of each word; 0: none", at_least=0, at_most=1000
+        18, "maximum number of characters read per word; 0: no characters", at_least=0, at_most=1000
     )
     tag_weight: float = setting(
         0.3,
@@ -389,16 +389,15 @@ class ParsingSpec(AbstractTextSpec[Parsing]):
         at_least=0,
     )
     word_dropout: float = setting(
-        0.2, "fraction of words made unknown in training", at_least=0, at_most=1
+        0.2, "fraction of words replaced by the unknown token in training", at_least=0, at_most=1
     )
     decoding: Literal["argmax", "minimum_risk"] = setting(
         "argmax",
-        "argmax: the most probable tree; minimum_risk: the tree with most heads expected to be right",
+        "argmax: the most probable tree; minimum_risk: the tree with the highest expected number of "
+        "correct heads",
     )
     metrics: tuple[AbstractMetricSpec, ...] = setting((), "additional metrics")
-    prediction: PredictionSpec = setting(
-        PredictionSpec(beam_size=1), "how many trees are looked for"
-    )
+    prediction: PredictionSpec = setting(PredictionSpec(beam_size=1), "settings of prediction")
 
     @property
     def spelling_size(self) -> int:

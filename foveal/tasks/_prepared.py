@@ -47,8 +47,8 @@ def build_for_corpus(spec: TaskSpec, corpus: PreparedCorpus) -> AbstractTask[Any
     """
     if spec.inputs.picture:
         raise SpecError(
-            f"{corpus.path}: a prepared corpus is of texts, expected images for {spec.kind}. Give the files "
-            f"that name them."
+            f"{corpus.path}: a prepared corpus contains texts, expected images for {spec.kind}. Use "
+            f"files that list images."
         )
     about = corpus.about()
     task: AbstractTask[Any] = spec.build(Vocabularies.from_data(about["vocabularies"]))
@@ -57,9 +57,9 @@ def build_for_corpus(spec: TaskSpec, corpus: PreparedCorpus) -> AbstractTask[Any
         ids = {name: column for name, column in row["ids"].items() if column}
         if _ids(task.encode(example)) != ids:
             raise SpecError(
-                f"{corpus.path}: {str(example.source)[:40]!r} was given other numbers when the corpus was "
-                f"prepared than this task gives it, expected the same. Prepare it again with the settings "
-                f"that say what a symbol is, or leave them as they were."
+                f"{corpus.path}: this task encodes {str(example.source)[:40]!r} differently from the "
+                f"prepared corpus, expected the same token ids. Prepare the corpus again with the "
+                f"same tokenizer settings, or keep the original settings."
             )
     return task
 

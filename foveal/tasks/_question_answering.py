@@ -130,8 +130,8 @@ def supporting_facts(examples: Sequence[Example], predictions: Sequence[Predicti
     for example, prediction in zip(examples, predictions, strict=True):
         if prediction.trace is None or prediction.trace.best is None:
             raise ValueRangeError(
-                "supporting_facts: a prediction does not say which facts were read, expected a trace. "
-                "Predict with PredictionSpec(trace=True)."
+                "supporting_facts: expected predictions with a trace, got one without. Predict with "
+                "PredictionSpec(trace=True)."
             )
         best = prediction.trace.best
         # The trace omits facts that are too old to be read; its last fact is the last one of the story.
@@ -158,13 +158,15 @@ class QuestionAnsweringSpec(AbstractTextSpec[QuestionAnswering]):
     """Question answering over facts."""
 
     kind: Literal["question_answering"] = "question_answering"
-    source: WhitespaceSpec = setting(WhitespaceSpec(), "how a fact is cut into words")
-    min_count: int = setting(1, "words seen less often in training are unknown", at_least=1)
+    source: WhitespaceSpec = setting(WhitespaceSpec(), "tokenizer of a fact")
+    min_count: int = setting(
+        1, "words that are rarer in the training set become unknown", at_least=1
+    )
     model: MemoryNetworkSpec = setting(
         MemoryNetworkSpec(), "the model that reads the facts and answers"
     )
     metrics: tuple[AbstractMetricSpec, ...] = setting((), "additional metrics")
-    prediction: PredictionSpec = setting(PredictionSpec(), "how answers are given")
+    prediction: PredictionSpec = setting(PredictionSpec(), "settings of prediction")
 
     def words(self, fact: str) -> list[str]:
         """Return the words of a fact or a question.

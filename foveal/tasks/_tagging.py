@@ -220,8 +220,8 @@ class Tagging(AbstractAnsweringTask[nn.Module]):
         if len(tags) != len(words):
             with located(example):
                 raise DataError(
-                    f"{len(words)} words and {len(tags)} tags, expected as many of both. "
-                    f"Put spaces between words and between tags, and nowhere else."
+                    f"{len(words)} words and {len(tags)} tags, expected equal numbers. Separate words "
+                    f"and tags by spaces."
                 )
         return tags
 
@@ -265,26 +265,28 @@ class TaggingSpec(AbstractTextSpec[Tagging]):
     """Tagging of words, one tag per word."""
 
     kind: Literal["tagging"] = "tagging"
-    source: WhitespaceSpec = setting(WhitespaceSpec(), "how the sentence is cut into words")
-    min_count: int = setting(1, "words seen less often in training are unknown", at_least=1)
+    source: WhitespaceSpec = setting(WhitespaceSpec(), "tokenizer of the sentence")
+    min_count: int = setting(
+        1, "words that are rarer in the training set become unknown", at_least=1
+    )
     max_vocab_size: int | None = setting(
-        None, "most words of the vocabulary, the frequent first; none: all", at_least=5
+        None, "maximum vocabulary size, most frequent words first; none: no maximum", at_least=5
     )
     model: TaggerSpec | AbstractTaggerSpec = setting(
         TaggerSpec(), "the model that scores the tags of a sentence"
     )
     spelling: SpellingSpec | None = setting(
-        None, "spelling features that are read next to each word; none: words only"
+        None, "spelling features of each word; none: no spelling features"
     )
     tune_recall: bool = setting(
         False,
         "after training, lower the score of the tag O by the amount with the best validation span F1",
     )
     word_dropout: float = setting(
-        0.1, "share of words made unknown in training", at_least=0, at_most=1
+        0.1, "fraction of words replaced by the unknown token in training", at_least=0, at_most=1
     )
     metrics: tuple[AbstractMetricSpec, ...] = setting((), "additional metrics")
-    prediction: PredictionSpec = setting(PredictionSpec(), "how tags are looked for")
+    prediction: PredictionSpec = setting(PredictionSpec(), "settings of prediction")
 
     @override
     def build(self, vocabularies: Vocabularies) -> Tagging:
@@ -303,8 +305,8 @@ class TaggingSpec(AbstractTextSpec[Tagging]):
         if self.tune_recall and self.model.tag_bias(model) is None:
             name = type(self.model).__name__
             raise SpecError(
-                f"TaggingSpec: tune_recall lowers the score of the tag O, got the model {name}, which names no "
-                f"parameter for it. Set tune_recall to false, or give {name} a method tag_bias."
+                f"TaggingSpec: tune_recall needs a model with a bias for the tag O, got the model "
+                f"{name}, which has none. Set tune_recall to false, or give {name} a method tag_bias."
             )
         task = Tagging(self, vocabularies, model)
         initialize_embeddings(task.model)

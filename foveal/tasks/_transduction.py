@@ -107,8 +107,8 @@ class Transduction(AbstractExplainedWriting[Seq2Seq, "TransductionSpec"]):
         attention, weights = self.spec.model.decoder.attention, scored.weights
         if attention is None or weights is None:
             raise ValueRangeError(
-                "Transduction: alignments are given to learn from, but the decoder has no attention. "
-                "Choose decoder.attention softmax, or set alignment_weight to 0."
+                "Transduction: alignment_weight needs a decoder with attention, got one without. Set "
+                "decoder.attention to softmax, or alignment_weight to 0."
             )
         if attention.has_heads:
             weights = weights.mean(-3)
@@ -250,7 +250,7 @@ def as_transduction(task: AbstractTask[Any], why: str) -> Transduction:
     """Return the task if it maps texts to texts; otherwise raise `ValueRangeError` with the reason."""
     if isinstance(task, Transduction):
         return task
-    raise ValueRangeError(f"{why}, got a model for {task.spec.kind}. Give a transduction.")
+    raise ValueRangeError(f"{why}, got a model for {task.spec.kind}. Use a transduction model.")
 
 
 @final
@@ -263,7 +263,7 @@ class TransductionSpec(AbstractTextSpec[Transduction]):
     target: TokenizerSpec = setting(CharacterSpec(), "tokenizer of the target")
     features: FeaturesSpec | None = setting(None, "tokenizer of the features column")
     outputs: Literal["words", "texts"] = setting(
-        "words", "the kind of outputs: words, scored as right or wrong (WER), or text (BLEU)"
+        "words", "the kind of outputs: words, scored as correct or wrong (WER), or text (BLEU)"
     )
     min_count: int = setting(
         1, "tokens that are rarer in the training set become unknown", at_least=1
@@ -289,10 +289,10 @@ class TransductionSpec(AbstractTextSpec[Transduction]):
         at_most=1,
     )
     alignment_weight: float = setting(
-        0.0, "how much attention must follow given alignments; 0: not at all", at_least=0
+        0.0, "weight of the loss that compares attention with given alignments; 0: off", at_least=0
     )
     metrics: tuple[AbstractMetricSpec, ...] = setting((), "additional metrics")
-    prediction: PredictionSpec = setting(PredictionSpec(), "how outputs are looked for")
+    prediction: PredictionSpec = setting(PredictionSpec(), "settings of prediction")
 
     @property
     @override

@@ -36,13 +36,13 @@ class Hypothesis:
         if len(self.tokens) != len(self.log_probs):
             raise ShapeError(
                 f"Hypothesis: expected a log-probability for each of {len(self.tokens)} tokens, got "
-                f"{len(self.log_probs)}. Leave the begin symbol out of both."
+                f"{len(self.log_probs)}. Omit the begin token from both."
             )
         if not (math.isfinite(self.score) and all(value <= 1e-6 for value in self.log_probs)):
             raise ValueRangeError(
                 f"Hypothesis: expected a finite score and log-probabilities of at most 0, got score "
-                f"{self.score} and {max(self.log_probs, default=0.0)}. Leave out hypotheses that do "
-                f"not exist: their score is -inf."
+                f"{self.score} and {max(self.log_probs, default=0.0)}. Omit hypotheses that do not "
+                f"exist: their score is -inf."
             )
 
 
@@ -237,7 +237,7 @@ def beam_tree(hypotheses: Sequence[Hypothesis], *, title: str = "Beam search") -
     if left_out:
         notes.append(f"{left_out} more hypotheses are not drawn")
     note = "; ".join(notes)
-    best = f"Best: {leaves[0].title}." if leaves else "There is no hypothesis."
+    best = f"Best: {leaves[0].title}." if leaves else "No hypothesis."
     return render(
         "beam_tree.svg",
         title=title,

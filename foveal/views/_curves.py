@@ -230,7 +230,7 @@ def curves(
     return render(
         "curves.svg",
         title=title,
-        description=f"{said}." if said else "There is no curve.",
+        description=f"{said}." if said else "No curve.",
         width=math.ceil(LEFT + PLOT_WIDTH + RIGHT),
         height=math.ceil(TOP + PLOT_HEIGHT + 56 + 20 * len(drawn)),
         curves=drawn,

@@ -208,7 +208,7 @@ def heatmap(
     right = grid.left + grid.num_columns * grid.cell_width + grid.right
     return render(
         "heatmap.svg",
-        title=heading(trace, title, "What each output reads"),
+        title=heading(trace, title, "Attention of each output"),
         description=strongest(trace, verb=verb),
         width=math.ceil(
             max(right, 2 * MARGIN + max(LEGEND_WIDTH + note_width(unit), note_width(note)))

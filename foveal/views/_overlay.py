@@ -144,8 +144,8 @@ def _grid(trace: AttentionTrace) -> tuple[int, int]:
         )
     if rows * columns != len(trace.sources) or not trace.sources:
         raise ShapeError(
-            f"overlay: expected {rows} * {columns} = {rows * columns} places, one at least, got "
-            f"{len(trace.sources)}. Give a label for every cell of the grid."
+            f"overlay: expected {rows} * {columns} = {rows * columns} positions, at least one, got "
+            f"{len(trace.sources)}. Pass a label for every cell of the grid."
         )
     if len(trace.targets) > MOST_FRAMES:
         raise ShapeError(
@@ -252,7 +252,7 @@ def overlay(
     down = _side(rows, pitch[0], tall, size[1])
     frames = list(_frames(trace, size, (across, down), least))
     address = data_uri(pixels)
-    notes = ["lit: where the word looked; outlined: the fewest cells with half of the weight"]
+    notes = ["bright: attended cells; outlined: the fewest cells with half of the weight"]
     if least > 0:
         notes.append(f"no hover text below {least:.1g}")
     in_a_row = _in_a_row(len(frames) + 1, size[0])

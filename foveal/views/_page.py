@@ -84,13 +84,13 @@ def _checked(drawing: str) -> str:
     except ET.ParseError as error:
         raise ValueRangeError(
             f"page: a drawing must be SVG, got {drawing[:60]!r}, which is not well-formed ({error}). "
-            f"Pass what a view returned; plain text belongs in Section.text."
+            f"Pass the result of a view; plain text belongs in Section.text."
         ) from error
     fault = next(_faults(root), None) if _name(root.tag) == "svg" else f"a <{root.tag}>"
     if fault is not None:
         raise ValueRangeError(
             f"page: a drawing must be an <svg> that neither runs nor fetches anything, got {fault}. "
-            f"Pass what a view returned, unchanged."
+            f"Pass the result of a view, unchanged."
         )
     return root.get("aria-label", "drawing")
 

@@ -65,8 +65,8 @@ def words_of(trace: AttentionTrace) -> list[range]:
         )
     if rows * columns != len(trace.sources):
         raise ShapeError(
-            f"sentences: expected {rows} * {columns} = {rows * columns} places, got "
-            f"{len(trace.sources)}. Fill every sentence up to the longest with empty labels."
+            f"sentences: expected {rows} * {columns} = {rows * columns} positions, got "
+            f"{len(trace.sources)}. Pad every sentence to the longest with empty labels."
         )
     found = list[range]()
     for start in range(0, rows * columns, max(columns, 1)):

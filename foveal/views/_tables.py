@@ -31,7 +31,7 @@ class Table:
             if len(row) != len(self.columns):
                 raise ShapeError(
                     f"Table: expected {len(self.columns)} cells in every row of {self.caption!r}, got "
-                    f"{len(row)} in {row}. Give an empty text where there is nothing."
+                    f"{len(row)} in {row}. Use an empty text for an empty cell."
                 )
 
 
@@ -43,7 +43,7 @@ def _strongest_table(trace: AttentionTrace) -> Table:
         said = [f"{named(trace.sources[place])} {number(row[place])}" for place in order]
         rows.append((bounded(target), *said, *[""] * (STRONGEST - len(said))))
     return Table(
-        caption=f"The {STRONGEST} places that each output reads most",
+        caption=f"The {STRONGEST} positions that each output reads most",
         columns=("output", *(f"{rank}." for rank in range(1, STRONGEST + 1))),
         rows=tuple(rows),
         folded=True,

@@ -190,7 +190,7 @@ def test_images_are_not_taken_for_texts(tmp_path: Path) -> None:
     done = foveal("fit", "train.tsv", "--out", "run", folder=tmp_path)
     assert done.returncode != 0
     assert "names of images in the first column" in done.stdout
-    assert "is not there, expected an image" in " ".join(done.stderr.split())
+    assert "does not exist, expected an image" in " ".join(done.stderr.split())
     assert not (tmp_path / "run" / "bundle").exists()
 
 

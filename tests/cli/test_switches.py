@@ -67,7 +67,7 @@ def test_help_needs_no_extras(tmp_path: Path) -> None:
         assert f"usage: foveal {command}" in done.stdout
     assert done.returncode == 2
     assert re.fullmatch(
-        r"foveal sweep: A bulk run, a preparation or a sweep needs the package fsspec, .*\n",
+        r"foveal sweep: foveal bulk, prepare or sweep needs the package fsspec, .*\n",
         done.stderr,
     )
 
@@ -144,7 +144,7 @@ def test_attention_needs_json_lines(fitted: Path) -> None:
         ),
         (
             ("fit", "parts", "--out", "x"),
-            "parts: this is a folder with 1 files (a.tsv, for example)",
+            "parts: got a folder with 1 files (for example a.tsv)",
         ),
         (("evaluate", "runs/none"), "runs/none: this folder does not exist"),
         (("explain-config", "runs/none"), "runs/none: this folder does not exist"),

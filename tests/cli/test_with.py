@@ -134,7 +134,7 @@ def test_without_the_dev_file_confidence_is_the_first_ones_and_that_is_said(
         ),
         (
             ("runs/one", "--with", "runs/more"),
-            "got 9 symbols, of which only it has 'x', expected 8",
+            "got 9 tokens, including 'x' only in it, expected 8",
         ),
         (("runs/one", "--with", "runs/labels"), "not runs/labels, got a model for classification"),
         (("runs/labels", "--with", "runs/one"), "not runs/labels, got a model for classification"),

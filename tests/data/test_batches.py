@@ -91,7 +91,7 @@ def test_labels_and_tags(drawn: Drawn) -> None:
 def test_targets_of_the_wrong_number() -> None:
     with pytest.raises(ShapeError, match=r"one label, got 2 for example 7"):
         collate_labelled([Encoded([4], [0], index=6), Encoded([4], [0, 1], index=7)])
-    with pytest.raises(ShapeError, match=r"got 1 tags for 2 symbols in example 3"):
+    with pytest.raises(ShapeError, match=r"got 1 tags for 2 tokens in example 3"):
         collate_tagged([Encoded([4, 5], [0], index=3)])
 
 
@@ -101,11 +101,11 @@ def test_an_alignment_is_a_table() -> None:
     assert batch.alignment is not None
     assert batch.alignment.shape == (2, 4, 3)
     assert batch.alignment.nonzero().tolist() == [[0, 0, 1], [0, 2, 0]]
-    with pytest.raises(ShapeError, match=r"within 2 source and 1 target symbols, got 1 and 1"):
+    with pytest.raises(ShapeError, match=r"within 2 source and 1 target tokens, got 1 and 1"):
         collate_seq2seq([Encoded([4, 5], [6], alignment=[1, 1]), *examples])
     assert read_alignment(Example("a b", "c", alignment="0-0 1-0")) == [0, 0, 1, 0]
     for wrong in ("0", "0-", "a-1", "0-0 1:1", "0--1"):
-        with pytest.raises(DataError, match=r"^f, line 3: an alignment is made of pairs"):
+        with pytest.raises(DataError, match=r"^f, line 3: an alignment must consist of pairs"):
             read_alignment(Example("a", "b", alignment=wrong, where=Where("f", 3)))
 
 

@@ -190,12 +190,12 @@ def test_a_bomb_of_one_line_takes_little_memory(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("name", "data", "text"),
     [
-        ("empty.tsv", b"", "line 1: the file is empty.*Give a file"),
+        ("empty.tsv", b"", "line 1: the file is empty.*Use a file"),
         ("bom.tsv", b"\xef\xbb\xbf", "line 1: the file is empty"),
         ("blank.tsv", b"\n\n  \n", "line 1: the file is empty"),
         ("utf16.tsv", "a\tb".encode("utf-16"), "line 1: the file is UTF-16.*iconv"),
         ("archive.zip", b"PK\x03\x04junk", "line 1: the file is a zip archive.*Unpack"),
-        ("some.tsv.bz2", b"BZh91AY", "line 1: the file is packed by bzip2"),
+        ("some.tsv.bz2", b"BZh91AY", "line 1: the file is compressed with bzip2"),
         ("some.tsv", b"word p h o\n", "line 1: 1 column, expected at least 2 with tabs.*Put a tab"),
         ("some.jsonl", b"[" * 100_000, "line 1: the JSON is nested too deeply"),
         ("some.jsonl", b'{"text": 1, "label": {}}', "line 1: 'label' must be text.*got '{}'"),
@@ -213,11 +213,11 @@ def test_what_users_really_do(tmp_path: Path, name: str, data: bytes, text: str)
 
 
 def test_files_that_are_not_there(tmp_path: Path) -> None:
-    with pytest.raises(DataError, match=r"none.tsv: cannot be read: No such file.*Give the path"):
+    with pytest.raises(DataError, match=r"none.tsv: cannot be read: No such file.*Check the path"):
         list(tsv(tmp_path / "none.tsv"))
     with pytest.raises(DataError, match=r"cannot be read: Is a directory.*pattern"):
         list(tsv(tmp_path))
-    with pytest.raises(DataError, match=r"part-\*.tsv: no file has a name like this"):
+    with pytest.raises(DataError, match=r"part-\*.tsv: no file matches this pattern"):
         list(tsv(tmp_path / "part-*.tsv"))
     with pytest.raises(DataError, match="at least one file"):
         list(tsv([]))

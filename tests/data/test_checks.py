@@ -83,7 +83,7 @@ def test_empty_sides() -> None:
     source, target = check_data(train).findings
     assert (source.kind, source.num, source.places) == ("empty", 1, (Where("train", 11),))
     assert (target.kind, target.num, target.places) == ("empty", 1, (Where("train", 12),))
-    assert only(check_data([])).sentence == "there is no example."
+    assert only(check_data([])).sentence == "the file has no examples."
 
 
 def test_outliers_of_length() -> None:

@@ -99,7 +99,7 @@ def test_quotes_may_hold_line_breaks(tmp_path: Path) -> None:
     assert pairs(source) == [("i/1", "a b"), ("i/2", 'c ""'), ("i/3", 'say "d"')]
     assert len(source.shards(block=1)) == 1
     file.write_text('1\t"a\n')
-    with pytest.raises(DataError, match="line 1: the quotes are not closed before the end"):
+    with pytest.raises(DataError, match="line 1: a quoted cell is not closed before the end"):
         list(source)
 
 
@@ -110,7 +110,7 @@ def test_questions_in_a_list(tmp_path: Path) -> None:
     assert example.source == PictureQuestion(Picture(tmp_path / "1.png"), "what is it?")
     assert example.target == "a cat"
     file.write_text("1.png\n")
-    with pytest.raises(DataError, match="1 columns, expected at least 2 with tabs between"):
+    with pytest.raises(DataError, match="1 columns, expected at least 2 separated by tabs"):
         list(image_list(file))
 
 
@@ -131,7 +131,7 @@ def test_folders_are_labels_in_the_order_of_numbers(tmp_path: Path) -> None:
         (str(archive / name), label) for name, label in expected
     ]
     (tmp_path / "empty").mkdir()
-    with pytest.raises(DataError, match="has no image in any folder of it"):
+    with pytest.raises(DataError, match="has no image in any of its folders"):
         list(image_folders(tmp_path / "empty"))
 
 
@@ -164,7 +164,7 @@ def test_karpathy_and_coco(tmp_path: Path) -> None:
         (
             coco_captions,
             {**COCO, "images": []},
-            "annotation 1: the image 8 is not among the images",
+            "annotation 1: image 8 is not in the list of images",
         ),
         (
             coco_captions,
@@ -205,19 +205,23 @@ def test_a_name_that_leads_elsewhere_is_refused(name: str, tmp_path: Path) -> No
         tmp_path / "a.json",
         {"images": [{"filename": name, "split": "train", "sentences": [{"raw": "x"}]}]},
     )
-    with pytest.raises(DataError, match=r"annotation 1: '.*' is no name of an image below"):
+    with pytest.raises(
+        DataError, match=r"annotation 1: '.*' is not a path inside the folder of images"
+    ):
         list(karpathy_captions(file))
     if "\0" not in name and name:
         listed = tmp_path / "a.tsv"
         listed.write_text(f"{name}\tx\n")
-        with pytest.raises(DataError, match=r"line 1: '.*' is no name of an image below"):
+        with pytest.raises(
+            DataError, match=r"line 1: '.*' is not a path inside the folder of images"
+        ):
             list(image_list(listed))
 
 
 def test_a_document_that_is_no_json(tmp_path: Path) -> None:
     file = tmp_path / "a.json"
     for content, said in (
-        (b'{"images":\n [}', "line 2: no JSON at character 3"),
+        (b'{"images":\n [}', "line 2: invalid JSON at character 3"),
         (b"[" * 100_000, "the JSON is nested too deeply"),
         (b"\xff\xfe\xfd", "UTF-16|no JSON"),
         (b"[" + b"1" * 10_000 + b"]", "no JSON"),

@@ -61,7 +61,9 @@ def test_an_input_of_another_type_is_refused_with_both_names() -> None:
         Example(Document(("a",)), where=where).input_as(TextPair)
     with pytest.raises(DataError, match="an image without a question, expected both"):
         Example("cat.png").input_as(PictureQuestion)
-    with pytest.raises(DataError, match=re.escape("must be data:image/png;base64, and its bytes")):
+    with pytest.raises(
+        DataError, match=re.escape("must be data:image/png;base64, followed by its bytes")
+    ):
         Picture.parse("data:image/png,abc")
 
 

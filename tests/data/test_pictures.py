@@ -56,7 +56,7 @@ def test_clips_are_padded_in_time_too() -> None:
 
 
 def test_pictures_of_different_channels_do_not_go_together() -> None:
-    with pytest.raises(ShapeError, match=r"one number of channels, got \[1, 3\]"):
+    with pytest.raises(ShapeError, match=r"the same number of channels, got \[1, 3\]"):
         collate_images([picture(2, 2), torch.zeros(3, 2, 2, dtype=torch.uint8)])
 
 
@@ -69,7 +69,7 @@ def test_what_is_packed_comes_out_again_and_the_same_picture_is_kept_once() -> N
     for example, expected in zip(packed.take(np.array([2, 1])), (wide, high), strict=True):
         assert example.picture is not None
         assert torch.equal(example.picture, expected)
-    with pytest.raises(ShapeError, match="got 1 pictures for 2 examples"):
+    with pytest.raises(ShapeError, match="got 1 images for 2 examples"):
         Packed.pack([Encoded([1], picture=wide), Encoded([1])])
 
 
@@ -81,7 +81,7 @@ def test_a_batch_has_pictures_and_texts_and_moves_as_one() -> None:
     assert batch.text.indices.device == batch.pictures_mask.device == torch.device("meta")
     labeled = [Encoded([4, 4], [1], picture=torch.zeros(2, 1, 3, 3, dtype=torch.uint8))]
     assert collate_pictures(labeled, collate_labelled).pictures.shape == (1, 2, 1, 3, 3)
-    with pytest.raises(ShapeError, match="expected examples with pictures, got none"):
+    with pytest.raises(ShapeError, match="expected examples with images, got none"):
         collate_pictures([Encoded([1], [1])], collate_labelled)
 
 
@@ -161,7 +161,7 @@ def test_a_picture_that_cannot_be_read_is_left_out_counted_and_named(tmp_path: P
     assert stream.left_out.first == Where("list.tsv", 2)
     assert stream.left_out.why.startswith(f"list.tsv, line 2: {tmp_path / 'b.png'}: the file is of")
     nothing = folder_stream(tmp_path, ["b.png", "d.png"])
-    with pytest.raises(DataError, match="all 2 examples were left out, 2 since their pictures"):
+    with pytest.raises(DataError, match="all 2 examples were skipped, 2 because their images"):
         next(iter(nothing))
 
 

@@ -82,7 +82,7 @@ def test_values_of_numpy() -> None:
         ([{"text": "a", "label": "b"}, {"text": "c"}], "row 2: no column 'label', only 'text'"),
         ([("a", {"b": 1})], "row 1: the target must be text"),
         (7, "expected rows, got int"),
-        ([], "there are no rows to learn from"),
+        ([], "expected some hundreds of rows, got none"),
     ],
 )
 def test_a_wrong_row_is_named(rows: Any, said: str) -> None:

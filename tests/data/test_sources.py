@@ -230,7 +230,7 @@ def test_a_question_has_the_story_before_it(tmp_path: Path) -> None:
     for text, error in (
         ("2 Mary left.\n", "line 1: expected the number 1 and a space"),
         ("1 Mary left.\n3 John left.\n", "line 2: expected the number 2 or 1"),
-        ("1 Mary left.\n2 Who?\tMary\t7\n", "line 2: the answer is supported by line '7'"),
+        ("1 Mary left.\n2 Who?\tMary\t7\n", "line 2: the supporting fact is line '7'"),
         ("1 Mary left.\n2 Who?\t\t1\n", "line 2: expected question, answer"),
     ):
         with pytest.raises(DataError, match=error):
@@ -362,7 +362,7 @@ def test_lines_of_what_is_no_file(size: int) -> None:
     assert list(LineReader("standard input", chunks=chunks)) == ["one", "twö", "", "four"]
     assert list(LineReader("standard input", chunks=iter([b"\xef\xbb", b"\xbf"]))) == []
     with pytest.raises(
-        DataError, match=r"^standard input, line 2: byte 1 is 0xff, which is no UTF-8"
+        DataError, match=r"^standard input, line 2: byte 1 is 0xff, which is invalid UTF-8"
     ):
         list(LineReader("standard input", chunks=iter([b"one\n", b"\xff"])))
 

@@ -300,10 +300,10 @@ def test_what_is_too_long_is_left_out_and_counted() -> None:
 
 def test_a_stream_without_examples(tmp_path: Path) -> None:
     (tmp_path / "empty.tsv").touch()
-    with pytest.raises(DataError, match=r"empty.tsv, line 1: there is no example"):
+    with pytest.raises(DataError, match=r"empty.tsv, line 1: expected at least one example"):
         next(iter(stream_of(tsv(tmp_path / "empty.tsv"), batch_size=2)))
     (tmp_path / "long.tsv").write_text("a long one\tx\n", encoding="utf-8")
-    with pytest.raises(DataError, match=r"long.tsv: all 1 examples were left out, the first at"):
+    with pytest.raises(DataError, match=r"long.tsv: all 1 examples were skipped, the first at"):
         next(iter(stream_of(tsv(tmp_path / "long.tsv"), budget=5)))
 
 
@@ -337,7 +337,7 @@ def test_settings_that_make_no_sense() -> None:
         stream_of(source)
     with pytest.raises(ValueRangeError, match="either budget or batch_size"):
         stream_of(source, budget=10, batch_size=2)
-    with pytest.raises(ValueRangeError, match="a batch must hold something"):
+    with pytest.raises(ValueRangeError, match="budget and batch_size must be at least 1"):
         stream_of(source, batch_size=0)
     with pytest.raises(ValueRangeError, match="rank must be from 0 to world_size - 1, got rank=2"):
         stream_of(source, batch_size=2, rank=2, world_size=2)

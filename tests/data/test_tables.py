@@ -86,7 +86,7 @@ def test_a_column_goes_by_its_name(tmp_path: Path) -> None:
             "prom",
             r"some.csv, line 1: no column 'prom' in the header, which has 'word', 'pron'. Did",
         ),
-        ("zzz", r"which has 'word', 'pron'. Give one of these, or a number"),
+        ("zzz", r"which has 'word', 'pron'. Use one of these names, or a number"),
         (2, r"line 2: 2 columns, expected at least 3 \('word', 'pron'\)"),
     ],
 )
@@ -103,11 +103,11 @@ def test_a_column_that_is_not_there(column: int | str, said: str, tmp_path: Path
         (b"text,label\nc\n", r"line 2: 1 column, expected 2 \('text', 'label'\)"),
         (
             b'a,b\n"c,d\ne,f\n',
-            "line 2: no CSV: unexpected end of data, in the row that begins here",
+            "line 2: invalid CSV: unexpected end of data, in the row that begins here",
         ),
         (b'a,b\nc,d\n"c" x,d\n', "line 3: no CSV"),
         (b"a,b\nc\xff,d\n", "line 2: byte 2 is 0xff"),
-        (b"\n,\n", "line 2: no row in the file"),
+        (b"\n,\n", "line 2: the file has no rows"),
     ],
 )
 def test_a_fault_is_named_by_its_line(text: bytes, said: str, tmp_path: Path) -> None:

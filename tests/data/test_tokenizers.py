@@ -101,11 +101,11 @@ def test_subwords_are_learnt_and_kept(subwords: SentencePieceSpec) -> None:
 
 
 def test_subwords_that_are_none() -> None:
-    with pytest.raises(DataError, match=r"it has no model yet.*trained_on"):
+    with pytest.raises(DataError, match=r"the tokenizer is not trained.*trained_on"):
         SentencePieceSpec().encode("a")
-    with pytest.raises(DataError, match=r"no subwords can be learnt.*Give more text"):
+    with pytest.raises(DataError, match=r"cannot train subwords.*Use more text"):
         SentencePieceSpec().trained_on([])
-    with pytest.raises(DataError, match="model is not one of sentencepiece"):
+    with pytest.raises(DataError, match="invalid sentencepiece model"):
         SentencePieceSpec(model="anything").encode("a")
 
 
@@ -155,7 +155,8 @@ def test_labels() -> None:
     assert [labels.number(name) for name in labels.names] == [0, 1]
     assert Labels.from_json(labels.to_json()) == labels
     with pytest.raises(
-        DataError, match=r"'yess' is none of those.*'no', 'yes'. Did you mean 'yes'"
+        DataError,
+        match=r"'yess' does not occur in the training data.*'no', 'yes'. Did you mean 'yes'",
     ):
         labels.number("yess")
 

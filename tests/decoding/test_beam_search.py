@@ -343,7 +343,7 @@ def test_errors_say_what_to_do() -> None:
     stepper = ToyStepper(4)
     state = stepper.start(1, 2)
     how: dict[str, Any] = {"begin": BEGIN, "end": END}
-    with pytest.raises(ValueRangeError, match=r"nbest=6 and beam_size=5.*pass beam_size=6"):
+    with pytest.raises(ValueRangeError, match=r"nbest=6 and beam_size=5.*Pass beam_size=6"):
         beam_search(stepper, state, max_length=5, nbest=6, **how)
     with pytest.raises(ValueRangeError, match="max_length must be at least 1 and at least min_len"):
         beam_search(stepper, state, max_length=3, min_length=4, **how)

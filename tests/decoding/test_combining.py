@@ -176,7 +176,7 @@ def test_risk_over_samples_of_a_model() -> None:
 def test_errors_say_what_to_do() -> None:
     with pytest.raises(ShapeError, match=r"all of one vocabulary, got 2 with num_tokens \[4, 5\]"):
         Ensemble([ToyStepper(4), ToyStepper(5)])
-    with pytest.raises(ValueRangeError, match="positive share for each of 1"):
+    with pytest.raises(ValueRangeError, match="positive weight for each of 1"):
         Ensemble([ToyStepper(4)], shares=[0.0])
     with pytest.raises(ShapeError, match="at least one stepper"):
         Ensemble([])

@@ -228,10 +228,10 @@ def _no_attention() -> Transduction:
     [
         (None, {"beam_size": 0}, "must be at least 1"),
         (None, {"forced": {0: [1, 0]}}, "each of the 5 places"),
-        (None, {"forced": {-1: [1, 0, 0, 0, 0]}}, "a step number from 0 on"),
-        (None, {"forced": {0: [0] * 5}}, "some forced weight must be above 0"),
+        (None, {"forced": {-1: [1, 0, 0, 0, 0]}}, "a step number from 0 and"),
+        (None, {"forced": {0: [0] * 5}}, "at least one forced weight must be above 0"),
         (None, {"forced": {0: [-1, 2, 0, 0, 0]}}, "at least 0, got -1 to 2"),
-        (_no_attention, {"forced": {0: [1] * 5}}, "a decoder that reads no context"),
+        (_no_attention, {"forced": {0: [1] * 5}}, "a decoder with attention, got one without"),
     ],
 )
 def test_what_cannot_be_forced(

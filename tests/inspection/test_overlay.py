@@ -193,7 +193,7 @@ def test_errors_say_what_to_do() -> None:
         overlay(seen, np.full((4, 4), np.nan))
     with pytest.raises(ShapeError, match="layout is a grid"):
         overlay(AttentionTrace(kind="x", sources=("a",), targets=(), weights=()), np.zeros((4, 4)))
-    with pytest.raises(ShapeError, match=r"2 \* 3 = 6 places, one at least, got 1"):
+    with pytest.raises(ShapeError, match=r"2 \* 3 = 6 positions, at least one, got 1"):
         overlay(
             AttentionTrace(
                 kind="x", sources=("a",), targets=(), weights=(), layout=Layout("grid", 2, 3)

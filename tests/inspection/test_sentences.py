@@ -71,7 +71,7 @@ def test_arabic_begins_at_the_right() -> None:
 def test_other_layouts_are_an_error() -> None:
     with pytest.raises(ShapeError, match="sentences_trace"):
         sentences(trace("abc", "x"))
-    with pytest.raises(ShapeError, match=r"2 \* 2 = 4 places, got 3"):
+    with pytest.raises(ShapeError, match=r"2 \* 2 = 4 positions, got 3"):
         sentences(trace("abc", "x", layout=Layout("sentences", 2, 2)))
     many = [str(word) for word in range(2001)]
     with pytest.raises(ShapeError, match="at most 2000 words"):

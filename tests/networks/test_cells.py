@@ -116,7 +116,7 @@ def test_a_cell_shares_its_weights_with_torch(
 def test_errors_say_what_to_do() -> None:
     with pytest.raises(ShapeError, match="LSTMCell: inputs must have width 3, got 2"):
         LSTMCell(3, 4)(torch.zeros(1, 2), LSTMCell(3, 4).start([1]))
-    with pytest.raises(ShapeError, match="the state has no memory"):
+    with pytest.raises(ShapeError, match="got one without memory"):
         LSTMCell(3, 4)(torch.zeros(1, 3), CellState(torch.zeros(1, 4)))
 
 

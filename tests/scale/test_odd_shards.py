@@ -67,7 +67,7 @@ def test_a_shard_cannot_have_the_name_of_the_manifest(
         (folder / name).parent.mkdir(exist_ok=True)
         (folder / name).write_text("a\tb\n")
         (folder / "b.tsv").write_text("a\tb\n")
-        with pytest.raises(ValueError, match="which the run writes itself"):
+        with pytest.raises(ValueError, match="which the run itself writes"):
             corpus_shards([str(folder / "b.tsv"), str(folder / name)], str(tmp_path / "out"))
 
 

@@ -164,7 +164,9 @@ def test_lines_that_are_no_examples_are_rejected_and_stop_nothing(
 
 def test_a_task_that_would_number_them_otherwise_is_refused(shards: Path, tmp_path: Path) -> None:
     corpus, _ = prepared(shards, str(tmp_path / "corpus"))
-    with pytest.raises(SpecError, match=r"was given other numbers .* Prepare it again"):
+    with pytest.raises(
+        SpecError, match=r"differently from the prepared corpus.* Prepare the corpus again"
+    ):
         build_for_corpus(TransductionSpec(source=WhitespaceSpec()), corpus)
 
 
@@ -181,7 +183,7 @@ def test_a_damaged_part_is_one_line(shards: Path, tmp_path: Path) -> None:
     corpus, job = prepared(shards, str(tmp_path / "corpus"))
     part = tmp_path / "corpus/1-00000.safetensors"
     part.write_bytes(part.read_bytes()[:-10])
-    with pytest.raises(DataError, match=r"1-00000.safetensors: no part of a prepared corpus"):
+    with pytest.raises(DataError, match=r"1-00000.safetensors: not a part of a prepared corpus"):
         corpus.open(corpus.shards()[1])
     assert [shard.name for shard in job.unwritten(job.vocabularies())] == ["1"]
     with pytest.raises(DataError, match="foveal prepare"):  # there is no corpus until it is whole
@@ -241,5 +243,5 @@ def test_columns_with_names_are_read_from_lines(tmp_path: Path) -> None:
 def test_a_csv_file_is_refused(tmp_path: Path) -> None:
     written(tmp_path / "in/0.csv", ["word,pron", "a,b"])
     (shard,) = find_shards([str(tmp_path / "in/0.csv")])
-    with pytest.raises(DataError, match=r"expected an example on each line. Write it as tab-sep"):
+    with pytest.raises(DataError, match=r"expected one example per line. Convert it to tab-sep"):
         line_format(shard)

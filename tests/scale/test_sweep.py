@@ -103,7 +103,7 @@ def test_bounds_are_read(planned: Planned, path: str, text: str, first: str, las
         ("training.learning_rate", "1e-2..1e-4", "the lower first"),
         ("task.model.encoder.dropout", "0.1..1.5", "dropout"),
         ("task.model.decoder.attention", "softmax,softer", "softer"),
-        ("task.model.decoder.attention", "1..2", "a setting that is a number"),
+        ("task.model.decoder.attention", "1..2", "expected two numbers, the lower first"),
     ],
 )
 def test_bounds_that_make_no_sense_are_refused(
@@ -185,7 +185,7 @@ def test_what_was_stopped_is_saved_from_its_last_checkpoint(
 def test_where_nothing_has_begun_there_is_no_model(planned: Planned, tmp_path: Path) -> None:
     sweep = sweep_of(planned, tmp_path)
     sweep.begin()
-    with pytest.raises(FovealError, match="before a trial had begun"):
+    with pytest.raises(FovealError, match="before the first trial"):
         sweep.finish()
 
 

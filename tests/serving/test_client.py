@@ -218,11 +218,11 @@ def test_what_is_no_answer_ends_in_the_error_of_the_client(body: bytes) -> None:
 
     with saying(body) as (address, asked):
         with Client(address) as client:
-            with pytest.raises(ServerError, match="not one of a Foveal server"):
+            with pytest.raises(ServerError, match="not from a Foveal server"):
                 client.models()
-            with pytest.raises(ServerError, match="not one of a Foveal server"):
+            with pytest.raises(ServerError, match="not from a Foveal server"):
                 client.predict("m", ["a"])
-        with pytest.raises(ServerError, match="not one of a Foveal server"):
+        with pytest.raises(ServerError, match="not from a Foveal server"):
             asyncio.run(ask(address))
     assert len(asked) == 3
 

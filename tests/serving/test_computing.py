@@ -199,7 +199,7 @@ def test_the_server_ends_with_the_process_that_computes(tmp_path: Path) -> None:
         os.kill(child, signal.SIGKILL)
         assert server.process.wait(SECONDS) not in (0, -signal.SIGTERM)
         log = server.log.read_text()
-    assert "the process that computes ended with status -9" in log
+    assert "the computing process ended with status -9" in log
     assert "Traceback" not in log
 
 

@@ -216,5 +216,5 @@ def test_cider_rewards_what_is_particular() -> None:
 @pytest.mark.parametrize("image", [ImageSpec(trim=True), ImageSpec(ink=0.1)])
 def test_the_frames_of_a_clip_are_not_shrunk_one_by_one(image: ImageSpec) -> None:
     spec = replace(BARS, image=image, model=replace(BARS.model, encoder=FramesEncoderSpec()))
-    with pytest.raises(ValueRangeError, match=r"stay of one size.*Set image.trim to false and"):
+    with pytest.raises(ValueRangeError, match=r"must have one size.*Set image.trim to false and"):
         spec.build_from([Example("a.gif", "red")])

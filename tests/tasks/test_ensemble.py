@@ -308,13 +308,13 @@ def spec(**changes: Any) -> Transduction:
         (lambda: spec(outputs="texts"), "outputs of member 3 .*got 'texts', expected 'words'"),
         (
             lambda: vocabulary(transduction(), "ABXYZ"),
-            "got 5 symbols, of which only it has 'X', 'Y', 'Z', expected 5 symbols, of which only",
+            "got 5 tokens, including 'X', 'Y', 'Z' only in it, expected 5 tokens, including",
         ),
         (
             lambda: vocabulary(transduction(), "ABCDEFGHIJK"),
-            "only it has 'F', .*'J', ..., expected 5",
+            "including 'F', .*'J', ... only in it, expected 5",
         ),
-        (lambda: vocabulary(transduction(), "ABCDE"), "symbols in another order"),
+        (lambda: vocabulary(transduction(), "ABCDE"), "tokens in another order"),
     ],
 )
 def test_members_must_write_and_cut_alike(
@@ -324,7 +324,7 @@ def test_members_must_write_and_cut_alike(
     with pytest.raises(ValueRangeError, match=rf"TransductionEnsemble: .*{said}") as raised:
         TransductionEnsemble([soft, other, member])
     assert re.search(
-        r"Fit the members on the same files.*or leave that one out\.$", str(raised.value)
+        r"Train the members on the same files.*or remove this member\.$", str(raised.value)
     )
 
 

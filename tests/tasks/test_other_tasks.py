@@ -253,7 +253,7 @@ def test_labels_are_smoothed() -> None:
 def test_an_unseen_label_is_wrong_in_a_test_and_an_error_in_training() -> None:
     task = ClassificationSpec(model=ClassifierSpec(encoder=ENCODER)).build_from(opinions(20))
     strange = Example("a cat", "maybe", where=Where("train.tsv", 7))
-    with pytest.raises(DataError, match=r"train.tsv, line 7: the label 'maybe' is none of those"):
+    with pytest.raises(DataError, match=r"train.tsv, line 7: the label 'maybe' does not occur"):
         task.encode(strange)
     assert task.evaluate([strange]).value == 0
     task.calibrate([strange, *opinions(10)])

@@ -214,10 +214,10 @@ def test_attachment_scores_are_those_computed_by_hand() -> None:
     ("target", "message"),
     [
         ("2:nsubj 0:root", "3 words and 2 arcs"),
-        ("2:nsubj 0:root 7:obj", "the head 7 is no word of the sentence"),
-        ("0:root 0:root 1:obj", "2 words hang from the root, expected one"),
+        ("2:nsubj 0:root 7:obj", "the head 7 is not a word of the sentence"),
+        ("0:root 0:root 1:obj", "2 words are attached to the root, expected one"),
         ("2:nsubj 1:dep 0:root", "the heads have a cycle"),
-        ("nsubj 0:root 2:obj", "an arc is a head and a label such as 3:nsubj, got 'nsubj'"),
+        ("nsubj 0:root 2:obj", "an arc must be a head and a label such as 3:nsubj, got 'nsubj'"),
     ],
 )
 def test_a_target_that_is_no_tree_is_refused(task: Parsing, target: str, message: str) -> None:

@@ -125,7 +125,7 @@ def test_features_that_do_not_fit_are_refused() -> None:
     with pytest.raises(ShapeError, match=r"spelling must have the shape \(2, 3, 2\), got none"):
         spelled(tokens)
     uneven = [Encoded([1, 2], [0, 0], spelling=[1, 2]), Encoded([1, 2], [0, 0])]
-    with pytest.raises(ShapeError, match="every symbol needs equally many spelling features"):
+    with pytest.raises(ShapeError, match="every token needs the same number of spelling features"):
         collate_tagged(uneven)
 
 

@@ -155,5 +155,5 @@ def test_clips_are_told(tmp_path: Path) -> None:
     assert len(shown.trace.sources) <= 5  # of six frames, five were read
     frames = replace(FRAMES, frame=VectorFrameSpec(input_size=3))
     vectors = replace(spec, model=replace(spec.model, encoder=frames))
-    with pytest.raises(ValueRangeError, match="frames are read from images"):
+    with pytest.raises(ValueRangeError, match="frames are images"):
         vectors.build_from(examples)

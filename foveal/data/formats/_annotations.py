@@ -78,7 +78,7 @@ class _AnnotationCursor(Cursor):
         try:
             found = next(self._annotations)
         except AnnotationError as error:
-            raise data_error(where, str(error), "Correct it, or leave it out") from None
+            raise data_error(where, str(error), "Correct or remove it") from None
         self._number += 1
         picture = Picture(image_path(self._file, self._source.images, found.image, where))
         return Example(
@@ -106,8 +106,8 @@ class KarpathyCaptions(AnnotationSource):
     kind: Literal["karpathy"] = "karpathy"
     paths: tuple[str, ...] = setting(about=ABOUT_PATHS)
     images: str | None = setting(None, ABOUT_IMAGES)
-    splits: tuple[str, ...] = setting(("train",), "which images: train, restval, val, test")
-    text: Literal["raw", "tokens"] = setting("raw", "captions as written, or as cut into words")
+    splits: tuple[str, ...] = setting(("train",), "split of the images: train, restval, val, test")
+    text: Literal["raw", "tokens"] = setting("raw", "captions as raw text, or tokenized")
 
     @override
     def annotations(self, document: Any) -> Iterator[Annotation]:
@@ -142,7 +142,7 @@ class CocoCaptions(AnnotationSource):
         for annotation in _member(document, "annotations", list):
             number = _number(annotation, "image_id")
             if number not in names:
-                raise AnnotationError(f"the image {number} is not among the images")
+                raise AnnotationError(f"image {number} is not in the list of images")
             yield Annotation(names[number], _member(annotation, "caption", str))
 
 
@@ -234,21 +234,21 @@ def _document(file: str) -> Any:
             if len(data) > MAX_BYTES:
                 raise data_error(
                     file,
-                    f"larger than {MAX_BYTES:,} bytes, which is the most that is held at once",
-                    "Write it as lines of image, tab and text, and read it as an image list",
+                    f"larger than {MAX_BYTES:,} bytes, the maximum for one document",
+                    "Convert it to lines of image, tab and text, and read it as an image list",
                 )
     except DamagedError as damage:
-        raise data_error(file, str(damage), "Fetch or pack the file again") from None
+        raise data_error(file, str(damage), "Download or compress the file again") from None
     try:
         return json.loads(data)
     except RecursionError:
         raise data_error(file, "the JSON is nested too deeply", "Correct the file") from None
     except json.JSONDecodeError as error:
         where = Where(file, error.lineno)
-        what = f"no JSON at character {error.colno}: {error.msg}"
+        what = f"invalid JSON at character {error.colno}: {error.msg}"
         raise data_error(where, what, "Correct the file") from None
     except ValueError as error:  # invalid UTF-8, or a number with thousands of digits
-        raise data_error(file, f"no JSON: {error}", "Correct the file") from None
+        raise data_error(file, f"invalid JSON: {error}", "Correct the file") from None
 
 
 def _member(record: Any, name: str, kind: type) -> Any:

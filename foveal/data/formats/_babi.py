@@ -51,7 +51,7 @@ class Babi(FileSource):
                 raise reader.error(
                     f"expected the number {last}{' or 1' * (last > 1)} and a space before the "
                     f"text, got {quoted(line)}",
-                    "Number the lines of a story from 1 on",
+                    "Number the lines of a story from 1",
                 )
             if "\t" not in text:
                 places[number] = len(facts)
@@ -80,7 +80,7 @@ def _question(text: str, reader: LineReader) -> tuple[str, str, str]:
     cells = [cell.strip() for cell in text.split("\t")]
     if not 2 <= len(cells) <= 3 or not cells[1]:
         raise reader.error(
-            f"expected question, answer and supporting facts with tabs between, got {quoted(text)}",
+            f"expected question, answer and supporting facts, separated by tabs, got {quoted(text)}",
             "Write for example: 3 Where is Mary?<TAB>bathroom<TAB>1",
         )
     return cells[0], cells[1], cells[2] if len(cells) == 3 else ""
@@ -89,7 +89,7 @@ def _question(text: str, reader: LineReader) -> tuple[str, str, str]:
 def _fact(name: str, places: dict[str, int], reader: LineReader) -> int:
     if name not in places:
         raise reader.error(
-            f"the answer is supported by line {quoted(name)}, expected the number of a fact before",
+            f"the supporting fact is line {quoted(name)}, expected the number of an earlier fact",
             "Correct the number",
         )
     return places[name]

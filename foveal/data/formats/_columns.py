@@ -69,9 +69,9 @@ def find_columns(rows: Sequence[Sequence[str]], *, is_csv: bool = False) -> Colu
     if _has_labels_first(whole):
         roles = {"source": 1, "target": 0}
         reason = (
-            f"{_count(number)}: label in the first ({len({row[0] for row in whole})} different in {len(whole)} "
-            f"lines), text in the second; a first line with the names source and target, with the separator "
-            f"between them, would say otherwise"
+            f"{_count(number)}: label in the first ({len({row[0] for row in whole})} different in "
+            f"{len(whole)} lines), text in the second; to change this, add a first line with the "
+            f"column names source and target"
         )
         return Columns(roles, False, number, is_even, reason)
     roles = _as_pairs(whole) or _by_content(whole, number)
@@ -179,7 +179,7 @@ def _unused(roles: Mapping[str, Column], columns: Sequence[str | int]) -> str:
     if not unused or len(columns) < 3:
         return ""
     places = " and ".join(map(_place, unused))
-    counted = "" if named else "; columns are counted from 0"
+    counted = "" if named else "; columns count from 0"
     return f"; ignored: {places} (to predict it instead: --set train.target={unused[0]}{counted})"
 
 

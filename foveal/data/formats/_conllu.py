@@ -34,8 +34,8 @@ class ConllU(FileSource):
     is_by_line: ClassVar[bool] = False
     kind: Literal["conllu"] = "conllu"
     paths: tuple[str, ...] = setting(about=ABOUT_PATHS)
-    source: int = setting(1, "column of the words, from 0 on", at_least=0)
-    target: int | None = setting(3, "column of the tags, from 0 on", at_least=0)
+    source: int = setting(1, "column of the words, from 0", at_least=0)
+    target: int | None = setting(3, "column of the tags, from 0", at_least=0)
     max_line: int = setting(MAX_LINE, ABOUT_MAX_LINE, at_least=1)
 
     @override
@@ -56,9 +56,8 @@ class ConllU(FileSource):
                 continue
             if len(cells) < needed:
                 raise reader.error(
-                    f"{len(cells)} columns, expected at least {needed} with tabs between, "
-                    f"in {quoted(line)}",
-                    f"Put tabs between the columns, or say which columns to read{BY_SETTING}",
+                    f"{len(cells)} columns, expected at least {needed} separated by tabs, in {quoted(line)}",
+                    f"Put tabs between the columns, or set the columns to read{BY_SETTING}",
                 )
             if self.source > 0 and _NO_WORD.fullmatch(cells[0]):
                 continue
@@ -69,9 +68,7 @@ class ConllU(FileSource):
 
     def _add(self, column: list[str], cell: str, reader: LineReader) -> None:
         if not cell.strip():
-            raise reader.error(
-                "a word or its tag is empty", "Write _ where there is nothing to say"
-            )
+            raise reader.error("a word or its tag is empty", "Write _ for a missing value")
         column.append(_SPACE.sub("\N{NO-BREAK SPACE}", cell.strip()))
 
     def _example(self, words: list[str], tags: list[str], where: Where) -> Example:

@@ -16,7 +16,7 @@ from .._lines import MAX_LINE, LineReader
 from .._source import FileSource, Paths, expand, path_texts
 
 ABOUT_PATHS = "files, or patterns such as train-*.tsv.gz; plain, gzip or zstd"
-ABOUT_MAX_LINE = "bytes of a line at most; a longer one is refused"
+ABOUT_MAX_LINE = "maximum length of a line in bytes; a longer line is an error"
 
 
 @final
@@ -29,11 +29,11 @@ class JsonLines(FileSource):
     is_by_line: ClassVar[bool] = True
     kind: Literal["json_lines"] = "json_lines"
     paths: tuple[str, ...] = setting(about=ABOUT_PATHS)
-    source: str = setting("source", "name of the text to read")
-    target: str | None = setting("target", "name of the text or label to produce")
-    second: str | None = setting(None, "name of the second text, of pairs of texts")
-    features: str | None = setting(None, "name of the features, as in inflection")
-    alignment: str | None = setting(None, "name of the alignment, such as 0-0 1-2")
+    source: str = setting("source", "name of the source field")
+    target: str | None = setting("target", "name of the target field, a text or a label")
+    second: str | None = setting(None, "name of the field with the second text of a pair")
+    features: str | None = setting(None, "name of the field with features, as in inflection")
+    alignment: str | None = setting(None, "name of the field with the alignment, such as 0-0 1-2")
     max_line: int = setting(MAX_LINE, ABOUT_MAX_LINE, at_least=1)
 
     @override
@@ -58,7 +58,7 @@ class JsonLines(FileSource):
         if name not in record:
             near = difflib.get_close_matches(name, record, n=1)
             known = ", ".join(map(quoted, list(record)[:8])) or "none"
-            remedy = f"Did you mean {quoted(near[0])}?" if near else "Say which names to read"
+            remedy = f"Did you mean {quoted(near[0])}?" if near else "Set the names to read"
             raise reader.error(f"no {quoted(name)} in the object, which has {known}", remedy)
         value = record[name]
         text = value_text(value)
@@ -70,7 +70,7 @@ class JsonLines(FileSource):
             )
         if not _is_writable(text):
             raise reader.error(
-                f"{quoted(name)} has half of a surrogate pair, which is no character",
+                f"{quoted(name)} has half of a surrogate pair, which is not a character",
                 "Write the character itself, or both halves",
             )
         return text
@@ -83,8 +83,8 @@ class Parallel(FileSource):
 
     is_by_line: ClassVar[bool] = True
     kind: Literal["parallel"] = "parallel"
-    source_paths: tuple[str, ...] = setting(about=f"texts to read: {ABOUT_PATHS}")
-    target_paths: tuple[str, ...] = setting(about=f"texts to produce: {ABOUT_PATHS}")
+    source_paths: tuple[str, ...] = setting(about=f"source texts: {ABOUT_PATHS}")
+    target_paths: tuple[str, ...] = setting(about=f"target texts: {ABOUT_PATHS}")
     max_line: int = setting(MAX_LINE, ABOUT_MAX_LINE, at_least=1)
 
     @override
@@ -93,8 +93,8 @@ class Parallel(FileSource):
         if len(sources) != len(targets):
             raise data_error(
                 sources[0],
-                f"{len(sources)} source and {len(targets)} target files, expected as many of each",
-                "Give a target file for each source file, in the same order",
+                f"{len(sources)} source and {len(targets)} target files, expected equal numbers",
+                "Pass one target file per source file, in the same order",
             )
         return tuple(zip(sources, targets, strict=True))
 
@@ -105,9 +105,9 @@ class Parallel(FileSource):
             if source is None or target is None:
                 short, long = (ours, theirs) if source is None else (theirs, ours)
                 raise short.error(
-                    f"the file ends here, but {long.file} has a line {long.line}; "
-                    f"expected as many lines in both",
-                    "Look for a line that was lost or broken in two",
+                    f"the file ends here, but {long.file} has a line {long.line}; expected equal "
+                    f"numbers of lines",
+                    "Check for a missing line or an extra line break",
                 )
             yield Example(source.strip(" "), target.strip(" "), "", "", ours.where)
 
@@ -194,10 +194,10 @@ def parse_record(line: str, where: Where) -> dict[str, Any]:
     except RecursionError:
         raise data_error(where, "the JSON is nested too deeply", "Write a flat object") from None
     except json.JSONDecodeError as error:
-        what = f"no JSON at character {error.pos + 1}: {error.msg}"
+        what = f"invalid JSON at character {error.pos + 1}: {error.msg}"
         raise data_error(where, what, "Correct the line") from None
     except ValueError as error:  # a number with thousands of digits
-        raise data_error(where, f"no JSON: {error}", "Correct the line") from None
+        raise data_error(where, f"invalid JSON: {error}", "Correct the line") from None
     if not isinstance(record, dict):
         raise data_error(
             where,

@@ -38,12 +38,12 @@ class ImageList(FileSource):
     paths: tuple[str, ...] = setting(about=ABOUT_PATHS)
     images: str | None = setting(None, ABOUT_IMAGES)
     image: int | None = setting(
-        0, "column of the image's name; none: the number of the line, from 0 on", at_least=0
+        0, "column of the image file name; none: the line number, from 0", at_least=0
     )
-    target: int | None = setting(1, "column of the text or label to produce", at_least=0)
+    target: int | None = setting(1, "column of the target, a text or a label", at_least=0)
     second: int | None = setting(None, "column of the question about the image", at_least=0)
     suffix: str = setting("", "suffix of each name, such as .png")
-    numbered: bool = setting(False, "names end in # and the number of a text, as in Flickr8k")
+    numbered: bool = setting(False, "names end in # and the number of a caption, as in Flickr8k")
     quotes: bool = setting(False, "columns may be in double quotes, with line breaks inside")
     max_line: int = setting(MAX_LINE, ABOUT_MAX_LINE, at_least=1)
 
@@ -64,9 +64,9 @@ class ImageList(FileSource):
                 cells = [_unquoted(cell) for cell in cells]
             if used and len(cells) <= max(used):
                 raise reader.error(
-                    f"{len(cells)} columns, expected at least {max(used) + 1} with tabs between, in "
+                    f"{len(cells)} columns, expected at least {max(used) + 1} separated by tabs, in "
                     f"{quoted(line)}",
-                    f"Write the name of an image, a tab and a text, or say which columns to read{BY_SETTING}",
+                    f"Write the name of an image, a tab and a text, or set the columns to read{BY_SETTING}",
                 )
             name = self._name(cells, reader)
             picture = Picture(image_path(reader.file, self.images, name, reader.where))
@@ -187,7 +187,7 @@ def _whole_rows(reader: LineReader) -> Iterator[str]:
             yield " ".join(opened)
             opened = []
     if opened:
-        raise reader.error("the quotes are not closed before the end of the file", "Close them")
+        raise reader.error("a quoted cell is not closed before the end of the file", "Close them")
 
 
 def _unquoted(cell: str) -> str:
@@ -217,7 +217,9 @@ def _image_names(root: Path) -> list[tuple[str, str]]:
         folders = [folder for folder in root.iterdir() if folder.is_dir()]
         names = [(folder.name, image.name) for folder in folders for image in folder.iterdir()]
     else:
-        raise data_error(str(root), "is not there", "Give a folder of folders of images")
+        raise data_error(
+            str(root), "does not exist", "Use a folder with one folder of images per label"
+        )
     images = [
         (folder, name)
         for folder, name in names
@@ -226,7 +228,7 @@ def _image_names(root: Path) -> list[tuple[str, str]]:
     if not images:
         raise data_error(
             str(root),
-            "has no image in any folder of it",
+            "has no image in any of its folders",
             "Put the images of each label into a folder that has its name",
         )
     return sorted(images, key=lambda pair: (natural_order(pair[0]), natural_order(pair[1])))

@@ -68,10 +68,10 @@ def read_gold(
     lines = [_parsed(line, reader.where) for reader in (LineReader(file),) for line in reader]
     if len(lines) != len(sizes):
         raise DataError(
-            f"{file}: {len(lines)} lines of links for {len(sizes)} pairs, expected one for each. "
-            f"Give the gold file of these pairs, with an empty line where a pair has no link."
+            f"{file}: {len(lines)} lines of links for {len(sizes)} pairs, expected equal numbers. Use "
+            f"the gold file of these pairs, with an empty line for a pair without links."
         )
-    first, reason = (first, "as was said") if first is not None else _first(lines, sizes)
+    first, reason = (first, "as specified") if first is not None else _first(lines, sizes)
     gold = tuple(_checked(*row, first) for row in zip(lines, sizes, strict=True))
     return GoldFile(gold, f"words counted from {first}, {reason}")
 
@@ -101,8 +101,8 @@ def _parsed(line: str, where: Where) -> _Line:
     if len(cells) == 2:
         raise data_error(
             where,
-            "two columns, expected links alone or in the third column",
-            "Give the file that has the links",
+            "two columns, expected only links, or links in the third column",
+            "Use the file with the links",
         )
     sure: set[Link] = set()
     possible: set[Link] = set()
@@ -111,8 +111,8 @@ def _parsed(line: str, where: Where) -> _Line:
         if found is None:
             raise data_error(
                 where,
-                f"links are pairs such as 0-2, or 0p2 if they are only possible, got {quoted(word)}",
-                "Write source-target places with spaces between the links",
+                f"links must be pairs such as 0-2, or 0p2 for a possible link, got {quoted(word)}",
+                "Write source-target positions, separated by spaces",
             )
         link = int(found[1]), int(found[3])
         possible.add(link)
@@ -124,11 +124,14 @@ def _parsed(line: str, where: Where) -> _Line:
 def _first(lines: Sequence[_Line], sizes: Sequence[tuple[int, int]]) -> tuple[Literal[0, 1], str]:
     """Infer whether words are counted from 0 or 1, with a reason."""
     if any(0 in link for line in lines for link in line.possible):
-        return 0, "since some link has a 0"
+        return 0, "because a link contains 0"
     for line, (num_sources, num_targets) in zip(lines, sizes, strict=True):
         if any(i == num_sources or j == num_targets for i, j in line.possible):
-            return 1, f"since no link has a 0 and line {line.where.line} goes one beyond the text"
-    return 0, "the usual way, as nothing speaks against it"
+            return (
+                1,
+                f"because no link contains 0 and line {line.where.line} exceeds the text by one",
+            )
+    return 0, "the usual convention"
 
 
 def _checked(line: _Line, size: tuple[int, int], first: int) -> Gold:
@@ -140,8 +143,8 @@ def _checked(line: _Line, size: tuple[int, int], first: int) -> Gold:
         if not (0 <= i < size[0] and 0 <= j < size[1]):
             raise data_error(
                 line.where,
-                f"a link {i + first}-{j + first}, but the pair has {size[0]} source and {size[1]} "
-                f"target words, counted from {first}",
-                "Give the pairs with spaces between the words that the links count",
+                f"got the link {i + first}-{j + first}, but the pair has {size[0]} source and "
+                f"{size[1]} target words, counted from {first}",
+                "Separate the words of the pairs by spaces, as the links count them",
             )
     return Gold(sure, possible)

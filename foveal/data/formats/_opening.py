@@ -95,11 +95,11 @@ def open_source(paths: Paths, target: Paths | None = None, *, max_line: int = MA
     """
     if target is not None:
         both = parallel(paths, target, max_line=max_line)
-        return Opened(both, "two files whose lines go together")
+        return Opened(both, "two parallel files")
     first = expand(path_texts(paths))[0]
     if Path(first).is_dir():
         _refuse_texts(Path(first))
-        return Opened(image_folders(paths), "folders of images, named after what is on them")
+        return Opened(image_folders(paths), "folders of images, one per label")
     if annotated := _as_annotations(first, paths):
         return annotated
     # Only reading rejects a line that is too long, not inferring the format: the user may raise the limit later.
@@ -110,7 +110,7 @@ def open_source(paths: Paths, target: Paths | None = None, *, max_line: int = MA
         raise data_error(
             Where(first, 1),
             "the file is empty, expected examples",
-            "Give a file with a source, a tab and a target on each line",
+            "Use a file with a source, a tab and a target on each line",
         )
     if _are_tagged_words([line for line, _ in begins]):
         source, reason = _as_tagged_words([line for line, _ in peeked], paths)
@@ -126,9 +126,9 @@ def _refuse_texts(folder: Path) -> None:
     if names and not any(path.is_dir() for path in folder.iterdir()):
         raise data_error(
             str(folder),
-            f"this is a folder with {len(names)} files ({names[0]}, for example), expected files, or a folder "
-            f"with a folder of images for each label",
-            f"Name the files, by a pattern in quotes: '{folder / ('*' + Path(names[0]).suffix)}'",
+            f"got a folder with {len(names)} files (for example {names[0]}), expected files, or a "
+            f"folder with one folder of images per label",
+            f"Use a quoted pattern: '{folder / ('*' + Path(names[0]).suffix)}'",
         )
 
 
@@ -190,7 +190,7 @@ def _as_annotations(file: str, paths: Paths) -> Opened | None:
     if '"sentences"' in begins or '"sentids"' in begins:
         return Opened(
             karpathy_captions(paths),
-            "captions in Karpathy's format, of the images for training",
+            "captions in Karpathy's format, training split",
         )
     if '"file_name"' in begins or '"image_id"' in begins:
         return Opened(coco_captions(paths), "captions in the format of COCO")
@@ -255,7 +255,7 @@ def _as_csv(peeked: Sequence[str], where: Where, paths: Paths) -> Opened:
     is_comma = _is_even(by_comma) or not _is_even(by_semicolon)
     delimiter, rows = (",", by_comma) if is_comma else (";", by_semicolon)
     if not rows:
-        raise data_error(where, "no row in the file, expected CSV", "Give a file with examples")
+        raise data_error(where, "the file has no rows, expected CSV", "Use a file with examples")
     found = find_columns(rows, is_csv=True)
     source = csv(
         paths, **found.roles, columns=found.number, header=found.header, delimiter=delimiter

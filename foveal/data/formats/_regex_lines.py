@@ -38,14 +38,14 @@ class RegexLines(FileSource):
             names = set(re.compile(self.pattern).groupindex)
         except re.error as error:
             raise SpecError(
-                f"RegexLines: pattern is no regular expression: {error}, in {quoted(self.pattern)}. "
-                f"Write one such as (?P<source>.*) => (?P<target>.*)."
+                f"RegexLines: invalid regular expression: {error}, in {quoted(self.pattern)}. For "
+                f"example, use (?P<source>.*) => (?P<target>.*)."
             ) from None
         if "source" not in names or not names <= _GROUPS:
             known, got = ", ".join(sorted(_GROUPS)), ", ".join(sorted(names)) or "none"
             raise SpecError(
-                f"RegexLines: the names of groups must be among {known}, with source, got {got} in "
-                f"{quoted(self.pattern)}. Name what to read, as in (?P<source>.*) => (?P<target>.*)."
+                f"RegexLines: the names of groups must be among {known} and include source, got {got} "
+                f"in {quoted(self.pattern)}. For example, use (?P<source>.*) => (?P<target>.*)."
             )
 
     @override

@@ -21,7 +21,7 @@ from ._columns import in_words, named_roles
 from ._formats import value_text
 from ._tables import ROLES
 
-_GIVE = "Give pairs (source, target), dicts, Examples, a pandas frame or a Hugging Face dataset"
+_GIVE = "Pass pairs (source, target), dicts, Examples, a pandas frame or a Hugging Face dataset"
 
 
 class Rows(NamedTuple):
@@ -65,7 +65,8 @@ def read_rows(rows: Any, roles: Mapping[str, str | None] | None = None) -> Rows:
     if isinstance(rows, Mapping):
         names = ", ".join(map(quoted, list(map(str, rows))[:5]))
         raise DataError(
-            f"expected rows, got a dict with {names}. {_GIVE}; of a dict of datasets give one: data['train']."
+            f"expected rows, got a dict with {names}. {_GIVE}; for a dict of datasets, pass one of "
+            f"them: data['train']."
         )
     labels = _labels_of(rows)
     records = rows.to_dict("records") if isinstance(rows, Frame) else rows
@@ -79,7 +80,7 @@ def read_rows(rows: Any, roles: Mapping[str, str | None] | None = None) -> Rows:
         else:
             examples.append(_from_other(row, f"row {number}"))
     if not examples:
-        raise DataError(f"there are no rows to learn from, expected some hundreds. {_GIVE}.")
+        raise DataError(f"expected some hundreds of rows, got none. {_GIVE}.")
     reason = f": {in_words(used)}" if used else ": sources and targets"
     return Rows(tuple(examples), f"{len(examples):,} rows{reason}")
 
@@ -104,7 +105,7 @@ def _roles_in(row: Mapping[str, Any], given: Mapping[str, str | None]) -> dict[s
     }
     roles = {**found, **given}
     if roles["source"] is None:
-        raise DataError(f"row 1: no column for the text, in {_listed(names)}. {_GIVE}.")
+        raise DataError(f"row 1: found no text column among {_listed(names)}. {_GIVE}.")
     return {role: roles[role] for role in ROLES}
 
 
@@ -132,8 +133,8 @@ def _cell(row: Mapping[str, Any], name: str, labels: list[str] | None, where: st
     if name not in row:
         raise data_error(
             where,
-            f"no column {quoted(name)}, only {_listed(row)}",
-            "Give all rows the same columns, or choose others: train__source=..., train__target=...",
+            f"no column {quoted(name)}, got {_listed(row)}",
+            "Use the same columns in all rows, or select others: train__source=..., train__target=...",
         )
     value = row[name]
     return _text(_named(value, labels, where) if labels else value, quoted(name), where)
@@ -149,7 +150,7 @@ def _named(value: Any, labels: list[str], where: str) -> Any:
         raise data_error(
             where,
             f"label {value}, expected 0 to {len(labels) - 1}",
-            "Leave out rows without a label",
+            "Remove rows without a label",
         )
     return labels[value]
 
@@ -177,7 +178,7 @@ def _text(value: Any, name: str, where: str) -> str:
         raise data_error(
             where,
             f"{name} must be text, a number or a list of texts, got {quoted(repr(value))}",
-            "Fill the cell or leave out the row (pandas: frame.dropna())",
+            "Fill the cell or remove the row (pandas: frame.dropna())",
         )
     return text
 

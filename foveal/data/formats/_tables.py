@@ -43,18 +43,18 @@ class AbstractTable(FileSource):
     separator: ClassVar[str]  # in words, for errors
 
     paths: tuple[str, ...] = setting(about=ABOUT_PATHS)
-    source: int | str = setting(0, "column of the text to read: a number or a name", at_least=0)
-    target: Column = setting(1, "column of the text or label to produce", at_least=0)
-    second: Column = setting(None, "column of the second text, of pairs of texts", at_least=0)
+    source: int | str = setting(0, "column of the source text: a number or a name", at_least=0)
+    target: Column = setting(1, "column of the target, a text or a label", at_least=0)
+    second: Column = setting(None, "column of the second text of a pair", at_least=0)
     features: Column = setting(None, "column of features, as in inflection", at_least=0)
     alignment: Column = setting(None, "column of alignments such as 0-0 1-2", at_least=0)
     columns: int | None = setting(
         None,
-        "number of columns that a line must have; none: at least the columns that are read",
+        "required number of columns; none: at least the columns that are read",
         at_least=1,
     )
     header: bool = setting(
-        False, "the first line has the names of the columns; always so if a column goes by name"
+        False, "the first line contains column names; always true if a column is given by name"
     )
     max_line: int = setting(MAX_LINE, ABOUT_MAX_LINE, at_least=1)
 
@@ -129,7 +129,7 @@ class AbstractTable(FileSource):
         known = f" ({_listed(names)})" if names else ""
         return data_error(
             where,
-            f"{got} column{'s' * (got != 1)}, expected {least}{known} with {self.separator} between, in {text}",
+            f"{got} column{'s' * (got != 1)}, expected {least}{known} separated by {self.separator}, in {text}",
             self._remedy(got, needed),
         )
 
@@ -169,9 +169,9 @@ def in_files(like: Table, other: Table) -> Table:
     if not Path(file).exists():
         raise data_error(
             Where(expand(other.paths)[0], 1),
-            f"no header with the column {quoted(str(like.source))}, and the training file {file}, which tells its "
-            f"number, is gone",
-            "Add a first line with the names of the columns",
+            f"no header with the column {quoted(str(like.source))}, and the training file {file}, "
+            f"which defines its position, does not exist",
+            "Add a first line with the column names",
         )
     numbers = like.numbers(like.first_row(file), file)
     return replace(other, **numbers, columns=like.columns)
@@ -214,8 +214,8 @@ class TabSeparated(AbstractTable):
     @override
     def _remedy(self, got: int, needed: int) -> str:
         if got < needed:
-            return f"Put a tab between columns, or say which columns to read{BY_SETTING}"
-        return f"Take out the tab that is no separator, {_MORE}"
+            return f"Put a tab between columns, or set the columns to read{BY_SETTING}"
+        return f"Remove the extra tab, {_MORE}"
 
 
 @final
@@ -243,7 +243,7 @@ class CommaSeparated(AbstractTable):
             except standard_csv.Error as error:
                 raise data_error(
                     Where(reader.file, before + 1),
-                    f"no CSV: {error}, in the row that begins here",
+                    f"invalid CSV: {error}, in the row that begins here",
                     'Write a cell that contains a quote, a separator or a line break as "...", and a quote '
                     'in it as ""',
                 ) from None
@@ -260,7 +260,7 @@ class CommaSeparated(AbstractTable):
     @override
     def _remedy(self, got: int, needed: int) -> str:
         if got < needed:
-            return f"Write all cells, or say which columns to read{BY_SETTING}"
+            return f"Write all cells, or set the columns to read{BY_SETTING}"
         return f'Put a cell that contains {self.delimiter!r} in double quotes ("a, b"), {_MORE}'
 
 
@@ -374,10 +374,12 @@ def _number_of(name: str, names: Sequence[str], file: str) -> int:
     near = difflib.get_close_matches(name, names, n=1)
     has = f"which has {_listed(names)}" if names else "which is empty"
     if name in names:
-        what, remedy = f"several columns have the name {quoted(name)}", "Give its number, from 0 on"
+        what, remedy = f"several columns have the name {quoted(name)}", "Use its number, from 0"
     else:
         what = f"no column {quoted(name)} in the header, {has}"
-        remedy = f"Did you mean {quoted(near[0])}?" if near else "Give one of these, or a number"
+        remedy = (
+            f"Did you mean {quoted(near[0])}?" if near else "Use one of these names, or a number"
+        )
     raise data_error(Where(file, 1), what, remedy)
 
 

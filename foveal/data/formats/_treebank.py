@@ -54,8 +54,8 @@ def read_arc(text: str) -> tuple[int, str]:
     head, colon, label = text.partition(":")
     if not (colon and label and head.isascii() and head.isdecimal()):
         raise DataError(
-            f"an arc is a head and a label such as 3:nsubj, got {quoted(text)}. Write the number of the "
-            f"head, 0 for the root, a colon and the label for each word, with spaces between words."
+            f"an arc must be a head and a label such as 3:nsubj, got {quoted(text)}. Write the number "
+            f"of the head (0 for the root), a colon and the label for each word, separated by spaces."
         )
     return int(head), label
 
@@ -172,7 +172,7 @@ def _word(line: str, where: Where, number: int) -> list[str] | None:
     if len(row) != _NUM_COLUMNS:
         raise data_error(
             where,
-            f"{len(row)} columns, expected {_NUM_COLUMNS} with tabs between, in {quoted(line)}",
+            f"{len(row)} columns, expected {_NUM_COLUMNS} separated by tabs, in {quoted(line)}",
             "Write CoNLL-U, with _ in columns that have no value",
         )
     if _NO_WORD.fullmatch(row[0]):
@@ -181,7 +181,7 @@ def _word(line: str, where: Where, number: int) -> list[str] | None:
         raise data_error(
             where,
             f"expected word {number} of the sentence, got the number {quoted(row[0])}",
-            "Number the words of each sentence from 1 on, and put an empty line after a sentence",
+            "Number the words of each sentence from 1, and put an empty line after each sentence",
         )
     if not row[_FORM].strip():
         raise data_error(where, "the word is empty", "Write _ if it has no form")

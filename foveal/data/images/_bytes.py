@@ -46,7 +46,13 @@ def image_bytes(source: Path | bytes, max_bytes: int) -> bytes:
         archive = _archive_of(path)
         if archive is not None:
             return _member_bytes(archive, path, max_bytes)
-        what = "is a folder" if path.is_dir() else "is no file" if path.exists() else "is not there"
+        what = (
+            "is a folder"
+            if path.is_dir()
+            else "is not a file"
+            if path.exists()
+            else "does not exist"
+        )
     except ImageError:
         raise
     except (OSError, ValueError) as error:  # a name that contains NUL raises ValueError
@@ -64,8 +70,8 @@ def _at_most(read: bytes, place: Path | str, max_bytes: int) -> bytes:
     if len(read) > max_bytes:
         raise image_error(
             place,
-            f"larger than {max_bytes:,} bytes, which is the most that is read",
-            "Save it smaller, or raise max_bytes",
+            f"larger than {max_bytes:,} bytes, the maximum",
+            "Reduce the image, or increase max_bytes",
         )
     return read
 
@@ -88,7 +94,9 @@ def _member_bytes(archive: Path, path: Path, max_bytes: int) -> bytes:
     try:
         unpacked = unpacking.decompress(packed, max_bytes + 1)
     except zlib.error as error:
-        raise image_error(path, f"damaged in its archive ({error})", "Pack it again") from None
+        raise image_error(
+            path, f"damaged in its archive ({error})", "Create the archive again"
+        ) from None
     return _at_most(unpacked, path, max_bytes)
 
 
@@ -101,7 +109,7 @@ def _packed_bytes(handle: BinaryIO, member: _Member, max_bytes: int, path: Path)
         if signature == b"PK\x03\x04":
             handle.seek(name_size + extra_size, 1)
             return handle.read(min(member.packed, max_bytes + max_bytes // 8 + 64))
-    raise image_error(path, "has no header in its archive", "Pack it again")
+    raise image_error(path, "has no header in its archive", "Create the archive again")
 
 
 def _members_of(archive: Path) -> "MappingProxyType[str, _Member]":
@@ -117,7 +125,7 @@ def _listed(archive: Path, _changed: int, _size: int) -> "MappingProxyType[str, 
             entries = opened.infolist()
     except (zipfile.BadZipFile, ValueError, NotImplementedError, struct.error) as error:
         raise image_error(
-            archive, f"no zip archive that can be read ({error})", "Give a folder, or a zip archive"
+            archive, f"not a readable zip archive ({error})", "Use a folder or a zip archive"
         ) from None
     if len(entries) > MAX_MEMBERS:
         raise image_error(

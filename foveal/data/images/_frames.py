@@ -65,7 +65,7 @@ def read_frames(source: Path | bytes, spec: ImageSpec, max_frames: int) -> UInt8
     """
     if max_frames < 1:
         raise ValueRangeError(
-            f"read_frames: max_frames must be at least 1, got {max_frames}. Give a number of frames."
+            f"read_frames: max_frames must be at least 1, got {max_frames}. Use a positive number of frames."
         )
     place = source if isinstance(source, Path) else "the clip"
     if isinstance(source, Path) and source.is_dir():
@@ -78,14 +78,14 @@ def read_frames(source: Path | bytes, spec: ImageSpec, max_frames: int) -> UInt8
         else:
             frames = _of_video(data, container, place, spec, max_frames)
     if not frames:
-        raise image_error(place, "no frame of it can be read", "Fetch it again, or leave it out")
+        raise image_error(place, "no frame can be read", "Download it again, or remove it")
     sizes = {tuple(frame.shape[1:]) for frame in frames}
     if len(sizes) > 1:
         (h, w), (other_h, other_w) = sorted(sizes)[:2]
         raise image_error(
             place,
             f"frames of {w} x {h} and of {other_w} x {other_h} pixels, expected one size",
-            "Bring them to one size",
+            "Resize them to one size",
         )
     return torch.stack(frames)
 
@@ -119,7 +119,7 @@ def _of_folder(folder: Path, spec: ImageSpec, max_frames: int) -> list[Frame]:
         raise image_error(
             folder,
             f"{len(names):,} images in the folder, expected from 1 to {MAX_FRAMES:,}",
-            "Give a folder with the frames of one clip, each an image",
+            "Use a folder with the frames of one clip, one image per frame",
         )
     kept = evenly_spaced(sorted(names, key=natural_order), max_frames)
     return [read_image(folder / name, spec) for name in kept]
@@ -176,8 +176,8 @@ def _check_clip(num_frames: int, size: tuple[int, int], place: object, spec: Ima
         raise image_error(
             place,
             f"{num_frames:,} frames of {size[0]:,} x {size[1]:,} pixels, expected at most "
-            f"{MAX_FRAMES:,} frames and {most:,} pixels together",
-            "Cut the clip, shrink it, or raise max_pixels",
+            f"{MAX_FRAMES:,} frames and {most:,} pixels in total",
+            "Shorten the clip, resize it, or increase max_pixels",
         )
 
 

@@ -50,7 +50,7 @@ _FOREIGN = {
     b"<svg": "SVG",
     b"<?xml": "XML, perhaps SVG",
     b"PK\x03\x04": "a zip archive",
-    b"version https://git-lfs": "a pointer of Git LFS to an image that was not fetched",
+    b"version https://git-lfs": "a Git LFS pointer to an image that was not downloaded",
 }
 _WITH_ALPHA = ("RGBA", "LA", "PA", "RGBa", "La")
 _ORIENTATION = 0x0112  # the number of the EXIF tag
@@ -77,21 +77,23 @@ class ImageSpec:
     images keep their size.
     """
 
-    num_channels: Literal[1, 3] = setting(3, "1 for gray, 3 for color")
-    height: int = setting(224, "rows of pixels at most; a higher image is shrunk", at_least=1)
-    width: int = setting(224, "columns of pixels at most; a wider image is shrunk", at_least=1)
-    trim: bool = setting(False, "cut off margins of one color, as of a page, before it is shrunk")
+    num_channels: Literal[1, 3] = setting(3, "number of channels: 1 for gray, 3 for color")
+    height: int = setting(224, "maximum height in pixels; a higher image is resized", at_least=1)
+    width: int = setting(224, "maximum width in pixels; a wider image is resized", at_least=1)
+    trim: bool = setting(False, "crop margins of one color before resizing")
     ink: float | None = setting(
         None,
-        "shrink writing of which less than this share is ink, in proportion, and darken it again: then letters "
-        "are of about one size, if all was written with one pen; none: not at all",
+        "resize handwriting whose fraction of ink is below this value, in proportion, and darken it "
+        "again: letters then have about the same size, if all were written with one pen; none: off",
         above=0,
         at_most=1,
     )
     max_pixels: int = setting(
-        1 << 25, "pixels of an image before it is shrunk; a larger one is refused", at_least=1
+        1 << 25, "maximum number of pixels before resizing; a larger image is an error", at_least=1
     )
-    max_bytes: int = setting(1 << 25, "bytes of a file; a larger one is refused", at_least=1)
+    max_bytes: int = setting(
+        1 << 25, "maximum file size in bytes; a larger file is an error", at_least=1
+    )
 
 
 def read_image(source: Path | bytes, spec: ImageSpec) -> UInt8[Tensor, "C h w"]:
@@ -149,8 +151,8 @@ def check_size(size: tuple[int, int], place: object, spec: ImageSpec) -> None:
     if not (width > 0 and height > 0 and width * height <= spec.max_pixels):
         raise image_error(
             place,
-            f"{width:,} x {height:,} pixels, expected at least one and at most {spec.max_pixels:,}",
-            "Shrink it, or raise max_pixels",
+            f"{width:,} x {height:,} pixels, expected from 1 to {spec.max_pixels:,} pixels",
+            "Resize it, or increase max_pixels",
         )
     if max(width, height) > _MOST_SIDE:
         raise image_error(
@@ -281,11 +283,13 @@ def _orientation(opened: Image.Image) -> int:
 def _foreign(data: bytes, place: object) -> ImageError:
     begins = data[:64].lstrip()
     kind = next((kind for first, kind in _FOREIGN.items() if begins.startswith(first)), None)
-    got = "empty" if not data else kind or f"of no known format, beginning with {data[:8].hex(' ')}"
+    got = (
+        "empty" if not data else kind or f"in an unknown format, beginning with {data[:8].hex(' ')}"
+    )
     return image_error(place, f"the file is {got}, expected {_FORMATS}")
 
 
 def damaged(error: Exception, place: object) -> ImageError:
     """Convert an exception of a decoder to a one-line error."""
     said = " ".join(str(error).split())[:120] or type(error).__name__
-    return image_error(place, f"the image is damaged ({said})", "Fetch it again, or leave it out")
+    return image_error(place, f"the image is damaged ({said})", "Download it again, or remove it")

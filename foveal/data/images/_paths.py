@@ -27,8 +27,8 @@ def image_path(file: str, images: str | None, name: str, where: Where) -> Path:
     if leads_out or any(sign in name for sign in "\\\t\r\n\0"):
         raise data_error(
             where,
-            f"{quoted(name)} is no name of an image below the folder of images",
-            "Write a name relative to it, with / between folders and without ..",
+            f"{quoted(name)} is not a path inside the folder of images",
+            "Write a relative path with / between folders and without ..",
         )
     root = Path(file).parent if images is None else Path(images)
     return root.joinpath(*parts)

@@ -120,8 +120,8 @@ def collate_frames(
     channels = {clip.shape[1] for clip in clips}
     if len(channels) != 1:
         raise ShapeError(
-            f"collate_images: pictures must have one number of channels, got "
-            f"{sorted(channels) or 'no picture'}. Read them with the same ImageSpec."
+            f"collate_images: images must have the same number of channels, got "
+            f"{sorted(channels) or 'no image'}. Read them with the same ImageSpec."
         )
     sizes = [(clip.shape[0], *clip.shape[-2:]) for clip in clips]
     longest, height, width = (max(extent) for extent in zip(*sizes, strict=True))

@@ -87,8 +87,8 @@ class BatchStream(AbstractStream[Batch]):
     def _prepare(self, pool: Pool, generator: np.random.Generator) -> Prepared[Batch]:
         if len(pool.packed) < self._world_size:
             raise DataError(
-                f"BatchStream: {len(pool.packed)} examples for {self._world_size} processes, "
-                f"expected at least one for each. Use fewer processes, or more data."
+                f"BatchStream: got {len(pool.packed)} examples for {self._world_size} processes, "
+                f"expected at least one per process. Use fewer processes, or more data."
             )
         plan = make_plan(
             pool.packed,

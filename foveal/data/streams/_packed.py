@@ -238,8 +238,8 @@ class Packer:
             self.size += self._pictures.append(example.picture) // PICTURE_BYTES
         if len(self._pictures) not in (0, len(self._indices)):
             raise ShapeError(
-                f"Packed: either all examples have a picture or none, got {len(self._pictures)} "
-                f"pictures for {len(self._indices)} examples. Give every Encoded a picture."
+                f"Packed: expected an image for all examples or for none, got {len(self._pictures)} "
+                f"images for {len(self._indices)} examples. Give every Encoded an image."
             )
         self._new.append(example.columns)
         if len(self._new) >= MAX_NEW:

@@ -43,13 +43,13 @@ class BatchSize(NamedTuple):
         """Create a size from exactly one of the two, which must be at least 1."""
         if (budget is None) == (num_rows is None):
             raise ValueRangeError(
-                f"BatchStream: give either budget or batch_size, got budget={budget} and "
-                f"batch_size={num_rows}. A budget of 2,000 places is a good start."
+                f"BatchStream: expected either budget or batch_size, got budget={budget} and "
+                f"batch_size={num_rows}. For example, use a budget of 2,000 positions."
             )
         if (budget or num_rows or 0) < 1:
             raise ValueRangeError(
-                f"BatchStream: a batch must hold something, got budget={budget}, "
-                f"batch_size={num_rows}. Give a number of at least 1."
+                f"BatchStream: budget and batch_size must be at least 1, got budget={budget}, "
+                f"batch_size={num_rows}. Increase them."
             )
         return cls(budget, num_rows)
 

@@ -39,7 +39,7 @@ class PreparedCorpus:
     unit: ClassVar[str] = "line"  # an example has the number of its line in the text
     kind: Literal["prepared"] = "prepared"
     path: str = setting(about="the folder")
-    like: SourceSpec = setting(about="the text that it was made of, and how that was read")
+    like: SourceSpec = setting(about="the text files of the corpus, and their format")
 
     @property
     def num_examples(self) -> int:
@@ -55,7 +55,7 @@ class PreparedCorpus:
             raise data_error(
                 str(file),
                 f"cannot be read: {error}",
-                "Make the corpus again with foveal prepare, which does only what is missing",
+                "Run foveal prepare again; it computes only the missing parts",
             ) from None
 
     def shards(self, block: int | None = None) -> tuple[Shard, ...]:
@@ -121,7 +121,7 @@ def _arrays(file: str) -> dict[str, Integer[np.ndarray, " n"]]:
     except (OSError, SafetensorError, KeyError) as error:
         raise _damaged(file, str(error)) from None
     if len(sizes) > 1 or wrong:
-        raise _damaged(file, "lengths and ids do not go together")
+        raise _damaged(file, "lengths and ids do not match")
     return arrays
 
 
@@ -133,8 +133,8 @@ def _names(arrays: Mapping[str, Any]) -> list[str]:
 def _damaged(file: str, why: str) -> Exception:
     return data_error(
         file,
-        f"no part of a prepared corpus: {why}",
-        "Delete it and make the corpus again with foveal prepare, which does only what is missing",
+        f"not a part of a prepared corpus: {why}",
+        "Delete it and run foveal prepare again; it computes only the missing parts",
     )
 
 

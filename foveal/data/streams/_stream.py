@@ -121,16 +121,16 @@ class AbstractStream(ABC, Generic[Batch]):
         missing = sorted(self.state().keys() - state.keys())
         if missing:
             raise DataError(
-                f"{type(self).__name__}: the state lacks {', '.join(missing)}. "
-                f"Restore what state() gave."
+                f"{type(self).__name__}: the state lacks {', '.join(missing)}. Use a state that "
+                f"state() returned."
             )
         for name in ("settings", "corpus"):
             now = self.state()[name]
             if state[name] != now:
                 raise DataError(
-                    f"{type(self).__name__}: the {name} of the stream changed since the state was "
-                    f"taken: then {state[name]}, now {now}. Restore into a stream of the same "
-                    f"files and settings, or start anew."
+                    f"{type(self).__name__}: the {name} of the stream changed after the state was "
+                    f"saved: it was {state[name]}, and is now {now}. Restore into a stream of the "
+                    f"same files and settings, or start again."
                 )
         self._begin(
             state["epoch"], state["pool"], PoolStart.from_data(state["start"]), state["batch"]
@@ -183,16 +183,20 @@ class AbstractStream(ABC, Generic[Batch]):
         names = ", ".join(files[:3]) + " ..." * (len(files) > 3) or "the source"
         if self.left_out.num_unreadable:
             return DataError(
-                f"{names}: all {self.left_out.num} examples were left out, "
-                f"{self.left_out.num_unreadable} since their pictures cannot be read; the first: "
+                f"{names}: all {self.left_out.num} examples were skipped, "
+                f"{self.left_out.num_unreadable} because their images cannot be read; the first: "
                 f"{self.left_out.why}"
             )
         if self.left_out.num:
             return DataError(
-                f"{names}: all {self.left_out.num} examples were left out, the first at "
-                f"{self.left_out.first}: too long for the budget, or not wanted. Raise the budget."
+                f"{names}: all {self.left_out.num} examples were skipped, the first at "
+                f"{self.left_out.first}: they are too long for the budget, or the task cannot use "
+                f"them. Increase the budget."
             )
-        return DataError(f"{names}, line 1: there is no example. Give a file that has some.")
+        return DataError(
+            f"{names}, line 1: expected at least one example, got none. Use a file that "
+            f"is not empty."
+        )
 
 
 def rank_checked(rank: int, world_size: int) -> None:
@@ -200,7 +204,7 @@ def rank_checked(rank: int, world_size: int) -> None:
     if not 0 <= rank < world_size:
         raise ValueRangeError(
             f"a stream: rank must be from 0 to world_size - 1, got rank={rank} of "
-            f"world_size={world_size}. Pass those of torch.distributed."
+            f"world_size={world_size}. Use the values of torch.distributed."
         )
 
 

@@ -72,7 +72,7 @@ class TextStream(AbstractStream[TextBatch]):
         if batch_size < world_size or length < 1:
             raise ValueRangeError(
                 f"TextStream: batch_size must be at least world_size={world_size}, and length at "
-                f"least 1, got batch_size={batch_size} and length={length}. Raise them."
+                f"least 1, got batch_size={batch_size} and length={length}. Increase them."
             )
         self._batch_size, self._length = batch_size, length
         self._rank, self._world_size = rank, world_size

@@ -32,8 +32,8 @@ class SentencePieceSpec(AbstractTokenizerSpec):
     """
 
     kind: Literal["sentencepiece"] = "sentencepiece"
-    num_pieces: int = setting(8_000, "pieces to learn, at most", at_least=300)
-    algorithm: Literal["unigram", "bpe"] = setting("unigram", "how pieces are chosen")
+    num_pieces: int = setting(8_000, "maximum number of subwords", at_least=300)
+    algorithm: Literal["unigram", "bpe"] = setting("unigram", "training algorithm of the subwords")
     model: str = setting("", "the trained model in base64; empty before training")
 
     @property
@@ -65,8 +65,8 @@ class SentencePieceSpec(AbstractTokenizerSpec):
             )
         except RuntimeError as error:
             raise DataError(
-                f"SentencePieceSpec: no subwords can be learnt from these texts: {_short(error)}. "
-                f"Give more text, lower num_pieces={self.num_pieces}, or use characters."
+                f"SentencePieceSpec: cannot train subwords on these texts: {_short(error)}. Use more "
+                f"text, reduce num_pieces={self.num_pieces}, or use characters."
             ) from None
         return replace(self, model=base64.b64encode(writer.getvalue()).decode("ascii"))
 
@@ -85,14 +85,14 @@ class SentencePieceSpec(AbstractTokenizerSpec):
 def _processor(model: str) -> sentencepiece.SentencePieceProcessor:
     if not model:
         raise DataError(
-            "SentencePieceSpec: it has no model yet. Use what spec.trained_on(texts) returns."
+            "SentencePieceSpec: the tokenizer is not trained. Use the result of spec.trained_on(texts)."
         )
     try:
         return sentencepiece.SentencePieceProcessor(model_proto=base64.b64decode(model))
     except (RuntimeError, ValueError) as error:
         raise DataError(
-            f"SentencePieceSpec: model is not one of sentencepiece: {_short(error)}. "
-            f"Use what trained_on made."
+            f"SentencePieceSpec: invalid sentencepiece model: {_short(error)}. Use a model that "
+            f"trained_on returned."
         ) from None
 
 

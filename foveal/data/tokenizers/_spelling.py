@@ -40,13 +40,17 @@ class SpellingSpec:
 
     kind: Literal["spelling"] = "spelling"
     prefixes: int = setting(
-        3, "longest prefix, in characters; every shorter one is read too", at_least=0
+        3,
+        "maximum length of a prefix, in characters; shorter prefixes are features too",
+        at_least=0,
     )
     suffixes: int = setting(
-        4, "longest suffix, in characters; every shorter one is read too", at_least=0
+        4,
+        "maximum length of a suffix, in characters; shorter suffixes are features too",
+        at_least=0,
     )
     num_buckets: int = setting(
-        20_000, "rows of the table of features; features with the same hash share a row", at_least=1
+        20_000, "number of hash buckets; features with the same hash share an embedding", at_least=1
     )
 
     @property

@@ -27,7 +27,7 @@ from ._latex import as_handwritten, with_canonical_braces
 from ._sentencepiece import SentencePieceSpec
 
 NormalForm: TypeAlias = Literal["none", "NFC", "NFD", "NFKC", "NFKD"]
-ABOUT_FORM = "Unicode normal form that text is brought to first; none leaves it as it is"
+ABOUT_FORM = "Unicode normalization form of the text; none: no normalization"
 
 _GRAPHEMES: Callable[[str], list[str]] = regex.compile(r"\X").findall
 # \X takes a microsecond for each character. Each of these letters (Latin, IPA, Greek, Cyrillic, Armenian,
@@ -104,10 +104,12 @@ class CharacterSpec(AbstractTokenizerSpec):
 
     kind: Literal["characters"] = "characters"
     unit: Literal["grapheme", "code_point"] = setting(
-        "grapheme", "grapheme: letters with their marks; code_point: letters and marks"
+        "grapheme",
+        "grapheme: a letter with its marks is one token; code_point: letters and marks "
+        "are separate tokens",
     )
     spaces: Literal["keep", "drop"] = setting(
-        "keep", "keep spaces as tokens, or drop them, for scripts that are written without spaces"
+        "keep", "keep spaces as tokens, or drop them, for scripts without spaces between words"
     )
     normalization: NormalForm = setting("none", ABOUT_FORM)
 
@@ -190,12 +192,13 @@ class LatexSpec(AbstractTokenizerSpec):
     kind: Literal["latex"] = "latex"
     braces: Literal["keep", "canonical"] = setting(
         "keep",
-        "canonical: around every argument and nowhere else, what is lowered before what is raised, so that "
-        "{x}^2_i and x_{i}^{2} are one",
+        "canonical: braces around every argument and nowhere else, subscripts before superscripts, "
+        "so {x}^2_i and x_{i}^{2} are equal",
     )
     signs: Literal["keep", "handwritten"] = setting(
         "keep",
-        "handwritten: without what a pen cannot show (spaces, upright letters, sizes of brackets), one name for each",
+        "handwritten: without distinctions that handwriting does not show (spaces, upright letters, "
+        "bracket sizes), one name for each symbol",
     )
 
     @override

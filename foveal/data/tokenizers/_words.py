@@ -67,8 +67,8 @@ def words_of(tokenizer: TokenizerSpec, text: str) -> Words:
         at += size
     if at != len(owners):
         raise DataError(
-            f"words_of: the symbols of {quoted(text)} cannot be laid beside its words. "
-            f"Align symbols instead: units symbols."
+            f"words_of: the tokens of {quoted(text)} do not match its words. Align tokens instead: "
+            f"units symbols."
         )
     return Words(split_words(text), tuple(of_symbol))
 

@@ -122,8 +122,8 @@ class Vocabularies:
 
 def _none_counted(owner: str, what: str) -> str:
     return (
-        f"{owner}: the vocabularies have no {what}, which the task needs. "
-        f"Count them with spec.build_from(examples)."
+        f"{owner}: the vocabularies have no {what}, which the task needs. Build them with "
+        f"spec.build_from(examples)."
     )
 
 
@@ -156,8 +156,8 @@ def _majority(data: Any) -> dict[str, str]:
     """Read the majority answers of a bundle; bundles of older versions have none."""
     if not isinstance(data, dict) or not all(isinstance(text, str) for text in data.values()):
         raise DataError(
-            f"Vocabularies: majority must be an object of texts, got {type(data).__name__}. "
-            f"Restore the vocabulary.json that was saved."
+            f"Vocabularies: majority must be an object of texts, got {type(data).__name__}. Restore "
+            f"the saved vocabulary.json."
         )
     return data
 
@@ -188,8 +188,8 @@ def required_target(example: Example) -> str:
     if example.target is None:
         with located(example):
             raise DataError(
-                "the example has no target, expected one to learn from or to score against. "
-                "Give a second column, or only predict."
+                "the example has no target, expected one for training or scoring. Add a second "
+                "column, or only predict."
             )
     return example.target
 

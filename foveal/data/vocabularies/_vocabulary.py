@@ -194,11 +194,15 @@ class Labels:
             return self._numbers[name]
         except KeyError:
             near = difflib.get_close_matches(name, self.names, n=1)
-            hint = f"Did you mean {near[0]!r}?" if near else "Correct it, or train with it."
+            hint = (
+                f"Did you mean {near[0]!r}?"
+                if near
+                else "Correct it, or add it to the training data."
+            )
             listed = ", ".join(repr(known) for known in self.names[:8])
             more = f" and {len(self.names) - 8} more" if len(self.names) > 8 else ""
             raise DataError(
-                f"the label {name!r} is none of those seen in training, expected one of "
+                f"the label {name!r} does not occur in the training data, expected one of "
                 f"{listed}{more}. {hint}"
             ) from None
 
@@ -235,7 +239,7 @@ def _numbered(tokens: tuple[str, ...], owner: str, *, first: int) -> dict[str, i
     numbers = {token: number for number, token in enumerate(tokens, first)}
     if len(numbers) < len(tokens):
         twice = next(token for token, n in Counter(tokens).items() if n > 1)
-        raise DataError(f"{owner}: {twice!r} stands there twice, expected once. Remove one.")
+        raise DataError(f"{owner}: {twice!r} occurs twice, expected once. Remove one.")
     return numbers
 
 
@@ -244,8 +248,8 @@ def _strings(text: str, owner: str) -> tuple[str, ...]:
         data: Any = json.loads(text)
     except (ValueError, RecursionError) as error:
         raise DataError(
-            f"{owner}: not JSON: {error}. Expected what to_json wrote; write it again."
+            f"{owner}: invalid JSON: {error}. Expected the output of to_json; write it again."
         ) from None
     if not isinstance(data, list) or not all(isinstance(item, str) for item in data):
-        raise DataError(f"{owner}: expected a JSON list of strings. Give what to_json wrote.")
+        raise DataError(f"{owner}: expected a JSON list of strings. Use the output of to_json.")
     return tuple(data)

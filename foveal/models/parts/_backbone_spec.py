@@ -51,7 +51,7 @@ class BackboneSpec(AbstractImageEncoderSpec):
         if not self.num_channels == len(self.mean) == len(self.std):
             raise SpecError(
                 f"BackboneSpec: mean and std must have a number for each of {self.num_channels} "
-                f"channels, got {len(self.mean)} and {len(self.std)}. Give as many."
+                f"channels, got {len(self.mean)} and {len(self.std)}. Use one number per channel."
             )
         return HuggingFaceImageEncoder(
             backbone(self.config, self.weights), stride=self.stride, mean=self.mean, std=self.std

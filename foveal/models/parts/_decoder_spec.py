@@ -180,8 +180,8 @@ class DecoderSpec(AbstractRecurrentSpec, AbstractDecoderSpec):
         """Raise an error for settings that need an attention."""
         if self.input_feeding:
             raise ValueRangeError(
-                "DecoderSpec: input_feeding feeds back what was attended to, got attention none. "
-                "Choose an attention, for example softmax, or set input_feeding to false."
+                "DecoderSpec: input_feeding needs attention, got attention none. Choose an "
+                "attention, for example softmax, or set input_feeding to false."
             )
         if self.attend == "before":
             raise ValueRangeError(

@@ -105,7 +105,7 @@ class WordEncoderSpec(AbstractEncoderSpec):
 
     kind: Literal["words"] = "words"
     embedding_size: int = setting(128, "width of a token's vector", at_least=1)
-    dropout: float = setting(0.2, "share of embeddings set to 0 in training", at_least=0, at_most=1)
+    dropout: float = setting(0.2, "dropout rate of the embeddings", at_least=0, at_most=1)
     self_attention: SelfAttentionSpec | None = setting(None, "self-attention over the words")
     states: RecurrentSpec | None = setting(
         None, "network whose states score the self-attention; none: the words themselves do"

@@ -78,9 +78,9 @@ class AbstractRecurrentDecoder(nn.Module, ABC):
         expected = embedding.embedding_dim + bridge.step_size + fed_size
         if stack.input_size != expected:
             raise ShapeError(
-                f"{type(self).__name__}: the stack must have input_size {expected}, "
-                f"got {stack.input_size}. It reads the token ({embedding.embedding_dim}), "
-                f"the bridge ({bridge.step_size}) and what is fed back ({fed_size})."
+                f"{type(self).__name__}: the stack must have input_size {expected}, got "
+                f"{stack.input_size}. It reads the token ({embedding.embedding_dim}), the bridge "
+                f"({bridge.step_size}) and the context that is fed back ({fed_size})."
             )
         self.embedding, self.stack, self.bridge = embedding, stack, bridge
         self.output = TokenOutput(vector_size, embedding, tie_embeddings=tie_embeddings)

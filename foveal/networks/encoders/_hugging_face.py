@@ -206,7 +206,7 @@ def _backbone_class(config: Any) -> Any:
         return _transformers().MODEL_FOR_BACKBONE_MAPPING[type(config)]
     except KeyError:
         raise SpecError(
-            f"backbone: {config.model_type} is no vision backbone. Use a model with an AutoBackbone."
+            f"backbone: {config.model_type} is not a vision backbone. Use a model with an AutoBackbone."
         ) from None
 
 

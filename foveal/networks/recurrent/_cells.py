@@ -298,8 +298,8 @@ def _at_end(outputs: Tensor, lengths: Tensor, first: CellState) -> Tensor:
 def _memory(state: CellState) -> Tensor:
     if state.cell is None:
         raise ShapeError(
-            "LSTMCell: the state has no memory, expected one beside the hidden vector. "
-            "Start from cell.start(batch), or pass CellState(hidden, memory)."
+            "LSTMCell: expected a state with a memory cell and a hidden vector, got one without "
+            "memory. Start from cell.start(batch), or pass CellState(hidden, memory)."
         )
     return state.cell
 

@@ -128,9 +128,9 @@ class LatentStepper:
         places = memory.keys.vectors
         if forced is not None and forced.shape != (*tokens.shape, places.shape[1]):
             raise ShapeError(
-                f"LatentStepper: forced weights must have shape "
-                f"{(*tokens.shape, places.shape[1])}, items, hypotheses and places, got "
-                f"{tuple(forced.shape)}. Give a weight for every place."
+                f"LatentStepper: forced weights must have shape {(*tokens.shape, places.shape[1])}, "
+                f"items, hypotheses and positions, got {tuple(forced.shape)}. Pass a weight for every "
+                f"position."
             )
         hidden, layers = self._advance.advance(before, tokens, memory)
         if forced is None:

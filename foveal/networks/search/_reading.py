@@ -88,15 +88,15 @@ def check_forced(
     head = attention.attention if isinstance(attention, MultiHead) else attention
     if not isinstance(head, Attention) or not isinstance(head.reader, _LINEAR):
         raise ValueRangeError(
-            f"DecoderStepper: attention can be forced where a decoder reads a context that is a sum "
-            f"of values, got {type(decoder).__name__}, which reads none. "
-            f"Leave the forced weights out, or train with softmax or segment attention."
+            f"DecoderStepper: forced weights need a decoder that reads a weighted sum of values, got "
+            f"{type(decoder).__name__}. Remove the forced weights, or train with softmax or segment "
+            f"attention."
         )
     expected = *shape, memory.values.shape[-2]
     if forced.shape != expected:
         raise ShapeError(
             f"DecoderStepper: forced weights must have shape {expected}, items, hypotheses and "
-            f"places, got {tuple(forced.shape)}. Give a weight for every place."
+            f"positions, got {tuple(forced.shape)}. Pass a weight for every position."
         )
 
 

@@ -74,7 +74,8 @@ class Replicas(NamedTuple):
             found = cls(0, 0)
         if not 1 <= found.least <= found.most:
             raise ValueRangeError(
-                f"serve: replicas are a number such as 4 or bounds such as 2..8, got {text!r}."
+                f"serve: --replicas must be a number such as 4 or a range such as 2..8, got {text!r}. "
+                f"Correct it."
             )
         return found
 
@@ -171,7 +172,7 @@ def _roll_out(application: serve.Application) -> None:
         serve.run(application, name=APPLICATION, route_prefix="/")
     except RuntimeError as error:
         raise ReplicasError(
-            f"serve: no replica started: {error}. Look at the cluster's logs of Ray Serve."
+            f"serve: no replica started: {error}. Check the Ray Serve logs of the cluster."
         ) from None
 
 
@@ -184,9 +185,9 @@ def _watch(deployment: Deployment, state: Mapping[str, Any], is_told: Callable[[
             try:
                 _roll_out(deployment.application())
             except (FovealError, OSError) as error:
-                _log.error("not loaded anew, the old models serve on: %s", error)
+                _log.error("could not reload, the old models keep serving: %s", error)
             else:
-                _log.warning("all replicas have the models as they are in their folders now")
+                _log.warning("all replicas have reloaded the models")
 
 
 @contextmanager

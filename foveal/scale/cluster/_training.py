@@ -55,8 +55,8 @@ def train_with_workers(out: Path, workers: int, *, specs: Path | None = None) ->
         trainer.fit()
     except TrainingFailedError as error:
         raise WorkersError(
-            f"{folder}: the workers failed: {_first_line(error)}. "
-            f"Start it again: it goes on from the last checkpoint."
+            f"{folder}: the workers failed: {_first_line(error)}. Run the same command again to "
+            f"resume from the last checkpoint."
         ) from None
 
 

@@ -67,16 +67,16 @@ class Trying:
             error, TooLongError | httpx.LocalProtocolError
         ):  # a retry would fail the same way
             raise ServerError(
-                f"The answer is longer than {MOST_BYTES:,} bytes, compressed, or cannot be asked for "
-                f"({type(error).__name__}). Is the address right?"
+                f"The response is longer than {MOST_BYTES:,} bytes, compressed, or the request failed "
+                f"({type(error).__name__}). Check the address."
             ) from error
         if self.attempts < self.retries.attempts and delay <= left:
             return delay
         if reply is not None:
             raise refusal(reply)
         raise ServerError(
-            f"The server gave no answer in {self.attempts} attempts: {type(error).__name__}. "
-            f"Is it running, and is the address right?"
+            f"The server did not respond in {self.attempts} attempts: {type(error).__name__}. Check "
+            f"that it is running, and the address."
         ) from error
 
 
@@ -124,8 +124,9 @@ def headers_of(token: str | None) -> dict[str, str]:
         return headers
     if not token or not token.isascii() or not token.isprintable():
         raise ValueRangeError(
-            "Client: a token must be printable ASCII characters without line breaks, got others. Remove "
-            "them, such as the line break at the end of a file: token.strip()."
+            "Client: a token must consist of printable ASCII characters without line breaks, got "
+            "other characters. Remove them, for example the line break at the end of a file: "
+            "token.strip()."
         )
     return headers | {"authorization": f"Bearer {token}"}
 
@@ -183,13 +184,13 @@ def _readable() -> Iterator[None]:
         FovealError,
     ) as error:
         raise ServerError(
-            f"The answer is not one of a Foveal server: {type(error).__name__}. Is the address right?"
+            f"The response is not from a Foveal server: {type(error).__name__}. Check the address."
         ) from error
 
 
 def refusal(reply: Reply) -> ServerError:
     """Return the error for a rejected request."""
-    said = _said(reply) or "no reason was given"
+    said = _said(reply) or "no reason given"
     return ServerError(f"The server refused with {reply.status}: {said}", reply.status)
 
 

@@ -33,11 +33,13 @@ def load_version(
     found = seal_of(folder)
     task = load_bundle(folder, also=specs_in(specs))
     if seal_of(folder) != found or (version is not None and found != version):
-        raise BundleError(f"{folder}: changed while it was being read. Load it again.")
+        raise BundleError(
+            f"{folder}: the files changed while they were read. Load the model again."
+        )
     if task.inputs.picture:  # a request must not name files of this machine
         raise ValueRangeError(
-            f"serve: {folder} is {task.spec.kind}, which reads files of images, and the server takes "
-            f"texts alone. Use foveal predict."
+            f"serve: {folder} is a model for {task.spec.kind}, which reads image files; the server "
+            f"accepts only texts. Use foveal predict."
         )
     return task, found
 

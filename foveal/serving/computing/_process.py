@@ -161,7 +161,7 @@ class Computing:
         async with self._interrupts if interrupting else self._computes:
             child, number = self._child, next(self._order_numbers)
             if order.number < self._oldest:
-                raise ClosedError("The model is being loaded again. Ask again later.")
+                raise ClosedError("The model is being reloaded. Retry later.")
             forgotten, self._forgotten[:] = tuple(self._forgotten), []
             with _while_it_lives():
                 if interrupting:
@@ -182,7 +182,7 @@ def _while_it_lives() -> Iterator[None]:
     try:
         yield
     except (EOFError, OSError):
-        raise ClosedError("The process that computes has ended. Ask again later.") from None
+        raise ClosedError("The computing process has ended. Retry later.") from None
 
 
 async def _is_readable(pipe: "Connection[Any, Any]") -> None:

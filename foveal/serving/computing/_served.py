@@ -58,13 +58,13 @@ def named_folders(runs: Sequence[str]) -> dict[str, Path]:
         name = name if equals else path.resolve().name
         if not NAME.fullmatch(name):
             raise ValueRangeError(
-                f"serve: a name must be letters, digits, dots, dashes and underscores, at most 64 of "
-                f"them, got {name!r}. Give another: NAME={path}"
+                f"serve: a name must consist of letters, digits, dots, dashes and underscores, at "
+                f"most 64 characters, got {name!r}. Use another name: NAME={path}"
             )
         if name in found:
             raise ValueRangeError(
-                f"serve: got two models named {name}, {found[name]} and {path}, expected names that "
-                f"differ. Give one another: NAME={path}"
+                f"serve: got two models with the name {name}, {found[name]} and {path}, expected "
+                f"different names. Rename one: NAME={path}"
             )
         found[name] = path
     return found

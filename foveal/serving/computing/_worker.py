@@ -79,8 +79,8 @@ def _loaded(load: Load) -> tuple[Model, Loaded]:
     except Exception as error:
         # Leave out the error message: it may quote an input.
         raise BundleError(
-            f"{load.folder}: the model does not give finite answers to its trial inputs "
-            f"({failed(error).text}), as when training diverged. Save another model there."
+            f"{load.folder}: the model does not give finite outputs for its test inputs "
+            f"({failed(error).text}); training may have diverged. Save another model there."
         ) from error
 
 

@@ -84,7 +84,7 @@ def build_app(
     app = FastAPI(
         title="Foveal",
         version=__version__,
-        description="Models that answer with their confidence, and say where they looked.",
+        description="Models with calibrated confidence and attention.",
         lifespan=lifespan,
         # FastAPI's documentation pages load scripts from other hosts.
         docs_url=None,
@@ -134,9 +134,11 @@ def _add_routes(app: FastAPI, serving: Serving) -> None:
     @app.get("/readyz", **STATE)
     async def ready() -> Response:
         if serving.is_draining:
-            return error_response(503, "The server is about to end and takes no more requests.")
+            return error_response(503, "The server is shutting down and accepts no more requests.")
         if serving.is_replacing:
-            return error_response(503, "The computing process did not respond; another one starts.")
+            return error_response(
+                503, "The computing process did not respond; a new one is starting."
+            )
         return _json({"state": "ready"})
 
     @app.get("/metrics", include_in_schema=False)
@@ -189,12 +191,12 @@ async def _asked(serving: Serving, served: Served, request: Request) -> Response
 
 def _no_such_model(serving: Serving) -> Response:
     names = ", ".join(serving.at_work()[0].by_name)
-    return error_response(404, f"There is no such model. Models: {names}.")
+    return error_response(404, f"Unknown model. Models: {names}.")
 
 
 def _check_features(served: Served, asked: PredictRequest) -> None:
     if asked.features is not None and not served.questions.has_features:
-        raise RequestError("features: the model reads none. Leave them out.")
+        raise RequestError("features: the model reads no features. Remove them.")
 
 
 async def _whole(serving: Serving, served: Served, answers: AsyncGenerator[str, None]) -> Response:
@@ -304,7 +306,7 @@ def _refusal(serving: Serving, error: Exception) -> Response:
 def _asset(name: str) -> Response:
     asset = page_assets().get(name)
     if asset is None:
-        return error_response(404, "There is no such file.")
+        return error_response(404, "This file does not exist.")
     return Response(asset.content, media_type=asset.media_type)
 
 

@@ -106,9 +106,11 @@ class Guard:
         host, origin = headers.get("host", ""), headers.get("origin")
         if self._hosts and host_name(f"//{host}") not in self._hosts:
             names = " or ".join(sorted(self._hosts))
-            return self._refuse("host", 403, f"This server answers only under {names}.")
+            return self._refuse("host", 403, f"This server accepts requests only for {names}.")
         if origin is not None and origin.partition("://")[2] != host:
-            return self._refuse("origin", 403, "This server answers no page but its own.")
+            return self._refuse(
+                "origin", 403, "This server accepts requests only from its own page."
+            )
         peer = scope.get("client")
         client = peer[0] if peer else "unknown"
         path = scope["path"]
@@ -118,7 +120,7 @@ class Guard:
                 refusal = self._refuse(
                     "token",
                     401,
-                    "Show a token: Authorization: Bearer TOKEN. Ask whoever serves this.",
+                    "A token is required: Authorization: Bearer TOKEN. Ask the operator of the server for one.",
                 )
                 refusal.headers["www-authenticate"] = "Bearer"
                 return refusal
@@ -126,7 +128,9 @@ class Guard:
         if scope["method"] == "POST":
             kind = headers.get("content-type", "").partition(";")[0].strip().lower()
             if kind not in _TYPES or headers.get("content-encoding", "identity") != "identity":
-                return self._refuse("type", 415, "Expected a body of application/json, not packed.")
+                return self._refuse(
+                    "type", 415, "Expected a body of type application/json, without compression."
+                )
         return None
 
     def _malformed(self, scope: Scope, headers: Headers) -> Response | None:
@@ -146,7 +150,9 @@ class Guard:
             async with asyncio.timeout(self._limits.body_seconds):
                 return await body.read(headers, receive)
         except TimeoutError:
-            return self._refuse("slow", 408, "The body took too long to come. Send it at once.")
+            return self._refuse(
+                "slow", 408, "The request body took too long to arrive. Send it at once."
+            )
         except GoneError:
             return Response(status_code=_GONE)
         except TooLongError:
@@ -156,7 +162,7 @@ class Guard:
             )
         except FullError:
             refusal = self._refuse(
-                "bodies", 503, "Too many bodies are being sent at once. Ask again in a second."
+                "bodies", 503, "Too many request bodies at once. Retry in a second."
             )
             refusal.headers["retry-after"] = "1"
             return refusal

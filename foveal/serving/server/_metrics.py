@@ -17,7 +17,7 @@ class Metrics:
         self._registry = CollectorRegistry()
         self.request_seconds = Histogram(
             "foveal_request_seconds",
-            "From the head of a request to the end of its answer",
+            "Time from the head of a request to the end of its response",
             ["model", "status"],
             buckets=_SECONDS,
             registry=self._registry,
@@ -37,29 +37,29 @@ class Metrics:
             registry=self._registry,
         )
         self.waiting = Gauge(
-            "foveal_waiting_inputs", "Inputs that wait to be computed", registry=self._registry
+            "foveal_waiting_inputs", "Inputs in the queue", registry=self._registry
         )
         self.rejected = Counter(
             "foveal_rejected_total",
-            "Requests refused before they were computed",
+            "Requests rejected before computation",
             ["reason"],
             registry=self._registry,
         )
         self.abandoned = Counter(
             "foveal_abandoned_total",
-            "Requests whose asker went away before the answer",
+            "Requests whose client disconnected before the response",
             registry=self._registry,
         )
         self.reloads = Counter(
             "foveal_reloads_total",
-            "Times a model was loaded anew, or refused",
+            "Number of times that a model was reloaded, or rejected",
             ["model", "outcome"],
             registry=self._registry,
         )
 
         self.replaced = Counter(
             "foveal_replaced_total",
-            "Times the computing process gave no sign of life and was replaced",
+            "Number of times that the computing process did not respond and was replaced",
             registry=self._registry,
         )
 

@@ -92,7 +92,7 @@ class Models:
         self._refused.pop(old.name, None)
         self._served[old.name] = new
         self._metrics.reloads.labels(old.name, "loaded").inc()
-        _log.warning("%s: version %s serves, in place of %s", old.name, new.version, old.version)
+        _log.warning("%s: serving version %s instead of %s", old.name, new.version, old.version)
         _warn(new)
         return True
 
@@ -105,7 +105,7 @@ def run_data(served: Served) -> dict[str, Any]:
 def _warn(served: Served) -> None:
     if not served.is_exact:
         _log.warning(
-            "%s: on this machine its answers depend, in their last digits, on what is in a batch with "
-            "them; see docs/decisions/0012",
+            "%s: on this machine, the last digits of its answers depend on the other inputs of a "
+            "batch; see docs/decisions/0012",
             served.name,
         )

@@ -5,19 +5,19 @@ from typing import Any
 from ._schema import ErrorAnswer, ModelsAnswer, PredictAnswer, PredictRequest, StateAnswer
 
 _ERRORS: dict[int, str] = {
-    400: "The length of the body is given in two ways",
-    401: "No token, or a wrong one",
-    403: "Asked under another host's name, or by a page from elsewhere",
+    400: "The length of the body is specified twice",
+    401: "Missing or wrong token",
+    403: "The host name is wrong, or the request comes from another page",
     431: "The head of the request is too large",
 }
 _ERRORS_OF_PREDICT: dict[int, str] = _ERRORS | {
     404: "No such model",
-    408: "The body took too long to come",
+    408: "The request body took too long to arrive",
     413: "The body is too large, or the request cannot end before its deadline",
     415: "The body is not JSON, or packed",
-    422: "The body is no request, or beyond the limits",
-    500: "A fault of the server",
-    503: "Too much to do; Retry-After says when to come back",
+    422: "The body is not a valid request, or exceeds the limits",
+    500: "Internal server error",
+    503: "The server is overloaded; see Retry-After",
     504: "The deadline passed",
 }
 
@@ -41,7 +41,7 @@ _ANSWER_EXAMPLE = {
 }
 
 PREDICTED: dict[str, Any] = {
-    "summary": "Answers to inputs",
+    "summary": "Predictions for inputs",
     "response_model": None,
     "openapi_extra": {
         "requestBody": {
@@ -64,7 +64,7 @@ PREDICTED: dict[str, Any] = {
     },
 }
 LISTED: dict[str, Any] = {
-    "summary": "The models that can be asked",
+    "summary": "The available models",
     "response_model": None,
     "responses": {
         200: {"model": ModelsAnswer, "description": "All models"},
@@ -72,13 +72,13 @@ LISTED: dict[str, Any] = {
     },
 }
 STATE: dict[str, Any] = {
-    "summary": "Whether the server lives, or is ready",
+    "summary": "Whether the server is alive or ready",
     "response_model": None,
     "responses": {
         200: {"model": StateAnswer, "description": "It is"},
         **_errors(
             {code: _ERRORS[code] for code in (400, 403, 431)}
-            | {503: "It is about to end, or its computing process is being replaced"}
+            | {503: "The server is shutting down, or its computing process is being replaced"}
         ),
     },
 }

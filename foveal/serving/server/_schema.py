@@ -28,28 +28,26 @@ class PredictRequest(BaseModel):
         },
     )
 
-    inputs: Annotated[list[str], Field(min_length=1, description="texts, one answer to each")]
+    inputs: Annotated[list[str], Field(min_length=1, description="input texts")]
     features: Annotated[
         list[str] | None,
-        Field(description="one for each input, of a model that reads features, such as V;PST"),
+        Field(description="one for each input, for a model that reads features, such as V;PST"),
     ] = None
-    nbest: Annotated[int, Field(ge=1, description="candidates for each input, the best first")] = 1
-    attention: Annotated[
-        bool, Field(description="say where the model looked for every symbol of the output")
-    ] = False
-    confidence: Annotated[bool, Field(description="say scores and probabilities")] = True
-    deadline_ms: Annotated[
-        int | None, Field(ge=1, description="milliseconds after which no answer is wanted")
-    ] = None
-    stream: Annotated[
-        bool, Field(description="answers as lines of JSON, each as soon as it is there, in order")
-    ] = False
+    nbest: Annotated[
+        int, Field(ge=1, description="number of candidates for each input, best first")
+    ] = 1
+    attention: Annotated[bool, Field(description="return the attention for every output token")] = (
+        False
+    )
+    confidence: Annotated[bool, Field(description="return scores and probabilities")] = True
+    deadline_ms: Annotated[int | None, Field(ge=1, description="deadline in milliseconds")] = None
+    stream: Annotated[bool, Field(description="stream the answers as JSON lines, in order")] = False
 
     @model_validator(mode="after")
     def _as_many(self) -> "PredictRequest":
         if self.features is not None and len(self.features) != len(self.inputs):
             raise ValueError(
-                f"{len(self.features)} features for {len(self.inputs)} inputs, expected as many"
+                f"{len(self.features)} features for {len(self.inputs)} inputs, expected equal numbers"
             )
         return self
 
@@ -65,13 +63,18 @@ def read_request(body: bytes, limits: Limits) -> PredictRequest:
     cells = sum(len(text) ** 2 for text in request.inputs) if request.attention else 0
     checks = (
         ("inputs", len(request.inputs), limits.inputs, "Send them in several requests."),
-        ("characters of an input", longest, limits.characters, "Cut it, at a sentence say."),
+        (
+            "characters of an input",
+            longest,
+            limits.characters,
+            "Split it, for example into sentences.",
+        ),
         ("nbest", request.nbest, limits.nbest, "Ask for fewer."),
         ("squared characters with attention", cells, limits.attention_cells, "Send fewer at once."),
     )
     for what, got, most, advice in checks:
         if got > most:
-            raise RequestError(f"{what}: at most {most}, got {got}. {advice}")
+            raise RequestError(f"{what}: expected at most {most}, got {got}. {advice}")
     return request
 
 
@@ -90,7 +93,7 @@ class Answer(BaseModel):
     output: str
     score: float | None = None
     confidence: Annotated[
-        float | None, Field(description="the calibrated probability that the output is right")
+        float | None, Field(description="the calibrated probability that the output is correct")
     ] = None
     token_probabilities: list[float] | None = None
     nbest: list[CandidateAnswer] | None = None
@@ -113,12 +116,12 @@ class ModelAnswer(BaseModel):
     name: str
     version: str
     task: str
-    features: Annotated[bool, Field(description="whether it reads features beside inputs")]
+    features: Annotated[bool, Field(description="whether it reads features in addition to inputs")]
     exact: Annotated[
-        bool, Field(description="whether an answer is the same in any batch, to the last bit, here")
+        bool, Field(description="whether answers are bit-identical in any batch on this machine")
     ]
     refused: Annotated[
-        str | None, Field(description="why a newer version in its folder is not served")
+        str | None, Field(description="the reason why a newer version in its folder is not served")
     ] = None
 
 

@@ -58,7 +58,9 @@ def serve(
     limits = serving.limits
     for file in (certificate, key):
         if file is not None and not file.is_file():
-            raise ValueRangeError(f"serve: there is no file {file}. Give a file in PEM format.")
+            raise ValueRangeError(
+                f"serve: the file {file} does not exist. Use a file in PEM format."
+            )
     sys.setswitchinterval(_SWITCH_SECONDS)
     gc.freeze()  # full collections skip imported modules; otherwise each blocks all answers for 0.1 s
     with listen("serve", host, port) as bound:
@@ -129,8 +131,8 @@ class _Server(uvicorn.Server):
     def _end_with(self, status: int) -> None:
         """End the server because the computing process has ended; a service manager restarts both."""
         self._serving.fail(
-            f"serve: the process that computes ended with status {status}, as it does when it is killed "
-            f"or there is too little memory. Start the server again."
+            f"serve: the computing process ended with status {status}, for example because it was "
+            f"killed or ran out of memory. Start the server again."
         )
 
     def _stop(self) -> None:
@@ -143,7 +145,7 @@ def _context(certificate: Path, key: Path | None) -> ssl.SSLContext:
         context.load_cert_chain(certificate, key)
     except (OSError, ssl.SSLError) as error:
         raise ValueRangeError(
-            f"serve: cannot read the certificate {certificate} and its key: {error}. Give files in PEM "
-            f"format that belong together."
+            f"serve: cannot read the certificate {certificate} and its key: {error}. Use a matching "
+            f"pair of files in PEM format."
         ) from error
     return context

@@ -78,15 +78,15 @@ class Serving:
         self.stop()
 
     async def _replace_computing(self) -> None:
-        _log.error("the computing process gave no sign of life and is replaced")
+        _log.error("the computing process did not respond and is replaced")
         self.metrics.replaced.inc()
         self.is_replacing = True
         await asyncio.to_thread(self.computing.replace)
         refused = await self.at_work()[0].load_all()
         if refused:
             self.fail(
-                f"serve: the computing process hung, and in its place {', '.join(refused)} could not be "
-                f"loaded. See the log, and start the server again."
+                f"serve: the computing process hung, and its replacement could not load "
+                f"{', '.join(refused)}. See the log, and start the server again."
             )
         self.is_replacing = False
 
@@ -103,9 +103,9 @@ class Serving:
         try:
             self.tokens.take(read_tokens(file))
         except FovealError as error:
-            _log.error("the tokens stay as they were: %s", error)
+            _log.error("keeping the old tokens: %s", error)
         else:
-            _log.warning("the tokens were read again from %s", file)
+            _log.warning("reloaded the tokens from %s", file)
 
     def _begin(self, work: "Coroutine[Any, Any, None]", name: str, *, ends: bool = False) -> None:
         """Run a task; its end is a failure of the server unless it is expected to end."""

@@ -19,8 +19,8 @@ class Tokens:
         for token in tokens:
             if len(token) < _LEAST_CHARACTERS or not token.isascii() or not token.isprintable():
                 raise ValueRangeError(
-                    f"serve: a token must be at least {_LEAST_CHARACTERS} printable ASCII characters, "
-                    f"got one of {len(token)}. Make one: python -c 'import secrets; "
+                    f"serve: a token must have at least {_LEAST_CHARACTERS} printable ASCII "
+                    f"characters, got {len(token)}. Generate one: python -c 'import secrets; "
                     f"print(secrets.token_urlsafe())'"
                 )
         self._digests = [_digest(token.encode()) for token in tokens]
@@ -51,11 +51,13 @@ def read_tokens(file: Path) -> Tokens:
         lines = [line.strip() for line in file.read_text(encoding="utf-8").splitlines()]
     except (OSError, UnicodeDecodeError) as error:
         raise ValueRangeError(
-            f"serve: cannot read the tokens in {file}: {error}. Give a text file, one on each line."
+            f"serve: cannot read the tokens in {file}: {error}. Use a text file with one token per line."
         ) from error
     tokens = [line for line in lines if line and not line.startswith("#")]
     if not tokens:
-        raise ValueRangeError(f"serve: no tokens in {file}, expected some. Write one on a line.")
+        raise ValueRangeError(
+            f"serve: expected at least one token in {file}, got none. Write one token per line."
+        )
     return Tokens(tokens)
 
 

@@ -112,8 +112,8 @@ class AbstractPredicting(ABC):
             SpecError: The task predicts no column of CoNLL-U.
         """
         raise SpecError(
-            f"{type(self).__name__}: only a parser writes CoNLL-U, since it predicts heads and labels. "
-            f"Leave out --format conllu (fill in Python), or use a bundle of ParsingSpec."
+            f"{type(self).__name__}: only a parser writes CoNLL-U, because it predicts heads and "
+            f"labels. Remove --format conllu (fill in Python), or use a bundle of ParsingSpec."
         )
 
 

@@ -81,8 +81,8 @@ class Evaluation:
             return None
         return (
             f"{self.main.name} {self.value:.2f} is no better than {baseline.value:.2f}, the score of "
-            f"{baseline.rule} for every example, which needs no model. Train longer, give more examples, or "
-            f"check that the targets belong to their sources."
+            f"a baseline without a model: {baseline.rule} for every example. Train longer, add more "
+            f"examples, or check that the targets belong to their sources."
         )
 
     @cached_property

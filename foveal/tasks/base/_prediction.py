@@ -52,15 +52,18 @@ class Prediction(NamedTuple):
 class PredictionSpec:
     """Settings of the search for answers."""
 
-    nbest: int = setting(1, "answers to give for each example", at_least=1, at_most=MOST_WIDTH)
+    nbest: int = setting(1, "number of answers per example", at_least=1, at_most=MOST_WIDTH)
     beam_size: int = setting(
         5,
-        "candidates kept in search; 1 is greedy, fast and a little worse",
+        "beam size; 1 is greedy search, faster and slightly worse",
         at_least=1,
         at_most=MOST_WIDTH,
     )
     length_penalty: float = setting(
-        0.0, "0 ranks outputs by probability, more favors longer ones", at_least=0, at_most=100
+        0.0,
+        "length penalty: 0 ranks outputs by probability, larger values favor longer outputs",
+        at_least=0,
+        at_most=100,
     )
     max_length: int | None = setting(
         None,
@@ -68,8 +71,8 @@ class PredictionSpec:
         at_least=1,
         at_most=1_000_000,
     )
-    batch_size: int = setting(256, "examples at a time", at_least=1, at_most=1_000_000)
-    trace: bool = setting(False, "say where the model looked")
+    batch_size: int = setting(256, "batch size in examples", at_least=1, at_most=1_000_000)
+    trace: bool = setting(False, "return the attention")
 
     def __post_init__(self) -> None:
         if self.nbest > self.beam_size:

@@ -20,10 +20,10 @@ def prefix_numbers(task: AbstractWriting[Any, Any], prefix: Sequence[str]) -> li
     for symbol in prefix:
         if symbol not in target:
             near = difflib.get_close_matches(symbol, target.tokens, n=1)
-            advice = f"Did you mean {near[0]!r}?" if near else "Give symbols, not whole words."
+            advice = f"Did you mean {near[0]!r}?" if near else "Use tokens, not whole words."
             raise ValueRangeError(
-                f"explain: a prefix is made of symbols of outputs, got {symbol!r}, which no output "
-                f"of the training data has. {advice}"
+                f"explain: a prefix must consist of output tokens, got {symbol!r}, which no output of "
+                f"the training data has. {advice}"
             )
     return target.encode(prefix)
 
@@ -35,16 +35,17 @@ def forced_rows(
     attention = task.spec.model.decoder.attention
     if forced and attention is None:
         raise ValueRangeError(
-            "explain: attention can be forced where there is one, got a decoder that reads no "
-            "context. Leave forced out, or train with --attention softmax."
+            "explain: forced needs a decoder with attention, got one without. Remove forced, or "
+            "train with --attention softmax."
         )
     rows = dict[int, Tensor]()
     for step, given in forced.items():
         row = np.asarray(given, np.float64)
         if step < 0 or row.shape != (num_places,):
             raise ValueRangeError(
-                f"explain: forced attention is a step number from 0 on and a weight for each of the "
-                f"{num_places} places, got step {step} and weights of shape {row.shape}."
+                f"explain: forced attention must be a step number from 0 and a weight for each of the "
+                f"{num_places} positions, got step {step} and weights of shape {row.shape}. Correct "
+                f"the step or the weights."
             )
         if attention is not None and not attention.is_exclusive:
             _check_range(step, row, attention.most_weight)
@@ -60,14 +61,14 @@ def _check_range(step: int, row: Float[np.ndarray, " S"], most: float) -> None:
         bound = "0" if most == np.inf else f"0 and at most {most:g}"
         raise ValueRangeError(
             f"explain: forced weights must be finite and at least {bound}, got {row.min():g} to "
-            f"{row.max():g} at step {step}. Give 0 to a place that is not to be read."
+            f"{row.max():g} at step {step}. Use 0 for a position that must not be read."
         )
 
 
 def _normalized(step: int, row: Float[np.ndarray, " S"]) -> Float[np.ndarray, " S"]:
     if row.sum() == 0:
         raise ValueRangeError(
-            f"explain: some forced weight must be above 0, got none at step {step}: softmax "
-            f"attention always reads something. Give 1 to a place to be read."
+            f"explain: at least one forced weight must be above 0, got none at step {step}: softmax "
+            f"weights sum to 1. Use 1 for a position to read."
         )
     return row / row.sum()

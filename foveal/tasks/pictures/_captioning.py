@@ -105,8 +105,8 @@ class Captioning(AbstractExplainedWriting[Captioner, "CaptioningSpec"]):
             return {}
         if weights is None:
             raise ValueRangeError(
-                "Captioning: doubly_stochastic and coverage are about what is attended to, but the "
-                "decoder has no attention. Choose decoder.attention softmax, or set both to 0."
+                "Captioning: doubly_stochastic and coverage need a decoder with attention, got one "
+                "without. Set decoder.attention to softmax, or both to 0."
             )
         attention = spec.model.decoder.attention
         if attention is not None and attention.has_heads:
@@ -259,11 +259,11 @@ class CaptioningSpec(AbstractTaskSpec[Captioning]):
     """Captioning of a picture by a text."""
 
     kind: Literal["captioning"] = "captioning"
-    image: ImageSpec = setting(ImageSpec(), "how images are read")
+    image: ImageSpec = setting(ImageSpec(), "size and channels of the images")
     target: TokenizerSpec = setting(WhitespaceSpec(), "tokenizer of the target")
     outputs: Literal["exact", "free"] = setting(
         "exact",
-        "the kind of outputs: right or wrong as a whole, or one of many good captions (CIDEr)",
+        "the kind of outputs: correct or wrong as a whole, or one of many good captions (CIDEr)",
     )
     min_count: int = setting(
         1, "tokens that are rarer in the training set become unknown", at_least=1
@@ -271,12 +271,12 @@ class CaptioningSpec(AbstractTaskSpec[Captioning]):
     max_vocab_size: int | None = setting(
         None, "maximum vocabulary size, most frequent tokens first; none: no maximum", at_least=5
     )
-    max_frames: int = setting(16, "frames of a clip that are read at most", at_least=1)
+    max_frames: int = setting(16, "maximum number of frames per clip", at_least=1)
     model: CaptionerSpec = setting(
         CaptionerSpec(), "the model that reads the image and writes the target"
     )
     distortion: DistortionSpec | None = setting(
-        None, "how pictures are bent while it learns, as by other hands; none: not at all"
+        None, "random distortion of training images; none: off"
     )
     label_smoothing: float = setting(
         0.1,
@@ -296,7 +296,7 @@ class CaptioningSpec(AbstractTaskSpec[Captioning]):
         None, "an opening and a closing token, such as { and }, that must be balanced in an output"
     )
     metrics: tuple[AbstractMetricSpec, ...] = setting((), "additional metrics")
-    prediction: PredictionSpec = setting(PredictionSpec(), "how outputs are looked for")
+    prediction: PredictionSpec = setting(PredictionSpec(), "settings of prediction")
 
     @property
     @override
@@ -311,8 +311,8 @@ class CaptioningSpec(AbstractTaskSpec[Captioning]):
         for symbol in self.balanced or ():
             if symbol not in target:
                 raise DataError(
-                    f"CaptioningSpec: balanced names {symbol!r}, which no target of the training data "
-                    f"has. Set balanced to none, or to symbols that there are."
+                    f"CaptioningSpec: balanced contains {symbol!r}, which no target of the training "
+                    f"data has. Set balanced to none, or to tokens of the targets."
                 )
         model = self.model.build(vocabulary=len(target))
         kept = replace(self, model=replace(self.model, encoder=self.model.encoder.built()))

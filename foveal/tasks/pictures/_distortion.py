@@ -31,12 +31,12 @@ _WAVE = 16  # pixels between two independently displaced points
 class DistortionSpec:
     """Maximum distortion of pictures. Only waves can move pixels out of the frame."""
 
-    turn: float = setting(3.0, "degrees", at_least=0, at_most=45)
-    slant: float = setting(0.3, "columns that a row is moved by, for each row", at_least=0)
-    stretch: float = setting(
-        0.2, "share by which it is made wider or narrower, and lower or higher", at_least=0
+    turn: float = setting(3.0, "maximum rotation in degrees", at_least=0, at_most=45)
+    slant: float = setting(0.3, "maximum shear: columns that a row moves, per row", at_least=0)
+    stretch: float = setting(0.2, "maximum relative change of width and height", at_least=0)
+    shrink: float = setting(
+        0.3, "maximum reduction of the size, as a fraction", at_least=0, at_most=0.9
     )
-    shrink: float = setting(0.3, "share of its size that is lost", at_least=0, at_most=0.9)
     waves: float = setting(1.5, "maximum local displacement in pixels", at_least=0)
 
 

@@ -202,8 +202,7 @@ def view_of(
     """How pictures are looked at that are read so, for this encoder; `owner` is whose spec it is."""
     if encoder.num_channels is None:
         raise ValueRangeError(
-            f"{owner}: frames are read from images, got an encoder of vectors. "
-            f"Set encoder.frame to image."
+            f"{owner}: frames are images, got an encoder of vectors. Set encoder.frame to image."
         )
     if image.num_channels != encoder.num_channels:
         raise ValueRangeError(
@@ -212,8 +211,9 @@ def view_of(
         )
     if (image.trim or image.ink is not None) and encoder.reads_frames:
         raise ValueRangeError(
-            f"{owner}: the frames of a clip stay of one size, got image.trim {str(image.trim).lower()} and image.ink "
-            f"{image.ink or 'none'}. Set image.trim to false and image.ink to none."
+            f"{owner}: the frames of a clip must have one size, got image.trim "
+            f"{str(image.trim).lower()} and image.ink {image.ink or 'none'}. Set image.trim to false "
+            f"and image.ink to none."
         )
     grid = Grid(image, *encoder.shrinking, is_centered=encoder.is_centered)
     return Reel(grid, max_frames) if encoder.reads_frames else grid

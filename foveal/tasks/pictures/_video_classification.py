@@ -123,8 +123,8 @@ class VideoClassificationSpec(AbstractTaskSpec[VideoClassification]):
     """One label for a clip."""
 
     kind: Literal["video_classification"] = "video_classification"
-    image: ImageSpec = setting(ImageSpec(), "how frames are read")
-    max_frames: int = setting(16, "frames of a clip that are read at most", at_least=1)
+    image: ImageSpec = setting(ImageSpec(), "size and channels of the frames")
+    max_frames: int = setting(16, "maximum number of frames per clip", at_least=1)
     model: VideoClassifierSpec = setting(
         VideoClassifierSpec(), "the model that scores the labels of a clip"
     )
@@ -135,7 +135,7 @@ class VideoClassificationSpec(AbstractTaskSpec[VideoClassification]):
         at_most=1,
     )
     metrics: tuple[AbstractMetricSpec, ...] = setting((), "additional metrics")
-    prediction: PredictionSpec = setting(PredictionSpec(), "how labels are given")
+    prediction: PredictionSpec = setting(PredictionSpec(), "settings of prediction")
 
     @property
     @override

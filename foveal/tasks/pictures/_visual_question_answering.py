@@ -145,9 +145,11 @@ class VisualQuestionAnsweringSpec(AbstractTextSpec[VisualQuestionAnswering]):
     """A question about an image."""
 
     kind: Literal["visual_question_answering"] = "visual_question_answering"
-    image: ImageSpec = setting(ImageSpec(), "how images are read")
-    source: WhitespaceSpec = setting(WhitespaceSpec(), "how a question is cut into words")
-    min_count: int = setting(1, "words seen less often in training are unknown", at_least=1)
+    image: ImageSpec = setting(ImageSpec(), "size and channels of the images")
+    source: WhitespaceSpec = setting(WhitespaceSpec(), "tokenizer of the question")
+    min_count: int = setting(
+        1, "words that are rarer in the training set become unknown", at_least=1
+    )
     model: VQAModelSpec = setting(
         VQAModelSpec(), "the model that answers a question about an image"
     )
@@ -158,7 +160,7 @@ class VisualQuestionAnsweringSpec(AbstractTextSpec[VisualQuestionAnswering]):
         at_most=1,
     )
     metrics: tuple[AbstractMetricSpec, ...] = setting((), "additional metrics")
-    prediction: PredictionSpec = setting(PredictionSpec(), "how answers are given")
+    prediction: PredictionSpec = setting(PredictionSpec(), "settings of prediction")
 
     def words(self, question: str) -> list[str]:
         """Return the words of a question.
