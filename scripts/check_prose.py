@@ -1,4 +1,4 @@
-"""Check the English of docs, docstrings and comments: count habits that make sentences hard to read.
+"""Check the English of docs, docstrings, comments and printed texts: count habits that make sentences hard to read.
 
     python scripts/check_prose.py                       all groups, with the limit of each; exit 1 if one is over
     python scripts/check_prose.py docs/data.md          the marked sentences of some files
@@ -39,21 +39,24 @@ HABITS = {
     r"\bso that\b": "to, so, because",
     r"\bas (?:many|much|often|far|wide|large) as\b|\bthe (?:more|longer)\b": "the same number of, up to",
 }
+OWNERS = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)  # they have docstrings
 MIN_WORDS = 5  # a shorter sentence is a label
 
 
 class Group(NamedTuple):
-    """Files with one limit, in percent of their sentences."""
+    """Files with one limit, in percent of their sentences; `printed` checks string literals instead of docstrings."""
 
     paths: tuple[str, ...]
     limit: float
+    printed: bool = False
 
 
 GROUPS = {
     "first pages": Group(("README.md", "docs/index.md", "docs/first_model.md"), 5.0),
     "pages": Group(("README.md", "CONTRIBUTING.md", "docs"), 8.0),
     "docstrings and comments": Group(("foveal",), 10.0),
-    "texts of the command line": Group(("foveal/cli",), 5.0),
+    "docstrings and help of the command line": Group(("foveal/cli",), 5.0),
+    "texts that the command line prints": Group(("foveal",), 5.0, printed=True),
 }
 
 
@@ -65,10 +68,19 @@ class Sentence(NamedTuple):
     advice: tuple[str, ...]
 
 
-def prose_of(file: Path) -> str:
-    """Return the prose of a Markdown or Python file, without code, tables and headings."""
+def prose_of(file: Path, *, printed: bool = False) -> str:
+    """Return the prose of a Markdown or Python file, without code, tables and headings.
+
+    Args:
+        file: A file that ends in .md or .py.
+        printed: Return the string literals of a Python file, such as error messages, instead of its docstrings and
+            comments.
+    """
     text = file.read_text(encoding="utf-8")
-    text = _docstrings(text) if file.suffix == ".py" else _markdown(text)
+    if file.suffix == ".py":
+        text = _literals(text) if printed else _docstrings(text)
+    else:
+        text = _markdown(text)
     return re.sub(r"`[^`]*`", "CODE", text).replace("*", "")
 
 
@@ -81,13 +93,38 @@ def _markdown(text: str) -> str:
     return re.sub(r"\[([^\]]*)\]\([^)]*\)", r"\1", "\n".join(kept))
 
 
+def _literals(text: str) -> str:
+    """The string literals that are not docstrings, each as a paragraph; VALUE is an expression of an f-string."""
+    tree = ast.parse(text)
+    inside = set[ast.AST]()
+    for node in ast.walk(tree):
+        if isinstance(node, OWNERS) and ast.get_docstring(node, clean=False) is not None:
+            inside.update(ast.walk(node.body[0]))
+        elif isinstance(node, ast.JoinedStr) and node not in inside:
+            inside.update(part for part in ast.walk(node) if part is not node)
+    parts = list[str]()
+    for node in ast.walk(tree):
+        if node in inside:
+            continue
+        if isinstance(node, ast.JoinedStr):
+            parts.append("".join(map(_constant, node.values)))
+        elif isinstance(node, ast.Constant):
+            parts.append(_constant(node))
+    return "\n\n".join(parts)
+
+
+def _constant(node: ast.AST) -> str:
+    if not isinstance(node, ast.Constant):
+        return "VALUE"
+    return node.value if isinstance(node.value, str) else ""
+
+
 def _docstrings(text: str) -> str:
     """The docstrings and comments, each as a paragraph; indented lines are code or descriptions of arguments."""
-    owners = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
     parts = [
         "\n".join(line for line in found.split("\n") if not line.startswith((">>>", "    ")))
         for node in ast.walk(ast.parse(text))
-        if isinstance(node, owners) and (found := ast.get_docstring(node))
+        if isinstance(node, OWNERS) and (found := ast.get_docstring(node))
     ]
     comment = list[str]()
     for token in tokenize.generate_tokens(io.StringIO(text).readline):
@@ -99,9 +136,10 @@ def _docstrings(text: str) -> str:
     return "\n\n".join(parts)
 
 
-def sentences(file: Path) -> Iterator[Sentence]:
+def sentences(file: Path, *, printed: bool = False) -> Iterator[Sentence]:
     """Yield the sentences of a file."""
-    for paragraph in re.split(r"\n\s*\n|\n(?=\s*[-*] )|\n(?=\s*\d+\. )", prose_of(file)):
+    prose = prose_of(file, printed=printed)
+    for paragraph in re.split(r"\n\s*\n|\n(?=\s*[-*] )|\n(?=\s*\d+\. )", prose):
         joined = re.sub(r"^[-*>] *", "", " ".join(paragraph.split()))
         for text in re.split(r"(?<=[.?!])\s+(?=[A-Z\"(])", joined):
             if len(text.split()) >= MIN_WORDS:
@@ -122,7 +160,9 @@ def check() -> bool:
     """Print the fraction of marked sentences of each group; return whether all are within their limits."""
     is_fine = True
     for name, group in GROUPS.items():
-        found = [one for file in files_of(group.paths) for one in sentences(file)]
+        found = [
+            one for file in files_of(group.paths) for one in sentences(file, printed=group.printed)
+        ]
         share = 100 * sum(bool(one.advice) for one in found) / max(1, len(found))
         over = "" if share <= group.limit else "  TOO MANY"
         is_fine = is_fine and not over
@@ -138,6 +178,9 @@ def main() -> None:
         "--sample", type=int, default=0, help="print random sentences of all groups"
     )
     parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument(
+        "--printed", action="store_true", help="print sentences of messages instead of docstrings"
+    )
     given = parser.parse_args()
     if given.sample:
         everything = dict.fromkeys(
@@ -147,7 +190,8 @@ def main() -> None:
         for one in random.Random(given.seed).sample(found, given.sample):
             print(f"{one.file.relative_to(ROOT)}: {one.text}")
     elif given.paths:
-        for one in (one for file in files_of(given.paths) for one in sentences(file)):
+        files = files_of(given.paths)
+        for one in (one for file in files for one in sentences(file, printed=given.printed)):
             if one.advice:
                 print(f"{one.file.relative_to(ROOT)}: {one.text}\n    {'; '.join(one.advice)}")
     elif not check():

@@ -97,7 +97,7 @@ def test_the_folder_has_the_rows_and_is_resumed(fitted: Path) -> None:
     assert sum(1 for _ in run.train) + sum(1 for _ in run.dev or ()) == len(WORDS)
     again = foveal.fit(WORDS, out=fitted, steps=3, seed=4, **SMALL)
     assert_same(again, foveal.load(fitted))
-    with pytest.raises(CheckpointError, match="has changed since the run began"):
+    with pytest.raises(CheckpointError, match="has changed since the run started"):
         foveal.fit(WORDS[:-1], out=fitted, steps=3, seed=4, **SMALL)
 
 

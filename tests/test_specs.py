@@ -245,12 +245,12 @@ def test_bad_data_is_refused_with_its_path(annotation: Any, data: Any, text: str
     ("text", "error"),
     [
         ("{", r"^the spec: invalid JSON: .*line 1 column 2.*Correct the text at"),
-        ("", r"^the spec: not JSON"),
+        ("", r"^the spec: invalid JSON"),
         ('{"vocabulary": 1e999}', r"^vocabulary: expected a whole number.*got inf"),
         ('{"vocabulary": 3, "limit": NaN}', r"^limit: .*got nan"),
         ('{"vocabulary": 3, "vocabulary": 4}', r"^vocabulary: given twice.*Remove one"),
-        ("[" * 100_000, r"^the spec: not JSON"),
-        ("9" * 10_000, r"^the spec: not JSON"),
+        ("[" * 100_000, r"^the spec: invalid JSON"),
+        ("9" * 10_000, r"^the spec: invalid JSON"),
     ],
 )
 def test_bad_json_is_refused(text: str, error: str) -> None:
@@ -271,7 +271,7 @@ BAD_TEXT = [
     ("attention", "locl", r"softmax or local, or none, got 'locl'. Did you mean local\?"),
     ("attention.scorer", "none", r"^attention\.scorer: expected dot or additive, got 'none'"),
     ("attention.temperature", "inf", r"^attention\.temperature: .*got inf"),
-    ("attention", "{", r"^attention: not JSON"),
+    ("attention", "{", r"^attention: invalid JSON"),
     ("rates", "0.1,x", r"^rates\.1: expected a number.*got 'x'"),
     ("pair", "1,2,3", r"^pair: expected a list of 2"),
     ("limit.size", "1", r"^limit\.size: unknown setting, because limit is none"),
@@ -286,7 +286,9 @@ def test_bad_settings_are_refused(path: str, text: str, error: str) -> None:
 
 def test_a_setting_of_a_member_not_chosen_says_what_to_set_first() -> None:
     model = ModelSpec(vocabulary=5, attention=None)
-    with pytest.raises(SpecError, match=r"since attention is none; expected softmax or local.*Set"):
+    with pytest.raises(
+        SpecError, match=r"because attention is none; expected softmax or local.*First set"
+    ):
         with_setting(model, "attention.scorer", "dot")
     with pytest.raises(SpecError, match=r"attention\.window: unknown setting"):
         with_setting(ModelSpec(vocabulary=5), "attention.window", "3")

@@ -218,7 +218,8 @@ def _confidence(found: Evaluation, where: str) -> Section:
     assert reliability is not None
     assert curve is not None
     seen = Series(
-        name="share right", points=tuple((one.confidence, one.right) for one in reliability.bins)
+        name="fraction correct",
+        points=tuple((one.confidence, one.right) for one in reliability.bins),
     )
     perfect = Series(name="perfect calibration", points=((0.0, 0.0), (1.0, 1.0)))
     risk = Series(name="wrong", points=tuple(zip(curve.coverage, curve.risk, strict=True)))
@@ -231,7 +232,9 @@ def _confidence(found: Evaluation, where: str) -> Section:
         f"answers to keep for an error rate: {kept}."
     )
     drawings = (
-        curves([seen, perfect], title="Reliability", x_label="confidence", y_label="share right"),
+        curves(
+            [seen, perfect], title="Reliability", x_label="confidence", y_label="fraction correct"
+        ),
         curves(
             [risk],
             title="Risk against coverage",

@@ -193,7 +193,7 @@ class _Survey:
     def findings(self, num_bits: int) -> Iterator[Finding]:
         """Yield the problems within this corpus."""
         if not self.num:
-            yield Finding("empty", self.name, 0, "the file has no examples.", "Give more data.", ())
+            yield Finding("empty", self.name, 0, "the file has no examples.", "Add more data.", ())
             return
         yield from self._sides()
         keys = self.sketch.keys(num_bits)

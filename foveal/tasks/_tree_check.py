@@ -10,9 +10,9 @@ def check_tree(heads: Sequence[int], *, single_root: bool) -> None:
     size, num_roots = len(heads), heads.count(0)
     problem = None
     if any(head > size for head in heads):
-        problem = f"the head {max(heads)} is no word of the sentence, which has {size}"
+        problem = f"the head {max(heads)} is not a word of the sentence, which has {size} words"
     elif size and single_root and num_roots != 1:
-        problem = f"{num_roots} words hang from the root, expected one"
+        problem = f"{num_roots} words are attached to the root, expected one"
     elif any(_is_on_cycle(heads, word) for word in range(1, size + 1)):
         problem = "the heads have a cycle, expected a tree"
     if problem is not None:

@@ -161,7 +161,7 @@ def test_explain_config_says_where_settings_come_from(fitted: Path) -> None:
 def test_fit_without_dev_sets_some_apart(fitted: Path) -> None:
     done = foveal(*("fit", "train.tsv", "--out", "runs/apart", "--set", "steps=2"), folder=fitted)
     assert done.returncode == 0, done.stderr
-    assert "held out" in done.stdout
+    assert "become the validation set" in done.stdout
     parts = [(fitted / f"runs/apart/data/{name}.jsonl").read_text() for name in ("train", "dev")]
     assert sum(text.count("\n") for text in parts) == len(WORDS)
     assert load_plan(fitted / "runs/apart").run.training.steps == 2
@@ -245,12 +245,12 @@ def test_a_model_is_gone_on_from_with_other_data(fitted: Path) -> None:
     ("words", "said"),
     [
         (("fti",), "Did you mean fit?"),
-        (("fit", "--out", "runs/x"), "nothing to learn from"),
+        (("fit", "--out", "runs/x"), "expected training files or a recipe, got neither"),
         (("fit", "none.tsv", "--out", "runs/x"), "none.tsv: cannot be read"),
         (("fit", "train.tsv", "--out", "runs/x", "--set", "encoder.layers=2"), "unknown setting"),
         (("fit", "train.tsv", "--out", "runs/x", "--set", "steps"), "expected path=value"),
         (("fit", "train.tsv", "--out", "runs/x", "--attention", "segments"), "segment"),
-        (("fit", "--recipe", "none.py", "--out", "runs/x"), "no Python file"),
+        (("fit", "--recipe", "none.py", "--out", "runs/x"), "the Python file"),
         (("fit", "train.tsv", "--out", "runs/x", "--start-from", "runs/none"), "runs/none"),
         (
             ("fit", "said.tsv", "--out", "runs/x", "--start-from", "runs/words"),

@@ -64,7 +64,7 @@ def begun(tmp_path_factory: pytest.TempPathFactory) -> Path:
     write(folder / "other.tsv", [(source, target[::-1]) for source, target in WORDS])
     done = fit(folder, "train.tsv", "--out", "run")
     assert done.returncode == 0, done.stderr
-    assert "held out for validation" in done.stdout
+    assert "one of them for validation" in done.stdout
     return folder
 
 
@@ -104,7 +104,7 @@ def test_an_edited_training_file_is_refused_by_name(begun: Path) -> None:
     finally:
         (begun / "train.tsv").write_text(text, encoding="utf-8")
     assert done.returncode == 2
-    assert "train.tsv (training) has changed since the run began" in done.stderr
+    assert "train.tsv (training) has changed since the run started" in done.stderr
     assert "--fresh" in done.stderr
     assert "another --out" in done.stderr
     assert contents(begun / "run") == before
@@ -151,7 +151,7 @@ def test_a_folder_with_other_files_is_refused(tmp_path: Path) -> None:
     for out in ("thesis", "."):
         done = fit(tmp_path, "train.tsv", "--out", out)
         assert done.returncode == 2
-        assert "has other files" in done.stderr
+        assert "with other files" in done.stderr
         assert "--out" in done.stderr
     assert contents(tmp_path / "thesis").keys() == {"chapter.txt"}
     for out in ("train.tsv", "train.tsv/run", "/proc/none/run"):

@@ -73,7 +73,7 @@ def test_evaluate_reads_the_columns_of_training(spelled: Path) -> None:
     ("words", "said"),
     [
         (["train.source=letter"], "words.csv, line 1: no column 'letter' in the header, which has"),
-        (["train.source=n", "train.target=n"], "are the same column, 'n'. Give two columns"),
+        (["train.source=n", "train.target=n"], "are the same column, 'n', expected two columns"),
     ],
 )
 def test_a_wrong_column_is_said_in_one_line(spelled: Path, words: list[str], said: str) -> None:

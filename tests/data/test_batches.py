@@ -89,7 +89,7 @@ def test_labels_and_tags(drawn: Drawn) -> None:
 
 
 def test_targets_of_the_wrong_number() -> None:
-    with pytest.raises(ShapeError, match=r"one label, got 2 for example 7"):
+    with pytest.raises(ShapeError, match=r"one label, got 2 labels for example 7"):
         collate_labelled([Encoded([4], [0], index=6), Encoded([4], [0, 1], index=7)])
     with pytest.raises(ShapeError, match=r"got 1 tags for 2 tokens in example 3"):
         collate_tagged([Encoded([4, 5], [0], index=3)])

@@ -26,7 +26,7 @@ FAULTS = {
     "one column": b"alone",
     "three columns": b"a\tb\tc",
     "NUL": b"a\0b\tc",
-    "no UTF-8": b"na\xefve\tx",
+    "invalid UTF-8": b"na\xefve\tx",
     "cut UTF-8": b"a\t\xc3",
     "surrogate": b"a\t\xed\xa0\x80",
     "gigantic": b"a\t" + b"x" * (MAX_LINE + 1),
@@ -168,7 +168,7 @@ def test_a_packed_file_cut_short_is_refused_where_it_ends(
     file = tmp_path / "some.tsv"
     for size in (len(whole) - 1, len(whole) // 2, 8):
         file.write_bytes(whole[:size])
-        with pytest.raises(DataError, match=r"some.tsv, line \d+: .*Fetch or pack"):
+        with pytest.raises(DataError, match=r"some.tsv, line \d+: .*Download or compress"):
             list(tsv(file))
     file.write_bytes(whole[: len(whole) // 2] + b"junk" * 20 + whole[len(whole) // 2 + 80 :])
     with pytest.raises(DataError, match=r"some.tsv, line \d+: "):
@@ -194,9 +194,13 @@ def test_a_bomb_of_one_line_takes_little_memory(tmp_path: Path) -> None:
         ("bom.tsv", b"\xef\xbb\xbf", "line 1: the file is empty"),
         ("blank.tsv", b"\n\n  \n", "line 1: the file is empty"),
         ("utf16.tsv", "a\tb".encode("utf-16"), "line 1: the file is UTF-16.*iconv"),
-        ("archive.zip", b"PK\x03\x04junk", "line 1: the file is a zip archive.*Unpack"),
+        ("archive.zip", b"PK\x03\x04junk", "line 1: the file is a zip archive.*Extract"),
         ("some.tsv.bz2", b"BZh91AY", "line 1: the file is compressed with bzip2"),
-        ("some.tsv", b"word p h o\n", "line 1: 1 column, expected at least 2 with tabs.*Put a tab"),
+        (
+            "some.tsv",
+            b"word p h o\n",
+            "line 1: 1 column, expected at least 2 separated by tabs.*Put a tab",
+        ),
         ("some.jsonl", b"[" * 100_000, "line 1: the JSON is nested too deeply"),
         ("some.jsonl", b'{"text": 1, "label": {}}', "line 1: 'label' must be text.*got '{}'"),
         ("some.conllu", b"1\tword\n", "line 1: 2 columns, expected at least 4"),

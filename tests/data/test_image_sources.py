@@ -223,8 +223,8 @@ def test_a_document_that_is_no_json(tmp_path: Path) -> None:
     for content, said in (
         (b'{"images":\n [}', "line 2: invalid JSON at character 3"),
         (b"[" * 100_000, "the JSON is nested too deeply"),
-        (b"\xff\xfe\xfd", "UTF-16|no JSON"),
-        (b"[" + b"1" * 10_000 + b"]", "no JSON"),
+        (b"\xff\xfe\xfd", "UTF-16|invalid JSON"),
+        (b"[" + b"1" * 10_000 + b"]", "invalid JSON"),
     ):
         file.write_bytes(content)
         with pytest.raises(DataError, match=said):
@@ -254,7 +254,7 @@ def test_sources_are_specs_and_are_known_by_their_files(tmp_path: Path) -> None:
     (tmp_path / "texts").mkdir()
     (tmp_path / "texts/l.tsv").write_text("a\tb\n")
     with pytest.raises(
-        DataError, match=r"a folder with 1 files .*Name the files, .*/texts/\*\.tsv'"
+        DataError, match=r"a folder with 1 files .*Use a quoted pattern: .*/texts/\*\.tsv'"
     ):
         open_source(tmp_path / "texts")
     for name, kind in (

@@ -51,7 +51,7 @@ def test_links_after_their_pair(tmp_path: Path) -> None:
         ("0-0 0-\n", [(1, 1)], "'0-'"),
         ("0-5\n", [(1, 1)], "a link 0-5, but the pair has 1 source and 1 target"),
         ("a\tb\n", [(1, 1)], "two columns"),
-        ("0-" + "9" * 50, [(1, 1)], "links are pairs"),
+        ("0-" + "9" * 50, [(1, 1)], "links must be pairs"),
     ],
 )
 def test_what_is_wrong_is_named(

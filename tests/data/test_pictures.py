@@ -159,7 +159,9 @@ def test_a_picture_that_cannot_be_read_is_left_out_counted_and_named(tmp_path: P
     assert sum(len(batch.text.indices) for batch in stream) == 2
     assert (stream.left_out.num, stream.left_out.num_unreadable) == (2, 2)
     assert stream.left_out.first == Where("list.tsv", 2)
-    assert stream.left_out.why.startswith(f"list.tsv, line 2: {tmp_path / 'b.png'}: the file is of")
+    assert stream.left_out.why.startswith(
+        f"list.tsv, line 2: {tmp_path / 'b.png'}: the file is in an unknown"
+    )
     nothing = folder_stream(tmp_path, ["b.png", "d.png"])
     with pytest.raises(DataError, match="all 2 examples were skipped, 2 because their images"):
         next(iter(nothing))

@@ -61,7 +61,7 @@ def test_labels_of_a_dataset_have_names() -> None:
     assert read_rows(data).examples[0] == Example("In Rome", "pos")
     assert read_rows(data, {"target": "tags"}).examples[0] == Example("In Rome", "O LOC")
     unknown = datasets.Dataset.from_dict(rows | {"label": [-1]}, features=features)
-    with pytest.raises(DataError, match=r"row 1: label -1, expected 0 to 1. Leave out rows"):
+    with pytest.raises(DataError, match=r"row 1: label -1, expected 0 to 1. Remove rows"):
         read_rows(unknown)
 
 
@@ -74,12 +74,15 @@ def test_values_of_numpy() -> None:
 @pytest.mark.parametrize(
     ("rows", "said"),
     [
-        ({"train": RECORDS}, r"expected rows, got a dict with 'train'.*give one: data\['train'\]"),
+        (
+            {"train": RECORDS},
+            r"expected rows, got a dict with 'train'.*pass one of them: data\['train'\]",
+        ),
         (datasets.DatasetDict({"train": datasets.Dataset.from_list(RECORDS)}), "got a dict with"),
         (pd.DataFrame({"text": ["a", None], "label": [1, 2]}), "row 2: 'text' must be text"),
         (pd.DataFrame({"text": ["a", "b"], "label": [1, np.nan]}), "row 2: 'label' must.*dropna"),
         ([("a", "b"), ("a", "b", "c")], r"row 2: expected a pair \(source, target\), a dict or"),
-        ([{"text": "a", "label": "b"}, {"text": "c"}], "row 2: no column 'label', only 'text'"),
+        ([{"text": "a", "label": "b"}, {"text": "c"}], "row 2: no column 'label', got 'text'"),
         ([("a", {"b": 1})], "row 1: the target must be text"),
         (7, "expected rows, got int"),
         ([], "expected some hundreds of rows, got none"),

@@ -249,7 +249,7 @@ def test_the_groups_of_a_pattern_are_the_parts_of_an_example(tmp_path: Path) -> 
     with pytest.raises(DataError, match="line 3: expected a line like"):
         list(regex_lines(path, r"(?P<source>\w+) \(.*"))
     for pattern, error in (
-        ("(?P<source>.*", "no regular expression"),
+        ("(?P<source>.*", "invalid regular expression"),
         ("(.*)", "with source, got none"),
         ("(?P<source>.*)=(?P<goal>.*)", "got goal, source"),
     ):

@@ -105,7 +105,7 @@ def test_a_column_that_is_not_there(column: int | str, said: str, tmp_path: Path
             b'a,b\n"c,d\ne,f\n',
             "line 2: invalid CSV: unexpected end of data, in the row that begins here",
         ),
-        (b'a,b\nc,d\n"c" x,d\n', "line 3: no CSV"),
+        (b'a,b\nc,d\n"c" x,d\n', "line 3: invalid CSV"),
         (b"a,b\nc\xff,d\n", "line 2: byte 2 is 0xff"),
         (b"\n,\n", "line 2: the file has no rows"),
     ],

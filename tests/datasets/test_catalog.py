@@ -221,7 +221,9 @@ def test_a_download_with_another_checksum_is_not_kept(
 
 
 def test_a_file_that_the_server_has_not_is_named(served: str) -> None:
-    with pytest.raises(DataError, match=r"nowhere/texts/plain\.txt: no download \(File not found"):
+    with pytest.raises(
+        DataError, match=r"nowhere/texts/plain\.txt: download failed \(File not found"
+    ):
         fetched(small(files_at=f"{served}nowhere/"))
 
 

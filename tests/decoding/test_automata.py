@@ -119,7 +119,7 @@ def test_errors_say_what_to_do() -> None:
             regular_expression(pattern, TOKENS, end=1)
     with pytest.raises(ValueRangeError, match="at least one output, got none"):
         lexicon([], num_tokens=W, end=END)
-    with pytest.raises(ValueRangeError, match=r"not be the end symbol 1, got 1\.\.1"):
+    with pytest.raises(ValueRangeError, match=r"not be the end token 1, got 1\.\.1"):
         lexicon([[1]], num_tokens=W, end=END)
     with pytest.raises(ValueRangeError, match=r"states must be in 0\.\.0.*got 0\.\.3"):
         Automaton.from_table(torch.full((1, W), 3), torch.tensor([True]), end=END)

@@ -89,7 +89,7 @@ def test_a_request_names_no_file_of_the_machine(folder: Path) -> None:
 @pytest.mark.parametrize(
     ("picture", "said"),
     [
-        ("data:image/png;base64,AAAA", "of no known format"),
+        ("data:image/png;base64,AAAA", "in an unknown format"),
         ("data:image/png;base64,?", "base64"),
         ("data:", "base64"),
         ("data:image/svg+xml;base64," + base64.b64encode(b"<svg/>").decode(), "SVG"),

@@ -73,7 +73,7 @@ def test_a_thousand_tokens_and_a_thousand_hypotheses() -> None:
 
 def test_no_hypothesis() -> None:
     drawing = beam_tree([])
-    assert "no hypothesis" in drawing
+    assert "No hypothesis" in drawing
     assert parsed(drawing).get("role") == "img"
 
 

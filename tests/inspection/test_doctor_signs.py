@@ -278,7 +278,7 @@ def test_dead_attention_is_uniform_and_said_so() -> None:
     assert "stuck attention" not in found
 
 
-@pytest.mark.parametrize(("place", "said"), [(0, "first place"), (1, "one place")])
+@pytest.mark.parametrize(("place", "said"), [(0, "first position"), (1, "one position")])
 def test_stuck_attention_is_named_with_its_place(place: int, said: str) -> None:
     task = built(writing(SoftmaxSpec()))
     task.model.decoder.attention.scorer = Pointing(place)

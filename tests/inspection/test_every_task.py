@@ -134,7 +134,7 @@ def test_a_task_is_explained_reported_examined_explored_and_served(
     assert run.to_data()["task"] == spec.kind
     with Computing() as computing:
         if task.inputs.picture:  # a request must not name files
-            with pytest.raises(ValueRangeError, match="reads files of images"):
+            with pytest.raises(ValueRangeError, match="reads image files"):
                 computing.load("run", folder)
             return
         served = computing.load("run", folder)

@@ -227,7 +227,7 @@ def _no_attention() -> Transduction:
     ("make", "changes", "message"),
     [
         (None, {"beam_size": 0}, "must be at least 1"),
-        (None, {"forced": {0: [1, 0]}}, "each of the 5 places"),
+        (None, {"forced": {0: [1, 0]}}, "each of the 5 positions"),
         (None, {"forced": {-1: [1, 0, 0, 0, 0]}}, "a step number from 0 and"),
         (None, {"forced": {0: [0] * 5}}, "at least one forced weight must be above 0"),
         (None, {"forced": {0: [-1, 2, 0, 0, 0]}}, "at least 0, got -1 to 2"),

@@ -112,7 +112,7 @@ def test_nothing_to_erase(task: Transduction) -> None:
     with pytest.raises(ValueRangeError, match="got none among 2"):
         faithfulness(task, [Example("a"), Example("")])
     silent = transduction(decoder=replace(DECODER, attention=None))
-    with pytest.raises(ValueRangeError, match="train with attention"):
+    with pytest.raises(ValueRangeError, match="a model with attention"):
         faithfulness(silent, [Example("abc")])
     with pytest.raises(ValueRangeError, match="got tagging"):
         erased(load_bundle(BUNDLES / "0.1.0" / "tagging"), Example("a cat"), ["DET"])

@@ -147,5 +147,5 @@ def test_features_are_left_out() -> None:
 
 
 def test_a_decoder_without_attention_looks_nowhere() -> None:
-    with pytest.raises(ValueRangeError, match="no attention"):
+    with pytest.raises(ValueRangeError, match="with attention, got one without"):
         forced_traces(build(None), EXAMPLES)

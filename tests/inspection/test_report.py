@@ -121,5 +121,5 @@ def test_a_bundle_of_any_task(kind: str) -> None:
 
 
 def test_no_run(tmp_path: Path) -> None:
-    with pytest.raises(FovealError, match="no bundle"):
+    with pytest.raises(FovealError, match="expected a model"):
         report(tmp_path)

@@ -124,7 +124,7 @@ def test_features_are_places_of_their_own() -> None:
         model(*changed._replace(tokens=changed.tokens.clamp(max=12)), TOKENS, MASK).log_probs,
         unrolled.log_probs,
     )
-    with pytest.raises(ValueRangeError, match=r"built for no features.*num_features="):
+    with pytest.raises(ValueRangeError, match=r"built without features.*num_features="):
         seq2seq().with_features(features, features_mask, SOURCE, SOURCE_MASK)
 
 

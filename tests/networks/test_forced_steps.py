@@ -94,7 +94,7 @@ def test_a_decoder_without_a_sum_of_values_cannot_be_forced(kind: str, attention
     stepper = DecoderStepper(decoder_with(kind, attention))
     state = stepper.start(memory_for(attention))
     tokens = torch.zeros(BATCH, 1, dtype=torch.long)
-    with pytest.raises(ValueRangeError, match="which reads none"):
+    with pytest.raises(ValueRangeError, match="weighted sum of values"):
         stepper.step(state, tokens, torch.ones(BATCH, 1, 4))
 
 

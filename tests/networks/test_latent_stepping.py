@@ -244,7 +244,7 @@ def test_forced_weights_are_what_is_read(walk: str) -> None:
     assert forced.weights is not None
     assert torch.equal(forced.weights, one)
     torch.testing.assert_close(forced.log_probs.exp().sum(-1), torch.ones(BATCH, 1))
-    with pytest.raises(ShapeError, match="a weight for every place"):
+    with pytest.raises(ShapeError, match="a weight for every position"):
         stepper.step(state, tokens, one[..., :2])
     assert stepper.selection(state, tokens) is None
 

@@ -79,7 +79,15 @@ def test_bad_lines_are_rejected_with_reasons_and_stop_nothing(tmp_path: Path) ->
     run(tmp_path / "out", str(tmp_path / "x.jsonl.zst"), "--max-symbols", "50")
     found = rejects(tmp_path / "out/x.rejects.jsonl")
     assert list(found) == [2, 3, 4, 5, 6, 7, 8]
-    reasons = ("no UTF-8", "empty", "'source'", "no JSON", "NUL", "longer than", "60 symbols")
+    reasons = (
+        "invalid UTF-8",
+        "empty",
+        "'source'",
+        "invalid JSON",
+        "NUL",
+        "longer than",
+        "60 tokens",
+    )
     for reason, text in zip(reasons, found.values(), strict=True):
         assert reason in text
     assert [row["output"] for row in rows(tmp_path / "out/x.parquet")] == ["ABC", "DE"]

@@ -176,7 +176,7 @@ def test_it_needs_texts_for_validation(
     prepare(tmp_path / "corpus", str(shards / "*.tsv"))
     with pytest.raises(SystemExit):
         main(["fit", str(tmp_path / "corpus"), "--out", str(tmp_path / "run")])
-    assert "expected files for validation" in capsys.readouterr().err
+    assert "expected validation files" in capsys.readouterr().err
 
 
 def test_a_damaged_part_is_one_line(shards: Path, tmp_path: Path) -> None:

@@ -118,7 +118,7 @@ def test_a_folder_has_one_sweep(planned: Planned, tmp_path: Path) -> None:
     sweep_of(planned, tmp_path).begin()
     with pytest.raises(SpecError, match="it differs in trials, settings"):
         sweep_of(planned, tmp_path, trials=6).begin()
-    with pytest.raises(SpecError, match="no validation set"):
+    with pytest.raises(SpecError, match="expected a validation set"):
         sweep_of(Planned(replace(planned.run, dev=None), ()), tmp_path).begin()
 
 

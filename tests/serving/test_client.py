@@ -98,7 +98,7 @@ def test_many_at_once(server: Server) -> None:
 
 def test_refusals_are_errors_with_the_servers_words(server: Server) -> None:
     with Client(server.address) as client:
-        with pytest.raises(ServerError, match="no such model") as refused:
+        with pytest.raises(ServerError, match="Unknown model") as refused:
             client.predict("nothing", ["a"])
         assert refused.value.status == 404
         with pytest.raises(ServerError, match="nbest"):

@@ -159,7 +159,7 @@ def test_what_is_no_backbone_or_would_run_code_is_one_line(resnet: Path, tmp_pat
         (json.dumps(config | {"auto_map": {"AutoBackbone": "theirs.Model"}}), "runs code"),
         (json.dumps({"model_type": "timm_backbone", "backbone": "resnet18"}), "runs code"),
         (json.dumps({"model_type": "no such model"}), "AutoBackbone"),
-        (json.dumps({"model_type": "bert"}), "no vision backbone"),
+        (json.dumps({"model_type": "bert"}), "not a vision backbone"),
     ):
         with pytest.raises(SpecError, match=said) as raised:
             replace(spec, config=changed, weights=None).build()

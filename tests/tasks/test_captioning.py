@@ -97,7 +97,7 @@ def test_what_else_is_to_be_learnt_is_a_part_of_the_loss(
     without = replace(
         spec, model=replace(spec.model, decoder=replace(DECODER, attention=None))
     ).build_from(examples)
-    with pytest.raises(ValueRangeError, match="no attention"):
+    with pytest.raises(ValueRangeError, match="with attention, got one without"):
         without.loss(batch)
 
 

@@ -282,7 +282,7 @@ def test_spans_are_scored_as_spans() -> None:
 def test_words_and_tags_must_pair_up() -> None:
     task = TaggingSpec(model=TaggerSpec(encoder=ENCODER)).build_from(sentences(10))
     uneven = Example("the cat", "DET", where=Where("x.tsv", 3))
-    with pytest.raises(DataError, match=r"x.tsv, line 3: 2 words and 1 tags.*Put spaces"):
+    with pytest.raises(DataError, match=r"x.tsv, line 3: 2 words and 1 tags.*Separate words"):
         task.encode(uneven)
 
 

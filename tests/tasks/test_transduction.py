@@ -235,7 +235,7 @@ def test_the_heads_of_attention_learn_alignments_together() -> None:
 def test_alignments_need_attention() -> None:
     task = transduction(alignment_weight=1.0, decoder=replace(DECODER, attention=None))
     batch = task.collate([task.encode(example) for example in aligned(3)])
-    with pytest.raises(ValueRangeError, match=r"no attention.*softmax"):
+    with pytest.raises(ValueRangeError, match=r"with attention, got one without.*softmax"):
         task.loss(batch)
 
 

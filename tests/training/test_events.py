@@ -339,7 +339,7 @@ def test_a_loss_or_gradient_that_is_no_number_is_named_with_its_batch(
     said = str(caught.value)
     assert said.startswith("step 7, ")
     assert text in said
-    assert "Lower learning_rate" in said
+    assert "Reduce learning_rate" in said
     lines = said.partition(f"{words}, lines ")[2].partition(".")[0].split(", ")
     again = task.batches(tsv(words), batch_size=5, seed=1).forever()
     seventh = [next(again) for _ in range(7)][-1]

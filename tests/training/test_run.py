@@ -83,7 +83,7 @@ def test_examples_that_fit_in_no_batch_are_told_of(tmp_path: Path) -> None:
     fit(task, stream, [], spec, tmp_path, listeners=[events.append])
     (warned,) = [event for event in events if isinstance(event, Warned)]
     assert warned.text.startswith("skipped 1 training examples")
-    assert "Raise batch_tokens (128)" in warned.text
+    assert "Increase batch_tokens (128)" in warned.text
 
 
 def test_a_run_without_files_for_validation(run: Run, tmp_path: Path) -> None:

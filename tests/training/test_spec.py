@@ -39,9 +39,12 @@ def test_a_setting_from_text() -> None:
             r"expected at least one of epochs, steps and minutes, got none.*set steps=2000",
         ),
         ({"steps": 0}, r"steps: expected a whole number of at least 1"),
-        ({"ema_decay": 1.0}, r"must be below 1, got ema_decay=1.0.*Take 0.999"),
+        ({"ema_decay": 1.0}, r"must be below 1, got ema_decay=1.0.*use 0.999"),
         ({"betas": (0.9, 1.0)}, r"must be below 1.*betas=\(0.9, 1.0\)"),
-        ({"schedule": "inverse_square_root"}, r"warmup_steps=0. Set warmup_steps=1000"),
+        (
+            {"schedule": "inverse_square_root"},
+            r"at least 1, got 0. For example, set warmup_steps=1000",
+        ),
         ({"learning_rate": -1.0}, r"learning_rate: expected a number above 0"),
     ],
 )

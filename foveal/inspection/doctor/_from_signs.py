@@ -159,7 +159,7 @@ def _attention(readings: Readings, remedies: Remedies) -> Iterator[Finding]:
         )
     elif stuck > STUCK:
         ends = [name for name in ("first", "last") if number(readings, f"attention/{name}") > STUCK]
-        where = f"the {ends[0]} position" if ends else "one place"
+        where = f"the {ends[0]} position" if ends else "one position"
         yield Finding(
             name="stuck attention",
             severity="alarm",
