@@ -17,7 +17,7 @@ def check_tree(heads: Sequence[int], *, single_root: bool) -> None:
         problem = "the heads have a cycle, expected a tree"
     if problem is not None:
         raise DataError(
-            f"{problem}. Correct the heads, which count words from 1 on, with 0 for the root"
+            f"{problem}. Correct the heads, which count words from 1, with 0 for the root"
             f"{', or set model.single_root=false' if num_roots > 1 else ''}."
         )
 

@@ -49,7 +49,7 @@ def test_links_after_their_pair(tmp_path: Path) -> None:
         ("0-0\n", [(1, 1), (1, 1)], "1 lines of links for 2 pairs"),
         ("0-0\n0-a\n", [(1, 1), (1, 1)], "line 2"),
         ("0-0 0-\n", [(1, 1)], "'0-'"),
-        ("0-5\n", [(1, 1)], "a link 0-5, but the pair has 1 source and 1 target"),
+        ("0-5\n", [(1, 1)], "got the link 0-5, but the pair has 1 source and 1 target"),
         ("a\tb\n", [(1, 1)], "two columns"),
         ("0-" + "9" * 50, [(1, 1)], "links must be pairs"),
     ],

@@ -250,7 +250,7 @@ def test_the_groups_of_a_pattern_are_the_parts_of_an_example(tmp_path: Path) -> 
         list(regex_lines(path, r"(?P<source>\w+) \(.*"))
     for pattern, error in (
         ("(?P<source>.*", "invalid regular expression"),
-        ("(.*)", "with source, got none"),
+        ("(.*)", "include source, got none"),
         ("(?P<source>.*)=(?P<goal>.*)", "got goal, source"),
     ):
         with pytest.raises(SpecError, match=error):
