@@ -41,7 +41,7 @@ def record(recipe: str, *beginnings: str) -> str:
     ]
     for case, row in cells.items():
         name = f"**{case}**" if case == "mean" else case
-        texts = (_cell(row[column]) if column in row else "" for column in columns)
+        texts = (_cell(row[column], column) if column in row else "" for column in columns)
         lines.append(f"| {name} | " + " | ".join(texts) + " |")
     lines += ["", *_references(cells)]
     lines += [f"{origin(asdict(results))} Data: sha256 in `results/{recipe}.json`."]
@@ -123,10 +123,10 @@ def _mistakes(recipe: str) -> Any:
     return json.loads((RESULTS / "mistakes" / f"{recipe}.json").read_text(encoding="utf-8"))
 
 
-def _cell(row: Row) -> str:
-    """The value; between brackets the lowest and the highest of the seeds."""
+def _cell(row: Row, column: str) -> str:
+    """The value, and for a score the lowest and the highest of the seeds in parentheses."""
     text = _number(row.value)
-    if row.spread is not None and row.spread[0] != row.spread[1]:
+    if column not in COSTS and row.spread is not None and row.spread[0] != row.spread[1]:
         text += f" ({unbroken(f'{_number(row.spread[0])} to {_number(row.spread[1])}')})"
     if row.target is not None:
         sign = {"<=": "≤", ">=": "≥"}.get(row.sense or "", "")

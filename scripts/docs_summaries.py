@@ -373,4 +373,6 @@ def _times(found: Sequence[float]) -> str:
         f"{value:,.0f}" if value >= 10 else f"{value:.2g}"
         for value in (median(found), min(found), max(found))
     ]
-    return f"{digits[0]}x ({digits[1]} to {digits[2]})" if len(found) > 1 else f"{digits[0]}x"
+    if len(found) == 1:
+        return f"{digits[0]}x"
+    return f"{digits[0]}x ({unbroken(f'{digits[1]} to {digits[2]}')})"

@@ -214,7 +214,7 @@ def test_a_chart_has_both_schemes_and_is_shown_with_a_text_and_a_caption(chart: 
     ]
     ((text, match),) = shown
     assert len(match[1].split()) >= 5
-    assert text[match.end() :].startswith("\n\n<p><small>")
+    assert text[match.end() :].startswith("\n\n<figcaption>")
 
 
 @pytest.mark.usefixtures("tables")
