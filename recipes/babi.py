@@ -1,4 +1,4 @@
-"""Questions about stories whose answers take two or three facts: bAbI, 1,000 questions of each task.
+"""bAbI: questions about stories that need two or three facts, 1,000 questions for each task.
 
     foveal fit --recipe recipes/babi.py --out runs/facts                   task 2, a chain of two facts
     foveal fit --recipe recipes/babi.py:soft_2 --out runs/soft             or :soft_3, :chain_11, ...
@@ -9,13 +9,11 @@
     soft     a memory network: softmaxes over facts, one after the other (Sukhbaatar et al. 2015)
     chain    one distribution over sequences of facts (Kim et al. 2017, section 4.3)
 
-The tasks are those of the paper: ten whose every question has two supporting facts, or three, and two
-where their number varies, which count for answers alone. Of their 1,000 training
-questions 100 are set apart to choose by, as in `en-valid` of the data: the best weights of a run, and then
-the best of all runs of a task, whatever their seeds and settings. Settings are the same four for both kinds of
-steps, so that neither has been given more care. The model is never told which facts support an answer.
-`foveal data get babi_v1-2` gets the data; the archive is unpacked once, into
-`.cache/babi` of the checkout.
+The tasks are the same as in the paper: ten in which every question has two or three supporting facts, and two in which
+the number varies; only the answers of the latter are scored. The validation set has 100 of the 1,000 training questions,
+as in `en-valid` of the data. It selects the best weights of a run, and the best run of a task over all seeds and settings.
+Both kinds of steps are trained with the same four settings. The model does not see which facts support an answer.
+`foveal data get babi_v1-2` gets the data. The recipe unpacks the archive once, into `.cache/babi` of the checkout.
 
 Reference: Weston et al. 2015, Towards AI-complete question answering.
 """
@@ -33,12 +31,12 @@ from foveal.training import Run, TrainingSpec
 ROOT = Path(__file__).resolve().parents[1]
 DATA = data_folder()
 ARCHIVE, FOLDER = DATA / "babi_v1-2/en-valid.tar.gz", ROOT / ".cache/babi"
-# Steps of each task, as in the paper: as many as there are supporting facts. Questions of tasks 7 and 8
-# have one to eight.
+# Number of steps of each task, as in the paper: the number of supporting facts. Questions of tasks 7 and 8
+# have one to eight supporting facts.
 TASKS = {2: 2, 3: 3, 7: 3, 8: 3, 11: 2, 13: 2, 14: 2, 15: 2, 16: 3, 17: 2, 18: 2, 19: 2}
 VARYING = (7, 8)
 STEPS: dict[str, StepsSpec] = {"soft": SoftStepsSpec(), "chain": ChainStepsSpec()}
-# Deviation of what words begin with (none: 2 / sqrt of their width), and the learning rate.
+# Standard deviation of the initial word vectors (None: 2 / sqrt of their width), and the learning rate.
 SETTINGS: dict[str, tuple[float | None, float]] = {
     "large_slow": (None, 5e-3),
     "large_fast": (None, 1e-2),
@@ -87,7 +85,7 @@ chain_14, chain_15, chain_16, chain_17, chain_18, chain_19 = (
 
 
 def part(task: str, name: str) -> Babi:
-    """One of a task's three files, unpacked first if none is."""
+    """Return one of the three files of a task. The first call unpacks the archive."""
     if not FOLDER.exists():
         with tarfile.open(ARCHIVE) as archive:
             archive.extractall(FOLDER, filter="data")

@@ -1,18 +1,18 @@
-"""Clips of moving shapes: what the first one does, as a label, and what both do, as a caption.
+"""Clips of moving shapes: the motion of the first shape as a label, and the motion of both as a caption.
 
     foveal fit --recipe recipes/clips.py --out runs/clips              or :label_local, :caption_global, ...
     python -m benchmarks.images fit clips --runs runs                     all cases
     python -m benchmarks.images score clips --runs runs
 
-A convolutional network makes a vector of each frame, a recurrent one reads them in order, and what is
-read of its states is a case:
+A convolutional network encodes each frame, and a recurrent network reads the frames in order. The cases differ in how
+its states are read:
 
-    label_none        the last states alone               caption_none      the last states alone
+    label_none        only the last states                caption_none      only the last states
     label_global      softmax over all frames             caption_global    softmax over all frames
-    label_local       around one place in time            caption_local     around one place in time
+    label_local       around one position in time         caption_local     around one position in time
 
-No single frame tells what a shape does. Clips are drawn once, into `.cache/clips` of the checkout; those to be told,
-of which there are four times as many to learn from, into `.cache/told_clips`.
+A single frame does not show the motion. The recipe draws the clips once: clips with labels into `.cache/clips` of the
+checkout, and clips with captions, four times as many, into `.cache/told_clips`.
 
 Reference: Luong et al. 2015 (local attention); Yao et al. 2015 (attention over frames).
 """
@@ -39,10 +39,10 @@ from recipes.rendered.writing import write_pictures
 CACHE = Path(__file__).resolve().parents[1] / ".cache"
 FOLDERS = {"label": CACHE / "clips", "caption": CACHE / "told_clips"}
 SIDE, NUM_FRAMES = 56, 12
-# The last stage does not shrink: a cell then sees 31 pixels, and with them a whole thing.
+# The last stage has stride 1: a cell then sees 31 pixels, which is a whole shape.
 STRIDES = ((2, 2), (2, 2), (2, 2), (1, 1))
 NUM_HELD_OUT = {"test": 500, "dev": 300}
-# What two things do is a choice of thousands: from 6,000 clips captions are learnt by heart.
+# Two shapes have thousands of combinations of motions: with 6,000 clips, the model memorizes the captions.
 NUM_TRAIN = {"label": 6000, "caption": 24_000}
 EPOCHS = {"label": 10.0, "caption": 8.0}
 SEED = 1
@@ -61,8 +61,8 @@ def recipe(case: str = "label_global") -> Run:
         hidden_size=64,
         dropout=0.0,
     )
-    if what == "caption":  # names two things, which the mean over a whole frame adds up
-        # With a way round the states, what a frame looks like reaches the decoder from the first update on.
+    if what == "caption":  # a caption names two shapes, which the mean over a frame would mix
+        # With residual connections, the features of a frame reach the decoder from the first update.
         encoder = replace(encoder, regions=2, hidden_size=128, residual=True)
     if what == "label":
         task = VideoClassificationSpec(
@@ -106,7 +106,7 @@ label_none, label_global, label_local, caption_none, caption_global, caption_loc
 
 
 def part(what: str, name: str) -> ImageList:
-    """One of the parts with labels or captions, drawn first if none is."""
+    """Return one of the parts with labels or captions. The first call draws all of them."""
     folder = FOLDERS[what]
     if not (folder / "manifest.json").exists():
         counts = {**NUM_HELD_OUT, "train": NUM_TRAIN[what]}

@@ -1,10 +1,10 @@
-r"""Documents: is a review of a film praise or blame? Attention to words, to sentences, to both, to none.
+r"""Documents: positive and negative film reviews, with attention over words, sentences, both or neither.
 
     foveal fit --recipe recipes/documents.py --out runs/reviews
     python -m benchmarks.lectures fit documents --runs runs                 all of the reviews, ten folds
     python -m benchmarks.lectures score documents --runs runs
 
-A case is a corpus, a system and, of the reviews, a fold:
+A case is a corpus, a system and, for the reviews, a fold:
 
     mean            the mean of the words' vectors
     attention       attention over all words of the document (flat)
@@ -12,14 +12,13 @@ A case is a corpus, a system and, of the reviews, a fold:
     hierarchical    attention over the words of each sentence, and over the sentences
     recurrent       the same with a recurrent network over the words too, as in the paper; slower
 
-`reviews` are the 2,000 of Pang and Lee 2004, whose ten folds are those of their numbers: cv000 to cv099 are
-the test of fold 0, and so on. There is no development set: runs have a fixed length, and their last
-weights are kept. `imdb` are the 50,000 of Maas et al. 2011, half of them to test on, and a tenth of the others
-to choose the weights by.
+`reviews` contains the 2,000 reviews of Pang and Lee 2004 in ten folds by number: cv000 to cv099 are the test set of
+fold 0, and so on. There is no development set: runs have a fixed length and keep their last weights. `imdb` contains
+the 50,000 reviews of Maas et al. 2011: half are the test set, and a tenth of the others is the validation set.
 
-All words are embeddings without context but for `recurrent`, so that a fold takes half a minute. `foveal data
-get movie_reviews_pang_lee imdb_aclImdb` gets the data. Documents are written once, a sentence on each
-line of a text and those of more than 30 words on several, into `.cache/documents` of the checkout.
+Except in `recurrent`, word vectors have no context, and a fold takes half a minute. `foveal data get
+movie_reviews_pang_lee imdb_aclImdb` gets the data. The recipe writes the documents once, into `.cache/documents` of the
+checkout, with one sentence on each line; it breaks sentences of more than 30 words into several lines.
 
 Reference: Yang et al. 2016, Hierarchical attention networks for document classification.
 """

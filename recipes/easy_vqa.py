@@ -4,10 +4,10 @@
     python -m benchmarks.images fit easy_vqa --runs runs                          both
     python -m benchmarks.images score easy_vqa --runs runs
 
-    soft    the question reads the grid of the image by a softmax over its cells
-    none    it reads the mean of the grid
+    soft    the question attends to the cells of the image grid by a softmax
+    none    the question reads the mean of the grid
 
-A tenth of the training images is set apart to choose by. `foveal data get easy_vqa` gets the
+A tenth of the training images is the validation set. `foveal data get easy_vqa` gets the
 data.
 
 Reference: Zhou 2019, easy-VQA.
@@ -36,7 +36,7 @@ ROOT = Path(__file__).resolve().parents[1]
 DATA = data_folder()
 FOLDER = ROOT / ".cache/easy_vqa"
 SIDE = 64  # pixels
-NUM_DEV = 400  # images of the training part that weights are chosen by
+NUM_DEV = 400  # training images in the validation set
 ATTENTIONS: dict[str, PerQueryAttentionSpec | None] = {"soft": SoftmaxSpec(), "none": None}
 CASES = tuple(ATTENTIONS)
 
@@ -62,7 +62,7 @@ def recipe(case: str = "soft") -> Run:
             learning_rate=2e-3,
             warmup_steps=100,
             bf16=True,
-            evaluate_every=145,  # an epoch: answers to questions take longer than steps
+            evaluate_every=145,  # an epoch, because validations take longer than steps
             validation_size=500,
             seed=1,
         ),
@@ -73,7 +73,7 @@ soft, none = (partial(recipe, case) for case in CASES)
 
 
 def part(name: str) -> EasyVqa:
-    """One of three parts; the questions of a part are written once."""
+    """Return one of three parts. The first call writes the questions of the part."""
     split = "test" if name == "test" else "train"
     path = FOLDER / f"{name}.json"
     if not path.exists():

@@ -1,26 +1,25 @@
-r"""Entailment: does one sentence follow from another? Words that read their heads, in a tree or not.
+r"""Entailment with self-attention: words read their expected heads, in a tree or without one.
 
     foveal fit --recipe recipes/entailment.py:sick_tree --out runs/sick
     python -m benchmarks.lectures fit entailment --runs runs                both corpora, three seeds
     python -m benchmarks.lectures score entailment --runs runs
 
-A case is a corpus and what a word carries beside itself when texts are compared (decomposable attention,
+A case is a corpus and the additional vector of each word in the comparison of texts (decomposable attention,
 Parikh et al. 2016):
 
     none            nothing
     soft            its expected head, by a softmax over all words
     tree            its expected head, in a projective dependency tree (Kim et al. 2017)
-    soft_bounded    the same two with scores between -1 and 1, as in the code of that paper, where they
-    tree_bounded    keep a softmax over 20 words below 0.28 and leave a tree free to be sharp
+    soft_bounded    as above, with scores between -1 and 1 as in the code of that paper. The limit keeps a
+    tree_bounded    softmax over 20 words below 0.28, but a tree can still be sharp
 
-`sick` has its own split. `snli` is trained on other corpora, since its training file cannot be had here:
-counterfactual pairs (Kaushik et al. 2020), which were made from SNLI's own and count three times, development
-pairs of MultiNLI, JOCI, and MPE, without those whose first text is in the SNLI development or test file.
-There are no pretrained vectors, with which the paper has 85.8 to 86.8 on SNLI: figures here are lower, and
-to be compared with each other.
+`sick` has its own split. The training file of SNLI is not available here, so `snli` is trained on other corpora:
+counterfactual pairs made from SNLI (Kaushik et al. 2020), repeated three times, and development pairs of MultiNLI, JOCI
+and MPE. Pairs whose first text is in the SNLI development or test file are left out. There are no pretrained vectors. The
+paper uses them and reports 85.8 to 86.8 on SNLI, so compare the figures here only with each other.
 
-`foveal data get sick_nli snli_dev_test cad_nli nli_extra` gets the data. Texts are written once, in lower case
-with spaces between words and signs, into `.cache/entailment` of the checkout.
+`foveal data get sick_nli snli_dev_test cad_nli nli_extra` gets the data. The recipe writes the texts
+once, lowercased and tokenized, into `.cache/entailment` of the checkout.
 """
 
 import csv

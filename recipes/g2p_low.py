@@ -4,8 +4,8 @@
     python -m benchmarks.records fit g2p_low --runs runs               all of them, three seeds
     python -m benchmarks.records score g2p_low --runs runs
 
-Maltese is in Latin script, Welsh that of the south-west. It is what `foveal fit` chooses by itself for these files, written down, so that it stays what it is
-when defaults change. `foveal data get g2p_sigmorphon2021` gets the data.
+Maltese is in Latin script, and Welsh is the south-western variety. The recipe contains the settings that `foveal fit`
+chose for these files. It stays the same if the defaults change. `foveal data get g2p_sigmorphon2021` gets the data.
 
 Reference: Ashby et al. 2021, results of the second SIGMORPHON shared task on multilingual
 grapheme-to-phoneme conversion.
@@ -23,7 +23,7 @@ from foveal.training import Run, TrainingSpec
 DATA = data_folder()
 LANGUAGES = ("ady", "gre", "ice", "ita", "khm", "lav", "mlt", "rum", "slv", "wel")
 FILES = {"mlt": "mlt_latn", "wel": "wel_sw"}
-# Letters with their marks are too many in Khmer: 7 % of those in new words would be unknown.
+# Khmer has too many combinations of letters and marks: 7 % of those in new words would be unknown.
 UNITS = {"khm": CharacterSpec(unit="code_point")}
 
 

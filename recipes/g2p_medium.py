@@ -4,8 +4,9 @@
     python -m benchmarks.records fit g2p_medium --runs runs            all of them, three seeds
     python -m benchmarks.records score g2p_medium --runs runs
 
-In bfloat16, which this needs half as long again without. Armenian is the eastern one, Serbo-Croatian in Latin script, Japanese in hiragana, Vietnamese of Hanoi. `foveal data get
-g2p_sigmorphon2021` gets the data.
+The recipe computes in bfloat16; in float32 it takes 1.5 times as long. Armenian is Eastern Armenian, Serbo-Croatian is in
+Latin script, Japanese in hiragana, and Vietnamese is the variety of Hanoi. `foveal data get g2p_sigmorphon2021` gets the
+data.
 
 Reference: Ashby et al. 2021, results of the second SIGMORPHON shared task on multilingual
 grapheme-to-phoneme conversion.
@@ -21,7 +22,8 @@ from foveal.training import Run, TrainingSpec
 
 DATA = data_folder()
 LANGUAGES = ("arm", "bul", "dut", "fre", "geo", "hbs", "hun", "jpn", "kor", "vie")
-# A Korean syllable is a character of two or three letters; as many as there are, letters are better known.
+# A Korean syllable is one character of two or three letters. There are many syllables, so letters are less often
+# unknown.
 UNITS = {"kor": CharacterSpec(unit="code_point", normalization="NFD")}
 FILES = {"arm": "arm_e", "hbs": "hbs_latn", "jpn": "jpn_hira", "vie": "vie_hanoi"}
 

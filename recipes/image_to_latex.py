@@ -1,34 +1,35 @@
-r"""Formulas from their images: LaTeX, symbol by symbol.
+r"""Images of formulas to LaTeX, token by token.
 
     foveal fit --recipe recipes/image_to_latex.py --out runs/formulas           or :rendered_none, ...
     python -m benchmarks.images fit image_to_latex --runs runs                     all cases
     python -m benchmarks.images score image_to_latex --runs runs
 
-A case is a corpus and how the decoder reads the grid of the image:
+A case is a corpus and an attention over the grid of the image. The corpora:
 
-    rendered    formulas that `recipes.rendered` draws, up to 40 symbols; once, into `.cache/drawn_formulas`
-    im2latex    real formulas (Kanervisto 2016): its validation part to learn from, but for 400 formulas to
-                choose by, and its test part to test on; the training part cannot be had here
-    crohme      handwritten formulas: those of the training part and as many again and more that are composed of
-                them (`recipes.rendered.composed`), once, into `.cache/handwritten`; of the part to choose by
-                those that training does not have; and the test of 2014
+    rendered    formulas that `recipes.rendered` draws, up to 40 tokens, into `.cache/drawn_formulas`
+    im2latex    real formulas (Kanervisto 2016). Training uses the validation part except 400 formulas for
+                validation, and the test uses the test part; the training part is not available here
+    crohme      handwritten formulas: the training part and formulas composed of its formulas
+                (`recipes.rendered.composed`), in `.cache/handwritten`; the validation formulas that
+                training does not have; and the test set of 2014
 
-The second and the third have a tenth of the formulas. They begin with the weights of `rendered_brief`, which has
-to be fitted first, into `runs`, with the command above; so does `rendered_longer`, and with its weights `rendered_more`.
+The second and the third corpus have a tenth of the formulas. They start from the weights of `rendered_brief`, which you
+must train first, into `runs`, with the command above. `rendered_longer` starts from these weights too, and `rendered_more`
+starts from the weights of `rendered_longer`.
 
-How the decoder reads:
+The attentions:
 
-    none        not at all: the decoder knows the mean of the grid alone
+    none        no attention: the decoder reads only the mean of the grid
     soft        softmax over all cells (Xu et al. 2015)
-    hard        one cell, drawn while training (Xu et al. 2015)
+    hard        one cell, sampled during training (Xu et al. 2015)
     path        at most one cell of each column: a chain over columns
     segment     runs of cells within rows: a chain along each row
-    brief       as soft, with half of the updates: as many as the other kinds have, which are compared with it
-    longer      as soft, from the weights of brief on, and with batches twice as large
-    more        from the weights of longer on, smoothed, and with four times as many formulas, which are drawn
-                into `.cache/more_drawn_formulas`
+    brief       as soft, with half of the updates, for comparison with the other attentions
+    longer      as soft, from the weights of brief, with batches of twice the size
+    more        from the weights of longer, with label smoothing and four times the formulas, drawn into
+                `.cache/more_drawn_formulas`
 
-The encoder is that of Deng et al. 2017 made small: four convolutions and a recurrent network along each
+The encoder is a smaller version of the encoder of Deng et al. 2017: four convolutions and a recurrent network along each
 row. `foveal data get im2latex_val_test crohme_png` gets the data.
 
 Reference: Deng et al. 2017, Image-to-markup generation with coarse-to-fine attention.

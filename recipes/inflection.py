@@ -1,11 +1,11 @@
-"""Inflection: the form of a lemma that has given features; SIGMORPHON 2023 task 0, twelve languages.
+"""Inflection: a form from a lemma and features; SIGMORPHON 2023 task 0, twelve languages.
 
     foveal fit --recipe recipes/inflection.py --out runs/deu        or :fin, :tur, ... any of LANGUAGES
     python -m benchmarks.records fit inflection --runs runs            all of them, three seeds
     python -m benchmarks.records score inflection --runs runs
 
-10,000 forms to learn from, and 1,000 of other lemmas to be asked for. Hebrew is taken without its vowels
-(heb_unvoc) and with them (heb). `foveal data get inflection_sigmorphon2023` gets the
+Each language has 10,000 training forms and 1,000 test forms of other lemmas. Hebrew is trained without vowels
+(heb_unvoc) and with vowels (heb). `foveal data get inflection_sigmorphon2023` gets the
 data.
 
 Reference: Goldman et al. 2023, SIGMORPHON-UniMorph 2023 shared task 0.

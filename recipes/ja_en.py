@@ -5,8 +5,8 @@
     python -m benchmarks.records fit ja_en --runs runs                 three seeds
     python -m benchmarks.records score ja_en --runs runs
 
-The corpus says where Japanese words begin and end; read as characters, which is how Japanese is written,
-its spaces are dropped. `foveal data get enja_tanaka50k` gets the data.
+The corpus marks the boundaries of Japanese words with spaces. With characters as tokens, the recipe drops these
+spaces, because Japanese is written without them. `foveal data get enja_tanaka50k` gets the data.
 """
 
 from functools import partial

@@ -4,8 +4,8 @@
     python -m benchmarks.records fit katakana --runs runs              all of them, three seeds
     python -m benchmarks.records score katakana --runs runs
 
-26,406 names (Korean) to 105,371 (Russian), each word of a name by itself. A name may be written in more
-than one way, and only the one in the file counts: no system comes near to all of them. `foveal data get
+There are 26,406 names (Korean) to 105,371 names (Russian); each word of a name is a separate example. A name can have
+several correct spellings, but only the spelling in the file counts, so no system gets all names right. `foveal data get
 translit_coling2018` gets the data.
 
 Reference: Merhav and Ash 2018, Design challenges in named entity transliteration.
@@ -22,7 +22,7 @@ from foveal.training import Run, TrainingSpec
 DATA = data_folder()
 SCRIPTS = ("katakana", "arabic", "chinese", "hebrew", "korean", "russian")
 PARTS = {"train": 64, "dev": 16, "test": 20}  # percent, by which the files are named
-# Readings of the data: the more names there are, the fewer.
+# More names need fewer epochs.
 EPOCHS: dict[str, float] = dict(zip(SCRIPTS, (3.0, 4.0, 4.0, 4.0, 5.0, 2.5), strict=True))
 
 

@@ -35,7 +35,7 @@ def recipe(name: str = "ewt") -> Run:
         test=part(name, "test"),
         training=TrainingSpec(
             epochs=EPOCHS[name],
-            batch_tokens=3200,  # 800 words: a word, its head, label and tag are four places
+            batch_tokens=3200,  # 800 words: a word, its head, label and tag count as four positions
             learning_rate=2e-3,
             betas=(0.9, 0.9),
             warmup_steps=100,
@@ -55,5 +55,5 @@ def part(name: str, split: str) -> SourceSpec:
 
 
 def file(name: str, split: str) -> Path:
-    """Where these data are."""
+    """Return the path of one part of a treebank."""
     return DATA / f"{TREEBANKS[name]}-ud-{split}.conllu.gz"

@@ -1,21 +1,21 @@
-r"""SCAN: commands into actions, and what is learnt of commands that were never seen.
+r"""SCAN: commands to actions, and generalization to unseen commands.
 
     foveal fit --recipe recipes/scan.py --out runs/scan             or :jump, :length, :jump_hard, ...
     python -m benchmarks.records fit scan --runs runs                  all of them, three seeds
     python -m benchmarks.records score scan --runs runs
 
-Splits: `simple` at random; `jump`, where "jump" is seen by itself and must then be used like other verbs;
-`length`, where outputs are longer than any in training. The last two with three kinds of attention, in
-about four minutes:
+Splits: `simple` (random); `jump`, where training has the word "jump" only as a command of one word; `length`,
+where the test outputs are longer than all training outputs. The last two are trained with three kinds of attention,
+about four minutes each:
 
     jump            softmax over the words of the command
-    jump_hard       each action comes from one word, and which is summed over (exact hard attention)
-    jump_segment    each action reads one stretch of words or several (a chain over the words)
+    jump_hard       each action reads one word, marginalized exactly (exact hard attention)
+    jump_segment    each action reads one or several segments of words (a chain over the words)
 
 `length_none` has no attention, for `python -m benchmarks.lectures fit commands_by_length`.
 
-There is no development set, and nothing is chosen on test: runs have a fixed length, and their last
-weights are kept. `foveal data get scan` gets the data.
+There is no development set, and the test set selects nothing: runs have a fixed length and keep their last
+weights. `foveal data get scan` gets the data.
 
 Reference: Lake and Baroni 2018, Generalization without systematicity.
 """

@@ -1,4 +1,4 @@
-"""Captions of scenes that the project draws: colored shapes, how many, and how they stand to each other.
+"""Captions of generated scenes: colored shapes, their number, and their relative positions.
 
     foveal fit --recipe recipes/scene_captions.py --out runs/scenes            or :none, :hard, ...
     python -m benchmarks.images fit scene_captions --runs runs                    all cases
@@ -6,17 +6,17 @@
 
 A case is how the decoder reads the grid of the image:
 
-    none        not at all: the decoder knows the mean of the grid alone
+    none        no attention: the decoder reads only the mean of the grid
     soft        softmax over all cells (Xu et al. 2015)
-    hard        one cell, drawn while training
+    hard        one cell, sampled during training
     path        at most one cell of each column: a chain over columns
     segment     runs of cells within rows: a chain along each row
-    unsmoothed  as soft, but without label smoothing: sure of what it sees, it learns what goes with what as well
+    unsmoothed  as soft, but without label smoothing: the model also memorizes which attributes occur together
 
-The test is on scenes with a size of a color of a shape that training never has. `score` also asks for scenes of
-what training has, and for those with a color of a shape that it never has in any size. Where each named
-thing is, is known: `score` says how much of the attention lies on it when its word is written. Scenes are
-drawn once, into `.cache/scenes` of the checkout.
+The test scenes contain combinations of size, color and shape that training does not have. `score` also tests seen
+combinations, and pairs of color and shape that training does not have in any size. The location of each object is
+known: `score` measures the fraction of attention on the object when its word is written. The recipe draws the scenes
+once, into `.cache/scenes` of the checkout.
 """
 
 from functools import partial
@@ -41,12 +41,12 @@ from recipes.rendered.writing import write_pictures
 
 FOLDER = Path(__file__).resolve().parents[1] / ".cache/scenes"
 SIDE = 80  # pixels
-# The last stage does not shrink: a cell then sees 31 pixels, and with them a whole thing.
+# The last stage has stride 1: a cell then sees 31 pixels, which is a whole shape.
 STRIDES = ((2, 2), (2, 2), (2, 2), (1, 1))
 COUNTS = {"held_out": 1000, "held_out_pairs": 1000, "test": 1000, "dev": 500, "train": 50_000}
 SEED = 1
-# A product of matrices: an additive score of 100 cells takes a fifth of the training time. Unscaled, the
-# softmax closed on one blank cell within the first hundred updates, and stayed there.
+# Bilinear scores: additive scores of 100 cells take a fifth of the training time. Without scaling, the
+# softmax converged to one blank cell within the first hundred updates.
 SCORER = BilinearSpec(scaled=True)
 ATTENTIONS: dict[str, AttentionSpec | None] = {
     "none": None,
@@ -95,7 +95,7 @@ none, soft, hard, path, segment, unsmoothed = (partial(recipe, case) for case in
 
 
 def part(name: str) -> ImageList:
-    """One of the parts, drawn first if none is."""
+    """Return one of the parts. The first call draws all of them."""
     if not (FOLDER / "manifest.json").exists():
         drawn = {name: (draw_scenes(SEED, name), count) for name, count in COUNTS.items()}
         write_pictures(FOLDER, drawn, {"what": "scenes", "seed": SEED})

@@ -6,12 +6,12 @@
     python -m benchmarks.lectures score segment_translation --runs runs
 
     none       an encoder-decoder: the whole sentence in one vector
-    simple     each English word reads one place, by a softmax
-    sigmoid    each place is read or not by itself
-    segment    runs of places are read: a chain of "skip" and "read", scaled to 2 as in the paper
+    simple     each English word reads one position, by a softmax
+    sigmoid    each position is read or not, independently
+    segment    segments of positions are read: a chain of "skip" and "read", scaled to 2 as in the paper
 
-The source is `characters`, whose words nobody marks, or `words`, as the corpus has them. Sizes, updates
-and all else are the same for all eight. The data is that of `recipes/ja_en.py`.
+The source is split into `characters`, or into the `words` of the corpus. All eight cases have the same sizes, updates
+and other settings. They read the data of `recipes/ja_en.py`.
 """
 
 from dataclasses import replace
@@ -37,7 +37,7 @@ ATTENTIONS: dict[str, AttentionSpec | None] = {
     "segment": SegmentSpec(total=2.0),
 }
 CASES = tuple(f"{source}_{attention}" for source in ja_en.SOURCES for attention in ATTENTIONS)
-SIZE = 128  # of words, characters and states: half that of the record, in half its time
+SIZE = 128  # width of words, characters and states: half of the record's width, in half of its time
 
 
 def recipe(case: str = "characters_segment") -> Run:

@@ -6,15 +6,15 @@
     python -m benchmarks.lectures fit tree_transduction --runs runs                all cases, three seeds
     python -m benchmarks.lectures score tree_transduction --runs runs
 
-A symbol is its embedding and the expected embedding of its head, so that the heads are all that a
-decoder with attention can know of the order of the symbols.
+A token is represented by its embedding and the expected embedding of its head. The heads are therefore the only
+information about the order of the tokens that reaches the decoder.
 
-    none          no heads: a bag of symbols
-    simple        each symbol chooses its head by itself, by a softmax
+    none          no heads: a bag of tokens
+    simple        each token chooses its head independently, by a softmax
     structured    the heads form a projective tree
 
-The formulas are drawn here, as section 4.1 has them: 5,000 of each depth from 2 to 4 to train on, 1,000
-of each depth from 2 to 6 to test on. They are written once, into `.cache/formulas` of the checkout.
+The recipe generates the formulas as in section 4.1: 5,000 of each depth from 2 to 4 for training, 1,000 of each
+depth from 2 to 6 for the test. It writes them once, into `.cache/formulas` of the checkout.
 """
 
 import os

@@ -1,4 +1,4 @@
-"""One file over HTTPS. Plain HTTP is for this machine only, and no redirect leads anywhere else."""
+"""Download one file over HTTPS. Plain HTTP is allowed on this machine only, and redirects to other machines are refused."""
 
 import urllib.request
 from http.client import HTTPException, HTTPMessage, HTTPResponse

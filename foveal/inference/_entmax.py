@@ -4,8 +4,8 @@
     p        = its gradient, the a-entmax of x:   p_i = [ (a - 1) x_i - tau ]_+ ^ (1 / (a - 1))
 
 With a = 2, p is sparsemax, the Euclidean projection of x onto the simplex; a -> 1 is softmax and
-log-sum-exp. Omega is 0 where p is certain, so that one choice alone has its own score as maximum,
-as it has under log-sum-exp. Others leave out the constant: for a = 2, Mensch & Blondel's
+log-sum-exp. Omega is 0 where p is certain. The smoothed maximum of a single choice is therefore its
+score, as under log-sum-exp. Other authors leave out the constant: for a = 2, Mensch & Blondel's
 `<p, x> - |p|^2 / 2` is less than this by 1/2.
 
     dp = s * (dx - <s, dx> / sum(s)),     s_i = p_i^(2 - a) where p_i > 0, else 0
@@ -74,8 +74,8 @@ def entmax_marginals(
 
 
 class _Passes:
-    """One choice; what a log-partition is for softmax, the smoothed maximum is here. A class with
-    an alpha, and not an object: torch.compile can trace that.
+    """The passes of one choice. The smoothed maximum takes the place of the log-partition of softmax. This is a
+    class with an alpha, not an object, because torch.compile can trace a class.
     """
 
     alpha: ClassVar[float]
@@ -123,8 +123,8 @@ def smooth_max(scores: Float[Tensor, "*batch n"], alpha: float) -> SmoothMax:
     top = scores.max(-1, keepdim=True).values
     impossible = top == -torch.inf
     below = scores - torch.where(impossible, 0.0, top)
-    # In these units the threshold is at least -1, so that what lies lower has probability 0 and
-    # need not be told apart: -2 keeps squares of large differences out of the sums.
+    # In these units the threshold is at least -1, so all lower scores have probability 0. Clamping
+    # them at -2 keeps squares of large differences out of the sums.
     scaled = (below * (alpha - 1)).clamp(min=-2.0)
     if alpha == 2:
         threshold = _threshold_2(scaled)
@@ -195,7 +195,7 @@ def _make(alpha: float) -> Differentiable:
     return differentiable(f"{alpha}-entmax", passes, num_potentials=1)
 
 
-# Made beforehand, so that torch.compile finds them: it can make no new ones while it traces.
+# Created at import: torch.compile cannot create new ones while it traces.
 _MADE = {alpha: _make(alpha) for alpha in (1.5, 2.0)}
 
 

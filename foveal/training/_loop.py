@@ -96,7 +96,7 @@ class Loop:
         if spec.scheduled_sampling:
             checked_for_own_inputs(task)
         self.at = Position()
-        self.kept_step = 0  # step of the weights that the model has in the end
+        self.kept_step = 0  # step of the weights that the run keeps
         self._task, self._train, self._spec, self._folder = task, train, spec, folder
         self._num_examples, self._num_scored = num_examples, num_scored
         self._group, self._interrupt, self._threads = group, interrupt, threads

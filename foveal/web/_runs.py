@@ -34,12 +34,12 @@ class ServedRun:
 
     @property
     def sees(self) -> bool:
-        """Whether it reads an image."""
+        """Return True if the model reads an image."""
         return self.task.inputs.picture
 
     @property
     def reads(self) -> bool:
-        """Whether it reads a text, with or without an image."""
+        """Return True if the model reads a text, with or without an image."""
         return self.task.inputs.text
 
     def asked(self, question: Question) -> Example:

@@ -1,11 +1,11 @@
-"""Clips of moving shapes and what is said of them.
+"""Clips of moving shapes and their captions.
 
     caption    clause | clause while clause
     clause     a red circle moves left
 
-Of two things, which keep to halves of their own, the left or the upper one is named first. The label of a
-clip is what the first, or only, thing does. Place, speed, phase and direction of turning are drawn at
-random, so that no single frame tells the verb.
+Two shapes stay in separate halves of the frame; the caption names the left or the upper one first. The label of a clip
+is the motion of the first, or only, shape. Position, speed, phase and direction of rotation are random, so a single
+frame does not reveal the verb.
 
 Axes: F frames, h and w height and width.
 """
@@ -23,11 +23,11 @@ from .writing import Item
 SIDE = 56  # pixels
 NUM_FRAMES = 12
 RADII = (4.5, 6.0)
-LARGEST = 1.3  # of a thing that grows, beside its radius
+LARGEST = 1.3  # factor of the radius for a shape that grows
 
 
 class Zone(NamedTuple):
-    """Where the middle of a thing may be: around a place, so far to either side, so far up or down."""
+    """The area of a shape's center: a point, and the maximum distance to either side and up or down."""
 
     x: float
     y: float
@@ -36,7 +36,7 @@ class Zone(NamedTuple):
 
 
 class Pose(NamedTuple):
-    """Where a thing is, as a share of its zone from -1 to 1, and its size as a share of its own."""
+    """The position of a shape in its zone, from -1 to 1, and its size relative to its original size."""
 
     x: float
     y: float

@@ -1,4 +1,4 @@
-"""Scenes of shapes and what is said of them.
+"""Scenes of shapes and their captions.
 
     caption    group | group relation group | group relation group and relation group
     group      a small red circle | two large blue squares

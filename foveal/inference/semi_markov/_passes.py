@@ -30,7 +30,7 @@ from .._recursions import keep, softmax_or_zero
 
 
 class SemiMarkov(NamedTuple):
-    """Log-potentials made ready: positions leading, real ones last, the unread forbidden."""
+    """Prepared log-potentials: positions first, real positions at the end, and unread entries forbidden."""
 
     segments: Float[Tensor, "T D B K"]  # float64
     transitions: Float[Tensor, "N #B K K"]  # float64

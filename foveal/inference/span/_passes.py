@@ -9,10 +9,9 @@ i .. i + u, its right part i + u + 1 .. j.
     tangent   the derivative of m: two linear recursions over the same q
 
 Labels of a span are summed before (s = log sum_l exp s_l) and shared out after, by the softmax
-over them. The inside recursion is in float64, so the range of the scores costs no accuracy; the
-weights are probabilities, and they and all that follows keep the dtype of the result. Before it
-starts, the real words of a sentence are moved to its end; whatever the others hold, and whatever
-stands below the diagonal, is never read.
+over them. The inside recursion is in float64, so a wide range of scores costs no accuracy. The weights
+are probabilities; they and all later results have the dtype of the result. Before the recursion, the real
+words of a sentence are moved to its end. Padding and entries below the diagonal are never read.
 
 Axes: B batch, n words, L labels, H = sum_w w (n - w) splits of all spans. Charts have the batch
 last, so that a step is a few operations on long blocks.

@@ -51,8 +51,8 @@ def _initialized(address: str, own: dict[str, Any]) -> Iterator[None]:
     ray.init(
         address=address,
         logging_level=logging.ERROR,
-        # Ray's messages would hide ours: it logs every plan and, without a dashboard, every second that it cannot reach
-        # one. Errors are still shown.
+        # Ray's messages would hide ours: it logs every plan, and a failed connection to a missing dashboard every
+        # second. Errors are still shown.
         logging_config=LoggingConfig(log_level="ERROR"),
         runtime_env={"env_vars": {"OMP_NUM_THREADS": "1", "RAY_USAGE_STATS_ENABLED": "0"}},
         **own,

@@ -22,8 +22,8 @@ _SPARE = 64
 HANDSHAKE_SECONDS = 5.0
 _SLOW_SECONDS = 1.0  # for a body
 _UNUSED, _SLOW, _IDLE, _SENDING, _BUSY = range(5)
-# Connections to examine before closing one. Examining all of them, a thousand times in a burst of a
-# thousand new ones, would block the event loop for seconds.
+# Connections to examine before closing one. In a burst of a thousand new connections, examining all
+# connections for each of them would block the event loop for seconds.
 _MOST_LOOKS = 64
 
 

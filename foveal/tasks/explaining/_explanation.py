@@ -34,7 +34,7 @@ class Way(NamedTuple):
 
 
 class Alternative(NamedTuple):
-    """A symbol that the model considered at a step of an explanation, with its probability."""
+    """A token that the model considered at a step of an explanation, with its probability."""
 
     token: str
     probability: float
