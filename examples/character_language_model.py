@@ -4,8 +4,8 @@
     p(character t+1 | characters up to t) = softmax(W hidden[t] + b)
     perplexity = exp(mean over t of -log p(character t+1 | characters up to t))
 
-Training reads a long text in short pieces: the state goes on from one piece to the next, the
-gradient does not (truncated backpropagation through time, Mikolov et al. 2010). The last tenth of
+Training reads a long text in short pieces: the state is carried from one piece to the next, but the
+gradient is not (truncated backpropagation through time, Mikolov et al. 2010). The last tenth of
 the text is held out; the trained model reads it from beginning to end with one state.
 
 Data: plays of Shakespeare. `foveal data get tinyshakespeare` gets the file.
@@ -27,7 +27,7 @@ PIECE = 64  # characters between two updates: as far back as a gradient goes
 
 
 class CharacterModel(nn.Module):
-    """Scores what may follow each character, and hands on what it remembers."""
+    """Scores the next character after each character, and returns its state."""
 
     def __init__(self, num_characters: int) -> None:
         super().__init__()

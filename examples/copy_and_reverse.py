@@ -23,7 +23,7 @@ from foveal.decoding import greedy
 from foveal.models import DecoderSpec, Seq2Seq, Seq2SeqSpec, SoftmaxSpec, TextEncoderSpec
 
 SYMBOLS = range(4, 24)  # 0 to 3 are padding, unknown, begin and end
-LONGEST = 20  # of the sequences to train on
+LONGEST = 20  # maximum length of training sequences
 READERS = {"attention": SoftmaxSpec(), "no attention": None}
 
 
@@ -36,7 +36,7 @@ def build(attention: SoftmaxSpec | None) -> Seq2Seq:
 
 
 def draw(task: str, length: int, number: int, chance: Generator) -> Seq2SeqBatch:
-    """So many sequences of so many symbols, with what is to be made of them."""
+    """Draw `number` sequences of `length` tokens, with their targets."""
     size = (number, length)
     rows = torch.randint(SYMBOLS.start, SYMBOLS.stop, size, generator=chance).tolist()
     return collate_seq2seq([Encoded(row, row if task == "copy" else row[::-1]) for row in rows])

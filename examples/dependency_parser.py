@@ -3,8 +3,8 @@
     p(tree | words) = SpanningTree(arcs),    arcs[h, d] = head_h . (W word_d + b)
     loss = -log p(gold tree, labels),    answer = the most probable tree
 
-The loss is that of the whole tree, by the matrix-tree theorem (Koo et al. 2007), not of each head
-on its own. Arcs may cross, as in the treebank, and exactly one word hangs from the root.
+The loss is the negative log-likelihood of the whole tree, by the matrix-tree theorem (Koo et al. 2007), instead of a
+separate loss for each head. Arcs may cross, as in the treebank, and exactly one word depends on the root.
 
 Data: Universal Dependencies, English Web Treebank (CC BY-SA 4.0). The parser sees the words of the
 treebank's own segmentation and their spelling: no parts of speech, no pretrained vectors. The

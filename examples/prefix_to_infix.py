@@ -7,8 +7,8 @@ is. With attention the decoder looks at the formula again for every symbol it wr
 it knows is the state that it starts from. All else is the same for both: sizes, updates, formulas,
 and a beam of 5.
 
-Data, made here as in section 4.1 of the paper: 5,000 formulas of each depth from 2 to 4 to train on,
-200 of each depth from 2 to 6 to test on, so that the two deepest are deeper than any seen. The paper
+The example generates its data as in section 4.1 of the paper: 5,000 formulas of each depth from 2 to 4 for training,
+and 200 of each depth from 2 to 6 for the test. Depths 5 and 6 do not occur in training. The paper
 has no encoder but embeddings and self-attention; here it is a BiLSTM, without which nothing of the
 order of symbols would reach a decoder that has no attention.
 

@@ -1,4 +1,4 @@
-"""Learn to attend to a segment, from the sum of the selected values alone.
+"""Learn to attend to a segment, given only the sum of the selected values.
 
 Each sequence has one run of marked positions, and the target is the sum of the values there. No
 label says which positions count: the loss reaches the scores only through the marginals of a

@@ -59,7 +59,7 @@ CASES = (
     *(f"imdb_{system}" for system in SYSTEMS),
 )
 SIZE = 32
-# Reviews of IMDB to choose by have this number or more, of either label: those of a film are together.
+# Validation reviews of IMDb have this number or a higher one, for either label. Reviews of one film are together.
 FIRST_DEV = 11_250
 MOST_WORDS = 30  # on a line: documents in a batch are padded to the longest
 _WORD = re.compile(r"\w+(?:'\w+)?|[^\w\s]")
@@ -67,7 +67,7 @@ _SENTENCE = re.compile(r"(?<=[.!?])\s+|(?:<br />\s*)+")
 
 
 class Review(NamedTuple):
-    """Sentences, each with spaces between words and signs, one on each line; and what it thinks."""
+    """A document: tokenized sentences, one on each line, and its label."""
 
     text: str
     label: str
@@ -87,7 +87,7 @@ def recipe(case: str = "reviews_hierarchical_0") -> Run:
 
 
 def task(system: str) -> ClassificationSpec:
-    """What reads a document, and how one vector is made of it."""
+    """Return the encoder of a document, and the pooling of its vectors."""
     words = WordEncoderSpec(embedding_size=SIZE, dropout=0.3)
     states = RecurrentSpec(cell="gru", hidden_size=SIZE, dropout=0.3)
     in_order = TextEncoderSpec(cell="gru", embedding_size=SIZE, hidden_size=SIZE, dropout=0.3)
@@ -128,7 +128,7 @@ def part(name: str) -> JsonLines:
 
 
 def file_of(name: str) -> Path:
-    """What a part of a corpus is made of."""
+    """Return the source files of a part of a corpus."""
     corpus, *_, kind = name.split("_")
     file = "test" if kind == "test" else "train"
     return REVIEWS if corpus == "reviews" else DATA / f"imdb_aclImdb/{file}.tsv.zst"

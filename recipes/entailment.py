@@ -121,7 +121,7 @@ def part(corpus: str, name: str) -> TabSeparated:
 
 
 def files(corpus: str, name: str) -> tuple[Path, ...]:
-    """What a part of a corpus is made of."""
+    """Return the source files of a part of a corpus."""
     if corpus == "sick":
         return (DATA / f"sick_nli/SICK_{SICK[name]}",)
     if name != "train":
@@ -143,8 +143,8 @@ def pairs(corpus: str, name: str) -> Iterator[Pair]:
 
 
 def _others() -> Iterator[Pair]:
-    """What there is to train on for SNLI: nothing whose first text, or one of the captions that it is
-    made of, is in SNLI's own files.
+    """Return the training pairs for SNLI, without pairs whose first text, or one of its captions, is in the files of
+    SNLI.
     """
     seen = {_letters(pair.first) for part in ("dev", "test") for pair in pairs("snli", part)}
     counterfactual, *others = files("snli", "train")

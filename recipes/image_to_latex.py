@@ -92,12 +92,12 @@ IMAGES = {
     "crohme": ImageSpec(num_channels=1, height=96, width=256, trim=True, ink=0.15),
 }
 UPDATES = {"rendered": 4000, "im2latex": 2800, "crohme": 6500}
-# What more training gives is seen by two cases of drawn formulas, and by a third what more formulas give.
+# Two cases of drawn formulas measure the effect of more training, and a third the effect of more formulas.
 MORE_UPDATES = {"rendered_soft": 8000, "rendered_longer": 4800, "rendered_more": 3340}
 RATES = {"rendered": 2e-3, "im2latex": 1e-3, "crohme": 2e-3}
 DROPOUTS = {"rendered": 0.0, "im2latex": 0.1, "crohme": 0.3}
-# Four laboratories wrote the LaTeX of CROHME, each in its way: what looks the same has to read the same. That of
-# im2latex has been normed (Deng et al. 2017).
+# Four laboratories wrote the LaTeX of CROHME in different styles, so formulas that look the same must be normalized. The
+# LaTeX of im2latex is already normalized (Deng et al. 2017).
 TARGETS = {
     "rendered": LatexSpec(),
     "im2latex": LatexSpec(),
@@ -126,7 +126,7 @@ def recipe(case: str = "rendered_soft") -> Run:
                     sizes=(32, 64, 96, 96),
                     # The last stage does not shrink: a cell then sees 31 rows, and with them the bar above a letter.
                     strides=((2, 2), (2, 2), (2, 1), (1, 1)),
-                    # With a way round it, what a cell looks like reaches the decoder from the first update on.
+                    # With a residual connection, the features of a cell reach the decoder from the first update.
                     rows=RecurrentSpec(hidden_size=48, dropout=0.0, residual=True),
                     norm="batch",
                 ),
@@ -135,7 +135,7 @@ def recipe(case: str = "rendered_soft") -> Run:
                     hidden_size=192,
                     dropout=DROPOUTS[corpus],
                     attention=ATTENTIONS[kind],
-                    # Without it the decoder reads a part twice or skips one: it is not told where it looked.
+                    # Without input feeding, the decoder does not know where it looked, and reads a part twice or skips one.
                     input_feeding=ATTENTIONS[kind] is not None,
                 ),
             ),
@@ -152,7 +152,7 @@ def recipe(case: str = "rendered_soft") -> Run:
             batch_tokens=12_000 if kind in ("longer", "more") else 6000,
             learning_rate=RATES[corpus],
             warmup_steps=200,
-            # Where one in twenty is wrong, few formulas do not tell which weights are better.
+            # With an error rate of 5 %, a small validation set cannot rank weights.
             evaluate_every=500 if kind == "more" else None,
             validation_size=1000 if kind == "more" else 200,
             seed=1,
@@ -234,7 +234,7 @@ def compose() -> None:
 
 
 def _im2latex(name: str) -> ImageList:
-    """Of the validation part the first formulas are to choose by."""
+    """Return a part; the first formulas of the original validation set are for validation."""
     split = "test" if name == "test" else "val"
     archive = DATA / f"im2latex_val_test/{split}.images.zip"
     chosen = {"train": slice(NUM_DEV, None), "dev": slice(NUM_DEV), "test": slice(None)}[name]
@@ -250,14 +250,14 @@ def _im2latex_rows(split: str) -> Iterator[tuple[str, str]]:
 
 
 def _crohme(name: str) -> ImageList:
-    """Of the part to choose by half is in the training part too, by other hands, and is left out."""
+    """Return a part. Half of the validation formulas are in the training part too, in other handwriting, and are left out."""
     archive = DATA / f"crohme_png/{'test' if name == 'test' else 'train'}.zip"
     rows = _crohme_rows(name) if name != "dev" else _new_to_crohme(_crohme_rows(name))
     return _listed(f"crohme_{name}", archive, rows, slice(None))
 
 
 def _crohme_rows(name: str) -> Iterator[tuple[str, str]]:
-    """The file names of tests are those of the archive, those of training are below `train`."""
+    """Return names and formulas. Names of the test are relative to the archive, names of training to `train`."""
     file, before = {
         "train": ("gt_split/train.tsv.gz", "train/"),
         "dev": ("gt_split/validation.tsv.gz", "train/"),
@@ -269,7 +269,7 @@ def _crohme_rows(name: str) -> Iterator[tuple[str, str]]:
 
 
 def _new_to_crohme(rows: Iterable[tuple[str, str]]) -> Iterator[tuple[str, str]]:
-    """Those whose formula no image to learn from has."""
+    """Return the rows whose formula is not in the training set."""
     symbols = TARGETS["crohme"].encode
     known = {tuple(symbols(formula)) for _, formula in _crohme_rows("train")}
     yield from (row for row in rows if tuple(symbols(row[1])) not in known)

@@ -1,4 +1,4 @@
-"""Print the tables of an experiment of the lectures, from what is in results/.
+"""Print the tables of an experiment of the lectures, from results/.
 
     python -m recipes.table structured_attention      all of them
     python -m recipes.table tree_transduction         one
@@ -30,7 +30,7 @@ STRUCTURED_ATTENTION = (
 
 
 def main(arguments: Sequence[str]) -> None:
-    """Print each table that is asked for; of all, those that have been scored."""
+    """Print the requested tables; without a choice, all tables with scores."""
     known = ("structured_attention", *STRUCTURED_ATTENTION)
     if len(arguments) != 1 or arguments[0] not in known:
         sys.exit(f"expected one of {', '.join(known)}, got {' '.join(arguments) or 'nothing'}")

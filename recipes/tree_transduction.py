@@ -43,7 +43,7 @@ from foveal.training import Run, TrainingSpec
 FOLDER = Path(__file__).resolve().parents[1] / ".cache/formulas"
 KNOWN, DEPTHS = range(2, 5), range(2, 7)
 NUM_TRAIN, NUM_DEV, NUM_TEST = 5000, 200, 1000  # of each depth
-SEED = 1  # of the formulas, whatever the seed of a run is
+SEED = 1  # seed of the formulas, for every seed of a run
 HEADS: dict[str, SelfAttentionSpec | None] = {
     "none": None,
     "simple": HeadSelectionSpec(),
@@ -118,8 +118,8 @@ def write(folder: Path) -> None:
 
 
 def _lines(examples: Iterable[Example]) -> Iterable[str]:
-    """With the outermost parentheses in infix notation too, so that every target begins alike. The
-    paper's figures without heads, one symbol right of as many as a formula has, say that its do.
+    """Add the outermost parentheses in infix notation, so every target starts with one. The paper's figures without
+    heads suggest that its targets do too: one token of a formula is right.
     """
     for example in examples:
         yield f"{example.source}\t( {example.target} )\n"

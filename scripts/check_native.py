@@ -1,4 +1,4 @@
-"""Fail when an installed `foveal-native` is not picked up by itself, or answers otherwise.
+"""Fail if an installed `foveal-native` is not used automatically, or gives other results.
 
 Run by an interpreter that has both packages installed, away from the checkout: once as they are,
 once with FOVEAL_KERNELS=pure.

@@ -39,7 +39,7 @@ return {
 """
 # Scrollbars take no room on a phone, so the window is as wide as the page may be.
 OVERHANG = "return document.documentElement.scrollWidth - window.innerWidth"
-# An empty query empties the list, so that results seen afterwards belong to the next query.
+# An empty query clears the list. Later results then belong to the next query.
 ASK = """
 const field = document.querySelector(".md-search__input");
 field.focus();

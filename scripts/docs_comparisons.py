@@ -100,7 +100,7 @@ def rows(results: str) -> dict[str, Row]:
 def seed_values(row: Row) -> tuple[float, ...]:
     """Return the values of all seeds from the mean, the lowest and the highest, which is all that a file keeps.
 
-    Of one seed, a range is over folds or restarts and does not count.
+    With one seed, a range is over folds or restarts and does not count.
     """
     if len(row.seeds) == 1:
         return (row.value,)

@@ -29,7 +29,7 @@ class Point(NamedTuple):
     highest: float
 
 
-Curves: TypeAlias = Mapping[str, Sequence[Point]]  # by what is compared: a key of LINES
+Curves: TypeAlias = Mapping[str, Sequence[Point]]  # by system: a key of LINES
 
 
 def read_curves(example: str, name: re.Pattern[str]) -> Mapping[str, Curves]:

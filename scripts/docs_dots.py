@@ -1,7 +1,7 @@
 """Dot charts of figures in results/: a line for each comparison, a mark for each figure, with its range.
 
 Labels are above their lines, which keeps a chart narrow enough for a phone. Each series has its own shape and
-color, and remains distinct in gray print. The colors are those of foveal.views.
+color, and remains distinct in gray print. The colors come from foveal.views.
 """
 
 from collections.abc import Sequence

@@ -1,4 +1,4 @@
-"""What the documentation takes from the repository when its pages are built.
+"""Fill pages of the documentation from the repository when the site is built.
 
     <!-- results: structures -->             the table of results/structures.json
     <!-- results: serving, capacity -->      its rows whose names begin so
@@ -51,7 +51,7 @@ EXPORTS_MARKER = re.compile(
 # A reader who searches for a topic wants its guide; a name of the API is a heading of the reference in any case.
 SEARCH_BOOSTS = {"decisions": 0.2, "reference": 0.4, "records": 0.6}
 
-sys.path[:0] = [str(ROOT / "scripts"), str(ROOT)]  # mkdocs loads this file alone
+sys.path[:0] = [str(ROOT / "scripts"), str(ROOT)]  # mkdocs loads only this file
 from audit import audit, table as audit_table  # noqa: E402
 from docs_captions import DRAWN  # noqa: E402
 from docs_curves import CURVES  # noqa: E402
@@ -133,8 +133,8 @@ def results_table(name: str, beginning: str | None, page: str) -> str:
 
 
 def exports(package: str) -> list[str]:
-    """The names Y of `from ._x import Y as Y` in a package, in the order of the file; those of the root are
-    imported for type checkers.
+    """Return the names Y of `from ._x import Y as Y` in a package, in the order of the file. The root package imports
+    its names for type checkers.
     """
     source = ROOT.joinpath(*package.split("."), "__init__.py").read_text(encoding="utf-8")
     imports = [node for node in ast.walk(ast.parse(source)) if isinstance(node, ast.ImportFrom)]
@@ -209,7 +209,7 @@ def picture(name: str, page: str) -> str:
 
 
 def record_part(part: str, recipe: str, beginnings: str, page: str) -> str:
-    """What a page of records shows of one recipe, or a warning and a sentence in its place."""
+    """Return the part of a records page for one recipe, or a sentence and a warning."""
     try:
         if part == "mistakes":
             errors = mistakes(recipe, f"{'../' * page.count('/')}pictures")
@@ -240,7 +240,7 @@ def shown_part(experiment: str, case: str, page: str) -> str:
 
 
 def audited_packages() -> str:
-    """What the server pulls in, with a warning for everything that is wrong with it."""
+    """Return the dependencies of the server, with a warning for every problem."""
     audited = audit()
     for fault in (fault for one in audited for fault in one.faults):
         log.warning("%s", fault)

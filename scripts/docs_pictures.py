@@ -1,7 +1,7 @@
 """The pictures of the documentation, drawn when it is built: name -> SVG.
 
 A structure is shown by its marginals as ink and one sample on top; an attention by its weights on
-one small input that all of them share. Shades of one color, so that gray print reads the same.
+one small input that all of them share. All shades have one color, which also works in gray print.
 """
 
 import io

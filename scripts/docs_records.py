@@ -1,4 +1,4 @@
-"""What the pages of docs/records show: scores beside costs, errors by slice, and telling mistakes.
+"""Tables of the pages in docs/records: scores with costs, errors by slice, and example mistakes.
 
 All is read from results/<recipe>.json and results/mistakes/<recipe>.json, which
 `python -m benchmarks.records score <recipe>` writes.
@@ -60,7 +60,7 @@ def _references(cells: dict[str, dict[str, Row]]) -> list[str]:
 
 
 def origin(results: dict[str, Any]) -> str:
-    """By which command figures were made, when, with what, and on what machine."""
+    """Return the origin of figures: command, date, versions and machine."""
     versions = ", ".join(f"{name} {version}" for name, version in results["versions"].items())
     machine = results["machine"]
     return (
@@ -70,8 +70,8 @@ def origin(results: dict[str, Any]) -> str:
 
 
 def slices(recipe: str) -> str:
-    """Errors of the ensembles by kind of word, a row for each case. Lengths are cut where each case
-    has words enough, so that they differ from case to case.
+    """Errors of the ensembles by kind of word, a row for each case. The length
+    classes depend on the words of a case, so they differ between cases.
     """
     found = _mistakes(recipe)["slices"]
     others = [part["name"] for parts in found.values() for part in parts if not _is_length(part)]
@@ -140,7 +140,7 @@ def unbroken(text: str) -> str:
 
 
 def _number(value: float) -> str:
-    """One digit after the point; of what is below 1 two that say something."""
+    """Format a number with one decimal digit, or with two significant digits below 1."""
     if 0 < abs(value) < 1:
         return f"{value:.2g}"
     return f"{value:,.0f}" if abs(value) >= 100 else f"{value:.1f}"

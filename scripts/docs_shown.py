@@ -1,4 +1,4 @@
-"""What pages show of the models of an experiment: results/shown/<experiment>.json, drawn.
+"""Draw traces of the models of an experiment from results/shown/<experiment>.json.
 
 `python -m benchmarks.lectures score <experiment>` writes the files.
 """
@@ -17,7 +17,7 @@ SHOWN = Path(__file__).resolve().parent.parent / "results/shown"
 
 
 class Picture(NamedTuple):
-    """A trace under the name of its file, what it is of, and whether that is new."""
+    """A trace with the name of its file, its input, and whether the input is new."""
 
     name: str
     caption: str

@@ -1,9 +1,9 @@
 """The views of the documentation, drawn when it is built: name -> SVG, a caption of each, and one
 whole page.
 
-All is drawn from results/gallery, which `python -m benchmarks.gallery` writes: what models that were
-really trained looked at. Nothing is trained here. What a caption says of data, scores and time is
-read from the same files; what is seen in a picture is said in docs/pictures.md.
+The script draws the attention of trained models from results/gallery, which `python -m benchmarks.gallery` writes. It
+trains nothing. Data, scores and times in captions come from the same files; docs/pictures.md describes the
+pictures.
 """
 
 from collections.abc import Callable
@@ -37,7 +37,7 @@ WORDS = "Icelandic pronunciation, 800 training words"
 
 
 class View(NamedTuple):
-    """A drawing, the table of its numbers, what it is of, and the file it was drawn from."""
+    """A drawing, the table of its numbers, its subject, and its source file."""
 
     heading: str
     alt: str  # the text for readers who cannot see the drawing
@@ -49,7 +49,7 @@ class View(NamedTuple):
 
 @cache
 def exhibit(case: str) -> Exhibit:
-    """What a case of the gallery has left."""
+    """Return the stored result of a case of the gallery."""
     return Exhibit.load(GALLERY / f"{case}.json")
 
 
@@ -70,7 +70,7 @@ def scores(shown: Exhibit) -> str:
 
 
 def _verdict(shown: Exhibit) -> str:
-    """What came out, and whether it is right."""
+    """Return the output, and whether it is right."""
     facts = shown.shown.facts
     if facts["output"] == facts["reference"]:
         return f"{facts['output']!r}, which is right"

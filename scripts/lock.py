@@ -25,8 +25,8 @@ from tempfile import TemporaryDirectory
 from packaging.utils import canonicalize_name
 
 ROOT = Path(__file__).resolve().parent.parent
-BUILD = ("pip", "setuptools", "hatchling")  # what CI builds and installs with
-TESTS = ("beartype", "hypothesis", "pytest", "pytest-timeout")  # of the core, without extras
+BUILD = ("pip", "setuptools", "hatchling")  # build and install tools of CI
+TESTS = ("beartype", "hypothesis", "pytest", "pytest-timeout")  # tests of the core, without extras
 EXTRAS = "client,hf,ray,serve,tensorboard,video"
 LOCKS: dict[str, tuple[tuple[str, ...], ...]] = {
     "requirements-ci-user.txt": ((".", *BUILD, *TESTS),),

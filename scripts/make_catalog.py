@@ -27,7 +27,7 @@ _MADE = re.compile(r"[*{]|joined|reduced|missing \['")  # paths of files that we
 
 
 class Entry(NamedTuple):
-    """What a person has to say about a data set."""
+    """The description of a data set, written by a person."""
 
     about: str
     license: str

@@ -2,9 +2,9 @@
 
     python scripts/sanitize_kernels.py FOLDER --calls 10000
 
-FOLDER receives a package `foveal_native` that stands in for the installed one in the processes
-started here; nothing else is touched. A second run compiles only units that are older than the
-sources. Needs g++ and its libasan; takes minutes, most of them to compile. The calls are those of
+FOLDER receives a package `foveal_native`, which replaces the installed one in the processes
+started here. The script changes nothing else. A second run compiles only units that are older than the
+sources. Needs g++ and its libasan; takes minutes, most of them to compile. It repeats the calls of
 `tests/native/fuzz_ops.py`, once for each instruction set that this processor has; the first report
 of a sanitizer ends a run.
 """
@@ -78,8 +78,8 @@ def run(command: Sequence[str], environment: dict[str, str] | None = None) -> No
 
 
 def fuzz(folder: Path, width: str, calls: int, seed: int) -> None:
-    """Drawn calls of one instruction set. Python itself is not built with sanitizers: hence the
-    preload, and no search for leaks, of which the interpreter has some of its own.
+    """Run random calls with one instruction set. Python itself is built without sanitizers, so the script preloads
+    them and does not search for leaks, because the interpreter itself leaks.
     """
     # libasan catches exceptions by wrapping functions of libstdc++, which must be there before torch.
     libraries = [

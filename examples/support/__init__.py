@@ -25,7 +25,7 @@ Task = TypeVar("Task", bound=AbstractTask[Any])
 
 
 class Options(NamedTuple):
-    """What the command line of an example asks for."""
+    """The arguments of an example."""
 
     cut: int | None
     epochs: int

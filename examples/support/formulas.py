@@ -45,7 +45,7 @@ def draw_formula(depth: int, chance: Random) -> Formula:
 def draw_examples(
     depths: Iterable[int], number: int, chance: Random, *, unlike: Iterable[Example] = ()
 ) -> tuple[Example, ...]:
-    """So many formulas of each depth, all different, to be turned from prefix to infix.
+    """Draw different formulas of each depth, in prefix and infix notation.
 
     Args:
         depths: how deep they are, at least 1.

@@ -35,7 +35,7 @@ class Descent:
         )
 
     def step(self, loss: Tensor) -> float:
-        """Go down the gradient of the loss, and say what the loss was."""
+        """Make one optimizer step, and return the loss."""
         self.optimizer.zero_grad()
         loss.backward()
         nn.utils.clip_grad_norm_(self.model.parameters(), 1.0)

@@ -14,7 +14,7 @@ from .texts import Descent
 
 
 class Budget(NamedTuple):
-    """How long every model of an example is trained, and what all chance is drawn from."""
+    """The length of training of every model of an example, and the random seed."""
 
     updates: int
     seed: int

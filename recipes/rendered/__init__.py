@@ -6,7 +6,7 @@
 
 Each command writes a folder: `images.zip`, one list for each part (`train.tsv`, `dev.tsv`, `test.tsv` and
 more), which `image_list("data/formulas/train.tsv", "data/formulas/images.zip")` reads, and `manifest.json`
-with the settings, the counts and a digest of what was drawn. The same seed gives the same pixels.
+with the settings, the counts and a digest of the images. The same seed gives the same pixels.
 """
 
 from .formulas import render as render

@@ -1,7 +1,7 @@
 r"""New formulas of written ones: two side by side, or one above the other with a line between.
 
-A corpus of a few thousand formulas is learnt by heart: it is known how a formula goes on from how it begins, and
-nothing has to be read. Of how a composed one goes on nothing is known but what stands there.
+A model memorizes a corpus of a few thousand formulas: it completes a formula from its beginning without reading the
+image. The beginning of a composed formula does not predict its end, so the model must read the image.
 
 Reference: Le et al. 2019, Pattern generation strategies for improving recognition of handwritten mathematical
 expressions (which composes strokes).
@@ -20,7 +20,7 @@ from foveal.data import Example, ImageSpec, LatexSpec, Picture, read_image
 from .writing import Item
 
 SHORTEST, LONGEST = 3, 12  # symbols of a piece
-FRACTIONS = 0.25  # share of what is composed
+FRACTIONS = 0.25  # fraction of the composed formulas
 WHITE, BLACK = 255, 0
 
 
@@ -55,10 +55,10 @@ def draw_composed(
 
 
 def beside(first: Piece, second: Piece, chance: random.Random) -> Image.Image:
-    """Two formulas on one line, the middle of the second a little above or below that of the first."""
+    """Return two formulas on one line, with their centers at slightly different heights."""
     (h, w), (h2, w2) = first.picture.shape, second.picture.shape
     gap, drop = chance.randint(3, 12), chance.randint(-3, 3)
-    top = (h - h2) // 2 + drop  # of the second, by the top of the first
+    top = (h - h2) // 2 + drop  # top of the second, relative to the top of the first
     page = Image.new("L", (w + gap + w2, max(h, top + h2) - min(0, top)), WHITE)
     page.paste(Image.fromarray(first.picture), (0, max(0, -top)))
     page.paste(Image.fromarray(second.picture), (w + gap, max(0, top)))
@@ -80,7 +80,7 @@ def above(first: Piece, second: Piece, chance: random.Random) -> Image.Image:
 
 
 def _enlarged(page: Image.Image, image: ImageSpec) -> Image.Image:
-    """By as much as it is shrunk when it is read, for the little ink that it has."""
+    """Return the factor by which reading shrinks the page, because of its low fraction of ink."""
     ink = 1 - float(np.asarray(page).mean()) / WHITE
     scale = 1.0 if image.ink is None else max(1.0, image.ink / ink)
     size = round(scale * page.width), round(scale * page.height)

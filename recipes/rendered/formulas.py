@@ -2,8 +2,8 @@
 
     tokens -> text -> gray pixels, black on white, with a margin of two
 
-The fonts are Computer Modern, as those of most papers. A formula whose tokens are no formula gives None,
-so that a model's answer can be drawn and laid over what was asked for (rendered-image match).
+The font is Computer Modern, as in most papers. Tokens that are no formula give None. The output of a model can thus be
+drawn and compared with the image of the reference (rendered-image match).
 
 Axes: h and w height and width.
 """
@@ -25,10 +25,10 @@ from .grammar import formula
 from .writing import Item
 
 MARGIN = 2  # pixels
-POINTS, DPI = 10, 100  # letters some six pixels high: what im2latex has at half its size
+POINTS, DPI = 10, 100  # letters of about six pixels, as in im2latex at half its size
 MAX_TOKENS = 200  # a drawing takes a millisecond for each, and much more where braces are deep
 SIZES = (10, 20, 40)  # tokens at most, of the steps of a curriculum
-# Formulas that several processes are asked for: they do not wait until one is taken.
+# Number of formulas that several processes draw ahead.
 AT_A_TIME = 16_384
 _NO_SPACE = re.compile(
     r"(?<![A-Za-z]) | (?![A-Za-z])"
@@ -73,11 +73,11 @@ def draw_formulas(seed: int, max_tokens: int = SIZES[-1], processes: int = 1) ->
 
 
 def _drawn(draw: Callable[[int], Item | None], processes: int) -> Iterator[Item | None]:
-    """What is drawn of each number, in the order of numbers."""
+    """Yield the drawing of each number, in order."""
     if processes == 1:
         yield from map(draw, count())
         return
-    # Not forked: who asks may have threads. The pool ends with whoever takes the items.
+    # Not forked: who asks may have threads. The pool ends with its consumer.
     with get_context("spawn").Pool(processes) as pool:
         for first in count(step=AT_A_TIME):
             yield from pool.imap(draw, range(first, first + AT_A_TIME), chunksize=64)
@@ -92,14 +92,14 @@ def _numbered(seed: int, max_tokens: int, number: int) -> Item | None:
 
 
 def _displayed(tokens: Sequence[str]) -> list[str]:
-    r"""The tokens with \dfrac for fractions that stand by themselves, as a displayed formula has them:
-    only what is in a fraction, lowered or raised is small.
+    r"""Return the tokens with \dfrac for top-level fractions, as in a displayed formula: only nested fractions,
+    subscripts and superscripts are small.
     """
     written: list[str] = []
     small, num_parts = (
         [False],
         [0],
-    )  # of each open brace: what is in it, parts of a fraction to come
+    )  # for each open brace: its kind, and the number of missing parts of a fraction
     before = ""
     for token in tokens:
         if token == r"\frac":

@@ -6,9 +6,9 @@ r"""A grammar of formulas, in the part of LaTeX that matplotlib draws.
     factor      letter | number | letter _ { .. } ^ { .. } | \frac { .. } { .. } | \sqrt { .. }
                 | \sin factor | \sum _ { .. } ^ { .. } term | ( expression ) | \hat { letter } ...
 
-A formula is a list of tokens. What is drawn alike is written in one way only: subscripts before
+A formula is a list of tokens. Formulas that look the same have one spelling: subscripts before
 superscripts, braces around both, \left and \right where something higher than a line is inside and
-nowhere else; and of signs that hardly differ in print one is left out (l and 1, o and 0, v and \nu, w and \omega).
+nowhere else; and one of two signs that look alike is left out (l and 1, o and 0, v and \nu, w and \omega).
 """
 
 from collections.abc import Callable
@@ -129,7 +129,7 @@ class _Writer:
         return tokens
 
     def _script(self, sign: str, room: int) -> Tokens:
-        """What is lowered or raised: short, mostly a letter or a number."""
+        """Return a subscript or superscript: short, mostly a letter or a number."""
         if self._random.random() < 0.7 or room < 6:
             one = self._letter() if self._random.random() < 0.5 else self._number(1)[0]
             inner = [one]

@@ -4,9 +4,9 @@
     group      a small red circle | two large blue squares
     relation   above | below | left of | right of
 
-Every scene has one caption. The group of fewest things is named first, of equally many the one of
-larger things; what it is above or below comes before what it is left or right of. The things of a group
-stand together. Beside each word that names a group stand the boxes of its things.
+Every scene has one caption. The caption names the smallest group first; with equal numbers, the group of larger
+shapes. The vertical relation comes before the horizontal one. The shapes of a group are close together. Each word that
+names a group has the bounding boxes of its shapes.
 
 Two things are held out, which are in no scene to train on:
 
@@ -29,9 +29,9 @@ from .writing import Item
 
 SIDE = 80  # pixels
 GAP = 3  # between things, and between parts of the scene
-WIDEST_GAP = 6  # to the next thing of a group: how many there are is seen where they stand
+WIDEST_GAP = 6  # pixels to the next shape of a group
 RADII = {"small": (4.75, 5.25), "large": (8.0, 9.0)}
-FINER = 3  # times as many pixels are drawn each way as are kept, so that edges are smooth
+FINER = 3  # oversampling factor, for smooth edges
 NUMBERS = {1: "a", 2: "two", 3: "three"}
 # Each size, each color and each shape is seen in training, but not these together.
 HELD_OUT = frozenset(
@@ -48,7 +48,7 @@ HELD_OUT = frozenset(
 )
 HELD_OUT_PAIRS = frozenset({("red", "circle"), ("green", "square"), ("blue", "triangle")})
 _LOOKS = list(product(RADII, COLORS, SHAPES))
-# What every scene of a part has one of, and what the other groups are taken from.
+# The groups of which every scene of a part has one, and the other groups.
 _UNSEEN = {
     "held_out": sorted(HELD_OUT),
     "held_out_pairs": [look for look in _LOOKS if look[1:] in HELD_OUT_PAIRS],
@@ -60,7 +60,7 @@ Box = tuple[int, int, int, int]
 
 
 class Group(NamedTuple):
-    """So many things of one size, color and shape."""
+    """A group of shapes with one size, color and shape."""
 
     number: int
     size: str
@@ -74,7 +74,7 @@ class Group(NamedTuple):
         return [NUMBERS[self.number], self.size, self.color, f"{self.shape}{ending}"]
 
     def rank(self) -> tuple[int, bool]:
-        """What decides which group is named first."""
+        """Return the sort key that decides which group is named first."""
         return self.number, self.size == "small"
 
 
@@ -128,7 +128,7 @@ def _groups(random: Random, count: int, part: str) -> list[Group]:
 
 
 def _areas(random: Random, count: int) -> tuple[list[str], list[Box]]:
-    """How the first group stands to each other, and where there is room for each."""
+    """Return the relations of the first group to the others, and the area of each group."""
     half, whole = SIDE // 2, (0, 0, SIDE, SIDE)
     if count == 1:
         return [], [whole]
@@ -160,8 +160,8 @@ def _smooth(things: list[Thing]) -> UInt8[np.ndarray, "h w 3"]:
 
 
 def _is_askew(first: list[Thing], second: list[Thing], relation: str) -> bool:
-    """Whether what is above something is beside it too, or the other way about: then two captions
-    would be true.
+    """Return True if one group is both above and next to another, because then two captions would be
+    true.
     """
     side = 0 if relation in ("above", "below") else 1
     (low, high), (other_low, other_high) = (

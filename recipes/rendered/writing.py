@@ -1,4 +1,4 @@
-"""What is drawn, written once: images in an archive, lists of names and texts, and a manifest.
+"""Write drawings: images in an archive, lists of names and texts, and a manifest.
 
 OUT/images.zip      train/0.png, train/1.png ...
 OUT/train.tsv       train/0.png <tab> text
@@ -25,14 +25,14 @@ from jaxtyping import UInt8
 from PIL import Image
 from rich.progress import track
 
-VERSION = 1  # of what is drawn; another number, other pictures
-FRAME_MS = 100  # that a frame of a clip is shown
-_EARLIEST = (1980, 1, 1, 0, 0, 0)  # of an archive, so that the same pictures are the same archive
+VERSION = 1  # version of the drawings; another version has other images
+FRAME_MS = 100  # duration of a frame of a clip
+_EARLIEST = (1980, 1, 1, 0, 0, 0)  # time stamp in archives, which makes them reproducible
 
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Item:
-    """A picture, (h, w), (h, w, 3) or for a clip (F, h, w, 3), and what is written about it."""
+    """A picture, (h, w), (h, w, 3) or for a clip (F, h, w, 3), and its text."""
 
     picture: UInt8[np.ndarray, "*F h w"] | UInt8[np.ndarray, "*F h w 3"]
     text: str
@@ -53,7 +53,7 @@ def write_pictures(
     *,
     sizes: Sequence[int] = (),
 ) -> dict[str, Any]:
-    """Write so many items of each part; what the manifest says.
+    """Write the items of each part, and return the content of the manifest.
 
     Args:
         out: the folder, which is made.
