@@ -1,4 +1,4 @@
-"""Benchmarks: one file per question, peers measured beside us in one run.
+"""Benchmarks: one file per question, other libraries measured in the same run.
 
     python -m benchmarks.structures     how fast, exact and lean are the distributions?
     python -m benchmarks.seq2seq        how close to the bare engine do models train, how fast do they write?

@@ -23,7 +23,7 @@ SEEDS = (0, 1, 2)
 SIZE = (4, 1000, 10)
 LENGTH_OF_DISJOINT_CHAINS = 200
 
-# What has been asked for: the largest error of a marginal, of a gradient through them.
+# The targets: the largest errors of a marginal and of a gradient through marginals.
 MARGINAL_TARGET = 1e-5
 GRADIENT_TARGET = 3e-5
 
@@ -155,7 +155,7 @@ def errors_of(answer: Answer, truth: Answer) -> tuple[float, float]:
 
 
 def largest_difference(answer: Tensor, truth: Tensor) -> float:
-    """The largest absolute difference, whatever the precision."""
+    """Return the largest absolute difference."""
     return (answer.double() - truth.double()).abs().max().item()  # NaN if there is one
 
 

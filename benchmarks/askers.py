@@ -1,4 +1,4 @@
-"""Those who ask a server through the client, with its retries, while something happens to the server."""
+"""Clients that send requests with retries while the server is disturbed."""
 
 import threading
 from collections.abc import Iterator, Sequence

@@ -1,4 +1,4 @@
-"""What does structure cost an attention layer, beside softmax over the same scores?
+"""How much slower is a structured attention layer than softmax over the same scores?
 
     python -m benchmarks.attention
 

@@ -1,4 +1,4 @@
-"""Debian's chromium without a window, in a profile of its own, driven by its chromium-driver."""
+"""Debian's headless Chromium with a separate profile, controlled by its chromium-driver."""
 
 import shutil
 import tempfile

@@ -1,4 +1,4 @@
-"""What is compared: the same operation on the same input, by us and by each peer of that form.
+"""Cases: the same operation on the same input, in Foveal and in each other library.
 
 A family is one form of one structure with its sizes; a case is a family at one size, input drawn,
 every operation a call without arguments for each library that has it. Operations, wherever the
@@ -76,7 +76,7 @@ class Model(Protocol):
         ...
 
     def argmax(self) -> object:
-        """The best structures, in whatever form the library has them."""
+        """Return the best structures, in the format of the library."""
         ...
 
     def sample(self, sample_shape: tuple[int, ...]) -> Tensor:

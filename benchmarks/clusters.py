@@ -1,4 +1,4 @@
-"""Ray in processes of its own, which are gone afterwards."""
+"""Ray in separate processes, which end afterwards."""
 
 import contextlib
 import os

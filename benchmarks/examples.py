@@ -43,7 +43,7 @@ FILES: dict[str, list[str]] = {
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Run:
-    """What one run of an example printed, and what it took."""
+    """The output and the cost of one run of an example."""
 
     scores: Mapping[tuple[str, str], float]  # by name and unit
     wall_clock: float
@@ -90,7 +90,7 @@ def measure(example: str, seeds: Sequence[int]) -> Results:
 
 
 def run(source: Path, seed: int) -> Run:
-    """Run an example to its end, passing on what it prints."""
+    """Run an example, and pass on its output."""
     print(f"{source.name}, seed {seed}", flush=True)
     scores: dict[tuple[str, str], float] = {}
     began, before = perf_counter(), resource.getrusage(resource.RUSAGE_CHILDREN)

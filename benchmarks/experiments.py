@@ -13,7 +13,7 @@ from .records._fitting import fit_case, folder_of
 
 
 class Experiment(NamedTuple):
-    """A recipe, the cases that are compared, and what scores them."""
+    """A recipe, its cases, and their scoring function."""
 
     run: Callable[[str], Run]
     cases: Sequence[str]
@@ -24,7 +24,7 @@ class Experiment(NamedTuple):
 def command(
     experiments: Mapping[str, Experiment], about: str | None, arguments: Sequence[str] | None
 ) -> None:
-    """Do what the first word says. Runs that are there already are not repeated."""
+    """Run the subcommand that the first argument names. Runs that are there already are not repeated."""
     parser = argparse.ArgumentParser(description=about.splitlines()[0] if about else None)
     parser.add_argument("what", choices=("fit", "score"))
     parser.add_argument("experiment", choices=tuple(experiments))

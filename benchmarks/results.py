@@ -88,7 +88,7 @@ class Row:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Machine:
-    """What the figures were measured on; never which one of its kind."""
+    """The kind of machine that the figures were measured on."""
 
     cpu: str
     cores: int

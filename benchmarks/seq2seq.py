@@ -48,7 +48,7 @@ def measure(parts: Sequence[str], rounds: int, *, with_peer: bool) -> Iterator[R
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    """Measure what is asked for, print it and write it to the results file."""
+    """Run the requested measurements, print them and write them to the results file."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.seq2seq")
     parser.add_argument("parts", nargs="*", metavar="part", help=f"of {', '.join(PARTS)}; all")
     parser.add_argument(

@@ -1,4 +1,4 @@
-"""`foveal serve` as a process of its own, and what the kernel says of it."""
+"""`foveal serve` as a separate process, with its memory and CPU time."""
 
 import os
 import subprocess

@@ -1,4 +1,4 @@
-"""Which measured figures miss what was asked for?
+"""List the measured figures that miss their targets.
 
     python -m benchmarks.shortfalls             reads results/*.json
     python -m benchmarks.shortfalls DIRECTORY

@@ -16,7 +16,7 @@ _HOUR = 3600.0
 
 @dataclass(frozen=True, kw_only=True)
 class Cluster:
-    """Workers, and what goes wrong with them."""
+    """Workers and their faults."""
 
     workers: int
     start: float = 0.0  # seconds until the first of them is at work

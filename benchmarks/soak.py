@@ -71,7 +71,7 @@ class Soaked:
         return last / first - 1
 
     def faults(self) -> list[str]:
-        """What must not have happened."""
+        """Return the violations."""
         found = list(self.soak.faults)
         if not any(status == OK for _, status in self.soak.seen):
             found.append("nothing was answered")

@@ -1,4 +1,4 @@
-"""Those who ask a server during the soak: the good, the slow, the absent-minded and the malicious."""
+"""Clients of the soak test: correct, slow, careless and malicious ones."""
 
 import asyncio
 import json
@@ -27,7 +27,7 @@ class Way(NamedTuple):
 
 @dataclass
 class Soak:
-    """What the askers share, and what they have seen."""
+    """The shared state and observations of the clients."""
 
     address: Loopback
     model: str

@@ -1,4 +1,4 @@
-"""A command of ours as a process of its own, that says on its first line where it answers."""
+"""A command as a separate process, which prints its address on its first line."""
 
 import os
 import select

@@ -1,4 +1,4 @@
-"""How fast, how exact and how lean are the distributions, beside the peers?
+"""Speed, accuracy and memory of the distributions, compared with other libraries.
 
     python -m benchmarks.structures                                     everything, a quarter of an hour when nothing else runs
     python -m benchmarks.structures --sizes 32,25,2 --operations train  one cell, the rest is kept
@@ -52,7 +52,7 @@ SPEED_TARGETS = {
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Options:
-    """What to measure; empty sizes and operations mean all."""
+    """The selection to measure; empty sizes and operations mean all."""
 
     parts: tuple[str, ...]
     structures: tuple[str, ...]
@@ -71,7 +71,7 @@ class Options:
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    """Measure what is asked for, print it and write it to the results file."""
+    """Run the requested measurements, print them and write them to the results file."""
     options = parse(arguments)
     console = Console()
     use_one_thread()

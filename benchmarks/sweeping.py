@@ -69,7 +69,7 @@ def _last(log: Path) -> str:
 
 
 def figures(table: dict[str, Any]) -> list[Row]:
-    """What a sweep came to."""
+    """The result of a sweep."""
     trials = {trial["number"]: trial for trial in table["trials"]}
     best, default, metric = trials[table["best"]], trials[1], table["metric"]
 

@@ -31,7 +31,7 @@ MOST_MINUTES = 10.0
 
 
 class Case(NamedTuple):
-    """A corpus, and the score that is asked for."""
+    """A corpus and its score."""
 
     name: str
     train: str

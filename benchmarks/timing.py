@@ -20,7 +20,7 @@ import torch
 
 @dataclass(frozen=True, slots=True)
 class Timing:
-    """What one candidate took: seconds a call and ratio to the reference, one per round."""
+    """The times of one candidate: seconds per call and the ratio to the reference, for each round."""
 
     seconds: tuple[float, ...]
     ratios: tuple[float, ...]

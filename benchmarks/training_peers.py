@@ -1,4 +1,4 @@
-"""How fast is training beside other toolkits, at the same sizes?
+"""Training speed compared with other toolkits, at the same sizes.
 
     pip install --no-deps -c constraints.txt --group toolkits
     python -m benchmarks.training_peers                    both

@@ -1,6 +1,6 @@
 """The same mathematics asked of other libraries: trees of arcs and of spans.
 
-Each library has a layout of its own. Here scores are laid out for it by a function that is applied
+Each library has a different layout. Here scores are laid out for it by a function that is applied
 before anything is timed, and the adapter computes in that layout.
 
     torch-struct  roots on the diagonal; a label on every span; no argmax or sample of its

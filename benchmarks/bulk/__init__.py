@@ -1,4 +1,4 @@
-"""Bulk runs on Ray: how fast beside the bare predictor, in how much memory, and what faults leave of them.
+"""Bulk runs on Ray: speed compared with the bare predictor, memory, and recovery from faults.
 
     python -m benchmarks.bulk --runs runs                20,000 words, 200,000, and the same with faults
     python -m benchmarks.bulk.large --runs runs          2,000,000 words

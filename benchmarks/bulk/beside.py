@@ -1,4 +1,4 @@
-"""A pool beside as many bare predictors."""
+"""A pool compared with the same number of bare predictors."""
 
 import statistics
 from collections.abc import Sequence
@@ -14,7 +14,7 @@ from .pool import SHARDS, WORKERS, Pooled, bare_rate, pooled, shards
 
 
 class Beside(NamedTuple):
-    """A pool, and its figures beside those of the bare predictors."""
+    """A pool, and its figures compared with the bare predictors."""
 
     pool: Pooled
     rows: list[Row]
@@ -23,7 +23,7 @@ class Beside(NamedTuple):
 def beside(
     run: Path, folder: Path, size: int, *, width: int | None = None, least: float | None = None
 ) -> Beside:
-    """So many words by a pool, with bare predictors before and after it.
+    """Predict words with a pool, and with bare predictors before and after it.
 
     Args:
         run: the model.

@@ -1,4 +1,4 @@
-"""A job of many words by a pool of workers, and the predictor by itself beside it."""
+"""A job of many words for a pool of workers, compared with the bare predictor."""
 
 import hashlib
 import json
@@ -38,7 +38,7 @@ class Pooled:
 
 
 def shards(folder: Path, size: int) -> Path:
-    """So many words in 64 packed files."""
+    """Write words into 64 compressed files."""
     folder.mkdir(parents=True)
     generator, words = random.Random(SEED), texts()
     for number in range(SHARDS):
@@ -99,7 +99,7 @@ def num_done(out: Path) -> int:
 
 
 def _watch(driver: "subprocess.Popen[str]", most: list[float]) -> None:
-    """Twice a second, what the largest worker has in memory."""
+    """Measure the memory of the largest worker twice a second."""
     while driver.poll() is None:
         for worker in workers("_Worker"):
             with suppress(OSError):

@@ -47,14 +47,14 @@ UPDATES, BATCH, RATE = 1500, 64, 3e-3
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Scene:
-    """Two shapes and what is said of them."""
+    """Two shapes and their caption."""
 
     image: UInt8[np.ndarray, "h w 3"]
     caption: tuple[str, ...]
 
 
 def captions() -> list[tuple[str, ...]]:
-    """All that can be said."""
+    """Return all captions."""
     kinds = list(product(COLORS, SHAPES))
     return [(*one, how, *other) for how in RELATIONS for one in kinds for other in kinds]
 

@@ -1,1 +1,1 @@
-"""The experiments on images and clips: kinds of attention beside each other."""
+"""The experiments on images and clips: a comparison of kinds of attention."""

@@ -21,7 +21,7 @@ AIMS = {"rendered_more: exact_match": 97.0, "rendered_more: rendered match": 98.
 
 
 def score(cases: Sequence[str], seeds: Sequence[int], runs: Path, results: Path) -> None:
-    """Write the file; what it says of other cases stays."""
+    """Write the results file, and keep its figures of other cases."""
     data = {
         "manifest.json": image_to_latex.FOLDER / "manifest.json",
         "manifest.json of more": image_to_latex.MORE / "manifest.json",

@@ -15,7 +15,7 @@ AIMS = {"soft: accuracy": 99.0}
 
 
 def score(cases: Sequence[str], seeds: Sequence[int], runs: Path, results: Path) -> None:
-    """Write the file; what it says of other cases stays."""
+    """Write the results file, and keep its figures of other cases."""
     names = [f"{split}.images.zip" for split in ("train", "test")]
     data = {name: easy_vqa.DATA / "easy_vqa" / name for name in names}
     folders = (runs, results)

@@ -31,14 +31,14 @@ Box = tuple[float, float, float, float]  # left, top, right, bottom
 
 
 class Pointed(NamedTuple):
-    """Of one word: how much of its attention lies on what it names, and what chance would give."""
+    """Return the fraction of a word's attention on the object that it names, and the fraction by chance."""
 
     mass: float
     chance: float
 
 
 def score(cases: Sequence[str], seeds: Sequence[int], runs: Path, results: Path) -> None:
-    """Write the file; what it says of other cases stays."""
+    """Write the results file, and keep its figures of other cases."""
     data = {"manifest.json": scene_captions.FOLDER / "manifest.json"}
     score_cases(
         NAME,

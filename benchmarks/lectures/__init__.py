@@ -1,1 +1,1 @@
-"""The experiments of the lectures: structured attention beside simple, with several seeds."""
+"""The experiments of the lectures: structured attention compared with softmax, with several seeds."""

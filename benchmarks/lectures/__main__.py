@@ -39,7 +39,7 @@ EXPERIMENTS = {
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    """Do what the first word says."""
+    """Run the subcommand that the first argument names."""
     command(EXPERIMENTS, __doc__, arguments)
 
 

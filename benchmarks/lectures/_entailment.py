@@ -46,7 +46,7 @@ PARSED, TREEBANK = "sick", DATA / "ud_english_ewt/en_ewt-ud-dev.conllu.gz"
 
 
 class Scored(NamedTuple):
-    """What was found of one case."""
+    """The scores of one case."""
 
     accuracies: Sequence[Statistics]  # for each seed
     f1s: Sequence[float]

@@ -1,1 +1,1 @@
-"""Records: recipes fitted with several seeds, scored once on their test files, beside what is published."""
+"""Records: recipes fitted with several seeds, scored once on their test files, with published figures."""

@@ -21,7 +21,7 @@ from ._scoring import score, write_references
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    """Do what the first word says."""
+    """Run the subcommand that the first argument names."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
     parser.add_argument("what", choices=("fit", "score", "references"))
     parser.add_argument("recipe", choices=tuple(RECORDS))

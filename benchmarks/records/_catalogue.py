@@ -36,13 +36,13 @@ class Reference(NamedTuple):
 
 
 class Record(NamedTuple):
-    """A recipe and what it is compared with."""
+    """A recipe and the figures that it is compared with."""
 
     run: Callable[[str], Run]
     cases: Sequence[str]
     references: Sequence[Reference]
     aims: Mapping[str, float]  # by case, or for the mean of all
-    is_averaged: bool = True  # whether cases are of one kind, so that their mean says something
+    is_averaged: bool = True  # True if the mean over cases is meaningful
 
 
 def _by_case(cases: Sequence[str], *figures: float) -> dict[str, float]:

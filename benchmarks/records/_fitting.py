@@ -1,4 +1,4 @@
-"""Fitting: one run for each case and seed, in a folder of its own, and what it cost."""
+"""Fit one run for each case and seed in a separate folder, and record its cost."""
 
 import json
 import sys
@@ -16,7 +16,7 @@ _BEFORE = "cost_before.json"  # of the parts of a run that were interrupted
 
 
 class Cost(NamedTuple):
-    """What a run took. On a machine that does other work too, processor time says more."""
+    """What a run took. On a shared machine, CPU time is more reliable."""
 
     processor_minutes: float
     minutes: float

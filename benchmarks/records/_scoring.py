@@ -34,7 +34,7 @@ MOST_OF_A_CASE = 2  # mistakes where there are many cases, so that ten are not a
 
 
 class Scored(NamedTuple):
-    """What was found of one case."""
+    """The scores of one case."""
 
     metric: str
     singles: tuple[float, ...]  # by seed

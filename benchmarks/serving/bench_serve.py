@@ -44,7 +44,7 @@ def command(
     token_file: Annotated[Path | None, arg(name="token-file")] = None,
     seed: int = 0,
 ) -> None:
-    """Ask a server of this machine as much as it can answer, for a while, and say how it went.
+    """Put a server on this machine under full load, and print the results.
 
     Args:
         url: of the server, such as http://127.0.0.1:8000; only this machine's.
@@ -142,7 +142,7 @@ def _check(name: str, got: float, most: float) -> None:
 
 
 def table(load: Load) -> Table:
-    """What came of a load, as a table."""
+    """Return the results of a load as a table."""
     found = Table("measured", "value", box=None, padding=(0, 2, 0, 0))
     found.add_row("requests/s", f"{load.rate:,.1f}")
     found.add_row("answered", f"{load.count(OK):,} in {load.seconds:.1f} s")

@@ -16,7 +16,7 @@ _MB = 1e6
 
 
 def capacity(runs: Mapping[str, Path], texts: Sequence[str]) -> list[Row]:
-    """Each model by itself, at concurrency 32."""
+    """Measure each model separately, at concurrency 32."""
     found = list[Row]()
     for run in runs.values():
         with (

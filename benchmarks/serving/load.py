@@ -1,4 +1,4 @@
-"""A load on a server, and what became of it.
+"""A load on a server, and its results.
 
 **Closed loop.** So many askers, each with a connection of its own; each asks again as soon as it is
 answered, so that as much is asked as the server can answer. Who is turned away (503) comes back after as
@@ -45,7 +45,7 @@ class Batches:
     inputs: Counter[str] = field(default_factory=Counter)  # by their size class
 
     def since(self, before: "Batches") -> "Batches":
-        """What has been counted from an earlier moment on."""
+        """Return the counts since an earlier moment."""
         counts = {key: count - before.counts[key] for key, count in self.counts.items()}
         return Batches(counts=Counter(counts), inputs=self.inputs - before.inputs)
 
@@ -82,7 +82,7 @@ def batches_in(metrics: str) -> Batches:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Load:
-    """What came of a load."""
+    """The results of a load."""
 
     sent: Sequence[Sent]
     seconds: float
@@ -156,7 +156,7 @@ async def _ask(connection: Connection, request: Request) -> tuple[int, float]:
 
 
 async def batches_of(address: Loopback, token: str | None = None) -> Batches:
-    """What a server has counted since it began."""
+    """The counters of a server since its start."""
     # On a connection of its own: the server closes one that is quiet for long.
     async with Connection(address, token=token) as connection:
         return batches_in((await connection.ask("GET", "/metrics")).body.decode())

@@ -1,4 +1,4 @@
-"""The models that are served, and what they are asked."""
+"""The served models and their inputs."""
 
 import random
 from pathlib import Path

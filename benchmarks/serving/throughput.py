@@ -1,4 +1,4 @@
-"""At concurrency 32 and at 1: what the server costs beside the predictor by itself."""
+"""The overhead of the server compared with the bare predictor, at concurrency 32 and 1."""
 
 import asyncio
 import random
