@@ -1,4 +1,4 @@
-"""Files that a script writes from results/ and a test compares: the pages of a code host need no build."""
+"""Files that a script writes from data in the repository and a test compares: the pages of a code host need no build."""
 
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
@@ -9,7 +9,7 @@ Contents = Mapping[Path, Callable[[], str]]  # every file that a script writes, 
 
 
 def outdated(contents: Contents) -> list[Path]:
-    """Return the files that differ from results/."""
+    """Return the files that differ from what the script writes now."""
     return [
         path
         for path, content in contents.items()
@@ -26,5 +26,5 @@ def write_or_check(contents: Contents, arguments: Iterable[str], *, script: str)
             path.write_text(contents[path](), encoding="utf-8")
         return 0
     for path in found:
-        print(f"{path.relative_to(ROOT)} differs from results/. Run python scripts/{script}.")
+        print(f"{path.relative_to(ROOT)} is outdated. Run python scripts/{script}.")
     return 1 if found else 0

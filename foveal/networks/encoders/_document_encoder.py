@@ -3,7 +3,7 @@
     h1_ij = RNN1( h1_ij-1, w_ij ),   s_i = h1_i at the last word, or attention over the words
     h2_i  = RNN2( h2_i-1, s_i ),     summary = h2 at the last sentence
 
-References: the lectures' hierarchical encoder (004); Yang et al. 2016, eq. 1 to 7.
+References: CS7015 Lecture 16, section 5; Yang et al. 2016, eq. 1 to 7.
 
 Axes: *batch any leading shape, n sentences, w words, V width of a value.
 """
