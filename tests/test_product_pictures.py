@@ -57,7 +57,7 @@ def test_numbers_may_differ_by_rounding_and_words_not_at_all(
 def test_other_texts_and_styles_make_a_page_outdated(pictures: ModuleType) -> None:
     record, html = pictures.page_record, pictures.written_page("explain")
     assert pictures.is_same(record(html), record(html))
-    for old, new in (("Where it looked", "Attention"), ("max-width", "width"), ("<h2", "<h3")):
+    for old, new in (("Probability of each step", "Steps"), ("max-width", "width"), ("<h2", "<h3")):
         assert old in html
         assert not pictures.is_same(record(html), record(html.replace(old, new)))
 
