@@ -1,4 +1,4 @@
-"""Waiting tickets: in batches of one group, and fair between clients.
+"""A queue of waiting tickets, which is fair between clients and forms batches of one group.
 
 Start-time fair queueing (Goyal et al. 1996): each ticket is stamped with a virtual time,
 

@@ -46,7 +46,7 @@ class Grid(NamedTuple):
 def node_masks(
     mask: Bool[Tensor, "B items"], num_rows: int
 ) -> tuple[Bool[Tensor, "B R"], Bool[Tensor, "B C"]]:
-    """The rows and the columns of nodes that are real: the first, and one for each real item."""
+    """Return the real rows and columns of nodes: the first one, and one for each real item."""
     source, target = mask[:, : num_rows - 1], mask[:, num_rows - 1 :]
     return pad(source, (1, 0), value=True), pad(target, (1, 0), value=True)
 

@@ -266,7 +266,7 @@ def draw(
     num_samples: int,
     generator: torch.Generator | None,
 ) -> Bool[Tensor, "S B {num_items}"]:
-    """Exact samples: the count of all items, then that of the left part of each node.
+    """Draw exact samples: first the count of all items, then the count of the left part of each node.
 
     A draw from weights w is argmax( w / e ) with e exponential (a race of exponentials).
     """

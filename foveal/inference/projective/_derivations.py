@@ -26,7 +26,7 @@ Choose = Callable[[Tensor, Tensor], Tensor]
 
 
 class Ranks(NamedTuple):
-    """Pairs of ranks, of a left and of a right part."""
+    """Pairs of ranks: one rank of a left part and one of a right part."""
 
     left: Int[Tensor, " P"]
     right: Int[Tensor, " P"]
