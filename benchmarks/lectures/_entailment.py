@@ -145,7 +145,8 @@ def _shown(case: str, task: PairClassification) -> Iterator[Shown]:
         pair = example.input_as(TextPair)
         first, second = pair.first, pair.second
         said = f"{first} / {second}: {answer.output}, where {example.target} is right"
-        for trace in (answer.trace, task.self_attention(first), task.self_attention(second)):
+        own = (*task.self_attentions(first), *task.self_attentions(second))
+        for trace in (answer.trace, *own):
             if trace is not None:
                 yield Shown(said, trace)
 

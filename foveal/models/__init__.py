@@ -69,7 +69,9 @@ from .parts._document_spec import DocumentEncoderSpec as DocumentEncoderSpec
 from .parts._encoder_specs import (
     AbstractEncoderSpec as AbstractEncoderSpec,
     EncoderSpec as EncoderSpec,
+    HeadsSpec as HeadsSpec,
     TextEncoderSpec as TextEncoderSpec,
+    TransformerEncoderSpec as TransformerEncoderSpec,
     WordEncoderSpec as WordEncoderSpec,
 )
 from .parts._image_spec import AbstractImageEncoderSpec as AbstractImageEncoderSpec

@@ -11,15 +11,16 @@ Axes: B pairs, S symbols of the first text, R of the second.
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
+from itertools import chain
 from typing import Any, Literal, final
 
 import torch
-from jaxtyping import Float
+from jaxtyping import Bool, Float
 from torch import Tensor
 from torch.nn.functional import one_hot
 from typing_extensions import override
 
-from ..attention import AttentionTrace, trace_of
+from ..attention import Attended, AttentionTrace, trace_of
 from ..data import Encoded, Example, TextPair, TokenizerSpec, WhitespaceSpec
 from ..data._batches import PairBatch, collate_text_pairs, move
 from ..data.vocabularies._tally import Symbols, Tally
@@ -31,7 +32,6 @@ from ..models import (
     DecomposableAttention,
     DecomposableAttentionSpec,
 )
-from ..networks import SelfAttentiveEncoder
 from ..specs import setting
 from .base._forced import Forced, forced_labels, looked
 from .base._labeling import AbstractLabeling, Labeled, label_of
@@ -85,41 +85,44 @@ class PairClassification(AbstractLabeling[DecomposableAttention, "PairClassifica
         pair, encode = example.input_as(TextPair), self.spec.source.encode
         return encode(pair.first), encode(pair.second)
 
-    def self_attention(self, text: str) -> AttentionTrace | None:
-        """Return the self-attention of a text.
+    def self_attentions(self, text: str) -> tuple[AttentionTrace, ...]:
+        """Return the self-attentions of the encoder for a text.
 
         Args:
             text: Text to encode.
 
         Returns:
-            The attention weights of each token, with the most probable tree if the attention is over trees; None if the
-            encoder has no self-attention.
+            The attention weights of each token, averaged over the heads that share an attention, with the most
+            probable tree of a single head over trees; empty if the encoder has no self-attention.
         """
-        encoder, kind = self.model.encoder, self.spec.model.encoder.attention_kind
-        if kind is None or not isinstance(encoder, SelfAttentiveEncoder):
-            return None
+        kinds = self.spec.model.encoder.attention_kinds
         symbols = self.spec.source.encode(text)
         numbers = torch.tensor(numbered(self.vocabularies.source, symbols), device=self.device)
-        with self.answering():
-            attended = encoder.attend(numbers)
-            best = None
-            if isinstance(attended.distribution, ProjectiveTree | SpanningTree):
-                heads = attended.distribution.argmax()
-                best = one_hot(heads, len(numbers) + 1)[:, 1:].bool()
         words = symbols or [""]
-        return trace_of(attended, kind=kind, sources=words, targets=words, best=best)
+        with self.answering():
+            found = self.model.encoder.self_attentions(numbers) if kinds else ()
+            return tuple(
+                trace_of(
+                    attended._replace(weights=_by_head(attended).mean(0)),
+                    kind=kind,
+                    sources=words,
+                    targets=words,
+                    best=_best_heads(attended),
+                )
+                for kind, attended in zip(kinds, found, strict=True)
+            )
 
     @override
     def explain(self, example: Example, way: Way) -> Explanation:
-        """Explain all labels, the attention between the two texts, and the tree of each text."""
+        """Explain all labels, the attention between the two texts, and the self-attention of each text."""
         found, explanation = self._explained(example)
         assert found.trace is not None
         pair = example.input_as(TextPair)
-        trees = [self.self_attention(text) for text in (pair.first, pair.second)]
+        own = [self.self_attentions(text) for text in (pair.first, pair.second)]
         return replace(
             explanation,
             sources=(*found.trace.targets, *found.trace.sources),
-            others=(found.trace, *(tree for tree in trees if tree is not None)),
+            others=(found.trace, *chain.from_iterable(own)),
         )
 
     @override
@@ -243,3 +246,17 @@ class PairClassificationSpec(AbstractTextSpec[PairClassification]):
     @override
     def vocabularies(self, tally: Tally) -> Vocabularies:
         return tally.vocabularies(min_count=self.min_count, max_size=self.max_vocab_size)
+
+
+def _by_head(attended: Attended) -> Float[Tensor, "H S S"]:
+    """Return the weights with an axis of heads, which a self-attention without heads lacks."""
+    return attended.weights.reshape(-1, *attended.weights.shape[-2:])
+
+
+def _best_heads(attended: Attended) -> Bool[Tensor, "S S"] | None:
+    """Return the most probable tree of a single head over trees, as the head of each word."""
+    tree, weights = attended.distribution, _by_head(attended)
+    if len(weights) > 1 or not isinstance(tree, ProjectiveTree | SpanningTree):
+        return None
+    heads = tree.argmax().reshape(weights.shape[-1])
+    return one_hot(heads, len(heads) + 1)[:, 1:].bool()

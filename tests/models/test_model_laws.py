@@ -1,6 +1,7 @@
 """Every model, with every choice of its spec that changes how it is wired, obeys the laws."""
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -19,6 +20,7 @@ from foveal.models import (
     FramesEncoderSpec,
     HardSpec,
     HeadSelectionSpec,
+    HeadsSpec,
     ImageEncoderSpec,
     LanguageModelSpec,
     LatentHardSpec,
@@ -37,6 +39,7 @@ from foveal.models import (
     SyntacticSpec,
     TaggerSpec,
     TextEncoderSpec,
+    TransformerEncoderSpec,
     WordEncoderSpec,
 )
 from foveal.models.parts._vision_specs import VectorFrameSpec
@@ -47,6 +50,7 @@ pytestmark = pytest.mark.slow
 
 TEXT = TextEncoderSpec(embedding_size=5, hidden_size=3)
 STATES = RecurrentSpec(hidden_size=3)
+TRANSFORMER = TransformerEncoderSpec(model_size=8, num_heads=2, feed_forward_size=6)
 
 
 def decoder(**choices: Any) -> DecoderSpec:
@@ -101,6 +105,11 @@ SEQ2SEQ = {
         WordEncoderSpec(embedding_size=4, self_attention=SyntacticSpec(), states=STATES)
     ),
     "words, softmax": seq2seq(WordEncoderSpec(embedding_size=4, self_attention=SoftmaxSpec())),
+    "transformer": seq2seq(TRANSFORMER),
+    "transformer, learned": seq2seq(replace(TRANSFORMER, positions="learned", max_positions=5)),
+    "transformer, sinusoidal": seq2seq(replace(TRANSFORMER, positions="sinusoidal")),
+    "transformer, segments": seq2seq(replace(TRANSFORMER, attention=SegmentSpec())),
+    "transformer, one tree": seq2seq(replace(TRANSFORMER, special_heads=(HeadsSpec(layers=(2,)),))),
 }
 CLASSIFIERS = {
     "attention": ClassifierSpec(encoder=TEXT),
@@ -109,10 +118,13 @@ CLASSIFIERS = {
     "max": ClassifierSpec(encoder=TEXT, pooling="max"),
     "segment": ClassifierSpec(encoder=TEXT, pooling=SegmentSpec()),
     "words, summary": ClassifierSpec(encoder=WordEncoderSpec(embedding_size=4), pooling="summary"),
+    "transformer": ClassifierSpec(encoder=TRANSFORMER),
+    "transformer, summary": ClassifierSpec(encoder=TRANSFORMER, pooling="summary"),
 }
 DOCUMENTS = {
     "two levels": DocumentEncoderSpec(words=TEXT, sentences=STATES),
     "one level": DocumentEncoderSpec(words=TEXT, sentences=STATES, pooling=None),
+    "transformer": DocumentEncoderSpec(words=TRANSFORMER, sentences=STATES),
 }
 MATCHERS = {
     "decomposable": WordEncoderSpec(embedding_size=4),
@@ -124,6 +136,7 @@ MATCHERS = {
         embedding_size=4, self_attention=HeadSelectionSpec(), states=STATES
     ),
     "recurrent": TEXT,
+    "transformer": TRANSFORMER,
 }
 STEPS = {"soft": SoftStepsSpec(), "chain": ChainStepsSpec(), "repeat": ChainStepsSpec(repeat=True)}
 FRAMES = {
@@ -154,6 +167,7 @@ ALL_SPECS: list[Any] = [
     LanguageModelSpec(embedding_size=6, hidden_size=6, tie_embeddings=True),
     TaggerSpec(encoder=TEXT),
     TaggerSpec(encoder=TEXT, crf=False),
+    TaggerSpec(encoder=TRANSFORMER),
 ]
 
 
@@ -183,9 +197,16 @@ def test_a_classifier_of_documents_obeys_the_laws(name: str) -> None:
     check_model(spec.build(vocabulary=9, num_classes=3), tokens(4, 3, 5))
 
 
-@pytest.mark.parametrize("crf", [True, False])
-def test_a_tagger_obeys_the_laws(crf: bool) -> None:
-    spec = TaggerSpec(encoder=TEXT, crf=crf)
+@pytest.mark.parametrize(
+    "spec",
+    [
+        TaggerSpec(encoder=TEXT),
+        TaggerSpec(encoder=TEXT, crf=False),
+        TaggerSpec(encoder=TRANSFORMER),
+    ],
+    ids=["crf", "no crf", "transformer"],
+)
+def test_a_tagger_obeys_the_laws(spec: TaggerSpec) -> None:
     check_model(
         spec.build(vocabulary=9, num_tags=3),
         tokens(4, 5),

@@ -20,6 +20,7 @@ from foveal.models import (
     DecoderSpec,
     DecomposableAttentionSpec,
     DotSpec,
+    HeadsSpec,
     LanguageModelSpec,
     LatentHardSpec,
     LatentMonotoneSpec,
@@ -35,6 +36,7 @@ from foveal.models import (
     SyntacticSpec,
     TaggerSpec,
     TextEncoderSpec,
+    TransformerEncoderSpec,
 )
 from foveal.tasks import (
     ClassificationSpec,
@@ -172,6 +174,16 @@ def test_of_attention_to_oneself() -> None:
         SPOKEN,
         beam_size=3,
     )
+
+
+@pytest.mark.parametrize("positions", ["rotary", "learned", "sinusoidal"])
+def test_of_a_transformer(positions: Any) -> None:
+    encoder = TransformerEncoderSpec(
+        model_size=64, positions=positions, special_heads=(HeadsSpec(layers=(1,)),)
+    )
+    task = built(TransductionSpec(model=Seq2SeqSpec(encoder=encoder, decoder=EVEN[1])))
+    for beam_size in (1, 3):
+        check(task.predict, SPOKEN, beam_size=beam_size)
 
 
 def test_of_wide_states() -> None:

@@ -8,11 +8,18 @@ from dataclasses import replace
 import pytest
 import torch
 
-from foveal.data import Example, SentencePieceSpec
+from foveal.data import Example, SentencePieceSpec, TextPair
 from foveal.data._example import Where
 from foveal.data.vocabularies._vocabularies import Vocabularies
 from foveal.errors import DataError, ValueRangeError
-from foveal.models import ClassifierSpec, DecomposableAttentionSpec, TaggerSpec, TextEncoderSpec
+from foveal.models import (
+    ClassifierSpec,
+    DecomposableAttentionSpec,
+    HeadsSpec,
+    TaggerSpec,
+    TextEncoderSpec,
+    TransformerEncoderSpec,
+)
 from foveal.specs import from_json, to_json
 from foveal.tasks import (
     Classification,
@@ -26,6 +33,7 @@ from foveal.tasks import (
     TaskSpec,
     supporting_facts,
 )
+from foveal.tasks.explaining._explanation import Way
 from tests.tasks.tiny import (
     ENCODER,
     HEADED,
@@ -202,15 +210,32 @@ def test_pairs_are_learnt(learnt: dict[str, Task]) -> None:
 def test_words_of_a_pair_read_their_heads(learnt: dict[str, Task]) -> None:
     task = learnt["pair_classification"]
     assert isinstance(task, PairClassification)
-    trace = task.self_attention("the good old ship")
-    assert trace is not None
+    (trace,) = task.self_attentions("the good old ship")
     assert trace.best is not None
     heads = [sum(row) for row in trace.best]
     assert sorted(heads) == [0, 1, 1, 1]  # one word heads the sentence
     plain = PairClassificationSpec(model=DecomposableAttentionSpec(hidden_size=8)).build_from(
         pairs(10)
     )
-    assert plain.self_attention("the good old ship") is None
+    assert plain.self_attentions("the good old ship") == ()
+
+
+def test_heads_of_a_transformer_reach_the_explanation_of_a_pair() -> None:
+    encoder = TransformerEncoderSpec(
+        model_size=16, num_heads=4, special_heads=(HeadsSpec(layers=(1,)),)
+    )
+    model = DecomposableAttentionSpec(encoder=encoder, hidden_size=8)
+    task = PairClassificationSpec(model=model).build_from(pairs(10))
+    first, *_ = pairs(1)
+    explanation = task.explain(first, Way())
+    own = task.self_attentions(first.input_as(TextPair).first)
+    assert [trace.kind for trace in own] == ["syntactic", "softmax", "softmax"]
+    assert explanation.others[1:4] == own
+    tree, mean, _ = own
+    assert tree.best is not None
+    assert sorted(sum(row) for row in tree.best) == [0, *[1] * (len(tree.best) - 1)]
+    assert mean.best is None
+    assert all(sum(row) == pytest.approx(1, abs=1e-5) for row in mean.weights)
 
 
 def test_a_pair_of_one_text_is_refused() -> None:

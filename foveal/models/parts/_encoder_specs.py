@@ -1,9 +1,10 @@
-"""Specs of text encoders: recurrent, or embeddings of words.
+"""Specs of text encoders: recurrent, embeddings of words, or a Transformer.
 
-Both can add self-attention, which appends the words that each word attends to; with syntactic attention,
-the expected head in a dependency tree.
+The first two can add self-attention, which appends the words that each word attends to; with syntactic attention,
+the expected head in a dependency tree. Every head of a Transformer is such a self-attention.
 """
 
+import math
 from abc import abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -12,12 +13,22 @@ from typing import Literal, TypeAlias, final
 from torch import nn
 from typing_extensions import override
 
+from ...attention import Attention
 from ...errors import ValueRangeError
-from ...networks import AbstractEncoder, SelfAttentiveEncoder, TextEncoder, WordEncoder
+from ...networks import (
+    AbstractEncoder,
+    SelfAttentiveEncoder,
+    TextEncoder,
+    TransformerEncoder,
+    TransformerLayer,
+    WordEncoder,
+)
+from ...networks.encoders._positions import Positions
 from ...networks.encoders._spelled_embedding import SpelledEmbedding
 from ...specs import AbstractSpec, setting
-from ._attention_specs import SelfAttentionSpec
+from ._attention_specs import SelfAttentionSpec, SoftmaxSpec, SyntacticSpec
 from ._recurrent_spec import AbstractRecurrentSpec, RecurrentSpec
+from ._scorer_specs import DotSpec
 
 # Builds the table of word vectors of a given width.
 Embed: TypeAlias = Callable[[int], nn.Embedding | SpelledEmbedding]
@@ -40,9 +51,9 @@ class AbstractEncoderSpec(AbstractSpec):
         """
 
     @property
-    def attention_kind(self) -> str | None:
-        """Return the name of the self-attention in traces; None if there is none."""
-        return None
+    def attention_kinds(self) -> tuple[str, ...]:
+        """Return the name of each self-attention in traces, in the order of `AbstractEncoder.self_attentions`."""
+        return ()
 
     def build_on(self, embed: Embed) -> AbstractEncoder:
         """Build the encoder on a given table of word vectors.
@@ -78,8 +89,8 @@ class TextEncoderSpec(AbstractRecurrentSpec, AbstractEncoderSpec):
 
     @property
     @override
-    def attention_kind(self) -> str | None:
-        return None if self.self_attention is None else self.self_attention.kind
+    def attention_kinds(self) -> tuple[str, ...]:
+        return () if self.self_attention is None else (self.self_attention.kind,)
 
     @override
     def build(self, vocabulary: int) -> AbstractEncoder:
@@ -113,8 +124,8 @@ class WordEncoderSpec(AbstractEncoderSpec):
 
     @property
     @override
-    def attention_kind(self) -> str | None:
-        return None if self.self_attention is None else self.self_attention.kind
+    def attention_kinds(self) -> tuple[str, ...]:
+        return () if self.self_attention is None else (self.self_attention.kind,)
 
     @override
     def build(self, vocabulary: int) -> AbstractEncoder:
@@ -133,7 +144,105 @@ class WordEncoderSpec(AbstractEncoderSpec):
         return _attending(words, self.self_attention, self.states)
 
 
-EncoderSpec = TextEncoderSpec | WordEncoderSpec | AbstractEncoderSpec
+@final
+@dataclass(frozen=True, kw_only=True, slots=True)
+class HeadsSpec:
+    """Heads of a Transformer with an attention of their own, for example one syntactic head in the first layer."""
+
+    attention: SelfAttentionSpec = setting(SyntacticSpec(), "attention of these heads")
+    num_heads: int = setting(1, "number of these heads in a layer", at_least=1)
+    layers: tuple[int, ...] | None = setting(
+        None, "layers that have these heads, counted from 1; none: all layers", at_least=1
+    )
+
+
+@final
+@dataclass(frozen=True, kw_only=True, slots=True)
+class TransformerEncoderSpec(AbstractEncoderSpec):
+    """Embeddings, positions and layers of multi-head self-attention, normalized before each part."""
+
+    kind: Literal["transformer"] = "transformer"
+    model_size: int = setting(
+        128, "width of a token's vector, a multiple of the number of heads", at_least=1
+    )
+    num_layers: int = setting(2, "number of layers", at_least=1)
+    num_heads: int = setting(4, "number of heads of a layer", at_least=1)
+    feed_forward_size: int | None = setting(
+        None, "width of the hidden layer after attention; none: 4 * model_size", at_least=1
+    )
+    dropout: float = setting(
+        0.1, "fraction of embeddings and outputs set to 0 in training", at_least=0, at_most=1
+    )
+    positions: Positions = setting("rotary", "how the order of the tokens enters")
+    max_positions: int = setting(
+        512, "number of learned positions: the length of the longest text", at_least=1
+    )
+    attention: SelfAttentionSpec = setting(
+        SoftmaxSpec(scorer=DotSpec()), "attention of every head that is not in special_heads"
+    )
+    special_heads: tuple[HeadsSpec, ...] = setting((), "heads with another attention")
+
+    @property
+    @override
+    def attention_kinds(self) -> tuple[str, ...]:
+        return tuple(
+            heads.attention.kind
+            for layer in range(1, self.num_layers + 1)
+            for heads in self._heads_of(layer)
+        )
+
+    @override
+    def build(self, vocabulary: int) -> AbstractEncoder:
+        """Build the encoder for tokens 0 to `vocabulary` - 1."""
+        return self.build_on(lambda size: nn.Embedding(vocabulary, size))
+
+    @override
+    def build_on(self, embed: Embed) -> AbstractEncoder:
+        """Build the encoder on the vectors from `embed`, of width `model_size`."""
+        self._check_layers()
+        embedding = embed(self.model_size)
+        for part in embedding.modules():
+            if isinstance(part, nn.Embedding):
+                nn.init.normal_(part.weight, std=1 / math.sqrt(embedding.embedding_dim))
+        return TransformerEncoder(
+            embedding,
+            [self._layer(number) for number in range(1, self.num_layers + 1)],
+            positions=self.positions,
+            max_positions=self.max_positions,
+            dropout=self.dropout,
+        )
+
+    def _layer(self, number: int) -> TransformerLayer:
+        size = max(1, self.model_size // self.num_heads)
+        attentions = list[Attention]()
+        for heads in self._heads_of(number):
+            attentions += [heads.attention.build_self(size, size)] * heads.num_heads
+        hidden_size = self.feed_forward_size or 4 * self.model_size
+        return TransformerLayer(self.model_size, attentions, hidden_size, self.dropout)
+
+    def _heads_of(self, layer: int) -> tuple[HeadsSpec, ...]:
+        """Return all heads of a layer: the special heads, then the rest."""
+        special = [
+            each for each in self.special_heads if each.layers is None or layer in each.layers
+        ]
+        rest = self.num_heads - sum(each.num_heads for each in special)
+        if rest < 0:
+            raise ValueRangeError(
+                f"TransformerEncoderSpec: layer {layer} has {self.num_heads} heads, got "
+                f"{self.num_heads - rest} special_heads. Set num_heads higher, or remove special heads."
+            )
+        return *special, *([HeadsSpec(attention=self.attention, num_heads=rest)] if rest else [])
+
+    def _check_layers(self) -> None:
+        named = {layer for each in self.special_heads for layer in each.layers or ()}
+        if named and max(named) > self.num_layers:
+            raise ValueRangeError(
+                f"TransformerEncoderSpec: special_heads must name layers from 1 to {self.num_layers}, got "
+                f"{max(named)}. Change the layers of these heads, or num_layers."
+            )
+
+
+EncoderSpec = TextEncoderSpec | WordEncoderSpec | TransformerEncoderSpec | AbstractEncoderSpec
 
 
 def _attending(

@@ -8,7 +8,7 @@ from abc import ABC, abstractmethod
 from jaxtyping import Bool, Int
 from torch import Tensor, nn
 
-from ...attention import Memory
+from ...attention import Attended, Memory
 
 
 def without_padding(
@@ -40,3 +40,18 @@ class AbstractEncoder(nn.Module, ABC):
         Returns:
             A memory with a value for each position.
         """
+
+    def self_attentions(
+        self, inputs: Tensor, mask: Bool[Tensor, "*batch S"] | None = None
+    ) -> tuple[Attended, ...]:
+        """Return the self-attentions of the encoder, with their weights; by default, there are none.
+
+        Args:
+            inputs: Inputs of a batch, as in `forward`.
+            mask: True on real inputs; None if all inputs are real.
+
+        Returns:
+            The attentions from the input to the output, with weights `(*batch, S, S)`, or `(*batch, H, S, S)` of H
+            heads.
+        """
+        return ()

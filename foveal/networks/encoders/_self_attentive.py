@@ -84,6 +84,12 @@ class SelfAttentiveEncoder(AbstractEncoder):
         """
         return self._attend(self.encoder(inputs, mask))
 
+    @override
+    def self_attentions(
+        self, inputs: Tensor, mask: Bool[Tensor, "*batch S"] | None = None
+    ) -> tuple[Attended, ...]:
+        return *self.encoder.self_attentions(inputs, mask), self.attend(inputs, mask)
+
     def _attend(self, memory: Memory) -> Attended:
         states = memory.values
         if self.stack is not None:

@@ -1,0 +1,106 @@
+"""Positions of tokens for self-attention, which otherwise does not depend on their order.
+
+    angle[t, i] = t / 10000^(i / N),   i = 0 .. N-1
+
+    sinusoidal   x_t + [sin(angle[t]); cos(angle[t])]              Vaswani et al. 2017, section 3.5
+    learned      x_t + P[t]
+    rotary       features i and N + i of a query or key are rotated by angle[t, i], so that the product of a
+                 query and a key depends only on their distance     Su et al. 2021
+
+A token's position is its index among the real tokens of its text: padding before it or between does not count.
+
+Axes: *batch any leading shape, T tokens, H heads, d width of a head, N pairs of features.
+"""
+
+from typing import Literal, NamedTuple, TypeAlias
+
+import torch
+from jaxtyping import Bool, Float, Int
+from torch import Tensor
+
+Positions: TypeAlias = Literal["rotary", "learned", "sinusoidal"]
+
+_LONGEST = 10_000.0  # positions per radian of the slowest pair
+
+
+class Rotation(NamedTuple):
+    """Cosines and sines of the angles of each token, for every head."""
+
+    cos: Float[Tensor, "*#batch T 1 N"]
+    sin: Float[Tensor, "*#batch T 1 N"]
+
+
+def token_positions(
+    num_tokens: int, mask: Bool[Tensor, "*batch T"] | None, device: torch.device
+) -> Int[Tensor, "*batch T"]:
+    """Return the index of each token among the real tokens of its text; without a mask, for all texts at once.
+
+    Args:
+        num_tokens: Number T of tokens, with padding.
+        mask: True on real tokens; None if all are real.
+        device: Device of the result.
+
+    Returns:
+        Positions from 0; the positions of padding are arbitrary numbers of this range.
+
+    Examples:
+        >>> token_positions(4, torch.tensor([[False, True, False, True]]), torch.device("cpu"))
+        tensor([[0, 0, 0, 1]])
+    """
+    if mask is None:
+        return torch.arange(num_tokens, device=device)
+    return (mask.cumsum(-1) - 1).clamp(min=0)
+
+
+def sinusoids(positions: Int[Tensor, "*batch T"], size: int) -> Float[Tensor, "*batch T {size}"]:
+    """Return a vector of sines and cosines for each position.
+
+    Args:
+        positions: Position of each token.
+        size: Width of a vector.
+
+    Returns:
+        Vectors with entries between -1 and 1.
+    """
+    angles = _angles(positions, -(-size // 2))
+    return torch.cat([angles.sin(), angles.cos()], -1)[positions][..., :size]
+
+
+def rotation(positions: Int[Tensor, "*batch T"], head_size: int) -> Rotation:
+    """Return the rotation of the queries and keys at each position.
+
+    Args:
+        positions: Position of each token.
+        head_size: Even width of a query.
+
+    Returns:
+        Cosines and sines, to be broadcast over heads.
+    """
+    angles = _angles(positions, head_size // 2)
+    return Rotation(*(table[positions].unsqueeze(-2) for table in (angles.cos(), angles.sin())))
+
+
+def rotated(rows: Float[Tensor, "*batch T H d"], by: Rotation) -> Float[Tensor, "*batch T H d"]:
+    """Rotate the pairs of features of each row, in the dtype of the rows.
+
+    Args:
+        rows: Queries or keys of all heads.
+        by: Rotation of each token.
+
+    Returns:
+        Rotated rows; their norms do not change.
+    """
+    first, second = rows.chunk(2, -1)
+    cos, sin = by.cos.to(rows.dtype), by.sin.to(rows.dtype)
+    return torch.cat([first * cos - second * sin, first * sin + second * cos], -1)
+
+
+def _angles(positions: Int[Tensor, "*batch T"], num_pairs: int) -> Float[Tensor, "T N"]:
+    """Return the angles of all positions of the longest text.
+
+    One table for all texts: sines of the same angles are then bit-identical in every batch.
+    """
+    device = positions.device
+    places = torch.arange(positions.shape[-1], device=device, dtype=torch.float32)
+    pairs = torch.arange(num_pairs, device=device, dtype=torch.float32)
+    return places.unsqueeze(-1) * _LONGEST ** (-pairs / max(1, num_pairs))

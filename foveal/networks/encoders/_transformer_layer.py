@@ -1,0 +1,153 @@
+"""One layer of a Transformer encoder: self-attention and a feed-forward network, each on normalized inputs.
+
+    x = x + O [head_1; ...; head_H],   head_h = attention_h( Q_h n, K_h n, V_h n ),   n = norm(x)
+    x = x + W2 gelu( W1 norm(x) + b1 ) + b2
+
+A head is any self-attention of this library. A softmax over dot products gives the layer of Vaswani et al. 2017
+in its pre-norm form (Xiong et al. 2020).
+
+Axes: *batch any leading shape, T tokens, D width of a token's vector, H heads, d = D / H width of a head.
+"""
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple, final
+
+import torch
+from jaxtyping import Bool, Float
+from torch import Tensor, nn
+from typing_extensions import override
+
+from ...attention import Attended, Attention
+from ...attention._fused import attended_to, context_of
+from ...batch_invariant import Linear
+from ...errors import ShapeError
+from .._dropout import Dropout
+from ._positions import Rotation, rotated
+
+
+class _Heads(NamedTuple):
+    """The heads that share one attention: h of the H heads."""
+
+    attention: Attention
+    query: Float[Tensor, "*batch h T d"]
+    keys: Float[Tensor, "*batch h T d"]
+    values: Float[Tensor, "*batch h T d"]
+    mask: Bool[Tensor, "*batch 1 T"] | None
+
+
+@final
+class TransformerLayer(nn.Module):
+    """A pre-norm layer of self-attention and a feed-forward network with GELU.
+
+    Args:
+        model_size: Width D of a token's vector, a multiple of the number of heads.
+        attentions: Attention of each head, for queries, keys and values of width d. Heads with the same
+            object share its weights and run in one call, one after another in the order of heads.
+        feed_forward_size: Width of the hidden layer of the feed-forward network.
+        dropout: Dropout probability of the hidden layer, and of both outputs that are added to x.
+
+    Raises:
+        ShapeError: If there are no heads, or if `model_size` is not a multiple of their number.
+
+    Examples:
+        >>> from foveal.attention import scaled_dot_scorer, softmax_attention, syntactic_attention
+        >>> softmax = softmax_attention(4, 4, scaled_dot_scorer(4))
+        >>> layer = TransformerLayer(12, [softmax, softmax, syntactic_attention(4, 4, 4)], 48)
+        >>> rows = torch.randn(2, 5, 12)
+        >>> layer(rows).shape, [heads.weights.shape for heads in layer.attend(rows)]
+        (torch.Size([2, 5, 12]), [torch.Size([2, 2, 5, 5]), torch.Size([2, 1, 5, 5])])
+    """
+
+    def __init__(
+        self,
+        model_size: int,
+        attentions: Sequence[Attention],
+        feed_forward_size: int,
+        dropout: float = 0.0,
+    ) -> None:
+        super().__init__()
+        num_heads = len(attentions)
+        if not num_heads or model_size % num_heads:
+            raise ShapeError(
+                f"TransformerLayer: model_size must be a multiple of the number of heads, got {model_size} and "
+                f"{num_heads}. Pass one attention for each head, for example for "
+                f"{_divisor_below(model_size, num_heads)} heads."
+            )
+        self.model_size, self.num_heads = model_size, num_heads
+        self.head_size = model_size // num_heads
+        shared = Counter(attentions)
+        self.attentions, self.head_counts = nn.ModuleList(shared), tuple(shared.values())
+        self.attention_norm = nn.LayerNorm(model_size)
+        self.project = Linear(model_size, 3 * model_size)
+        self.output = Linear(model_size, model_size)
+        self.feed_forward_norm = nn.LayerNorm(model_size)
+        self.widen = Linear(model_size, feed_forward_size)
+        self.narrow = Linear(feed_forward_size, model_size)
+        self.dropout = Dropout(dropout)
+
+    @override
+    def forward(
+        self,
+        rows: Float[Tensor, "*batch T D"],
+        mask: Bool[Tensor, "*batch T"] | None = None,
+        rotation: Rotation | None = None,
+    ) -> Float[Tensor, "*batch T D"]:
+        """Transform the vector of each token.
+
+        Args:
+            rows: Vectors of the tokens; finite on padding.
+            mask: True on real tokens; None if all are real.
+            rotation: Rotation of queries and keys, for rotary positions; None for none.
+
+        Returns:
+            New vectors of the same width. The vectors of padding are arbitrary.
+        """
+        contexts = [context_of(*heads) for heads in self._heads(rows, mask, rotation)]
+        joined = (contexts[0] if len(contexts) == 1 else torch.cat(contexts, -3)).transpose(-2, -3)
+        rows = rows + self.dropout(self.output(joined.flatten(-2)))
+        hidden = nn.functional.gelu(self.widen(self.feed_forward_norm(rows)))
+        return rows + self.dropout(self.narrow(self.dropout(hidden)))
+
+    def attend(
+        self,
+        rows: Float[Tensor, "*batch T D"],
+        mask: Bool[Tensor, "*batch T"] | None = None,
+        rotation: Rotation | None = None,
+    ) -> tuple[Attended, ...]:
+        """Return the attention of the heads, with its weights and its distribution.
+
+        Args:
+            rows: Vectors of the tokens, as in `forward`.
+            mask: True on real tokens; None if all are real.
+            rotation: Rotation of queries and keys, for rotary positions; None for none.
+
+        Returns:
+            One result for each different attention, with weights `(*batch, h, T, T)` of its h heads.
+        """
+        return tuple(attended_to(*heads) for heads in self._heads(rows, mask, rotation))
+
+    def _heads(
+        self,
+        rows: Float[Tensor, "*batch T D"],
+        mask: Bool[Tensor, "*batch T"] | None,
+        rotation: Rotation | None,
+    ) -> Iterator[_Heads]:
+        """Project the tokens to queries, keys and values, and divide the heads by their attention."""
+        projected = self.project(self.attention_norm(rows)).unflatten(
+            -1, (3, self.num_heads, self.head_size)
+        )
+        query, keys, values = projected.unbind(-3)
+        if rotation is not None:
+            query, keys = rotated(query, rotation), rotated(keys, rotation)
+        mask = None if mask is None else mask.unsqueeze(-2)
+        parts = (part.transpose(-2, -3) for part in (query, keys, values))
+        queries, keys, values = (part.split(self.head_counts, -3) for part in parts)
+        for attention, *of_heads in zip(self.attentions, queries, keys, values, strict=True):
+            assert isinstance(attention, Attention)
+            query, key, value = of_heads
+            yield _Heads(attention, query, key, value, mask)
+
+
+def _divisor_below(size: int, wish: int) -> int:
+    return max(number for number in range(1, max(1, wish) + 1) if size % number == 0)
