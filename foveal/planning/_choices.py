@@ -53,8 +53,8 @@ def load_plan(folder: Path, *, also: Sequence[type] = ()) -> Planned:
         return Planned(run, tuple(Choice(**row) for row in rows))
     except FileNotFoundError:
         raise SpecError(
-            f"{folder}: there is no {RUN if folder.is_dir() else 'such folder'}, expected the folder "
-            f"of a run. Use the --out folder of foveal fit."
+            f"{folder}: {f'{RUN} is missing' if folder.is_dir() else 'this folder does not exist'}, expected the "
+            f"folder of a run. Use the --out folder of foveal fit."
         ) from None
     except OutsideError as error:
         raise OutsideError(f"{folder}: {error}") from error

@@ -192,7 +192,7 @@ def test_fit_names_the_settings_it_has_chosen(fitted: Path) -> None:
         folder=fitted,
     )
     assert "  task=transduction: transduction: 64 different targets in 64 examples" in done.stdout
-    assert re.search(r"^  task\.source=characters: characters, since", done.stdout, re.MULTILINE)
+    assert re.search(r"^  task\.source=characters: characters, because", done.stdout, re.MULTILINE)
     assert re.search(r"training\.learning_rate=0\.\d+: ", done.stdout)
 
 
@@ -217,5 +217,5 @@ def test_a_recipe_imports_what_lies_next_to_it(
     assert "unknown setting" in done.stderr  # so far it came
     (recipes / "broken.py").write_text("import nowhere_to_be_found\n")
     done = foveal("fit", "--recipe", recipes / "broken.py", *words, folder=fitted)
-    assert "it imports nowhere_to_be_found, which is neither installed nor in" in done.stderr
+    assert "the file imports nowhere_to_be_found, which is neither installed nor in" in done.stderr
     assert done.stderr.count("\n") == 1
