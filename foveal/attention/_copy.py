@@ -55,13 +55,24 @@ class PointerGenerator(nn.Module):
             Log-probability of every word for each query; -inf for a word that is neither generated nor copied.
         """
         gate = self.gate(torch.cat([query, context], -1))
-        missing = num_words - log_probs.shape[-1]
-        generated = pad(log_probs, (0, missing), value=-torch.inf) + logsigmoid(gate)
-        index = source.unsqueeze(-2).expand_as(weights)
-        pointed = weights.new_zeros(*weights.shape[:-1], num_words).scatter_add(-1, index, weights)
-        # log 0 and the log-sum of two -inf have no gradient, so compute both only where they are finite.
-        points, possible = pointed > 0, (pointed > 0) | (generated > -torch.inf)
-        copied = torch.where(points, torch.where(points, pointed, 1.0).log(), -torch.inf)
-        copied = torch.where(possible, copied + logsigmoid(-gate), 0.0)
-        mixed = torch.logaddexp(torch.where(possible, generated, 0.0), copied)
-        return torch.where(possible, mixed, -torch.inf)
+        return mixed(log_probs, gate, weights, source, num_words)
+
+
+def mixed(
+    log_probs: Float[Tensor, "*batch Q words"],
+    gate: Float[Tensor, "*batch Q 1"],
+    weights: Float[Tensor, "*batch Q S"],
+    source: Int[Tensor, "*batch S"],
+    num_words: int,
+) -> Float[Tensor, "*batch Q {num_words}"]:
+    """Mix generating and copying in log space; sigmoid(gate) is the probability of generating."""
+    missing = num_words - log_probs.shape[-1]
+    generated = pad(log_probs, (0, missing), value=-torch.inf) + logsigmoid(gate)
+    index = source.unsqueeze(-2).expand_as(weights)
+    pointed = weights.new_zeros(*weights.shape[:-1], num_words).scatter_add(-1, index, weights)
+    # log 0 and the log-sum of two -inf have no gradient, so compute both only where they are finite.
+    points, possible = pointed > 0, (pointed > 0) | (generated > -torch.inf)
+    copied = torch.where(points, torch.where(points, pointed, 1.0).log(), -torch.inf)
+    copied = torch.where(possible, copied + logsigmoid(-gate), 0.0)
+    sums = torch.logaddexp(torch.where(possible, generated, 0.0), copied)
+    return torch.where(possible, sums, -torch.inf)

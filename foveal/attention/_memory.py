@@ -43,6 +43,8 @@ class Memory(NamedTuple):
     summary: Float[Tensor, "*batch D"] | None = None  # one vector for the whole memory, if any
     layout: Layout = SEQUENCE
     keys: Any = None
+    # The token of each position in the vocabulary of the outputs, for decoders that copy.
+    copies: Int[Tensor, "*batch S"] | None = None
 
     def cleared(self, owner: str) -> "Memory":
         """Return the memory with padding set to 0.

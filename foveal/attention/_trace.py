@@ -34,6 +34,7 @@ class AttentionTrace:
     # The most probable selection, in the shape of the weights: the segments, the chain of facts, or the
     # tree (best[d][h] is True if h is the head of d; the root word of the sentence has no head).
     best: tuple[tuple[bool, ...], ...] | None = None
+    copied: tuple[float, ...] | None = None  # for each query, the probability of copying
 
     def __post_init__(self) -> None:
         widths = {len(row) for row in self.weights}
@@ -49,6 +50,12 @@ class AttentionTrace:
                 f"of {len(self.sources)}, got {len(self.best)} rows of "
                 f"{sorted({len(row) for row in self.best})}. Pass a boolean for every query and every "
                 f"position."
+            )
+
+        if self.copied is not None and len(self.copied) != len(self.targets):
+            raise ShapeError(
+                f"AttentionTrace: expected a probability of copying for each of {len(self.targets)} queries, "
+                f"got {len(self.copied)}. Give one for every query, or None."
             )
 
     def to_json(self) -> str:
@@ -78,6 +85,7 @@ class AttentionTrace:
             weights=tuple(tuple(row) for row in data["weights"]),
             layout=Layout(**data["layout"] | {"pitch": None if pitch is None else tuple(pitch)}),
             best=None if data.get("best") is None else tuple(map(tuple, data["best"])),
+            copied=None if data.get("copied") is None else tuple(data["copied"]),
         )
 
 

@@ -22,7 +22,7 @@ from ..networks import (
     DecoderStepper,
     LatentDecoder,
 )
-from ..networks.decoders._decoder import AbstractRecurrentDecoder
+from ..networks.decoders._recurrent_decoder import AbstractRecurrentDecoder
 from ..networks.decoders._steps import TokenLosses, Unrolled
 from ..networks.search._latent_stepping import LatentStepper
 from ..networks.search._prepared_encoder import PreparedEncoder

@@ -24,12 +24,14 @@ from typing_extensions import override
 from ..attention import Memory
 from ..errors import ValueRangeError
 from ..networks import AbstractEncoder
-from ..networks.decoders._decoder import AbstractRecurrentDecoder
+from ..networks.decoders._recurrent_decoder import AbstractRecurrentDecoder
 from ..specs import check, setting
 from ._checks import check_sizes, checked_tokens
 from ._encoder_decoder import AbstractEncoderDecoder, Encode
 from .parts._decoder_spec import AbstractDecoderSpec, DecoderSpec
 from .parts._encoder_specs import EncoderSpec, TextEncoderSpec
+
+_UNKNOWN = 1  # the id of the unknown token: foveal.data.Vocabulary
 
 
 class Source(NamedTuple):
@@ -79,7 +81,14 @@ class Seq2Seq(AbstractEncoderDecoder):
     ) -> Memory:
         size = self.source_vocabulary + self.num_features
         with checked_tokens("Seq2Seq", size, source_mask, source=source):
-            return encoder(source, source_mask)
+            memory = encoder(source, source_mask)
+        if not self.decoder.copies:
+            return memory
+        # Source and target share their ids. A feature is no token: copying it gives the unknown token.
+        copies = source.masked_fill(source >= self.source_vocabulary, _UNKNOWN)
+        if source_mask is not None:
+            copies = copies.masked_fill(~source_mask, 0)
+        return memory._replace(copies=copies)
 
     def with_features(
         self,
@@ -139,6 +148,11 @@ class Seq2SeqSpec:
         check_sizes(
             "Seq2Seq", source_vocabulary=source_vocabulary, target_vocabulary=target_vocabulary
         )
+        if self.decoder.copies and source_vocabulary != target_vocabulary:
+            raise ValueRangeError(
+                f"Seq2Seq: a decoder that copies needs one vocabulary for source and target, got {source_vocabulary} "
+                f"and {target_vocabulary} tokens. Build both from one vocabulary, or set decoder.copy to false."
+            )
         encoder = self.encoder.build(source_vocabulary + num_features)
         decoder = self.decoder.build(target_vocabulary, encoder.value_size, encoder.summary_size)
         return Seq2Seq(

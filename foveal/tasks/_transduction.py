@@ -26,6 +26,7 @@ from ..data import (
     SentencePieceSpec,
     Seq2SeqBatch,
     TokenizerSpec,
+    Vocabulary,
     WhitespaceSpec,
     collate_seq2seq,
 )
@@ -33,6 +34,7 @@ from ..data._batches import move
 from ..data._example import read_alignment
 from ..data.vocabularies._tally import Symbols, Tally
 from ..data.vocabularies._vocabularies import Vocabularies, numbered, required_target, trained
+from ..data.vocabularies._vocabulary import UNKNOWN
 from ..errors import ValueRangeError
 from ..metrics import AbstractMetricSpec
 from ..metrics._metrics import (
@@ -48,6 +50,7 @@ from ..models import Seq2Seq, Seq2SeqSpec
 from ..models._seq2seq import Source
 from ..networks.decoders._steps import TokenLosses
 from ..specs import setting
+from ._unseen import UnseenTokens
 from .base._evaluation import MainMetric
 from .base._forced import Forced, looked
 from .base._losses import alignment_loss, word_dropout
@@ -68,6 +71,12 @@ _LONG_ANSWER = 100  # characters; longer targets are never frequent
 class Transduction(AbstractExplainedWriting[Seq2Seq, "TransductionSpec"]):
     """Transduction of texts with an encoder, a decoder and attention."""
 
+    def __init__(
+        self, spec: "TransductionSpec", vocabularies: Vocabularies, model: Seq2Seq
+    ) -> None:
+        super().__init__(spec, vocabularies, model)
+        self._tokens = UnseenTokens(self._target, spec.num_slots)
+
     @property
     @override
     def main_metric(self) -> MainMetric:
@@ -82,7 +91,7 @@ class Transduction(AbstractExplainedWriting[Seq2Seq, "TransductionSpec"]):
         source = self._encode_source(example)
         return Encoded(
             source.source,
-            self._target.encode(target),
+            self._tokens.encode(target, self._tokens.slots(self.symbols(example))),
             features=source["features"],
             alignment=alignment,
         )
@@ -149,9 +158,9 @@ class Transduction(AbstractExplainedWriting[Seq2Seq, "TransductionSpec"]):
 
     @override
     def without_each(self, example: Example, tokens: Sequence[str]) -> Float[Tensor, "R T"]:
+        numbers = self._tokens.encode(tokens, self._tokens.slots(self.symbols(example)))
         written = [
-            END if token == "" else number
-            for token, number in zip(tokens, self._target.encode(tokens), strict=True)
+            END if token == "" else number for token, number in zip(tokens, numbers, strict=True)
         ]
         sources = with_each_unknown(self.read([example]).tokens)
         targets = torch.tensor([written], device=self.device).expand(len(sources), -1)
@@ -169,7 +178,18 @@ class Transduction(AbstractExplainedWriting[Seq2Seq, "TransductionSpec"]):
             features = self.vocabularies.features.encode(
                 self.spec.features.encode(example.features)
             )
-        return Encoded(numbered(self.vocabularies.source, self.symbols(example)), features=features)
+        if not self._tokens.num_slots:
+            source = numbered(self.vocabularies.source, self.symbols(example))
+            return Encoded(source, features=features)
+        symbols = self.symbols(example)
+        source = self._tokens.encode(symbols, self._tokens.slots(symbols)) or [UNKNOWN]
+        return Encoded(source, features=features)
+
+    @override
+    def decode(self, tokens: Iterable[int], example: Example) -> list[str]:
+        if not self._tokens.num_slots:
+            return super().decode(tokens, example)
+        return self._tokens.decode(tokens, self._tokens.slots(self.symbols(example)))
 
     @override
     def source_of(self, batch: Seq2SeqBatch) -> Source:
@@ -291,6 +311,11 @@ class TransductionSpec(AbstractTextSpec[Transduction]):
     alignment_weight: float = setting(
         0.0, "weight of the loss that compares attention with given alignments; 0: off", at_least=0
     )
+    unseen_slots: int = setting(
+        16,
+        "with decoder.copy: how many different unseen tokens of a source can be copied",
+        at_least=1,
+    )
     metrics: tuple[AbstractMetricSpec, ...] = setting((), "additional metrics")
     prediction: PredictionSpec = setting(PredictionSpec(), "settings of prediction")
 
@@ -298,6 +323,11 @@ class TransductionSpec(AbstractTextSpec[Transduction]):
     @override
     def inputs(self) -> Inputs:
         return Inputs(features=self.features is not None)
+
+    @property
+    def num_slots(self) -> int:
+        """Number of ids after the vocabulary for unseen tokens; 0 without copying."""
+        return self.unseen_slots if self.model.decoder.copies else 0
 
     @property
     @override
@@ -310,8 +340,8 @@ class TransductionSpec(AbstractTextSpec[Transduction]):
     def build(self, vocabularies: Vocabularies) -> Transduction:
         """Build the task with fresh weights."""
         model = self.model.build(
-            source_vocabulary=len(vocabularies.source),
-            target_vocabulary=len(vocabularies.target_of("Transduction")),
+            source_vocabulary=len(vocabularies.source) + self.num_slots,
+            target_vocabulary=len(vocabularies.target_of("Transduction")) + self.num_slots,
             num_features=len(vocabularies.features or ()),
         )
         return Transduction(self, vocabularies, model)
@@ -336,4 +366,10 @@ class TransductionSpec(AbstractTextSpec[Transduction]):
 
     @override
     def vocabularies(self, tally: Tally) -> Vocabularies:
-        return tally.vocabularies(min_count=self.min_count, max_size=self.max_vocab_size)
+        found = tally.vocabularies(min_count=self.min_count, max_size=self.max_vocab_size)
+        if not self.model.decoder.copies or tally.target is None:
+            return found
+        # A copied token is one token, so source and target share a vocabulary.
+        counts = tally.source + tally.target
+        shared = Vocabulary.of(counts, min_count=self.min_count, max_size=self.max_vocab_size)
+        return replace(found, source=shared, target=shared)

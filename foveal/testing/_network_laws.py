@@ -12,7 +12,7 @@ from torch import Tensor, nn
 from ..attention import Memory
 from ..masking import mask_from_lengths
 from ..networks import AbstractCell, CellState, DecoderState
-from ..networks.decoders._decoder import AbstractRecurrentDecoder
+from ..networks.decoders._recurrent_decoder import AbstractRecurrentDecoder
 from ._module_laws import (
     assert_near,
     assert_same_gradients,

@@ -1,7 +1,8 @@
 """The alignment heat map: a row for each query, a column for each position, ink for weight.
 
 Softmax, sigmoid, sparse, local, monotone and segment attention all use this view. If the trace has the most
-probable selection, its runs of neighboring positions are outlined.
+probable selection, its runs of neighboring positions are outlined. If it has probabilities of copying, a bar at the end
+of each row shows them.
 """
 
 import hashlib
@@ -26,6 +27,7 @@ SMALLEST_CELL, LARGEST_CELL = 4.0, 80.0
 WIDEST_MAP = 1200.0
 LABEL_SPACING = 13.0  # pixels: closer labels run into each other
 LEGEND_WIDTH = 200.0  # next to the name of the unit
+COPY_GAP, COPY_WIDTH = 14.0, 40.0  # before the bars of copying, and of a whole bar
 MOST_PIXELS = 512  # a side of the raster of a very large map
 CLEAR = Ink("0", "kw")  # for a cell that only has a hover text
 
@@ -46,6 +48,14 @@ class Outline(NamedTuple):
     x: float
     y: float
     width: float
+
+
+class Bar(NamedTuple):
+    """The probability of copying at one query."""
+
+    y: float
+    width: float
+    title: str
 
 
 class Label(NamedTuple):
@@ -141,6 +151,13 @@ def _outlines(trace: AttentionTrace, grid: Grid) -> Iterator[Outline]:
                 yield Outline(x, grid.y(query), round(len(places) * grid.cell_width, 2))
 
 
+def _bars(trace: AttentionTrace, grid: Grid) -> Iterator[Bar]:
+    """Return a bar for each query of a trace with probabilities of copying."""
+    for query, probability in enumerate(trace.copied or ()):
+        title = f"{named(trace.targets[query])} is copied with probability {number(probability)}"
+        yield Bar(grid.y(query), round(probability * COPY_WIDTH, 2), title)
+
+
 def _row_labels(trace: AttentionTrace, grid: Grid) -> Iterator[Label]:
     every = math.ceil(LABEL_SPACING / grid.cell_height)
     for query, label in list(enumerate(_labels(trace.targets)))[::every]:
@@ -201,11 +218,16 @@ def heatmap(
     notes = list[str]()
     if trace.best is not None:
         notes.append("outlined: the most probable selection")
+    if trace.copied is not None:
+        notes.append("bars: probability of copying")
     if raster:
         notes.append(f"no hover text below {scale.least:.1g}")
     note = "; ".join(notes)
     bottom = grid.y(grid.num_rows) if weights else grid.top + 24
-    right = grid.left + grid.num_columns * grid.cell_width + grid.right
+    copy_left = grid.left + grid.num_columns * grid.cell_width + COPY_GAP
+    right = copy_left - COPY_GAP + grid.right
+    if trace.copied is not None:
+        right = max(right, copy_left + COPY_WIDTH + MARGIN)
     return render(
         "heatmap.svg",
         title=heading(trace, title, "Attention of each output"),
@@ -217,6 +239,9 @@ def heatmap(
         grid=grid,
         cells=list(_cells(trace, grid, scale, raster=raster, verb=verb)),
         outlines=list(_outlines(trace, grid)),
+        bars=list(_bars(trace, grid)),
+        copy_left=round(copy_left, 2),
+        copy_width=COPY_WIDTH,
         rows=list(_row_labels(trace, grid)),
         columns=list(_column_labels(trace, grid)),
         image=image,

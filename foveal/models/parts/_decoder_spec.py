@@ -2,7 +2,7 @@
 
 from abc import abstractmethod
 from dataclasses import dataclass
-from typing import Literal, final
+from typing import Literal, TypedDict, final
 
 from torch import nn
 from typing_extensions import override
@@ -22,7 +22,8 @@ from ...networks import (
     PlainDecoder,
     RecurrentStack,
 )
-from ...networks.decoders._decoder import AbstractRecurrentDecoder, DecoderParts
+from ...networks.decoders._decoder import Attends
+from ...networks.decoders._recurrent_decoder import AbstractRecurrentDecoder, DecoderParts
 from ...specs import AbstractSpec, setting
 from ._attention_specs import AttentionSpec, LatentHardSpec, LatentMonotoneSpec, SoftmaxSpec
 from ._recurrent_spec import AbstractRecurrentSpec
@@ -35,6 +36,11 @@ class AbstractDecoderSpec(AbstractSpec):
     __slots__ = ()
 
     attention: AttentionSpec | None  # how the decoder reads the memory; None: no attention
+
+    @property
+    def copies(self) -> bool:
+        """Whether the decoder copies tokens of the source, which then share the vocabulary of the outputs."""
+        return False
 
     @abstractmethod
     def build(
@@ -52,6 +58,14 @@ class AbstractDecoderSpec(AbstractSpec):
         Returns:
             A decoder with new weights.
         """
+
+
+class _Reading(TypedDict):
+    """The arguments of every decoder with attention."""
+
+    attention: Attends
+    value_size: int
+    copy: bool
 
 
 @final
@@ -82,6 +96,14 @@ class DecoderSpec(AbstractRecurrentSpec, AbstractDecoderSpec):
         False, "with attend before: predict from state, token and context (Bahdanau et al. 2015)"
     )
     tie_embeddings: bool = setting(False, "the output layer shares the table of the embeddings")
+    copy: bool = setting(
+        False, "copy tokens of the source, unseen ones too (pointer-generator, See et al. 2017)"
+    )
+
+    @property
+    @override
+    def copies(self) -> bool:
+        return self.copy
 
     @override
     def build(
@@ -117,14 +139,16 @@ class DecoderSpec(AbstractRecurrentSpec, AbstractDecoderSpec):
                 value_size=value_size,
                 vector_size=vector_size,
             )
-        attention = self.attention.build(self.hidden_size, value_size)
+        reading = _Reading(
+            attention=self.attention.build(self.hidden_size, value_size),
+            value_size=value_size,
+            copy=self.copy,
+        )
         if self.attend == "before":
             deep_size = vector_size if self.deep_output else None
-            return BahdanauDecoder(
-                **parts, attention=attention, value_size=value_size, deep_size=deep_size
-            )
+            return BahdanauDecoder(**parts, **reading, deep_size=deep_size)
         decoder = InputFeedingDecoder if self.input_feeding else AttentionDecoder
-        return decoder(**parts, attention=attention, value_size=value_size, vector_size=vector_size)
+        return decoder(**parts, **reading, vector_size=vector_size)
 
     def _bridge(self, summary_size: int, stack: RecurrentStack) -> AbstractBridge:
         match self.bridge:
@@ -145,6 +169,11 @@ class DecoderSpec(AbstractRecurrentSpec, AbstractDecoderSpec):
             self._check_without_attention()
         elif isinstance(self.attention, LatentHardSpec | LatentMonotoneSpec):
             self._check_latent(self.attention)
+        elif self.copy and not self.attention.is_exclusive:
+            raise ValueRangeError(
+                f"DecoderSpec: copy needs attention weights that sum to 1, got attention {self.attention.kind}, whose "
+                f"weights do not. Choose softmax, sparsemax or local attention, or set copy to false."
+            )
         if self.attend == "before" and self.input_feeding:
             raise ValueRangeError(
                 "DecoderSpec: with attend before, every step already reads its context, got input_feeding true. "
@@ -165,6 +194,11 @@ class DecoderSpec(AbstractRecurrentSpec, AbstractDecoderSpec):
 
     def _check_latent(self, attention: LatentHardSpec | LatentMonotoneSpec) -> None:
         """Raise an error for settings that need one context, where there is one for each position."""
+        if self.copy:
+            raise ValueRangeError(
+                f"DecoderSpec: copy needs the attention weights of a step, got attention {attention.kind}, which sums "
+                f"over all positions. Choose softmax attention, or set copy to false."
+            )
         for name, is_set in {
             "input_feeding": self.input_feeding,
             "attend before": self.attend == "before",
@@ -182,6 +216,11 @@ class DecoderSpec(AbstractRecurrentSpec, AbstractDecoderSpec):
             raise ValueRangeError(
                 "DecoderSpec: input_feeding needs attention, got attention none. Choose an "
                 "attention, for example softmax, or set input_feeding to false."
+            )
+        if self.copy:
+            raise ValueRangeError(
+                "DecoderSpec: copy follows the attention, got attention none. "
+                "Choose softmax attention, or set copy to false."
             )
         if self.attend == "before":
             raise ValueRangeError(

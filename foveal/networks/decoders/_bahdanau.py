@@ -28,9 +28,10 @@ from ...attention import Attended, Memory
 from ...attention._hierarchical import HierarchicalAttended
 from ...batch_invariant import Linear
 from .._bridges import summarized
-from ._decoder import AbstractVectorDecoder, Attends, DecoderParts
+from ._decoder import Attends
 from ._fed_steps import FedSteps, carried, real_items, shared
 from ._steps import DecoderState, Step, TeacherForced
+from ._vector_decoder import AbstractVectorDecoder, VectorDecoderParts
 
 
 @final
@@ -66,7 +67,7 @@ class BahdanauDecoder(AbstractVectorDecoder):
         attention: Attends,
         value_size: int,
         deep_size: int | None = None,
-        **parts: Unpack[DecoderParts],
+        **parts: Unpack[VectorDecoderParts],
     ) -> None:
         hidden_size, embedding_size = parts["stack"].output_size, parts["embedding"].embedding_dim
         super().__init__(
@@ -137,8 +138,9 @@ class BahdanauDecoder(AbstractVectorDecoder):
         attended = self.attend(state, memory)
         context, embedded = attended.context.squeeze(-2), self._embedded(token)
         hidden, layers = self.stack.step(self._joined(embedded, memory, context), state.layers)
-        vector = self.dropout(self.vectors(hidden, embedded, context))
-        return Step(DecoderState(layers), self.output(vector, self.embedding), attended)
+        vectors = self.dropout(self.vectors(hidden, embedded, context)).unsqueeze(-2)
+        log_probs = self.log_probs(vectors, (attended,), memory).squeeze(-2)
+        return Step(DecoderState(layers), log_probs, attended)
 
     @override
     def _teach(

@@ -13,257 +13,23 @@ Axes: *batch any leading shape, T tokens, Q queries, S positions, W tokens of th
 the stack's output, A of the vector v.
 """
 
-from abc import ABC, abstractmethod
-from typing import Any, NotRequired, TypedDict, Unpack, final
+from abc import abstractmethod
+from typing import Any, Unpack, final
 
 import torch
-from jaxtyping import Bool, Float, Int
-from torch import Tensor, nn
+from jaxtyping import Float, Int
+from torch import Tensor
 from typing_extensions import override
 
 from ...attention import Attention, HierarchicalAttention, Memory, MultiHead
 from ...batch_invariant import Linear
-from ...errors import ShapeError
-from .._bridges import AbstractBridge, summarized, summary_of
-from .._dropout import Dropout
-from ..recurrent._stacks import RecurrentStack, StackStep
-from ._output import TokenOutput
-from ._steps import DecoderState, Reading, Step, TeacherForced, TokenLosses, Unrolled
+from .._bridges import summarized
+from ._recurrent_decoder import DecoderParts
+from ._steps import DecoderState, Reading, Step, TeacherForced
+from ._vector_decoder import AbstractVectorDecoder, VectorDecoderParts
 
 # Any attention whose queries are the steps of the decoder.
 Attends = Attention | MultiHead | HierarchicalAttention
-
-
-class DecoderParts(TypedDict):
-    """The parts of every decoder, as keyword arguments."""
-
-    embedding: nn.Embedding
-    stack: RecurrentStack
-    bridge: AbstractBridge
-    tie_embeddings: NotRequired[bool]
-    dropout: NotRequired[float]
-
-
-class AbstractRecurrentDecoder(nn.Module, ABC):
-    """A recurrent network that generates tokens.
-
-    Subclasses define how it reads a memory: one step, all steps at once, and their loss.
-
-    Args:
-        embedding: Table of the token vectors; the output layer predicts the same tokens.
-        stack: Recurrent layers; their input is the token, the bridge and `fed_size` more values.
-        bridge: Provides the initial state and an additional input of every step.
-        vector_size: Width of the vector v before the output layer.
-        fed_size: Width of the inputs of the stack apart from token and bridge.
-        tie_embeddings: Use the embedding as the weights of the output layer; `vector_size` must then be the
-            width of the embedding.
-        dropout: Dropout probability of the embedded tokens and of the vector v.
-
-    Raises:
-        ShapeError: If the input width of the stack is not the sum of its parts.
-    """
-
-    def __init__(
-        self,
-        *,
-        embedding: nn.Embedding,
-        stack: RecurrentStack,
-        bridge: AbstractBridge,
-        vector_size: int,
-        fed_size: int = 0,
-        tie_embeddings: bool = False,
-        dropout: float = 0.0,
-    ) -> None:
-        super().__init__()
-        expected = embedding.embedding_dim + bridge.step_size + fed_size
-        if stack.input_size != expected:
-            raise ShapeError(
-                f"{type(self).__name__}: the stack must have input_size {expected}, got "
-                f"{stack.input_size}. It reads the token ({embedding.embedding_dim}), the bridge "
-                f"({bridge.step_size}) and the context that is fed back ({fed_size})."
-            )
-        self.embedding, self.stack, self.bridge = embedding, stack, bridge
-        self.output = TokenOutput(vector_size, embedding, tie_embeddings=tie_embeddings)
-        self.dropout = Dropout(dropout)
-
-    @abstractmethod
-    def step(self, state: DecoderState, token: Int[Tensor, "*batch"], memory: Memory) -> Step:
-        """Read one token and return log-probabilities of the next.
-
-        Args:
-            state: State before the token, from `start` or from the previous step.
-            token: One token id for each item.
-            memory: Encoded input, from `remember`.
-
-        Returns:
-            The new state, the log-probabilities of the next token, and the attention.
-        """
-
-    @abstractmethod
-    def unroll(
-        self,
-        tokens: Int[Tensor, "*batch T"],
-        memory: Memory,
-        mask: Bool[Tensor, "*batch T"] | None = None,
-        state: DecoderState | None = None,
-    ) -> Unrolled:
-        """Run teacher forcing: read all tokens, the begin symbol first, and predict the token after each.
-
-        A masked token is skipped: the state does not change.
-
-        Args:
-            tokens: Token ids to read, the begin symbol first.
-            memory: Encoded input; `remember` is called if the caller has not done so.
-            mask: True on real tokens; None if all tokens are real.
-            state: State before the first token; defaults to the state from `start`.
-
-        Returns:
-            The log-probabilities of the token after each token, the attention, and the final state.
-        """
-
-    @abstractmethod
-    def score(
-        self,
-        tokens: Int[Tensor, "*batch T"],
-        targets: Int[Tensor, "*batch T"],
-        memory: Memory,
-        mask: Bool[Tensor, "*batch T"] | None = None,
-        state: DecoderState | None = None,
-        *,
-        label_smoothing: float = 0.0,
-    ) -> TokenLosses:
-        """Compute the loss with teacher forcing: `targets[t]` is the target after `tokens[t]`.
-
-        It never builds the whole table of log-probabilities `(*batch, T, W)`, which takes most of the time
-        and memory of `unroll`.
-
-        Args:
-            tokens: Token ids to read, the begin symbol first.
-            targets: Token ids to predict, the end symbol last.
-            memory: Encoded input; `remember` is called if the caller has not done so.
-            mask: True on real tokens; None if all tokens are real.
-            state: State before the first token; defaults to the state from `start`.
-            label_smoothing: Weight of the uniform distribution in the target distribution.
-
-        Returns:
-            The loss and the log-probability of each target, the attention, and the final state.
-        """
-
-    def remember(self, memory: Memory) -> Memory:
-        """Compute the parts of the memory that every step needs, once; call it before `start`.
-
-        Args:
-            memory: Output of an encoder.
-
-        Returns:
-            The memory with its summary and, if the decoder attends, its keys.
-        """
-        return summarized(memory)
-
-    def start(self, memory: Memory) -> DecoderState:
-        """Return the state before the first token.
-
-        Args:
-            memory: Encoded input, from `remember`.
-
-        Returns:
-            The initial state, with the batch axes of the memory.
-        """
-        zero = self.stack.start(summary_of(memory).shape[:-1])
-        return DecoderState(self.bridge.start(memory, zero))
-
-    def advance(
-        self, state: DecoderState, token: Int[Tensor, "*tokens"], memory: Memory
-    ) -> StackStep:
-        """Run the stack on one more token.
-
-        The state may have more axes than the memory: several hypotheses of one memory.
-
-        Args:
-            state: State before the token.
-            token: One token id for each item or hypothesis.
-            memory: Encoded input, from `remember`.
-
-        Returns:
-            The output of the stack and the new state of its layers.
-        """
-        read = self._input(token, memory, *self.fed(state))
-        return self.stack.step(read, state.layers)
-
-    def fed(self, state: DecoderState) -> tuple[Tensor, ...]:
-        """Return the inputs of the stack apart from token and bridge.
-
-        Args:
-            state: State before the step.
-
-        Returns:
-            Tensors with a total width of `fed_size`; empty by default.
-        """
-        del state
-        return ()
-
-    def _remembered(self, memory: Memory) -> Memory:
-        """Return the memory with keys and summary, whether or not the caller has called `remember`."""
-        return memory if memory.keys is not None else self.remember(memory)
-
-    def _input(self, token: Tensor, memory: Memory, *others: Tensor) -> Tensor:
-        """Compute the input of the stack for one token `(*batch)` or for all tokens `(*batch, T)`."""
-        return self._joined(self._embedded(token), memory, *others)
-
-    def _embedded(self, token: Tensor) -> Tensor:
-        """Return the vector of each token."""
-        return self.dropout(self.embedding(token))
-
-    def _joined(self, embedded: Tensor, memory: Memory, *others: Tensor) -> Tensor:
-        """Concatenate the input of the stack: the token `(*batch, E)` or `(*batch, T, E)`, the bridge, the rest."""
-        bridge = self.bridge.every_step(memory)
-        if embedded.ndim > bridge.ndim:
-            bridge = bridge.unsqueeze(-2).expand(*embedded.shape[:-1], -1)
-        return torch.cat([embedded, bridge, *others], -1)
-
-
-class AbstractVectorDecoder(AbstractRecurrentDecoder):
-    """A decoder that predicts the token of each step from one vector.
-
-    Subclasses compute the vectors of all steps; this class turns them into log-probabilities and losses.
-    """
-
-    @override
-    def unroll(
-        self,
-        tokens: Int[Tensor, "*batch T"],
-        memory: Memory,
-        mask: Bool[Tensor, "*batch T"] | None = None,
-        state: DecoderState | None = None,
-    ) -> Unrolled:
-        vectors, attended, state = self._teach(tokens, self._remembered(memory), mask, state)
-        log_probs = self.output(vectors, self.embedding)
-        if mask is not None:
-            log_probs = log_probs.masked_fill(~mask.unsqueeze(-1), 0.0)
-        return Unrolled(log_probs, attended, state)
-
-    @override
-    def score(
-        self,
-        tokens: Int[Tensor, "*batch T"],
-        targets: Int[Tensor, "*batch T"],
-        memory: Memory,
-        mask: Bool[Tensor, "*batch T"] | None = None,
-        state: DecoderState | None = None,
-        *,
-        label_smoothing: float = 0.0,
-    ) -> TokenLosses:
-        vectors, attended, state = self._teach(tokens, self._remembered(memory), mask, state)
-        loss, log_prob = self.output.score(
-            vectors, self.embedding, targets, mask, label_smoothing=label_smoothing
-        )
-        return TokenLosses(loss, log_prob, attended, state)
-
-    @abstractmethod
-    def _teach(
-        self, tokens: Tensor, memory: Memory, mask: Tensor | None, state: DecoderState | None
-    ) -> TeacherForced:
-        """Compute the vectors of all steps, after dropout."""
 
 
 class AbstractDecoder(AbstractVectorDecoder):
@@ -291,9 +57,10 @@ class AbstractDecoder(AbstractVectorDecoder):
     def step(self, state: DecoderState, token: Int[Tensor, "*batch"], memory: Memory) -> Step:
         hidden, layers = self.advance(state, token, memory)
         vectors, attended = self.read(hidden.unsqueeze(-2), memory)
-        vector = self.dropout(vectors).squeeze(-2)
-        log_probs = self.output(vector, self.embedding)
-        return Step(DecoderState(layers, self.own(vector)), log_probs, attended)
+        vectors = self.dropout(vectors)
+        readings = () if attended is None else (attended,)
+        log_probs = self.log_probs(vectors, readings, memory).squeeze(-2)
+        return Step(DecoderState(layers, self.own(vectors.squeeze(-2))), log_probs, attended)
 
     def own(self, vector: Float[Tensor, "*batch A"]) -> Any:
         """Return the decoder-specific part of the state after a step with this vector.
@@ -360,7 +127,7 @@ class AbstractAttentionDecoder(AbstractDecoder):
         value_size: int,
         vector_size: int,
         fed_size: int = 0,
-        **parts: Unpack[DecoderParts],
+        **parts: Unpack[VectorDecoderParts],
     ) -> None:
         super().__init__(vector_size=vector_size, fed_size=fed_size, **parts)
         self.attention = attention
@@ -409,7 +176,7 @@ class AttentionDecoder(AbstractAttentionDecoder):
         attention: Attends,
         value_size: int,
         vector_size: int | None = None,
-        **parts: Unpack[DecoderParts],
+        **parts: Unpack[VectorDecoderParts],
     ) -> None:
         size = parts["stack"].output_size if vector_size is None else vector_size
         super().__init__(attention=attention, value_size=value_size, vector_size=size, **parts)

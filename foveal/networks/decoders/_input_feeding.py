@@ -18,9 +18,10 @@ from torch import Tensor
 from typing_extensions import override
 
 from ...attention import Memory
-from ._decoder import AbstractAttentionDecoder, Attends, DecoderParts
+from ._decoder import AbstractAttentionDecoder, Attends
 from ._fed_steps import FedSteps, carried, real_items, shared
 from ._steps import DecoderState, TeacherForced
+from ._vector_decoder import VectorDecoderParts
 
 
 @final
@@ -56,7 +57,7 @@ class InputFeedingDecoder(AbstractAttentionDecoder):
         attention: Attends,
         value_size: int,
         vector_size: int,
-        **parts: Unpack[DecoderParts],
+        **parts: Unpack[VectorDecoderParts],
     ) -> None:
         super().__init__(
             attention=attention,

@@ -73,6 +73,9 @@ class Unrolled(NamedTuple):
     log_probs: Float[Tensor, "*batch T W"]
     attended: tuple[Reading, ...]
     state: DecoderState
+    copied: Float[Tensor, "*batch T"] | None = (
+        None  # probability of copying, for decoders that copy
+    )
 
     @property
     def weights(self) -> Tensor | None:
@@ -80,7 +83,7 @@ class Unrolled(NamedTuple):
 
         The shape is `(*batch, T, S)`, or `(*batch, T, n, w)` over words in sentences.
         """
-        return _weights(self.attended)
+        return joined_weights(self.attended)
 
 
 class TokenLosses(NamedTuple):
@@ -98,7 +101,7 @@ class TokenLosses(NamedTuple):
     @property
     def weights(self) -> Tensor | None:
         """Return the weights of all steps, as in `Unrolled`."""
-        return _weights(self.attended)
+        return joined_weights(self.attended)
 
 
 class TeacherForced(NamedTuple):
@@ -109,7 +112,7 @@ class TeacherForced(NamedTuple):
     state: DecoderState
 
 
-def _weights(attended: tuple[Reading, ...]) -> Tensor | None:
+def joined_weights(attended: tuple[Reading, ...]) -> Tensor | None:
     """Concatenate the weights along the axis of the queries."""
     if not attended:
         return None

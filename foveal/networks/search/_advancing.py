@@ -20,7 +20,7 @@ from torch import Tensor
 from typing_extensions import override
 
 from ...attention import Memory
-from ..decoders._decoder import AbstractRecurrentDecoder
+from ..decoders._recurrent_decoder import AbstractRecurrentDecoder
 from ..decoders._steps import DecoderState
 from ..recurrent._cells import LSTMCell
 from ..recurrent._layers import CellState

@@ -41,11 +41,11 @@ from ..decoders._bahdanau import BahdanauDecoder
 from ..decoders._decoder import (
     AbstractAttentionDecoder,
     AbstractDecoder,
-    AbstractRecurrentDecoder,
     Attends,
     AttentionDecoder,
 )
 from ..decoders._input_feeding import InputFeedingDecoder
+from ..decoders._recurrent_decoder import AbstractRecurrentDecoder
 from ..decoders._steps import Reading
 from ._matrix import Matrix
 

@@ -130,6 +130,10 @@ class DecoderStepper:
         vectors, weights, after = self._steps.run(before, tokens, memory, forced)
         scores = self._output.plus(self._bias, vectors.flatten(0, 1))
         log_probs = scores.view(*tokens.shape, -1).log_softmax(-1)
+        copying = self._decoder.copying
+        if copying is not None and weights is not None:
+            with torch.no_grad():
+                log_probs = copying(vectors, log_probs, weights, memory)
         return SearchStep(SteppingState(memory, after), log_probs, weights)
 
     @torch.no_grad()
@@ -152,6 +156,24 @@ class DecoderStepper:
             return None
         queries = self._steps.queries(state.decoder, tokens, state.memory)
         return attention(queries, state.memory).distribution.argmax() == 1
+
+    @torch.no_grad()
+    def copy_probability(
+        self, state: SteppingState, tokens: Int[Tensor, "B K"]
+    ) -> Float[Tensor, "B K"] | None:
+        """Return the probability that the next step copies a token of the source.
+
+        Args:
+            state: State before the tokens.
+            tokens: One token id for each hypothesis.
+
+        Returns:
+            Probabilities; None if the decoder does not copy.
+        """
+        if self._decoder.copying is None:
+            return None
+        vectors = self._steps.run(state.decoder, tokens, state.memory, None).vectors
+        return self._decoder.copying.probabilities(vectors)
 
     def reorder(self, state: SteppingState, parents: Int[Tensor, "B k"]) -> SteppingState:
         """Select hypotheses; their number may change.

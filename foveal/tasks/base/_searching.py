@@ -72,8 +72,8 @@ class Member(Protocol):
         """The constraints on an output."""
         ...
 
-    def decode(self, tokens: Iterable[int]) -> list[str]:
-        """Return the tokens of an output, up to its end."""
+    def decode(self, tokens: Iterable[int], example: Example) -> list[str]:
+        """Return the tokens of an output for an example, up to its end."""
         ...
 
     def text(self, symbols: Sequence[str]) -> str:
@@ -119,7 +119,8 @@ class _Searcher:
         found = []
         for number, (lists, scores, totals, lengths) in enumerate(rows):
             # A truncated output has no end token, but has room for one.
-            symbols = [writer.decode(ids[: limits[number] - 1]) for ids in lists]
+            shown = [ids[: limits[number] - 1] for ids in lists]
+            symbols = [writer.decode(ids, examples[number]) for ids in shown]
             real = [n for n, length in enumerate(lengths) if length > 0]
             found.append(
                 Answers(

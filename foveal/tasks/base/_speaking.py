@@ -50,6 +50,14 @@ class Speaking:
         """Return the most probable segments that the next step reads."""
         return self._stepper.selection(state, tokens)
 
+    def copy_probability(
+        self, state: Any, tokens: Int[Tensor, "B K"]
+    ) -> Float[Tensor, "B K"] | None:
+        """Return the probability that the next step copies a token of the source."""
+        if isinstance(self._stepper, LatentStepper):
+            return None
+        return self._stepper.copy_probability(state, tokens)
+
     def reorder(self, state: Any, parents: Int[Tensor, "B k"]) -> Any:
         """Hypothesis k of item b continues `parents[b, k]`."""
         return self._stepper.reorder(state, parents)

@@ -170,8 +170,9 @@ class AbstractWriting(AbstractAnsweringTask[Writer], Generic[Writer, Spec]):
         """Return a name for the input of an example: the text itself, or the name of a file."""
         return str(example.source)
 
-    def decode(self, tokens: Iterable[int]) -> list[str]:
-        """Return the tokens of an output, up to its end."""
+    def decode(self, tokens: Iterable[int], example: Example) -> list[str]:
+        """Return the tokens of an output for an example, up to its end."""
+        del example  # only tokens that were copied depend on it
         return self._target.decode(tokens)
 
     def text(self, symbols: Sequence[str]) -> str:

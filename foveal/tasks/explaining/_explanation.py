@@ -48,6 +48,7 @@ class ExplainedStep(NamedTuple):
     alternatives: tuple[Alternative, ...]  # the most probable symbols, this one mostly among them
     weights: tuple[float, ...] | None = None  # how much of each place was read
     forced: bool = False  # whether the weights were given from outside
+    copied: float | None = None  # probability of copying at this step, for decoders that copy
 
 
 class Branch(NamedTuple):
@@ -89,6 +90,7 @@ class Explanation:
         rows = tuple(step.weights for step in self.steps if step.weights is not None)
         if self.attention is None or len(rows) < len(self.steps):
             return None
+        copied = tuple(step.copied for step in self.steps if step.copied is not None)
         return AttentionTrace(
             kind=self.attention,
             sources=self.sources,
@@ -96,6 +98,7 @@ class Explanation:
             weights=rows,
             layout=self.layout,
             best=self.best,
+            copied=copied or None,
         )
 
     @property
@@ -144,6 +147,7 @@ class Explanation:
                     "alternatives": [each._asdict() for each in step.alternatives],
                     "weights": None if step.weights is None else list(step.weights),
                     "forced": step.forced,
+                    "copied": step.copied,
                 }
                 for step in self.steps
             ],

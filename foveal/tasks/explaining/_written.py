@@ -60,10 +60,11 @@ def _written(task: Writing, example: Example, way: Way) -> Explanation:
         longest = max(task.limit(example), len(first) + 1)
         found = _search(task, watched, state, way.beam_size, longest, first)
         lists = found.token_lists(END)[0]
-        replayed = _replay(task, stepper, state, [*lists[0], END], rows, way.alternatives)
+        replayed = _replay(task, example, stepper, state, [*lists[0], END], rows, way.alternatives)
     real = [n for n, length in enumerate(found.lengths[0].tolist()) if length > 0]
     totals = found.totals[0].tolist()
-    nbest = _candidates(task, [lists[n] for n in real], found.scores[0].tolist(), totals)
+    outputs = [task.decode(lists[n], example) for n in real]
+    nbest = _candidates(task, outputs, found.scores[0].tolist(), totals)
     ends = [(lists[n], found.log_probs[0, n, len(lists[n])].item()) for n in real]
     return Explanation(
         task=task.spec.kind,
@@ -77,7 +78,7 @@ def _written(task: Writing, example: Example, way: Way) -> Explanation:
         attention=None if attention is None else attention.kind,
         exclusive=attention is not None and attention.is_exclusive,
         best=replayed.best,
-        tree=_tree(task, watched.kept, ends),
+        tree=_tree(task, example, watched.kept, ends),
         layout=task.layout(example),
         picture=task.picture_seen(example),
     )
@@ -108,17 +109,18 @@ def _search(
 
 
 def _candidates(
-    task: Writing, lists: list[list[int]], scores: list[float], totals: list[float]
+    task: Writing, symbols: list[list[str]], scores: list[float], totals: list[float]
 ) -> tuple[Candidate, ...]:
     """Return the answers with calibrated probabilities, as in a prediction."""
-    probabilities = task.calibration.probabilities(np.array([totals[: len(lists)]]))[0].tolist()
-    outputs = [task.spec.target.decode(task.decode(tokens)) for tokens in lists]
+    probabilities = task.calibration.probabilities(np.array([totals[: len(symbols)]]))[0].tolist()
+    outputs = [task.text(each) for each in symbols]
     rows = zip(outputs, scores, probabilities, strict=False)
     return tuple(Candidate(*row) for row in rows)
 
 
 def _replay(
     task: Writing,
+    example: Example,
     stepper: Speaking,
     state: SteppingState,
     tokens: list[int],
@@ -135,38 +137,42 @@ def _replay(
             # No segments are chosen where the weights were forced.
             chosen = selection[0, 0] if row is None else torch.zeros_like(selection[0, 0])
             best.append(tuple(chosen.tolist()))
+        copied = stepper.copy_probability(state, last)
         state, log_probs, weights = stepper.step(
             state, last, None if row is None else row.expand(1, 1, -1)
         )
         probabilities = log_probs[0, 0].exp()
         steps.append(
             ExplainedStep(
-                _symbol(task, token),
+                _symbol(task, example, token),
                 probabilities[token].item(),
-                _alternatives(task, probabilities, alternatives),
+                _alternatives(task, example, probabilities, alternatives),
                 None if weights is None else tuple(weights[0, 0].tolist()),
                 row is not None,
+                None if copied is None else copied[0, 0].item(),
             )
         )
         before = token
     return _Replayed(tuple(steps), tuple(best) or None)
 
 
-def _symbol(task: Writing, token: int) -> str:
+def _symbol(task: Writing, example: Example, token: int) -> str:
     """Return the text of a token; the end token has none."""
-    return "".join(task.decode([token]))
+    return "".join(task.decode([token], example))
 
 
 def _alternatives(
-    task: Writing, probabilities: Float[Tensor, " W"], number: int
+    task: Writing, example: Example, probabilities: Float[Tensor, " W"], number: int
 ) -> tuple[Alternative, ...]:
     top = probabilities.topk(min(number, len(probabilities)))
     rows = zip(top.indices.tolist(), top.values.tolist(), strict=True)
-    return tuple(Alternative(_symbol(task, token), value) for token, value in rows if value > 0)
+    return tuple(
+        Alternative(_symbol(task, example, token), value) for token, value in rows if value > 0
+    )
 
 
 def _tree(
-    task: Writing, kept: Sequence[Kept], ends: Sequence[tuple[list[int], float]]
+    task: Writing, example: Example, kept: Sequence[Kept], ends: Sequence[tuple[list[int], float]]
 ) -> tuple[Branch, ...]:
     """Return the beam search tree with the ends of the answers."""
     last = [branch_of(kept, tokens) for tokens, _ in ends]
@@ -177,7 +183,12 @@ def _tree(
             answered.add(at)
             at = kept[at].parent
     branches = [
-        Branch(_symbol(task, each.token), each.parent, math.exp(each.log_prob), number in answered)
+        Branch(
+            _symbol(task, example, each.token),
+            each.parent,
+            math.exp(each.log_prob),
+            number in answered,
+        )
         for number, each in enumerate(kept)
     ]
     branches += [

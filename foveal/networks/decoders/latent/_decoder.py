@@ -38,7 +38,7 @@ from ....batch_invariant import Linear, linear
 from ....distributions import Categorical
 from ....shapes import flatten_batch, restore_batch
 from ..._bridges import summarized
-from .._decoder import AbstractRecurrentDecoder, DecoderParts
+from .._recurrent_decoder import AbstractRecurrentDecoder, DecoderParts
 from .._steps import DecoderState, Step, TokenLosses, Unrolled
 from ._posterior import Posterior
 from ._tokens import (

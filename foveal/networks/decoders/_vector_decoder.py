@@ -1,0 +1,156 @@
+"""Decoders that predict each token from one vector, and may copy tokens of the source.
+
+    p(y_t | y_<t) = softmax( W v_t + b ),   or its mixture with copying
+
+Axes: *batch any leading shape, T tokens, Q queries, S positions, W tokens of the vocabulary, A width of the vector v.
+"""
+
+from abc import abstractmethod
+from collections.abc import Sequence
+from typing import NotRequired, Unpack
+
+from jaxtyping import Bool, Float, Int
+from torch import Tensor
+from typing_extensions import override
+
+from ...attention import Memory
+from ...errors import ValueRangeError
+from ._copying import CopyGate
+from ._recurrent_decoder import AbstractRecurrentDecoder, DecoderParts
+from ._steps import DecoderState, Reading, TeacherForced, TokenLosses, Unrolled, joined_weights
+
+
+class VectorDecoderParts(DecoderParts):
+    """The parts of every decoder that predicts from one vector, as keyword arguments."""
+
+    copy: NotRequired[bool]
+
+
+class AbstractVectorDecoder(AbstractRecurrentDecoder):
+    """A decoder that predicts the token of each step from one vector.
+
+    Subclasses compute the vectors of all steps; this class turns them into log-probabilities and losses, and mixes them
+    with copying.
+
+    Args:
+        vector_size: Width of the vector v before the output layer.
+        fed_size: Width of the inputs of the stack apart from token and bridge.
+        copy: Copy tokens of the source; the memory must have `copies`, and the attention weights must sum to 1.
+        **parts: The parts of every decoder.
+    """
+
+    def __init__(
+        self,
+        *,
+        vector_size: int,
+        fed_size: int = 0,
+        copy: bool = False,
+        **parts: Unpack[DecoderParts],
+    ) -> None:
+        super().__init__(vector_size=vector_size, fed_size=fed_size, **parts)
+        self.copying = CopyGate(vector_size) if copy else None
+
+    @property
+    @override
+    def copies(self) -> bool:
+        return self.copying is not None
+
+    def log_probs(
+        self,
+        vectors: Float[Tensor, "*batch Q A"],
+        attended: Sequence[Reading],
+        memory: Memory,
+    ) -> Float[Tensor, "*batch Q W"]:
+        """Compute the log-probabilities of the next token for each vector.
+
+        Args:
+            vectors: Vectors v, after dropout.
+            attended: The attention of these steps.
+            memory: Encoded input.
+
+        Returns:
+            Log-probabilities, generated or copied.
+        """
+        generated = self.output(vectors, self.embedding)
+        if self.copying is None:
+            return generated
+        return self.copying(vectors, generated, _copy_weights(attended, vectors), memory)
+
+    @override
+    def unroll(
+        self,
+        tokens: Int[Tensor, "*batch T"],
+        memory: Memory,
+        mask: Bool[Tensor, "*batch T"] | None = None,
+        state: DecoderState | None = None,
+    ) -> Unrolled:
+        memory = self._remembered(memory)
+        vectors, attended, state = self._teach(tokens, memory, mask, state)
+        log_probs = self.log_probs(vectors, attended, memory)
+        if mask is not None:
+            log_probs = log_probs.masked_fill(~mask.unsqueeze(-1), 0.0)
+        copied = None if self.copying is None else self.copying.probabilities(vectors)
+        return Unrolled(log_probs, attended, state, copied)
+
+    @override
+    def score(
+        self,
+        tokens: Int[Tensor, "*batch T"],
+        targets: Int[Tensor, "*batch T"],
+        memory: Memory,
+        mask: Bool[Tensor, "*batch T"] | None = None,
+        state: DecoderState | None = None,
+        *,
+        label_smoothing: float = 0.0,
+    ) -> TokenLosses:
+        memory = self._remembered(memory)
+        vectors, attended, state = self._teach(tokens, memory, mask, state)
+        if self.copying is not None:
+            loss, log_prob = self._copying_losses(
+                vectors, attended, memory, targets, mask, label_smoothing
+            )
+            return TokenLosses(loss, log_prob, attended, state)
+        loss, log_prob = self.output.score(
+            vectors, self.embedding, targets, mask, label_smoothing=label_smoothing
+        )
+        return TokenLosses(loss, log_prob, attended, state)
+
+    def _copying_losses(
+        self,
+        vectors: Tensor,
+        attended: Sequence[Reading],
+        memory: Memory,
+        targets: Tensor,
+        mask: Tensor | None,
+        label_smoothing: float,
+    ) -> tuple[Tensor, Tensor]:
+        """Compute losses and log-probabilities of the targets, 0 on padding; smoothing applies to generating."""
+        assert self.copying is not None
+        table = self.output(vectors, self.embedding)
+        targets = targets if mask is None else targets.masked_fill(~mask, 0)
+        generated = table.gather(-1, targets.unsqueeze(-1)).squeeze(-1)
+        weights = _copy_weights(attended, vectors)
+        log_prob = self.copying.of_targets(vectors, generated, weights, memory, targets)
+        loss = -log_prob
+        if label_smoothing:
+            loss = (1 - label_smoothing) * loss - label_smoothing * table.mean(-1)
+        if mask is not None:
+            loss, log_prob = loss.masked_fill(~mask, 0.0), log_prob.masked_fill(~mask, 0.0)
+        return loss, log_prob.detach()
+
+    @abstractmethod
+    def _teach(
+        self, tokens: Tensor, memory: Memory, mask: Tensor | None, state: DecoderState | None
+    ) -> TeacherForced:
+        """Compute the vectors of all steps, after dropout."""
+
+
+def _copy_weights(attended: Sequence[Reading], vectors: Tensor) -> Float[Tensor, "*batch Q S"]:
+    """Return the weights with which a step copies; several heads copy with their mean."""
+    weights = joined_weights(tuple(attended))
+    if weights is None:
+        raise ValueRangeError(
+            "Decoder: copying follows the attention, got a decoder without attention. "
+            "Build it with an attention whose weights sum to 1, or with copy=False."
+        )
+    return weights.mean(-3) if weights.ndim > vectors.ndim else weights

@@ -1,0 +1,63 @@
+"""Unseen tokens of one example, for models that copy.
+
+    ids:  0 ... W-1 the vocabulary,   W ... W+N-1 the first N different unseen tokens of the source, in order
+
+The slots have embeddings like other tokens, so a model learns to treat "the first unseen token" alike in all examples;
+only the example says which token it is.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import final
+
+from ..data import END, Vocabulary
+from ..data.vocabularies._vocabulary import UNKNOWN
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class UnseenTokens:
+    """The vocabulary of source and target, extended by slots for unseen tokens.
+
+    Examples:
+        >>> extended = UnseenTokens(Vocabulary(("a", "b")), 2)
+        >>> slots = extended.slots("axbyx")
+        >>> extended.encode("axbyx", slots), extended.encode("yz", slots)
+        ([4, 6, 5, 7, 6], [7, 1])
+        >>> extended.decode([4, 7, 3], slots)
+        ['a', 'y']
+    """
+
+    vocabulary: Vocabulary
+    num_slots: int
+
+    def __len__(self) -> int:
+        return len(self.vocabulary) + self.num_slots
+
+    def slots(self, source: Sequence[str]) -> dict[str, int]:
+        """Give an id to each of the first different unseen tokens of a source."""
+        unseen = dict.fromkeys(token for token in source if token not in self.vocabulary)
+        numbers = range(len(self.vocabulary), len(self))
+        return dict(zip(unseen, numbers, strict=False))
+
+    def encode(self, tokens: Iterable[str], slots: Mapping[str, int]) -> list[int]:
+        """Convert tokens to ids; a token in neither vocabulary nor slots is unknown."""
+        return [slots.get(token, number) for token, number in self._numbered(tokens)]
+
+    def decode(self, numbers: Iterable[int], slots: Mapping[str, int]) -> list[str]:
+        """Convert ids to tokens, up to the first end token; an empty slot is unknown."""
+        names = {number: token for token, number in slots.items()}
+        found = list[str]()
+        for number in numbers:
+            if number == END:
+                break
+            if number in names:
+                found.append(names[number])
+            else:
+                is_empty = number >= len(self.vocabulary)
+                found += self.vocabulary.decode([UNKNOWN if is_empty else number])
+        return found
+
+    def _numbered(self, tokens: Iterable[str]) -> Iterable[tuple[str, int]]:
+        tokens = list(tokens)
+        return zip(tokens, self.vocabulary.encode(tokens), strict=True)
