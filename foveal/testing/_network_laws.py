@@ -295,6 +295,7 @@ def _one(memory: Memory, item: int) -> Memory:
         values=memory.values[one],
         mask=None if memory.mask is None else memory.mask[one],
         summary=None if memory.summary is None else memory.summary[one],
+        copies=None if memory.copies is None else memory.copies[one],
     )
 
 

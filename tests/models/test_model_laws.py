@@ -95,6 +95,10 @@ SEQ2SEQ = {
         attend="before", bridge="learned", cell="gru", num_layers=2, skip=True
     ),
     "learned state": seq2seq(bridge="learned"),
+    "copy": seq2seq(copy=True),
+    "copy, before, heads": seq2seq(
+        copy=True, attend="before", attention=MultiHeadSpec(num_heads=2)
+    ),
     "tie_embeddings": seq2seq(tie_embeddings=True),
     "every step": seq2seq(bridge="every_step", num_layers=2, residual=True),
     "both ways": seq2seq(bridge="both", cell="gru", num_layers=2, skip=True),
@@ -157,6 +161,15 @@ SIZES = {
     "language_model": {"vocabulary": 9},
     "tagger": {"vocabulary": 9, "num_tags": 3},
 }
+
+
+def sizes_of(spec: Any) -> dict[str, int]:
+    """Return the sizes to build a model for; one that copies has one vocabulary."""
+    sizes = SIZES[spec.kind]
+    copies = isinstance(spec, Seq2SeqSpec) and spec.decoder.copies
+    return sizes | {"target_vocabulary": 9} if copies else sizes
+
+
 ALL_SPECS: list[Any] = [
     *SEQ2SEQ.values(),
     *CLASSIFIERS.values(),
@@ -182,8 +195,9 @@ def _seed() -> None:
 
 @pytest.mark.parametrize("name", SEQ2SEQ)
 def test_a_seq2seq_obeys_the_laws(name: str) -> None:
-    model = SEQ2SEQ[name].build(source_vocabulary=9, target_vocabulary=7)
-    check_model(model, tokens(4, 5), tokens(4, 3, below=7), aligned=1, empty=name != "hard")
+    sizes = sizes_of(SEQ2SEQ[name])
+    model, below = SEQ2SEQ[name].build(**sizes), sizes["target_vocabulary"]
+    check_model(model, tokens(4, 5), tokens(4, 3, below=below), aligned=1, empty=name != "hard")
 
 
 @pytest.mark.parametrize("name", CLASSIFIERS)
@@ -257,7 +271,7 @@ def test_a_spec_read_back_builds_the_same_model(spec: Any) -> None:
     again = from_json(type(spec), to_json(spec))
     assert again == spec
     shapes = [
-        {name: part.shape for name, part in each.build(**SIZES[spec.kind]).state_dict().items()}
+        {name: part.shape for name, part in each.build(**sizes_of(spec)).state_dict().items()}
         for each in (spec, again)
     ]
     assert shapes[0] == shapes[1]
@@ -267,5 +281,5 @@ def test_a_spec_read_back_builds_the_same_model(spec: Any) -> None:
 @pytest.mark.parametrize("spec", ALL_SPECS, ids=lambda spec: spec.kind)
 def test_weights_are_stored_once_each(spec: Any) -> None:
     """A file of weights holds each tensor by one name, which readers of safetensors insist on."""
-    parts = spec.build(**SIZES[spec.kind]).state_dict().values()
+    parts = spec.build(**sizes_of(spec)).state_dict().values()
     assert len({part.data_ptr() for part in parts if part.numel()}) == len(list(parts))

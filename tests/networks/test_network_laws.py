@@ -169,13 +169,18 @@ def memory_of_sequences(*, summary: bool) -> Memory:
 
 
 def decoder_with(
-    kind: str, bridge: str, *, tie_embeddings: bool = False, cell: type[AbstractCell] = LSTMCell
+    kind: str,
+    bridge: str,
+    *,
+    tie_embeddings: bool = False,
+    cell: type[AbstractCell] = LSTMCell,
+    copy: bool = False,
 ) -> AbstractDecoder | BahdanauDecoder:
     embedding = nn.Embedding(9, 5)
     width = 5 + (0 if bridge in ("initial state", "learned") else 6)
     width += {"feeding": 5, "before": 6, "deep": 6}.get(kind, 0)
     stack = recurrent_stack(width, 5, cell=cell, num_layers=2, residual=True, dropout=0.1)
-    parts = {
+    parts: dict[str, Any] = {
         "embedding": embedding,
         "stack": stack,
         "bridge": BRIDGES[bridge](stack),
@@ -184,8 +189,10 @@ def decoder_with(
     }
     if kind == "plain":
         return PlainDecoder(**parts)
+    parts["copy"] = copy
     if kind == "attention":
-        return AttentionDecoder(**parts, attention=segment_attention(5, 6), value_size=6)
+        read = softmax_attention(5, 6) if copy else segment_attention(5, 6)
+        return AttentionDecoder(**parts, attention=read, value_size=6)
     attention = softmax_attention(5, 6)
     if kind in ("before", "deep"):
         deep_size = 5 if kind == "deep" else None
@@ -198,6 +205,13 @@ def decoder_with(
 def test_a_decoder_obeys_the_laws(kind: str, bridge: str) -> None:
     torch.manual_seed(7)
     check_decoder(decoder_with(kind, bridge), memory_of_sequences(summary=True), 9)
+
+
+@pytest.mark.parametrize("kind", ["attention", "feeding", "before"])
+def test_a_decoder_that_copies_obeys_the_laws(kind: str) -> None:
+    torch.manual_seed(11)
+    memory = memory_of_sequences(summary=True)._replace(copies=torch.randint(9, (4, 4)))
+    check_decoder(decoder_with(kind, "initial state", copy=True), memory, 9)
 
 
 @pytest.mark.parametrize("cell", [ElmanCell, GRUCell])

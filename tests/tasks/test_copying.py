@@ -20,6 +20,7 @@ from foveal.models import (
     Seq2SeqSpec,
     TextEncoderSpec,
 )
+from foveal.networks.decoders._vector_decoder import AbstractVectorDecoder
 from foveal.tasks import PredictionSpec, TransductionSpec
 from foveal.tasks.explaining._explanation import Way
 from foveal.training import TrainingSpec
@@ -84,11 +85,13 @@ def test_log_probabilities_are_the_mixture(choices: dict[str, Any]) -> None:
     torch.testing.assert_close(
         unrolled.log_probs.exp().sum(-1)[batch.mask], torch.ones(int(batch.mask.sum()))
     )
+    assert isinstance(decoder, AbstractVectorDecoder)
     decoder.copying, gate = None, decoder.copying
     plain = decoder.unroll(batch.tokens, memory, batch.mask).log_probs.exp()
     decoder.copying = gate
-    assert unrolled.copied is not None
     weights = unrolled.weights
+    assert unrolled.copied is not None
+    assert weights is not None
     weights = weights.mean(1) if weights.ndim == 4 else weights
     for row, length in enumerate(batch.mask.sum(-1).tolist()):
         for step in range(length):
@@ -139,7 +142,7 @@ def test_unseen_tokens_are_copied_after_training(tmp_path: Path) -> None:
     training = TrainingSpec(steps=400, batch_size=16, learning_rate=1e-2, seed=1)
     torch.manual_seed(1)
     task = replace(spec(), min_count=2).build_from(examples)
-    stream = task.batches(InMemory(examples), batch_size=training.batch_size, seed=1)
+    stream = task.batches(InMemory(tuple(examples)), batch_size=training.batch_size, seed=1)
     fit(task, stream, examples[:20], training, tmp_path / "run")
     asked = [Example("w3 zebra w5 lion"), Example("tiger w1 w2 w4")]
     outputs = [answer.output for answer in task.predict(asked)]

@@ -15,7 +15,6 @@ from typing import final
 import torch
 from jaxtyping import Float, Int
 from torch import Tensor, nn
-from torch.nn.functional import logsigmoid
 
 from ...attention import Memory
 from ...attention._copy import mixed
@@ -56,36 +55,6 @@ class CopyGate(nn.Module):
         return mixed(
             log_probs, self.score(vectors), weights, copies_of(memory), log_probs.shape[-1]
         )
-
-    def of_targets(
-        self,
-        vectors: Float[Tensor, "*batch Q A"],
-        generated: Float[Tensor, "*batch Q"],
-        weights: Float[Tensor, "*batch Q S"],
-        memory: Memory,
-        targets: Int[Tensor, "*batch Q"],
-    ) -> Float[Tensor, "*batch Q"]:
-        """Compute the log-probabilities of the targets alone.
-
-        Args:
-            vectors: Vectors before the output layer.
-            generated: Log-probability of generating each target.
-            weights: Attention weights; each row sums to 1.
-            memory: Encoded input with `copies`.
-            targets: Token ids.
-
-        Returns:
-            Log-probabilities of the mixture.
-        """
-        gate = self.score(vectors).squeeze(-1)
-        same = copies_of(memory).unsqueeze(-2) == targets.unsqueeze(-1)
-        pointed = (weights * same).sum(-1)
-        # log 0 has no gradient, so compute it only where something points to the target.
-        points = pointed > 0
-        copied = torch.where(points, pointed, 1.0).log() + logsigmoid(-gate)
-        generating = generated + logsigmoid(gate)
-        both = torch.logaddexp(generating, torch.where(points, copied, 0.0))
-        return torch.where(points, both, generating)
 
     def probabilities(self, vectors: Float[Tensor, "*batch Q A"]) -> Float[Tensor, "*batch Q"]:
         """Return the probability of copying at each step, 1 - g.

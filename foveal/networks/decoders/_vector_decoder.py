@@ -105,35 +105,28 @@ class AbstractVectorDecoder(AbstractRecurrentDecoder):
     ) -> TokenLosses:
         memory = self._remembered(memory)
         vectors, attended, state = self._teach(tokens, memory, mask, state)
-        if self.copying is not None:
-            loss, log_prob = self._copying_losses(
-                vectors, attended, memory, targets, mask, label_smoothing
-            )
+        if self.copying is not None:  # the mixture needs the whole table
+            log_probs = self.log_probs(vectors, attended, memory)
+            loss, log_prob = self._losses(log_probs, targets, mask, label_smoothing)
             return TokenLosses(loss, log_prob, attended, state)
         loss, log_prob = self.output.score(
             vectors, self.embedding, targets, mask, label_smoothing=label_smoothing
         )
         return TokenLosses(loss, log_prob, attended, state)
 
-    def _copying_losses(
+    def _losses(
         self,
-        vectors: Tensor,
-        attended: Sequence[Reading],
-        memory: Memory,
-        targets: Tensor,
-        mask: Tensor | None,
+        log_probs: Float[Tensor, "*batch T W"],
+        targets: Int[Tensor, "*batch T"],
+        mask: Bool[Tensor, "*batch T"] | None,
         label_smoothing: float,
-    ) -> tuple[Tensor, Tensor]:
-        """Compute losses and log-probabilities of the targets, 0 on padding; smoothing applies to generating."""
-        assert self.copying is not None
-        table = self.output(vectors, self.embedding)
+    ) -> tuple[Float[Tensor, "*batch T"], Float[Tensor, "*batch T"]]:
+        """Compute losses and log-probabilities of the targets from the whole table, both 0 on padding."""
         targets = targets if mask is None else targets.masked_fill(~mask, 0)
-        generated = table.gather(-1, targets.unsqueeze(-1)).squeeze(-1)
-        weights = _copy_weights(attended, vectors)
-        log_prob = self.copying.of_targets(vectors, generated, weights, memory, targets)
+        log_prob = log_probs.gather(-1, targets.unsqueeze(-1)).squeeze(-1)
         loss = -log_prob
         if label_smoothing:
-            loss = (1 - label_smoothing) * loss - label_smoothing * table.mean(-1)
+            loss = (1 - label_smoothing) * loss - label_smoothing * log_probs.mean(-1)
         if mask is not None:
             loss, log_prob = loss.masked_fill(~mask, 0.0), log_prob.masked_fill(~mask, 0.0)
         return loss, log_prob.detach()
