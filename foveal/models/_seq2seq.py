@@ -143,6 +143,9 @@ class Seq2SeqSpec:
 
         Returns:
             The model, in training mode.
+
+        Raises:
+            ValueRangeError: The decoder copies, and source and target differ in their number of tokens.
         """
         check(self)
         check_sizes(

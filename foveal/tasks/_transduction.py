@@ -69,7 +69,13 @@ _LONG_ANSWER = 100  # characters; longer targets are never frequent
 
 @final
 class Transduction(AbstractExplainedWriting[Seq2Seq, "TransductionSpec"]):
-    """Transduction of texts with an encoder, a decoder and attention."""
+    """Transduction of texts with an encoder, a decoder and attention.
+
+    Args:
+        spec: Spec of the task.
+        vocabularies: Tokens of sources, targets and features.
+        model: Model that reads a source and writes a target.
+    """
 
     def __init__(
         self, spec: "TransductionSpec", vocabularies: Vocabularies, model: Seq2Seq

@@ -1,11 +1,13 @@
 """The alignment heat map."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from hypothesis import given, settings, strategies as st
 
 from foveal.attention import AttentionTrace
-from foveal.errors import ValueRangeError
+from foveal.errors import ShapeError, ValueRangeError
 from foveal.views import heatmap
 from tests.inspection.drawings import (
     ARABIC,
@@ -158,3 +160,20 @@ def test_what_cannot_be_drawn_is_an_error(weight: float) -> None:
     bad = AttentionTrace(kind="x", sources=("a",), targets=("y",), weights=((weight,),))
     with pytest.raises(ValueRangeError, match=r"heatmap: .*'y' reads 'a'.*diverged"):
         heatmap(bad)
+
+
+def test_the_probability_of_copying_is_a_bar_for_each_row() -> None:
+    trace = AttentionTrace(
+        kind="softmax",
+        sources=("a", "b"),
+        targets=("x", "y"),
+        weights=((1.0, 0.0), (0.5, 0.5)),
+        copied=(0.25, 1.0),
+    )
+    drawn = heatmap(trace)
+    assert drawn.count("is copied with probability 0.250<") == 2  # the frame and the bar
+    assert "bars: probability of copying" in drawn
+    assert "copying" not in heatmap(replace(trace, copied=None))
+    assert AttentionTrace.from_json(trace.to_json()) == trace
+    with pytest.raises(ShapeError, match="each of 2 queries"):
+        replace(trace, copied=(0.5,))
