@@ -61,7 +61,7 @@ def _check_distinct(folders: Sequence[Path]) -> None:
 
 
 def _transduction(folder: Path, also: Sequence[type]) -> Transduction:
-    why = f"--with: only transduction models can form an ensemble, and {folder} is not one"
+    why = f"--with: only transduction models can form an ensemble, not {folder}"
     return as_transduction(load_bundle(folder, also=also), why)
 
 

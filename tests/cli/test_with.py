@@ -100,7 +100,7 @@ def test_evaluate_scores_all_together(fitted: Path) -> None:
         *("evaluate", "runs/one", "dev.tsv", "--with", "runs/two", "--against", "runs/one"),
         folder=fitted,
     )
-    assert "against runs/one" in shown.stdout
+    assert "difference to runs/one" in shown.stdout
     assert "calibration error" in shown.stdout
 
 
