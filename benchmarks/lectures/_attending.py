@@ -73,8 +73,10 @@ def _scored(corpus: str, examples: Sequence[Example], folders: Sequence[Path]) -
         began = time.perf_counter()
         outputs = [answer.output for answer in task.predict(examples)]
         seconds.append(time.perf_counter() - began)
-        metric = bleu if corpus in _BLEU else wrong_words
-        quality.append(metric(references, outputs))
+        if corpus in _BLEU:
+            quality.append(bleu(references, outputs, tokenize="none"))
+        else:
+            quality.append(wrong_words(references, outputs))
         parameters = sum(weights.numel() for weights in task.model.parameters())
     costs = [Cost.load(folder) for folder in folders]
     return Scored(quality, parameters, costs, len(examples) / min(seconds))

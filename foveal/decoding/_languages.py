@@ -58,7 +58,7 @@ def lexicon(outputs: Iterable[Sequence[int]], *, num_tokens: int, end: int) -> A
         An automaton with a state for each prefix.
 
     Raises:
-        ValueRangeError: If there are no outputs, or an output contains the end symbol.
+        ValueRangeError: If there are no outputs, or an output contains the end symbol or a token outside the vocabulary.
 
     Examples:
         >>> words = lexicon([[4, 5], [4, 5, 6]], num_tokens=9, end=3)
@@ -69,6 +69,12 @@ def lexicon(outputs: Iterable[Sequence[int]], *, num_tokens: int, end: int) -> A
     if not words:
         raise ValueRangeError(
             "lexicon: expected at least one output, got none. To allow all outputs, remove the constraint."
+        )
+    outside = [token for word in words for token in word if not 0 <= token < num_tokens]
+    if outside:
+        raise ValueRangeError(
+            f"lexicon: outputs must hold tokens 0 to {num_tokens - 1}, got {outside[0]}. "
+            f"Encode them with the vocabulary of the model."
         )
     # Build the trie level by level: a node is a pair (its parent, its token).
     longest = max(map(len, words))

@@ -19,7 +19,7 @@ from sacrebleu.metrics.base import Metric as SacreMetric
 from sacrebleu.metrics.bleu import BLEU
 from sacrebleu.metrics.chrf import CHRF
 
-from ._statistics import Statistics, check_pairs, each_of
+from ._statistics import Statistics, check_labels, check_pairs, each_of
 
 
 def exact_match(references: Sequence[str | Sequence[str]], hypotheses: Sequence[str]) -> Statistics:
@@ -189,13 +189,13 @@ def accuracy(
         The percentage over the labels of all examples.
 
     Raises:
-        ShapeError: The numbers of references and outputs differ, or are 0.
+        ShapeError: The numbers of references and outputs, or of the labels of an example, differ, or there are none.
 
     Examples:
         >>> accuracy([["N", "V"], ["D"]], [["N", "N"], ["D"]]).value.__round__(1)
         66.7
     """
-    check_pairs("accuracy", len(references), len(hypotheses))
+    check_labels("accuracy", references, hypotheses)
     rows = [
         (sum(r == h for r, h in zip(reference, hypothesis, strict=True)), len(reference))
         for reference, hypothesis in zip(references, hypotheses, strict=True)
@@ -228,13 +228,13 @@ def f1(
         F1 in percent.
 
     Raises:
-        ShapeError: The numbers of references and outputs differ, or are 0.
+        ShapeError: The numbers of references and outputs, or of the labels of an example, differ, or there are none.
 
     Examples:
         >>> f1([["a"], ["a"], ["b"]], [["a"], ["b"], ["b"]]).value.__round__(1)
         66.7
     """
-    check_pairs("f1", len(references), len(hypotheses))
+    check_labels("f1", references, hypotheses)
     labels = sorted({label for side in (references, hypotheses) for row in side for label in row})
     column = {label: number for number, label in enumerate(labels)}
     counts = np.zeros((len(references), 3, len(labels)))
@@ -265,13 +265,13 @@ def span_f1(references: Sequence[Sequence[str]], hypotheses: Sequence[Sequence[s
         F1 in percent, over the spans of all types.
 
     Raises:
-        ShapeError: The numbers of references and outputs differ, or are 0.
+        ShapeError: The numbers of references and outputs, or of the labels of an example, differ, or there are none.
 
     Examples:
         >>> span_f1([["B-A", "I-A", "O", "B-B"]], [["B-A", "I-A", "O", "B-A"]]).value
         50.0
     """
-    check_pairs("span_f1", len(references), len(hypotheses))
+    check_labels("span_f1", references, hypotheses)
     rows = [
         (len(gold & predicted), len(predicted), len(gold))
         for gold, predicted in (

@@ -74,3 +74,16 @@ def check_pairs(metric: str, references: int, hypotheses: int) -> None:
             f"{metric}: got {references} references and {hypotheses} hypotheses, expected equal "
             f"numbers of at least 1. Use an empty string for an empty output."
         )
+
+
+def check_labels(
+    metric: str, references: Sequence[Sequence[str]], hypotheses: Sequence[Sequence[str]]
+) -> None:
+    """Raise an error unless each example has as many predicted labels as labels, and there is an example."""
+    check_pairs(metric, len(references), len(hypotheses))
+    for number, (reference, hypothesis) in enumerate(zip(references, hypotheses, strict=True), 1):
+        if len(reference) != len(hypothesis):
+            raise ShapeError(
+                f"{metric}: example {number} has {len(reference)} labels and {len(hypothesis)} predicted labels, "
+                f"expected equal numbers. Predict one label for each token."
+            )

@@ -4,6 +4,7 @@ counts add up: the metric of a slice is the metric of that slice's outputs.
 
 import math
 from collections.abc import Callable
+from typing import Any
 
 import jiwer
 import numpy as np
@@ -171,3 +172,9 @@ def test_unpaired_outputs_are_refused(name: str) -> None:
 def test_an_output_fails_at_its_first_error_or_at_a_wrong_end(output: str, share: int) -> None:
     """Of the four symbols a, b, c and the end."""
     assert length_to_failure(["a b c"], [output]).value == 25 * share
+
+
+@pytest.mark.parametrize("metric", [accuracy, f1, span_f1])
+def test_labels_of_another_number_are_refused(metric: Any) -> None:
+    with pytest.raises(ShapeError, match="example 2 has 2 labels and 1 predicted labels"):
+        metric([["O"], ["O", "O"]], [["O"], ["O"]])

@@ -65,8 +65,8 @@ class SentencePieceSpec(AbstractTokenizerSpec):
             )
         except RuntimeError as error:
             raise DataError(
-                f"SentencePieceSpec: cannot train subwords on these texts: {_short(error)}. Use more "
-                f"text, reduce num_pieces={self.num_pieces}, or use characters."
+                f"SentencePieceSpec: cannot train {self.num_pieces} subwords on these texts: {_short(error)}. Use "
+                f"more text, set num_pieces to the number that the message allows, or use characters."
             ) from None
         return replace(self, model=base64.b64encode(writer.getvalue()).decode("ascii"))
 
