@@ -254,7 +254,7 @@ def test_a_model_is_gone_on_from_with_other_data(fitted: Path) -> None:
         (("fit", "train.tsv", "--out", "runs/x", "--start-from", "runs/none"), "runs/none"),
         (
             ("fit", "said.tsv", "--out", "runs/x", "--start-from", "runs/words"),
-            "for transduction, and",
+            "expected a model for classification, the task of the files, got a model for transduction",
         ),
         (("predict", "runs/none"), "runs/none"),
         (("predict", "runs/words", "train.tsv", "--nbest", "0"), "nbest"),

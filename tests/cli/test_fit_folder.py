@@ -64,7 +64,7 @@ def begun(tmp_path_factory: pytest.TempPathFactory) -> Path:
     write(folder / "other.tsv", [(source, target[::-1]) for source, target in WORDS])
     done = fit(folder, "train.tsv", "--out", "run")
     assert done.returncode == 0, done.stderr
-    assert "one of them for validation" in done.stdout
+    assert "become the validation set" in done.stdout
     return folder
 
 

@@ -293,7 +293,7 @@ def test_attention_stuck_at_the_last_place() -> None:
     task.model.decoder.attention.scorer = Pointing(-1)
     same_length = [example for example in LETTERS if len(example.text) == 5]
     finding = diagnosed(task, batch_of(task, same_length))["stuck attention"]
-    assert "last place" in finding.text
+    assert "last position" in finding.text
 
 
 # padding

@@ -62,7 +62,7 @@ def test_a_shard_cannot_have_the_name_of_the_manifest(
     folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     (folder / "manifest.txt").write_text("abc\n")
-    assert "would be called manifest.json" in refused(capsys, tmp_path / "out", str(folder / "*"))
+    assert "would be manifest.json" in refused(capsys, tmp_path / "out", str(folder / "*"))
     for name in ("corpus.tsv", "run.tsv", "counts/a.tsv"):
         (folder / name).parent.mkdir(exist_ok=True)
         (folder / name).write_text("a\tb\n")
