@@ -24,10 +24,10 @@ _LONGEST = 10_000.0  # positions per radian of the slowest pair
 
 
 class Rotation(NamedTuple):
-    """Cosines and sines of the angles of each token, for every head."""
+    """Factors of a row and of the row with swapped halves: [cos; cos] and [-sin; sin], for every head."""
 
-    cos: Float[Tensor, "*#batch T 1 N"]
-    sin: Float[Tensor, "*#batch T 1 N"]
+    own: Float[Tensor, "*#batch T 1 d"]
+    swapped: Float[Tensor, "*#batch T 1 d"]
 
 
 def token_positions(
@@ -74,10 +74,12 @@ def rotation(positions: Int[Tensor, "*batch T"], head_size: int) -> Rotation:
         head_size: Even width of a query.
 
     Returns:
-        Cosines and sines, to be broadcast over heads.
+        Factors that broadcast over heads.
     """
     angles = _angles(positions, head_size // 2)
-    return Rotation(*(table[positions].unsqueeze(-2) for table in (angles.cos(), angles.sin())))
+    cos, sin = angles.cos(), angles.sin()
+    tables = torch.cat([cos, cos], -1), torch.cat([-sin, sin], -1)
+    return Rotation(*(table[positions].unsqueeze(-2) for table in tables))
 
 
 def rotated(rows: Float[Tensor, "*batch T H d"], by: Rotation) -> Float[Tensor, "*batch T H d"]:
@@ -90,9 +92,8 @@ def rotated(rows: Float[Tensor, "*batch T H d"], by: Rotation) -> Float[Tensor, 
     Returns:
         Rotated rows; their norms do not change.
     """
-    first, second = rows.chunk(2, -1)
-    cos, sin = by.cos.to(rows.dtype), by.sin.to(rows.dtype)
-    return torch.cat([first * cos - second * sin, first * sin + second * cos], -1)
+    swapped = rows.roll(rows.shape[-1] // 2, -1)
+    return torch.addcmul(rows * by.own.to(rows.dtype), swapped, by.swapped.to(rows.dtype))
 
 
 def _angles(positions: Int[Tensor, "*batch T"], num_pairs: int) -> Float[Tensor, "T N"]:
