@@ -1,6 +1,6 @@
 """A training step of the Transformer encoder, next to torch's.
 
-    python -m benchmarks.transformer            about two minutes; writes results/transformer.json
+    python -m benchmarks.transformer            about five minutes; writes results/transformer.json
 
 Forward pass, loss and gradients of a batch of padded texts. Both encoders start from the same token embeddings with
 sinusoidal positions, normalize before each part and use GELU; a test compares their values. The reference is
@@ -88,7 +88,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     """Measure all sizes, and write the ratios."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
     parser.add_argument("--out", type=Path, default=OUT)
-    parser.add_argument("--rounds", type=int, default=15)
+    parser.add_argument("--rounds", type=int, default=60)
     given = parser.parse_args(arguments)
     use_one_thread()
     rows = list[Row]()
