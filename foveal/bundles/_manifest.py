@@ -154,7 +154,7 @@ def _verified(folder: Path, name: str, entry: Any) -> bytes:
 
 def _refusal(folder: Path, why: str) -> BundleError:
     return BundleError(
-        f"{folder}: the model is incomplete or damaged: {why}. Nothing was loaded; restore the folder "
+        f"{folder}: incomplete or damaged: {why}. Nothing was loaded; restore the folder "
         f"from a copy, or train again."
     )
 

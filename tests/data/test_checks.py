@@ -56,8 +56,8 @@ def test_what_dev_and_test_share_with_others() -> None:
         ("leak", "dev", 5),
         ("leak", "test", 5),
     ]
-    assert "are in train too" in leaks[0].sentence
-    assert "are in dev too" in leaks[1].sentence
+    assert "are also in train" in leaks[0].sentence
+    assert "are also in dev" in leaks[1].sentence
     assert leaks[0].places[0] == Where("dev", 1)
     changed = [Example(example.source, "A") for example in train[:3]]
     seen = only(check_data(train, changed))

@@ -107,7 +107,7 @@ def test_a_batch_of_pairs(drawn: list[tuple[list[int], list[int], int]]) -> None
 
 
 def test_a_pair_without_a_label_is_refused() -> None:
-    with pytest.raises(ShapeError, match=r"must be one label, got 0 for example 7"):
+    with pytest.raises(ShapeError, match=r"must be one label, got 0 labels for example 7"):
         collate_text_pairs(
             [Encoded([4], [0], second=[5], index=6), Encoded([4], second=[5], index=7)]
         )

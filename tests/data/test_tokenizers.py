@@ -103,7 +103,7 @@ def test_subwords_are_learnt_and_kept(subwords: SentencePieceSpec) -> None:
 def test_subwords_that_are_none() -> None:
     with pytest.raises(DataError, match=r"the tokenizer is not trained.*trained_on"):
         SentencePieceSpec().encode("a")
-    with pytest.raises(DataError, match=r"cannot train subwords.*Use more text"):
+    with pytest.raises(DataError, match=r"cannot train 8000 subwords.*Use more text"):
         SentencePieceSpec().trained_on([])
     with pytest.raises(DataError, match="invalid sentencepiece model"):
         SentencePieceSpec(model="anything").encode("a")

@@ -167,7 +167,7 @@ def test_runs_say_what_the_page_must_know(app: FastAPI, run: ServedRun) -> None:
         (question(forced=[1]), "forced"),
         (question(forced={"x": [1, 0, 0]}), "forced"),
         (question(forced={"-1": [1, 0, 0]}), "forced"),
-        (question(forced={"0": [1, 0]}), "3 places"),
+        (question(forced={"0": [1, 0]}), "3 positions"),
         (question(forced={"0": [0, 0, 0]}), "above 0"),
         (question(forced={"0": [-1, 0, 0]}), "forced"),
         (b'{"run": "transduction", "input": "abc", "forced": {"0": [NaN, 0, 0]}}', "forced"),

@@ -190,7 +190,7 @@ def test_without_a_whole_checkpoint_the_user_is_asked(tmp_path: Path) -> None:
     train(tmp_path, replace(SPEC, steps=5))
     for folder in (tmp_path / "checkpoints").iterdir():
         torn(folder / "last.safetensors")
-    with pytest.raises(CheckpointError, match=r"found none among 2.*torn.*delete"):
+    with pytest.raises(CheckpointError, match=r"found none among 2.*damaged.*delete"):
         train(tmp_path, replace(SPEC, steps=10))
 
 
