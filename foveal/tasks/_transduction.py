@@ -1,6 +1,10 @@
 """Transduction: from one text to another, such as pronunciation, transliteration, inflection and translation.
 
-    loss = - sum over t of log p(y_t | y_<t, x)  (smoothed)  + weight * alignment loss
+    loss = - sum over t of log p(y_t | y_<t, x)  (smoothed)
+           + alignment_weight * alignment loss
+           + coverage * sum over t, s of min(w[t, s], weight that s received before t)
+
+Reference: See et al. 2017 (coverage).
 
 Axes: B examples, T target positions, S source positions.
 """
@@ -15,7 +19,7 @@ from jaxtyping import Float
 from torch import Tensor
 from typing_extensions import override
 
-from ..attention import Layout
+from ..attention import Layout, coverage_loss
 from ..data import (
     BEGIN,
     END,
@@ -117,20 +121,26 @@ class Transduction(AbstractExplainedWriting[Seq2Seq, "TransductionSpec"]):
 
     @override
     def _others(self, batch: Seq2SeqBatch, scored: TokenLosses) -> dict[str, Weighted]:
-        if batch.alignment is None or not self.spec.alignment_weight:
+        spec, is_aligned = self.spec, batch.alignment is not None and self.spec.alignment_weight > 0
+        if not (is_aligned or spec.coverage):
             return {}
-        attention, weights = self.spec.model.decoder.attention, scored.weights
+        attention, weights = spec.model.decoder.attention, scored.weights
         if attention is None or weights is None:
             raise ValueRangeError(
-                "Transduction: alignment_weight needs a decoder with attention, got one without. Set "
-                "decoder.attention to softmax, or alignment_weight to 0."
+                "Transduction: alignment_weight and coverage need a decoder with attention, got one without. Set "
+                "decoder.attention to softmax, or both to 0."
             )
         if attention.has_heads:
             weights = weights.mean(-3)
-        # Features precede the source and are never aligned.
+        # Features precede the source. They are never aligned, and may be read at every step.
         weights = weights[..., -batch.source.shape[1] :]
-        aligned = alignment_loss(weights, batch.alignment, exclusive=attention.is_exclusive)
-        return {"alignment": Weighted(self.spec.alignment_weight, aligned)}
+        others = dict[str, Weighted]()
+        if is_aligned and batch.alignment is not None:
+            aligned = alignment_loss(weights, batch.alignment, exclusive=attention.is_exclusive)
+            others["alignment"] = Weighted(spec.alignment_weight, aligned)
+        if spec.coverage:
+            others["coverage"] = Weighted(spec.coverage, coverage_loss(weights, batch.mask).sum())
+        return others
 
     @property
     @override
@@ -316,6 +326,9 @@ class TransductionSpec(AbstractTextSpec[Transduction]):
     )
     alignment_weight: float = setting(
         0.0, "weight of the loss that compares attention with given alignments; 0: off", at_least=0
+    )
+    coverage: float = setting(
+        0.0, "weight of the loss for reading a position again (See et al. 2017); 0: off", at_least=0
     )
     unseen_slots: int = setting(
         16,

@@ -176,3 +176,33 @@ def test_a_memory_without_tokens_and_two_vocabularies_are_refused() -> None:
         decoder.unroll(torch.tensor([[1, 2]]), Memory(torch.randn(1, 3, 6)))
     with pytest.raises(ValueRangeError, match="one vocabulary"):
         Seq2SeqSpec(decoder=DecoderSpec(copy=True)).build(source_vocabulary=8, target_vocabulary=9)
+
+
+def test_coverage_adds_its_loss_to_the_likelihood() -> None:
+    """The weights of the source positions alone count; features may be read again."""
+    torch.manual_seed(0)
+    plain = spec().build_from(EXAMPLES)
+    covered = replace(spec(), coverage=0.5).build_from(EXAMPLES)
+    covered.model.load_state_dict(plain.model.state_dict())
+    batch = plain.collate([plain.encode(each) for each in EXAMPLES])
+    plain.model.eval()
+    covered.model.eval()
+    weights = plain.model(batch.source, batch.source_mask, batch.tokens, batch.mask).weights
+    assert weights is not None
+    again = sum(
+        min(weights[row, step, place].item(), weights[row, :step, place].sum().item())
+        for row, length in enumerate(batch.mask.sum(-1).tolist())
+        for step in range(length)
+        for place in range(weights.shape[2])
+    )
+    difference = covered.loss(batch).total - plain.loss(batch).total
+    assert difference.item() == pytest.approx(0.5 * again, rel=1e-4)
+
+
+def test_coverage_needs_an_attention() -> None:
+    decoder = DecoderSpec(embedding_size=8, hidden_size=16, attention=None)
+    chosen = replace(spec(), coverage=1.0, model=replace(spec().model, decoder=decoder))
+    task = chosen.build_from(EXAMPLES)
+    batch = task.collate([task.encode(each) for each in EXAMPLES])
+    with pytest.raises(ValueRangeError, match="coverage need a decoder with attention"):
+        task.loss(batch)
