@@ -124,7 +124,7 @@ def test_a_folder_has_one_sweep(planned: Planned, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("text", ["soon", "30", "m30", "30m!", ""])
 def test_a_budget_is_a_time(text: str) -> None:
-    with pytest.raises(SpecError, match="as in 30m"):
+    with pytest.raises(SpecError, match="such as 30m"):
         seconds_of(text)
 
 
