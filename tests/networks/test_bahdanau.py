@@ -1,4 +1,6 @@
-"""Attention before the step: it equals a short loop over the equations, and conditions in all ways of the lectures."""
+"""A decoder that attends before each step equals a short loop over the equations, with every way to
+condition it.
+"""
 
 import pytest
 import torch
@@ -37,14 +39,16 @@ def decoder_with(bridge: str, deep_size: int | None) -> BahdanauDecoder:
         value_size=VALUE,
         deep_size=deep_size,
     ).double()
-    with torch.no_grad():  # a learned initial state begins at 0, where it could be left out unseen
+    with torch.no_grad():  # at its initial 0 a learned state would not show
         for parameter in decoder.bridge.parameters():
             parameter.add_(0.3 * torch.randn_like(parameter))
     return decoder
 
 
 def initial_state(bridge: AbstractBridge, summary: Tensor) -> tuple[Tensor, Tensor]:
-    """Return hidden vector and memory cell before the first token, from the weights alone."""
+    """Return the hidden vector and memory cell before the first token, computed from the weights
+    only.
+    """
     weights = {name: part.detach() for name, part in bridge.named_parameters()}
     if isinstance(bridge, LearnedStateBridge):
         hidden, cell = weights["hidden.0"].tanh(), weights["memory.0"]
@@ -61,7 +65,7 @@ def initial_state(bridge: AbstractBridge, summary: Tensor) -> tuple[Tensor, Tens
 
 
 def by_hand(decoder: BahdanauDecoder, tokens: Tensor, values: Tensor) -> tuple[Tensor, Tensor]:
-    """Run the equations of the paper, one token after another, with nothing but torch."""
+    """Run the equations of the paper token by token, using only torch."""
     of = decoder.state_dict()
     lowest = decoder.stack.cells_in_order()[0]
     assert isinstance(lowest, LSTMCell)
@@ -124,7 +128,9 @@ def test_the_first_state_does_not_depend_on_the_source_when_it_is_learned() -> N
 
 
 def test_the_context_of_a_step_reaches_its_own_prediction() -> None:
-    """Other values change the first prediction, though state and token of the first step are the same."""
+    """Other values change the first prediction, although state and token of the first step are the
+    same.
+    """
     decoder = decoder_with("learned", None)
     token = torch.tensor([[1]])
     first, second = (

@@ -1,4 +1,6 @@
-"""Batch norm over real places: that of torch where all are real, and of those that are where not."""
+"""Batch norm equals torch's without a mask; with a mask it uses the statistics of real positions
+only.
+"""
 
 import torch
 from torch import nn

@@ -1,4 +1,4 @@
-"""Cells against torch's own modules, and what the lectures say of the gates of an LSTM."""
+"""Cells match torch's modules, and the gates of an LSTM behave as the lectures describe."""
 
 from collections.abc import Callable
 
@@ -23,7 +23,7 @@ OPEN, SHUT = 1e3, -1e3
 
 
 def lstm_with_gates(i: float, f: float, o: float = OPEN) -> LSTMCell:
-    """An LSTM whose gates are fixed by their biases: weights of the gates are 0."""
+    """Build an LSTM whose gates are fixed by their biases: the weights of the gates are 0."""
     cell = LSTMCell(2, 3)
     weight_input, weight_hidden, bias_input, bias_hidden = cell.fused.all_weights[0]
     with torch.no_grad():
@@ -34,7 +34,7 @@ def lstm_with_gates(i: float, f: float, o: float = OPEN) -> LSTMCell:
 
 
 def written(cell: LSTMCell, inputs: Tensor, hidden: Tensor) -> Tensor:
-    """g = tanh(Wg x + Ug h + bg): what the step may write."""
+    """Return the candidate values, g = tanh(Wg x + Ug h + bg)."""
     weight_input, weight_hidden, bias_input, bias_hidden = (
         part[6:9] for part in cell.fused.all_weights[0]
     )
@@ -66,8 +66,8 @@ def test_the_gate_table_of_the_lectures(i: int, f: int, effect: str) -> None:
 
 
 def test_the_gradient_exercise_of_the_lectures() -> None:
-    """With f = 1, i = 0 and the earlier output shut, the gradient of the memory passes unmodified,
-    however many steps there are.
+    """With f = 1, i = 0 and no recurrent output, the gradient of the memory passes unchanged
+    through any number of steps.
     """
     torch.manual_seed(1)
     cell = lstm_with_gates(SHUT, OPEN, o=SHUT)

@@ -17,7 +17,7 @@ MASK = torch.tensor(
 
 
 def a_head() -> tuple[ChainCRF, torch.Tensor]:
-    """With scores drawn at random, and vectors for four sequences."""
+    """Build a CRF head with random scores, and vectors for four sequences."""
     torch.manual_seed(0)
     crf = ChainCRF(input_size=5, num_tags=3).double()
     for parameter in crf.parameters():
@@ -43,7 +43,7 @@ def test_a_crf_is_enumeration() -> None:
 
 
 def score_of(crf: ChainCRF, unary: torch.Tensor, tags: tuple[int, ...]) -> torch.Tensor:
-    """The score of the tags of real tokens."""
+    """Return the score of the tags of real tokens."""
     total = unary.new_zeros(())
     if tags:
         total = total + crf.start[tags[0]] + crf.end[tags[-1]]

@@ -1,4 +1,4 @@
-"""What teacher forcing costs, what tied embeddings share, and what errors say."""
+"""Decoders: cost of teacher forcing, tied embeddings, gradients and error messages."""
 
 import pytest
 import torch
@@ -33,17 +33,18 @@ def attention_decoder(*, tie_embeddings: bool = False) -> AttentionDecoder:
 
 
 def operations(decoder: AbstractDecoder, num_steps: int) -> int:
-    """How many operators teacher forcing runs."""
+    """Count the operators that teacher forcing runs."""
     tokens, memory = torch.zeros(2, num_steps, dtype=torch.long), Memory(torch.randn(2, 4, 6))
     with torch.profiler.profile() as profile, torch.no_grad():
         decoder.unroll(tokens, memory)
-    # The fused kernel calls operators of its own at each step; they are no Python loop.
+    # The fused kernel calls operators at each step; that is not a Python loop.
     return sum(event.cpu_parent is None for event in profile.events() or ())
 
 
 def test_teacher_forcing_has_no_loop_over_time() -> None:
-    """As many operators for 40 steps as for 8: one run of the stack, one call of attention. With fewer
-    than 16 rows, products are filled up to so many.
+    """Teacher forcing runs the same number of operators for 40 steps as for 8: the stack runs once
+    and attention is called once. The sizes give at least 16 rows, because smaller products are
+    padded to 16.
     """
     decoder = attention_decoder()
     operations(decoder, 8)
@@ -62,7 +63,9 @@ def test_all_steps_are_one_distribution() -> None:
 
 
 def test_input_feeding_reads_what_was_attended_to() -> None:
-    """The second step depends on the first one's context, which a memory changes."""
+    """The second step depends on the context of the first step, and another memory changes that
+    context.
+    """
     torch.manual_seed(0)
     stack = recurrent_stack(5 + 5, 5)
     decoder = InputFeedingDecoder(
@@ -80,7 +83,7 @@ def test_input_feeding_reads_what_was_attended_to() -> None:
         first = decoder.step(decoder.start(memory), tokens[:, 0], memory)
         second = decoder.step(first.state, tokens[:, 1], memory)
         states.append((first.state.layers[0].hidden, second.state.layers[0].hidden))
-    assert torch.equal(states[0][0], states[1][0])  # nothing has been read yet
+    assert torch.equal(states[0][0], states[1][0])  # no context has been read yet
     assert not torch.allclose(states[0][1], states[1][1])
     unrolled = decoder.unroll(tokens, Memory(torch.randn(1, 4, 6)))
     assert len(unrolled.attended) == 3
@@ -99,7 +102,7 @@ def test_tied_embeddings_are_one_table() -> None:
 
 
 def test_an_encoder_and_a_decoder_learn_to_copy() -> None:
-    """A few steps of training on one batch: the loss falls, and attention follows the source."""
+    """After a few training steps on one batch, the loss falls and attention follows the source."""
     torch.manual_seed(1)
     encoder = TextEncoder(nn.Embedding(9, 16), recurrent_stack(16, 16, bidirectional=True))
     stack = recurrent_stack(16, 32)
@@ -194,7 +197,9 @@ def test_the_loss_without_a_table_has_the_gradients_of_the_one_with(
 
 @pytest.mark.parametrize("kind", ["plain", "attention", "feeding"])
 def test_teacher_forcing_has_the_gradients_of_its_steps(kind: str) -> None:
-    """All steps at once, with what is known beforehand scored beforehand, and one after the other."""
+    """Scoring all steps at once, with precomputed scores, gives the gradients of scoring step by
+    step.
+    """
     torch.manual_seed(3)
     decoder, tokens = decoder_of(kind), torch.randint(9, (3, 4))
     memory = Memory(torch.randn(3, 7, 6))
@@ -213,7 +218,7 @@ def test_teacher_forcing_has_the_gradients_of_its_steps(kind: str) -> None:
 
 
 def test_the_loss_keeps_no_table() -> None:
-    """What autograd holds until the backward has no entry for every word at every token."""
+    """Autograd saves no (tokens x vocabulary) table for the backward pass."""
     decoder = AttentionDecoder(
         embedding=nn.Embedding(500, 5),
         stack=(stack := recurrent_stack(5, 5)),
@@ -224,7 +229,7 @@ def test_the_loss_keeps_no_table() -> None:
     tokens, held = torch.randint(500, (8, 20)), [0]
 
     def note(tensor: Tensor) -> Tensor:
-        # The fused kernel's own notes, which have a bit of everything, are bytes.
+        # Do not count the workspace of the fused kernel, which is a byte tensor.
         held.append(tensor.numel() if tensor.is_floating_point() else 0)
         return tensor
 
@@ -234,7 +239,9 @@ def test_the_loss_keeps_no_table() -> None:
 
 
 def test_half_precision_trains() -> None:
-    """Under autocast the loss is close, float32, and every gradient is finite."""
+    """Under autocast the loss is close to the float32 loss, has dtype float32, and all gradients
+    are finite.
+    """
     torch.manual_seed(4)
     for kind in ("plain", "attention", "feeding"):
         decoder, tokens = decoder_of(kind), torch.randint(9, (3, 4))

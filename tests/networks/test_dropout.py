@@ -1,4 +1,4 @@
-"""Dropout: torch's own in all but how it is drawn."""
+"""Dropout equals torch's dropout, except for the random number generator."""
 
 import pytest
 import torch
@@ -10,7 +10,7 @@ from foveal.networks._dropout import Dropout
 @pytest.mark.parametrize("p", [0.1, 0.3, 0.5, 0.9])
 def test_so_many_are_zero_and_the_rest_is_scaled(p: float) -> None:
     torch.manual_seed(0)
-    number = 400_001  # no multiple of what one draw gives
+    number = 400_001  # not a multiple of the size of one draw
     found = Dropout(p)(torch.ones(number))
     share = (found == 0).double().mean().item()
     error = (p * (1 - p) / number) ** 0.5

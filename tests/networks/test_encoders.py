@@ -1,4 +1,4 @@
-"""Encoders against their equations."""
+"""Encoders match their equations."""
 
 from typing import Literal
 
@@ -75,7 +75,7 @@ def test_an_image_encodes_the_same_whatever_surrounds_it(
     torch.manual_seed(3)
     rows = recurrent_stack(8, 3, bidirectional=True) if with_rows else None
     encoder = ImageEncoder(2, sizes=(4, 6, 8), rows=rows, positions=with_rows, norm=norm)
-    encoder(torch.randn(4, 2, 16, 12))  # statistics of a batch, if they are kept
+    encoder(torch.randn(4, 2, 16, 12))  # updates the running statistics, if any
     encoder.eval()
     for height, width in ((5, 9), (8, 8), (11, 3)):
         image = torch.randn(2, height, width)
@@ -123,7 +123,7 @@ def test_positions_tell_apart_what_looks_the_same() -> None:
 
 
 def test_the_position_encoding_of_facts() -> None:
-    """Against the formula, word by word."""
+    """The position encoding equals the formula for every word."""
     torch.manual_seed(4)
     encoder = FactsEncoder(nn.Embedding(9, 4), max_facts=5)
     tokens = torch.tensor([[[1, 2, 3], [4, 5, 0], [6, 0, 0]]])
@@ -154,7 +154,7 @@ def test_a_bag_of_words_has_no_order() -> None:
 def tree_by_recursion(
     encoder: TreeEncoder, inputs: Tensor, heads: list[int], node: int
 ) -> tuple[Tensor, Tensor]:
-    """Hidden state and memory of a node, from the equations of Tai et al."""
+    """Compute hidden state and memory of a node by the equations of Tai et al."""
     below = [
         tree_by_recursion(encoder, inputs, heads, k)
         for k in range(len(heads))
@@ -196,7 +196,7 @@ def test_a_tree_encoder_reads_what_a_distribution_gives() -> None:
 
 
 def test_levels_are_shared_by_the_batch() -> None:
-    """A hundred flat trees take as many steps as one: the loop is over heights."""
+    """A hundred flat trees take the same number of steps as one tree: the loop runs over heights."""
     encoder, counts = TreeEncoder(3, 4), []
     for num_items in (1, 100):
         heads = torch.tensor([0, 1, 1, 1, 1]).expand(num_items, 5)
@@ -223,7 +223,7 @@ def test_the_mean_is_a_summary() -> None:
 
 
 def test_age_noise_makes_facts_older_in_training_alone() -> None:
-    """With the chance 1 every fact counts for two; the last is the newest all the same."""
+    """With probability 1, every fact counts as two; the last fact still has age 0."""
     encoder = FactsEncoder(nn.Embedding(9, 4), max_facts=5, random_noise=1.0)
     assert encoder.ages is not None
     facts = torch.ones(3, 2, dtype=torch.long)
@@ -231,7 +231,7 @@ def test_age_noise_makes_facts_older_in_training_alone() -> None:
     torch.testing.assert_close(
         encoder.train()(facts).values, words + encoder.ages(torch.tensor([4, 2, 0]))
     )
-    many = torch.ones(5, 2, dtype=torch.long)  # 8 and 6 are beyond the table, whose last they take
+    many = torch.ones(5, 2, dtype=torch.long)  # ages 8 and 6 exceed the table: last row
     torch.testing.assert_close(
         encoder(many).values - words[0], encoder.ages(torch.tensor([4, 4, 4, 2, 0]))
     )

@@ -1,4 +1,4 @@
-"""Steps that read with given weights, against the equations written out by hand."""
+"""Steps with forced attention weights match equations written out by hand."""
 
 import pytest
 import torch
@@ -24,7 +24,9 @@ ONE_LEVEL = [name for name in ATTENTIONS if name not in ("heads", "levels")]
 def by_hand(
     decoder: AbstractDecoder | BahdanauDecoder, memory: Memory, tokens: Tensor, weights: Tensor
 ) -> Tensor:
-    """Log-probabilities after the first token of one hypothesis, nothing prepared."""
+    """Compute log-probabilities after the first token of one hypothesis, without any precomputed
+    state.
+    """
     assert isinstance(decoder, AbstractAttentionDecoder | BahdanauDecoder)
     memory = decoder.remember(memory)
     state = decoder.start(memory)
@@ -48,7 +50,7 @@ def test_forcing_the_own_weights_changes_nothing(kind: str, attention: str) -> N
     decoder, memory = decoder_with(kind, attention), memory_for(attention)
     stepper = DecoderStepper(decoder)
     free = given = widen(stepper, stepper.start(memory), WIDTH)
-    for _ in range(3):  # with input feeding, what one step read is in the next
+    for _ in range(3):  # input feeding passes each context to the next step
         tokens = torch.randint(TOKENS, (BATCH, WIDTH))
         own = stepper.step(free, tokens)
         forced = stepper.step(given, tokens, own.weights)

@@ -1,4 +1,6 @@
-"""Encoders from Hugging Face: tiny models with random weights, nothing downloaded."""
+"""Encoders from Hugging Face, tested with tiny models that have random weights and need no
+download.
+"""
 
 import sys
 

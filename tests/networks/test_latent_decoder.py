@@ -1,4 +1,4 @@
-"""A decoder whose attention is summed out, against all alignments written out."""
+"""A decoder that sums over alignments matches the enumeration of all alignments."""
 
 from itertools import product
 
@@ -68,8 +68,8 @@ def _seed() -> None:
 def alignments(
     decoder: LatentDecoder, tokens: Tensor, targets: Tensor, values: Tensor
 ) -> tuple[list[tuple[int, ...]], Tensor]:
-    """Every alignment of one item, `tokens (T)` and `values (S, V)`, and log p(a, y) of each, from
-    the definition and with nothing of the decoder but its layers.
+    """Enumerate the alignments of one item, `tokens (T)` and `values (S, V)`, with log p(a, y) of
+    each. It follows the definition and uses only the layers of the decoder.
     """
     memory = decoder.remember(Memory(values))
     state, hidden = decoder.start(memory), []
@@ -98,7 +98,7 @@ def alignments(
 
 
 def case(walk: str) -> tuple[LatentDecoder, Tensor, Tensor, Tensor]:
-    """A decoder in float64 with tokens, targets and values of one item."""
+    """Build a decoder in float64 with tokens, targets and values of one item."""
     decoder = decoder_with(walk).double().eval()
     nn.init.normal_(decoder.combine.weight)
     written = torch.randint(TOKENS, (4,))
@@ -142,7 +142,9 @@ def test_the_weights_are_the_posterior_and_the_best_alignment_is_the_best_of_all
 
 @pytest.mark.parametrize("walk", WALKS)
 def test_a_loss_on_the_weights_reaches_scores_and_output(walk: str) -> None:
-    """So that given alignments can be learnt from."""
+    """Gradients of a loss on the attention weights reach scorer and output, so a model can learn
+    from given alignments.
+    """
     decoder, tokens, targets, values = case(walk)
 
     def aligned(values: Tensor) -> Tensor:
@@ -159,7 +161,9 @@ def test_a_loss_on_the_weights_reaches_scores_and_output(walk: str) -> None:
 @pytest.mark.parametrize("walk", WALKS)
 @pytest.mark.parametrize("smoothing", [0.0, 0.1])
 def test_gradients_of_the_loss_are_those_of_finite_differences(walk: str, smoothing: float) -> None:
-    """Each step with a weight of its own, padding in tokens and memory."""
+    """Gradients pass gradcheck with a different weight for each step and padding in tokens and
+    memory.
+    """
     decoder = decoder_with(walk).double().eval()
     tokens, targets = torch.randint(TOKENS, (2, 2, 4))
     steps = torch.tensor([[1, 1, 0, 1], [0, 1, 1, 0]]).bool()
@@ -175,7 +179,9 @@ def test_gradients_of_the_loss_are_those_of_finite_differences(walk: str, smooth
 
 @pytest.mark.parametrize("walk", WALKS)
 def test_all_outputs_together_have_probability_1(walk: str) -> None:
-    """Every text of up to three tokens that ends, and every one of three that has not."""
+    """The probabilities of all texts of up to three tokens, finished or cut off after three, sum to
+    1.
+    """
     decoder, _, _, values = case(walk)
     begin, end, total = 0, 1, 0.0
     others = [token for token in range(TOKENS) if token != end]
@@ -212,9 +218,9 @@ def test_pieces_of_the_table_change_nothing(
     steps = torch.rand(4, 7) < 0.7
     memory = Memory(torch.randn(4, 4, 6, dtype=torch.float64), MASK)
     found = []
-    for table in (2**23, 4 * 4 * 5 * 3, 1):  # all steps at once, three, one
+    for table in (2**23, 4 * 4 * 5 * 3, 1):  # pieces of all steps, three steps, one step
         monkeypatch.setattr(module, "_TABLE", table)
-        torch.manual_seed(3)  # of dropout
+        torch.manual_seed(3)  # same dropout masks
         scored = decoder.score(tokens, targets, memory, steps, label_smoothing=smoothing)
         gradients = torch.autograd.grad(scored.loss.sum(), list(decoder.parameters()))
         found.append((scored.loss, scored.weights, *gradients))
@@ -223,7 +229,7 @@ def test_pieces_of_the_table_change_nothing(
 
 
 def test_memory_is_bounded_by_the_pieces(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Of the table, which is by far the largest thing, nothing is kept for the backward."""
+    """The backward pass keeps nothing of the table, which is by far the largest tensor."""
     monkeypatch.setattr(module, "_TABLE", 2**18)
     stack = recurrent_stack(8, 8)
     decoder = LatentDecoder(
@@ -243,7 +249,7 @@ def test_memory_is_bounded_by_the_pieces(monkeypatch: pytest.MonkeyPatch) -> Non
 
     with torch.autograd.graph.saved_tensors_hooks(pack, lambda tensor: tensor):
         loss = decoder.score(tokens, tokens, memory).loss.sum()
-    assert max(kept) < 2**17 < 3 * 4 * 20 * 1_000  # a piece is of three steps
+    assert max(kept) < 2**17 < 3 * 4 * 20 * 1_000  # a piece has three steps
     loss.backward()
 
 

@@ -1,4 +1,6 @@
-"""The walk that never goes back, against all walks written out, and against the library's own chain."""
+"""The filter of monotonic walks matches the enumeration of all walks, and a linear chain of the
+library.
+"""
 
 from itertools import pairwise, product
 
@@ -17,7 +19,7 @@ NEVER = -torch.inf
 def case(
     batch: int = 2, length: int = 4, places: int = 3, *, seed: int = 0
 ) -> tuple[Tensor, Tensor, Tensor]:
-    """Scores, emissions and a first place that is not sure, in float64."""
+    """Draw scores, emissions and an uncertain start position, in float64."""
     generator = torch.Generator().manual_seed(seed)
     shape = batch, length, places
     scores, emissions = (
@@ -28,7 +30,7 @@ def case(
 
 
 def every_walk(scores: Tensor, emissions: Tensor, before: Tensor) -> Tensor:
-    """log p(a_0, a, y) of every walk a_0 <= a_1 <= .. of one item."""
+    """Enumerate log p(a_0, a, y) for every walk a_0 <= a_1 <= .. of one item."""
     length, places = scores.shape
     found = []
     for walk in product(range(places), repeat=length + 1):
@@ -57,7 +59,7 @@ def test_log_probabilities_are_those_of_all_walks_and_so_are_their_gradients() -
         rtol=1e-10,
         atol=1e-12,
     )
-    for length in range(1, 4):  # each step by itself: p(y_t | y_<t) is a ratio of two sums
+    for length in range(1, 4):  # each step: p(y_t | y_<t) is a ratio of two sums
         cut = [every_walk(scores[0, :n], emissions[0, :n], before[0]) for n in (length, length + 1)]
         step = cut[1].logsumexp(-1) - cut[0].logsumexp(-1)
         torch.testing.assert_close(walked.log_prob[0, length], step)
@@ -70,7 +72,7 @@ def test_every_gradient_is_that_of_finite_differences(masked: bool) -> None:
 
     def run(scores: Tensor, emissions: Tensor, before: Tensor) -> tuple[Tensor, ...]:
         predicted, log_prob, after = forward_filter(scores, emissions, before, mask)
-        if mask is not None:  # what is predicted at a padded step means nothing
+        if mask is not None:  # predictions at padded steps are undefined
             predicted = torch.where(mask.unsqueeze(-1), predicted, 0.0)
         return predicted, log_prob, after
 
@@ -121,7 +123,7 @@ def test_a_shut_place_is_as_if_it_were_not_there_and_has_no_gradient() -> None:
 
 
 def test_what_cannot_be_written_has_probability_0_and_gradient_0() -> None:
-    """From the last place on nothing is open at the second step."""
+    """At the second step, no position is allowed from the last position on."""
     scores = torch.tensor([[[NEVER, 0.0], [0.0, NEVER]]], requires_grad=True)
     emissions = torch.zeros(1, 2, 2, requires_grad=True)
     walked = forward_filter(scores, emissions, torch.tensor([[0.0, NEVER]]))
@@ -131,10 +133,10 @@ def test_what_cannot_be_written_has_probability_0_and_gradient_0() -> None:
 
 
 def test_improbable_walks_do_not_underflow() -> None:
-    """In float32 what one step says against another is far below the smallest number."""
+    """Log-probabilities stay finite where the ratio of two steps is below the smallest float32."""
     emissions = torch.zeros(1, 2, 2)
-    emissions[0, :, 0] = -300.0  # the first place could hardly have said it,
-    scores = torch.tensor([[[300.0, 0.0], [300.0, 0.0]]])  # and is where the walk would be
+    emissions[0, :, 0] = -300.0  # the first position almost never emits it,
+    scores = torch.tensor([[[300.0, 0.0], [300.0, 0.0]]])  # but the walk prefers to be there
     start = torch.tensor([[0.0, NEVER]])
     narrow = forward_filter(scores, emissions, start).log_prob
     wide = forward_filter(scores.double(), emissions.double(), start.double()).log_prob
@@ -150,7 +152,7 @@ def test_the_posterior_is_a_chain_whose_sum_is_the_likelihood(mask: Tensor | Non
     chain = walk.posterior(scores, emissions, walked.predicted, mask)
     assert isinstance(chain, LinearChain)
     torch.testing.assert_close(chain.log_partition(), walked.log_prob.sum(-1))
-    # The last step has been told everything: there the filter is the posterior.
+    # The last step has seen all outputs: there the filter is the posterior.
     torch.testing.assert_close(chain.marginals()[:, -1], walked.after.exp())
 
 

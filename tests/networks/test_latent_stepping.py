@@ -1,4 +1,4 @@
-"""Steps of a decoder with summed attention, against teacher forcing and against every output."""
+"""Steps of a decoder with summed attention match teacher forcing and enumeration of the outputs."""
 
 from itertools import product
 
@@ -42,7 +42,7 @@ def decoder_with(
         tie_embeddings=tie_embeddings,
         dropout=0.2,
     )
-    nn.init.normal_(decoder.combine.weight)  # so that places say different things
+    nn.init.normal_(decoder.combine.weight)  # positions predict different tokens
     return decoder.eval()
 
 
@@ -51,7 +51,7 @@ def memory_for(*, masked: bool = True) -> Memory:
 
 
 def item_of(memory: Memory, item: int) -> Memory:
-    """One item, without a batch axis."""
+    """Return one item, without a batch axis."""
     assert memory.mask is not None
     assert memory.summary is not None
     return Memory(memory.values[item], memory.mask[item], memory.summary[item])
@@ -72,8 +72,8 @@ def _seed() -> None:
 def test_steps_equal_the_whole(
     walk: str, cell: type[AbstractCell], masked: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Every hypothesis of every item, step by step, against teacher forcing on its own; a few items
-    of the table at a time, or all.
+    """Each hypothesis of each item, decoded step by step, has the probabilities of teacher forcing,
+    with a few items of the table at a time or with all.
     """
     decoder = decoder_with(walk, cell=cell, tie_embeddings=cell is GRUCell)
     monkeypatch.setattr(module, "_TABLE", 2**20 if masked else WIDTH * 4 * TOKENS * 3)
@@ -98,7 +98,7 @@ def test_steps_equal_the_whole(
 
 @pytest.mark.parametrize("walk", WALKS)
 def test_hypotheses_continue_their_parents_and_items_leave(walk: str) -> None:
-    """Another order, another number of hypotheses and of items at every step."""
+    """Steps stay right when the order and number of hypotheses and items change at every step."""
     decoder, memory = decoder_with(walk), memory_for()
     stepper = LatentStepper(decoder)
     state, written = stepper.start(memory), torch.zeros(BATCH, 1, 0, dtype=torch.long)
@@ -194,7 +194,7 @@ def test_a_wide_beam_finds_the_best_of_all_outputs_and_a_narrow_one_is_greedy(wa
 
 
 def written_scores(decoder: LatentDecoder, memory: Memory, texts: list[list[int]]) -> list[float]:
-    """log p(text | memory) of each, the begin symbol being 0."""
+    """Compute log p(text | memory) of each text; the begin token is 0."""
     targets = torch.tensor([[*text, *[0] * (3 - len(text))] for text in texts])
     lengths = torch.tensor([[len(text)] for text in texts])
     values, mask, summary, *_ = memory
@@ -212,14 +212,16 @@ def written_scores(decoder: LatentDecoder, memory: Memory, texts: list[list[int]
 
 
 def test_what_was_written_says_where_it_was_read() -> None:
-    """With a place that alone can say a token, the next step knows that it was there."""
+    """If only one position can emit a token, the next step infers that the decoder was at that
+    position.
+    """
     decoder, memory = decoder_with("forward"), memory_for(masked=False)
     stepper = LatentStepper(decoder)
     begin, token = torch.zeros(BATCH, 1, dtype=torch.long), torch.full((BATCH, 1), 3)
     state, _, before = stepper.step(stepper.start(memory), begin)
     assert state.decoder.own is not None
     sure = state.decoder.own.norms.clone()
-    sure[..., :2] += 50.0  # the first two places give every token a probability of almost 0
+    sure[..., :2] += 50.0  # at the first two positions every token has a probability of almost 0
     surely = state.decoder.own._replace(norms=sure)
     state = state._replace(decoder=state.decoder._replace(own=surely))
     after = stepper.step(state, token).weights

@@ -1,4 +1,4 @@
-"""Every cell, encoder and decoder, through the public law suites."""
+"""Every cell, encoder and decoder passes the public law suites."""
 
 from collections.abc import Callable
 from typing import Any
@@ -54,7 +54,7 @@ CELLS: list[type[AbstractCell]] = [ElmanCell, GRUCell, LSTMCell]
 
 
 class LeakyCell(AbstractCell):
-    """A cell of one's own, without a fused kernel."""
+    """A user-defined cell without a fused kernel."""
 
     has_memory = False
 

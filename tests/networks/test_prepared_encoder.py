@@ -1,4 +1,4 @@
-"""An encoder prepared for search, against the encoder itself."""
+"""An encoder prepared for search returns the values of the original encoder."""
 
 from typing import Any
 

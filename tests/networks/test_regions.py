@@ -1,4 +1,4 @@
-"""The largest features of the regions of a grid."""
+"""Max pooling over the regions of a grid."""
 
 import pytest
 import torch

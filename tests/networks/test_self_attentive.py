@@ -1,4 +1,4 @@
-"""Encoders that attend to themselves, and words by themselves, against their equations."""
+"""Self-attentive encoders and the self-attention of words match their equations."""
 
 import pytest
 import torch
@@ -48,7 +48,9 @@ def test_an_encoder_obeys_the_laws(name: str) -> None:
 
 
 def test_a_word_carries_its_expected_head() -> None:
-    """values = [x; sum over h of p(h is the head) x_h + p(root) r], scored by the states."""
+    """Each word gets the expected head: values = [x; sum over h of p(h is the head) x_h + p(root)
+    r].
+    """
     torch.manual_seed(0)
     encoder = SelfAttentiveEncoder(
         words(), syntactic_attention(6, 4, 5, key_size=6), stack()

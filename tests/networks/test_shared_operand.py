@@ -1,4 +1,4 @@
-"""Products of many steps with one operand have the gradients of plain products."""
+"""Many products with one shared operand have the gradients of plain products."""
 
 import pytest
 import torch
@@ -20,7 +20,7 @@ from foveal.networks.decoders._shared_operand import SharedOperand, shared_opera
 
 
 def steps(operand: Tensor, starts: Tensor, number: int = 4) -> list[Tensor]:
-    """Products, of which each takes the one before."""
+    """Compute a chain of products, each applied to the result before it."""
     outputs = [starts]
     for _ in range(number):
         outputs.append(torch.tanh(outputs[-1] @ operand))
@@ -50,7 +50,7 @@ def test_gradients_are_those_of_plain_products(whole: Tensor, starts: Tensor) ->
 
 def test_any_part_of_the_steps_may_be_asked_for_in_any_order(whole: Tensor, starts: Tensor) -> None:
     shared, plain = steps(shared_operand(whole), starts), steps(whole, starts)
-    gradients(shared[3].sum(), starts)  # notes what nobody asks for
+    gradients(shared[3].sum(), starts)  # leaves saved gradients that are not used
     for number in (1, 3, 0, 2):
         expected = gradients(plain[number].sum(), whole)
         torch.testing.assert_close(gradients(shared[number].sum(), whole), expected)
@@ -73,7 +73,7 @@ def test_a_product_makes_no_gradient_of_the_operand_by_itself(
 
 
 def test_rows_may_have_any_shape_that_a_product_takes(whole: Tensor) -> None:
-    """One pass with rows of different ranks and sizes, each with gradients of its own."""
+    """One pass takes rows of different ranks and sizes, each with its gradients."""
     shapes = [(3, 2, 5), (2, 5), (4, 3, 2, 5), (1, 2, 5), (5,), (3, 1, 5)]
     rows = [torch.randn(shape, dtype=torch.float64, requires_grad=True) for shape in shapes]
     for matrix in (whole, whole[0].detach().requires_grad_()):

@@ -1,4 +1,4 @@
-"""Stacks against torch's own deep modules and against packed sequences, with any mask."""
+"""Stacks match torch's multi-layer modules and packed sequences, with any mask."""
 
 from collections.abc import Callable
 
@@ -30,7 +30,7 @@ def assert_near(found: Tensor, expected: Tensor) -> None:
 
 
 def load(stack: RecurrentStack, module: nn.RNNBase) -> None:
-    """Give our stack the weights of torch's module."""
+    """Copy the weights of torch's module into our stack."""
     weights = iter(module.all_weights)
     with torch.no_grad():
         for layer in stack.layers_in_order():
@@ -75,7 +75,7 @@ def stack_of(cell: type[AbstractCell], **options: bool) -> RecurrentStack:
 def test_what_the_mask_leaves_out_is_skipped(
     cell: type[AbstractCell], options: dict[str, bool]
 ) -> None:
-    """An item with holes gives what its real positions give by themselves."""
+    """An item with holes gives the same result as the sequence of its real positions."""
     torch.manual_seed(1)
     stack, inputs = stack_of(cell, **options), torch.randn(5, 6, 4)
     mask = torch.tensor(
@@ -122,7 +122,9 @@ def test_residual_and_skip_are_what_they_say() -> None:
 
 
 def test_a_deep_residual_stack_passes_gradients_on() -> None:
-    """Twelve Elman layers: what reaches the input vanishes without residual connections."""
+    """In twelve Elman layers the gradient of the input vanishes, unless there are residual
+    connections.
+    """
     torch.manual_seed(4)
     reached = []
     for residual in (False, True):

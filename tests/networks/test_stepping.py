@@ -1,4 +1,4 @@
-"""Steps of many hypotheses against the unrolled whole of each by itself."""
+"""Steps of many hypotheses match the unrolled decoder for each hypothesis."""
 
 from collections.abc import Callable
 
@@ -120,7 +120,7 @@ def widen(stepper: DecoderStepper, state: SteppingState, width: int) -> Stepping
 
 
 def check_steps(decoder: AbstractDecoder | BahdanauDecoder, memory: Memory) -> None:
-    """Every hypothesis of every item, step by step, against teacher forcing on its own."""
+    """Check every hypothesis of every item, step by step, against teacher forcing."""
     stepper = DecoderStepper(decoder)
     tokens = torch.randint(TOKENS, (BATCH, WIDTH, STEPS))
     state = stepper.start(memory)
@@ -146,7 +146,9 @@ def check_steps(decoder: AbstractDecoder | BahdanauDecoder, memory: Memory) -> N
 
 
 def in_one_row(weights: Tensor) -> Tensor:
-    """(B, T, S) of the weights of any attention: of heads their mean, of words all in a row."""
+    """Return the weights of any attention as (B, T, S): the mean over heads, or the words of all
+    sentences in one row.
+    """
     if weights.ndim == 3:
         return weights
     return weights.mean(1) if weights.shape[1] == 2 else weights.flatten(-2)
@@ -180,7 +182,7 @@ def test_a_language_model_steps_without_a_memory() -> None:
 
 @pytest.mark.parametrize("kind", ["plain", "attention", "feeding", "before"])
 def test_hypotheses_continue_their_parents(kind: str) -> None:
-    """Another order, and another number of hypotheses, at every step."""
+    """Hypotheses continue their parents when their order and number change at every step."""
     torch.manual_seed(3)
     decoder, memory = decoder_with(kind), memory_for()
     stepper = DecoderStepper(decoder)
@@ -200,7 +202,7 @@ def test_hypotheses_continue_their_parents(kind: str) -> None:
 @pytest.mark.parametrize("attention", ["softmax", "levels", "heads"])
 @pytest.mark.parametrize("kind", ["plain", "attention", "feeding", "before"])
 def test_items_leave(kind: str, attention: str) -> None:
-    """The items that stay go on as if the others had never been there."""
+    """When some items leave the batch, the remaining items continue unchanged."""
     torch.manual_seed(4)
     decoder, memory = decoder_with(kind, attention), memory_for(attention)
     stepper = DecoderStepper(decoder)
@@ -219,7 +221,7 @@ def test_items_leave(kind: str, attention: str) -> None:
 
 
 def test_a_stepper_keeps_nothing_and_changes_nothing() -> None:
-    """Two searches that take turns give what each gives alone, to the bit."""
+    """Two interleaved searches give bit-identical results to two separate searches."""
     torch.manual_seed(5)
     decoder = decoder_with("feeding")
     stepper = DecoderStepper(decoder)

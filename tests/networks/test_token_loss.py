@@ -1,4 +1,4 @@
-"""The output layer with its loss in one pass, against the two as operations of their own."""
+"""The fused output layer and loss match the two separate operations."""
 
 import pytest
 import torch
@@ -40,7 +40,7 @@ WEIGHTINGS = {
 def test_loss_and_gradients_equal_the_plain_form(
     monkeypatch: pytest.MonkeyPatch, rows: int, label_smoothing: float, weighting: str
 ) -> None:
-    """Whether a piece has one row, some, or all of them."""
+    """The result is the same for pieces of one row, some rows, or all rows."""
     monkeypatch.setattr(_token_loss, "_LEAST_ROWS", rows)
     monkeypatch.setattr(_token_loss, "_BUFFER", 1)
     vectors, weight, bias, targets = layer()
@@ -78,7 +78,9 @@ def test_a_backward_may_be_repeated() -> None:
 
 
 def test_scores_far_apart_stay_exact() -> None:
-    """A target whose probability is 0 in float32 has a finite loss, and the largest one costs 0."""
+    """A target whose probability is 0 in float32 has a finite loss; the most probable target has
+    loss 0.
+    """
     weight = torch.tensor([[1000.0], [0.0], [-1000.0]], requires_grad=True)
     vectors, bias = torch.ones(3, 1, requires_grad=True), torch.zeros(3)
     loss, _ = _token_loss.token_loss(vectors, weight, bias, torch.tensor([0, 1, 2]))
@@ -115,7 +117,7 @@ def test_half_precision_is_as_close_as_that_of_the_plain_form(label_smoothing: f
 @pytest.mark.parametrize("tie_embeddings", [False, True])
 @pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
 def test_padding_is_skipped(dtype: torch.dtype, tie_embeddings: bool) -> None:
-    """Junk in padded vectors and targets changes neither loss nor gradient, to the bit."""
+    """Padded vectors and targets change neither loss nor gradient; the results are bit-identical."""
     torch.manual_seed(1)
     embedding = nn.Embedding(NUM_WORDS, WIDTH).to(dtype)
     output = TokenOutput(WIDTH, embedding, tie_embeddings=tie_embeddings).to(dtype)

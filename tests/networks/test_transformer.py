@@ -1,4 +1,6 @@
-"""The Transformer encoder against torch's, its positions, and heads with any attention."""
+"""The Transformer encoder matches torch's; tests of its positions and of heads with other
+attentions.
+"""
 
 from collections.abc import Callable
 from typing import Any
@@ -46,7 +48,7 @@ RIGHT = torch.tensor([[1, 1, 1, 1, 1], [1, 1, 1, 0, 0], [1, 0, 0, 0, 0]]).bool()
 
 
 def encoder(*heads: Attention, **options: Any) -> TransformerEncoder:
-    """An encoder of one layer with these heads and one of softmax."""
+    """Build an encoder of one layer with the given heads and one softmax head."""
     torch.manual_seed(0)
     size = 4 * (len(heads) + 1)
     layer = TransformerLayer(size, [*heads, softmax()], 16)
@@ -62,7 +64,7 @@ def test_an_encoder_obeys_the_laws(name: str, positions: Positions) -> None:
 
 
 def same_as_torch(layer: TransformerLayer) -> nn.TransformerEncoderLayer:
-    """Torch's layer with the weights of ours."""
+    """Return torch's layer with the weights of ours."""
     other = nn.TransformerEncoderLayer(
         layer.model_size,
         layer.num_heads,
@@ -133,7 +135,7 @@ def test_rotated_products_depend_on_the_distance_only() -> None:
     for distance in (-7, 0, 3):
         same = scores.diagonal(distance)
         torch.testing.assert_close(same, same[:1].expand_as(same), rtol=1e-4, atol=1e-4)
-    assert scores[0].std() > 0.01  # and it does depend on the distance
+    assert scores[0].std() > 0.01  # the scores do depend on the distance
 
 
 def test_sinusoids_are_those_of_the_paper() -> None:
@@ -145,7 +147,9 @@ def test_sinusoids_are_those_of_the_paper() -> None:
 
 @pytest.mark.parametrize("name", ATTENTIONS)
 def test_the_fused_context_is_the_context_of_the_weights(name: str) -> None:
-    """The layer output, computed without weights, equals the equations on top of `attend`."""
+    """The output of the fused layer, which returns no weights, equals the equations on top of
+    `attend`.
+    """
     torch.manual_seed(1)
     layer = TransformerLayer(12, [ATTENTIONS[name](), shared := softmax(), shared], 20).eval()
     rows = torch.randn(3, 5, 12)
@@ -159,7 +163,7 @@ def test_the_fused_context_is_the_context_of_the_weights(name: str) -> None:
 
 
 def projections(layer: TransformerLayer, rows: Tensor, head: int) -> list[Tensor]:
-    """Query, keys and values of one head, by the equations."""
+    """Compute query, keys and values of one head by the equations."""
     normed = layer.attention_norm(rows)
     part = slice(4 * head, 4 * head + 4)
     weights, biases = layer.project.weight.chunk(3), layer.project.bias.chunk(3)
@@ -187,7 +191,7 @@ def test_a_structured_head_has_the_marginals_of_its_distribution(name: str, kind
 
 
 def test_a_syntactic_head_reads_one_tree() -> None:
-    """Every word has one head or is the root: the marginals of a projective tree with one root."""
+    """Every word has one head or is the root, as in a projective tree with a single root."""
     torch.manual_seed(3)
     tree, _ = TransformerLayer(8, [ATTENTIONS["tree"](), softmax()], 16).attend(
         torch.randn(3, 5, 8)
@@ -215,7 +219,9 @@ def test_self_attentions_have_every_layer() -> None:
 
 
 def test_a_transformer_learns_to_reverse() -> None:
-    """The token at t is the input at T - 1 - t, which no model without positions and attention can know."""
+    """The model learns to output the input token T - 1 - t at t, which needs positions and
+    attention.
+    """
     torch.manual_seed(0)
     head = softmax_attention(16, 16, scaled_dot_scorer(16))
     layers = [TransformerLayer(32, [head] * 2, 64)]
@@ -233,7 +239,7 @@ def test_a_transformer_learns_to_reverse() -> None:
         optimizer.zero_grad()
         loss.backward()
         optimizer.step()
-    assert loss < 0.1  # log 8 = 2.08 is guessing
+    assert loss < 0.1  # random guessing gives log 8 = 2.08
 
 
 def test_what_does_not_fit_is_refused_in_words() -> None:
@@ -250,5 +256,5 @@ def test_what_does_not_fit_is_refused_in_words() -> None:
     short = encoder(softmax(), positions="learned", max_positions=4)
     with pytest.raises(ShapeError, match="4 learned positions, got a text of 5 tokens"):
         short(torch.zeros(1, 5, dtype=torch.long))
-    # padding does not count
+    # padding is not counted
     short(torch.zeros(1, 5, dtype=torch.long), torch.tensor([[True] * 4 + [False]]))

@@ -1,6 +1,6 @@
-"""A package that imports public names of foveal alone adds an attention, a scorer, encoders of texts and
-images, a tokenizer, a metric, a distribution, a source, models and a task. All of them are trained, saved, loaded, asked, scored, explained, examined,
-served and run in bulk by the commands, in processes of their own.
+"""A package that imports only public names of foveal adds an attention, a scorer, encoders for texts and
+images, a tokenizer, a metric, a distribution, a source, models and a task. The commands train, save,
+load, predict, score, explain, examine, serve and run all of them in bulk, in separate processes.
 """
 
 import ast
@@ -83,7 +83,7 @@ def pictures():
 
 @pytest.fixture(scope="module")
 def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder with data, a recipe, and the package installed next to them."""
+    """Create a folder with data, a recipe and the installed package."""
     folder = tmp_path_factory.mktemp("outside")
     subprocess.run(
         [
@@ -112,7 +112,7 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def draw_bars(folder: Path) -> None:
-    """Images of several widths with a bar on the left, on the right, or on both sides."""
+    """Draw images of several widths with a bar on the left, on the right, or on both sides."""
     rows = []
     for number in range(12):
         image = np.full((8, 12 + number, 1), 255, np.uint8)
@@ -130,14 +130,14 @@ def environment(folder: Path) -> dict[str, str]:
 
 
 def foveal(folder: Path, *words: str) -> str:
-    """What a command prints; it must succeed."""
+    """Return the output of a command, which must succeed."""
     done = started(folder, *words)
     assert done.returncode == 0, done.stderr
     return done.stdout
 
 
 def refused(folder: Path, *words: str) -> str:
-    """The error of a command; it must fail as a user's mistake."""
+    """Return the error message of a command, which must fail with a user error."""
     done = started(folder, *words)
     assert done.returncode == 2, done.stderr
     return done.stderr
@@ -165,7 +165,7 @@ def test_a_run_goes_through_every_command(place: Path, task: str) -> None:
     assert f"{task} is ready" in said
     stored = (place / task / "spec.json").read_text()
     assert "foveal_outside." in stored
-    assert (place / task / "report.html").is_file()  # with the doctor's findings, and explanations
+    assert (place / task / "report.html").is_file()  # with the doctor's findings and explanations
     lines = foveal(place, "predict", task, "words.txt", *specs).splitlines()
     assert [line.split("\t")[0] for line in lines] == ["bamuki", "don"]
     scores = json.loads(foveal(place, "evaluate", task, "--json", *specs))
@@ -210,7 +210,7 @@ def test_a_run_reads_its_examples_from_a_source_from_outside(place: Path) -> Non
     foveal(place, "report", "cards", *specs)
     said = refused(place, "evaluate", "cards")
     assert "train: needs the class foveal_outside.source.CardsSource" in said
-    foveal(place, "predict", "cards", "words.txt")  # the model itself has no part from outside
+    foveal(place, "predict", "cards", "words.txt")  # the model has no user-defined part
     cards = (place / "cards.txt").read_text()
     (place / "cards.txt").write_text(cards.replace("BA", "ba"))
     assert "cards.txt (training) has changed" in refused(place, *fit, "--set", "steps=8")
@@ -268,7 +268,7 @@ def test_the_distribution_obeys_the_laws(place: Path) -> None:
 
 
 def served(folder: Path, name: str) -> str:
-    """The answer of a real server to the first word."""
+    """Return the prediction of a real server for the first word."""
     with serving(folder, name) as address:
         body = json.dumps({"inputs": ["bamuki"]}).encode()
         url = f"{address}/v1/models/{name}/predict"
@@ -279,7 +279,7 @@ def served(folder: Path, name: str) -> str:
 
 @contextmanager
 def serving(folder: Path, name: str) -> Iterator[str]:
-    """The address of a server, which is ended afterwards."""
+    """Yield the address of a server, and end the server afterwards."""
     words = ("serve", name, "--port", "0", "--with-specs", "recipe.py")
     command = [sys.executable, "-m", "foveal.cli", *words]
     env = environment(folder) | {"PYTHONUNBUFFERED": "1"}

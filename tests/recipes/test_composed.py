@@ -1,4 +1,4 @@
-"""Formulas composed of written ones: nothing is lost, and what is read is what was composed."""
+"""Formulas composed of handwritten ones: no ink is lost, and the reader returns the composed image."""
 
 from itertools import islice
 from pathlib import Path
@@ -18,7 +18,7 @@ CANONICAL = LatexSpec(braces="canonical", signs="handwritten")
 
 
 def page(path: Path, height: int, width: int) -> str:
-    """Bars with as much white between them, drawn with a pen of three pixels."""
+    """Draw bars at equal distances with a pen of three pixels."""
     image = Image.new("L", (width, height), WHITE)
     for left in range(0, width, height // 2):
         ImageDraw.Draw(image).line((left, 0, left, height - 1), fill=BLACK, width=3)
@@ -44,7 +44,7 @@ def test_all_ink_of_both_is_there() -> None:
 
 
 def test_it_is_read_as_it_was_composed(tmp_path: Path) -> None:
-    """Letters twice as large on one page than on the other are of one size in what both give."""
+    """Two pages whose letters differ in size by a factor of two contribute letters of one size."""
     texts = ("a + b", "x = y")
     written = [
         Example(page(tmp_path / f"{number}.png", height, 5 * height), text)
@@ -75,7 +75,7 @@ def test_what_is_too_short_or_too_long_is_no_piece(tmp_path: Path) -> None:
 
 @pytest.fixture
 def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Where the recipe writes its files."""
+    """Return the folder into which the recipe writes its files."""
     if not DATA.joinpath("crohme_png").exists():
         pytest.skip(f"data not found at {DATA}/crohme_png; foveal data get crohme_png")
     monkeypatch.setattr(image_to_latex, "ROOT", tmp_path)

@@ -1,4 +1,4 @@
-"""Documents, from raw files to their tables, with models of a few updates."""
+"""Document classification, from raw files to the tables, with models trained for a few steps."""
 
 import json
 from dataclasses import replace
@@ -26,7 +26,7 @@ pytestmark = [
 
 @pytest.fixture
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A folder of few documents in the places where the recipe looks."""
+    """Create a folder with a few documents where the recipe looks for them."""
     monkeypatch.setattr(documents, "FOLDER", tmp_path / "cache")
     labels = {"yes": "praise", "no": "blame"}
     drawn = [
@@ -40,7 +40,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def short(run: Run) -> Run:
-    """For forty updates: long enough that some praise is found."""
+    """Train for forty steps: long enough that the model finds some positive documents."""
     return replace(run, training=replace(run.training, epochs=None, steps=40, batch_size=8))
 
 

@@ -1,4 +1,4 @@
-"""Entailment, from raw files to its tables, with models of a few updates."""
+"""Entailment, from raw files to the tables, with models trained for a few steps."""
 
 import json
 from dataclasses import replace
@@ -28,7 +28,7 @@ pytestmark = [
 
 @pytest.fixture
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A folder of few pairs in the places where the recipe looks; long enough to be shown."""
+    """Create a folder with a few pairs where the recipe looks for them, long enough for a view."""
     monkeypatch.setattr(entailment, "FOLDER", tmp_path / "cache")
     labels = {"yes": "entailment", "no": "contradiction"}
     for part in ("train", "dev", "test"):
@@ -44,7 +44,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def short(run: Run) -> Run:
-    """For four updates."""
+    """Train for four steps."""
     return replace(run, training=replace(run.training, epochs=None, steps=4, batch_size=8))
 
 
@@ -87,7 +87,9 @@ def test_every_case_has_its_json(folder: Path) -> None:
 
 
 def test_no_training_pair_of_snli_has_a_text_of_its_test() -> None:
-    """Corpora that train for SNLI were partly made from its own captions."""
+    """The check is needed because corpora that train for SNLI are partly based on the captions of
+    SNLI.
+    """
     test = {pair.first for pair in entailment.pairs("snli", "test")}
     train = list(entailment.pairs("snli", "train"))
     assert len(train) > 40_000

@@ -1,4 +1,4 @@
-"""The recipes of images and clips: drawn, fitted for two updates and scored, with small models."""
+"""The image and clip recipes draw data, train for two steps and score, with small models."""
 
 import json
 from collections.abc import Callable
@@ -28,7 +28,7 @@ pytestmark = pytest.mark.slow
 
 @pytest.fixture
 def few(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Folders of few pictures, drawn by the recipes themselves."""
+    """Create folders with a few pictures, drawn by the recipes."""
     for module in (image_to_latex, scene_captions):
         monkeypatch.setattr(module, "FOLDER", tmp_path / module.__name__)
     monkeypatch.setattr(clips, "FOLDERS", {what: tmp_path / what for what in clips.FOLDERS})
@@ -46,7 +46,7 @@ def few(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def short(run: Run) -> Run:
-    """For two updates of a small model."""
+    """Train a small model for two steps."""
     task: Any = run.task
     encoder = task.model.encoder
     if isinstance(encoder, FramesEncoderSpec):
@@ -68,7 +68,7 @@ def fitted_and_scored(
     monkeypatch: pytest.MonkeyPatch,
     shorten: Callable[[Run], Run] = short,
 ) -> dict[str, float]:
-    """By the commands that fit and score the whole."""
+    """Run the commands that fit and score the whole experiment."""
     experiment = EXPERIMENTS[name]
     runs = experiment._replace(run=lambda case: shorten(experiment.run(case)))
     monkeypatch.setitem(EXPERIMENTS, name, runs)
@@ -124,7 +124,7 @@ def test_other_cases_stay_if_nothing_changed(few: Path, monkeypatch: pytest.Monk
     assert both.rows[: len(alone.rows)] == alone.rows
     assert any(row.name == "soft: exact_match" for row in both.rows)
     assert both.spec == {**alone.spec, "soft": both.spec["soft"]}
-    # What `none` was fitted with is no longer its recipe.
+    # The stored run of `none` no longer matches its recipe.
     monkeypatch.setattr(scene_captions, "SIDE", 40)
     with pytest.raises(
         ResultsError, match=r"rows of none were made before none changed.*--results"

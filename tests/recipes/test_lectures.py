@@ -1,4 +1,6 @@
-"""The experiments of the lectures, from their data to their tables, with models of a few updates."""
+"""The experiments of the lectures, from their data to their tables, with models trained for a few
+steps.
+"""
 
 import os
 import re
@@ -25,7 +27,7 @@ SECONDS = 120
 
 @pytest.fixture
 def formulas(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A folder of few formulas."""
+    """Create a folder with a few formulas."""
     monkeypatch.setattr(tree_transduction, "FOLDER", tmp_path / "cache/formulas")
     monkeypatch.setattr(tree_transduction, "NUM_TRAIN", 20)
     monkeypatch.setattr(tree_transduction, "NUM_DEV", 3)
@@ -36,7 +38,7 @@ def formulas(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 @pytest.fixture
 def stories(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A folder of short stories, the same for every task."""
+    """Create a folder with short stories, the same for every task."""
     folder = tmp_path / "cache/babi"
     (folder / "en-valid").mkdir(parents=True)
     lines = []
@@ -58,7 +60,7 @@ def stories(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def short(run: Run) -> Run:
-    """For two updates of a small model."""
+    """Train a small model for two steps."""
     task = run.task
     if isinstance(task, TransductionSpec):
         model = task.model
@@ -81,7 +83,7 @@ def short(run: Run) -> Run:
 def fitted_and_scored(
     name: str, cases: list[str], folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> Results:
-    """By the commands that fit and score the whole."""
+    """Run the commands that fit and score the whole experiment."""
     experiment = EXPERIMENTS[name]
     runs = experiment._replace(run=lambda case: short(experiment.run(case)))
     monkeypatch.setitem(EXPERIMENTS, name, runs)
@@ -102,7 +104,7 @@ def test_formulas_are_large_once_and_alike(formulas: Path, tmp_path: Path) -> No
         target.startswith("( ")
         for target in (e.target or "" for e in _read(formulas / "train.tsv"))
     )
-    tree_transduction.write(formulas)  # as another process would, that was slower
+    tree_transduction.write(formulas)  # as a second, slower process would
     assert not list(formulas.parent.glob("formulas.*"))
 
 
@@ -164,7 +166,7 @@ def test_every_case_has_its_json() -> None:
 
 
 def test_a_recipe_may_import_what_lies_beside_its_folder(tmp_path: Path) -> None:
-    """The command is a script of its own, in whose path the folder one stands in is not."""
+    """A console script does not have the current folder on its path."""
     (tmp_path / "beside.py").write_text("STEPS = 2\n", encoding="utf-8")
     (tmp_path / "words.tsv").write_text("ab\tAB\nba\tBA\n", encoding="utf-8")
     (tmp_path / "recipes").mkdir()

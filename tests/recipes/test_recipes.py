@@ -1,4 +1,4 @@
-"""Recipes: functions in files that return a whole run, by the command and by Python alike."""
+"""Recipes are functions in files that return a whole run, for the command and for Python."""
 
 import importlib
 import os
@@ -43,7 +43,7 @@ run.fit(out)
 
 @pytest.fixture(scope="module")
 def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A data folder with words in the places where the recipe looks."""
+    """Create a data folder with words where the recipe looks for them."""
     folder = tmp_path_factory.mktemp("data")
     place = folder / "g2p_sigmorphon2021/low"
     place.mkdir(parents=True)
@@ -59,7 +59,7 @@ def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def python(*words: object, data: Path) -> None:
-    """A process of its own, with the data of a test."""
+    """Run Python in a separate process, with the data of a test."""
     done = subprocess.run(
         [sys.executable, *map(str, words)],
         cwd=ROOT,
@@ -104,7 +104,7 @@ def test_the_recipe_is_what_fit_chooses_for_the_files() -> None:
     assert plan(run.train, run.dev, run.test).run == run
 
 
-# Which data set a recipe asks for first. The other recipes make their data.
+# The data set that each recipe needs first. The other recipes generate their data.
 SETS = {
     "babi": "babi_v1-2",
     "de_en": "multi30k",
@@ -139,7 +139,7 @@ for name in sys.argv[1:]:
 
 
 def test_missing_data_is_answered_with_the_command(tmp_path: Path) -> None:
-    """In a copy of the recipes, which has no files of earlier runs."""
+    """The test runs in a copy of the recipes, without files of earlier runs."""
     for folder in ("recipes", "examples"):
         shutil.copytree(ROOT / folder, tmp_path / folder)
     paths = os.pathsep.join([str(tmp_path), str(ROOT)])

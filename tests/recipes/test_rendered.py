@@ -1,4 +1,6 @@
-"""Pictures that the project draws: one caption for each, gold boxes, the same again from one seed."""
+"""Pictures that the project renders: one caption each, gold boxes, and the same pictures for the
+same seed.
+"""
 
 import json
 import subprocess
@@ -67,13 +69,13 @@ def test_scripts_belong_to_the_letter_before_them() -> None:
     assert lowered is not None
     assert raised is not None
     assert letter is not None
-    # Raised, the x stands at the bottom; lowered, at the top.
+    # Next to a superscript the x is at the bottom; next to a subscript, at the top.
     assert (raised[-letter.shape[0] :, : letter.shape[1] - 2] == letter[:, :-2]).mean() > 0.9
     assert not np.array_equal(lowered, raised)
 
 
 def test_formulas_are_different_and_follow_from_the_seed() -> None:
-    before = set(active_children())  # of other tests
+    before = set(active_children())  # processes of other tests
     first = list(islice(draw_formulas(1), 25))
     assert len({item.text for item in first}) == 25
     for processes in (1, 2):
@@ -81,12 +83,12 @@ def test_formulas_are_different_and_follow_from_the_seed() -> None:
         for one, other in zip(first, again, strict=True):
             assert one.text == other.text
             assert np.array_equal(one.picture, other.picture)
-    assert not set(active_children()) - before  # the processes ended with what they were asked for
+    assert not set(active_children()) - before  # the processes have ended
     assert [item.text for item in islice(draw_formulas(2), 25)] != [item.text for item in first]
 
 
 def looks_of(text: str) -> set[tuple[str, str, str]]:
-    """The sizes, colors and shapes that a caption names."""
+    """Return the sizes, colors and shapes that a caption names."""
     names = {f"{shape}{ending}": shape for shape in SHAPES for ending in ("", "s", "es")}
     words = text.split()
     return {
@@ -155,7 +157,7 @@ def test_the_things_of_a_group_stand_together() -> None:
             ).max(-1)
             np.fill_diagonal(gaps, SIDE)
             assert (gaps > 0).all()
-            assert (gaps.min(1) <= WIDEST_GAP + 2).all()  # boxes are whole pixels
+            assert (gaps.min(1) <= WIDEST_GAP + 2).all()  # boxes are in whole pixels
 
 
 def test_the_relation_in_a_caption_holds() -> None:
@@ -200,7 +202,8 @@ def test_clips_have_every_verb_and_move() -> None:
 
 
 def test_a_clip_that_is_written_is_read_frame_by_frame(tmp_path: Path) -> None:
-    count = 25  # some of which blink, and have frames that are the same as those before
+    # Some of them blink, and have frames that equal the frame before.
+    count = 25
     write_pictures(tmp_path, {"train": (draw_clips(1, "train"), count)}, {"what": "clips"})
     source = image_list(tmp_path / "train.tsv", tmp_path / "images.zip")
     expected = islice(draw_clips(1, "train"), count)

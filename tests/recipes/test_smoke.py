@@ -1,4 +1,6 @@
-"""Every recipe of the records trains for some steps on a cut of its own data, and is scored like the whole."""
+"""Every recipe of the records trains for a few steps on a part of its data, and is scored like the
+full run.
+"""
 
 import json
 from dataclasses import replace
@@ -25,14 +27,14 @@ SIZES = {"train": 64, "dev": 8, "test": 12}
 
 
 def cut(source: Source, size: int, path: Path) -> TabSeparated:
-    """The first examples of a source, as a file of their own."""
+    """Write the first examples of a source to a new file."""
     lines = [f"{each.source}\t{each.features}\t{each.target}\n" for each in islice(source, size)]
     path.write_text("".join(lines), encoding="utf-8")
     return tsv(path, target=2, features=1)
 
 
 def short(record: Record, case: str, folder: Path) -> Run:
-    """The run of a case for four steps on few examples."""
+    """Shorten the run of a case to four steps on a few examples."""
     run = record.run(case)
     assert isinstance(run.task, TransductionSpec)
     sources = {
@@ -48,14 +50,14 @@ def short(record: Record, case: str, folder: Path) -> Run:
 
 
 def sources_of(run: Run) -> dict[str, Source]:
-    """The sources of a run by name; there need be no dev."""
+    """Return the sources of a run by name; the dev set is optional."""
     assert run.test is not None
     found = {"train": run.train, "dev": run.dev, "test": run.test}
     return {name: source for name, source in found.items() if source is not None}
 
 
 def skip_without_data(run: Run) -> None:
-    """Skip the test unless all files of a run are there."""
+    """Skip the test unless all files of a run exist."""
     for source in sources_of(run).values():
         assert isinstance(source, FileSource)
         for path in (path for files in source.files() for path in files):
@@ -80,7 +82,7 @@ def test_a_recipe_is_fitted_and_scored(
     again = folder_of(tmp_path, name, case, 1)
     before = Cost.load(again)
     fit_case(run, 1, again)
-    assert Cost.load(again) == before  # it was there, and is not fitted twice
+    assert Cost.load(again) == before  # an existing run is not fitted again
     score(name, (case,), SEEDS, tmp_path, tmp_path / "results")
     results = Results.load(tmp_path / f"results/{name}.json")
     figures = {row.name.partition(": ")[2]: row for row in results.rows}

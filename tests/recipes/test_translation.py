@@ -1,5 +1,5 @@
-"""Translation with four kinds of attention, from its files to its tables, with models of a few updates; and
-the scores of boundaries and of lengths on what is known by hand.
+"""Translation with four kinds of attention, from files to tables, with models trained for a few steps; and
+the boundary and length scores on cases worked out by hand.
 """
 
 import gzip
@@ -30,7 +30,7 @@ SIZES = {"train": 60, "dev": 6, "test": 12}
 
 @pytest.fixture
 def corpus(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A folder with sentences of few words in the places where the recipe looks."""
+    """Create a folder with short sentences where the recipe looks for them."""
     monkeypatch.setattr(ja_en, "DATA", tmp_path / "data")
     (tmp_path / "data/enja_tanaka50k").mkdir(parents=True)
     chance = Random(1)
@@ -48,7 +48,7 @@ def _write(path: Path, lines: list[str]) -> None:
 
 
 def short(run: Run) -> Run:
-    """A small model for some updates."""
+    """Train a small model for a few steps."""
     task = run.task
     assert isinstance(task, TransductionSpec)
     return replace(
@@ -59,7 +59,7 @@ def short(run: Run) -> Run:
 
 
 def scored(name: str, cases: list[str], folder: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Fitted and scored by the commands; where the results are."""
+    """Fit and score with the commands; return the folder of the results."""
     experiment = EXPERIMENTS[name]
     fake = experiment._replace(run=lambda case: short(experiment.run(case)))
     monkeypatch.setitem(EXPERIMENTS, name, fake)
@@ -67,7 +67,7 @@ def scored(name: str, cases: list[str], folder: Path, monkeypatch: pytest.Monkey
     main(["fit", name, *rest, "--cases", *cases])
     main(
         ["score", name, *rest, "--results", str(folder / "results")]
-    )  # what is not there is left out
+    )  # cases without runs are left out
     return folder / "results"
 
 
@@ -91,7 +91,7 @@ def test_translation_is_fitted_and_scored(corpus: Path, monkeypatch: pytest.Monk
     assert gap.spread is not None
     assert gap.spread[0] <= gap.value <= gap.spread[1]
     more = rows["segment: parameters"].value
-    assert more - rows["simple: parameters"].value == 4  # the bonds of neighbors
+    assert more - rows["simple: parameters"].value == 4  # the transition scores
     assert "segment - simple: difference" not in words
 
     lengths = rows_of(results / "translation_characters_by_length.json")
@@ -143,7 +143,7 @@ def test_commands_are_scored_by_length(tmp_path: Path, monkeypatch: pytest.Monke
 
 
 def test_the_gap_of_attention_is_that_of_each_length() -> None:
-    """Attention is right of all, the model without of the short ones alone."""
+    """With attention all outputs are right; without it only the short ones are."""
     references = ["a b c d"] * 5 + ["a b c d e f g h"] * 5
     without = [text if len(text) < 8 else "x" for text in references]
     systems = {
@@ -162,7 +162,9 @@ def test_the_gap_of_attention_is_that_of_each_length() -> None:
 
 
 def trace(weights: list[list[float]]) -> AttentionTrace:
-    """Of as many words, and the end; what has weight one half is selected."""
+    """Build a trace with one row per target word and one for the end token; weights above one half
+    are selected.
+    """
     rows = (*(tuple(map(float, row)) for row in weights), (0.0,) * len(weights[0]))
     return AttentionTrace(
         kind="segment",
@@ -186,7 +188,7 @@ def test_segments_that_are_the_words_find_all_boundaries() -> None:
 
 def test_segments_beside_the_words_find_some() -> None:
     gold = _segmentation.corpus_boundaries("ab c de")
-    read = trace([[0.9, 0.1, 0.1, 0.1, 0.1]])  # what the end reads is no segment
+    read = trace([[0.9, 0.1, 0.1, 0.1, 0.1]])  # the segment of the end token is not counted
     found = _segmentation.chosen_boundaries(read)
     assert found.tolist() == [True, False, False, False]
     assert _segmentation.boundary_scores([gold], [found])["F1"] == 0
@@ -215,4 +217,4 @@ def test_every_case_has_its_json(case: str) -> None:
     model = replace(model, decoder=replace(model.decoder, attention=None))
     others = replace(run.task, model=model)
     same = segment_translation.recipe(f"{case.partition('_')[0]}_none")
-    assert (others, run.training) == (same.task, same.training)  # attention is all that differs
+    assert (others, run.training) == (same.task, same.training)  # only the attention differs

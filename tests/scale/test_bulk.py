@@ -1,4 +1,4 @@
-"""Bulk runs: every line once, in the answers or among the rejects, whatever happens on the way."""
+"""Bulk runs write every line exactly once, to the answers or to the rejects, despite crashes."""
 
 import gzip
 import hashlib
@@ -30,7 +30,7 @@ from tests.tasks.stored import BUNDLES
 
 pytestmark = pytest.mark.slow
 
-GOOD = BUNDLES / "0.1.0/transduction"  # writes short words in capitals
+GOOD = BUNDLES / "0.1.0/transduction"  # writes short words in uppercase
 SECONDS = 120
 
 
@@ -118,7 +118,7 @@ def _stamps(folder: Path) -> dict[str, int]:
 
 @pytest.fixture
 def words(tmp_path: Path) -> Path:
-    """Three shards of words."""
+    """Write three shards of words."""
     folder = tmp_path / "in"
     folder.mkdir()
     for number in range(3):
@@ -139,9 +139,9 @@ def test_only_what_is_missing_or_has_changed_is_done_again(words: Path, tmp_path
     assert all(_stamps(out)[name] != before[name] for name in before)
     again = _digests(out)
     for name in ("0.parquet", "0.json", "1.parquet", "1.json"):
-        assert again[name] == digests[name]  # a pure function of the shard
+        assert again[name] == digests[name]  # depends on the shard only
     assert len(rows(out / "2.parquet")) == 1
-    run(out, pattern, "--beam-size", "1")  # asked in another way: all of it
+    run(out, pattern, "--beam-size", "1")  # other settings: everything is computed again
     assert _digests(out).keys() == digests.keys()
     assert not list(out.glob("*.part-*"))
 
@@ -240,7 +240,7 @@ def test_killed_on_the_way_it_goes_on_where_it_was(tmp_path: Path) -> None:
 
 
 def check_whole(out: Path, folder: Path, names: Sequence[str], size: int) -> None:
-    """Every line of every shard once, and every checksum right."""
+    """Check that every line of every shard occurs once, and that every checksum is right."""
     manifest = json.loads((out / "manifest.json").read_text())
     assert manifest["lines"] == manifest["answered"] == size * len(names)
     for name in names:

@@ -1,5 +1,5 @@
-"""A cluster of our own is closed to other machines and other users: every socket that its processes listen on
-is of the loopback, its files are in a folder of this user, and it asks for a token that nobody else knows.
+"""A cluster that foveal starts is closed to other machines and other users: its processes listen on the
+loopback interface only, its files are in a private folder, and it requires a secret token.
 """
 
 import json
@@ -65,7 +65,7 @@ def test_a_cluster_of_our_own_is_closed(tmp_path: Path) -> None:
     assert number > 4
     assert len(listening) > 5
     assert {address for address in listening if address not in LOOPBACK} == set()
-    assert "0o700" in modes  # around the folder that Ray opens to everybody
+    assert "0o700" in modes  # around the folder that Ray makes public
     assert mode == "token"
-    assert not (tmp_path / ".ray").exists()  # where Ray would write a token that all can read
-    assert not Path(folder).exists()  # it goes with the cluster
+    assert not (tmp_path / ".ray").exists()  # where Ray would write a world-readable token
+    assert not Path(folder).exists()  # deleted with the cluster

@@ -1,5 +1,5 @@
-"""Bulk runs and preparations with files and names that nobody expects: nothing is lost, mixed up, held in
-memory or left behind.
+"""Bulk runs and preparations handle unusual files and names: nothing is lost, mixed up, held in memory or
+left behind.
 """
 
 import json
@@ -48,7 +48,7 @@ def folder(tmp_path: Path) -> Path:
 
 
 def test_two_colons_in_a_name_are_two_colons(folder: Path, tmp_path: Path) -> None:
-    """fsspec reads `a::b.txt` as a chain of URLs that begins with the file `a`."""
+    """fsspec would parse `a::b.txt` as a chain of URLs that begins with the file `a`."""
     (folder / "a").write_text("dd\n" * 3)
     (folder / "a::b.txt").write_text("abc\n")
     bulk(tmp_path / "out", str(folder / "*"))
@@ -146,7 +146,9 @@ def test_a_corpus_is_prepared_again_where_it_was_damaged(folder: Path, tmp_path:
 
 
 def test_rejects_are_written_as_they_come(folder: Path, tmp_path: Path) -> None:
-    """So that memory does not grow with them: some bytes of zstd unpack to any number of empty lines."""
+    """Memory does not grow with the rejects: a few bytes of zstd can unpack to any number of empty
+    lines.
+    """
     (folder / "a.txt").write_bytes(b"abc\n" + b"\n" * 12_999)
     job = Bulk(bundle=GOOD, inputs=[str(folder / "a.txt")], out=str(tmp_path / "out"))
     answer, (shard,) = job.answerer(), job.shards()
@@ -191,7 +193,7 @@ def test_what_killed_runs_left_is_cleared_and_what_others_write_is_not(
         writers[0].send_signal(signal.SIGKILL)
         writers[0].wait()
         assert len(list(out.glob("*.part-*"))) == 2
-        for part in out.glob("*.part-*"):  # both were last written to a while ago
+        for part in out.glob("*.part-*"):  # as if last written to some time ago
             os.utime(part, (time.time() - 120, time.time() - 120))
         bulk(out, str(folder / "a.txt"))
         (left,) = out.glob("*.part-*")

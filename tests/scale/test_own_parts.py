@@ -1,4 +1,4 @@
-"""Parts from outside of the package on Ray: workers run the file that the user named, and no other."""
+"""User-defined parts on Ray: workers run the file that the user named, and no other."""
 
 import json
 import re
@@ -49,7 +49,7 @@ def run():
 
 @pytest.fixture
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Words, a recipe, and the current folder: commands name files from there."""
+    """Create words and a recipe in the current folder: commands name files relative to it."""
     words = [f"{first}{second}" for first in "abcd" for second in "abcd"]
     (tmp_path / "words.tsv").write_text("".join(f"{word}\t{word.upper()}\n" for word in words))
     (tmp_path / "words.txt").write_text("ab\ncd\n")

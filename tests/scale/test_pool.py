@@ -1,4 +1,4 @@
-"""Bulk runs on Ray with workers, nodes and drivers killed on the way: every line once all the same."""
+"""Bulk runs on Ray write every line exactly once, even if workers, nodes and drivers are killed."""
 
 import os
 import signal

@@ -1,4 +1,4 @@
-"""A corpus made into numbers: what is trained on it is what is trained on the texts, whatever happened on the way."""
+"""Training on a prepared corpus equals training on the texts, even after interruptions."""
 
 import hashlib
 import json
@@ -34,7 +34,7 @@ SMALL = (
 
 
 def pairs(number: int, seed: int) -> list[str]:
-    """Words, and the same in capitals."""
+    """Draw words, with the words in uppercase as targets."""
     generator = random.Random(seed)
     words = [
         "".join(generator.choices("abcdefghij", k=generator.randint(2, 7))) for _ in range(number)
@@ -50,14 +50,14 @@ def written(path: Path, lines: Sequence[str]) -> Path:
 
 @pytest.fixture
 def shards(tmp_path: Path) -> Path:
-    """Three shards of pairs."""
+    """Write three shards of pairs."""
     for number in range(3):
         written(tmp_path / f"in/{number}.tsv", pairs(80 + number, number))
     return tmp_path / "in"
 
 
 def digests(folder: Path) -> dict[str, str]:
-    """Of what a preparation has written; the run has the folder's name in it."""
+    """Hash the files of a preparation, except for `run.json`, which contains the folder's name."""
     return {
         str(path.relative_to(folder)): hashlib.sha256(path.read_bytes()).hexdigest()
         for path in folder.rglob("*")
@@ -116,7 +116,7 @@ def _examples(corpus: PreparedCorpus, shard: Shard) -> list[tuple[list[int], lis
 
 
 def prepared(folder: Path, out: str) -> tuple[PreparedCorpus, Preparation]:
-    """The same as the command does, with the default task."""
+    """Prepare a corpus like the command, with the default task."""
     found = find_shards([str(folder / "*.tsv")])
     like, _ = line_format(found[0])
     job = Preparation(spec=TransductionSpec(), like=like, shards=found, out=out)
@@ -142,7 +142,7 @@ def test_only_what_is_missing_is_done_again(shards: Path, tmp_path: Path) -> Non
     assert {name for name, stamp in stamps(out).items() if stamp != before[name]} == {
         "1-00000.safetensors"
     }
-    written(shards / "0.tsv", pairs(5, 0))  # other counts, so that symbols have other numbers
+    written(shards / "0.tsv", pairs(5, 0))  # other counts, hence other token ids
     prepare(out, pattern)
     prepare(tmp_path / "anew", pattern)
     assert digests(out) == digests(tmp_path / "anew")
@@ -186,7 +186,7 @@ def test_a_damaged_part_is_one_line(shards: Path, tmp_path: Path) -> None:
     with pytest.raises(DataError, match=r"1-00000.safetensors: not a part of a prepared corpus"):
         corpus.open(corpus.shards()[1])
     assert [shard.name for shard in job.unwritten(job.vocabularies())] == ["1"]
-    with pytest.raises(DataError, match="foveal prepare"):  # there is no corpus until it is whole
+    with pytest.raises(DataError, match="foveal prepare"):  # an incomplete corpus is not readable
         corpus.about()
 
 
@@ -218,14 +218,14 @@ def test_on_ray_the_driver_is_killed_and_the_bytes_are_the_same(tmp_path: Path) 
         assert driver.wait(SECONDS) == 0
     after = stamps(out)
     assert all(after[name] == before[name] for name in before if name.split("-")[0] in done)
-    # In a process of its own: in this one the types of every line would be checked.
+    # In a separate process, because this one checks the types of every line.
     with process([*words, str(tmp_path / "alone")]) as alone:
         assert alone.wait(SECONDS) == 0
     assert digests(tmp_path / "alone") == digests(out)
 
 
 def test_columns_with_names_are_read_from_lines(tmp_path: Path) -> None:
-    """Each line is read by itself, without the header: the columns go by number there."""
+    """Each line is parsed without the header, with columns by number."""
     lines = ["pron\tword", *("\t".join(reversed(line.split("\t"))) for line in pairs(40, 1))]
     written(tmp_path / "in/0.tsv", lines)
     (shard,) = find_shards([str(tmp_path / "in/0.tsv")])

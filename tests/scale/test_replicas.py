@@ -1,4 +1,4 @@
-"""Serving on Ray with a replica killed and then another model, both under load: nobody is left without the
+"""Serving on Ray under load while a replica is killed and the model is replaced: every client gets the
 answers of the command line.
 """
 
@@ -27,26 +27,26 @@ from tests.serving.test_lifetime import other_version
 
 pytestmark = pytest.mark.slow
 
-ASKERS, PAUSE = 8, 0.05  # seconds: replicas that start need the cores too
+ASKERS, PAUSE = 8, 0.05  # seconds: starting replicas need the cores too
 BEARER = {"Authorization": f"Bearer {TOKEN}"}
 JSON_LINES = ("--format", "jsonl")
 LOOPBACK = "0100007F"  # 127.0.0.1, as the kernel writes it
 
 
 def answers_of(folder: Path) -> Mapping[str, Answer]:
-    """What the command line answers, by what it was asked."""
+    """Return the answers of the command line, by input."""
     lines = map(json.loads, command_line(folder, WORDS, *JSON_LINES))
     return {line["source"]: Answer.from_data(line) for line in lines}
 
 
 def listens_on(port: int) -> set[str]:
-    """Addresses of this machine on which somebody listens on a port."""
+    """Return the local addresses with a listener on a port."""
     rows = [
         line.split()
         for kind in ("tcp", "tcp6")
         for line in Path(f"/proc/net/{kind}").read_text().splitlines()[1:]
     ]
-    local = [row[1].rpartition(":") for row in rows if row[3] == "0A"]  # those that listen
+    local = [row[1].rpartition(":") for row in rows if row[3] == "0A"]  # listening sockets
     return {address for address, _, found in local if int(found, 16) == port}
 
 
@@ -77,13 +77,13 @@ def test_a_replica_is_killed_and_a_model_replaced(tmp_path: Path) -> None:
     assert load.failures == []
     new = answers_of(folder)
     assert all(answer in (old[answer.source], new[answer.source]) for answer in load.answers)
-    # Those who had asked before the last old replica went have been answered: each asks for one.
+    # Each client may have one request that an old replica accepted.
     assert all(answer == new[answer.source] for answer in load.answers[seen + ASKERS :])
     assert {answer.output for answer in new.values()} != {answer.output for answer in old.values()}
 
 
 def _check_answers(server: Server, folder: Path) -> None:
-    """To the byte, for whoever shows a token, and on this machine alone."""
+    """Check that answers are byte-identical, need a token, and are served on the loopback only."""
     path, body = "/v1/models/model/predict", {"inputs": WORDS}
     assert server.ask(path, body, headers=BEARER).lines == command_line(folder, WORDS, *JSON_LINES)
     assert server.ask(path, body).status == 401
@@ -91,7 +91,7 @@ def _check_answers(server: Server, folder: Path) -> None:
 
 
 def _lose_one(driver: "subprocess.Popen[str]") -> None:
-    """Kill a replica, and wait until there is another in its place."""
+    """Kill a replica, and wait until another replica replaces it."""
     before = set(workers("ServeReplica", driver.pid))
     assert len(before) == 2
     killed = before.pop()
@@ -100,7 +100,7 @@ def _lose_one(driver: "subprocess.Popen[str]") -> None:
 
 
 def _wait_for_others(driver: "subprocess.Popen[str]") -> None:
-    """Until two replicas have taken the place of those that there are now."""
+    """Wait until two new replicas have replaced the current ones."""
     before = set(workers("ServeReplica", driver.pid))
 
     def are_others() -> bool:

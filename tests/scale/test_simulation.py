@@ -1,4 +1,4 @@
-"""The simulated cluster, where its answer is known."""
+"""The simulated cluster gives the right answer where it is known."""
 
 import pytest
 
@@ -11,8 +11,8 @@ def test_without_losses_shards_are_divided_evenly() -> None:
 
 
 def test_every_loss_costs_a_restart_and_what_was_begun() -> None:
-    """The mean over many runs: a shard of s seconds at rate r takes (exp(r s) - 1) (1/r + restart)."""
-    losses, seconds, restart = 60.0, 30.0, 10.0  # a loss in a minute
+    """On average, a shard of s seconds at loss rate r takes (exp(r s) - 1) (1/r + restart)."""
+    losses, seconds, restart = 60.0, 30.0, 10.0  # one loss per minute
     cluster = Cluster(workers=1, restart=restart, losses=losses)
     found = [bulk_seconds(1, seconds, cluster, seed=seed) for seed in range(4000)]
     expected = (2.718281828**0.5 - 1) * (60.0 + restart)
@@ -20,7 +20,9 @@ def test_every_loss_costs_a_restart_and_what_was_begun() -> None:
 
 
 def test_slow_workers_take_fewer_shards() -> None:
-    """With many shards for each worker the speeds add up; with one for each the slowest decides."""
+    """With many shards per worker the speeds add up; with one shard each, the slowest worker
+    decides.
+    """
     cluster = Cluster(workers=16, spread=0.5)
     many, few = bulk_seconds(16 * 200, 1.0, cluster) / 200, bulk_seconds(16, 1.0, cluster)
     assert many < 1.3 < few

@@ -1,4 +1,4 @@
-"""Sweeps: what is tried, and a sweep that is killed and goes on to a model that answers."""
+"""Sweeps: the sampled trials, and a killed sweep that resumes and ends with a working model."""
 
 import json
 import random
@@ -30,7 +30,7 @@ TRIALS = 4
 
 @pytest.fixture
 def words(tmp_path: Path) -> Path:
-    """Words, and their letters spelt out in capitals."""
+    """Write words, with their letters in uppercase as targets."""
     generator, path = random.Random(1), tmp_path / "words.tsv"
     chosen = ["".join(generator.choices("abcdefgh", k=generator.randint(2, 8))) for _ in range(150)]
     path.write_text("".join(f"{word}\t{' '.join(word.upper())}\n" for word in chosen))
@@ -162,7 +162,7 @@ def test_the_best_is_one_that_finished_and_of_equals_the_default() -> None:
 def test_what_was_stopped_is_saved_from_its_last_checkpoint(
     planned: Planned, tmp_path: Path
 ) -> None:
-    """As when the time is over before any trial came to its end."""
+    """A sweep saves the last checkpoint of a trial if the time is over before any trial ends."""
     short = replace(planned.run.training, epochs=2.0, checkpoint_seconds=0.0, evaluate_every=5)
     sweep = sweep_of(Planned(replace(planned.run, training=short), ()), tmp_path / "sweep", 2)
     sweep.begin()
@@ -200,7 +200,7 @@ def command(words: Path, out: Path) -> list[str]:
     more = [word for pair in settings.items() for word in ("--set", "=".join(pair))]
     files = [str(words), "--dev", str(words), "--out", str(out)]
     numbers = ["--trials", str(TRIALS), "--workers", "2", "--budget", "30m"]
-    # No run survives the second rate; of the first two points of a Sobol sequence one has it.
+    # All runs with the second rate diverge; one of the first two points of a Sobol sequence has it.
     over = ["--over", "learning_rate=4e-3,1e30"]
     return ["-m", "foveal.cli", "sweep", *files, *numbers, *over, *more]
 

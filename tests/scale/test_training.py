@@ -1,4 +1,6 @@
-"""Training on Ray with a worker and then a node lost on the way: it ends as if nothing had happened."""
+"""Training on Ray gives the result of an undisturbed run, even if a worker and then a node are
+lost.
+"""
 
 import json
 import os
@@ -24,7 +26,7 @@ SETTINGS = {
 
 @pytest.fixture
 def words(tmp_path: Path) -> Path:
-    """Words, and their letters spelt out in capitals."""
+    """Write words, with their letters in uppercase as targets."""
     generator, path = random.Random(1), tmp_path / "words.tsv"
     chosen = ["".join(generator.choices("abcdefgh", k=generator.randint(2, 8))) for _ in range(600)]
     path.write_text("".join(f"{word}\t{' '.join(word.upper())}\n" for word in chosen))
@@ -38,7 +40,7 @@ def fit(words: Path, out: Path, *more: str) -> list[str]:
 
 
 def events(out: Path, kind: str) -> list[dict[str, object]]:
-    """What the log has of one kind of event so far."""
+    """Return the logged events of one kind."""
     path = out / "log.jsonl"
     lines = path.read_text().splitlines() if path.exists() else []
     whole = [json.loads(line) for line in lines if line.endswith("}")]
@@ -71,7 +73,7 @@ def test_a_worker_and_a_node_are_lost(words: Path, tmp_path: Path) -> None:
 
 
 def _check_resumed(out: Path) -> None:
-    """Each start went on from the newest checkpoint that was written before it."""
+    """Check that each start resumed from the newest checkpoint before it."""
     newest, starts = 0, list[int]()
     for line in (out / "log.jsonl").read_text().splitlines():
         event = json.loads(line)

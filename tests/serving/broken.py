@@ -1,4 +1,4 @@
-"""Bundles that nobody should serve: sealed as they should be, with contents that break a model."""
+"""Bundles that nobody should serve: valid checksums, but contents that break a model."""
 
 from pathlib import Path
 
@@ -12,18 +12,18 @@ _FILES = ("spec.json", "vocabulary.json", "weights.safetensors", "calibration.js
 
 
 def files_of(kind: str) -> dict[str, bytes]:
-    """The files of a stored bundle."""
+    """Read the files of a stored bundle."""
     folder = BUNDLES / "0.1.0" / kind
     return {name: (folder / name).read_bytes() for name in _FILES}
 
 
 def write_bundle(folder: Path, files: dict[str, bytes], about: str = "test") -> None:
-    """Write files as a bundle with a valid seal, in place of the bundle that is there."""
+    """Write files as a bundle with valid checksums, and replace the existing bundle."""
     write_sealed(folder, files, {"format": 1, "foveal": about})
 
 
 def nan_weights(files: dict[str, bytes]) -> dict[str, bytes]:
-    """The bundle after a training run that diverged."""
+    """Return the bundle of a training run that diverged."""
     weights = load(files["weights.safetensors"])
     bad = {
         name: torch.full_like(value, torch.nan) if value.is_floating_point() else value
@@ -33,10 +33,10 @@ def nan_weights(files: dict[str, bytes]) -> dict[str, bytes]:
 
 
 def nan_calibration(files: dict[str, bytes]) -> dict[str, bytes]:
-    """Weights that are right, and a calibration whose numbers are NaN."""
+    """Return a bundle with valid weights and a calibration of NaNs."""
     return files | {"calibration.json": b'[{"temperature": NaN, "others": null}]'}
 
 
 def nested_calibration(files: dict[str, bytes]) -> dict[str, bytes]:
-    """JSON that is nested more deeply than Python reads."""
+    """Return a bundle with JSON that is nested more deeply than Python can read."""
     return files | {"calibration.json": b"[" * 100_000 + b"]" * 100_000}

@@ -1,4 +1,4 @@
-"""Real servers, started as a user starts them, and a plain client for what no good client would send."""
+"""Real servers, started as a user starts them, and a plain client for malformed requests."""
 
 import contextlib
 import http.client
@@ -16,9 +16,9 @@ from benchmarks.started import started
 from foveal.serving.computing._process import Computing
 from tests.tasks.stored import BUNDLES
 
-SECONDS = 90  # that a start, an answer or an end may take on a busy machine
+SECONDS = 90  # limit for a start, an answer or an end on a busy machine
 STORED = BUNDLES / "0.1.0"
-GOOD = STORED / "transduction"  # writes short words in capitals
+GOOD = STORED / "transduction"  # writes short words in uppercase
 TOKEN = "a-token-of-the-tests-1"
 
 
@@ -33,7 +33,7 @@ class Response(NamedTuple):
 
     @property
     def lines(self) -> list[str]:
-        """The answers as the server wrote them, without the object around them."""
+        """The answers as the server wrote them, without the enclosing object."""
         texts, rest = [], self.body.decode().partition('"answers": [')[2]
         decoder = json.JSONDecoder()
         while rest[0] == "{":
@@ -44,7 +44,7 @@ class Response(NamedTuple):
 
 
 class Server(NamedTuple):
-    """A server under way."""
+    """A running server."""
 
     process: "subprocess.Popen[str]"
     port: int
@@ -58,13 +58,13 @@ class Server(NamedTuple):
         body: bytes | None = None,
         headers: Mapping[str, str] | None = None,
     ) -> Response:
-        """One request on a connection of its own."""
+        """Send one request on a new connection."""
         content = json.dumps(data).encode() if data is not None else body
         connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=SECONDS)
         with contextlib.closing(connection):
             method = "GET" if content is None else "POST"
             kind = {} if content is None else {"Content-Type": "application/json"}
-            # A server that has seen enough answers and closes before all is sent.
+            # A server that rejects a request may answer and close before it has read all of it.
             with contextlib.suppress(BrokenPipeError, ConnectionResetError):
                 connection.request(method, path, content, kind | dict(headers or {}))
             answer = connection.getresponse()
@@ -76,7 +76,7 @@ class Server(NamedTuple):
         return self.ask(f"/v1/models/{name}/predict", {"inputs": inputs, **more})
 
     def metric(self, line: str) -> float:
-        """The value of a metric, 0 where it has not been counted yet."""
+        """Return the value of a metric, 0 if it has not been counted yet."""
         text = self.ask("/metrics").body.decode()
         found = [row for row in text.splitlines() if row.startswith(line + " ")]
         return float(found[0].rpartition(" ")[2]) if found else 0.0
@@ -86,14 +86,14 @@ class Server(NamedTuple):
         return f"http://127.0.0.1:{self.port}"
 
     def end(self) -> int:
-        """SIGTERM, and the status the server ends with."""
+        """Send SIGTERM, and return the exit status of the server."""
         self.process.send_signal(signal.SIGTERM)
         return self.process.wait(SECONDS)
 
 
 @contextlib.contextmanager
 def serving(folder: Path, *words: object) -> Iterator[Server]:
-    """`foveal serve` with these words, killed if a test has not ended it."""
+    """Run `foveal serve` with these arguments; kill the server unless the test has ended it."""
     log = folder / "log.txt"
     command = ["serve", *map(str, words), "--port", "0"]
     with log.open("w") as errors, started(command, errors, SECONDS) as (process, address):
@@ -110,7 +110,7 @@ def computing() -> Iterator[Computing]:
 
 @pytest.fixture(scope="session")
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
-    """One server with a model of every kind, ended by SIGTERM."""
+    """Start one server with a model of every kind, and end it by SIGTERM."""
     kinds = ("transduction", "classification", "tagging", "language_modeling")
     folders = [STORED / kind for kind in kinds]
     with serving(tmp_path_factory.mktemp("server"), *folders) as started:

@@ -1,4 +1,4 @@
-"""What the server answers: the same bytes as the command line, whatever batch they fell in."""
+"""The server returns the bytes of the command line, for every batch composition."""
 
 import json
 import random
@@ -40,7 +40,7 @@ def command_line(model: Path, texts: list[str], *words: str) -> list[str]:
 
 
 def patient(server: Server, kind: str, text: str, **asked: Any) -> Response:
-    """Ask again when told to, as a slow machine may."""
+    """Retry as the server requests, because the machine may be slow."""
     end = time.monotonic() + SECONDS
     while (response := server.predict(kind, [text], **asked)).status == 503:
         assert time.monotonic() < end
@@ -50,7 +50,7 @@ def patient(server: Server, kind: str, text: str, **asked: Any) -> Response:
 
 @pytest.mark.parametrize("kind", TEXTS)
 def test_answers_are_those_of_the_command_line(server: Server, kind: str) -> None:
-    """One by one, many in one request, and many requests at once."""
+    """Answers match one by one, with many inputs in one request, and with many concurrent requests."""
     texts = TEXTS[kind]
     words = ("--format", "jsonl", "--nbest", "2", "--attention")
     expected = command_line(STORED / kind, texts, *words)

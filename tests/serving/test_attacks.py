@@ -1,4 +1,4 @@
-"""One client against all others, on real servers: each attack fails, and the others notice little."""
+"""One client attacks real servers: each attack fails, and other clients notice little."""
 
 import contextlib
 import os
@@ -22,7 +22,7 @@ PREDICT = "/v1/models/transduction/predict"
 OTHER = "another-token-of-the-tests"
 SHOWN = {"Authorization": f"Bearer {TOKEN}"}
 OTHERS = {"Authorization": f"Bearer {OTHER}"}
-MOST_BYTES = 1 << 18  # of all bodies
+MOST_BYTES = 1 << 18  # for all bodies
 MOST_CONNECTIONS = 40
 
 
@@ -35,7 +35,7 @@ def tokens(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def attacked(tokens: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
-    """A server with small limits and two clients."""
+    """Start a server with small limits and two clients."""
     limits = {
         "connections": MOST_CONNECTIONS,
         "address-connections": MOST_CONNECTIONS,
@@ -53,7 +53,7 @@ def ask(server: Server, word: str = "abc", **more: object) -> Response:
 
 
 def raw(server: Server, sent: bytes) -> bytes:
-    """What comes back until the server closes; all must be sent first."""
+    """Send all bytes, and return the response until the server closes."""
     with socket.create_connection(("127.0.0.1", server.port), timeout=SECONDS) as connection:
         connection.sendall(sent)
         found = b""
@@ -85,7 +85,7 @@ def test_a_large_request_does_not_keep_another_client_out(attacked: Server) -> N
     assert set(statuses) == {200}
     assert len(statuses) > 1
     assert ended[0].status in (200, 413, 504)
-    # What nobody waits for is not computed: the server is idle again.
+    # A request without a waiting client is not computed: the server is idle again.
     while attacked.ask("/metrics", headers=SHOWN).body.decode().count("waiting_inputs 0.0") != 1:
         assert time.monotonic() < end
         time.sleep(0.05)
@@ -105,7 +105,7 @@ def test_a_prefix_is_bounded_by_the_longest_output_of_its_input(attacked: Server
 
 
 def test_bodies_that_never_end_leave_room_for_another_client(attacked: Server) -> None:
-    """One client holds all the memory that it may have."""
+    """One client holds all the memory that it may use."""
     size = MOST_BYTES // 8
     sent = head(PREDICT, f"Content-Length: {size}") + b" " * (size - 1)
     with contextlib.ExitStack() as stack:
@@ -124,7 +124,7 @@ def test_bodies_that_never_end_leave_room_for_another_client(attacked: Server) -
         assert ask(attacked).status == 200
     end = time.monotonic() + SECONDS
     while attacked.ask(PREDICT, body=b" " * (size - 1), headers=SHOWN).status == 503:
-        assert time.monotonic() < end  # the bytes are free again
+        assert time.monotonic() < end  # the memory is free again
         time.sleep(0.05)
 
 
@@ -139,7 +139,7 @@ def test_idle_connections_leave_room_for_others(attacked: Server) -> None:
 
 
 class Counted(Held):
-    """A connection that counts how often any of them is looked at."""
+    """A connection that counts accesses to the rank of all connections."""
 
     looks = 0
 
@@ -156,13 +156,13 @@ class Counted(Held):
 
 
 def test_a_burst_of_connections_costs_the_same_for_each() -> None:
-    """A thousand are open, all with a request that is still coming, and as many again are opened."""
+    """A thousand connections with unfinished requests are open, and another thousand arrive."""
     held = Connections(most=1000, most_of_address=1000, proxies=frozenset())
     sending = [Counted(3) for _ in range(2000)]
     Counted.looks = 0
     for one in sending:
         assert held.add(one)
-    assert [one.is_open for one in sending] == [False] * 1000 + [True] * 1000  # the oldest go
+    assert [one.is_open for one in sending] == [False] * 1000 + [True] * 1000  # oldest closed
     assert Counted.looks <= 1000 * 64
 
 
@@ -211,7 +211,7 @@ def test_tokens_are_taken_back_without_a_restart(attacked: Server, tokens: Path)
         assert time.monotonic() < end
         time.sleep(0.05)
     assert attacked.ask("/v1/models", headers=SHOWN).status == 200
-    tokens.write_text("short\n")  # no tokens: those that were read stay
+    tokens.write_text("short\n")  # no valid tokens: the old ones stay
     time.sleep(1.5)
     assert attacked.ask("/v1/models", headers=SHOWN).status == 200
     tokens.write_text(both)  # without a signal
@@ -240,10 +240,10 @@ def test_a_computing_process_that_hangs_is_replaced(attacked: Server) -> None:
 
 
 def test_an_idle_server_ends_soon(attacked: Server) -> None:
-    """The last test with this server."""
+    """This must be the last test with this server."""
     began = time.monotonic()
     assert attacked.end() == 0
-    assert time.monotonic() - began < 6  # 1 s where nothing else runs, and 7 to 9 s before
+    assert time.monotonic() - began < 6  # 1 s on an idle machine, and 7 to 9 s before the fix
     assert "Traceback" not in attacked.log.read_text()
 
 

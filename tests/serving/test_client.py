@@ -1,4 +1,4 @@
-"""The clients against real servers: ours, and one that refuses on purpose."""
+"""The clients with real servers: ours, and one that refuses on purpose."""
 
 import asyncio
 import gzip
@@ -31,7 +31,9 @@ def refusing(
     after: str | None = "1",
     said: bytes = b'{"error": "too much"}',
 ) -> Iterator[tuple[str, list[float]]]:
-    """A server that refuses so often before it answers, and when it was asked."""
+    """Run a server that refuses a number of requests before it answers; yield its address and
+    request times.
+    """
     asked: list[float] = []
 
     class Handler(BaseHTTPRequestHandler):
@@ -47,8 +49,8 @@ def refusing(
             self.end_headers()
             self.wfile.write(body)
 
-        def log_message(self, format: str, *args: object) -> None:  # noqa: A002  its own name for it
-            """Nothing."""
+        def log_message(self, format: str, *args: object) -> None:  # noqa: A002  the name in the base class
+            """Log nothing."""
 
     server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
     thread = threading.Thread(target=server.serve_forever)
@@ -124,7 +126,7 @@ def test_the_async_client_asks_again_too() -> None:
 
 @pytest.mark.parametrize("status", [500, 502, 504])
 def test_an_answer_lost_behind_a_proxy_is_asked_for_again(status: int) -> None:
-    said = b"Internal Server Error"  # by the proxy: the server itself says it in JSON
+    said = b"Internal Server Error"  # from the proxy: our server would send JSON
     with (
         refusing(times=2, status=status, after=None, said=said) as (address, asked),
         Client(address) as client,
@@ -171,7 +173,9 @@ def test_tokens_are_shown(tmp_path: Path) -> None:
 
 @contextmanager
 def saying(body: bytes, *fields: bytes) -> Iterator[tuple[str, list[float]]]:
-    """A server that answers anything with these bytes, and when it was asked."""
+    """Run a server that answers every request with these bytes; yield its address and request
+    times.
+    """
     asked = list[float]()
 
     class Handler(BaseHTTPRequestHandler):
@@ -184,8 +188,8 @@ def saying(body: bytes, *fields: bytes) -> Iterator[tuple[str, list[float]]]:
             self.rfile.read(int(self.headers["content-length"]))
             self.do_GET()
 
-        def log_message(self, format: str, *args: object) -> None:  # noqa: A002  its own name for it
-            """Nothing."""
+        def log_message(self, format: str, *args: object) -> None:  # noqa: A002  the name in the base class
+            """Log nothing."""
 
     server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
     thread = threading.Thread(target=server.serve_forever, args=(0.01,))

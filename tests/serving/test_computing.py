@@ -1,4 +1,4 @@
-"""The process that computes: it answers, fails, forgets and ends as it should."""
+"""The compute process answers, fails, frees memory and ends correctly."""
 
 import asyncio
 import gc
@@ -63,7 +63,7 @@ def test_what_users_can_mend_is_told_and_a_fault_only_located(
 def test_a_quick_order_goes_between_the_steps_of_a_long_one(
     computing: Computing, served: Served
 ) -> None:
-    """And neither answer is another for it."""
+    """The answers of both orders stay the same."""
     settings, long = served.questions.settings(nbest=16), [Example("abcde" * 400)] * 2
     quick = [Example("abc")]
 
@@ -110,7 +110,9 @@ def _processor_seconds(pid: int) -> float:
 def test_an_order_is_charged_for_its_own_processor_time(
     computing: Computing, served: Served
 ) -> None:
-    """Not for the orders that interrupt it, nor for the time in which the machine does something else."""
+    """The charge excludes orders that interrupt it, and time during which the machine does other
+    work.
+    """
     settings, long = served.questions.settings(nbest=16), [Example("abcde" * 400)]
     pid, stopped = computing._child._process.pid, 1.0
 
@@ -128,7 +130,7 @@ def test_an_order_is_charged_for_its_own_processor_time(
     outer, inner = asyncio.run(both())
     used, passed = _processor_seconds(pid) - before, time.monotonic() - began
     assert min(outer, inner) > 0.05
-    assert outer + inner <= used + 0.03  # the system counts in steps of 0.01 s
+    assert outer + inner <= used + 0.03  # the system clock ticks every 0.01 s
     assert outer + inner <= passed - stopped
 
 
@@ -157,7 +159,7 @@ def test_an_order_that_is_cancelled_ends_and_the_next_is_answered(
     for _ in range(5):
         assert asyncio.run(cancelled()) < SECONDS
         assert _answers(computing, served) == before
-    computing.cancel()  # nothing is under way
+    computing.cancel()  # no order is running
     assert _answers(computing, served) == before
 
 
@@ -167,7 +169,7 @@ def test_a_model_that_nobody_holds_is_forgotten(computing: Computing, served: Se
     assert _answers(computing, other)
     del other
     gc.collect()
-    assert _answers(computing, served)  # with this order it is told
+    assert _answers(computing, served)  # the compute process learns of it with this order
     with pytest.raises(FaultError, match="KeyError"):
         _answers(computing, replace(served, number=number))
 
@@ -193,7 +195,9 @@ def _is_alive(pid: int) -> bool:
 
 
 def test_the_server_ends_with_the_process_that_computes(tmp_path: Path) -> None:
-    """What holds the models was killed, as by the kernel when memory is short."""
+    """The server ends if its compute process is killed, for example by the kernel when memory is
+    short.
+    """
     with serving(tmp_path, f"model={GOOD}") as server:
         (child,) = _children(server)
         os.kill(child, signal.SIGKILL)
@@ -204,7 +208,7 @@ def test_the_server_ends_with_the_process_that_computes(tmp_path: Path) -> None:
 
 
 def test_a_process_that_starts_slowly_does_not_hang() -> None:
-    """It imports torch, which takes longer than it may be silent afterwards."""
+    """Importing torch takes longer than the process may be silent later."""
     ended: list[int] = []
     with Computing(silent_seconds=0.2) as computing:
         computing.watch(ended.append)
@@ -246,7 +250,9 @@ _worker.main()
 
 
 def test_garbage_collection_leaves_imported_modules_out() -> None:
-    """In the process of the server and in the one that computes: a full collection would stop both."""
+    """Full collections would pause the server and the compute process, so both freeze imported
+    modules.
+    """
     pipes = [Pipe() for _ in range(4)]
     theirs = [other.fileno() for _, other in pipes]
     ended = subprocess.run(
@@ -266,7 +272,7 @@ def test_garbage_collection_leaves_imported_modules_out() -> None:
 
 
 def test_nothing_of_the_working_folder_is_run(tmp_path: Path) -> None:
-    """A file named like a module lies where somebody calls the command."""
+    """A file with the name of a module in the working folder is not imported."""
     (tmp_path / "foveal.py").write_text("raise SystemExit('run')")
     (tmp_path / "traceback.py").write_text("raise SystemExit('run')")
     code = (

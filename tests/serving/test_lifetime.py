@@ -1,4 +1,4 @@
-"""A server under load that ends, loads anew, or has too much to do: no accepted request is lost."""
+"""A server under load that ends, reloads, or is overloaded: no accepted request is lost."""
 
 import json
 import shutil
@@ -23,7 +23,9 @@ PREDICT = b"POST /v1/models/model/predict HTTP/1.1\r\nHost: localhost\r\nContent
 
 
 class Load:
-    """Clients that ask one after the other until they are told to stop, or are refused a connection."""
+    """Clients that send one request after another until they are stopped or their connection is
+    refused.
+    """
 
     def __init__(self, server: Server, number: int, *, inputs: int = 1) -> None:
         self._server, self._inputs = server, inputs
@@ -31,7 +33,7 @@ class Load:
         self.versions: Counter[str] = Counter()
         self.outputs: Counter[str] = Counter()
         self.seconds: list[float] = []
-        self.delays: list[int] = []  # that refusals asked for
+        self.delays: list[int] = []  # from Retry-After
         self.lost = 0
         self._lock, self._is_over = threading.Lock(), threading.Event()
         self._threads = [threading.Thread(target=self._run) for _ in range(number)]
@@ -69,7 +71,7 @@ class Load:
                     self.outputs.update(one["output"] for one in response.data["answers"])
 
     def wait_for(self, number: int) -> None:
-        """Until so many more have been answered."""
+        """Wait until this number of further requests have been answered."""
         enough, end = sum(self.statuses.values()) + number, time.monotonic() + SECONDS
         while sum(self.statuses.values()) < enough:
             assert time.monotonic() < end
@@ -78,12 +80,12 @@ class Load:
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
-    """A bundle that may be changed."""
+    """Create a bundle that a test may change."""
     return Path(shutil.copytree(GOOD, tmp_path / "model"))
 
 
 def other_version(folder: Path) -> None:
-    """Save another model in place of the one that is there: it answers differently."""
+    """Replace the bundle by another model with different answers."""
     task = load_bundle(folder)
     with torch.no_grad():
         for parameter in task.model.parameters():
@@ -92,7 +94,7 @@ def other_version(folder: Path) -> None:
 
 
 def test_what_was_sent_before_the_end_is_answered(folder: Path, tmp_path: Path) -> None:
-    """Requests whose bytes are with the server when it is told to end, all of them under way."""
+    """All requests that the server has received before the signal to end are answered."""
     body = json.dumps({"inputs": ["abcde" * 40] * 8}).encode()
     with serving(tmp_path, folder) as server, ExitStack() as stack:
         connections = [
@@ -178,7 +180,9 @@ def test_a_tampered_bundle_is_not_served_at_all(folder: Path, tmp_path: Path) ->
 
 
 def test_too_much_is_refused_and_it_recovers(folder: Path, tmp_path: Path) -> None:
-    """Far more than can be done: some are refused at once, the others answered in bounded time."""
+    """Under overload, some requests are refused at once and the others are answered in bounded
+    time.
+    """
     with serving(tmp_path, folder, "--limits.waiting-seconds", "0.2") as server:
         with Load(server, 24, inputs=64).going() as load:
             load.wait_for(150)
@@ -186,7 +190,8 @@ def test_too_much_is_refused_and_it_recovers(folder: Path, tmp_path: Path) -> No
         assert set(load.statuses) == {200, 503}
         assert server.metric('foveal_rejected_total{reason="overload"}') == load.statuses[503]
         assert min(load.delays) >= 1
-        # What waits is bounded by a fifth of a second of work; the rest is the machine's other load.
+        # The queue holds at most a fifth of a second of work; the rest is other load on the
+        # machine.
         assert max(load.seconds) < 20
         assert server.metric("foveal_waiting_inputs") == 0
         assert server.predict("model", ["abc"]).status == 200

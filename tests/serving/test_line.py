@@ -1,4 +1,6 @@
-"""Requests in pieces wait in line: fair between clients, and passed by whole requests."""
+"""Requests that arrive in pieces wait in line: fair between clients, and overtaken by whole
+requests.
+"""
 
 import asyncio
 import socket
@@ -35,7 +37,7 @@ def test_which_requests_are_whole(data: bytes, expected: bool) -> None:
 
 def test_the_token_of_a_request() -> None:
     assert token_in(HEAD + b"AUTHORIZATION:  Bearer abc \r\n\r\n") == b"Bearer abc"
-    assert token_in(HEAD + b"\r\nAuthorization: in the body") == b"in the body"  # harmless: a place
+    assert token_in(HEAD + b"\r\nAuthorization: in the body") == b"in the body"  # harmless: sets the order
     assert token_in(HEAD) == b""
 
 
@@ -61,13 +63,13 @@ def test_the_second_client_is_served_second() -> None:
         assert order[-1] == "c0"
 
     asyncio.run(asyncio.wait_for(run(), SECONDS))
-    # The first request of "a" began before "b" came.
+    # The first request of "a" began before "b" arrived.
     assert order[:4] == ["a0", "a1", "b0", "a2"]
     assert order[4:-1] == [f"a{number}" for number in range(3, 40)]
 
 
 def status(connection: socket.socket) -> int:
-    """The status of the next answer, which is read to its end."""
+    """Read the next response to its end, and return its status."""
     response = HTTPResponse(connection)
     response.begin()
     response.read()
@@ -85,7 +87,7 @@ def test_a_request_in_pieces_is_answered_and_whole_ones_pass_a_long_line(tmp_pat
                 connection.sendall(sent)
                 time.sleep(0.05)
             assert status(connection) == 200
-            # The same connection goes on, with a whole request and with another one in pieces.
+            # The same connection is reused for a whole request and for another one in pieces.
             connection.sendall(head.encode() + body)
             assert status(connection) == 200
             connection.sendall(head.encode())

@@ -1,4 +1,4 @@
-"""The page of the server in a real browser."""
+"""The web page of the server in a real browser."""
 
 import contextlib
 from collections.abc import Iterator

@@ -1,4 +1,4 @@
-"""The queue and what empties it, without HTTP: fairness, deadlines, room, and faults."""
+"""The queue and its batcher, without HTTP: fairness, deadlines, capacity, and faults."""
 
 import asyncio
 import random
@@ -122,7 +122,7 @@ def test_the_line_through_batches_is_found() -> None:
 
 
 class Kept:
-    """Outcomes as they come."""
+    """Collect outcomes as they arrive."""
 
     def __init__(self) -> None:
         self.outcomes: list[Outcome] = []
@@ -170,7 +170,7 @@ def test_a_short_deadline_does_not_pass_the_turn_of_another_client() -> None:
 
 
 def taught(running: Batcher, **seconds: float) -> None:
-    """Tell a batcher how long one ticket of each of these groups takes."""
+    """Tell a batcher the cost of one ticket of each of these groups."""
     for group, each in seconds.items():
         running._paces.saw(group, 1.0, each)
 
@@ -225,7 +225,9 @@ def test_a_request_that_cannot_end_in_time_is_refused_and_one_that_can_is_taken(
 
 
 def test_a_busy_machine_is_not_taken_for_a_slow_model() -> None:
-    """A batch waited long for a processor and needed it only briefly: as much as before is taken."""
+    """A batch that waited for a busy processor, but used it only briefly, does not lower the
+    capacity.
+    """
 
     async def ask(items: Sequence[Any], **_: Any) -> Timed:
         await asyncio.sleep(0.2 if items[0] == "first" else 0.0)
@@ -236,7 +238,7 @@ def test_a_busy_machine_is_not_taken_for_a_slow_model() -> None:
         running = batcher(kept, ask, QueueLimits(most_seconds=0.5, most_at_once=1))
         running.submit([Ticket("group", "first", "a")])
         await kept.wait(1)
-        for n in range(20):  # four seconds, if each took as long as the first
+        for n in range(20):  # four seconds at the pace of the first
             running.submit([Ticket("group", n, "a")])
         await running.close()
         assert len(await kept.wait(21)) == 21
@@ -245,7 +247,7 @@ def test_a_busy_machine_is_not_taken_for_a_slow_model() -> None:
 
 
 def test_a_quick_request_of_another_client_interrupts_a_long_one() -> None:
-    """A long batch is under way, and more of the same client wait."""
+    """A long batch is running, and more tickets of the same client wait."""
 
     async def ordered() -> list[Any]:
         go, kept = asyncio.Event(), Kept()
@@ -270,7 +272,9 @@ def test_a_quick_request_of_another_client_interrupts_a_long_one() -> None:
 
 
 def test_a_client_does_not_interrupt_itself_with_more_of_the_same() -> None:
-    """Its quick batches would take turns, and a quick request of another client would wait for each."""
+    """Otherwise its quick batches would take turns, and another client's quick request would wait
+    for each.
+    """
 
     async def ordered() -> list[Any]:
         go, kept, asked = asyncio.Event(), Kept(), list[Any]()
@@ -299,7 +303,7 @@ def test_a_client_does_not_interrupt_itself_with_more_of_the_same() -> None:
 
 
 def test_interrupting_takes_no_more_than_its_share() -> None:
-    """A client that asks for quick things without end does not stop another one's long batch."""
+    """A client that sends quick requests without end does not stop another client's long batch."""
 
     async def interrupted() -> int:
         kept = Kept()
@@ -317,7 +321,7 @@ def test_interrupting_takes_no_more_than_its_share() -> None:
         await running.close()
         return [ticket.item for ticket, _ in kept.outcomes].index("long")
 
-    # While the long one takes its 0.3 s, the other has as much, and `_AHEAD` more: 40 of its 100.
+    # While the long batch takes its 0.3 s, the other gets 0.3 s plus `_AHEAD`: 40 of its 100.
     assert 1 <= asyncio.run(interrupted()) <= 50
 
 

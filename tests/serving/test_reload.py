@@ -1,4 +1,4 @@
-"""Bad bundles in the folder of a running server: it refuses each, says so, and keeps looking."""
+"""Bad bundles in the folder of a running server: it refuses each, reports it, and keeps watching."""
 
 import asyncio
 import shutil
@@ -76,7 +76,7 @@ def test_the_end_of_the_watch_is_a_failure_of_the_server(computing: Computing) -
 
     async def watch_ends() -> None:
         async with serving.running():
-            serving.models._served["gone"] = None  # not a model: looking at it raises
+            serving.models._served["gone"] = None  # not a model: accessing it raises
             async with asyncio.timeout(SECONDS):
                 while not serving.failure:
                     await asyncio.sleep(0.05)

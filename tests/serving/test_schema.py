@@ -1,4 +1,4 @@
-"""A cut of the requests that schemathesis makes of the schema; 5,000 by hand."""
+"""A sample of the requests that schemathesis generates from the schema; run 5,000 by hand."""
 
 import pytest
 

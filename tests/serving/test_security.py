@@ -1,4 +1,4 @@
-"""What the server refuses, and what it never says."""
+"""Requests that the server refuses, and information that it never reveals."""
 
 import contextlib
 import json
@@ -19,7 +19,9 @@ SECRET = "secretword"
 
 
 def raw(server: Server, sent: bytes) -> bytes:
-    """What comes back for these bytes, until the server closes; it need not read them all."""
+    """Send bytes, which the server need not read to the end, and return the response until it
+    closes.
+    """
     found = b""
     with (
         socket.create_connection(("127.0.0.1", server.port), timeout=SECONDS) as connection,
@@ -139,7 +141,7 @@ def test_tokens(tmp_path: Path) -> None:
 
 
 def test_slow_senders_are_let_go(tmp_path: Path) -> None:
-    """Of a head and of a body that never end."""
+    """The server closes connections whose headers or body never end."""
     with serving(tmp_path, GOOD, "--limits.body-seconds", "1") as server:
         began = time.monotonic()
         assert raw(server, b"GET /healthz HTTP/1.1\r\nX: ") == b""

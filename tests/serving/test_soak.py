@@ -1,4 +1,4 @@
-"""One minute of the soak; ten by hand: python -m benchmarks.soak."""
+"""One minute of the soak test; run ten by hand: python -m benchmarks.soak."""
 
 import pytest
 

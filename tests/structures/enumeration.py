@@ -1,9 +1,9 @@
-"""Every structure of one item, written out part by part, with nothing of the library.
+"""Enumerations of the structures of one item, part by part, independent of the library.
 
 An enumeration takes the masks of an item (True on real entries) and yields its structures.
 
-    value   what the library gives and takes for the structure
-    parts   the entries of the potentials that its score is the sum of: (which potential, index)
+    value   the representation of the structure in the library
+    parts   the entries of the potentials whose sum is the score: (which potential, index)
     marks   the entries of the marginals that it counts for; None: its parts in the first potential
 """
 
@@ -55,7 +55,7 @@ def subsets(mask: Tensor, k: int | None = None) -> Iterator[Structure]:
 def labelings(
     mask: Tensor, num_states: int, *, shared: bool, bounded: bool = False
 ) -> Iterator[Structure]:
-    """`bounded`: potentials 2 and 3 score the first and the last label."""
+    """Enumerate labelings. If `bounded`, potentials 2 and 3 score the first and the last label."""
     places = real(mask)
     for labels in product(range(num_states), repeat=len(places)):
         value, parts = torch.full_like(mask, -1, dtype=torch.long), list[Part]()
@@ -93,7 +93,9 @@ def segmentations(mask: Tensor, longest: int, num_labels: int) -> Iterator[Struc
 
 
 def paths(source: Tensor, target: Tensor) -> Iterator[Structure]:
-    """Moves from the first node of a grid to the last: 0 match, 1 skip source, 2 skip target."""
+    """Enumerate moves from the first node of a grid to the last: 0 match, 1 skip source, 2 skip
+    target.
+    """
     rows = [0, *(i + 1 for i in real(source))]
     columns = [0, *(j + 1 for j in real(target))]
 
@@ -111,11 +113,11 @@ def paths(source: Tensor, target: Tensor) -> Iterator[Structure]:
 
 
 def monotone_choices(source: Tensor, target: Tensor) -> Iterator[Structure]:
-    """Each target item is given a source item, never an earlier one than the item before it."""
+    """Assign a source item to each target item, never an earlier one than the item before it."""
     items, wanted = real(source), real(target)
     for given in combinations_with_replacement(items, len(wanted)):
         way, j = list[tuple[int, ...]](), 0
-        # Down the rows; along a row to the right for each target item that is given it.
+        # Down the rows; along a row to the right for each target item that is assigned to it.
         for i in items:
             way.append((i + 1, j, 1))
             for item, column in zip(given, wanted, strict=True):
@@ -127,10 +129,10 @@ def monotone_choices(source: Tensor, target: Tensor) -> Iterator[Structure]:
 
 
 def spellings(frames: Tensor, labels: Tensor, targets: list[int]) -> Iterator[Structure]:
-    """CTC: the frames pass through blank, label, blank, ..., label, blank; symbol 0 is the blank."""
+    """CTC: the frames pass through blank, label, blank, ..., label, blank; 0 is the blank."""
     symbol = [0, *(s for n in real(labels) for s in (targets[n], 0))]  # real labels come first
     num_states, places = len(symbol), real(frames)
-    # A blank may be passed over, but for one between two equal labels.
+    # A path may skip a blank, except between two equal labels.
     silent = [
         symbol[s] == 0 and not (0 < s < num_states - 1 and symbol[s - 1] == symbol[s + 1])
         for s in range(num_states)
@@ -176,7 +178,7 @@ def dependency_trees(mask: Tensor, *, single_root: bool, projective: bool) -> It
 
 
 def _above(word: int, heads: dict[int, int]) -> list[int]:
-    """The ancestors of a word, the root last; without the root where they form a cycle."""
+    """Return the ancestors of a word, the root last; the root is missing if they form a cycle."""
     found = [heads[word]]
     while found[-1] != 0 and len(found) <= len(heads):
         found.append(heads[found[-1]])

@@ -22,16 +22,16 @@ SENTINELS = {
 
 @dataclass(frozen=True, eq=False)
 class Case:
-    """Potentials and masks of a batch, with another distribution over the same structures."""
+    """Potentials and masks of a batch, with a second distribution over the same structures."""
 
     kind: Kind
-    potentials: list[Tensor]  # (B, *shape), or without B where they are shared
+    potentials: list[Tensor]  # (B, *shape), or without B if shared
     others: list[Tensor]
     masks: list[Tensor]  # (B, size)
-    given: bool  # whether the library is given the masks, or None
+    given: bool  # whether the library gets the masks, or None
 
     def make(self, potentials: list[Tensor], masks: list[Tensor] | None = None) -> Any:
-        """The distribution of the library."""
+        """Build the distribution of the library."""
         found = self.masks if masks is None else masks
         return self.kind.make(*potentials, *(found if self.given else [None] * len(found)))
 
@@ -44,7 +44,7 @@ class Case:
         return self.truths(self.others)
 
     def truths(self, potentials: list[Tensor]) -> list[Truth]:
-        """The answers of enumeration, for each item."""
+        """Return the results of enumeration, for each item."""
         return [
             self.kind.solve(
                 self.kind.listed(tuple(mask[item] for mask in self.masks)),
@@ -63,18 +63,18 @@ Change = Callable[[Kind, list[Tensor], list[Tensor], torch.Generator], None]
 def ordinary(
     kind: Kind, potentials: list[Tensor], masks: list[Tensor], generator: torch.Generator
 ) -> None:
-    """Nothing but numbers."""
+    """Leave the potentials as drawn."""
 
 
 def holes(
     kind: Kind, potentials: list[Tensor], masks: list[Tensor], generator: torch.Generator
 ) -> None:
-    """The first item is all real, and the others have holes; what no structure reads is NaN."""
+    """Mask all items except the first; entries that no structure reads are NaN."""
     for item in range(1, BATCH):
         for _ in range(20):
             for mask in masks:
                 mask[item] = torch.rand(mask.shape[1], generator=generator) < 0.7
-            if item == 1:  # begins with a hole, if that leaves anything
+            if item == 1:  # begins with a hole, if a real entry remains
                 masks[0][item, 0] = False
             if len(kind.listed(tuple(mask[item] for mask in masks)).values):
                 break
@@ -93,7 +93,9 @@ def holes(
 
 
 def bad(value: float) -> Change:
-    """Masked, and many entries hold one value, but for those of one structure of each item."""
+    """Mask, and set many entries to one value, except for the entries of one structure of each
+    item.
+    """
 
     def change(
         kind: Kind, potentials: list[Tensor], masks: list[Tensor], generator: torch.Generator
@@ -113,7 +115,7 @@ def bad(value: float) -> Change:
 
 
 def impossible(kind: Kind, potentials: list[Tensor], *_: Any) -> None:
-    """Everything is forbidden."""
+    """Forbid all structures."""
     del kind
     for potential in potentials:
         potential[:] = -torch.inf
@@ -122,7 +124,7 @@ def impossible(kind: Kind, potentials: list[Tensor], *_: Any) -> None:
 def not_a_number(
     kind: Kind, potentials: list[Tensor], masks: list[Tensor], generator: torch.Generator
 ) -> None:
-    """One entry of the first item that is read is NaN."""
+    """Set one entry that the first item reads to NaN."""
     reads = kind.listed(tuple(mask[0] for mask in masks)).reads(0).nonzero()
     place = reads[torch.randint(len(reads), (), generator=generator)]
     potentials[0][(0, *place.tolist())] = torch.nan
@@ -142,13 +144,13 @@ INPUTS: dict[str, tuple[Change, torch.dtype]] = {
     "single": (ordinary, torch.float32),
     "single, masked": (holes, torch.float32),
 }
-# Where every item has a structure and all that is read is a number.
+# Every item has a structure, and all entries that structures read are numbers.
 REGULAR = [name for name in INPUTS if name not in ("impossible", "NaN")]
 
 
 @cache
 def case(name: str, inputs: str) -> Case:
-    """The batch of one kind of inputs for one distribution; the same at every call."""
+    """Build the batch of one kind of inputs for one distribution; every call returns the same."""
     kind = (SINGLE if inputs.startswith("single") else KINDS)[name]
     change, dtype = INPUTS[inputs]
     generator = torch.Generator().manual_seed(sum(map(ord, name + inputs)))

@@ -36,23 +36,23 @@ from tests.structures.enumeration import (
 )
 from tests.structures.truth import Listed, Truth, dense, listed, sparse_chain, sparse_choice
 
-TARGETS = [1, 1, 2]  # two equal labels, between which a blank must be heard
+TARGETS = [1, 1, 2]  # two equal labels need a blank between them
 
 
 @dataclass(frozen=True)
 class Kind:
-    """One distribution. The library is called as `make(*potentials, *masks)`, masks may be None."""
+    """One distribution. The library is called as `make(*potentials, *masks)`; masks may be None."""
 
     make: Callable[..., Any]
-    every: Callable[..., Iterable[Structure]]  # of an item, given its masks
-    shapes: tuple[tuple[int, ...], ...]  # of the potentials, without batch
+    every: Callable[..., Iterable[Structure]]  # structures of an item, from its masks
+    shapes: tuple[tuple[int, ...], ...]  # shapes of the potentials, without batch
     masks: tuple[int, ...]  # sizes of the masks
     event: tuple[int, ...]
     boolean: bool = False  # whether a value is boolean
-    marginals: tuple[int, ...] = ()  # their shape, where it is not that of the first potential
+    marginals: tuple[int, ...] = ()  # shape, if not the first potential's
     shared: tuple[int, ...] = ()  # potentials without a batch axis
-    # Whether entries that no structure reads may be NaN only on padded rows: the lattice of CTC has
-    # entries that no path can reach, and reads them.
+    # Whether unread entries may be NaN on padded rows only: CTC reads entries of its lattice that
+    # no path can reach.
     reads_rows: bool = False
     solve: Callable[..., Truth] = dense
 
@@ -64,7 +64,7 @@ class Kind:
         return self.marginals or self.shapes[0]
 
     def listed(self, masks: tuple[Tensor, ...]) -> Listed:
-        """Every structure of an item with these masks."""
+        """Enumerate the structures of an item with these masks."""
         return _listed(self, tuple(tuple(mask.tolist()) for mask in masks))
 
 
@@ -94,7 +94,7 @@ def _chain(length: int, states: int, make: Any = LinearChain, **how: Any) -> Kin
 
 
 def _bounded_chain(length: int, states: int) -> Kind:
-    """With start scores of each item, and transitions and end scores that all items share."""
+    """Build a chain with start scores for each item, and transitions and end scores shared by all."""
 
     def make(*given: Any) -> LinearChain:
         unary, transitions, start, end, mask = given
@@ -177,7 +177,7 @@ def _sparse(make: Any, size: int, alpha: float) -> Kind:
     return _choice(size, make, solve=partial(sparse_choice, alpha=alpha))
 
 
-# Ordinary sizes. The kernels have other code for more than 10 (chain) and 12 (segments) states.
+# Ordinary sizes. The kernels use other code above 10 (chain) and 12 (segments) states.
 KINDS = {
     "Categorical": _choice(4),
     "Subset": Kind(Subset, subsets, ((4,),), (4,), (4,), boolean=True),
@@ -201,7 +201,7 @@ KINDS = {
     "Entmax 1.3": _sparse(partial(Entmax, alpha=1.3), 4, 1.3),
     "SparseChain": _chain(3, 3, SparseChain, solve=partial(sparse_chain, alpha=2.0)),
 }
-# The smallest that there are.
+# The smallest sizes.
 SINGLE = {
     "Categorical": _choice(1),
     "Subset": Kind(Subset, subsets, ((1,),), (1,), (1,), boolean=True),

@@ -1,4 +1,4 @@
-"""Gradients of every verb that has them, against autograd through enumeration in float64."""
+"""Gradients of every differentiable verb match autograd through enumeration in float64."""
 
 import pytest
 import torch
@@ -12,7 +12,8 @@ from tests.structures.verbs import NUM_RANKS, log_partition, values_of
 pytestmark = pytest.mark.slow
 
 DENSE = [name for name, kind in KINDS.items() if not kind.is_sparse]
-# SparseChain has its differences in tests/distributions/test_sparse.py: by enumeration they take minutes.
+# tests/distributions/test_sparse.py has finite differences for SparseChain: enumeration takes
+# minutes.
 SPARSE = ["Sparsemax", "Entmax 1.5", "Entmax 1.3"]
 VERBS = ("log_partition", "log_prob", "marginals", "entropy", "cross_entropy", "kl", "topk")
 INPUTS = (
@@ -32,7 +33,7 @@ def weights(shape: torch.Size) -> Tensor:
 
 
 def answer(of: Case, verb: str, potentials: list[Tensor], values: Tensor) -> Tensor:
-    """What the library says."""
+    """Return the result of the library."""
     distribution = of.make(potentials)
     if verb == "log_partition":
         return log_partition(distribution)
@@ -45,7 +46,7 @@ def answer(of: Case, verb: str, potentials: list[Tensor], values: Tensor) -> Ten
 
 
 def truth_of(verb: str, truth: Truth, other: Truth) -> Tensor:
-    """What enumeration says of one item."""
+    """Return the result of enumeration for one item."""
     if verb == "log_partition":
         return truth.log_partition
     if verb == "log_prob":
@@ -64,7 +65,7 @@ def gradients(total: Tensor, potentials: list[Tensor]) -> list[Tensor]:
 
 
 def weighted(found: Tensor) -> Tensor:
-    """A sum over the entries that are finite and no larger than float32 can tell apart."""
+    """Sum the entries that are finite and small enough for float32 to resolve, with weights."""
     usable = found.isfinite() & (found.detach().abs() < 1e3)
     return (weights(found.shape) * torch.where(usable, found.double(), 0.0)).sum()
 
@@ -78,7 +79,7 @@ def expected_gradients(of: Case, verb: str) -> list[Tensor]:
     truths, others = of.truths(potentials), of.other_truths
     rows = [truth_of(verb, *pair) for pair in zip(truths, others, strict=True)]
     count = max(map(len, rows)) if verb == "log_prob" else 0
-    if verb == "log_prob":  # as `values_of` fills them up
+    if verb == "log_prob":  # padded as by `values_of`
         rows = [torch.cat([row, row[:1].expand(count - len(row))]) for row in rows]
     whole = torch.stack(rows, 1 if verb in ("log_prob", "topk") else 0)
     return gradients(weighted(whole), potentials)

@@ -1,5 +1,5 @@
-"""Every distribution, every verb and every kind of inputs against enumeration, on the path that
-FOVEAL_KERNELS chooses; `test_paths.py` runs this file on every other path.
+"""Every distribution, verb and kind of inputs against enumeration, on the path that FOVEAL_KERNELS
+chooses; `test_paths.py` runs this file on every other path.
 """
 
 import contextlib
@@ -50,7 +50,7 @@ def test_where_nothing_is_possible(name: str, verb: str) -> None:
 
 @pytest.mark.parametrize(("name", "verb"), PAIRS)
 def test_a_score_that_is_not_a_number(name: str, verb: str) -> None:
-    """NaN in, NaN out for its item alone; a search or a draw is refused."""
+    """NaN affects its item only, whose results are NaN; search and sampling raise an error."""
     of = case(name, "NaN")
     for mode in MODES:
         if verb in SELECTING:

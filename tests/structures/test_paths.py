@@ -1,4 +1,6 @@
-"""The grid of this folder on the other paths: tensor operations, and kernels of each instruction set."""
+"""The grid tests of this folder on the other paths: tensor operations, and kernels of each
+instruction set.
+"""
 
 from pathlib import Path
 

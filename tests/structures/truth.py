@@ -1,9 +1,9 @@
-"""The answers of enumeration, in float64.
+"""The results of enumeration, in float64.
 
     log Z = log sum_z exp( score(z) ),   p(z) = exp( score(z) - log Z ),   marginals = sum_z p(z) marks(z)
 
-The scores are differentiable functions of the potentials, so that autograd through the sums is the
-truth for gradients. A sparse structure has no log Z, but probabilities all the same.
+The scores are differentiable functions of the potentials, so autograd through the sums gives the
+reference gradients. A sparse structure has no log Z, but it has probabilities.
 
 Axes: N structures of an item.
 """
@@ -21,18 +21,20 @@ from tests.structures.enumeration import Structure
 
 @dataclass(frozen=True)
 class Listed:
-    """All structures of one item: their values, and which entries each of them counts."""
+    """All structures of one item: their values, and the entries that each of them counts."""
 
     values: Tensor  # (N, *event)
     parts: list[Tensor]  # for each potential: how often each structure reads each entry
     marks: Tensor  # (N, *shape of the marginals), 0 or 1
 
     def reads(self, potential: int) -> Tensor:
-        """True on the entries that some structure reads."""
+        """Return True on the entries that some structure reads."""
         return self.parts[potential].any(0)
 
     def scores(self, potentials: Sequence[Tensor]) -> Tensor:
-        """(N,), differentiable; entries that a structure does not read may hold anything."""
+        """Return differentiable scores, (N,); entries that a structure does not read may hold any
+        value.
+        """
         total = torch.zeros(len(self.values), dtype=torch.float64)
         for counts, potential in zip(self.parts, potentials, strict=True):
             held = torch.where(counts > 0, potential.double(), 0.0)
@@ -47,7 +49,7 @@ def listed(
     marginals: tuple[int, ...],
     dtype: torch.dtype,
 ) -> Listed:
-    """The structures of an enumeration as tensors."""
+    """Return the structures of an enumeration as tensors."""
     every = list(structures)
     parts = [torch.zeros(len(every), *shape, dtype=torch.float64) for shape in shapes]
     marks = torch.zeros(len(every), *marginals, dtype=torch.float64)
@@ -63,7 +65,7 @@ def listed(
 
 @dataclass(frozen=True)
 class Truth:
-    """Probabilities of the structures of one item; the log Z of a sparse one is its smoothed maximum."""
+    """Probabilities of the structures of one item; a sparse one has its smoothed maximum as log Z."""
 
     listed: Listed
     scores: Tensor  # (N,), -inf where a structure is forbidden
@@ -82,7 +84,9 @@ class Truth:
         return torch.tensordot(self.probs, self.listed.marks, 1)
 
     def cross_entropy(self, other: "Truth") -> Tensor:
-        """Infinite where the other forbids what is possible here."""
+        """Return the cross-entropy; it is infinite if the other distribution forbids a possible
+        structure.
+        """
         drawn = self.probs > 0
         if bool((drawn & ~other.possible).any()):
             return torch.tensor(torch.inf, dtype=torch.float64)
@@ -110,18 +114,20 @@ def dense(listed: Listed, potentials: Sequence[Tensor]) -> Truth:
 
 
 def sparse_choice(listed: Listed, potentials: Sequence[Tensor], *, alpha: float) -> Truth:
-    """alpha-entmax of the scores."""
+    """Compute alpha-entmax of the scores."""
     scores = listed.scores(potentials)
     maximum, probs = entmax(scores, alpha)
     return Truth(listed, scores, maximum, probs.log())
 
 
 def sparse_chain(listed: Listed, potentials: Sequence[Tensor], *, alpha: float) -> Truth:
-    """Viterbi with a sparse maximum, then each labeling from its last position to its first."""
+    """Run Viterbi with a sparse maximum, then follow each labeling from its last position to its
+    first.
+    """
     unary, transitions = (part.double() for part in potentials)
     places = (listed.values[0] >= 0).nonzero().flatten().tolist()
     if not places:
-        zeros = torch.zeros(1, dtype=torch.float64)  # one labeling, of nothing
+        zeros = torch.zeros(1, dtype=torch.float64)  # one empty labeling
         return Truth(listed, zeros, zeros[0], zeros)
     best, back = unary[places[0]], dict[int, Tensor]()  # back[t][i, j] = p(i before | j at t)
     for _, t in pairwise(places):
@@ -142,9 +148,9 @@ def sparse_chain(listed: Listed, potentials: Sequence[Tensor], *, alpha: float) 
 
 
 def entmax(scores: Tensor, alpha: float) -> tuple[Tensor, Tensor]:
-    """max over p of <p, scores> + H_alpha(p), and that p, by bisection.
+    """Compute max over p of <p, scores> + H_alpha(p), and the maximizing p, by bisection.
 
-    p_i = max(0, (alpha - 1) scores_i - tau)^(1 / (alpha - 1)), with tau such that they sum to 1.
+    p_i = max(0, (alpha - 1) scores_i - tau)^(1 / (alpha - 1)), where tau makes the sum equal to 1.
     """
     if bool((scores == -torch.inf).all()):
         return torch.tensor(-torch.inf, dtype=torch.float64), torch.zeros_like(scores)

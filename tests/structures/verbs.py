@@ -1,7 +1,7 @@
-"""The verbs of a distribution, and how far their answers may be from enumeration.
+"""The verbs of a distribution, and the tolerances of their results compared with enumeration.
 
-Each verb is a function of a distribution and of tensors that it needs, so that it can be called
-eagerly, in inference mode and compiled; its check compares what came out with the truth.
+Each verb is a function of a distribution and the tensors that it needs. Tests call it eagerly, in
+inference mode and compiled; its check compares the result with the truth.
 
 Axes: B items, N structures, k ranks, S samples.
 """
@@ -25,7 +25,7 @@ class Verb(NamedTuple):
 
 
 def near(found: Tensor, expected: Tensor, what: str) -> None:
-    """Within the accuracy that the library promises: 1e-5 in float32."""
+    """Check the accuracy that the library promises: 1e-5 in float32."""
     tolerance = 1e-9 if found.dtype == torch.float64 else 1e-5
     expected = expected.detach().to(found.dtype)
     assert_close(
@@ -38,7 +38,7 @@ def near(found: Tensor, expected: Tensor, what: str) -> None:
 
 
 def values_of(case: Case) -> Tensor:
-    """All structures (N, B, *event); of items that have fewer, the first again."""
+    """Return all structures, (N, B, *event); items with fewer structures repeat their first one."""
     every = [case.kind.listed(tuple(m[item] for m in case.masks)).values for item in range(3)]
     count = max(map(len, every))
     return torch.stack(
@@ -47,7 +47,7 @@ def values_of(case: Case) -> Tensor:
 
 
 def log_partition(distribution: Any) -> Tensor:
-    """log Z, or what a sparse distribution has in its place."""
+    """Return log Z, or the smoothed maximum of a sparse distribution."""
     dense = hasattr(type(distribution), "log_partition")
     return distribution.log_partition() if dense else distribution.smoothed_max()
 
@@ -82,7 +82,7 @@ def check_kl(found: Any, truths: list[Truth], others: list[Truth]) -> None:
 
 
 def places_of(truth: Truth, values: Tensor) -> list[int]:
-    """Where structures stand in the list of all; an error if one is none."""
+    """Return the indices of structures in the enumeration; raise an error for an invalid structure."""
     every = {row.numpy().tobytes(): n for n, row in enumerate(truth.listed.values)}
     return [every[value.contiguous().numpy().tobytes()] for value in values]
 
@@ -110,7 +110,9 @@ def check_topk(found: Any, truths: list[Truth], _: list[Truth]) -> None:
 
 
 def check_sample(found: Tensor, truths: list[Truth], _: list[Truth]) -> None:
-    """Only what is possible is drawn, about as often as it should be: within 5 standard deviations."""
+    """Check that only possible structures are drawn, with the right frequencies within 5 standard
+    deviations.
+    """
     for item, truth in enumerate(truths):
         places = torch.tensor(places_of(truth, found[:, item]))
         assert (truth.probs[places] > 0).all(), f"an impossible structure is drawn for item {item}"
@@ -132,7 +134,7 @@ VERBS = {
     "argmax": Verb(lambda d, other, values: d.argmax(), check_argmax),
     "topk": Verb(lambda d, other, values: tuple(d.topk(NUM_RANKS)), check_topk),
     "sample": Verb(lambda d, other, values: draw(d), check_sample),
-    # Sparse distributions have neither of these two.
+    # Sparse distributions have neither of these two verbs.
     "cross_entropy": Verb(
         lambda d, other, values: (d.cross_entropy(other), other.cross_entropy(d)),
         check_cross_entropy,
@@ -144,5 +146,5 @@ SELECTING = ("argmax", "topk", "sample")
 
 
 def has(name: str, case: Case) -> bool:
-    """Whether a distribution has a verb."""
+    """Return whether a distribution has a verb."""
     return not (case.kind.is_sparse and name in DENSE_ONLY)

@@ -1,5 +1,5 @@
-"""What a stranger adds to foveal with public names alone: a scorer, an attention, encoders of texts and
-images, a tokenizer, a metric, a distribution, a source, models and a task.
+"""Parts that a user adds to foveal through public names only: a scorer, an attention, encoders for texts
+and images, a tokenizer, a metric, a distribution, a source, models and a task.
 """
 
 from .image import PatchEncoderSpec as PatchEncoderSpec

@@ -1,4 +1,4 @@
-"""An encoder of images: patches side by side, each through one linear layer."""
+"""An image encoder: non-overlapping patches, each projected by one linear layer."""
 
 from dataclasses import dataclass
 from typing import Literal, final
@@ -13,7 +13,7 @@ from foveal.specs import setting
 
 
 class PatchEncoder(AbstractEncoder):
-    """A convolution whose stride is the size of its kernel."""
+    """A convolution whose stride equals its kernel size."""
 
     def __init__(self, num_channels: int, side: int, size: int) -> None:
         super().__init__()
@@ -45,7 +45,7 @@ class PatchEncoder(AbstractEncoder):
 @final
 @dataclass(frozen=True, kw_only=True, slots=True)
 class PatchEncoderSpec(AbstractImageEncoderSpec):
-    """Patches of an image."""
+    """Encode an image as patches."""
 
     kind: Literal["patches"] = "patches"
     num_channels: int = setting(1, "1 for gray, 3 for color", at_least=1)
@@ -54,12 +54,12 @@ class PatchEncoderSpec(AbstractImageEncoderSpec):
 
     @property
     def shrinking(self) -> tuple[int, int]:
-        """Patches lie side by side."""
+        """Patches do not overlap."""
         return self.side, self.side
 
     @property
     def is_centered(self) -> bool:
-        """A patch begins where the one before it ends."""
+        """A patch begins at the end of the previous patch."""
         return False
 
     def build(self) -> PatchEncoder:

@@ -1,4 +1,4 @@
-"""Whole models for tasks of foveal: a bag of words, and a tagger that looks at each word only."""
+"""Whole models for tasks of foveal: a bag of words, and a tagger without context."""
 
 from dataclasses import dataclass
 from typing import Literal, final
@@ -13,14 +13,14 @@ from foveal.specs import setting
 
 
 class Bag(nn.Module):
-    """Scores of words, summed."""
+    """The sum of the scores of the words."""
 
     def __init__(self, vocabulary: int, num_classes: int) -> None:
         super().__init__()
         self.scores = nn.Embedding(vocabulary, num_classes)
 
     def forward(self, tokens: Tensor, mask: Tensor | None = None) -> Classified:
-        """Log-probabilities of the classes."""
+        """Return log-probabilities of the classes."""
         if mask is None:
             mask = torch.ones_like(tokens, dtype=torch.bool)
         found = self.scores(tokens.masked_fill(~mask, 0)) * mask.unsqueeze(-1)
@@ -40,7 +40,7 @@ class BagSpec(AbstractClassifierSpec):
 
 
 class Lookup(nn.Module):
-    """A vector for each word, and a CRF."""
+    """A vector for each word, followed by a CRF."""
 
     def __init__(self, vocabulary: int, num_tags: int, size: int) -> None:
         super().__init__()
@@ -48,7 +48,7 @@ class Lookup(nn.Module):
         self.crf = ChainCRF(size, num_tags)
 
     def forward(self, tokens: Tensor, mask: Tensor | None = None) -> LinearChain:
-        """The distribution over taggings."""
+        """Return the distribution over taggings."""
         tokens = tokens if mask is None else tokens.masked_fill(~mask, 0)
         return self.crf(self.words(tokens), mask)
 

@@ -25,7 +25,7 @@ from foveal.specs import setting
 
 
 class CosineScorer(AbstractScorer):
-    """score = scale * cos(q, k), for queries as wide as values."""
+    """score = scale * cos(q, k), for queries of the size of the values."""
 
     def __init__(self, query_size: int, value_size: int, scale: float) -> None:
         super().__init__()
@@ -44,7 +44,7 @@ class CosineScorer(AbstractScorer):
 @final
 @dataclass(frozen=True, kw_only=True, slots=True)
 class CosineSpec(AbstractScorerSpec):
-    """The cosine of query and key."""
+    """Score by the cosine of query and key."""
 
     kind: Literal["cosine"] = "cosine"
     scale: float = setting(5.0, "largest score", above=0)
@@ -56,7 +56,7 @@ class CosineSpec(AbstractScorerSpec):
 
 @dataclass(frozen=True, eq=False)
 class Peaks(LogPartitionDistribution):
-    """Any set of positions of which no two are neighbors."""
+    """Sets of positions without two neighbors."""
 
     scores: Tensor  # (..., T)
     mask: Tensor | None = None  # (..., T), True on real positions
@@ -65,7 +65,7 @@ class Peaks(LogPartitionDistribution):
     def log_partition_of(
         self, logsumexp: Callable[[Tensor, int], Tensor], scores: Tensor, mask: Tensor | None
     ) -> Tensor:
-        """Sum over positions that are left out, and those that are taken."""
+        """Sum over the sets by a recursion over positions: each position is in the set or not."""
         if mask is not None:
             scores = scores.masked_fill(~mask, -torch.inf)
         off = torch.zeros_like(scores[:, 0])
@@ -78,7 +78,7 @@ class Peaks(LogPartitionDistribution):
 @final
 @dataclass(frozen=True, kw_only=True, slots=True)
 class PeaksSpec(AbstractAttentionSpec):
-    """Read positions of which no two are neighbors."""
+    """Read positions without two neighbors."""
 
     kind: Literal["peaks"] = "peaks"
 
@@ -94,7 +94,7 @@ class PeaksSpec(AbstractAttentionSpec):
 
 
 class MeanEncoder(AbstractEncoder):
-    """Each word next to the mean of all."""
+    """The vector of each word, concatenated with the mean over all words."""
 
     def __init__(self, vocabulary: int, size: int) -> None:
         super().__init__()
@@ -129,29 +129,29 @@ class MeanEncoderSpec(AbstractEncoderSpec):
 @final
 @dataclass(frozen=True, kw_only=True, slots=True)
 class SyllableSpec(AbstractTokenizerSpec):
-    """Consonants with the vowel after them."""
+    """Split a text into syllables: consonants with the vowel after them."""
 
     kind: Literal["syllables"] = "syllables"
     vowels: str = setting("aeiou", "letters that end a symbol")
 
     def encode(self, text: str) -> list[str]:
-        """Cut a text into symbols."""
+        """Split a text into tokens."""
         return re.findall(f"[^{self.vowels}]*[{self.vowels}]|[^{self.vowels}]+", text)
 
     def decode(self, tokens: Sequence[str]) -> str:
-        """Join symbols."""
+        """Join tokens."""
         return "".join(tokens)
 
 
 @final
 @dataclass(frozen=True, kw_only=True, slots=True)
 class PrefixMatchSpec(AbstractMetricSpec):
-    """Outputs whose first letter is right."""
+    """Accuracy of the first letter of the outputs."""
 
     kind: Literal["prefix_match"] = "prefix_match"
 
     def measure(self, references: Sequence[str], outputs: Sequence[str]) -> Statistics:
-        """Count the outputs that begin as they should."""
+        """Count the outputs with the right first letter."""
         pairs = zip(references, outputs, strict=True)
         rows = np.array([[float(a[:1] == b[:1]), 1.0] for a, b in pairs])
         return Statistics(

@@ -1,4 +1,4 @@
-"""A source of its own: cards with a front and a back."""
+"""A user-defined source: cards with a front and a back."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -18,12 +18,12 @@ class CardsSource(AbstractSourceSpec):
     path: str = setting(about="file of cards")
 
     def read(self) -> Iterator[Example]:
-        """The cards in the order of the file."""
+        """Read the cards in the order of the file."""
         for card in Path(self.path).read_text(encoding="utf-8").split("---\n"):
             if card:
                 front, back = card.splitlines()
                 yield Example(front, back)
 
     def files(self) -> tuple[str, ...]:
-        """The file, so that a run is not resumed after it has changed."""
+        """Return the file, which lets a resumed run detect changes."""
         return (self.path,)

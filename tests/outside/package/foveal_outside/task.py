@@ -1,4 +1,4 @@
-"""A task of its own: how long a text is, up to a limit."""
+"""A user-defined task: predict the length of a text, up to a limit."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -22,7 +22,7 @@ from foveal.tasks import (
 
 
 class Counter(nn.Module):
-    """Sums learned weights of symbols, and scores lengths by how near they are."""
+    """Sum learned weights of tokens, and score each length by its distance to the sum."""
 
     def __init__(self, vocabulary: int, most: int) -> None:
         super().__init__()
@@ -30,7 +30,7 @@ class Counter(nn.Module):
         self.most = most
 
     def forward(self, tokens: Tensor, mask: Tensor) -> Tensor:
-        """Log-probabilities of the lengths 0 to `most`."""
+        """Return log-probabilities of the lengths 0 to `most`."""
         total = (self.weight(tokens).squeeze(-1) * mask).sum(-1, keepdim=True)
         lengths = torch.arange(self.most + 1, device=tokens.device)
         return (-((total - lengths) ** 2)).log_softmax(-1)
@@ -47,13 +47,13 @@ class Batch:
 
     @property
     def num_inputs(self) -> int:
-        """Symbols of the batch."""
+        """Count the tokens of the batch."""
         return int(self.mask.sum())
 
 
 @final
 class Length(AbstractAnsweringTask[Counter]):
-    """Texts to their lengths."""
+    """Predict the lengths of texts."""
 
     is_complete = True
 
@@ -63,29 +63,29 @@ class Length(AbstractAnsweringTask[Counter]):
 
     @property
     def spec(self) -> "LengthSpec":
-        """What the task was built from."""
+        """Return the spec of the task."""
         return self._spec
 
     @property
     def main_metric(self) -> MainMetric:
-        """The share of lengths that are right."""
+        """Return the accuracy of the lengths."""
         return MainMetric("accuracy", True)
 
     def symbols(self, example: Example) -> list[str]:
-        """Letters."""
+        """Split a text into letters."""
         return list(example.text)
 
     def reference(self, example: Example) -> str:
-        """The right length."""
+        """Return the reference length."""
         return str(int(example.target or "0"))
 
     def encode(self, example: Example) -> Encoded:
-        """Letters as numbers, and the length."""
+        """Encode the letters and the length."""
         numbers = self.vocabularies.source.encode(self.symbols(example))
         return Encoded(numbers, target=[int(self.reference(example))])
 
     def collate(self, examples: Sequence[Encoded]) -> Batch:
-        """A batch."""
+        """Build a batch."""
         size = max(1, *(len(example.source) for example in examples))
         tokens = torch.zeros(len(examples), size, dtype=torch.long)
         mask = torch.zeros(len(examples), size, dtype=torch.bool)
@@ -97,13 +97,13 @@ class Length(AbstractAnsweringTask[Counter]):
         return Batch(tokens, mask, labels, indices)
 
     def loss(self, batch: Batch, state: Any = None) -> Loss:
-        """The loss of right lengths."""
+        """Compute the loss of the reference lengths."""
         log_probs = self.model(batch.tokens.to(self.device), batch.mask.to(self.device))
         total = nll_loss(log_probs, batch.labels.to(self.device), reduction="sum")
         return Loss(total, torch.tensor(len(batch.labels), device=self.device))
 
     def searcher(self) -> Any:
-        """What answers some examples of one size."""
+        """Return a function that predicts a batch of examples of one size."""
         return self._answers
 
     def _answers(self, examples: Sequence[Example], settings: PredictionSpec) -> list[Answers]:
@@ -116,14 +116,14 @@ class Length(AbstractAnsweringTask[Counter]):
     def statistics_of(
         self, references: Sequence[str], outputs: Sequence[str]
     ) -> Sequence[Statistics]:
-        """Accuracy."""
+        """Compute the accuracy."""
         return (accuracy([[one] for one in references], [[one] for one in outputs]),)
 
 
 @final
 @dataclass(frozen=True, kw_only=True, slots=True)
 class LengthSpec(AbstractTextSpec[Length]):
-    """How long is a text?"""
+    """Predict the length of a text."""
 
     kind: Literal["length"] = "length"
     most: int = setting(12, "longest length that is told", at_least=1)
@@ -131,11 +131,11 @@ class LengthSpec(AbstractTextSpec[Length]):
     prediction: PredictionSpec = setting(PredictionSpec(), "how lengths are given")
 
     def counted(self, example: Example) -> Symbols:
-        """Letters have numbers."""
+        """Letters need a vocabulary."""
         return Symbols(list(example.text))
 
     def vocabularies(self, tally: Tally) -> Vocabularies:
-        """The numbers of letters."""
+        """Build the vocabulary of letters."""
         return tally.vocabularies()
 
     def build(self, vocabularies: Vocabularies) -> Length:
