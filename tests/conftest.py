@@ -1,9 +1,9 @@
-"""Tests run side by side, one worker per core: each keeps to one thread, and so do the processes that it starts."""
+"""Tests run in parallel, one worker per core, so each worker and its subprocesses use one thread."""
 
 import os
 
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 
-import torch  # after the variable, which it reads
+import torch  # reads the variable, so after it
 
 torch.set_num_threads(1)

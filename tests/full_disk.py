@@ -1,4 +1,4 @@
-"""A disk without room, as a process sees it."""
+"""A simulated full disk for the current process."""
 
 import resource
 import sys
@@ -8,10 +8,10 @@ from contextlib import contextmanager
 
 @contextmanager
 def full_disk() -> Iterator[None]:
-    """No file of this process can grow beyond 2,000 bytes.
+    """Limit all files of this process to 2,000 bytes.
 
-    Python would cut the compiled form of a module that is first imported meanwhile, without an error, and no
-    process could import that module any more.
+    Python writes no bytecode meanwhile: it would truncate the file of a newly imported module without
+    an error, and no process could import that module any more.
     """
     limits, compiles = resource.getrlimit(resource.RLIMIT_FSIZE), not sys.dont_write_bytecode
     sys.dont_write_bytecode = True

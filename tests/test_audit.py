@@ -1,4 +1,4 @@
-"""The audit of what all extras pull in: that it sees all of it, and that it would see what is unsafe."""
+"""The audit covers all dependencies of all extras, and detects unsafe ones."""
 
 import sys
 from collections.abc import Iterator
@@ -21,9 +21,9 @@ def script(monkeypatch: pytest.MonkeyPatch) -> Iterator[ModuleType]:
 
 def test_what_is_pulled_in_is_pinned_and_not_known_to_be_unsafe(script: ModuleType) -> None:
     audited = {one.name: one for one in script.audit()}
-    # Asked for by us, by one that we ask for, and by one that asks in turn.
+    # Direct dependencies, their dependencies, and the dependencies of those.
     assert {"fastapi", "starlette", "anyio", "uvicorn", "h11", "torch"} <= set(audited)
-    # Of each extra, among them one that is named in another.
+    # Dependencies of each extra, including an extra that another extra names.
     assert {"httpx2", "tensorboard", "transformers", "pyarrow", "ray", "aiohttp", "av"} <= set(
         audited
     )

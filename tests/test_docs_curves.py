@@ -1,4 +1,4 @@
-"""The curves of the documentation show the figures in results/, and nothing else."""
+"""The curves of the documentation show exactly the figures in results/."""
 
 import json
 import re

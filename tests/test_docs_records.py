@@ -1,5 +1,5 @@
-"""The tables of docs/records say what results/ has, and every mistake, and all that is shown of a model,
-has its picture.
+"""The tables of docs/records match results/, and every error and every example on a page has its
+picture.
 """
 
 import json
@@ -38,7 +38,7 @@ def records(monkeypatch: pytest.MonkeyPatch) -> Iterator[ModuleType]:
 
 
 def table(text: str) -> dict[str, dict[str, str]]:
-    """The cells of a Markdown table by row and column."""
+    """Return the cells of a Markdown table by row and column."""
     head, _, *rows = [line for line in text.splitlines() if line.startswith("|")]
     names = [cell.strip() for cell in head.split("|")[2:-1]]
     cells = [[cell.strip() for cell in row.split("|")[1:-1]] for row in rows]

@@ -1,4 +1,4 @@
-"""The views of the documentation come from results/gallery, and the page of all of them is whole."""
+"""The views of the documentation come from results/gallery, and the overview page is complete."""
 
 import re
 import sys
@@ -62,7 +62,7 @@ def test_a_drawing_has_the_weights_of_its_file(views: ModuleType) -> None:
 
 def test_captions_give_the_scores_of_the_file(views: ModuleType) -> None:
     for name, view in views.GALLERY_VIEWS.items():
-        if name in ("view_gold", "view_beam_tree", "view_curves"):  # of a model captioned before
+        if name in ("view_gold", "view_beam_tree", "view_curves"):  # model with an earlier caption
             continue
         caption = views.CAPTIONS[name]()
         for row in views.exhibit(view.case).results.rows[:-1]:

@@ -1,7 +1,7 @@
 """Every file in examples/ runs to its end as a script, with warnings as errors.
 
-An example that trains on a data set runs on a small cut of it, and skips where the data is absent;
-one that makes its own data trains for a short time. It checks by itself that what it learnt beats a
+An example that trains on a data set runs on a small part of it, and is skipped if the data is absent.
+An example that generates its data trains for a short time. Each example checks that its model beats a
 baseline.
 """
 
@@ -17,7 +17,7 @@ pytestmark = pytest.mark.slow
 
 ROOT = Path(__file__).resolve().parent.parent
 EXAMPLES = sorted((ROOT / "examples").glob("*.py"))
-MAX_SECONDS = 300  # each takes some 20 to 35 s on a core of its own
+MAX_SECONDS = 300  # each takes about 20 to 35 s on an idle core
 CUTS = {
     "crf_tagger.py": ("--cut", "400", "--epochs", "12"),
     "dependency_parser.py": ("--cut", "300", "--epochs", "8"),

@@ -1,4 +1,4 @@
-"""`foveal.fit`, `foveal.load` and `task.predict`, as the first lines of a user's program."""
+"""`foveal.fit`, `foveal.load` and `task.predict`, as in the first lines of a user's program."""
 
 import statistics
 import subprocess
@@ -29,7 +29,7 @@ SMALL: dict[str, Any] = {
     "threads": 1,
     "quiet": True,
 }
-MOST_SECONDS = 0.3  # that `import foveal` adds to `import torch`
+MOST_SECONDS = 0.3  # overhead of `import foveal` over `import torch`
 
 
 def weights(task: Any) -> dict[str, torch.Tensor]:
@@ -154,7 +154,7 @@ def test_it_says_what_it_does_unless_quiet(capfd: pytest.CaptureFixture[str]) ->
 
 
 def test_the_import_costs_next_to_nothing() -> None:
-    """In processes of their own, after torch, as a program would."""
+    """The import is timed in separate processes, after torch, as in a program."""
     program = (
         "import time, torch, sys; start = time.perf_counter(); import foveal; "
         "took = time.perf_counter() - start; assert 'foveal.data' not in sys.modules; "

@@ -1,4 +1,6 @@
-"""The layout of the package: small folders, a root that names every package, a reference for every public name."""
+"""The layout of the package: small folders, a root that names every package, and a reference for every
+public name.
+"""
 
 import ast
 import json
@@ -20,7 +22,7 @@ PUBLIC_NAMES: dict[str, list[str]] = json.loads(
 # All names of a package, or a group of them.
 EXPORTS = re.compile(r"^<!-- exports: ([a-z_.]+)(?:;([\w,\s]+))? -->$", re.MULTILINE)
 
-# A task that uses public names only, so that a task of somebody else can do all that it does.
+# This task uses public names only, which shows that a user-defined task can do the same.
 OPEN_TASK = (
     "foveal/models/_parser.py",
     "foveal/tasks/_parse_batch.py",
@@ -35,7 +37,7 @@ def test_no_folder_has_too_many_files() -> None:
     folders = [path.parent for path in PACKAGE.rglob("__init__.py")]
     sizes = {folder.relative_to(PACKAGE): len(list(folder.glob("*.py"))) for folder in folders}
     too_large = {str(folder): size for folder, size in sizes.items() if size > MOST_FILES}
-    assert set(too_large) == {"cli"}  # one file for each command
+    assert set(too_large) == {"cli"}  # one file per command
 
 
 def test_the_root_names_every_package_and_module() -> None:
@@ -63,7 +65,7 @@ def test_public_names_are_in_the_reference(package: str) -> None:
 @pytest.mark.parametrize("file", OPEN_TASK)
 def test_the_parsing_task_uses_public_names_only(file: str) -> None:
     imported = list(imports_of_foveal(file, (ROOT / file).read_text(encoding="utf-8")))
-    assert imported or file.endswith("_batch.py")  # which needs torch only
+    assert imported or file.endswith("_batch.py")  # it needs torch only
     assert [name for name in imported if not is_public(name)] == []
 
 
@@ -84,10 +86,10 @@ def test_a_private_name_is_told_from_a_public_one() -> None:
 
 
 def imports_of_foveal(file: str, source: str) -> Iterator[str]:
-    """The names that a file of the task imports from foveal, but for those of the task's other files.
+    """Yield the names that a file of the task imports from foveal, except from the task's other files.
 
-    A name of the package that the file itself belongs to is named as its package exports it: files of one
-    package cannot import from the package, which imports them.
+    A name of the file's package is listed as that package exports it: files of one package cannot import
+    from the package, which imports them.
     """
     package = ".".join(Path(file).parent.parts)
     own = {one.removesuffix(".py").replace("/", ".") for one in OPEN_TASK}
@@ -102,7 +104,7 @@ def imports_of_foveal(file: str, source: str) -> Iterator[str]:
 
 
 def is_public(name: str) -> bool:
-    """Whether a name is one that a package exports, or is in one of the modules next to the packages."""
+    """Return whether a package exports a name, or a module next to the packages contains it."""
     module, _, last = name.rpartition(".")
     if module in PUBLIC_NAMES:
         return last in PUBLIC_NAMES[module]

@@ -1,4 +1,4 @@
-"""The page on the lectures is the one of its table, and every target of the table exists."""
+"""The page on the lectures is generated from its table, and every target of the table exists."""
 
 import sys
 from collections.abc import Iterator
@@ -35,7 +35,7 @@ WRONG_ITEMS = {
 }
 
 
-@pytest.fixture(scope="module")  # it caches the names and headings of the files that it reads
+@pytest.fixture(scope="module")  # caches the names and headings of files
 def lectures() -> Iterator[ModuleType]:
     with pytest.MonkeyPatch.context() as patch:
         patch.syspath_prepend(str(ROOT / "scripts"))
@@ -82,9 +82,9 @@ def test_a_target_that_does_not_exist_is_found(
 @pytest.mark.parametrize(
     "target",
     [
-        "recipes/clips.py:caption_none",  # one of several names on the left of an assignment
+        "recipes/clips.py:caption_none",  # one of several assigned names
         "foveal/networks/recurrent/_cells.py:AbstractCell.run",
-        "docs/tasks.md#tagging",  # an anchor that the heading gives
+        "docs/tasks.md#tagging",  # an anchor generated from a heading
         "docs/doctor.md#how-gradients-are-measured",
         "foveal explain-config",
     ],

@@ -1,4 +1,6 @@
-"""What CI installs is pinned as in constraints.txt, with checksums, and is all that is asked for."""
+"""The lock files of CI pin the versions of constraints.txt with checksums, and cover all
+requirements.
+"""
 
 import re
 import sys
@@ -21,7 +23,7 @@ def audit(monkeypatch: pytest.MonkeyPatch) -> Iterator[ModuleType]:
 
 
 def locked(name: str) -> dict[str, str]:
-    """Versions by name."""
+    """Return versions by name."""
     first, *lines = (ROOT / name).read_text(encoding="utf-8").splitlines()
     assert first.startswith("# Written by scripts/lock.py")
     found = [LINE.fullmatch(line) for line in lines]

@@ -1,4 +1,4 @@
-"""The pictures of the product show what the code makes now: scripts/product_pictures.py."""
+"""The pictures of the product match the current code: scripts/product_pictures.py."""
 
 import re
 import sys
@@ -18,7 +18,7 @@ pytestmark = pytest.mark.slow
 ROOT = Path(__file__).resolve().parent.parent
 STORED = ROOT / "docs/assets/product"
 PAGES = ("explain", "report", "doctor", "explorer")
-MOST_BYTES = 1_000_000  # of all pictures
+MOST_BYTES = 1_000_000  # of all pictures together
 USED = re.compile(r"assets/product/([a-z_]+(?:-light|-dark)?\.(?:png|svg))")
 
 
@@ -40,7 +40,7 @@ def test_no_picture_is_outdated(pictures: ModuleType) -> None:
 @pytest.mark.parametrize(
     ("stored", "made", "same"),
     [
-        ("p = 0.457, -1.49", "p = 0.458, -1.50", True),  # another processor
+        ("p = 0.457, -1.49", "p = 0.458, -1.50", True),  # rounding on another processor
         ("M10.5 200h3", "M10.6 202h3", True),
         ("p = 0.46", "p = 0.52", False),
         ("M10.5 200h3", "M10.5 210h3", False),
@@ -94,5 +94,5 @@ def test_a_browser_takes_the_stored_pictures(
             np.asarray(Image.open(folder / f"{page}-{scheme}.png").convert("L").resize((40, 60)))
             for folder in (STORED, tmp_path)
         )
-        # The time of an answer, and the letters of another machine, change few pixels.
+        # The time of an answer, and the fonts of another machine, change few pixels.
         assert np.abs(stored.astype(float) - taken).mean() < 8

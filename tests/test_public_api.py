@@ -1,4 +1,4 @@
-"""The public names, written down: to change one is to change public_names.json and CHANGELOG.md."""
+"""The public names are pinned: to change one, edit public_names.json and CHANGELOG.md."""
 
 import json
 from importlib import import_module

@@ -23,7 +23,7 @@ LINK = re.compile(r'\]\(([^)#:]+)[^):]*\)|src="([^"]+)"')
 
 
 def program(text: str) -> str:
-    """The blocks of a page as one program in which each line keeps its line number."""
+    """Join the blocks of a page into one program in which each line keeps its line number."""
     lines = [""] * text.count("\n")
     for block in BLOCK.finditer(text):
         first = text.count("\n", 0, block.start(1))
@@ -34,11 +34,11 @@ def program(text: str) -> str:
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
 def test_the_code_blocks_run(page: Path) -> None:
-    if page.stem == "supar":  # its structures alone, without the parsers around them
+    if page.stem == "supar":  # only its structures, without the parsers
         load_supar()
     code = compile(program(page.read_text(encoding="utf-8")), str(page), "exec")
     with warnings.catch_warnings():
-        if page.parent.name == "migration":  # the other libraries warn of themselves
+        if page.parent.name == "migration":  # the other libraries raise warnings
             warnings.simplefilter("ignore")
         exec(code, {"__name__": page.stem})
 

@@ -1,4 +1,6 @@
-"""The summaries of the results pages say what results/ has, and name a winner only where there is one."""
+"""The summaries of the results pages match results/, and name a winner only if the difference is
+significant.
+"""
 
 import json
 import math
@@ -44,7 +46,7 @@ def tables(monkeypatch: pytest.MonkeyPatch) -> Iterator[ModuleType]:
 
 
 def block(name: str) -> list[dict[str, str]]:
-    """The rows of a stored table of the page, by column."""
+    """Return the rows of a stored table of the page, by column."""
     found = re.search(rf"<!-- begin: {name} [^>]*-->\n(.*?)<!-- end: {name} -->", PAGE, re.DOTALL)
     assert found is not None
     plain = found[1].replace("\N{NO-BREAK SPACE}", " ").replace("\N{MINUS SIGN}", "-")
@@ -119,7 +121,7 @@ def test_every_comparison_has_the_direction_of_its_metric(tables: ModuleType) ->
 @pytest.mark.usefixtures("tables")
 def test_the_interval_is_that_of_welch() -> None:
     comparisons = import_module("docs_comparisons")
-    # Two samples whose t is -2.46 with 25.0 degrees of freedom; the quantile there is 2.060.
+    # Two samples with t = -2.46 and 25.0 degrees of freedom; the quantile there is 2.060.
     first = (
         27.5,
         21.0,
@@ -197,7 +199,7 @@ def test_the_page_counts_the_sets_on_which_the_inflection_baseline_is_ahead(
     caption = re.search(r"The recipe is ahead of the non-neural baseline for ([^.]+)\.", text)
     assert caption is not None
     assert set(re.findall(r"[A-Z][a-z]+", caption[1])) == ahead
-    assert tables.CHARTS["inflection"]().count("<circle") == len(ours) + 1  # and the legend
+    assert tables.CHARTS["inflection"]().count("<circle") == len(ours) + 1  # plus one in the legend
 
 
 @pytest.mark.parametrize("chart", CHARTS, ids=lambda chart: chart.stem)

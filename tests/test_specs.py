@@ -1,4 +1,4 @@
-"""Specs: JSON both ways, single settings from text, and errors that name path and remedy."""
+"""Specs: JSON round trips, single settings from text, and errors that name path and remedy."""
 
 import json
 import math
@@ -88,11 +88,11 @@ models = st.builds(
 
 
 def same(found: Any, expected: Any) -> bool:
-    """Equal, and of equal types all the way down: 1 is not 1.0 here."""
+    """Return whether values and all nested types are equal: 1 is not 1.0 here."""
     return found == expected and repr(found) == repr(expected)
 
 
-@run_settings(deadline=None)  # a busy machine is slow at times
+@run_settings(deadline=None)  # a busy machine may be slow
 @given(model=models)
 def test_json_is_exact_both_ways(model: ModelSpec) -> None:
     assert same(from_json(ModelSpec, to_json(model)), model)
@@ -101,19 +101,19 @@ def test_json_is_exact_both_ways(model: ModelSpec) -> None:
     assert json.loads(to_json(model)) == to_data(model)
 
 
-@run_settings(deadline=None)  # a busy machine is slow at times
+@run_settings(deadline=None)  # a busy machine may be slow
 @given(model=models)
 def test_every_setting_can_be_set_to_what_it_is(model: ModelSpec) -> None:
     for one in settings(model):
         if one.path == "limit" and isinstance(one.value, str):
-            continue  # the text of a union may be read as a number or as none
+            continue  # the text of a union may parse as a number or as none
         assert same(with_setting(model, one.path, one.text), model), one
 
 
 @run_settings(deadline=None)
 @given(model=models, other=models)
 def test_settings_are_the_whole_spec(model: ModelSpec, other: ModelSpec) -> None:
-    """Two specs with the same settings are equal; every value that differs shows."""
+    """Two specs with the same settings are equal; every different value is visible."""
     told = [(s.path, repr(s.value)) for s in settings(model)]
     assert (told == [(s.path, repr(s.value)) for s in settings(other)]) == same(model, other)
     assert len({path for path, _ in told}) == len(told)
@@ -159,7 +159,7 @@ def test_a_setting_is_read_by_its_annotation() -> None:
     assert with_setting(model, "attention", "local").attention == LocalSpec()
     dotted = with_setting(model, "attention.scorer", "dot")
     assert dotted.attention == SoftmaxSpec(scorer=DotSpec())
-    assert with_setting(dotted, "attention", "softmax") == dotted  # chosen already: left as it is
+    assert with_setting(dotted, "attention", "softmax") == dotted  # already chosen: unchanged
     assert not with_setting(dotted, "attention.scorer.scaled", "False").attention.scorer.scaled
     given_as_json = with_setting(model, "attention", '{"kind": "local", "window": 2}')
     assert given_as_json.attention == LocalSpec(window=2.0)
@@ -320,7 +320,7 @@ def test_check_finds_what_a_dataclass_takes(made: Callable[[], Any], text: str) 
 
 
 def test_a_setting_has_the_type_of_its_default() -> None:
-    """pyright, which reads this file, refuses the first two lines where `setting` returns Any."""
+    """pyright, which reads this file, rejects the first two lines if `setting` returns Any."""
     assert_type(setting(1, "a number"), int)
     assert_type(setting("a", "a text"), str)
     assert_type(setting(about="without a default"), Any)

@@ -1,5 +1,5 @@
-"""The tests in tests/unchecked, in a process of their own without shape checking: compiled code,
-which is traced, and error messages, which a user sees where our tests would see a shape check.
+"""Run tests/unchecked in a separate process without shape checking: compiled code, which is traced, and
+error messages, where a shape check would come before the message that a user sees.
 """
 
 import subprocess
@@ -16,7 +16,7 @@ UNCHECKED = Path(__file__).resolve().parent / "unchecked"
 SLOWEST = "test_compiled_structures.py"
 
 
-@pytest.mark.timeout(900)  # compilers are slow on a machine that does something else besides
+@pytest.mark.timeout(900)  # compilers are slow on a busy machine
 @pytest.mark.parametrize(
     "chosen", [(UNCHECKED / SLOWEST,), (UNCHECKED, f"--ignore={UNCHECKED / SLOWEST}")]
 )

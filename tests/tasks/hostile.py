@@ -1,7 +1,7 @@
-"""Bundles made to do harm: well sealed, but with contents that no save has written.
+"""Malicious bundles: valid checksums, but contents that no save has written.
 
-`named` makes those that were thought of, `drawn` others by a seed: one of the stored bundles with
-one change to its spec, vocabulary, calibration, manifest or weights.
+`named` writes a fixed list of them, `drawn` random ones by a seed: a stored bundle with one change to
+its spec, vocabulary, calibration, manifest or weights.
 """
 
 import hashlib
@@ -39,7 +39,7 @@ def files_of(folder: Path) -> Files:
 
 
 def sealed(folder: Path, files: Files) -> Path:
-    """Write a bundle whose checksums fit, as `write_sealed` does, but without waiting for the disk."""
+    """Write a bundle with valid checksums, like `write_sealed` but without waiting for the disk."""
     folder.mkdir(parents=True)
     listed = {
         name: {"size": len(content), "sha256": hashlib.sha256(content).hexdigest()}
@@ -52,7 +52,7 @@ def sealed(folder: Path, files: Files) -> Path:
 
 
 def packed(header: Any, body: bytes) -> bytes:
-    """A safetensors file with any header."""
+    """Build a safetensors file with any header."""
     text = header if isinstance(header, bytes) else json.dumps(header).encode()
     text += b" " * (-len(text) % 8)
     return struct.pack("<Q", len(text)) + text + body
@@ -67,11 +67,11 @@ def filled(weights: bytes, number: float) -> bytes:
     return save({name: torch.full_like(tensor, number) for name, tensor in load(weights).items()})
 
 
-# --- those that were thought of
+# --- the fixed list
 
 
 def named(root: Path) -> Iterator[Path]:
-    """Every bundle that must be refused, each in a folder below the root."""
+    """Write every bundle that must be refused, each in a folder below the root."""
     base = BUNDLES / "0.1.0" / "transduction"
     for name, change in {**_specs(), **_vocabularies(), **_calibrations(), **_weights()}.items():
         files = files_of(base)
@@ -296,7 +296,7 @@ def _tampered(base: Path) -> dict[str, Callable[[Path], None]]:
     }
 
 
-# --- those that are drawn
+# --- random changes
 
 _VALUES: tuple[Any, ...] = (
     None, True, False, -1, 0, 1.5, 7, 10**5, 10**9, 10**12, 10**30, int("9" * 400), -(10**12),
@@ -307,7 +307,7 @@ _VALUES: tuple[Any, ...] = (
 
 
 def drawn(folder: Path, seed: int) -> Path:
-    """A stored bundle with one change."""
+    """Write a stored bundle with one random change."""
     chance = random.Random(seed)
     base = chance.choice(STORED)
     files = files_of(base)
@@ -329,7 +329,7 @@ def drawn(folder: Path, seed: int) -> Path:
 
 
 def _drawn_data(data: Any, chance: random.Random) -> Any:
-    """JSON data with one value replaced, left out, added or nested."""
+    """Replace, remove, add or nest one value of JSON data."""
     parents = [one for one in _nodes(data) if one]
     parent = chance.choice(parents)
     key = chance.choice(list(parent) if isinstance(parent, dict) else range(len(parent)))

@@ -1,4 +1,4 @@
-"""Bundles loaded one after the other in a process of its own, which cannot open a connection."""
+"""Load bundles one after another in a separate process, which cannot open a connection."""
 
 import json
 import os
@@ -22,18 +22,18 @@ _INPUTS = ("ab", "the good old ship", "a cat\tthe ship")
 
 
 class Outcome(NamedTuple):
-    """What came of loading a bundle."""
+    """The outcome of loading a bundle."""
 
     name: str
-    kind: str  # "loaded" if it answers too, or the name of the error
-    cause: str  # the name of the error behind it
-    seconds: float  # of the processor
-    megabytes: float  # most memory beyond what the process had before
+    kind: str  # "loaded" if it also answers, or the name of the error
+    cause: str  # the name of the error that caused it
+    seconds: float  # CPU time
+    megabytes: float  # peak memory above the memory before loading
     text: str
 
 
 def load_all(folders: Sequence[Path]) -> list[Outcome]:
-    """Load bundles in a new process, which ends if it takes more than a minute for one."""
+    """Load bundles in a new process, which ends if one bundle takes more than a minute."""
     done = subprocess.run(
         [sys.executable, "-m", "tests.tasks.hostile_loading"],
         input="\n".join(map(str, folders)),
@@ -58,21 +58,21 @@ def _main() -> None:
     resource.setrlimit(resource.RLIMIT_AS, (most, most))
     for folder in map(Path, sys.stdin.read().splitlines()):
         signal.alarm(60)
-        Path("/proc/self/clear_refs").write_text("5")  # sets the peak to what is used now
+        Path("/proc/self/clear_refs").write_text("5")  # resets the peak to the current usage
         before, start = _memory("VmRSS"), time.process_time()
         kind, cause, text = "loaded", "", ""
         try:
             task = load_bundle(folder)
             seconds, peak = time.process_time() - start, _memory("VmHWM") - before
             _answer(task)
-        except Exception as error:  # whatever it is, the test must see it
+        except Exception as error:  # the test must see every error
             kind, cause, text = type(error).__name__, type(error.__cause__).__name__, str(error)
             seconds, peak = time.process_time() - start, _memory("VmHWM") - before
         print(json.dumps((folder.name, kind, cause, seconds, peak, text)), flush=True)  # noqa: T201
 
 
 def _answer(task: Any) -> None:
-    """Ask for answers that JSON can hold; a setting may make the task refuse to answer."""
+    """Predict answers that JSON can hold; a setting may make the task refuse to answer."""
     examples = [Example(text) for text in _INPUTS]
     try:
         for example, prediction in zip(examples, task.predict(examples), strict=True):
@@ -82,7 +82,7 @@ def _answer(task: Any) -> None:
 
 
 def _memory(name: str) -> float:
-    """Megabytes of this process."""
+    """Return a memory figure of this process in megabytes."""
     lines = Path("/proc/self/status").read_text().splitlines()
     return next(int(line.split()[1]) / 1024 for line in lines if line.startswith(name))
 

@@ -1,4 +1,4 @@
-"""Tiny pictures: bars from left to right, each red or blue and high or low, to be named in order."""
+"""Tiny pictures with bars, each red or blue and high or low, to be named from left to right."""
 
 import random
 from pathlib import Path
@@ -28,7 +28,7 @@ BARS = CaptioningSpec(
 
 
 def bars(folder: Path, size: int, *, most: int = 4) -> list[Example]:
-    """Images in a folder, with what stands on them."""
+    """Draw images in a folder, and return them with the names of their bars."""
     generator, found = random.Random(0), list[Example]()
     folder.mkdir(exist_ok=True, parents=True)
     for number in range(size):

@@ -1,4 +1,4 @@
-"""Bundles as a version of the library wrote them, with what they answered.
+"""Bundles written by a version of the library, with their answers.
 
 python -m tests.tasks.stored tagging     writes tests/fixtures/bundles/<version>/tagging, or without a name
                                          every kind; never for a version that is released
@@ -41,9 +41,9 @@ INPUTS = {
 
 
 def answers(kind: str, task: Task) -> Any:
-    """What a task says about its inputs, as what JSON can hold."""
+    """Return the answers of a task to its inputs, as JSON data."""
     examples = [Example(text) for text in INPUTS[kind]]
-    if kind == "language_modeling":  # what it draws is up to torch's generator
+    if kind == "language_modeling":  # its samples depend on torch's generator
         return [task.evaluate([example]).value for example in examples]
     settings = PredictionSpec(nbest=3, trace=True)
     return [
@@ -57,7 +57,7 @@ def answers(kind: str, task: Task) -> Any:
 
 
 def main() -> None:
-    """Train one task of every kind for a moment and store it with its answers."""
+    """Train one task of every kind for a few steps, and store it with its answers."""
     torch.set_num_threads(1)
     examples = {
         "transduction": upper_cased(200),

@@ -1,4 +1,4 @@
-"""Backbones of Hugging Face in tasks of pictures: tiny ones with random weights, nothing downloaded."""
+"""Backbones from Hugging Face in image tasks: tiny ones with random weights, without a download."""
 
 import json
 from dataclasses import replace
@@ -42,7 +42,7 @@ def offline(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def saved(folder: Path, config: Any) -> Any:
-    """A backbone with random weights in a folder, as it comes from the hub."""
+    """Save a backbone with random weights to a folder, in the layout of the hub."""
     torch.manual_seed(3)
     model = transformers.AutoBackbone.from_config(config)
     model.save_pretrained(folder)
@@ -127,7 +127,7 @@ def test_patches_lie_side_by_side(tmp_path: Path) -> None:
     trace = task.predict(examples, TRACED)[0].trace
     assert trace is not None
     assert trace.layout.pitch is None
-    assert trace.layout.rows == 3  # of 16 pixels
+    assert trace.layout.rows == 3  # cells of 16 pixels
     assert sum(trace.weights[0]) == pytest.approx(1, abs=1e-5)
 
 
@@ -164,7 +164,7 @@ def test_what_is_no_backbone_or_would_run_code_is_one_line(resnet: Path, tmp_pat
         with pytest.raises(SpecError, match=said) as raised:
             replace(spec, config=changed, weights=None).build()
         assert "\n" not in str(raised.value)
-    # A pickle is not read, even where it is all there is.
+    # A pickle is not read, even if there is no other file.
     (resnet / "model.safetensors").rename(resnet / "pytorch_model.bin")
     with pytest.raises(SpecError, match=r"model\.safetensors"):
         spec.build()

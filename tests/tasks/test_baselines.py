@@ -1,4 +1,4 @@
-"""Baselines: what answers without a model score, and when a score says that a model is not worth having."""
+"""Baselines: scores of answers without a model, and the warning if a model is no better."""
 
 import json
 from pathlib import Path
@@ -50,7 +50,7 @@ def test_every_task_with_labels_has_a_baseline(kind: str, examples: list[Example
 
 def test_the_most_frequent_tag_of_each_word_is_the_baseline_of_tagging() -> None:
     task = TaggingSpec(model=TaggerSpec(encoder=ENCODER)).build_from(TAGGED)
-    # "run" is V twice and N once, "cat" is N, and for a new word N is the most frequent tag of all.
+    # "run" is V twice and N once, "cat" is N, and a new word gets N, the most frequent tag.
     assert task.trivial_answers(Example("the run new cat")) == {
         "the most frequent tag of each word": "D V N N"
     }
@@ -69,7 +69,7 @@ def test_the_better_of_two_rules_is_the_baseline_of_transduction() -> None:
 
 
 def test_a_model_that_has_learned_nothing_is_warned_about(tmp_path: Path) -> None:
-    """A tiny learning rate leaves the weights as they were drawn."""
+    """A tiny learning rate leaves the initial weights unchanged."""
     torch.manual_seed(0)
     task = ClassificationSpec(model=ClassifierSpec(encoder=ENCODER)).build_from(LABELED)
     events = list[Any]()
@@ -78,7 +78,7 @@ def test_a_model_that_has_learned_nothing_is_warned_about(tmp_path: Path) -> Non
     examples = [Example("a", "yes")] * 9 + [Example("a", "no")]
     assert isinstance(task.model, Classifier)
     with torch.no_grad():
-        task.model.output.bias[:] = torch.tensor([9.0, 0.0])  # "no", always
+        task.model.output.bias[:] = torch.tensor([9.0, 0.0])  # always "no"
     fit(task, train, examples, spec, tmp_path, listeners=[events.append])
     (warning,) = events[-1].warnings
     assert "dev: accuracy 10.00 is no better than 90.00" in warning

@@ -1,4 +1,4 @@
-"""A task that begins with the weights of a bundle answers as it did, whatever numbers its symbols have."""
+"""A task initialized with the weights of a bundle gives the same answers, even if token ids differ."""
 
 from dataclasses import replace
 from pathlib import Path
@@ -38,7 +38,7 @@ EXAMPLES = {
 
 
 def turned(vocabularies: Vocabularies) -> Vocabularies:
-    """The same symbols with other numbers."""
+    """Return the same tokens with other ids."""
     kinds = {
         name: getattr(vocabularies, name) for name in ("source", "target", "features", "labels")
     }

@@ -1,5 +1,5 @@
-"""A bundle gives back the task it was made of, is refused if anything about it has changed, and is
-whole whenever its writing is interrupted.
+"""A bundle restores its task, is refused if anything in it has changed, and stays valid if a save is
+interrupted.
 """
 
 import json
@@ -120,7 +120,7 @@ def test_a_folder_that_is_no_bundle_is_refused(tmp_path: Path) -> None:
 
 
 def sealed_anew(folder: Path, change: Callable[[dict], object]) -> None:
-    """Change the manifest and seal it again, as someone who wants to deceive can."""
+    """Change the manifest and recompute its checksum, as an attacker can."""
     path = folder / "manifest.json"
     data = json.loads(path.read_text())
     del data["seal"]
@@ -169,12 +169,12 @@ def test_a_manifest_that_is_something_else_is_refused(
 def test_a_huge_manifest_is_not_read(bundle: Path, tmp_path: Path) -> None:
     folder = copied(bundle, tmp_path)
     with (folder / "manifest.json").open("wb") as file:
-        file.truncate(1 << 33)  # takes no room on the disk
+        file.truncate(1 << 33)  # a sparse file: takes no disk space
     assert "more than" in refused(folder)
 
 
 def test_files_of_two_bundles_do_not_mix(bundle: Path, tmp_path: Path) -> None:
-    """Even under one seal: the weights must be those of the model that the spec describes."""
+    """Even with valid checksums, the weights must belong to the model of the spec."""
     contents = {name: (bundle / name).read_bytes() for name in FILES[:-1]}
     spec = json.loads(contents["spec.json"])
     spec["model"]["encoder"]["hidden_size"] = 20
@@ -205,7 +205,7 @@ def test_other_files_in_the_folder_stay(two_tasks: tuple[Task, Task], tmp_path: 
 def interrupted_save(
     task: Task, folder: Path, monkeypatch: pytest.MonkeyPatch, *, after: int
 ) -> bool:
-    """Save until so many system calls have made something last; return whether the save came to its end."""
+    """Save until a number of fsync calls have succeeded; return whether the save finished."""
     real, left = os.fsync, [after]
 
     def fsync(descriptor: int) -> None:
@@ -237,7 +237,7 @@ def test_an_interrupted_save_leaves_the_old_bundle_or_the_new(
     predicted = load_bundle(tmp_path).predict(INPUTS)
     expected = old if calls <= 4 else new
     assert predicted == expected.predict(INPUTS)
-    save_bundle(old, tmp_path)  # what was left does not stand in the way
+    save_bundle(old, tmp_path)  # leftover files do not block the next save
     assert load_bundle(tmp_path).predict(INPUTS) == old.predict(INPUTS)
     assert sorted(path.name for path in tmp_path.iterdir()) == sorted(FILES)
 
@@ -248,7 +248,7 @@ def test_a_second_interrupted_save_leaves_what_the_first_one_had_saved(
 ) -> None:
     old, new = two_tasks
     save_bundle(old, tmp_path)
-    interrupted_save(new, tmp_path, monkeypatch, after=5)  # the manifest alone has its name
+    interrupted_save(new, tmp_path, monkeypatch, after=5)  # only the manifest is renamed
     interrupted_save(old, tmp_path, monkeypatch, after=calls)
     assert load_bundle(tmp_path).predict(INPUTS) == new.predict(INPUTS)
 
@@ -264,8 +264,8 @@ def test_a_strange_manifest_is_replaced(
 
 
 def test_loading_imports_and_executes_nothing_of_the_bundle(bundle: Path, tmp_path: Path) -> None:
-    """A Python file, a pickle and a package beside the bundle are not touched; the process that
-    loads it sees no import from there.
+    """Loading does not touch a Python file, a pickle and a package in the folder of the bundle; the
+    process that loads it imports nothing from there.
     """
     folder = copied(bundle, tmp_path)
     for name in ("sitecustomize.py", "__init__.py", "spec.py"):

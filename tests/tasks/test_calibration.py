@@ -1,5 +1,5 @@
-"""Calibration finds the temperature that made the data, leaves a calibrated model as it is, and the
-calibration error is right on cases by hand and honest about small samples.
+"""Calibration finds the temperature that generated the data and leaves a calibrated model unchanged. The
+calibration error is right on cases worked out by hand and unbiased on small samples.
 """
 
 from collections.abc import Sequence
@@ -18,14 +18,14 @@ pytestmark = pytest.mark.slow
 
 
 def drawn(generator: np.random.Generator, probabilities: np.ndarray) -> np.ndarray:
-    """For each row, an index by its probabilities; -1 for what they leave."""
+    """Draw an index for each row from its probabilities; -1 for the remaining probability."""
     bounds = np.cumsum(probabilities, 1)
     index = (generator.random((len(bounds), 1)) > bounds).sum(1)
     return np.where(index == probabilities.shape[1], -1, index)
 
 
 def nbest(generator: np.random.Generator, size: int, *, complete: bool = False) -> np.ndarray:
-    """Distributions over 12 outputs, or the best 4 of each."""
+    """Draw distributions over 12 outputs, or the best 4 of each."""
     logits = generator.normal(size=(size, 12)) * 2
     log_probs = logits - np.logaddexp.reduce(logits, axis=1, keepdims=True)
     return log_probs if complete else np.sort(log_probs, 1)[:, :-5:-1]
@@ -54,8 +54,8 @@ def test_of_a_whole_distribution_it_finds_the_temperature() -> None:
 
 @pytest.mark.parametrize("size", [1, 2, 4])
 def test_calibration_lowers_the_error_on_other_data(size: int) -> None:
-    """Fitted on 400 examples of an underconfident model, as label smoothing makes them; for lists
-    of any length.
+    """Calibration is fitted on 400 examples of an underconfident model, as label smoothing
+    produces, for lists of several lengths.
     """
     generator = np.random.default_rng(0)
     log_probs = nbest(generator, 3400) * 1.2 - 0.3
@@ -77,7 +77,7 @@ def test_data_without_errors_or_without_anything_right_is_no_certainty(right: in
     assert all(0.7 < mean < 0.9999 if right == 0 else 0.0001 < mean < 0.15 for mean in means)
 
 
-# Temperature and b of each scaling; one without b where the candidates are all there is.
+# Temperature and b of each scaling; b is None if the list contains all candidates.
 scalings = st.tuples(st.tuples(st.floats(0.05, 20), st.none())) | st.lists(
     st.tuples(st.floats(0.05, 20), st.floats(-10, 10)), min_size=1, max_size=5
 )
@@ -101,7 +101,7 @@ def test_probabilities_are_such(
     assert (got.sum(1) <= 1 + 1e-6).all()
     assert (got[np.isneginf(log_probs)] == 0).all()
     first = got[:, : len(calibration.scalings)]
-    assert (np.diff(first) <= 1e-12).all()  # order is kept
+    assert (np.diff(first) <= 1e-12).all()  # the order is unchanged
 
 
 def test_a_longer_list_shares_what_is_left() -> None:
@@ -124,7 +124,7 @@ def test_data_goes_there_and_back() -> None:
 
 
 def test_the_error_by_hand() -> None:
-    """One bin is as far as the sweep goes where more confidence means fewer right."""
+    """The sweep stops at one bin if accuracy falls with confidence."""
     confidence = np.array([0.2, 0.4, 0.6, 0.8])
     assert reliability(confidence, np.array([True, True, False, False])).ece == pytest.approx(0.0)
     rising = reliability(confidence, np.array([False, False, True, True]))
@@ -153,7 +153,7 @@ def test_on_few_examples_a_perfect_model_shows_what_chance_says() -> None:
 
 @pytest.mark.parametrize("miss", [0.0, 0.05, 0.1])
 def test_the_debiased_square_is_right_on_average_on_few_examples(miss: float) -> None:
-    """Every confidence too high by `miss`, tested on 100 examples at a time."""
+    """Every confidence is too high by `miss`, and each test has 100 examples."""
     generator = np.random.default_rng(1)
     squares = []
     for _ in range(120):

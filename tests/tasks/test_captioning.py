@@ -1,4 +1,4 @@
-"""Captioning: pictures in, texts out."""
+"""Captioning: images in, texts out."""
 
 import base64
 from dataclasses import replace
@@ -42,7 +42,7 @@ def test_bars_are_named_and_looked_at(task: Captioning, examples: list[Example])
     assert found.value > 90
     assert [*found.statistics] == ["exact_match", "bleu", "token_error_rate", "cider"]
     names = [part.name for part in found.slices]
-    assert names[:2] == ["2 symbols", "4 symbols"]  # of what is written
+    assert names[:2] == ["2 symbols", "4 symbols"]  # slices by output length
     (shown,) = task.predict(examples[:1], PredictionSpec(trace=True))
     trace = shown.trace
     assert trace is not None
@@ -109,7 +109,7 @@ def test_the_doubly_stochastic_loss_is_0_where_each_place_is_read_once() -> None
 
 
 def test_braces_of_an_output_are_balanced(examples: list[Example]) -> None:
-    """An untrained model would open braces and never close them."""
+    """Without the constraint, an untrained model would open braces and never close them."""
     braced = [replace(example, target=f"{{ {example.target} }}") for example in examples]
     torch.manual_seed(3)
     task = replace(BARS, balanced=("{", "}")).build_from(braced)
@@ -134,7 +134,8 @@ def test_channels_of_image_and_encoder_must_agree(examples: list[Example]) -> No
         gray.build_from(InMemory(tuple(examples)))
 
 
-# Of pycocoevalcap 1.2, the metric's reference implementation, for the captions that `captions` draws.
+# Computed by pycocoevalcap 1.2, the metric's reference implementation, for the output of
+# `captions`.
 REFERENCE_CIDER = [
     3.29512734527,
     3.4489860621,
@@ -152,7 +153,9 @@ REFERENCE_CIDER = [
 
 
 def captions() -> tuple[list[list[str]], list[str]]:
-    """One to five references for each of twelve pictures, and an output like one of them."""
+    """Draw one to five references for each of twelve pictures, and an output similar to one of
+    them.
+    """
     random = Random(7)
     words = ("a", "the", "red", "blue", "cat", "dog", "sits", "runs", "on", "under", "table", "box")
     references = [
@@ -200,7 +203,7 @@ def test_all_captions_of_a_picture_are_its_references(examples: list[Example]) -
     assert [answer.output for answer in found.predictions] == [first.output, second.output]
     assert [*found.statistics] == ["cider", "bleu", "exact_match"]
     assert found.main.name == "cider"
-    assert found.statistics["exact_match"].rows[0, 0] == 1  # the second of its references
+    assert found.statistics["exact_match"].rows[0, 0] == 1  # matches its second reference
     assert sum(told) == 3
 
 
@@ -208,7 +211,7 @@ def test_cider_rewards_what_is_particular() -> None:
     references = ["a red cat sits here", "a blue dog sits here", "a green bird sits here"]
     particular = cider(references, ["a red cat is there", *references[1:]]).rows[0, 0]
     common = cider(references, ["a green dog sits here", *references[1:]]).rows[0, 0]
-    assert particular > common == 0  # what all references have counts for nothing
+    assert particular > common == 0  # n-grams of all references have weight 0
     assert cider(references, references).value == pytest.approx(1000.0)
     assert cider(references, [""] * 3).value == 0
 

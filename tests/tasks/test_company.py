@@ -1,7 +1,7 @@
-"""What is in one batch with an example changes nothing in its answer, to the last bit.
+"""Predictions are batch-invariant: the other examples of a batch do not change an answer by a single bit.
 
-Every way to sum, score and read that a model may be built with, asked alone and in batches put together
-at random, of few examples and of many.
+The tests cover every way to sum, score and read in a model, with single examples and with small and
+large random batches.
 """
 
 import random
@@ -64,7 +64,7 @@ from tests.tasks.tiny import (
 
 pytestmark = pytest.mark.slow
 
-# Sizes as of real models, and sizes that no vector register divides.
+# Sizes of real models, and sizes that are no multiple of a vector register.
 EVEN: tuple[TextEncoderSpec, DecoderSpec] = (
     TextEncoderSpec(embedding_size=64, hidden_size=128),
     DecoderSpec(hidden_size=256),
@@ -101,7 +101,7 @@ SIZES = (1, 2, 3, 5, 9, 40)
 def check(
     predict: Callable[..., Any], examples: Sequence[Example], *, beam_size: int, trace: bool = True
 ) -> None:
-    """Random batches, twice over, against each example by itself."""
+    """Compare random batches, twice, with the prediction for each single example."""
     settings = PredictionSpec(beam_size=beam_size, nbest=beam_size, trace=trace)
     alone = [predict([example], settings)[0] for example in examples]
     generator = random.Random(beam_size)
@@ -187,7 +187,9 @@ def test_of_a_transformer(positions: Any) -> None:
 
 
 def test_of_wide_states() -> None:
-    """Rows of more than 768 entries, of which kernels sum many in another order than few."""
+    """With rows of more than 768 entries, kernels use another summation order for many rows than
+    for few.
+    """
     encoder = TextEncoderSpec(embedding_size=16, hidden_size=512)
     task = built(
         TransductionSpec(model=Seq2SeqSpec(encoder=encoder, decoder=DecoderSpec(hidden_size=32)))
@@ -216,7 +218,7 @@ def test_of_several_as_one() -> None:
 
 
 def test_of_what_is_read_along_two_axes() -> None:
-    """Documents, pairs, and questions over facts: a batch has one size class in each."""
+    """Documents, pairs, and questions over facts have a batch with one size class per axis."""
     torch.manual_seed(0)
     lines = [example.text for example in WRITTEN]
     texts = ["\n".join(random.Random(n).choices(lines, k=1 + n % 9)) for n in range(20)]
@@ -271,7 +273,9 @@ def test_of_other_tasks(cell: Any) -> None:
 
 
 def test_a_list_of_candidates_is_calibrated_by_what_was_looked_for() -> None:
-    """An example with few possible answers beside one with many, which has a scaling of its own."""
+    """An example with few possible answers shares a batch with one with many, which uses another
+    scaling.
+    """
     torch.manual_seed(0)
     task = TaggingSpec(model=TaggerSpec(encoder=ODD[0])).build_from(sentences(60))
     task.calibrate(sentences(60), PredictionSpec(beam_size=5))

@@ -1,4 +1,6 @@
-"""Copying: known mixtures, unseen tokens from end to end, and every search against teacher forcing."""
+"""Copying: known mixtures, unseen tokens end to end, and every search compared with teacher
+forcing.
+"""
 
 from dataclasses import replace
 from pathlib import Path
@@ -74,7 +76,9 @@ def test_unseen_tokens_have_slots_in_source_and_target() -> None:
     ],
 )
 def test_log_probabilities_are_the_mixture(choices: dict[str, Any]) -> None:
-    """p = g P + (1 - g) attention, written out; all of it sums to 1, and the loss is that of the targets."""
+    """p = g P + (1 - g) attention sums to 1, and the loss is the log-probability of the targets
+    under p.
+    """
     torch.manual_seed(0)
     task = spec(**choices).build_from(EXAMPLES)
     task.model.eval()
@@ -131,13 +135,13 @@ def test_searches_score_as_teacher_forcing_does(choices: dict[str, Any]) -> None
 
 
 def test_unseen_tokens_are_copied_after_training(tmp_path: Path) -> None:
-    """The task: repeat the source. Test words were never seen, and only copying can write them."""
+    """The task is to repeat the source. Test words are unseen, and only copying can write them."""
     generator = torch.Generator().manual_seed(0)
     texts = [
         " ".join(WORDS[number] for number in torch.randint(12, (3,), generator=generator).tolist())
         for _ in range(300)
     ]
-    # Rare words of training are unknown too, or the slots would never be trained.
+    # Rare words of the training set are unknown too; otherwise the copy slots would not be trained.
     examples = [Example(f"{text} only{n}", f"{text} only{n}") for n, text in enumerate(texts)]
     training = TrainingSpec(steps=400, batch_size=16, learning_rate=1e-2, seed=1)
     torch.manual_seed(1)

@@ -1,4 +1,6 @@
-"""Pictures bent while a model learns: nothing is lost, clips bend as one, and answers are not bent."""
+"""Distortion of images in training: no ink is lost, all frames of a clip get the same distortion, and
+prediction applies none.
+"""
 
 from dataclasses import replace
 from pathlib import Path
@@ -16,7 +18,7 @@ NOTHING = DistortionSpec(turn=0.0, slant=0.0, stretch=0.0, shrink=0.0, waves=0.0
 
 
 def page(height: int, width: int, *, frames: tuple[int, ...] = ()) -> Seen:
-    """A filled frame of some size in a larger batch, the same a hundred times."""
+    """Place a filled frame of a given size in a larger batch, a hundred times."""
     mask = torch.zeros(100, *frames, 40, 120, dtype=torch.bool)
     mask[..., :height, :width] = True
     return Seen(mask.unsqueeze(-3).float(), mask)
@@ -54,7 +56,7 @@ def test_the_corners_stay_in_the_frame(spec: DistortionSpec, size: tuple[int, in
     sides = torch.tensor([width, height]) - 0.5
     assert moved.min() > -0.5 - 1e-9
     assert (moved < sides + 1e-9).all()
-    assert (moved.amax(1) - moved.amin(1)).amin(0).max() > 2  # and there is something left of it
+    assert (moved.amax(1) - moved.amin(1)).amin(0).max() > 2  # and it does not collapse
 
 
 def test_what_fills_a_batch_stays_empty() -> None:
@@ -81,6 +83,6 @@ def test_only_what_is_learnt_from_is_bent(tmp_path: Path) -> None:
     torch.manual_seed(0)
     again = task.loss(batch).total
     assert first != second
-    assert first == again  # a run that is resumed draws the same
+    assert first == again  # a resumed run draws the same
     task.model.eval()
     assert task.loss(batch).total == task.loss(batch).total

@@ -1,4 +1,6 @@
-"""Several transductions as one: copies change nothing, and others give what their step distributions say."""
+"""Ensembles of transductions: copies of one model change nothing, and different models combine their step
+distributions.
+"""
 
 import re
 from collections.abc import Callable
@@ -38,7 +40,7 @@ WAYS = [
 
 
 def taught(seed: int, **changes: Any) -> Transduction:
-    """A model that has learnt a little, and errs often."""
+    """Train a model for a short time; it makes many errors."""
     torch.manual_seed(seed)
     task = transduction(**changes)
     train(task, TRAIN, epochs=8, rate=1e-2)
@@ -107,7 +109,9 @@ def multiplied(each: Tensor) -> Tensor:
 def by_hand(
     members: list[Transduction], source: str, output: str, combined: Callable[[Tensor], Tensor]
 ) -> Tensor:
-    """log p(w | the symbols of the output so far) for every symbol w after each, the last after all."""
+    """Compute log p(w | output so far) for every token w at each step; the last row follows the
+    whole output.
+    """
     rows = []
     for member in members:
         batch = member.collate([member.encode(Example(source, output))])
@@ -146,7 +150,7 @@ def test_greedy_takes_what_the_mixture_likes_most(soft: Transduction, hard: Tran
         TEST[:12], ensemble.predict(TEST[:12], PredictionSpec(beam_size=1)), strict=True
     ):
         table = by_hand([soft, hard], example.text, found.output, mixed)
-        table[:, :END] = -torch.inf  # padding, unknown and begin are no outputs
+        table[:, :END] = -torch.inf  # padding, unknown and begin are not outputs
         assert table.argmax(1).tolist() == [*target.encode(list(found.output)), END]
 
 
@@ -207,7 +211,7 @@ def test_without_attention_in_one_there_is_no_trace(soft: Transduction) -> None:
 
 
 def test_members_may_read_by_other_numbers(soft: Transduction) -> None:
-    """One knows z and not a; what each reads is its own."""
+    """One member knows z and not a; each member uses its vocabulary."""
     torch.manual_seed(3)
     spelt = [Example(e.text.replace("a", "z"), e.target) for e in TRAIN]
     stranger = soft.spec.build_from(spelt)
@@ -226,7 +230,7 @@ def test_members_may_read_by_other_numbers(soft: Transduction) -> None:
 
 
 def test_outputs_may_be_as_long_as_any_member_allows(soft: Transduction) -> None:
-    """The limit is the longest of all, whatever their order."""
+    """The limit is the maximum over the members, in any order."""
     torch.manual_seed(0)
     shorter = replace(soft.vocabularies, lengths=replace(soft.vocabularies.lengths, ratio=0.1))
     brief = soft.spec.build(replace(shorter, lengths=replace(shorter.lengths, slack=0.0)))
@@ -252,7 +256,7 @@ def test_confidence_is_fitted_for_all_together(soft: Transduction, hard: Transdu
     sure = np.mean([sum(c.probability for c in p.nbest) for p in found])
     rows = zip(found, TEST, strict=True)
     right = np.mean([e.target in {c.output for c in p.nbest} for p, e in rows])
-    assert sure == pytest.approx(right, abs=0.05)  # a fitted share of "none of these" is as seen
+    assert sure == pytest.approx(right, abs=0.05)  # the fitted mass of "none of these" is right
 
 
 def test_members_are_left_as_they_were(soft: Transduction, hard: Transduction) -> None:
@@ -282,7 +286,7 @@ def test_a_stored_bundle_together_with_itself_answers_as_alone() -> None:
 
 
 def vocabulary(task: Transduction, tokens: str) -> Transduction:
-    """The same with another target vocabulary."""
+    """Return the vocabularies with another target vocabulary."""
     changed = replace(task.vocabularies, target=Vocabulary(tuple(tokens)))
     return task.spec.build(changed)
 

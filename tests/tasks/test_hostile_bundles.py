@@ -1,5 +1,5 @@
-"""Every bundle that was made to do harm is refused with a `BundleError`, quickly, in little memory and
-without a connection. `FOVEAL_HOSTILE_BUNDLES=1000` draws more of them than CI does.
+"""Every malicious bundle is refused with a `BundleError`, quickly, in little memory and without a
+connection. `FOVEAL_HOSTILE_BUNDLES=1000` draws more of them than CI does.
 """
 
 import json
@@ -22,13 +22,13 @@ pytestmark = pytest.mark.slow
 
 NUM_DRAWN = int(os.environ.get("FOVEAL_HOSTILE_BUNDLES", "300"))
 AT_ONCE = 340
-SECONDS, MEGABYTES = 2.0, 500.0  # what loading may take
-# What a process runs into when nothing has checked the input.
+SECONDS, MEGABYTES = 2.0, 500.0  # limits for loading
+# Errors that show that an input was not checked.
 ACCIDENTS = {"MemoryError", "RecursionError", "AttributeError", "IndexError", "AssertionError"}
 
 
 def is_refused(outcome: Outcome) -> bool:
-    """Whether a bundle was refused; what is neither refused nor usable fails here."""
+    """Return whether a bundle was refused; fail if it is neither refused nor usable."""
     assert outcome.kind in ("BundleError", "loaded"), outcome
     assert outcome.seconds < SECONDS, outcome
     assert outcome.megabytes < MEGABYTES, outcome
@@ -45,14 +45,14 @@ def test_every_hostile_bundle_is_refused(tmp_path: Path) -> None:
 
 
 def test_drawn_changes_are_refused_or_harmless(tmp_path: Path) -> None:
-    """Some changes are of no consequence, such as another dropout: these do not count."""
+    """Some changes, such as another dropout rate, are harmless and are not counted."""
     seeds, refused, harmless = count(), 0, 0
     while refused < NUM_DRAWN:
         folders = [hostile.drawn(tmp_path / str(seed), seed) for seed in islice(seeds, AT_ONCE)]
         outcomes = [is_refused(outcome) for outcome in load_all(folders)]
         refused += sum(outcomes)
         harmless += len(outcomes) - sum(outcomes)
-    assert harmless < 0.15 * refused  # or most of what is drawn would be no attack
+    assert harmless < 0.15 * refused  # most random changes must be attacks
 
 
 CONFIG = {

@@ -1,5 +1,5 @@
-"""Intervals cover the truth as often as they say, agree with sacrebleu's bootstrap, and a
-comparison on the same examples sees what two separate intervals cannot.
+"""Confidence intervals have the right coverage and agree with sacrebleu's bootstrap, and a paired
+comparison detects a difference that two separate intervals cannot.
 """
 
 import time
@@ -17,7 +17,9 @@ pytestmark = pytest.mark.slow
 
 
 def corpus(seed: int, size: int, error_rate: float) -> tuple[list[str], list[str]]:
-    """References of 1 to 8 words, and hypotheses with each word wrong with the same probability."""
+    """Draw references of 1 to 8 words, and hypotheses in which each word is wrong with the same
+    probability.
+    """
     generator = np.random.default_rng(seed)
     references, hypotheses = [], []
     for length in generator.integers(1, 9, size=size):
@@ -31,7 +33,7 @@ def corpus(seed: int, size: int, error_rate: float) -> tuple[list[str], list[str
 
 
 def test_the_bootstrap_covers_the_truth() -> None:
-    """Of 200 corpora with a known error rate, about 95 % of the intervals have it inside."""
+    """About 95 % of the intervals of 200 corpora contain the known error rate."""
     metrics = [
         measure(word_error_rate(*corpus(seed, 100, 0.2)), num_draws=200) for seed in range(200)
     ]
@@ -53,7 +55,7 @@ def test_the_interval_of_a_share_covers_the_truth(rate: float) -> None:
 def test_no_errors_in_a_hundred_words_are_no_proof_of_none() -> None:
     metric = measure(wrong_words(["a"] * 100, ["a"] * 100))
     assert metric.value == metric.low == 0
-    assert metric.high == pytest.approx(3.7, abs=0.1)  # Wilson 1927; the rule of three says 3
+    assert metric.high == pytest.approx(3.7, abs=0.1)  # Wilson 1927; the rule of three gives 3
 
 
 def test_the_interval_of_bleu_is_that_of_sacrebleu() -> None:
@@ -71,7 +73,9 @@ def test_the_same_seed_gives_the_same_interval() -> None:
 
 
 def test_a_paired_comparison_sees_a_small_improvement() -> None:
-    """b is a with a few of its errors repaired: the intervals overlap, the difference is plain."""
+    """System b is a with a few errors fixed: the intervals overlap, but the difference is
+    significant.
+    """
     references, hypotheses = corpus(0, 300, 0.3)
     better = [
         r if n % 12 == 0 else h for n, (r, h) in enumerate(zip(references, hypotheses, strict=True))
@@ -91,7 +95,9 @@ def test_systems_that_are_the_same_do_not_differ() -> None:
 
 
 def test_p_values_are_even_where_there_is_no_difference() -> None:
-    """Two systems of one error rate are told apart at the 10 % level about once in ten times."""
+    """Two systems with the same error rate differ at the 10 % level in about one of ten
+    comparisons.
+    """
     values = []
     for seed in range(120):
         references, first = corpus(seed, 80, 0.2)

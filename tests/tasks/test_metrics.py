@@ -1,5 +1,5 @@
-"""Metrics equal the reference implementations on the whole, are right on cases by hand, and their
-counts add up: the metric of a slice is the metric of that slice's outputs.
+"""Metrics equal the reference implementations on the whole, are right on cases worked out by hand, and
+their counts add up: the metric of a slice is the metric of that slice's outputs.
 """
 
 import math
@@ -170,7 +170,7 @@ def test_unpaired_outputs_are_refused(name: str) -> None:
     [("a b c", 4), ("a b", 2), ("a b c d", 3), ("x a b c", 0), ("a x c", 1), ("", 0)],
 )
 def test_an_output_fails_at_its_first_error_or_at_a_wrong_end(output: str, share: int) -> None:
-    """Of the four symbols a, b, c and the end."""
+    """The reference has four tokens: a, b, c and the end."""
     assert length_to_failure(["a b c"], [output]).value == 25 * share
 
 

@@ -1,5 +1,5 @@
-"""Classification, tagging and language modeling: each learns what it is shown, and every task keeps
-the laws that training and serving build on.
+"""Classification, tagging and language modeling learn their examples, and every task keeps the laws that
+training and serving rely on.
 """
 
 import math
@@ -72,7 +72,7 @@ EXAMPLES = {
 
 @pytest.fixture(scope="module")
 def learnt() -> dict[str, Task]:
-    """Trained for a moment, and calibrated."""
+    """Train every task for a few epochs, and calibrate it."""
     found = tasks()
     for kind in KINDS[1:]:
         size = 8 if kind == "language_modeling" else 20
@@ -92,11 +92,11 @@ def test_specs_and_vocabularies_go_there_and_back(kind: str) -> None:
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_the_loss_is_a_sum(kind: str) -> None:
-    """Two batches together lose what they lose apart, and every parameter has a gradient."""
+    """The loss of a batch is the sum over its parts, and every parameter has a gradient."""
     task = tasks()[kind]
     task.model.eval()
     encoded = [task.encode(example) for example in EXAMPLES[kind][:6]]
-    if kind == "language_modeling":  # texts go on from each other, and only one batch is fresh
+    if kind == "language_modeling":  # texts continue each other, and only the first batch is fresh
         encoded = encoded[:1]
     whole = task.loss(task.collate(encoded))
     parts = [task.loss(task.collate([one])) for one in encoded]
@@ -158,7 +158,7 @@ def test_question_answering_learns_and_says_from_which_facts() -> None:
 
 
 def test_facts_too_old_to_be_read_are_counted() -> None:
-    """Of a story of nine facts six are read, and the supporting one is among those left out."""
+    """The task reads six of nine facts, and the supporting fact is not among them."""
     facts = [f"Ann went to the {place}." for place in ("hall", "barn", "shop") * 3]
     example = Example("\n".join([*facts, "Where is Ann?"]), "hall", alignment="0-0")
     task = tasks()["question_answering"]
@@ -188,7 +188,7 @@ def test_documents_are_read_as_sentences(learnt: dict[str, Task]) -> None:
 
 
 def test_a_document_is_not_its_words_in_a_row(learnt: dict[str, Task]) -> None:
-    """Where a sentence ends is read."""
+    """A document model reads the ends of sentences."""
     texts = ["the ship a good old cat", "the ship\na good old cat"]
     one, two = learnt["documents"].predict([Example(text) for text in texts])
     assert one.score != two.score
@@ -213,7 +213,7 @@ def test_words_of_a_pair_read_their_heads(learnt: dict[str, Task]) -> None:
     (trace,) = task.self_attentions("the good old ship")
     assert trace.best is not None
     heads = [sum(row) for row in trace.best]
-    assert sorted(heads) == [0, 1, 1, 1]  # one word heads the sentence
+    assert sorted(heads) == [0, 1, 1, 1]  # one word is the root
     plain = PairClassificationSpec(model=DecomposableAttentionSpec(hidden_size=8)).build_from(
         pairs(10)
     )
@@ -318,7 +318,7 @@ def test_independent_tags_are_possible() -> None:
 
 
 def test_language_modeling_learns(learnt: dict[str, Task]) -> None:
-    """Letters are random; the ends of words, and that nothing else is written, can be learnt."""
+    """Letters are random, but the model can learn the alphabet and the ends of words."""
     task = learnt["language_modeling"]
     assert isinstance(task, LanguageModeling)
     perplexity = task.evaluate(EXAMPLES["language_modeling"]).value
@@ -331,9 +331,11 @@ def test_language_modeling_learns(learnt: dict[str, Task]) -> None:
 
 
 def test_perplexity_is_that_of_the_text_read_in_one_go(learnt: dict[str, Task]) -> None:
-    """However the text is cut: the state goes on from one stretch to the next."""
+    """The perplexity does not depend on the cuts: the state carries over from one stretch to the
+    next.
+    """
     task = learnt["language_modeling"]
-    examples = EXAMPLES["language_modeling"][:8]  # too short to be read in several places
+    examples = EXAMPLES["language_modeling"][:8]  # too short for parallel streams
     loss = task.loss(task.collate([task.encode(example) for example in examples]))
     expected = math.exp(loss.total.item() / loss.count.item())
     assert task.evaluate(examples).value == pytest.approx(expected, rel=1e-5)
@@ -347,11 +349,11 @@ def test_the_state_goes_on_and_gradients_do_not(learnt: dict[str, Task]) -> None
     later = type(batch)(batch.tokens, batch.targets, batch.mask, False)
     assert task.loss(later, first.state).total != first.total
     assert task.loss(later, None).total == first.total
-    assert task.loss(batch, first.state).total == first.total  # it says that it is fresh
+    assert task.loss(batch, first.state).total == first.total  # the batch is marked as fresh
 
 
 def test_continuations_are_continuations(learnt: dict[str, Task]) -> None:
-    """What is drawn after a prompt has the probability that the model gives it there."""
+    """The score of a continuation is the probability that the model gives it after the prompt."""
     task = learnt["language_modeling"]
     (prediction,) = task.predict([Example("ab")])
     (other,) = task.predict([Example("ab")])

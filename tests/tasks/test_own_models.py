@@ -1,4 +1,4 @@
-"""Whole models of a user's own in built-in tasks: the limits of what they may leave out."""
+"""User-defined models in built-in tasks: the limits of optional parts."""
 
 from dataclasses import dataclass
 from typing import Literal, final
@@ -18,7 +18,7 @@ SENTENCES = [Example("see Bela now", "O B-X O"), Example("see it", "O O")]
 
 
 class Lookup(nn.Module):
-    """A vector for each word, and a CRF."""
+    """A vector for each word, followed by a CRF."""
 
     def __init__(self, vocabulary: int, num_tags: int) -> None:
         super().__init__()
@@ -31,7 +31,7 @@ class Lookup(nn.Module):
 @final
 @dataclass(frozen=True, kw_only=True, slots=True)
 class LookupSpec(AbstractTaggerSpec):
-    """It has neither `build_spelled` nor `tag_bias`."""
+    """A spec with neither `build_spelled` nor `tag_bias`."""
 
     kind: Literal["lookup"] = "lookup"
 
@@ -63,7 +63,7 @@ class WriterSpec(AbstractSpec):
 @final
 @dataclass(frozen=True, kw_only=True, slots=True)
 class HolderSpec:
-    """A field like that of `TransductionSpec`."""
+    """A spec with a field like `TransductionSpec.model`."""
 
     model: Seq2SeqSpec = setting(Seq2SeqSpec(), "what reads and writes")
 

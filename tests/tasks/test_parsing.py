@@ -1,4 +1,4 @@
-"""Dependency parsing: CoNLL-U in and out, learning, decoding, scores against values computed by hand."""
+"""Dependency parsing: CoNLL-U in and out, learning, decoding, and scores worked out by hand."""
 
 from dataclasses import replace
 from pathlib import Path
@@ -148,7 +148,7 @@ def test_the_loss_is_that_of_trees_labels_and_tags(examples: list[Example]) -> N
 
 
 def test_minimum_risk_maximizes_the_expected_number_of_right_heads(examples: list[Example]) -> None:
-    task = learned(examples, steps=5)  # unsure, so that the two ways differ
+    task = learned(examples, steps=5)  # uncertain, so the two decodings differ
     risk = Parsing(replace(task.spec, decoding="minimum_risk"), task.vocabularies, task.model)
 
     def expected_right(predictions: list[str]) -> list[float]:

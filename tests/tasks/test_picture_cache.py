@@ -1,4 +1,4 @@
-"""Pictures that were read lately."""
+"""The cache of recently read images."""
 
 import os
 from pathlib import Path
@@ -10,7 +10,7 @@ from foveal.tasks.pictures._picture_cache import PictureCache
 
 
 class Reader:
-    """Counts how often it is asked."""
+    """Count the reads."""
 
     def __init__(self) -> None:
         self.times = 0
@@ -27,7 +27,7 @@ def test_a_picture_is_read_once_until_its_file_changes(tmp_path: Path) -> None:
     assert read.times == 1
     path.write_bytes(b"ab")
     assert cache.get(path, read).unique().item() == 2
-    os.utime(path, ns=(0, 0))  # as long as before, written at another time
+    os.utime(path, ns=(0, 0))  # same size, other modification time
     assert cache.get(path, read).unique().item() == 3
     assert cache.get(path, read).unique().item() == 3
 
@@ -57,7 +57,7 @@ def test_the_oldest_goes_first(tmp_path: Path) -> None:
     for path in paths:
         path.write_bytes(b"")
     first, second, third = paths
-    for path in (first, second, first, third):  # the second was asked for longest ago
+    for path in (first, second, first, third):  # the second is the least recently used
         cache.get(path, read)
     assert read.times == 3
     cache.get(first, read)

@@ -1,4 +1,6 @@
-"""The spec for a corpus: the right task, sizes by the number of examples, and a reason for each."""
+"""The recommended spec for a corpus: the right task, sizes by the number of examples, and a reason
+for each.
+"""
 
 import random
 from collections.abc import Callable
@@ -70,7 +72,7 @@ def test_labels() -> None:
 
 
 def test_labels_of_texts_with_many_words() -> None:
-    """Words, where subwords would be taken for another task: few examples teach words better."""
+    """Words are recommended where another task would get subwords: few examples train words better."""
     generator = random.Random(0)
     texts = [
         " ".join("".join(generator.choices("abcdefgh", k=6)) for _ in range(8)) for _ in range(300)

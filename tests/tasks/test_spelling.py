@@ -1,4 +1,4 @@
-"""Tagging with spelling features: words that were never seen are told by how they are written."""
+"""Tagging with spelling features: unseen words are tagged by their spelling."""
 
 import itertools
 from dataclasses import replace
@@ -31,7 +31,7 @@ SEEN, UNSEEN = STEMS[:9], STEMS[9:]
 
 
 def inflected(stems: list[str]) -> list[Example]:
-    """Endings tell verbs from adverbs, capitals tell names; the stem says nothing."""
+    """Endings distinguish verbs from adverbs, capitals mark names; the stem carries no information."""
     words = [(f"{stem}ing", f"{stem}ly", stem.title()) for stem in stems]
     tags = ("VERB", "ADV", "NAME")
     orders = list(itertools.permutations(range(3)))
@@ -93,7 +93,7 @@ def test_a_tagger_with_spelling_obeys_the_laws(encoder: TextEncoderSpec | WordEn
     features = torch.randint(9, (4, 5, 2))
 
     class Spelled(torch.nn.Module):
-        """The model as a function of tokens, whose features follow from them."""
+        """Wrap the model as a function of tokens, and compute the features from the tokens."""
 
         def __init__(self) -> None:
             super().__init__()
@@ -144,7 +144,7 @@ def test_tagging_is_recommended_with_spelling() -> None:
 
 
 def test_recall_is_tuned_for_the_best_span_f1() -> None:
-    """A model that says O too often is moved; one that does not stays as it was."""
+    """A model that predicts O too often is adjusted; any other model stays unchanged."""
     names = [Example("see Bela now", "O B-X O"), Example("Bela", "B-X"), Example("see it", "O O")]
     found = recommend(names * 10)
     assert isinstance(found.task, TaggingSpec)

@@ -1,4 +1,4 @@
-"""Bundles of every version that wrote them load now, and answer what they answered then."""
+"""Bundles of every earlier version load, and give their stored answers."""
 
 import json
 from pathlib import Path
@@ -16,7 +16,7 @@ STORED = sorted(path.parent for path in BUNDLES.glob(f"*/*/{ANSWERS}"))
 
 
 def alike(now: Any, then: Any) -> bool:
-    """Equal in everything, numbers up to the rounding of another machine."""
+    """Return whether two values are equal, with numbers up to the rounding of another machine."""
     if isinstance(then, float | int) and not isinstance(then, bool):
         return now == pytest.approx(then, rel=1e-4, abs=1e-5)
     if isinstance(then, list):

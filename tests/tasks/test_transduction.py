@@ -1,4 +1,4 @@
-"""Transduction learns in seconds, answers the same in any company, and looks where it is told."""
+"""Transduction learns in seconds, is batch-invariant, and attends to the given alignments."""
 
 import json
 from dataclasses import replace
@@ -46,7 +46,7 @@ def test_it_learns_to_write_capitals(learnt: Transduction) -> None:
 
 
 def test_company_changes_no_answer(learnt: Transduction) -> None:
-    """Alone, in any batch, in any order: the same to the last bit."""
+    """Answers are bit-identical for a single example, in any batch, and in any order."""
     together = learnt.predict(TEST, PredictionSpec(nbest=3))
     assert learnt.predict(TEST, PredictionSpec(nbest=3, batch_size=1)) == together
     assert learnt.predict(TEST[::-1], PredictionSpec(nbest=3, batch_size=7))[::-1] == together
@@ -65,7 +65,7 @@ def test_answers_are_the_best_of_the_list(learnt: Transduction) -> None:
 
 
 def test_scores_are_those_of_teacher_forcing(learnt: Transduction) -> None:
-    """The log-probability of an output is what training would have computed of it."""
+    """The log-probability of an output equals its log-probability in training."""
     prediction = learnt.predict([Example("abc")])[0]
     batch = learnt.collate([learnt.encode(Example("abc", prediction.output))])
     free = replace(learnt.spec, label_smoothing=0.0).build(learnt.vocabularies)
@@ -131,7 +131,7 @@ def test_phones_are_scored_by_symbols_and_texts_by_bleu() -> None:
 
 
 def test_features_are_read() -> None:
-    """The same word in two forms: only the feature can tell which is wanted."""
+    """The same word has two forms: only the feature decides which one is right."""
     torch.manual_seed(0)
     words = [example.text for example in upper_cased(60)]
     examples = [
@@ -154,11 +154,11 @@ def test_features_are_read() -> None:
         if p.trace is not None
     ]
     assert traces[0].sources == ("N", "PL", *words[0])
-    assert task.predict([Example("abc", features="N;DUAL")])[0].output  # never seen
+    assert task.predict([Example("abc", features="N;DUAL")])[0].output  # unseen feature
 
 
 def aligned(size: int) -> list[Example]:
-    """Words to be written backwards, with the place that each letter comes from."""
+    """Return words to be reversed, with the source position of each letter."""
     return [
         Example(
             word,
@@ -190,7 +190,7 @@ def test_supervised_attention_looks_where_it_is_told(
 
 
 def test_the_alignment_loss_by_hand() -> None:
-    """Up to the floor of a hundredth under every weight; the third symbol comes from nowhere."""
+    """Weights have a floor of 0.01; the third token has no source position."""
     weights = torch.tensor([[[0.49, 0.25, 0.26], [0.1, 0.79, 0.11], [0.2, 0.2, 0.6]]])
     alignment = torch.tensor([[[True, False, False], [False, True, True], [False] * 3]])
     log = torch.tensor([0.5, 0.8, 0.12]).log()
@@ -240,7 +240,7 @@ def test_alignments_need_attention() -> None:
 
 
 def test_hidden_symbols_teach_what_to_do_about_unknown_ones() -> None:
-    """Some of what is read is hidden in training, and nothing otherwise."""
+    """Word dropout hides source tokens in training only."""
     task = transduction(word_dropout=0.5)
     batch = task.collate([task.encode(example) for example in TRAIN[:20]])
     task.model.train()

@@ -1,4 +1,4 @@
-"""Questions about images, and labels and captions of clips."""
+"""Questions about images, and labels and captions for clips."""
 
 from dataclasses import replace
 from pathlib import Path
@@ -45,7 +45,7 @@ TRACED = PredictionSpec(nbest=1, trace=True)
 
 
 def questions(folder: Path) -> list[Example]:
-    """About bars: what color, and whether it is high."""
+    """Return questions about bars: the color, and whether the bar is high."""
     found = list[Example]()
     for example in bars(folder, 40, most=1):
         color, height = (example.target or "").split()
@@ -56,7 +56,7 @@ def questions(folder: Path) -> list[Example]:
 
 
 def clips(folder: Path, size: int = 40) -> list[Example]:
-    """A square that moves left or right, as folders of frames of several lengths."""
+    """Draw a square that moves left or right, as folders of frames of several lengths."""
     generator, found = np.random.default_rng(0), list[Example]()
     for number in range(size):
         side, frames = int(generator.integers(2)), int(generator.integers(4, 7))
@@ -72,7 +72,7 @@ def clips(folder: Path, size: int = 40) -> list[Example]:
 
 
 def check(task: Any, examples: list[Example], folder: Path) -> None:
-    """Alone and together, as a bundle, and on a page."""
+    """Check single and batched predictions, the bundle, and the page."""
     alone = [task.predict([example], TRACED)[0] for example in examples[:5]]
     assert task.predict(examples[:12], TRACED)[:5] == alone
     save_bundle(task, folder / "bundle")
@@ -152,7 +152,7 @@ def test_clips_are_told(tmp_path: Path) -> None:
     check(task, examples, tmp_path)
     (shown,) = task.predict(examples[:1], TRACED)
     assert shown.trace is not None
-    assert len(shown.trace.sources) <= 5  # of six frames, five were read
+    assert len(shown.trace.sources) <= 5  # five of the six frames were read
     frames = replace(FRAMES, frame=VectorFrameSpec(input_size=3))
     vectors = replace(spec, model=replace(spec.model, encoder=frames))
     with pytest.raises(ValueRangeError, match="frames are images"):

@@ -1,4 +1,4 @@
-"""Tiny tasks of every kind, and a plain loop that trains one."""
+"""Tiny tasks of every kind, and a plain training loop."""
 
 import random
 from collections.abc import Sequence
@@ -47,7 +47,7 @@ WORDS = {"the": "DET", "a": "DET", "old": "ADJ", "good": "ADJ", "cat": "NOUN", "
 
 
 def upper_cased(size: int, *, letters: str = "abcde", longest: int = 5) -> list[Example]:
-    """Distinct strings of letters, to be written in capitals."""
+    """Return distinct strings of letters, with the uppercase strings as targets."""
     generator = random.Random(0)
     found: dict[str, Example] = {}
     while len(found) < size:
@@ -57,14 +57,14 @@ def upper_cased(size: int, *, letters: str = "abcde", longest: int = 5) -> list[
 
 
 def sentences(size: int) -> list[Example]:
-    """Words and their parts of speech."""
+    """Return words and their parts of speech."""
     generator = random.Random(0)
     texts = [generator.choices(list(WORDS), k=generator.randint(1, 6)) for _ in range(size)]
     return [Example(" ".join(text), " ".join(WORDS[word] for word in text)) for text in texts]
 
 
 def opinions(size: int) -> list[Example]:
-    """Sentences, labeled by whether "good" is in them."""
+    """Return sentences, labeled by whether they contain "good"."""
     return [
         Example(example.text, "yes" if "good" in example.text else "no")
         for example in sentences(size)
@@ -72,7 +72,7 @@ def opinions(size: int) -> list[Example]:
 
 
 def stories(size: int) -> list[Example]:
-    """Who went where, and where somebody is: the last fact about him says so."""
+    """Return stories about people who move; the last fact about a person answers the question."""
     generator, found = random.Random(0), list[Example]()
     for _ in range(size):
         who = generator.choices(["Ann", "Bob", "Eve"], k=generator.randint(2, 5))
@@ -86,14 +86,14 @@ def stories(size: int) -> list[Example]:
 
 
 def documents(size: int) -> list[Example]:
-    """Sentences on lines, labeled by whether "good" is in any."""
+    """Return sentences on lines, labeled by whether any contains "good"."""
     texts = [example.text for example in sentences(3 * size)]
     rows = [Document(tuple(texts[start : start + 3])) for start in range(0, len(texts), 3)]
     return [Example(row, "yes" if "good" in str(row) else "no") for row in rows]
 
 
 def pairs(size: int) -> list[Example]:
-    """Two texts, labeled by whether all words of the second are in the first."""
+    """Return two texts, labeled by whether the first contains all words of the second."""
     generator = random.Random(0)
     found = list[Example]()
     for _ in range(size):
@@ -110,7 +110,7 @@ def transduction(*, decoder: DecoderSpec = DECODER, **changes: Any) -> Transduct
 
 
 def tasks() -> dict[str, Task]:
-    """One of every kind, with the weights of the seed."""
+    """Build one task of every kind, with weights from a fixed seed."""
     torch.manual_seed(0)
     return {
         "transduction": transduction(),
@@ -143,7 +143,7 @@ def train(
     rate: float = 5e-3,
     batch_size: int = 20,
 ) -> list[float]:
-    """The loss of each epoch."""
+    """Train a task, and return the loss of each epoch."""
     task.model.train()
     optimizer = torch.optim.Adam(task.model.parameters(), rate)
     stream = task.batches(InMemory(tuple(examples)), batch_size=batch_size)

@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-# Word, part of speech, head and label of each word, with / between them.
+# Word, part of speech, head and label of each word, separated by /.
 SENTENCES = (
     "They/PRON/2/nsubj buy/VERB/0/root books/NOUN/2/obj ././2/punct",
     "She/PRON/2/nsubj reads/VERB/0/root old/ADJ/4/amod books/NOUN/2/obj ././2/punct",
@@ -14,11 +14,11 @@ SENTENCES = (
     "She/PRON/2/nsubj buys/VERB/0/root a/DET/5/det old/ADJ/5/amod dog/NOUN/2/obj ././2/punct",
     "Cats/NOUN/2/nsubj see/VERB/0/root dogs/NOUN/2/obj ././2/punct",
     "The/DET/2/det dog/NOUN/3/nsubj sees/VERB/0/root them/PRON/3/obj ././3/punct",
-    # Two arcs cross: the relative clause hangs from the subject, over the verb.
+    # Two arcs cross: the relative clause depends on the subject, across the verb.
     "A/DET/2/det book/NOUN/3/nsubj came/VERB/0/root that/PRON/5/nsubj helps/VERB/2/acl:relcl ././3/punct",
     "Sleep/VERB/0/root !/./1/punct",
 )
-# What CoNLL-U has besides words: comments, a token of two words, an empty node, other columns.
+# Other parts of CoNLL-U: comments, a token of two words, an empty node, other columns.
 RICH = """\
 # sent_id = 1
 # text = They don't buy\u00a0books.
@@ -36,7 +36,7 @@ RICH = """\
 
 
 def conllu(sentence: str) -> str:
-    """The lines of a sentence as CoNLL-U, with the empty line after it."""
+    """Return the lines of a sentence as CoNLL-U, with the empty line after it."""
     rows = [word.rsplit("/", 3) for word in sentence.split()]
     lines = [
         "\t".join([str(number), form, "_", tag, "_", "_", head, label, "_", "_"])
@@ -46,6 +46,6 @@ def conllu(sentence: str) -> str:
 
 
 def write_treebank(path: Path, *, times: int = 1) -> Path:
-    """The sentences as a file, so many times over."""
+    """Write the sentences to a file, repeated a number of times."""
     path.write_text("".join(map(conllu, SENTENCES)) * times, encoding="utf-8")
     return path

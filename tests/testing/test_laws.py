@@ -1,4 +1,4 @@
-"""The law suite catches what is wrong: each distribution here breaks one law on purpose."""
+"""The law suite detects errors: each distribution in this file breaks one law."""
 
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -19,7 +19,7 @@ def choices(scores: Tensor, mask: Tensor | None) -> Iterator[tuple[Tensor, Tenso
 
 
 def broken(**verbs: Callable[..., Any]) -> type[Categorical]:
-    """A Categorical with one verb replaced."""
+    """Return a Categorical with one verb replaced."""
     return type("Broken", (Categorical,), verbs)
 
 

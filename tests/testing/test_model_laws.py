@@ -1,4 +1,4 @@
-"""The law suite of models catches what is wrong: each model breaks one law."""
+"""The law suite for models detects errors: each model in this file breaks one law."""
 
 from typing import NamedTuple
 
@@ -15,7 +15,7 @@ class Result(NamedTuple):
 
 
 class Bag(nn.Module):
-    """A model that is right, to be broken below: the mean of the real words, scored."""
+    """A correct model, which subclasses break: the mean of the real words, scored."""
 
     def __init__(self) -> None:
         super().__init__()

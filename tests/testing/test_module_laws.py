@@ -1,4 +1,4 @@
-"""The law suites of attention and networks catch what is wrong: each module breaks one law."""
+"""The law suites for attention and networks detect errors: each module in this file breaks one law."""
 
 from collections.abc import Callable
 
@@ -25,7 +25,7 @@ from foveal.testing import check_attention, check_cell, check_decoder, check_enc
 
 
 class Simple(AbstractCell):
-    """A cell that is right, to be broken below."""
+    """A correct cell, which subclasses break."""
 
     has_memory = False
 
@@ -89,7 +89,7 @@ def test_a_broken_cell_is_caught(cell: Callable[[], AbstractCell], message: str)
 
 
 class Ignores(nn.Module):
-    """An encoder that does not look at the mask."""
+    """An encoder that ignores the mask."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -115,7 +115,9 @@ def test_a_broken_encoder_is_caught(encoder: Callable[[], nn.Module], message: s
 
 
 class Remembers(AbstractDecoder):
-    """A decoder whose state is on the module: the lectures' code, and many libraries'."""
+    """A decoder that stores its state on the module, like the code of the lectures and many
+    libraries.
+    """
 
     def __init__(self) -> None:
         super().__init__(

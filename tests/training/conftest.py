@@ -1,4 +1,4 @@
-"""What all tests of training share."""
+"""Fixtures that all training tests share."""
 
 import pytest
 
@@ -7,5 +7,5 @@ from foveal.training import _outputs
 
 @pytest.fixture(autouse=True)
 def _no_curves(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Drawing takes longer than most runs of these tests, and has tests of its own."""
+    """Skip the plots: they take longer than most runs of these tests, and have separate tests."""
     monkeypatch.setattr(_outputs, "draw_curves", lambda log, out: None)

@@ -1,4 +1,4 @@
-"""What a run says of itself: events, the log, the display, TensorBoard, curves, and what went wrong."""
+"""The reports of a run: events, the log, the display, TensorBoard, curves, and failures."""
 
 import io
 import json
@@ -49,7 +49,7 @@ SPEC = TrainingSpec(steps=12, learning_rate=5e-3, evaluate_every=5, checkpoint_s
 
 @pytest.fixture(scope="module")
 def finished(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, list[Event]]:
-    """The folder and the events of a run."""
+    """Return the folder and the events of a run."""
     folder = tmp_path_factory.mktemp("finished")
     events: list[Event] = []
     train(folder, SPEC, listeners=[events.append])
@@ -98,7 +98,7 @@ def test_no_step_is_told_before_it_is_finite_and_none_after_a_score(
         if isinstance(event, StepDone):
             latest = event.step
         elif not isinstance(event, Started):
-            assert event.step == latest  # all steps that it is about were told before
+            assert event.step == latest  # its steps were reported before
 
 
 def test_the_log_has_every_event(finished: tuple[Path, list[Event]]) -> None:
@@ -179,7 +179,7 @@ def test_the_display_shows_a_run(finished: tuple[Path, list[Event]], terminal: b
     for words in ("parameters", "loss", "epoch 0.", "validation after step 10", "wer", "finished"):
         assert words in text
     assert DEV[0].text in text
-    assert ("\x1b" in text) == terminal  # bars and colors only where they can be seen
+    assert ("\x1b" in text) == terminal  # bars and colors in a terminal only
 
 
 def test_a_terminal_shows_speed_and_time_left(finished: tuple[Path, list[Event]]) -> None:
@@ -205,7 +205,7 @@ def test_a_narrow_terminal_keeps_the_time_left(finished: tuple[Path, list[Event]
 
 def test_the_speed_counts_what_is_read_and_not_labels(finished: tuple[Path, list[Event]]) -> None:
     steps = [event for event in finished[1] if isinstance(event, StepDone)]
-    assert all(step.inputs > step.tokens for step in steps)  # sources too
+    assert all(step.inputs > step.tokens for step in steps)  # source tokens count too
     seconds = [replace(step, inputs=600, seconds=2.0 * step.step) for step in steps]
     assert "300 tokens/s" in shown([finished[1][0], *seconds], terminal=False)
 
@@ -246,7 +246,7 @@ def test_an_error_closes_the_bar(finished: tuple[Path, list[Event]]) -> None:
     start = finished[1][0]
     text = shown([start, Failed(step=3, text="the loss is nan")], terminal=True)
     assert "failed: the loss is nan" in text
-    assert text.rindex("\x1b[?25h") > text.index("\x1b[?25l")  # the cursor is back
+    assert text.rindex("\x1b[?25h") > text.index("\x1b[?25l")  # the cursor is visible again
 
 
 # TensorBoard
@@ -262,7 +262,7 @@ def scalars(folder: Path) -> dict[str, list[tuple[int, float]]]:
     }
 
 
-@pytest.mark.filterwarnings("ignore::DeprecationWarning")  # of tensorboard's own reader
+@pytest.mark.filterwarnings("ignore::DeprecationWarning")  # from TensorBoard's reader
 def test_tensorboard_gets_every_number(finished: tuple[Path, list[Event]], tmp_path: Path) -> None:
     writer = TensorBoardWriter(tmp_path)
     for event in finished[1]:
@@ -288,11 +288,11 @@ def test_without_tensorboard_the_error_says_what_to_install(
         TensorBoardWriter(tmp_path)
 
 
-# what goes wrong
+# failures
 
 
 class Bad:
-    """Stands for `Transduction.loss`: does something to the loss of one call."""
+    """Replace `Transduction.loss`, and change the loss of one call."""
 
     def __init__(self, task: Transduction, call: int, kind: str) -> None:
         self.task, self.call, self.kind, self.calls = task, call, kind, 0
@@ -306,7 +306,7 @@ class Bad:
         harm = {
             "nan": weight.sum() * torch.nan,
             "inf": weight.sum() * 0 + torch.inf,
-            "gradient": (weight.sum() * 0).sqrt(),  # 0, and its derivative is infinite
+            "gradient": (weight.sum() * 0).sqrt(),  # 0, with an infinite derivative
         }[self.kind]
         return replace(loss, total=loss.total + harm)
 
@@ -348,7 +348,7 @@ def test_a_loss_or_gradient_that_is_no_number_is_named_with_its_batch(
     )
     assert isinstance(events[-1], Failed)
     assert events[-1].text == said
-    # the checkpoints are from before
+    # the checkpoints are older
     assert sorted(path.name for path in (tmp_path / "run/checkpoints").iterdir()) == [
         "step-000000005",
         "step-000000006",
@@ -402,6 +402,6 @@ def test_the_axis_of_gradients_has_several_labels(low: float, high: float, tmp_p
     drawn = (tmp_path / "curves.svg").read_text(encoding="utf-8")
     _, axes = drawn.split('aria-label="Gradient norm')
     axes = axes.split("</svg>")[0]
-    for anchor in ("middle", "end"):  # along the steps, and along the norms
+    for anchor in ("middle", "end"):  # labels of the steps and of the norms
         labels = re.findall(rf'class="muted small"[^>]*text-anchor="{anchor}">([^<]+)<', axes)
         assert len(set(labels)) >= 2, (anchor, labels)

@@ -1,4 +1,4 @@
-"""A run whose examples come from a source of a user's own."""
+"""A run with a user-defined source of examples."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
@@ -18,7 +18,7 @@ from tests.training.toys import losses, reversals, transduction, weights_bytes
 @final
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Reversals(AbstractSourceSpec):
-    """Words and the same backwards, from a generator."""
+    """Words and their reversals, from a generator."""
 
     kind: Literal["reversals"] = "reversals"
     size: int = setting(200, "number of examples", at_least=1)
@@ -39,7 +39,7 @@ RUN = Run(
 
 
 class CrashError(Exception):
-    """The end of a run in these tests."""
+    """The error that ends a run in these tests."""
 
 
 def crash(event: Event) -> None:
@@ -89,7 +89,7 @@ def test_a_run_is_not_resumed_with_other_settings_of_its_source(tmp_path: Path) 
 @final
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Untold(AbstractSourceSpec):
-    """Examples of which the third has no target."""
+    """Examples; the third has no target."""
 
     kind: Literal["untold"] = "untold"
 

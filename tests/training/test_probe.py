@@ -1,4 +1,4 @@
-"""Probes: rare enough, seen by all listeners, and without any effect on the run."""
+"""Probes run rarely enough, reach all listeners, and do not affect the run."""
 
 from collections.abc import Callable
 from dataclasses import replace
@@ -39,7 +39,7 @@ SPEC = TrainingSpec(
 
 
 class Clock:
-    """Seconds that pass when a test says so."""
+    """A clock that a test advances."""
 
     def __init__(self) -> None:
         self.now = 0.0
@@ -84,7 +84,7 @@ def test_probes_take_at_most_their_share_whatever_they_cost(cost: float, jitter:
         return {}
 
     probing = Probing([probe], clock)
-    clock.now += 100.0  # what happens before the run does not count
+    clock.now += 100.0  # time before the run is not counted
     probing.begin(0)
     began = clock.now
     for step in range(1, 40_001):
@@ -95,9 +95,9 @@ def test_probes_take_at_most_their_share_whatever_they_cost(cost: float, jitter:
     share = spent / (clock.now - began)
     assert share < 1.5 * SHARE < 0.03 + 1e-9
     if cost >= 1:
-        assert share > SHARE / 2  # and are not forgotten either
+        assert share > SHARE / 2  # and probes do run
     gaps = [after - before for before, after in pairwise(times)]
-    assert all(gap >= cost / SHARE for gap in gaps)  # evenly, not in a heap
+    assert all(gap >= cost / SHARE for gap in gaps)  # evenly spaced
 
 
 def test_the_first_probe_waits_until_a_guess_of_its_cost_fits() -> None:
@@ -108,7 +108,7 @@ def test_the_first_probe_waits_until_a_guess_of_its_cost_fits() -> None:
     for step in range(51, 400):
         clock.now += 0.5
         due.append(probing.due(step))
-    assert due.index(True) == 199  # four steps are a fiftieth of two hundred
+    assert due.index(True) == 199  # four steps are 1/50 of two hundred
 
 
 def test_without_probes_nothing_is_ever_due() -> None:

@@ -1,4 +1,4 @@
-"""Two processes that share each batch are one process; one that dies is replaced."""
+"""Two processes that share each batch equal one process, and a process that dies is replaced."""
 
 import os
 import signal
@@ -22,16 +22,16 @@ pytestmark = pytest.mark.slow
 
 ROOT = Path(__file__).resolve().parents[2]
 SPEC = TrainingSpec(steps=50, learning_rate=5e-3, ema_decay=0.9)
-SECONDS = 200  # some 10 on a quiet machine
+SECONDS = 200  # about 10 on an idle machine
 
 
 @contextmanager
 def launched(out: Path, *options: str, restarts: int = 0) -> Iterator[subprocess.Popen[str]]:
-    """torchrun with two processes on a port of its own; all of them are gone afterwards."""
+    """Start torchrun with two processes on a free port; end all of them afterwards."""
     command = [sys.executable, "-m", "torch.distributed.run", "--nproc-per-node", "2"]
     command += ["--rdzv-backend", "c10d", "--rdzv-endpoint", "127.0.0.1:0"]
     command += ["--max-restarts", str(restarts), "-m", "tests.training.toys", str(out)]
-    # the variable: without it a restart may wait for the process that died
+    # Without the second variable, a restart may wait for the process that died.
     environment = {"OMP_NUM_THREADS": "1", "TORCH_DISABLE_SHARE_RDZV_TCP_STORE": "1"}
     process = subprocess.Popen(
         [*command, "--dropout", "0", *options],
@@ -54,7 +54,7 @@ def launched(out: Path, *options: str, restarts: int = 0) -> Iterator[subprocess
 
 @pytest.fixture(scope="module")
 def one(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The same run in this process alone."""
+    """Run the same training in this process only."""
     out = tmp_path_factory.mktemp("one")
     train(out, SPEC, task=transduction(dropout=0.0))
     return out

@@ -1,4 +1,4 @@
-"""A run that was killed and goes on is the run that was not: the same losses, the same weights."""
+"""A run that was killed and resumed has the losses and weights of an uninterrupted run."""
 
 import os
 import shutil
@@ -28,11 +28,11 @@ pytestmark = pytest.mark.slow
 
 ROOT = Path(__file__).resolve().parents[2]
 SPEC = TrainingSpec(steps=20, learning_rate=5e-3, ema_decay=0.9, checkpoint_seconds=0.0)
-WITHOUT = {"checkpoint_seconds": 1000.0}  # but for the one at the end
+WITHOUT = {"checkpoint_seconds": 1000.0}  # except for the last one
 
 
 class CrashError(Exception):
-    """What a run ends with in these tests."""
+    """The error that ends a run in these tests."""
 
 
 def crash_at(step: int) -> list[Callable[[Event], None]]:
@@ -44,7 +44,7 @@ def crash_at(step: int) -> list[Callable[[Event], None]]:
 
 
 def in_a_process(out: Path, *options: str) -> int:
-    """Train the toy in a process of its own; gives its exit code."""
+    """Train the toy task in a separate process, and return its exit code."""
     done = subprocess.run(
         [sys.executable, "-m", "tests.training.toys", str(out), "--steps", "30", *options],
         cwd=ROOT,
@@ -63,10 +63,10 @@ def test_killed_in_the_middle_of_an_epoch_and_resumed_is_the_same_run(tmp_path: 
     assert in_a_process(whole) == 0
     assert in_a_process(broken, "--die-at", "19") == -signal.SIGKILL
     assert not (broken / "weights.safetensors").exists()
-    # 13 batches make an epoch: step 18, the last checkpoint, is in the middle of the second one
+    # An epoch has 13 batches: step 18, the last checkpoint, is in the middle of the second epoch.
     newest = sorted((broken / "checkpoints").iterdir())[-1]
     assert newest.name == "step-000000018"
-    shutil.rmtree(newest)  # go back further, over a step that was in the log
+    shutil.rmtree(newest)  # resume before a step that is in the log
     assert in_a_process(broken) == 0
     assert losses(broken) == losses(whole)
     assert len(losses(whole)) == 30
@@ -151,7 +151,7 @@ def tampered(path: Path) -> None:
 
 @pytest.fixture(scope="module")
 def crashed(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder with a whole run of 8 steps and one that crashed in step 6."""
+    """Create a folder with a whole run of 8 steps and one that crashed in step 6."""
     folder = tmp_path_factory.mktemp("crashed")
     train(folder / "whole", replace(SPEC, steps=8))
     with pytest.raises(CrashError):

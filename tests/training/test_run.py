@@ -1,4 +1,4 @@
-"""A run as a value: what a recipe returns."""
+"""A run as a value, which a recipe returns."""
 
 from dataclasses import replace
 from pathlib import Path
@@ -69,7 +69,7 @@ def test_batches_are_by_tokens_or_by_examples(run: Run, tmp_path: Path) -> None:
         changed.fit(tmp_path / name, listeners=[events.append])
         return max(event.tokens for event in events if isinstance(event, StepDone))
 
-    assert tokens(run, "tokens") < 80  # at most 3 of 5 places are target symbols
+    assert tokens(run, "tokens") < 80  # at most 3 of 5 positions are target tokens
     by_size = replace(run, training=replace(run.training, batch_size=50))
     assert tokens(by_size, "examples") > 150
 

@@ -1,4 +1,4 @@
-"""Scores come after the model is saved; full and failing disks cost nothing that was learned."""
+"""Scores are computed after the model is saved; full and failing disks lose no learned weights."""
 
 import signal
 from dataclasses import replace
@@ -37,7 +37,7 @@ def test_a_signal_while_scoring_ends_it_and_the_model_is_there(
     assert (outcome.reason, outcome.metrics) == ("length", {})
     assert "scoring was interrupted" in [e.text for e in events if isinstance(e, Warned)][-1]
     assert len(load_bundle(tmp_path).predict(DEV[:1])) == 1
-    again = train(tmp_path, SPEC)  # nothing is left to train
+    again = train(tmp_path, SPEC)  # training is already complete
     assert again.is_scored
     assert again.metrics
 
@@ -46,7 +46,7 @@ def test_minutes_are_kept_for_scoring() -> None:
     spec = TrainingSpec(minutes=10.0)
     at = Position(seconds=300.0, cost=0.01)
     assert reserved(spec, at, num_scored=1_000) == 30.0  # a beam costs three times as much
-    assert reserved(spec, at, num_scored=1_000_000) == 150.0  # a quarter at most
+    assert reserved(spec, at, num_scored=1_000_000) == 150.0  # at most a quarter
     assert reserved(replace(spec, minutes=None, steps=5), at, num_scored=1_000) == 0.0
     assert num_affordable(spec, at, 1_000, 1_000) == 1_000
     assert num_affordable(spec, at, 10_000, 20_000) == 5_000
@@ -85,7 +85,7 @@ def test_a_checkpoint_that_cannot_be_read_gives_way_to_the_older_one(tmp_path: P
 
 
 def spoil(out: Path, step: int) -> None:
-    """Make reading a checkpoint an input/output error."""
+    """Make reading a checkpoint raise an I/O error."""
     manifest = out / f"checkpoints/step-{step:09d}/manifest.json"
     manifest.unlink()
     manifest.symlink_to("/proc/self/mem")
@@ -108,7 +108,7 @@ def test_a_disk_that_is_full_for_a_while_changes_no_weight(tmp_path: Path) -> No
     finally:
         filling.__exit__(None, None, None)
     left = {path.name for path in (broken / "checkpoints").iterdir()}
-    assert left == {"step-000000004", "step-000000005"}  # no part of the one that found no room
+    assert left == {"step-000000004", "step-000000005"}  # no partial checkpoint remains
     train(broken, SPEC)
     assert losses(broken) == losses(whole)
     assert weights_bytes(broken) == weights_bytes(whole)

@@ -1,4 +1,4 @@
-"""The settings of a run: limits, JSON, what must be given."""
+"""The settings of a run: limits, JSON, and required values."""
 
 from dataclasses import replace
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""A step: its gradient, its rate, the running mean of the weights, what is random in it."""
+"""A training step: its gradient, learning rate, moving average of the weights, and randomness."""
 
 import math
 from collections.abc import Sequence
@@ -35,7 +35,7 @@ def some_batches(task: Transduction, number: int, size: int = 8) -> list[Seq2Seq
 
 
 def joined(task: Transduction, parts: Sequence[Seq2SeqBatch]) -> Seq2SeqBatch:
-    """One batch with the examples of several."""
+    """Join several batches into one."""
     indices = [int(n) & ((1 << 40) - 1) for batch in parts for n in batch.indices]
     return task.collate([task.encode(TRAIN[n]) for n in indices])
 
@@ -128,7 +128,7 @@ def test_what_is_random_depends_on_seed_process_and_step_alone() -> None:
             found.append(torch.rand(4))
             return task.loss(batch, state)
 
-        torch.rand(number + 5)  # what was drawn before does not matter
+        torch.rand(number + 5)  # earlier draws do not matter
         engine.step(loss_of, batch, None, number=number, rate=0.0, signals=())
         return found[0].tolist()
 
@@ -166,7 +166,7 @@ def test_bf16_is_close_to_float32() -> None:
     assert any(not torch.equal(one, other) for one, other in pairs)
     for one, other in pairs:
         assert other.dtype == torch.float32
-        assert (one - other).abs().max() < 7e-3  # three steps of 1e-3 either way
+        assert (one - other).abs().max() < 7e-3  # three steps of 1e-3 in either direction
 
 
 # schedules
@@ -207,7 +207,7 @@ def test_the_rates_of_a_run(tmp_path: Path) -> None:
     assert rates == pytest.approx(expected)
 
 
-# the running mean
+# moving average
 
 
 def test_the_mean_follows_its_formula() -> None:
@@ -234,7 +234,7 @@ def test_the_mean_is_what_is_scored_and_kept(tmp_path: Path) -> None:
     train(tmp_path / "last", replace(spec, ema_decay=0.0), task=plain)
     pairs = list(zip(averaged.model.parameters(), plain.model.parameters(), strict=True))
     assert any(not torch.equal(one, other) for one, other in pairs)
-    # by hand: the mean of what the plain run went through
+    # By hand: the mean over the weights of the plain run.
     task = transduction()
     trained = dict(task.model.named_parameters())
     average = Average(trained, 0.9)

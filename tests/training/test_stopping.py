@@ -1,4 +1,4 @@
-"""How long a run is, when it validates, and what it keeps."""
+"""The length of a run, its validations, and the weights it keeps."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
@@ -40,7 +40,7 @@ SPEC = TrainingSpec(steps=40, learning_rate=5e-3, evaluate_every=4, checkpoint_s
 
 
 class Script:
-    """Stands for `Transduction.evaluate`: gives scores from a list, and keeps the weights it saw."""
+    """Replace `Transduction.evaluate`: return scores from a list, and record the weights."""
 
     def __init__(self, task: Transduction, values: Sequence[float], noise: float = 0.0) -> None:
         self.task, self.values, self.noise = task, list(values), noise
@@ -97,7 +97,7 @@ def scripted(
 def test_it_stops_when_the_score_has_not_improved_for_long_enough(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    values = [50, 40, 45, 40, 41, 30]  # 40 again is no improvement
+    values = [50, 40, 45, 40, 41, 30]  # a second 40 is not an improvement
     spec = replace(SPEC, patience=3)
     events, script, task = scripted(values, spec, tmp_path, monkeypatch)
     (stopped,) = [event for event in events if isinstance(event, Stopped)]
@@ -168,7 +168,7 @@ def test_the_user_is_told_once_when_validation_takes_too_long(tmp_path: Path) ->
     )
 
 
-# length
+# length of a run
 
 
 def test_steps_are_counted(tmp_path: Path) -> None:
@@ -228,7 +228,7 @@ def test_progress_is_the_largest_share(
     assert progress == pytest.approx(min(1, expected))
 
 
-# where a run is
+# position in a run
 
 
 def test_a_corpus_that_does_not_know_its_length_goes_by_examples_or_the_epoch_before() -> None:
@@ -237,7 +237,7 @@ def test_a_corpus_that_does_not_know_its_length_goes_by_examples_or_the_epoch_be
         at = at.after_batches([0], 10, EpochSize(None, 40))
     assert at.epochs == 0.75
     at = at.after_batches([0, 0], 20, EpochSize(None, 40))
-    assert at.epochs == 1.0  # more examples than were promised
+    assert at.epochs == 1.0  # more examples than announced
     at = at.after_batches([1], 10, EpochSize(None, 40))
     assert (at.epoch, at.epochs) == (1, 1.25)
     unknown = Position()
@@ -247,7 +247,7 @@ def test_a_corpus_that_does_not_know_its_length_goes_by_examples_or_the_epoch_be
 
 
 def in_pools(task: Transduction) -> BatchStream[Seq2SeqBatch]:
-    """A stream that holds a part of the examples at a time, as of a corpus that is too large."""
+    """Return a stream that holds only part of the examples at a time, as for a large corpus."""
     source = InMemory(TRAIN)
     return BatchStream(source, task.encode, task.collate, batch_size=BATCH, seed=1, pool_size=1000)
 
@@ -266,7 +266,7 @@ def test_a_large_corpus_is_trained_on_by_epochs(num_examples: int | None, tmp_pa
     assert outcome.step == 2 * per_epoch
     progress = [event.progress for event in events if isinstance(event, StepDone)]
     even = [step / len(progress) for step in range(1, len(progress) + 1)]
-    if num_examples is None:  # only the second epoch knows how long one is
+    if num_examples is None:  # known from the second epoch on
         assert progress[: per_epoch - 1] == [0.0] * (per_epoch - 1)
         progress, even = progress[per_epoch:], even[per_epoch:]
     assert progress == pytest.approx(even, abs=0.03)

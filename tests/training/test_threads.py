@@ -1,4 +1,4 @@
-"""How many threads a run computes with: given, measured, or kept from the run that is resumed."""
+"""The number of threads of a run: given, measured, or kept from the run that is resumed."""
 
 import json
 import time
@@ -36,7 +36,7 @@ def tagging() -> Tagging:
 
 
 def trained(folder: Path, steps: int, *, threads: int | None = None, measure: bool = True) -> Any:
-    """The outcome, and what was said of threads."""
+    """Train, and return the outcome and the events about threads."""
     task, chosen = tagging(), list[ThreadsChosen]()
     outcome = fit(
         task,

@@ -1,7 +1,7 @@
-"""Small tasks that train in a second, and a program that trains one of them in a process of its own.
+"""Small tasks that train in a second, and a program that trains one of them in a separate process.
 
 python -m tests.training.toys OUT --die-at 23            kills itself right after step 23
-torchrun ... -m tests.training.toys OUT --rank-dies-at 23     rank 1 does, the first time
+torchrun ... -m tests.training.toys OUT --rank-dies-at 23     kills rank 1, in the first start only
 """
 
 import argparse
@@ -33,7 +33,7 @@ BATCH = 16
 
 
 def reversals(number: int, seed: int = 0) -> tuple[Example, ...]:
-    """Words, and the same backwards."""
+    """Return words and their reversals."""
     draw = random.Random(seed)
     words = ("".join(draw.choices("abcdef", k=draw.randint(2, 6))) for _ in range(number))
     return tuple(Example(word, word[::-1]) for word in words)
@@ -43,7 +43,7 @@ TRAIN, DEV = reversals(200), reversals(20, seed=1)
 
 
 def transduction(dropout: float = 0.3) -> Transduction:
-    """A task with some 6,000 weights, the same at every call."""
+    """Build a task with about 6,000 weights, the same in every call."""
     encoder = TextEncoderSpec(embedding_size=8, hidden_size=16, dropout=dropout)
     decoder = DecoderSpec(embedding_size=8, hidden_size=16, dropout=dropout)
     with torch.random.fork_rng(devices=[]):
@@ -54,7 +54,7 @@ def transduction(dropout: float = 0.3) -> Transduction:
 
 
 def language_modeling() -> LanguageModeling:
-    """A task whose state goes from batch to batch."""
+    """Build a task whose state carries over from batch to batch."""
     spec = LanguageModelingSpec(
         model=LanguageModelSpec(embedding_size=8, hidden_size=16), bptt_length=7
     )
@@ -78,20 +78,20 @@ def train(
     listeners: Sequence[Callable[[Event], None]] = (),
     resume: bool = True,
 ) -> Outcome:
-    """Fit a toy; with the same spec, the same weights."""
+    """Fit a toy task; the same spec gives the same weights."""
     task = transduction() if task is None else task
     return fit(task, batches(task), dev, spec, out, listeners=listeners, resume=resume)
 
 
 def losses(out: Path) -> list[float]:
-    """The loss of every step, in the order of the log; each step must be there once."""
+    """Return the loss of every step, in the order of the log, which must contain each step once."""
     steps = [line for line in read_log(out / "log.jsonl") if line["event"] == "step_done"]
     assert [line["step"] for line in steps] == list(range(1, len(steps) + 1))
     return [line["loss"] for line in steps]
 
 
 def weights_bytes(out: Path) -> bytes:
-    """The file of the kept weights."""
+    """Read the file of the saved weights."""
     return (out / "weights.safetensors").read_bytes()
 
 
@@ -112,7 +112,7 @@ def main() -> None:
     parser.add_argument("--rank-dies-at", type=int)
     given = parser.parse_args()
     torch.set_num_threads(1)
-    _outputs.draw_curves = lambda log, out: None  # it takes longer than the run
+    _outputs.draw_curves = lambda log, out: None  # plots take longer than the run
     spec = TrainingSpec(
         steps=given.steps, learning_rate=5e-3, ema_decay=0.9, checkpoint_seconds=0.0
     )

@@ -1,4 +1,4 @@
-"""torch.compile(fullgraph=True)."""
+"""Alignment compiles with torch.compile(fullgraph=True)."""
 
 import pytest
 import torch
@@ -8,7 +8,7 @@ from torch.testing import assert_close
 from foveal.distributions import Alignment
 
 
-@pytest.mark.filterwarnings("ignore::DeprecationWarning")  # torch's compiler causes several
+@pytest.mark.filterwarnings("ignore::DeprecationWarning")  # from torch's compiler
 @pytest.mark.parametrize("with_mask", [True, False])
 def test_the_alignment_compiles_whole(with_mask: bool) -> None:
     torch.manual_seed(0)

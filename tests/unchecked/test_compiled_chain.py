@@ -1,4 +1,4 @@
-"""torch.compile(fullgraph=True)."""
+"""LinearChain compiles with torch.compile(fullgraph=True)."""
 
 import pytest
 import torch
@@ -13,7 +13,7 @@ def loss(unary: Tensor, transitions: Tensor, mask: Tensor) -> Tensor:
     return chain.marginals()[..., 1].pow(2).sum() + on_pairs + chain.log_partition().sum()
 
 
-@pytest.mark.filterwarnings("ignore::DeprecationWarning")  # torch's compiler causes several
+@pytest.mark.filterwarnings("ignore::DeprecationWarning")  # from torch's compiler
 @pytest.mark.parametrize("backend", ["aot_eager", "inductor"])
 def test_the_chain_compiles_whole(backend: str) -> None:
     torch.manual_seed(0)

@@ -1,4 +1,4 @@
-"""torch.compile(fullgraph=True)."""
+"""KSubset compiles with torch.compile(fullgraph=True)."""
 
 import pytest
 import torch
@@ -7,7 +7,7 @@ from torch import Tensor
 from foveal.distributions import KSubset
 
 
-@pytest.mark.filterwarnings("ignore::DeprecationWarning")  # torch's compiler causes several
+@pytest.mark.filterwarnings("ignore::DeprecationWarning")  # from torch's compiler
 def test_subsets_compile_whole() -> None:
     mask = torch.arange(6) < torch.tensor([6, 4, 3]).unsqueeze(-1)
 

@@ -1,4 +1,4 @@
-"""torch.compile(fullgraph=True)."""
+"""ProjectiveTree compiles with torch.compile(fullgraph=True)."""
 
 import pytest
 import torch
@@ -7,7 +7,7 @@ from torch import Tensor
 from foveal.distributions import ProjectiveTree
 
 
-@pytest.mark.filterwarnings("ignore::DeprecationWarning")  # torch's compiler causes several
+@pytest.mark.filterwarnings("ignore::DeprecationWarning")  # from torch's compiler
 @pytest.mark.parametrize("single_root", [True, False])
 def test_the_tree_compiles_whole(single_root: bool) -> None:
     mask = torch.tensor([[True, True, True], [True, False, True]])

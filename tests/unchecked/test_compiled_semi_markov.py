@@ -1,4 +1,4 @@
-"""torch.compile(fullgraph=True)."""
+"""SemiMarkov compiles with torch.compile(fullgraph=True)."""
 
 import pytest
 import torch
@@ -7,7 +7,7 @@ from torch import Tensor
 from foveal.distributions import SemiMarkov
 
 
-@pytest.mark.filterwarnings("ignore::DeprecationWarning")  # torch's compiler causes several
+@pytest.mark.filterwarnings("ignore::DeprecationWarning")  # from torch's compiler
 def test_the_model_compiles_whole() -> None:
     mask = torch.tensor([[True, True, True], [True, False, True]])
 

@@ -1,4 +1,4 @@
-"""torch.compile(fullgraph=True), for the orders that are solved by sorting."""
+"""Sparse distributions of the orders solved by sorting compile with torch.compile(fullgraph=True)."""
 
 import pytest
 import torch
@@ -8,7 +8,7 @@ from torch.testing import assert_close
 from foveal.distributions import Entmax, SparseChain
 
 
-@pytest.mark.filterwarnings("ignore::DeprecationWarning")  # torch's compiler causes several
+@pytest.mark.filterwarnings("ignore::DeprecationWarning")  # from torch's compiler
 @pytest.mark.parametrize("alpha", [1.5, 2.0])
 def test_sparse_distributions_compile_whole(alpha: float) -> None:
     mask = torch.tensor([[True, True, False], [True, True, True]])

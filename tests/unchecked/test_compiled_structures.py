@@ -1,4 +1,4 @@
-"""Compiled verbs of every distribution against enumeration, with and without gradients."""
+"""Compiled verbs of every distribution match enumeration, with and without gradients."""
 
 from typing import Any
 
@@ -11,7 +11,7 @@ from tests.structures.structures import KINDS
 from tests.structures.verbs import VERBS, has, values_of
 
 COMPILED = ("log_partition", "log_prob", "marginals", "entropy", "cross_entropy", "kl")
-# Other orders than 1.5 and 2 are solved by a search, which does not compile.
+# Orders other than 1.5 and 2 need an iterative search, which does not compile.
 NAMES = [name for name in KINDS if name != "Entmax 1.3"]
 
 
@@ -21,10 +21,10 @@ def answers(of: Case, verbs: list[str], potentials: list[Tensor], *rest: Any) ->
     return [VERBS[verb].run(distribution, other, values) for verb in verbs]
 
 
-@pytest.mark.filterwarnings("ignore::DeprecationWarning")  # torch's compiler causes several
+@pytest.mark.filterwarnings("ignore::DeprecationWarning")  # from torch's compiler
 @pytest.mark.parametrize("name", NAMES)
 def test_compiled_verbs_are_enumeration(name: str) -> None:
-    """One graph for masked and sentinel inputs; first without gradients, then with."""
+    """One graph serves masked and sentinel inputs, first without gradients, then with."""
     torch._dynamo.reset()
     first = case(name, "masked")
     verbs = [verb for verb in COMPILED if has(verb, first)]

@@ -1,4 +1,4 @@
-"""torch.compile(fullgraph=True), for what has one form to compile and another to run."""
+"""Code with separate compiled and eager forms compiles with torch.compile(fullgraph=True)."""
 
 import pytest
 import torch
@@ -9,7 +9,7 @@ from foveal.attention import Memory, softmax_attention
 from foveal.networks.decoders._token_loss import token_loss
 
 
-@pytest.mark.filterwarnings("ignore::DeprecationWarning")  # torch's compiler causes several
+@pytest.mark.filterwarnings("ignore::DeprecationWarning")  # from torch's compiler
 def test_attention_and_loss_compile_whole() -> None:
     torch.manual_seed(0)
     attention = softmax_attention(5, 6)

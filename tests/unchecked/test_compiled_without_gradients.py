@@ -1,4 +1,4 @@
-"""torch.compile(fullgraph=True) and torch.export where no gradient is wanted, in PyTorch operations."""
+"""Without gradients, PyTorch operations pass torch.compile(fullgraph=True) and torch.export."""
 
 from collections.abc import Callable
 from typing import Any
@@ -23,7 +23,7 @@ from foveal.distributions import (
 )
 from foveal.inference import _native
 
-pytestmark = pytest.mark.filterwarnings("ignore::DeprecationWarning")  # torch's compiler
+pytestmark = pytest.mark.filterwarnings("ignore::DeprecationWarning")  # from torch's compiler
 
 TABLE = torch.tensor([[0.5, -1.0], [0.2, 0.1]])
 

@@ -1,4 +1,4 @@
-"""What the inference functions say of arguments that do not fit together, before anything reads them."""
+"""Inference functions check that their arguments fit together, and raise clear errors."""
 
 from collections.abc import Callable
 
@@ -11,7 +11,7 @@ from foveal.errors import ShapeError, ValueRangeError
 from foveal.inference.chain._functions import chain_node_marginals, chain_sample
 
 PAIRS, SHARED_MASK = torch.zeros(1, 1, 3, 3), torch.ones(1, 4, dtype=torch.bool)
-# Each function with scores of four places for two items, up to its mask.
+# Each function with scores of four positions for two items; the mask is the last argument.
 TAKE_A_MASK: dict[str, Callable[[Tensor], object]] = {
     "chain": lambda m: inference.chain_log_partition(torch.zeros(2, 4, 3), PAIRS, m),
     "chain nodes": lambda m: chain_node_marginals(torch.zeros(2, 4, 3), PAIRS, m),

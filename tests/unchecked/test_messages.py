@@ -1,4 +1,4 @@
-"""Every error says what, got, expected, and what to do."""
+"""Every error message names the argument, the value, the expected value, and the remedy."""
 
 import re
 from collections.abc import Callable

@@ -1,4 +1,6 @@
-"""Shapes that do not fit a model are refused in words; where shapes are checked, that check is first."""
+"""Models raise clear errors for shapes that do not fit; under shape checking, that check comes
+first.
+"""
 
 import pytest
 import torch
