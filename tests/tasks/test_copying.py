@@ -76,9 +76,7 @@ def test_unseen_tokens_have_slots_in_source_and_target() -> None:
     ],
 )
 def test_log_probabilities_are_the_mixture(choices: dict[str, Any]) -> None:
-    """p = g P + (1 - g) attention sums to 1, and the loss is the log-probability of the targets
-    under p.
-    """
+    """p = g P + (1 - g) attention sums to 1, and the loss is -log p of the targets."""
     torch.manual_seed(0)
     task = spec(**choices).build_from(EXAMPLES)
     task.model.eval()
